@@ -1,0 +1,46 @@
+include_guard(GLOBAL)
+
+set(HETSEQ_TEST_TIMEOUT 120 CACHE STRING "Seconds before a test is killed")
+
+# The GoogleTest entry point of tests that run as several ranks.
+add_library(hetseq_mpi_gtest_main STATIC ${CMAKE_SOURCE_DIR}/tests/mpi_gtest_main.cpp)
+target_link_libraries(hetseq_mpi_gtest_main PUBLIC GTest::gtest MPI::MPI_CXX)
+
+# hetseq_add_test(<name> [TORCH] [RANKS n...] [LABELS l...] [LIBRARIES t...] SOURCES f...)
+#
+# Builds one test executable (a layer's tests of one kind together, since linking LibTorch is slow) and registers one
+# ctest entry per rank count (name/1, name/4, ...). Without RANKS the test is serial and does not start MPI.
+# TORCH: its units use tensors and share the precompiled header.
+function(hetseq_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "RANKS;LABELS;LIBRARIES;SOURCES")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "hetseq_add_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  set(target test_${name})
+  add_executable(${target} ${arg_SOURCES})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_link_libraries(${target} PRIVATE hetseq_flags GTest::gmock ${arg_LIBRARIES})
+  if(arg_TORCH)
+    target_link_libraries(${target} PRIVATE hetseq::torch Threads::Threads)
+    target_precompile_headers(${target} REUSE_FROM hetseq_torch_pch)
+  endif()
+
+  if(NOT arg_RANKS)
+    target_link_libraries(${target} PRIVATE GTest::gtest_main)
+    add_test(NAME ${name} COMMAND ${target})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${HETSEQ_TEST_TIMEOUT} LABELS "serial;${arg_LABELS}")
+    return()
+  endif()
+
+  target_link_libraries(${target} PRIVATE hetseq_mpi_gtest_main)
+  foreach(n IN LISTS arg_RANKS)
+    add_test(NAME ${name}/${n}
+      COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n} ${MPIEXEC_PREFLAGS}
+              $<TARGET_FILE:${target}> ${MPIEXEC_POSTFLAGS})
+    set_tests_properties(${name}/${n} PROPERTIES
+      PROCESSORS ${n}
+      TIMEOUT ${HETSEQ_TEST_TIMEOUT}
+      LABELS "mpi;ranks_${n};${arg_LABELS}"
+      ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_hwloc_base_binding_policy=none;OMPI_MCA_mpi_yield_when_idle=1;PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
+  endforeach()
+endfunction()

@@ -1,0 +1,1 @@
+// Carries the precompiled header that all units using tensors share (cmake/HetseqLayer.cmake).

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "hetseq/comm/host_comm.hpp"
+
+namespace hetseq {
+
+/// Collective. Where any rank brings an exception, all ranks throw an Error with the text and exit
+/// code of the lowest such rank, its rank number named when only some ranks failed. `failure` is
+/// null on a rank that did well.
+void agree(const HostComm& comm, std::exception_ptr failure);
+
+/// Collective. Runs `local`, which calls no collective, then agrees on its outcome.
+template <class Function>
+auto agree_on(const HostComm& comm, Function&& local) -> decltype(local()) {
+    std::exception_ptr failure;
+    if constexpr (std::is_void_v<decltype(local())>) {
+        try {
+            std::forward<Function>(local)();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        agree(comm, failure);
+    } else {
+        std::optional<decltype(local())> result;
+        try {
+            result.emplace(std::forward<Function>(local)());
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        agree(comm, failure);
+        return std::move(*result);
+    }
+}
+
+}  // namespace hetseq

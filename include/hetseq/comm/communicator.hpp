@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+namespace hetseq {
+
+class HostComm;
+class MpiEnvironment;
+
+/// A tensor collective in flight; its tensor must not be touched until it is complete.
+class Work {
+public:
+    virtual ~Work() = default;
+    /// Waits until the result may be used by the caller (on a GPU: by its current stream). Throws
+    /// CommError when a peer is lost or the deadline passes.
+    virtual void wait() = 0;
+    /// True once complete; never blocks.
+    virtual bool done() = 0;
+    /// The collective's own running time, from its start on this rank's transport to its end [ms];
+    /// valid after it is complete (on a GPU: after the stream is synchronised). Time spent queued
+    /// behind earlier collectives is not in it.
+    virtual double own_ms() = 0;
+};
+
+/// Tensor collectives over all ranks. Calls are made in the same order on all ranks, from one
+/// thread; collectives run in that order, in the background.
+class Communicator {
+public:
+    virtual ~Communicator() = default;
+
+    virtual int rank() const noexcept = 0;
+    virtual int size() const noexcept = 0;
+    virtual at::Device device() const noexcept = 0;
+
+    /// Starts summing `tensor` over all ranks, in place. Collective; `tensor` is contiguous,
+    /// floating point and on `device()`. The result has the same bits on all ranks.
+    virtual std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) = 0;
+    /// Makes `tensor` of all ranks that of `root`. Collective; blocks.
+    virtual void broadcast(at::Tensor tensor, int root) = 0;
+
+    void all_reduce_sum(at::Tensor tensor) { start_all_reduce_sum(std::move(tensor))->wait(); }
+};
+
+struct CommunicatorOptions {
+    std::chrono::seconds deadline{1800};  // one collective may take no longer
+};
+
+/// Collective. The communicator for `device`: NCCL for a GPU, MPI for a CPU.
+std::unique_ptr<Communicator> make_communicator(const HostComm& world,
+                                                const MpiEnvironment& environment,
+                                                at::Device device,
+                                                const CommunicatorOptions& options = {});
+
+}  // namespace hetseq

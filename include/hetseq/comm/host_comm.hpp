@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace hetseq {
+
+class MpiEnvironment;
+
+enum class ReduceOp { sum, min, max };
+
+/// A host collective in flight. Its buffers must live, untouched, until it is complete.
+/// Destroying an incomplete one waits for it.
+class Pending {
+public:
+    struct Impl;
+    Pending() noexcept;  // complete
+    explicit Pending(std::unique_ptr<Impl> impl) noexcept;
+    Pending(Pending&&) noexcept;
+    Pending& operator=(Pending&&) noexcept;
+    ~Pending();
+
+    /// True once complete. Never blocks.
+    bool test();
+    /// Tests and sleeps until complete, so that ranks sharing a core do not burn it.
+    void wait();
+
+private:
+    std::unique_ptr<Impl> impl_;
+};
+
+/// An owned communicator for values in host memory. Every member that is not `const`-trivial
+/// (all but `rank`, `size`) is collective over its ranks; every wait sleeps.
+/// Throws CommError when MPI reports a failure.
+class HostComm {
+public:
+    struct Impl;
+
+    /// All ranks of the job, on a communicator of its own.
+    static HostComm world(const MpiEnvironment& environment);
+    /// A single rank without MPI: for commands run outside of mpirun. Collectives are no-ops.
+    static HostComm serial();
+
+    HostComm(HostComm&&) noexcept;
+    HostComm& operator=(HostComm&&) noexcept;
+    ~HostComm();
+
+    int rank() const noexcept;
+    int size() const noexcept;
+
+    HostComm duplicate() const;
+    /// Ranks with the same `color` (>= 0) form one communicator, ordered by `key`, then rank.
+    HostComm split(int color, int key = 0) const;
+    /// Ranks that share memory with this one (one host).
+    HostComm split_by_host() const;
+
+    void barrier() const;
+    Pending start_barrier() const;
+
+    /// Element by element over all ranks, in place.
+    void all_reduce(std::span<double> values, ReduceOp op) const;
+    void all_reduce(std::span<std::int64_t> values, ReduceOp op) const;
+    double all_reduce(double value, ReduceOp op) const;
+    std::int64_t all_reduce(std::int64_t value, ReduceOp op) const;
+    /// `values` must outlive the returned operation.
+    Pending start_all_reduce(std::span<double> values, ReduceOp op) const;
+
+    void broadcast(std::span<std::byte> bytes, int root) const;
+    std::string broadcast(std::string value, int root) const;
+    std::int64_t broadcast(std::int64_t value, int root) const;
+
+    /// One value per rank, in rank order.
+    std::vector<double> all_gather(double value) const;
+    std::vector<std::int64_t> all_gather(std::int64_t value) const;
+    std::vector<std::string> all_gather(const std::string& value) const;
+
+    const Impl& impl() const noexcept { return *impl_; }
+
+private:
+    explicit HostComm(std::unique_ptr<Impl> impl) noexcept;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hetseq

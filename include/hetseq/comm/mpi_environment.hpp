@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+
+namespace hetseq {
+
+/// How many threads may call MPI at once.
+enum class ThreadSupport { single, funneled, serialized, multiple };
+
+/// MPI's lifetime: made first and destroyed last in `main`. Asks for MPI_THREAD_MULTIPLE and
+/// accepts less (`thread_support()` says what was given). While an exception unwinds it does not
+/// finalize, which would hang: `main` catches and calls `abort`.
+class MpiEnvironment {
+public:
+    MpiEnvironment(int& argc, char**& argv);
+    ~MpiEnvironment();
+    MpiEnvironment(const MpiEnvironment&) = delete;
+    MpiEnvironment& operator=(const MpiEnvironment&) = delete;
+
+    ThreadSupport thread_support() const noexcept { return thread_support_; }
+
+    /// Ends all ranks of the job with `exit_code`.
+    [[noreturn]] static void abort(int exit_code) noexcept;
+
+    /// True when a launcher (mpirun, srun) started this process as a rank, by its environment
+    /// alone.
+    static bool launched_as_rank();
+
+    /// The library this process runs with, e.g. "Open MPI v4.1.4". Needs no MPI_Init.
+    static std::string library_version();
+
+private:
+    ThreadSupport thread_support_ = ThreadSupport::single;
+};
+
+}  // namespace hetseq

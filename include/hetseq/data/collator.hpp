@@ -1,0 +1,22 @@
+#pragma once
+
+#include "hetseq/data/micro_batch.hpp"
+#include "hetseq/data/schema.hpp"
+
+namespace hetseq {
+
+/// Makes a model's input of a corpus's rows. Pure, and called from the loader's thread.
+class Collator {
+public:
+    virtual ~Collator() = default;
+
+    /// What the corpus must hold.
+    virtual CorpusSchema schema() const = 0;
+
+    /// `rows`: by field name, (n, row shape...) in the schema's memory type, n >= 1; valid only
+    /// during the call. `sample_ids`: (n) int64. The result owns its memory (CPU; the loader pins
+    /// and copies it).
+    virtual MicroBatch collate(const TensorDict& rows, at::Tensor sample_ids) const = 0;
+};
+
+}  // namespace hetseq

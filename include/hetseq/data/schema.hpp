@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <c10/core/ScalarType.h>
+
+namespace hetseq {
+
+/// One dataset of a corpus: sample i is row i.
+struct FieldSchema {
+    std::string name;  // of the HDF5 dataset
+    int rank = 1;      // dimensions, the samples' included
+    c10::ScalarType
+        type;  // kept in memory as: Byte, Char, Int or Long; any HDF5 integer type converts
+    std::vector<std::int64_t>
+        row_shape;  // expected row shape, -1 where any length is right (the same in all shards)
+    std::string same_row_shape_as;  // another field whose row shape this one must have; empty: none
+    std::optional<std::int64_t> minimum;  // content bounds, both inclusive
+    std::optional<std::int64_t> maximum;
+    std::string meaning;  // what the bounds mean: "ids of the vocabulary (vocab_size 30522)"
+};
+
+/// What the files of a corpus must hold. A dataset of the file that is not named here is an error
+/// too.
+struct CorpusSchema {
+    std::string kind;  // "images", "BERT pretraining": what error messages call it
+    std::vector<FieldSchema> fields;
+};
+
+}  // namespace hetseq

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace hetseq {
+
+/// The learning rate of update `update` (counted from 0) in epoch `epoch`. Pure.
+using Schedule = std::function<double(std::int64_t update, std::int64_t epoch)>;
+
+struct ScheduleOptions {
+    std::string name = "fixed";  // fixed, polynomial_decay, inverse_sqrt, step, exponential, cosine
+    double lr = 1e-3;            // peak
+    std::int64_t warmup_updates = 0;  // linear from warmup_init_lr to lr
+    double warmup_init_lr = 0;
+    std::int64_t total_updates = 0;  // polynomial_decay, cosine: where the decay ends
+    double end_lr = 0;               // polynomial_decay, cosine
+    double power = 1;                // polynomial_decay
+    double gamma = 0.7;              // step, exponential: factor
+    std::int64_t step_epochs = 1;    // step: epochs between factors
+};
+
+Schedule fixed_schedule(const ScheduleOptions& options);
+Schedule polynomial_decay_schedule(const ScheduleOptions& options);
+Schedule inverse_sqrt_schedule(const ScheduleOptions& options);
+Schedule step_schedule(const ScheduleOptions& options);
+Schedule exponential_schedule(const ScheduleOptions& options);
+Schedule cosine_schedule(const ScheduleOptions& options);
+
+}  // namespace hetseq

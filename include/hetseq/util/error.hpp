@@ -1,0 +1,76 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace hetseq {
+
+/// Exit codes of the program, the same on every rank (docs/exit-codes.md).
+enum class ExitCode : int {
+    finished = 0,
+    usage = 64,
+    bad_data = 65,
+    missing_input = 66,
+    internal = 70,
+    device = 71,  // GPU or communication
+    io = 74,
+    stopped = 75,  // stopped early with a valid checkpoint
+    config = 78,
+};
+
+/// What every error tells its reader: the problem, why it is one, and what to do about it.
+struct Explanation {
+    std::string problem;
+    std::string why;         // may be empty
+    std::string what_to_do;  // may be empty
+
+    /// "problem (why) what to do"
+    std::string text() const;
+};
+
+/// Base of all errors hetseq throws; `main` prints `what()` once and exits with `code()`.
+class Error : public std::runtime_error {
+public:
+    Error(ExitCode code, const Explanation& explanation)
+        : std::runtime_error(explanation.text()), code_{code} {}
+    /// For an error whose text is complete already (one that another rank reported).
+    Error(ExitCode code, const std::string& text) : std::runtime_error(text), code_{code} {}
+    ExitCode code() const noexcept { return code_; }
+
+private:
+    ExitCode code_;
+};
+
+namespace detail {
+template <ExitCode Code>
+class TypedError final : public Error {
+public:
+    explicit TypedError(const std::string& problem,
+                        const std::string& why = {},
+                        const std::string& what_to_do = {})
+        : Error(Code, Explanation{problem, why, what_to_do}) {}
+};
+}  // namespace detail
+
+using BadUsage = detail::TypedError<ExitCode::usage>;              // the command line
+using BadConfig = detail::TypedError<ExitCode::config>;            // options and their combination
+using BadData = detail::TypedError<ExitCode::bad_data>;            // a file's contents
+using MissingInput = detail::TypedError<ExitCode::missing_input>;  // a file that is not there
+using IoError = detail::TypedError<ExitCode::io>;                  // reading or writing failed
+using DeviceError = detail::TypedError<ExitCode::device>;          // a GPU
+using CommError = detail::TypedError<ExitCode::device>;            // MPI or NCCL
+using InternalError = detail::TypedError<ExitCode::internal>;      // our own mistake
+
+namespace detail {
+[[noreturn]] void fail_assertion(const char* condition, const char* file, int line);
+}
+
+}  // namespace hetseq
+
+/// Always on; for what only a mistake of ours can violate.
+#define HETSEQ_ASSERT(condition)                                              \
+    do {                                                                      \
+        if (!(condition))                                                     \
+            ::hetseq::detail::fail_assertion(#condition, __FILE__, __LINE__); \
+    } while (false)

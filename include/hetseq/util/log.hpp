@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+namespace hetseq {
+
+/// Two channels: `once` says a thing for all ranks (printed on rank 0 alone), `here` says a thing
+/// of this rank (printed with rank and host). Messages go to standard error; results that a user
+/// asked for (tables, JSON) go to standard output and do not pass through here.
+/// Thread-safe. The one process-wide object of the program.
+namespace log {
+
+enum class Level { debug, info, warning, error };
+
+/// Names this process. Before the call messages print as those of a single process.
+void set_identity(int rank, int size, const std::string& host);
+void set_level(Level level);
+
+void once(Level level, const std::string& message);
+void here(Level level, const std::string& message);
+
+inline void info(const std::string& message) {
+    once(Level::info, message);
+}
+inline void warn(const std::string& message) {
+    once(Level::warning, message);
+}
+inline void warn_here(const std::string& message) {
+    here(Level::warning, message);
+}
+
+}  // namespace log
+
+}  // namespace hetseq

@@ -1,0 +1,62 @@
+#include "hetseq/util/log.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace hetseq::log {
+
+namespace {
+
+struct State {
+    std::shared_ptr<spdlog::logger> logger = std::make_shared<spdlog::logger>(
+        "hetseq", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    int rank = 0;
+    std::string prefix;
+
+    State() {
+        logger->set_pattern("%H:%M:%S %^%l%$ %v");
+        logger->flush_on(spdlog::level::debug);
+    }
+};
+
+State& state() {
+    static State state;
+    return state;
+}
+
+spdlog::level::level_enum to_spdlog(Level level) {
+    switch (level) {
+        case Level::debug:
+            return spdlog::level::debug;
+        case Level::info:
+            return spdlog::level::info;
+        case Level::warning:
+            return spdlog::level::warn;
+        case Level::error:
+            return spdlog::level::err;
+    }
+    return spdlog::level::err;
+}
+
+}  // namespace
+
+void set_identity(int rank, int size, const std::string& host) {
+    state().rank = rank;
+    if (size > 1)
+        state().prefix = "[rank " + std::to_string(rank) + " on " + host + "] ";
+}
+
+void set_level(Level level) {
+    state().logger->set_level(to_spdlog(level));
+}
+
+void once(Level level, const std::string& message) {
+    if (state().rank == 0)
+        state().logger->log(to_spdlog(level), "{}", message);
+}
+
+void here(Level level, const std::string& message) {
+    state().logger->log(to_spdlog(level), "{}{}", state().prefix, message);
+}
+
+}  // namespace hetseq::log
