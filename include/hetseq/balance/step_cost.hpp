@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace hetseq {
+
+/// What one rank's part of an update costs it, communication excluded (docs/allocation.md):
+/// T(0) = 0, T(b) = start_ms + ceil(b / micro_batch) micro_batch_ms + b unit_ms.
+struct StepCost {
+    double start_ms = 0;           // A, once an update
+    double micro_batch_ms = 0;     // a, for each micro-batch
+    double unit_ms = 1;            // c, for each unit
+    std::int64_t micro_batch = 1;  // m, units; 0 declares a rank without work
+    std::int64_t max_units = std::numeric_limits<std::int64_t>::max();
+
+    /// Time for `units` >= 0 [ms].
+    double time_ms(std::int64_t units) const;
+    /// The most units whose time is at most `ms`, no more than `limit`.
+    std::int64_t units_within(double ms, std::int64_t limit) const;
+    /// Units a millisecond once started, micro-batches full; 0 for a rank without work.
+    double rate() const;
+};
+
+/// Ranks that declare capacities (samples or units a micro-batch; 0: no work) are taken to be as
+/// fast as those.
+std::vector<StepCost> declared_costs(std::span<const std::int64_t> capacities);
+
+/// The same speed for every rank that declares any capacity.
+std::vector<StepCost> equal_costs(std::span<const std::int64_t> capacities);
+
+}  // namespace hetseq

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hetseq {
+
+/// The candidate nearest to `name` by edit distance; empty when none is near enough to be a
+/// misspelling of it.
+std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
+
+/// " Did you mean X?" for the nearest candidate, otherwise a list of all of them.
+std::string suggestion(std::string_view name, std::span<const std::string> candidates);
+
+/// The parts of `text` between `separator`s, blanks around each removed; none for a blank text.
+std::vector<std::string> split(std::string_view text, char separator);
+
+std::string join(std::span<const std::string> parts, std::string_view separator);
+
+std::string to_lower(std::string_view text);
+
+/// "1:02:03" or "2:03" from seconds.
+std::string format_duration(double seconds);
+
+/// `value` with so many significant digits, without trailing zeros: "0.1234", "1.2e-05".
+std::string format_number(double value, int digits = 4);
+
+/// Columns padded to a common width, two blanks between; the first row is the head. Ends with a
+/// newline.
+std::string format_table(std::span<const std::vector<std::string>> rows);
+
+}  // namespace hetseq

@@ -1,0 +1,33 @@
+#include "hetseq/util/error.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hetseq {
+namespace {
+
+TEST(ErrorTest, SaysProblemWhyAndWhatToDo) {
+    const BadData error("a.h5 is truncated", "12 bytes of 40", "copy it again");
+
+    EXPECT_STREQ(error.what(), "a.h5 is truncated (12 bytes of 40) copy it again");
+    EXPECT_EQ(error.code(), ExitCode::bad_data);
+}
+
+TEST(ErrorTest, LeavesOutWhatIsNotGiven) {
+    EXPECT_STREQ(MissingInput("no such file: a.h5").what(), "no such file: a.h5");
+    EXPECT_STREQ(BadUsage("no command", "", "try hetseq --help").what(),
+                 "no command: try hetseq --help");
+}
+
+TEST(AssertTest, NamesConditionAndPlace) {
+    try {
+        HETSEQ_ASSERT(1 == 2);
+        FAIL() << "did not throw";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::internal);
+        EXPECT_NE(std::string(error.what()).find("1 == 2"), std::string::npos);
+        EXPECT_NE(std::string(error.what()).find("error_test.cpp:"), std::string::npos);
+    }
+}
+
+}  // namespace
+}  // namespace hetseq

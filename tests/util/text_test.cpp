@@ -1,0 +1,44 @@
+#include "hetseq/util/text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hetseq {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST(NearestNameTest, FindsAMisspelling) {
+    const Names names{"max-sentences", "max-update", "lr"};
+
+    EXPECT_EQ(nearest_name("max-sentence", names), "max-sentences");
+    EXPECT_EQ(nearest_name("max-updaet", names), "max-update");
+}
+
+TEST(NearestNameTest, IsEmptyForAnUnlikeWord) {
+    EXPECT_EQ(nearest_name("zzzzzz", Names{"max-sentences", "lr"}), "");
+}
+
+TEST(SuggestionTest, ListsAllWhenNothingIsNear) {
+    EXPECT_EQ(suggestion("zzzzzz", Names{"alpha", "beta"}), "Known: alpha, beta.");
+    EXPECT_EQ(suggestion("alpa", Names{"alpha", "beta"}), "Did you mean alpha?");
+}
+
+TEST(SplitTest, TrimsPartsAndKeepsEmptyOnesBetweenSeparators) {
+    EXPECT_EQ(split(" a, b ,,c", ','), (Names{"a", "b", "", "c"}));
+    EXPECT_TRUE(split("  ", ',').empty());
+}
+
+TEST(FormatDurationTest, ShowsHoursOnlyWhenThereAreSome) {
+    EXPECT_EQ(format_duration(59.4), "0:59");
+    EXPECT_EQ(format_duration(61), "1:01");
+    EXPECT_EQ(format_duration(3723), "1:02:03");
+}
+
+TEST(FormatTableTest, AlignsColumns) {
+    const std::vector<std::vector<std::string>> rows{{"host", "n"}, {"a", "10"}};
+
+    EXPECT_EQ(format_table(rows), "host  n\na     10\n");
+}
+
+}  // namespace
+}  // namespace hetseq
