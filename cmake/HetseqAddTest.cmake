@@ -22,6 +22,9 @@ function(hetseq_add_test name)
   target_link_libraries(${target} PRIVATE hetseq_flags GTest::gmock ${arg_LIBRARIES})
   if(arg_TORCH)
     target_link_libraries(${target} PRIVATE hetseq::torch Threads::Threads)
+    # The precompiled header is built with -fPIC; with an executable's -fPIE the compiler would not use it.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
     target_precompile_headers(${target} REUSE_FROM hetseq_torch_pch)
   endif()
 
