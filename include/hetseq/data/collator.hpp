@@ -1,7 +1,6 @@
 #pragma once
 
 #include "hetseq/data/micro_batch.hpp"
-#include "hetseq/data/schema.hpp"
 
 namespace hetseq {
 
@@ -9,9 +8,6 @@ namespace hetseq {
 class Collator {
 public:
     virtual ~Collator() = default;
-
-    /// What the corpus must hold.
-    virtual CorpusSchema schema() const = 0;
 
     /// `rows`: by field name, (n, row shape...) in the schema's memory type, n >= 1; valid only
     /// during the call. `sample_ids`: (n) int64. The result owns its memory (CPU; the loader pins

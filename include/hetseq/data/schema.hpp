@@ -11,16 +11,22 @@ namespace hetseq {
 
 /// One dataset of a corpus: sample i is row i.
 struct FieldSchema {
-    std::string name;  // of the HDF5 dataset
-    int rank = 1;      // dimensions, the samples' included
-    c10::ScalarType
-        type;  // kept in memory as: Byte, Char, Int or Long; any HDF5 integer type converts
-    std::vector<std::int64_t>
-        row_shape;  // expected row shape, -1 where any length is right (the same in all shards)
-    std::string same_row_shape_as;  // another field whose row shape this one must have; empty: none
-    std::optional<std::int64_t> minimum;  // content bounds, both inclusive
-    std::optional<std::int64_t> maximum;
-    std::string meaning;  // what the bounds mean: "ids of the vocabulary (vocab_size 30522)"
+    std::string name{};  // of the HDF5 dataset
+    int rank = 1;        // dimensions, the samples' included
+    /// Kept in memory as Byte, Char, Int or Long; any HDF5 integer type converts.
+    c10::ScalarType type = c10::ScalarType::Int;
+    /// Expected row shape, -1 where any length is right (the same in all shards).
+    std::vector<std::int64_t> row_shape{};
+    /// Another field whose row shape this one must have; empty: none.
+    std::string same_row_shape_as{};
+    /// The most a row's first dimension may have; 0: any.
+    std::int64_t max_row_length = 0;
+    std::optional<std::int64_t> minimum{};  // content bounds, both inclusive
+    std::optional<std::int64_t> maximum{};
+    /// Another field whose row length every value must be below (positions in a sequence); empty:
+    /// none.
+    std::string below_row_length_of{};
+    std::string meaning{};  // what the bounds mean: "ids of the vocabulary (vocab_size 30522)"
 };
 
 /// What the files of a corpus must hold. A dataset of the file that is not named here is an error
