@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hetseq/task/parts.hpp"
+#include "hetseq/app/options.hpp"
+
+namespace hetseq {
+
+/// Options as given, and the words that are none.
+struct ParsedOptions {
+    OptionValues values;  // given ones only
+    std::vector<std::string> positionals;
+};
+
+/// Parses words of a command line. Throws BadUsage that names the nearest option for an unknown
+/// one.
+ParsedOptions parse_command_line(const std::vector<std::string>& words);
+
+/// Parses an INI file of options (`name = value`, `#` comments). Throws MissingInput, BadConfig
+/// that name the file.
+OptionValues parse_config_file(const std::string& path);
+
+/// What takes effect: `given` over `file` over the task's defaults over the table's. Throws
+/// BadConfig for an unknown task or part.
+OptionValues effective_values(const OptionValues& given,
+                              const OptionValues& file,
+                              const Parts& parts);
+
+/// The text of config.cfg: every option but those of the command, with `values`.
+std::string config_text(const OptionValues& values);
+
+/// The options' part of `hetseq train --help`.
+std::string options_help();
+
+}  // namespace hetseq

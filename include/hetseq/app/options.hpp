@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hetseq/comm/topology.hpp"
+#include "hetseq/data/loader.hpp"
+#include "hetseq/task/part_options.hpp"
+
+namespace hetseq {
+
+/// Every option's effective value, typed.
+struct Options {
+    // what is trained
+    std::string task;
+    std::string model;
+    std::string dataset;
+    std::string batching;
+    PartOptions parts;
+    std::string precision;  // fp32, fp64
+    std::uint64_t seed = 1;
+
+    // data
+    std::string data;
+    std::string valid_data;
+    CorpusOptions corpus;  // but for cache_mb
+    std::string cache_mb;
+
+    // batch and balance
+    std::int64_t batch_size = 0;  // 0: the declared capacities times update_freq
+    std::string
+        max_sentences;  // a number, or a list by rank, host or device (as all of a rank's numbers)
+    std::int64_t update_freq = 1;
+    std::string balance;
+
+    // optimization
+    double clip_norm = 0;
+    std::int64_t max_update = 0;  // 0: as many as max_epoch holds
+    std::int64_t max_epoch = 0;   // 0: as many as max_update takes
+    std::int64_t max_skips = 0;
+
+    // running
+    DeviceChoice device = DeviceChoice::automatic;
+    std::string threads;  // 0: from the cores this rank may use
+    double bucket_mb = 0;
+    std::int64_t log_interval = 0;
+    std::int64_t valid_interval = 0;
+    std::string save_dir;
+    bool overwrite = false;
+    bool dry_run = false;
+    bool json = false;
+};
+
+/// job: must agree over ranks. rank: may differ. command: says what to do now, and is not written
+/// to config.cfg.
+enum class OptionScope { job, rank, command };
+
+struct OptionSpec {
+    std::string name;
+    std::string group;
+    std::string type;           // as help shows it: "N", "X", "PATH", "NAME"; empty for a switch
+    std::string default_value;  // a task may have its own
+    std::string help;
+    OptionScope scope = OptionScope::job;
+    std::function<void(Options&, const std::string&)> set;  // throws BadConfig
+};
+
+/// The one table of options: name, type, default, help, scope and place.
+const std::vector<OptionSpec>& option_table();
+
+/// Option texts by name, as given or by default.
+using OptionValues = std::map<std::string, std::string>;
+
+/// Converts all of `values`. Throws BadConfig that names the option.
+Options typed_options(const OptionValues& values);
+
+}  // namespace hetseq

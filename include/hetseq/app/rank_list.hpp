@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hetseq {
+
+struct Topology;
+
+/// One rank's value in an option that may differ over ranks: a whole number for all, or "KEY=N,..."
+/// where KEY is a rank
+/// ("3"), a range of ranks ("0-3"), a host's name, or a part of a device's name ("v100", any case).
+/// The first entry that fits counts. Throws BadConfig that names `option` for a malformed list or a
+/// rank that no entry fits.
+std::int64_t rank_value(const std::string& option,
+                        const std::string& list,
+                        const Topology& topology,
+                        int rank);
+
+/// The same values written as a list by rank: "0=64,1=16", or a single number when all are equal.
+std::string rank_list(const std::vector<std::int64_t>& values);
+
+}  // namespace hetseq

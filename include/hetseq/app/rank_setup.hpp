@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include "hetseq/comm/topology.hpp"
+#include "hetseq/task/parts.hpp"
+#include "hetseq/app/option_parser.hpp"
+#include "hetseq/app/options.hpp"
+
+namespace hetseq {
+
+class HostComm;
+
+/// Everything settled before data or models are touched, the same on all ranks but for what
+/// concerns a rank.
+struct RankSetup {
+    OptionValues
+        values;  // effective ones, per-rank values as lists and the global batch as a number
+    Options options;
+    Topology topology;
+    at::Device device = at::kCPU;
+    at::ScalarType dtype = at::kFloat;
+    int threads = 1;
+    std::vector<std::int64_t> capacities;  // samples a micro-batch, by rank
+    std::int64_t batch_size = 0;           // samples, global
+};
+
+/// Collective. Settles options over ranks, finds devices, and sets this rank's threads. `file`: of
+/// a configuration, may be empty. Throws on all ranks.
+RankSetup set_up_ranks(const HostComm& world,
+                       const OptionValues& given,
+                       const OptionValues& file,
+                       const Parts& parts);
+
+/// The start report: hosts, ranks, devices, threads and shares of a full batch.
+std::string start_report(const RankSetup& setup, const std::vector<std::int64_t>& allocation);
+
+}  // namespace hetseq

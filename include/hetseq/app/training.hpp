@@ -1,0 +1,93 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "hetseq/comm/communicator.hpp"
+#include "hetseq/data/batch_plan.hpp"
+#include "hetseq/data/loader.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+#include "hetseq/train/evaluator.hpp"
+#include "hetseq/train/recorder.hpp"
+#include "hetseq/train/share_plan.hpp"
+#include "hetseq/train/trainer.hpp"
+#include "hetseq/app/rank_setup.hpp"
+
+namespace hetseq {
+
+class MpiEnvironment;
+class RunFolder;
+
+/// Collective. The model as options say, on the device: initialised from the seed, or read from
+/// --init-model.
+std::shared_ptr<Model> build_model(const HostComm& world,
+                                   const RankSetup& setup,
+                                   const Parts& parts);
+
+/// A corpus, and what reads it batch by batch.
+class Feed {
+public:
+    /// Collective.
+    Feed(DataContext& context,
+         const std::string& data,
+         const RankSetup& setup,
+         const Parts& parts,
+         const Model& model,
+         std::int64_t batch_size,
+         Shuffle shuffle);
+
+    Loader& loader() noexcept { return loader_; }
+    const BatchPlan& plan() const noexcept { return plan_; }
+    Corpus& corpus() noexcept { return corpus_; }
+
+private:
+    Corpus corpus_;
+    std::unique_ptr<Collator> collator_;
+    Loader loader_;
+    BatchPlan plan_;
+};
+
+/// All that a training run holds, in the order of lifetime.
+class Training {
+public:
+    /// Collective. Checks everything that can be checked before the first update. `folder` may be
+    /// null.
+    Training(const MpiEnvironment& environment,
+             const HostComm& world,
+             const RankSetup& setup,
+             const Parts& parts,
+             const RunFolder* folder);
+
+    /// Collective.
+    TrainerReport run();
+
+    std::int64_t updates() const noexcept { return updates_; }
+    std::int64_t updates_per_epoch() const { return feed_.plan().batches_per_epoch(); }
+    std::int64_t samples() const { return feed_.plan().samples(); }
+    std::int64_t parameter_count() const;
+    SharePlan& shares() noexcept { return shares_; }
+    Model& model() noexcept { return *model_; }
+    /// What an order depends on and config.cfg must hold.
+    std::int64_t block_length() { return feed_.corpus().block_length(); }
+
+private:
+    const HostComm& world_;
+    const RankSetup& setup_;
+    const RunFolder* folder_;
+    std::unique_ptr<Communicator> communicator_;
+    DataContext data_;
+    std::shared_ptr<Model> model_;
+    FlatParameters parameters_;
+    SharePlan shares_;
+    Feed feed_;
+    std::optional<Feed> valid_feed_;
+    std::int64_t updates_;
+    Schedule schedule_;
+    std::unique_ptr<Optimizer> optimizer_;
+    std::optional<Evaluator> evaluator_;
+    Recorder recorder_;
+};
+
+}  // namespace hetseq

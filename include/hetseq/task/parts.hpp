@@ -1,0 +1,98 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/data/collator.hpp"
+#include "hetseq/data/schema.hpp"
+#include "hetseq/model/model.hpp"
+#include "hetseq/optim/optimizer.hpp"
+#include "hetseq/optim/schedule.hpp"
+#include "hetseq/task/part_options.hpp"
+
+namespace hetseq {
+
+class FlatParameters;
+
+/// Parts of one kind by name, in the order they were added.
+template <class Part>
+class PartTable {
+public:
+    /// `kind` as in error messages: "model"; `option` chooses one: "--model".
+    PartTable(std::string kind, std::string option)
+        : kind_{std::move(kind)}, option_{std::move(option)} {}
+
+    void add(const std::string& name, Part part) {
+        if (find(name) != nullptr)
+            throw InternalError("two parts of kind " + kind_ + " are named " + name);
+        entries_.emplace_back(name, std::move(part));
+    }
+
+    /// Throws BadConfig with the nearest name when there is none of this one.
+    const Part& get(const std::string& name) const {
+        if (const Part* part = find(name))
+            return *part;
+        throw BadConfig(
+            "there is no " + kind_ + " named '" + name + "'", option_, suggestion(name, names()));
+    }
+
+    std::vector<std::string> names() const {
+        std::vector<std::string> names;
+        for (const auto& entry : entries_)
+            names.push_back(entry.first);
+        return names;
+    }
+
+private:
+    const Part* find(const std::string& name) const {
+        for (const auto& entry : entries_)
+            if (entry.first == name)
+                return &entry.second;
+        return nullptr;
+    }
+
+    std::string kind_;
+    std::string option_;
+    std::vector<std::pair<std::string, Part>> entries_;
+};
+
+/// Makes a network on the CPU in fp32; the caller moves, initialises or loads it.
+using ModelPart = std::function<std::shared_ptr<Model>(const PartOptions&)>;
+/// Says what the files of a corpus must hold.
+using DatasetPart = std::function<CorpusSchema(const PartOptions&)>;
+/// Makes micro-batches of a corpus's rows.
+using BatchingPart = std::function<std::unique_ptr<Collator>(const PartOptions&)>;
+using OptimizerPart =
+    std::function<std::unique_ptr<Optimizer>(FlatParameters&, const OptimizerOptions&)>;
+using SchedulePart = std::function<Schedule(const ScheduleOptions&)>;
+
+/// One part of each kind, bound under a name; `defaults` are option values that fit them ("lr" to
+/// "1.0").
+struct TaskPart {
+    std::string help;
+    std::string model;
+    std::string dataset;
+    std::string batching;
+    std::vector<std::pair<std::string, std::string>> defaults;
+};
+
+/// All parts a user may name. Adding one takes a file and a line in `builtin_parts`
+/// (docs/extending.md).
+struct Parts {
+    PartTable<ModelPart> models{"model", "--model"};
+    PartTable<DatasetPart> datasets{"dataset", "--dataset"};
+    PartTable<BatchingPart> batchings{"batching", "--batching"};
+    PartTable<OptimizerPart> optimizers{"optimizer", "--optimizer"};
+    PartTable<SchedulePart> schedules{"schedule", "--lr-scheduler"};
+    PartTable<TaskPart> tasks{"task", "--task"};
+};
+
+/// The parts hetseq comes with.
+Parts builtin_parts();
+
+}  // namespace hetseq

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace hetseq {
+
+class Communicator;
+class FlatParameters;
+class Work;
+
+/// Sums flat gradients over ranks bucket by bucket, in one fixed order, while backward still runs.
+/// The status slots travel with the last bucket.
+class GradientReducer {
+public:
+    /// Hooks the parameters; both arguments must outlive the reducer. Buckets end at parameters,
+    /// after `bucket_bytes` or more.
+    GradientReducer(FlatParameters& parameters,
+                    Communicator& communicator,
+                    std::int64_t bucket_bytes);
+    ~GradientReducer();
+    GradientReducer(const GradientReducer&) = delete;
+    GradientReducer& operator=(const GradientReducer&) = delete;
+
+    /// The next backward is this rank's last of the update: buckets start as their gradients become
+    /// ready.
+    void arm();
+    /// Takes `arm` back so that backward can start over; no bucket may have left.
+    void disarm();
+    /// Collective. Starts every bucket not yet started (all of them on a rank without work) and
+    /// waits until all are summed. Gradients and status hold the sums afterwards, the same bits on
+    /// all ranks.
+    void finish();
+
+    /// Whether a bucket of this update has left already, so that its memory must not be touched.
+    bool started() const noexcept { return next_ > 0; }
+    /// Zeroes the gradients that have not left.
+    void zero_unstarted();
+
+    struct Timing {
+        double wait_ms = 0;         // inside the last finish()
+        double last_bucket_ms = 0;  // the last bucket's own time
+        double buckets_ms = 0;      // all buckets' own time
+    };
+    const Timing& timing() const noexcept { return timing_; }
+    std::size_t buckets() const noexcept { return buckets_.size(); }
+
+private:
+    struct Bucket {
+        at::Tensor gradients;  // (n), a view; the last one's includes the status slots
+        int parameters = 0;
+        int missing = 0;  // parameters whose gradient is not ready yet
+        std::unique_ptr<Work> work;
+    };
+    class Hook;
+
+    void make_buckets(std::int64_t bucket_bytes);
+    void on_gradient_ready(std::size_t bucket);
+    void start_ready_buckets();
+    void start(Bucket& bucket);
+
+    FlatParameters& parameters_;
+    Communicator& communicator_;
+    std::vector<Bucket> buckets_;
+    std::vector<std::size_t> bucket_of_;  // by parameter, in layout order
+    std::size_t next_ = 0;                // the first bucket not yet started
+    bool armed_ = false;
+    Timing timing_;
+};
+
+}  // namespace hetseq

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "hetseq/train/evaluator.hpp"
+
+namespace hetseq {
+
+class RunFolder;
+
+/// What one update was, the same on all ranks but for the times.
+struct UpdateRecord {
+    std::int64_t update = 0;     // counted from 1
+    std::int64_t epoch = 0;      // counted from 1
+    std::vector<double> losses;  // by term, normalised
+    double lr = 0;
+    double grad_norm = 0;  // before clipping
+    std::int64_t samples = 0;
+    std::int64_t units = 0;
+    double step_ms = 0;
+    double wait_ms = 0;
+    std::vector<std::int64_t> allocation;  // units by rank
+    bool skipped = false;
+};
+
+/// Tells the user how a run goes: log lines, a progress bar on a terminal, and metrics.jsonl.
+/// Silent and idle on all ranks but 0.
+class Recorder {
+public:
+    struct Options {
+        std::int64_t log_interval = 100;  // updates
+        std::int64_t total_updates = 0;
+        std::int64_t updates_per_epoch = 0;
+        std::vector<std::string> loss_terms;
+    };
+
+    /// `folder` may be null: nothing is written then.
+    Recorder(const RunFolder* folder, int rank, Options options);
+
+    void train(const UpdateRecord& record);
+    void valid(std::int64_t update, std::int64_t epoch, const Evaluation& evaluation, bool best);
+    void event(std::int64_t update, const std::string& message);
+    /// Ends the progress bar's line and flushes.
+    void finish();
+
+private:
+    void log_interval(const UpdateRecord& last);
+    void write(const std::string& line);
+    void draw_bar(const UpdateRecord& record);
+
+    bool active_;
+    bool terminal_;
+    bool bar_drawn_ = false;
+    Options options_;
+    std::ofstream metrics_;
+    std::string metrics_path_;  // empty: nothing is written
+    // since the last log line
+    std::int64_t updates_ = 0, samples_ = 0, units_ = 0;
+    double ms_ = 0, wait_ms_ = 0;
+    std::vector<double> losses_;
+};
+
+}  // namespace hetseq

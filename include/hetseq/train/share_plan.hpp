@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/balance/step_cost.hpp"
+#include "hetseq/data/batch_plan.hpp"
+
+namespace hetseq {
+
+/// How global batches are cut over ranks.
+class SharePlan {
+public:
+    /// Collective. `capacities`: samples a micro-batch, by rank; `policy`: "declared" (as fast as
+    /// the capacity says) or "equal".
+    SharePlan(const HostComm& world,
+              const std::string& policy,
+              std::vector<std::int64_t> capacities);
+
+    /// Collective when it meets a batch of a new size: the allocation is computed on one rank and
+    /// broadcast, since CPUs of different makes round differently. Samples by rank, summing to
+    /// `batch_size`.
+    const std::vector<std::int64_t>& allocation(std::int64_t batch_size);
+    /// As `allocation`, as positions of the epoch's order.
+    std::vector<Slice> slices(const GlobalBatch& batch);
+
+    /// This rank's micro-batch [samples].
+    std::int64_t micro_batch() const;
+    std::int64_t total_capacity() const;
+    const std::string& policy() const noexcept { return policy_; }
+
+private:
+    HostComm world_;
+    std::string policy_;
+    std::vector<std::int64_t> capacities_;
+    std::vector<StepCost> costs_;
+    std::map<std::int64_t, std::vector<std::int64_t>>
+        allocations_;  // by batch size: a full one and an epoch's last
+};
+
+}  // namespace hetseq

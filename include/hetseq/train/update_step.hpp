@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "hetseq/model/model.hpp"
+#include "hetseq/train/status_slots.hpp"
+
+namespace hetseq {
+
+class FlatParameters;
+class GradientReducer;
+class LoadedShare;
+
+/// Forward, backward and reduction of one update: leaves in the flat gradients of all ranks the
+/// gradient of L = sum_j S_j / W_j over the whole global batch, however it was cut.
+class UpdateStep {
+public:
+    /// All must outlive the step.
+    UpdateStep(Model& model, FlatParameters& parameters, GradientReducer& reducer);
+
+    /// Collective. `weights`: the global W_j, by loss term; a term with W_j = 0 drops out. Reruns
+    /// itself when a rank ran out of memory, with that rank's micro-batch halved (`share` is cut
+    /// again).
+    Verdict run(LoadedShare& share, std::span<const double> weights, const ForwardContext& context);
+
+    /// S_j / W_j of the last update, by loss term.
+    const std::vector<double>& losses() const noexcept { return losses_; }
+    /// Ranks whose loss was not finite.
+    double non_finite_ranks() const noexcept { return non_finite_ranks_; }
+
+    struct Timing {
+        double compute_ms = 0;  // forward and backward of this rank's micro-batches
+        double wait_ms = 0;     // for the reduction, after this rank's own work
+    };
+    const Timing& timing() const noexcept { return timing_; }
+    /// This rank's micro-batch after running out of memory; 0: never did.
+    std::int64_t reduced_micro_batch() const noexcept { return reduced_micro_batch_; }
+
+private:
+    void compute(LoadedShare& share,
+                 std::span<const double> weights,
+                 const ForwardContext& context);
+    void forward_backward(const LoadedShare& share,
+                          std::span<const double> weights,
+                          const ForwardContext& context);
+    void halve_micro_batch(LoadedShare& share, const std::string& reason);
+    Verdict read_status();
+
+    Model& model_;
+    FlatParameters& parameters_;
+    GradientReducer& reducer_;
+    std::vector<double> losses_;
+    double non_finite_ranks_ = 0;
+    std::int64_t reduced_micro_batch_ = 0;
+    Timing timing_;
+};
+
+/// Summed loss terms of each sample or micro-batch of `share` without gradients or reduction, to
+/// name what is not finite: the sample ids of the micro-batches whose loss is not.
+std::vector<std::int64_t> non_finite_samples(Model& model,
+                                             const LoadedShare& share,
+                                             const ForwardContext& context);
+
+}  // namespace hetseq

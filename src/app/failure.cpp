@@ -1,0 +1,49 @@
+#include "hetseq/app/failure.hpp"
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi_environment.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::chrono::seconds meeting_time{2};
+
+}  // namespace
+
+int exit_code_of(const std::exception& error) {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    return static_cast<int>(known != nullptr ? known->code() : ExitCode::internal);
+}
+
+void print_error(const std::exception& error) {
+    log::here(log::Level::error, error.what());
+}
+
+int end_ranks(const HostComm& meeting, const std::exception& error) {
+    const auto digest = static_cast<double>(std::hash<std::string>{}(error.what()) >> 12);
+    std::array<double, 2> bounds{digest, -digest};
+    Pending pending = meeting.start_all_reduce(bounds, ReduceOp::max);
+    const auto deadline = std::chrono::steady_clock::now() + meeting_time;
+    while (!pending.test()) {
+        if (std::chrono::steady_clock::now() > deadline) {
+            print_error(error);
+            MpiEnvironment::abort(exit_code_of(error));
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    const bool same_on_all = bounds[0] == -bounds[1];
+    if (!same_on_all || meeting.rank() == 0)
+        print_error(error);
+    return exit_code_of(error);
+}
+
+}  // namespace hetseq

@@ -1,0 +1,8 @@
+#include "hetseq/task/parts.hpp"
+#include "hetseq/app/process.hpp"
+#include "hetseq/app/program.hpp"
+
+int main(int argc, char** argv) {
+    hetseq::keep_freed_memory();
+    return hetseq::run_program(argc, argv, hetseq::builtin_parts());
+}

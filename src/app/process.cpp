@@ -1,0 +1,40 @@
+#include "hetseq/app/process.hpp"
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <unistd.h>
+
+#include <malloc.h>
+
+namespace hetseq {
+
+void keep_freed_memory() {
+    // The largest that M_MMAP_THRESHOLD may be (32 MiB on 64 bits) and a trim threshold no heap
+    // reaches.
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 2047 << 20);
+}
+
+double process_start_seconds() {
+    // Field 22 of /proc/self/stat counts clock ticks since boot; the command's name, field 2, may
+    // hold blanks.
+    std::ifstream stat("/proc/self/stat");
+    const std::string text((std::istreambuf_iterator<char>(stat)),
+                           std::istreambuf_iterator<char>());
+    std::istringstream fields(text.substr(text.rfind(')') + 1));
+    std::string field;
+    for (int i = 3; i <= 22; ++i)
+        fields >> field;
+    std::ifstream uptime("/proc/uptime");
+    double seconds_up = 0;
+    uptime >> seconds_up;
+    const double age = seconds_up - std::stod(field) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    const double now =
+        std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return now - age;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,160 @@
+#include "hetseq/app/program.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi_environment.hpp"
+
+#include "hetseq/version.hpp"
+
+#include "hetseq/app/commands.hpp"
+#include "hetseq/app/failure.hpp"
+#include "hetseq/app/option_parser.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// always: the command trains or measures on ranks; a single process is a job of one rank.
+// launched: MPI only when started as ranks. never: a single process's work.
+enum class NeedsMpi { always, launched, never };
+
+struct CommandEntry {
+    std::string name;
+    std::string usage;
+    std::string help;
+    NeedsMpi needs_mpi;
+    int (*run)(const CommandContext&);
+};
+
+const std::vector<CommandEntry>& command_table() {
+    static const std::vector<CommandEntry> table{
+        {"train",
+         "train [CONFIG.cfg] [--OPTION VALUE ...]",
+         "train a model on all ranks",
+         NeedsMpi::always,
+         train_command},
+        {"evaluate",
+         "evaluate RUN | --task NAME --init-model DIR, --data PATH [--json]",
+         "losses and metrics of a model on data",
+         NeedsMpi::always,
+         evaluate_command},
+        {"check",
+         "check --task NAME --data PATH [--json]",
+         "read all data and report what is wrong",
+         NeedsMpi::launched,
+         check_command},
+        {"prepare",
+         "prepare images IDX... --output DIR [--shards N]",
+         "convert data to HDF5 shards",
+         NeedsMpi::never,
+         prepare_command},
+        {"bench",
+         "bench data|step|reduce [--OPTION VALUE ...]",
+         "measure reading, updates or reductions; prints JSON",
+         NeedsMpi::always,
+         bench_command},
+        {"info",
+         "info [--json]",
+         "versions and features of this build",
+         NeedsMpi::never,
+         info_command},
+    };
+    return table;
+}
+
+std::string usage() {
+    std::string text = "hetseq " + std::string(version::number) +
+                       ": data-parallel training on unlike GPUs, one rank a device.\n\n"
+                       "  mpirun -np N hetseq train CONFIG.cfg [--OPTION VALUE ...]\n\nCommands:\n";
+    std::vector<std::vector<std::string>> rows;
+    for (const CommandEntry& command : command_table())
+        rows.push_back({"  " + command.name, command.help});
+    return text + format_table(rows) +
+           "\nhetseq COMMAND --help tells more; hetseq --version prints the version.\n";
+}
+
+std::string command_help(const CommandEntry& command) {
+    std::string text = "hetseq " + command.usage + "\n\n" + command.help + "\n";
+    if (command.needs_mpi != NeedsMpi::never)
+        text +=
+            "\nOptions stand on the command line or, without the dashes, in CONFIG.cfg; the command line wins.\n" +
+            options_help();
+    return text;
+}
+
+const CommandEntry& find_command(const std::string& name) {
+    std::vector<std::string> names;
+    for (const CommandEntry& command : command_table()) {
+        if (command.name == name)
+            return command;
+        names.push_back(command.name);
+    }
+    throw BadUsage("unknown command '" + name + "'", "", suggestion(name, names));
+}
+
+int run_serially(const CommandEntry& command,
+                 const std::vector<std::string>& words,
+                 const Parts& parts) {
+    const HostComm world = HostComm::serial();
+    return command.run({nullptr, world, world, parts, words});
+}
+
+int run_on_ranks(int argc,
+                 char** argv,
+                 const CommandEntry& command,
+                 const std::vector<std::string>& words,
+                 const Parts& parts) {
+    const MpiEnvironment environment(argc, argv);
+    const HostComm world = HostComm::world(environment);
+    const HostComm meeting = world.duplicate();
+    try {
+        return command.run({&environment, world, meeting, parts, words});
+    } catch (const std::exception& error) {
+        return end_ranks(meeting, error);
+    }
+}
+
+int dispatch(int argc, char** argv, const Parts& parts) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty())
+        throw BadUsage("no command was given", "", "hetseq --help lists them");
+    if (words.front() == "--help" || words.front() == "-h" || words.front() == "help") {
+        std::fputs(usage().c_str(), stdout);
+        return 0;
+    }
+    if (words.front() == "--version") {
+        std::printf("hetseq %s (%s)\n", version::number, version::revision);
+        return 0;
+    }
+    const CommandEntry& command = find_command(words.front());
+    words.erase(words.begin());
+    for (const std::string& word : words)
+        if (word == "--help" || word == "-h") {
+            std::fputs(command_help(command).c_str(), stdout);
+            return 0;
+        }
+    const bool with_mpi =
+        command.needs_mpi == NeedsMpi::always ||
+        (command.needs_mpi == NeedsMpi::launched && MpiEnvironment::launched_as_rank());
+    return with_mpi ? run_on_ranks(argc, argv, command, words, parts)
+                    : run_serially(command, words, parts);
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, const Parts& parts) {
+    try {
+        return dispatch(argc, argv, parts);
+    } catch (const std::exception& error) {
+        print_error(error);
+        return exit_code_of(error);
+    }
+}
+
+}  // namespace hetseq

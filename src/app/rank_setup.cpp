@@ -1,0 +1,104 @@
+#include "hetseq/app/rank_setup.hpp"
+
+#include <numeric>
+
+#include <unistd.h>
+
+#include <ATen/Parallel.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/app/option_agreement.hpp"
+#include "hetseq/app/rank_list.hpp"
+#include "hetseq/app/threads.hpp"
+
+namespace hetseq {
+
+namespace {
+
+void settle_batch_size(const HostComm& world, RankSetup& setup) {
+    const Options& options = setup.options;
+    const std::int64_t own = agree_on(world, [&] {
+        return rank_value("max-sentences", options.max_sentences, setup.topology, world.rank());
+    });
+    setup.capacities = world.all_gather(own);
+    const std::int64_t capacity =
+        std::accumulate(setup.capacities.begin(), setup.capacities.end(), std::int64_t{0});
+    if (options.batch_size > 0 && options.update_freq > 1)
+        throw BadConfig("--batch-size and --update-freq were both given",
+                        "each fixes the global batch",
+                        "give one of them");
+    setup.batch_size = options.batch_size > 0 ? options.batch_size : capacity * options.update_freq;
+    if (capacity == 0)
+        throw BadConfig("no rank takes any work",
+                        "--max-sentences is 0 on all of them",
+                        "give at least one rank a capacity");
+    setup.values["max-sentences"] = rank_list(setup.capacities);
+    setup.values["batch-size"] = std::to_string(setup.batch_size);
+    setup.values["update-freq"] = "1";
+}
+
+void set_threads(const HostComm& world, RankSetup& setup) {
+    const std::int64_t asked = agree_on(world, [&] {
+        return rank_value("threads", setup.options.threads, setup.topology, world.rank());
+    });
+    const int host_cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+    const ThreadChoice choice = choose_threads(setup.topology.rank(world.rank()),
+                                               host_cores,
+                                               setup.topology.ranks_on_host_of(world.rank()),
+                                               static_cast<int>(asked));
+    if (!choice.warning.empty())
+        log::warn_here(choice.warning);
+    setup.threads = choice.threads;
+    at::set_num_threads(choice.threads);
+}
+
+void set_cache(const HostComm& world, RankSetup& setup) {
+    setup.options.corpus.cache_mb = agree_on(world, [&] {
+        return rank_value("cache-mb", setup.options.cache_mb, setup.topology, world.rank());
+    });
+    setup.values["cache-mb"] = rank_list(world.all_gather(setup.options.corpus.cache_mb));
+}
+
+}  // namespace
+
+RankSetup set_up_ranks(const HostComm& world,
+                       const OptionValues& given,
+                       const OptionValues& file,
+                       const Parts& parts) {
+    RankSetup setup;
+    setup.values = agree_on(world, [&] { return effective_values(given, file, parts); });
+    agree_on_options(world, setup.values);
+    setup.options = agree_on(world, [&] { return typed_options(setup.values); });
+    setup.topology = discover_topology(world, setup.options.device);
+    setup.device = at::Device(setup.topology.rank(world.rank()).device);
+    setup.dtype = setup.options.precision == "fp64" ? at::kDouble : at::kFloat;
+    settle_batch_size(world, setup);
+    set_threads(world, setup);
+    set_cache(world, setup);
+    return setup;
+}
+
+std::string start_report(const RankSetup& setup, const std::vector<std::int64_t>& allocation) {
+    std::vector<std::vector<std::string>> rows{
+        {"rank", "host", "device", "capacity", "share", "of the batch"}};
+    for (const RankInfo& info : setup.topology.ranks) {
+        const auto r = static_cast<std::size_t>(info.rank);
+        const double part =
+            100 * static_cast<double>(allocation[r]) / static_cast<double>(setup.batch_size);
+        rows.push_back({std::to_string(info.rank),
+                        info.host,
+                        info.device_name,
+                        std::to_string(setup.capacities[r]),
+                        std::to_string(allocation[r]),
+                        format_number(part, 3) + " %"});
+    }
+    return setup.topology.table() + "global batch " + std::to_string(setup.batch_size) +
+           ", balance " + setup.options.balance + ", " + std::to_string(setup.threads) +
+           " thread(s) on rank 0\n" + format_table(rows);
+}
+
+}  // namespace hetseq

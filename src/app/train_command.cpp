@@ -1,0 +1,107 @@
+#include <cstdio>
+#include <optional>
+
+#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/model/model_file.hpp"
+#include "hetseq/train/run_folder.hpp"
+#include "hetseq/train/summary.hpp"
+#include "hetseq/app/commands.hpp"
+#include "hetseq/app/failure.hpp"
+#include "hetseq/app/option_parser.hpp"
+#include "hetseq/app/process.hpp"
+#include "hetseq/app/rank_setup.hpp"
+#include "hetseq/app/training.hpp"
+
+namespace hetseq {
+
+namespace {
+
+struct Words {
+    OptionValues given;
+    OptionValues file;
+};
+
+Words read_words(const std::vector<std::string>& words) {
+    const ParsedOptions parsed = parse_command_line(words);
+    if (parsed.positionals.size() > 1)
+        throw BadUsage(
+            "more than one configuration: " + join(parsed.positionals, ", "), "", "give one");
+    Words result{parsed.values, {}};
+    if (!parsed.positionals.empty())
+        result.file = parse_config_file(parsed.positionals.front());
+    return result;
+}
+
+void say_start(const RankSetup& setup, Training& training) {
+    log::info("start\n" + start_report(setup, training.shares().allocation(setup.batch_size)) +
+              std::to_string(training.parameter_count()) + " parameters, " +
+              std::to_string(training.samples()) + " samples, " +
+              std::to_string(training.updates_per_epoch()) + " updates an epoch, " +
+              std::to_string(training.updates()) + " updates to run");
+}
+
+void write_results(const RunFolder& folder,
+                   const Summary& summary,
+                   const TrainerReport& report,
+                   const Model& model) {
+    save_model(folder.model(), model);
+    write_file_atomically(folder.summary(), summary.json(report));
+}
+
+// All that needs the training's objects alive, the end after a failure included.
+int run_training(const CommandContext& context,
+                 const RankSetup& setup,
+                 Training& training,
+                 const RunFolder* folder,
+                 double start_seconds) {
+    const HostComm& world = context.world;
+    try {
+        const TrainerReport report = training.run();
+        const Summary summary = summarise(
+            world, setup.topology, training.shares(), setup.batch_size, report, start_seconds);
+        agree_on(world, [&] {
+            if (folder != nullptr && world.rank() == 0)
+                write_results(*folder, summary, report, training.model());
+        });
+        log::info(summary.text(report));
+        if (setup.options.json && world.rank() == 0)
+            std::fputs(summary.json(report).c_str(), stdout);
+        return 0;
+    } catch (const std::exception& error) {
+        return end_ranks(context.meeting, error);
+    }
+}
+
+}  // namespace
+
+int train_command(const CommandContext& context) {
+    const double start_seconds = process_start_seconds();
+    const HostComm& world = context.world;
+    const Words words = agree_on(world, [&] { return read_words(context.words); });
+    RankSetup setup = set_up_ranks(world, words.given, words.file, context.parts);
+    log::set_identity(world.rank(), world.size(), setup.topology.rank(world.rank()).host);
+    std::optional<RunFolder> folder;
+    if (!setup.options.save_dir.empty())
+        folder.emplace(world,
+                       setup.options.save_dir,
+                       setup.options.overwrite ? ExistingRun::overwrite : ExistingRun::refuse);
+
+    Training training(
+        *context.environment, world, setup, context.parts, folder ? &*folder : nullptr);
+    setup.values["block-length"] = std::to_string(training.block_length());
+    say_start(setup, training);
+    if (setup.options.dry_run) {
+        log::info("dry run: everything was checked, nothing is trained");
+        return 0;
+    }
+    if (folder)
+        folder->begin(world, config_text(setup.values));
+    return run_training(context, setup, training, folder ? &*folder : nullptr, start_seconds);
+}
+
+}  // namespace hetseq

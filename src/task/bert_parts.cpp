@@ -1,0 +1,123 @@
+#include <ATen/ATen.h>
+
+#include "hetseq/model/bert.hpp"
+#include "hetseq/task/builtin_parts.hpp"
+#include "hetseq/task/parts.hpp"
+
+namespace hetseq {
+
+namespace {
+
+BertConfig config_of(const PartOptions& options) {
+    BertConfig config;
+    if (!options.init_model.empty() && options.model_config.empty())
+        config = read_bert_config(options.init_model + "/config.json");
+    else
+        config = bert_config(options.model_config.empty() ? "base" : options.model_config);
+    if (options.dropout)
+        config.hidden_dropout = *options.dropout;
+    if (options.attention_dropout)
+        config.attention_dropout = *options.attention_dropout;
+    return config;
+}
+
+// The shards of NVIDIA's create_pretraining_data.py, as they are.
+CorpusSchema pretraining_schema(const PartOptions& options) {
+    const BertConfig config = config_of(options);
+    const std::string ids =
+        "ids of the vocabulary (vocab_size " + std::to_string(config.vocab_size) + ")";
+    const auto tokens = [&](const std::string& name,
+                            c10::ScalarType type,
+                            std::int64_t highest,
+                            const std::string& meaning) {
+        return FieldSchema{.name = name,
+                           .rank = 2,
+                           .type = type,
+                           .row_shape = {-1},
+                           .same_row_shape_as = name == "input_ids" ? "" : "input_ids",
+                           .max_row_length = config.max_position_embeddings,
+                           .minimum = 0,
+                           .maximum = highest,
+                           .meaning = meaning};
+    };
+    FieldSchema positions{.name = "masked_lm_positions",
+                          .rank = 2,
+                          .type = at::kInt,
+                          .row_shape = {-1},
+                          .minimum = 0,
+                          .below_row_length_of = "input_ids",
+                          .meaning = "positions in the sequence"};
+    FieldSchema labels{.name = "masked_lm_ids",
+                       .rank = 2,
+                       .type = at::kInt,
+                       .row_shape = {-1},
+                       .same_row_shape_as = "masked_lm_positions",
+                       .minimum = 0,
+                       .maximum = config.vocab_size - 1,
+                       .meaning = ids};
+    return {
+        .kind = "BERT pretraining",
+        .fields = {
+            tokens("input_ids", at::kInt, config.vocab_size - 1, ids),
+            tokens("input_mask", at::kChar, 1, "0 for padding, 1 for a token"),
+            tokens(
+                "segment_ids", at::kChar, config.type_vocab_size - 1, "segments (type_vocab_size)"),
+            positions,
+            labels,
+            {.name = "next_sentence_labels",
+             .rank = 1,
+             .type = at::kChar,
+             .row_shape = {},
+             .minimum = 0,
+             .maximum = 1,
+             .meaning = "0 for the next sentence, 1 for a random one"}}};
+}
+
+/// Weights: masked tokens (masked_lm_ids other than 0) for "mlm", sequences for "nsp". Tensors as
+/// `make_bert` takes them.
+class PretrainingCollator final : public Collator {
+public:
+    MicroBatch collate(const TensorDict& rows, at::Tensor sample_ids) const override {
+        const std::int64_t samples = sample_ids.numel();
+        const at::Tensor ids = rows.at("input_ids").to(at::kLong);  // (n, T)
+        const at::Tensor labels = rows.at("masked_lm_ids");         // (n, P)
+        const at::Tensor entries = at::nonzero(labels);             // (M, 2): sample, entry
+        const at::Tensor sample = entries.select(1, 0);
+        const at::Tensor position =
+            rows.at("masked_lm_positions").index({sample, entries.select(1, 1)}).to(at::kLong);
+        MicroBatch batch;
+        batch.tensors["input_ids"] = ids;
+        batch.tensors["segment_ids"] = rows.at("segment_ids").to(at::kLong);
+        batch.tensors["attention_mask"] = rows.at("input_mask").to(at::kLong);
+        batch.tensors["masked_positions"] = sample * ids.size(1) + position;  // (M), into n * T
+        batch.tensors["masked_labels"] = labels.index({sample, entries.select(1, 1)}).to(at::kLong);
+        batch.tensors["next_sentence_labels"] = rows.at("next_sentence_labels").to(at::kLong);
+        batch.weights = {static_cast<double>(entries.size(0)), static_cast<double>(samples)};
+        batch.sample_ids = std::move(sample_ids);
+        batch.samples = batch.units = samples;
+        return batch;
+    }
+};
+
+}  // namespace
+
+void add_bert_parts(Parts& parts) {
+    parts.models.add("bert",
+                     [](const PartOptions& options) { return make_bert(config_of(options)); });
+    parts.datasets.add("bert-pretraining", pretraining_schema);
+    parts.batchings.add("bert-pretraining",
+                        [](const PartOptions&) { return std::make_unique<PretrainingCollator>(); });
+    parts.tasks.add("bert",
+                    {.help = "BERT pretraining: masked tokens and next sentences",
+                     .model = "bert",
+                     .dataset = "bert-pretraining",
+                     .batching = "bert-pretraining",
+                     .defaults = {{"optimizer", "adamw"},
+                                  {"lr", "1e-4"},
+                                  {"lr-scheduler", "polynomial_decay"},
+                                  {"weight-decay", "0.01"},
+                                  {"clip-norm", "1"},
+                                  {"max-sentences", "16"}}});
+}
+
+}  // namespace hetseq

@@ -1,0 +1,73 @@
+#include <ATen/ATen.h>
+
+#include "hetseq/model/mnist_cnn.hpp"
+#include "hetseq/task/builtin_parts.hpp"
+#include "hetseq/task/parts.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// Mean and standard deviation of MNIST's training pixels, by which PyTorch's example normalises.
+constexpr double pixel_mean = 0.1307;
+constexpr double pixel_deviation = 0.3081;
+
+CorpusSchema image_schema(const PartOptions&) {
+    return {.kind = "images",
+            .fields = {{.name = "images", .rank = 3, .type = at::kByte, .row_shape = {28, 28}},
+                       {.name = "labels",
+                        .rank = 1,
+                        .type = at::kByte,
+                        .row_shape = {},
+                        .minimum = 0,
+                        .maximum = 9,
+                        .meaning = "classes 0 to 9"}}};
+}
+
+/// Pixels (n, 28, 28) uint8 to "images" (n, 1, 28, 28) fp32, normalised; "labels" (n) int64.
+class ImageCollator final : public Collator {
+public:
+    MicroBatch collate(const TensorDict& rows, at::Tensor sample_ids) const override {
+        const std::int64_t samples = sample_ids.numel();
+        MicroBatch batch;
+        batch.tensors["images"] = rows.at("images")
+                                      .unsqueeze(1)
+                                      .to(at::kFloat)
+                                      .mul_(1 / (255 * pixel_deviation))
+                                      .sub_(pixel_mean / pixel_deviation);
+        batch.tensors["labels"] = rows.at("labels").to(at::kLong);
+        batch.sample_ids = std::move(sample_ids);
+        batch.weights = {static_cast<double>(samples)};
+        batch.samples = batch.units = samples;
+        return batch;
+    }
+};
+
+std::shared_ptr<Model> make_model(const PartOptions& options) {
+    MnistCnnOptions model;
+    if (options.dropout)
+        model.convolution_dropout = model.hidden_dropout = *options.dropout;
+    return make_mnist_cnn(model);
+}
+
+}  // namespace
+
+void add_mnist_parts(Parts& parts) {
+    parts.models.add("mnist-cnn", make_model);
+    parts.datasets.add("images", image_schema);
+    parts.batchings.add("images",
+                        [](const PartOptions&) { return std::make_unique<ImageCollator>(); });
+    parts.tasks.add("mnist",
+                    {.help = "28x28 images in ten classes by a small convolutional network",
+                     .model = "mnist-cnn",
+                     .dataset = "images",
+                     .batching = "images",
+                     .defaults = {{"optimizer", "adadelta"},
+                                  {"lr", "1"},
+                                  {"lr-scheduler", "step"},
+                                  {"lr-shrink", "0.7"},
+                                  {"adam-eps", "1e-6"},
+                                  {"max-sentences", "64"}}});
+}
+
+}  // namespace hetseq

@@ -1,0 +1,116 @@
+#include "hetseq/train/gradient_reducer.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/communicator.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+
+namespace hetseq {
+
+// Called by autograd each time a backward has added to its parameter's gradient.
+class GradientReducer::Hook final : public torch::autograd::PostAccumulateGradHook {
+public:
+    Hook(GradientReducer& reducer, std::size_t bucket) : reducer_{reducer}, bucket_{bucket} {}
+    void operator()(const torch::autograd::Variable&) override {
+        reducer_.on_gradient_ready(bucket_);
+    }
+
+private:
+    GradientReducer& reducer_;
+    std::size_t bucket_;
+};
+
+GradientReducer::GradientReducer(FlatParameters& parameters,
+                                 Communicator& communicator,
+                                 std::int64_t bucket_bytes)
+    : parameters_{parameters}, communicator_{communicator} {
+    make_buckets(bucket_bytes);
+    for (std::size_t i = 0; i < bucket_of_.size(); ++i)
+        torch::autograd::impl::set_post_acc_grad_hooks(
+            parameters_.parameters()[i].tensor, std::make_unique<Hook>(*this, bucket_of_[i]));
+}
+
+GradientReducer::~GradientReducer() {
+    for (const FlatParameters::Parameter& parameter : parameters_.parameters())
+        torch::autograd::impl::set_post_acc_grad_hooks(parameter.tensor, nullptr);
+}
+
+void GradientReducer::make_buckets(std::int64_t bucket_bytes) {
+    const at::Tensor storage = parameters_.gradients_and_status();
+    const auto& parameters = parameters_.parameters();
+    const std::int64_t least =
+        std::max<std::int64_t>(1, bucket_bytes / static_cast<std::int64_t>(storage.element_size()));
+    std::int64_t begin = 0;
+    int count = 0;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const bool is_last = i + 1 == parameters.size();
+        const std::int64_t end = is_last ? storage.numel() : parameters[i + 1].offset;
+        bucket_of_.push_back(buckets_.size());
+        ++count;
+        if (is_last || end - begin >= least) {
+            buckets_.push_back({storage.narrow(0, begin, end - begin), count, count, nullptr});
+            begin = end;
+            count = 0;
+        }
+    }
+}
+
+void GradientReducer::arm() {
+    armed_ = true;
+}
+
+void GradientReducer::disarm() {
+    HETSEQ_ASSERT(!started());
+    armed_ = false;
+    for (Bucket& bucket : buckets_)
+        bucket.missing = bucket.parameters;
+}
+
+void GradientReducer::on_gradient_ready(std::size_t bucket) {
+    if (!armed_)
+        return;
+    --buckets_[bucket].missing;
+    start_ready_buckets();
+}
+
+// In order only: a bucket that is ready early waits for its predecessors, so that all ranks start
+// the same sequence.
+void GradientReducer::start_ready_buckets() {
+    while (next_ < buckets_.size() && buckets_[next_].missing == 0)
+        start(buckets_[next_++]);
+}
+
+void GradientReducer::start(Bucket& bucket) {
+    bucket.work = communicator_.start_all_reduce_sum(bucket.gradients);
+}
+
+void GradientReducer::finish() {
+    const auto begin = std::chrono::steady_clock::now();
+    while (next_ < buckets_.size())
+        start(buckets_[next_++]);
+    for (Bucket& bucket : buckets_)
+        bucket.work->wait();
+    timing_ = {};
+    timing_.wait_ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    for (Bucket& bucket : buckets_) {
+        timing_.last_bucket_ms = bucket.work->own_ms();
+        timing_.buckets_ms += timing_.last_bucket_ms;
+        bucket.work.reset();
+        bucket.missing = bucket.parameters;
+    }
+    next_ = 0;
+    armed_ = false;
+}
+
+void GradientReducer::zero_unstarted() {
+    for (std::size_t i = next_; i < buckets_.size(); ++i)
+        buckets_[i].gradients.zero_();
+}
+
+}  // namespace hetseq

@@ -1,0 +1,164 @@
+#include "hetseq/train/recorder.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include <unistd.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "hetseq/train/run_folder.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double total(const std::vector<double>& values) {
+    double sum = 0;
+    for (double value : values)
+        sum += value;
+    return sum;
+}
+
+std::string term_list(const std::vector<std::string>& names, const std::vector<double>& values) {
+    std::string text;
+    for (std::size_t j = 0; j < names.size(); ++j)
+        text += (j > 0 ? ", " : "") + names[j] + " " + format_number(values[j]);
+    return text;
+}
+
+}  // namespace
+
+Recorder::Recorder(const RunFolder* folder, int rank, Options options)
+    : active_{rank == 0},
+      terminal_{active_ && ::isatty(STDERR_FILENO) == 1},
+      options_{std::move(options)} {
+    losses_.resize(options_.loss_terms.size());
+    if (active_ && folder != nullptr)
+        metrics_path_ = folder->metrics().string();
+}
+
+void Recorder::train(const UpdateRecord& record) {
+    if (!active_)
+        return;
+    ++updates_;
+    samples_ += record.samples;
+    units_ += record.units;
+    ms_ += record.step_ms;
+    wait_ms_ += record.wait_ms;
+    for (std::size_t j = 0; j < losses_.size(); ++j)
+        losses_[j] += record.losses[j];
+    if (terminal_)
+        draw_bar(record);
+    if (record.update % options_.log_interval == 0 || record.update == options_.total_updates)
+        log_interval(record);
+}
+
+// One line for the updates since the last: losses are their mean, rates their sum over their time.
+void Recorder::log_interval(const UpdateRecord& last) {
+    const auto updates = static_cast<double>(updates_);
+    for (double& loss : losses_)
+        loss /= updates;
+    const double seconds = ms_ / 1000;
+    const double eta =
+        static_cast<double>(options_.total_updates - last.update) * seconds / updates;
+    log::info("epoch " + std::to_string(last.epoch) + "  update " + std::to_string(last.update) +
+              "/" + std::to_string(options_.total_updates) + "  loss " +
+              format_number(total(losses_)) +
+              (losses_.size() > 1 ? " (" + term_list(options_.loss_terms, losses_) + ")" : "") +
+              "  lr " + format_number(last.lr) + "  grad " + format_number(last.grad_norm, 3) +
+              "  " + format_number(static_cast<double>(samples_) / seconds) + " samples/s  step " +
+              format_number(ms_ / updates, 3) + " ms  wait " +
+              format_number(100 * wait_ms_ / ms_, 2) + " %  ETA " + format_duration(eta));
+
+    Json line{{"kind", "train"},
+              {"update", last.update},
+              {"epoch", last.epoch},
+              {"loss", total(losses_)}};
+    for (std::size_t j = 0; j < losses_.size(); ++j)
+        line[options_.loss_terms[j]] = losses_[j];
+    line["lr"] = last.lr;
+    line["grad_norm"] = last.grad_norm;
+    line["samples"] = samples_;
+    line["units"] = units_;
+    line["step_ms"] = ms_ / updates;
+    line["allocation"] = last.allocation;
+    write(line.dump());
+
+    updates_ = samples_ = units_ = 0;
+    ms_ = wait_ms_ = 0;
+    losses_.assign(losses_.size(), 0);
+}
+
+void Recorder::valid(std::int64_t update,
+                     std::int64_t epoch,
+                     const Evaluation& evaluation,
+                     bool best) {
+    if (!active_)
+        return;
+    Json line{{"kind", "valid"}, {"update", update}, {"epoch", epoch}, {"loss", evaluation.loss()}};
+    std::string text = "valid  epoch " + std::to_string(epoch) + "  update " +
+                       std::to_string(update) + "  loss " + format_number(evaluation.loss(), 5);
+    for (const Evaluation::Value& loss : evaluation.losses)
+        line[loss.name] = loss.value;
+    for (const Evaluation::Value& metric : evaluation.metrics) {
+        line[metric.name] = metric.value;
+        text += "  " + metric.name + " " + format_number(100 * metric.value, 5) + " %";
+    }
+    line["samples"] = evaluation.samples;
+    line["seconds"] = evaluation.seconds;
+    line["best"] = best;
+    log::info(text + (best ? "  (best)" : ""));
+    write(line.dump());
+}
+
+void Recorder::event(std::int64_t update, const std::string& message) {
+    if (!active_)
+        return;
+    log::warn("update " + std::to_string(update) + ": " + message);
+    write(Json{{"kind", "event"}, {"update", update}, {"message", message}}.dump());
+}
+
+void Recorder::write(const std::string& line) {
+    if (metrics_path_.empty())
+        return;
+    if (!metrics_.is_open())
+        metrics_.open(metrics_path_);
+    metrics_ << line << '\n' << std::flush;
+    if (!metrics_)
+        throw IoError("cannot write " + metrics_path_,
+                      std::strerror(errno),
+                      "free space or mend the folder, and start again");
+}
+
+void Recorder::draw_bar(const UpdateRecord& record) {
+    constexpr int width = 30;
+    const double done =
+        static_cast<double>(record.update) / static_cast<double>(options_.total_updates);
+    const int filled = static_cast<int>(done * width);
+    std::fprintf(stderr,
+                 "\r[%s%s] %3.0f %%  loss %s\033[K",
+                 std::string(static_cast<std::size_t>(filled), '=').c_str(),
+                 std::string(static_cast<std::size_t>(width - filled), ' ').c_str(),
+                 100 * done,
+                 format_number(total(record.losses)).c_str());
+    bar_drawn_ = true;
+    if (record.update % options_.log_interval == 0 || record.update == options_.total_updates)
+        std::fputs("\r\033[K", stderr);
+}
+
+void Recorder::finish() {
+    if (bar_drawn_)
+        std::fputs("\r\033[K", stderr);
+    bar_drawn_ = false;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,169 @@
+#include "hetseq/train/update_step.hpp"
+
+#include <chrono>
+#include <new>
+#include <string>
+
+#include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/data/loader.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/train/gradient_reducer.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point begin) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+bool is_out_of_memory(const std::exception& error) {
+    if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+        dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+        return true;
+    // The CPU allocator throws a plain c10::Error.
+    return std::string(error.what()).find("DefaultCPUAllocator: can't allocate memory") !=
+           std::string::npos;
+}
+
+// sum_j S_j / W_j of one micro-batch, undefined when no term counts; each term's part is added to
+// the status slots.
+at::Tensor normalised_loss(const ForwardResult& result,
+                           std::span<const double> weights,
+                           const at::Tensor& status) {
+    at::Tensor total;
+    for (std::size_t j = 0; j < result.losses.size(); ++j) {
+        if (weights[j] == 0)
+            continue;
+        const at::Tensor loss = result.losses[j] / weights[j];
+        status[status_slot::first_loss + static_cast<std::int64_t>(j)].add_(loss.detach());
+        total = total.defined() ? total + loss : loss;
+    }
+    return total;
+}
+
+// Before the last backward, because its first gradients may start the last bucket.
+void mark_non_finite(const at::Tensor& status) {
+    const at::Tensor losses =
+        status.narrow(0, status_slot::first_loss, status.numel() - status_slot::first_loss);
+    status[status_slot::non_finite].copy_(at::logical_not(at::isfinite(losses.sum())));
+}
+
+}  // namespace
+
+UpdateStep::UpdateStep(Model& model, FlatParameters& parameters, GradientReducer& reducer)
+    : model_{model},
+      parameters_{parameters},
+      reducer_{reducer},
+      losses_(model.loss_terms().size()) {}
+
+Verdict UpdateStep::run(LoadedShare& share,
+                        std::span<const double> weights,
+                        const ForwardContext& context) {
+    timing_ = {};
+    for (;;) {
+        const auto begin = Clock::now();
+        compute(share, weights, context);
+        timing_.compute_ms += ms_since(begin);
+        reducer_.finish();
+        timing_.wait_ms += reducer_.timing().wait_ms;
+        const Verdict verdict = read_status();
+        if (verdict != Verdict::repeat)
+            return verdict;
+        log::info("update " + std::to_string(context.update + 1) +
+                  " is repeated: a rank ran out of memory");
+    }
+}
+
+// A rank that runs out of memory starts its share over with smaller micro-batches, or, when a
+// bucket has left already, finishes with zeros and makes all ranks repeat.
+void UpdateStep::compute(LoadedShare& share,
+                         std::span<const double> weights,
+                         const ForwardContext& context) {
+    for (;;) {
+        try {
+            forward_backward(share, weights, context);
+            return;
+        } catch (const std::exception& error) {
+            if (!is_out_of_memory(error))
+                throw;
+            halve_micro_batch(share, error.what());
+        }
+        if (reducer_.started()) {
+            reducer_.zero_unstarted();
+            parameters_.status()[status_slot::out_of_memory].fill_(1);
+            return;
+        }
+        reducer_.disarm();
+    }
+}
+
+void UpdateStep::forward_backward(const LoadedShare& share,
+                                  std::span<const double> weights,
+                                  const ForwardContext& context) {
+    parameters_.zero_gradients();
+    const at::Tensor status = parameters_.status();
+    status.zero_();
+    const auto& micro_batches = share.micro_batches();
+    for (std::size_t i = 0; i < micro_batches.size(); ++i) {
+        const at::Tensor loss =
+            normalised_loss(model_.forward(micro_batches[i], context), weights, status);
+        if (i + 1 == micro_batches.size()) {
+            mark_non_finite(status);
+            reducer_.arm();
+        }
+        if (loss.defined())
+            loss.backward();
+    }
+}
+
+void UpdateStep::halve_micro_batch(LoadedShare& share, const std::string& reason) {
+    std::int64_t largest = 0;
+    for (const MicroBatch& micro_batch : share.micro_batches())
+        largest = std::max(largest, micro_batch.samples);
+    if (largest <= 1)
+        throw DeviceError("out of memory with a micro-batch of one sample",
+                          reason,
+                          "use a smaller model or a larger device");
+    reduced_micro_batch_ = largest / 2;
+    share.recut(reduced_micro_batch_);
+    log::warn_here("out of memory: micro-batch halved to " + std::to_string(reduced_micro_batch_) +
+                   " samples");
+}
+
+Verdict UpdateStep::read_status() {
+    const at::Tensor status = parameters_.status().to(at::kCPU, at::kDouble);
+    const double* slots = status.const_data_ptr<double>();
+    non_finite_ranks_ = slots[status_slot::non_finite];
+    for (std::size_t j = 0; j < losses_.size(); ++j)
+        losses_[j] = slots[status_slot::first_loss + static_cast<std::int64_t>(j)];
+    if (slots[status_slot::out_of_memory] > 0)
+        return Verdict::repeat;
+    return non_finite_ranks_ > 0 ? Verdict::skip : Verdict::apply;
+}
+
+std::vector<std::int64_t> non_finite_samples(Model& model,
+                                             const LoadedShare& share,
+                                             const ForwardContext& context) {
+    const at::NoGradGuard no_grad;
+    std::vector<std::int64_t> samples;
+    for (const MicroBatch& micro_batch : share.micro_batches()) {
+        bool finite = true;
+        for (const at::Tensor& loss : model.forward(micro_batch, context).losses)
+            finite = finite && at::isfinite(loss).item<bool>();
+        if (finite)
+            continue;
+        const at::Tensor ids = micro_batch.sample_ids.to(at::kCPU);
+        const auto* begin = ids.const_data_ptr<std::int64_t>();
+        samples.insert(samples.end(), begin, begin + ids.numel());
+    }
+    return samples;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,129 @@
+#include "hetseq/app/option_parser.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+using testing::HasSubstr;
+
+template <class Function>
+std::string error_of(Function&& function) {
+    try {
+        function();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+class ConfigFile {
+public:
+    explicit ConfigFile(const std::string& text)
+        : path_{std::filesystem::temp_directory_path() /
+                ("hetseq_options_" + std::to_string(::getpid()) + ".cfg")} {
+        std::ofstream(path_) << text;
+    }
+    ~ConfigFile() { std::filesystem::remove(path_); }
+    std::string path() const { return path_.string(); }
+
+private:
+    std::filesystem::path path_;
+};
+
+TEST(CommandLineTest, KeepsValuesSwitchesAndPositionals) {
+    const ParsedOptions parsed =
+        parse_command_line({"inputs/a.cfg", "--lr", "0.5", "--overwrite", "--seed=7"});
+
+    EXPECT_THAT(parsed.positionals, testing::ElementsAre("inputs/a.cfg"));
+    EXPECT_EQ(parsed.values.at("lr"), "0.5");
+    EXPECT_EQ(parsed.values.at("overwrite"), "true");
+    EXPECT_EQ(parsed.values.at("seed"), "7");
+}
+
+TEST(CommandLineTest, NamesTheNearestOption) {
+    EXPECT_THAT(error_of([] {
+                    parse_command_line({"--max-sentence", "3"});
+                }),
+                HasSubstr("did you mean --max-sentences?"));
+}
+
+TEST(CommandLineTest, RefusesAnOptionWithoutItsValue) {
+    EXPECT_THAT(error_of([] { parse_command_line({"--lr"}); }), HasSubstr("lr"));
+}
+
+TEST(ConfigFileTest, ReadsOptions) {
+    const ConfigFile good("# comment\ntask = mnist\nlr = 0.5\n");
+
+    EXPECT_EQ(parse_config_file(good.path()).at("lr"), "0.5");
+}
+
+TEST(ConfigFileTest, NamesTheFileAndTheNearestOption) {
+    const ConfigFile bad("learning-rate = 1\nmax-updates = 3\n");
+
+    EXPECT_THAT(error_of([&] { parse_config_file(bad.path()); }),
+                testing::AllOf(HasSubstr(bad.path()), HasSubstr("unknown option")));
+    EXPECT_THAT(error_of([] { parse_config_file("/nowhere/a.cfg"); }), HasSubstr("/nowhere/a.cfg"));
+}
+
+TEST(EffectiveValuesTest, CommandLineWinsOverFileOverTaskOverTable) {
+    const Parts parts = builtin_parts();
+
+    const OptionValues values =
+        effective_values({{"lr", "3"}}, {{"task", "mnist"}, {"lr", "2"}, {"seed", "5"}}, parts);
+
+    EXPECT_EQ(values.at("lr"), "3");
+    EXPECT_EQ(values.at("seed"), "5");
+    EXPECT_EQ(values.at("optimizer"), "adadelta");
+    EXPECT_EQ(values.at("update-freq"), "1");
+}
+
+TEST(EffectiveValuesTest, NamesTheNearestTask) {
+    const Parts parts = builtin_parts();
+
+    EXPECT_THAT(error_of([&] {
+                    effective_values({{"task", "mnits"}}, {}, parts);
+                }),
+                HasSubstr("Did you mean mnist?"));
+    EXPECT_THAT(error_of([&] { effective_values({}, {}, parts); }), HasSubstr("--task"));
+}
+
+TEST(TypedOptionsTest, NamesTheOptionOfABadValue) {
+    EXPECT_THAT(error_of([] {
+                    typed_options({{"lr", "fast"}});
+                }),
+                testing::AllOf(HasSubstr("--lr"), HasSubstr("fast")));
+    EXPECT_THAT(error_of([] { typed_options({{"dropout", "1.5"}}); }), HasSubstr("--dropout"));
+    EXPECT_THAT(error_of([] { typed_options({{"precision", "fp8"}}); }), HasSubstr("fp32, fp64"));
+    EXPECT_THAT(error_of([] { typed_options({{"log-interval", "0"}}); }), HasSubstr("at least 1"));
+}
+
+TEST(ConfigTextTest, ReadsBackAsItWas) {
+    const Parts parts = builtin_parts();
+    const OptionValues values = effective_values(
+        {{"task", "bert"}, {"lr", "0.25"}, {"max-sentences", "0=3,1=1"}}, {}, parts);
+    const ConfigFile written(config_text(values));
+
+    const OptionValues again = effective_values({}, parse_config_file(written.path()), parts);
+
+    EXPECT_EQ(again, values);
+}
+
+TEST(OptionsHelpTest, NamesEveryOption) {
+    const std::string help = options_help();
+
+    for (const OptionSpec& spec : option_table())
+        EXPECT_THAT(help, HasSubstr("--" + spec.name));
+}
+
+}  // namespace
+}  // namespace hetseq

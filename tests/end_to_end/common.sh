@@ -1,0 +1,32 @@
+# Sourced by the scripts beside it: $bin holds hetseq and the test tools, $work is a folder of this test's own.
+# shellcheck shell=bash
+set -euo pipefail
+bin=${1:?usage: $0 BINARY_DIR}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+skip() { echo "SKIPPED: $*"; exit 77; }
+
+# run_ranks N COMMAND...: under mpirun, everything it prints in $work/log, its exit code in $rc.
+run_ranks() {
+  local ranks=$1; shift
+  rc=0
+  timeout 300 mpirun -np "$ranks" "$@" >"$work/log" 2>&1 || rc=$?
+}
+expect_ok() { ((rc == 0)) || { cat "$work/log"; fail "exit code $rc: $*"; }; }
+# expect_error CODE TEXT: the last command ended so, and said so once.
+expect_error() {
+  ((rc == $1)) || { cat "$work/log"; fail "exit code $rc, expected $1: $2"; }
+  (($(grep -cF -- "$2" "$work/log") == 1)) || { cat "$work/log"; fail "expected once: $2"; }
+}
+# json FILE KEY: the number at a top-level or, with a dot, nested key.
+json() { python3 -c 'import json,sys,functools; print(functools.reduce(lambda d, k: d[k], sys.argv[2].split("."), json.load(open(sys.argv[1]))))' "$@"; }
+make_images() {
+  mkdir -p "$work/idx"
+  "$bin/make_images" "$work/idx" 600 200
+  "$bin/hetseq" prepare images "$work"/idx/* --output "$work/data" --shards 2 >"$work/log" 2>&1 || { cat "$work/log"; fail prepare; }
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Bad input ends the job on all ranks with one message and its exit code, before any work.
+source "$(dirname "$0")/common.sh"
+make_images
+train=("$bin/hetseq" train --task mnist --max-epoch 1 --save-dir "$work/run")
+
+run_ranks 2 "${train[@]}" --data "$work/none/*.h5"
+expect_error 66 "$work/none"
+run_ranks 2 "${train[@]}" --data "$work/data" --max-sentence 3
+expect_error 64 "did you mean --max-sentences?"
+run_ranks 2 "${train[@]}" --data "$work/data" --lr fast
+expect_error 78 "--lr"
+run_ranks 2 "${train[@]}" --data "$work/data" --optimizer adamm
+expect_error 78 "Did you mean adamw?"
+run_ranks 2 "${train[@]}" --data "$work/data" --max-sentences 0
+expect_error 78 "no rank takes any work"
+run_ranks 2 "${train[@]}" --data "$work/data" --batch-size 8 --update-freq 2
+expect_error 78 "--batch-size and --update-freq"
+run_ranks 2 "$bin/hetseq" train --task mnits --data "$work/data"
+expect_error 78 "Did you mean mnist?"
+run_ranks 2 "$bin/hetseq" train "$work/none.cfg"
+expect_error 66 "$work/none.cfg"
+run_ranks 1 "${train[@]}" --data "$work/data" --seed 1 : -np 1 "${train[@]}" --data "$work/data" --seed 2
+expect_error 78 "--seed differs over ranks"
+run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5"
+expect_error 78 "--max-epoch"
+[[ ! -e $work/run/model.safetensors ]] || fail "a model was left behind"
+
+head -c 3000 "$work/data/train-00000-of-00002.h5" >"$work/data/train-00000-of-00002.tmp"
+mv "$work/data/train-00000-of-00002.tmp" "$work/data/train-00000-of-00002.h5"
+run_ranks 2 "${train[@]}" --data "$work/data/train*.h5"
+expect_error 65 "train-00000-of-00002.h5"
+run_ranks 2 "$bin/hetseq" check --task mnist --data "$work/data/train*.h5"
+expect_error 65 "train-00000-of-00002.h5"
+"$bin/hetseq" check --task mnist --data "$work/data/t10k*.h5" >"$work/log" 2>&1 || { cat "$work/log"; fail "check of good data"; }
+run_ranks 2 "${train[@]}" --data "$work/data/t10k*.h5" --dry-run
+expect_ok "dry run"
+[[ ! -e $work/run ]] || fail "a dry run wrote"

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# The main job on generated images: train on two ranks, look at what it leaves, evaluate it, repeat it.
+source "$(dirname "$0")/common.sh"
+make_images
+
+run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" \
+  --max-sentences 16 --max-epoch 2 --precision fp64 --log-interval 5 --save-dir "$work/run"
+expect_ok train
+for file in config.cfg metrics.jsonl summary.json model.safetensors best.safetensors; do
+  [[ -s $work/run/$file ]] || fail "$file is missing"
+done
+grep -q 'update 38/38' "$work/log" || { cat "$work/log"; fail "no line of the last update"; }
+[[ $(json "$work/run/summary.json" updates) == 38 ]] || fail "updates"
+[[ $(json "$work/run/summary.json" samples) == 1200 ]] || fail "samples"
+awk -v a="$(json "$work/run/summary.json" valid.accuracy)" 'BEGIN {exit !(a > 0.99)}' || fail "accuracy below 0.99"
+
+# Evaluated alone: the same losses and metrics as the run's last validation.
+run_ranks 3 "$bin/hetseq" evaluate "$work/run" --data "$work/data/t10k*.h5" --json
+expect_ok evaluate
+sed -n '/^{/,/^}/p' "$work/log" >"$work/evaluation.json"
+[[ $(json "$work/evaluation.json" accuracy) == $(json "$work/run/summary.json" valid.accuracy) ]] || fail "accuracy differs"
+awk -v a="$(json "$work/evaluation.json" loss)" -v b="$(json "$work/run/summary.json" valid.loss)" \
+  'BEGIN {d = a - b; exit !(d < 1e-9 && d > -1e-9)}' || fail "loss differs"
+
+# Its configuration repeats it; a folder that holds a run is not written again.
+run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/again"
+expect_ok repeat
+"$bin/compare_models" "$work/run/model.safetensors" "$work/again/model.safetensors" 0 || fail "the repeated run differs"
+run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run"
+expect_error 78 "holds a run already"

@@ -1,0 +1,162 @@
+// Invariant 1 of docs/architecture.md: any number of ranks, any allocation, zero-sized shares
+// included, dropout on or off, give what one rank gives.
+#include <algorithm>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi_environment.hpp"
+
+#include "train/toy_run.hpp"
+
+namespace hetseq::test {
+namespace {
+
+class EquivalenceTest : public testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        int argc = 0;
+        char** argv = nullptr;
+        environment = new MpiEnvironment(argc, argv);
+        world = new HostComm(HostComm::world(*environment));
+        corpus = new std::string(write_toy_corpus(*world, 53));
+        small_corpus = new std::string(write_toy_corpus(*world, 2));
+    }
+    static void TearDownTestSuite() {
+        delete small_corpus;
+        delete corpus;
+        delete world;
+        delete environment;
+    }
+
+    // What the same run gives on one rank.
+    static ToyResult alone(ToyRun run) {
+        run.capacities = {run.capacities.front() + 3};
+        return train_toy(*environment, HostComm::serial(), run);
+    }
+    static ToyResult together(const ToyRun& run) { return train_toy(*environment, *world, run); }
+
+    // Capacities for as many ranks as there are: 3, 1, 0, 2.
+    static std::vector<std::int64_t> uneven() {
+        const std::vector<std::int64_t> all{3, 1, 0, 2};
+        return {all.begin(), all.begin() + world->size()};
+    }
+
+    static double largest_difference(const at::Tensor& a, const at::Tensor& b) {
+        return ((a - b).abs() / a.abs().clamp_min(1)).max().item<double>();
+    }
+
+    static MpiEnvironment* environment;
+    static HostComm* world;
+    static std::string* corpus;
+    static std::string* small_corpus;
+};
+
+MpiEnvironment* EquivalenceTest::environment = nullptr;
+HostComm* EquivalenceTest::world = nullptr;
+std::string* EquivalenceTest::corpus = nullptr;
+std::string* EquivalenceTest::small_corpus = nullptr;
+
+TEST_F(EquivalenceTest, UnevenSharesGiveWhatOneRankGives) {
+    const ToyRun run{.data = *corpus, .capacities = uneven()};
+
+    EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-12);
+}
+
+TEST_F(EquivalenceTest, WithDropout) {
+    const ToyRun run{.data = *corpus, .capacities = uneven(), .dropout = 0.3};
+
+    EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-12);
+}
+
+TEST_F(EquivalenceTest, DropoutChangesTheResult) {
+    const ToyRun run{.data = *corpus, .capacities = uneven(), .dropout = 0.3};
+    ToyRun without = run;
+    without.dropout = 0;
+
+    EXPECT_GT(largest_difference(together(run).parameters, together(without).parameters), 1e-6);
+}
+
+TEST_F(EquivalenceTest, EqualBalance) {
+    const ToyRun run{.data = *corpus, .capacities = uneven(), .balance = "equal", .dropout = 0.1};
+
+    EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-12);
+}
+
+TEST_F(EquivalenceTest, SeveralMicroBatchesAnUpdate) {
+    const ToyRun run{.data = *corpus, .capacities = uneven(), .batch_size = 40, .dropout = 0.1};
+
+    EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-12);
+}
+
+TEST_F(EquivalenceTest, MoreRanksThanSamples) {
+    const ToyRun run{.data = *small_corpus, .capacities = uneven(), .batch_size = 1};
+
+    EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-12);
+}
+
+TEST_F(EquivalenceTest, ClippingSeesTheWholeGradient) {
+    const ToyRun run{
+        .data = *corpus, .capacities = uneven(), .optimizer = "sgd", .lr = 0.1, .clip_norm = 0.05};
+
+    EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-12);
+}
+
+TEST_F(EquivalenceTest, BucketSizeDoesNotMatter) {
+    const ToyRun small{.data = *corpus, .capacities = uneven(), .bucket_bytes = 1};
+    ToyRun large = small;
+    large.bucket_bytes = 1 << 20;
+
+    EXPECT_LE(largest_difference(together(small).parameters, together(large).parameters), 1e-12);
+}
+
+TEST_F(EquivalenceTest, SinglePrecisionGradients) {
+    const ToyRun run{
+        .data = *corpus, .capacities = uneven(), .updates = 1, .dropout = 0.1, .dtype = at::kFloat};
+
+    const at::Tensor reference = alone(run).gradients;
+    const at::Tensor gradients = together(run).gradients;
+
+    EXPECT_LE((reference - gradients).abs().max().item<double>(),
+              1e-6 * reference.abs().max().item<double>());
+}
+
+TEST_F(EquivalenceTest, SinglePrecisionParametersAfterFiveUpdates) {
+    const ToyRun run{.data = *corpus,
+                     .capacities = uneven(),
+                     .updates = 5,
+                     .dropout = 0.1,
+                     .dtype = at::kFloat,
+                     .optimizer = "sgd",
+                     .lr = 0.1};
+
+    EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-5);
+}
+
+TEST_F(EquivalenceTest, LossesAndValidationAgree) {
+    const ToyRun run{.data = *corpus, .capacities = uneven(), .dropout = 0.1, .validate = true};
+
+    const ToyResult reference = alone(run);
+    const ToyResult result = together(run);
+
+    for (std::size_t j = 0; j < 2; ++j)
+        EXPECT_NEAR(
+            result.losses[j], reference.losses[j], 1e-12 * std::max(1.0, reference.losses[j]));
+    ASSERT_TRUE(result.report.last_valid && reference.report.last_valid);
+    EXPECT_NEAR(result.report.last_valid->loss(), reference.report.last_valid->loss(), 1e-11);
+    EXPECT_EQ(result.report.last_valid->metrics[0].value,
+              reference.report.last_valid->metrics[0].value);
+}
+
+TEST_F(EquivalenceTest, AllRanksHoldTheSameBits) {
+    const at::Tensor parameters =
+        together({.data = *corpus, .capacities = uneven(), .dropout = 0.1}).parameters;
+
+    const std::string own(static_cast<const char*>(parameters.const_data_ptr()),
+                          parameters.nbytes());
+    EXPECT_EQ(world->broadcast(own, 0), own);
+}
+
+}  // namespace
+}  // namespace hetseq::test

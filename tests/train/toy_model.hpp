@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "hetseq/data/collator.hpp"
+#include "hetseq/model/dropout.hpp"
+#include "hetseq/model/model.hpp"
+
+namespace hetseq::test {
+
+/// A small model with everything that makes data parallelism hard: a tied parameter, one that is
+/// never used, one that only some samples use, two loss terms with weights of their own, and
+/// dropout.
+///
+/// Input: "tokens" (n, T) int64 in [0, 20), 0 is padding; "labels" (n) int64 in [0, 4).
+class ToyModel final : public Model {
+public:
+    static constexpr std::int64_t vocabulary = 20;
+    static constexpr std::int64_t width = 8;
+    static constexpr std::int64_t classes = 4;
+
+    explicit ToyModel(double dropout) : dropout_{dropout} {
+        embedding_ = register_parameter("embedding", torch::empty({vocabulary, width}));
+        hidden_ = register_module("hidden", torch::nn::Linear(width, width));
+        rare_ = register_module("rare", torch::nn::Linear(width, width));
+        unused_ = register_parameter("unused", torch::empty({3}));
+        classifier_ = register_module("classifier", torch::nn::Linear(width, classes));
+    }
+
+    std::vector<std::string> loss_terms() const override { return {"token", "label"}; }
+    std::vector<MetricSchema> metrics() const override {
+        return {{"token_accuracy", 0}, {"label_accuracy", 1}};
+    }
+
+    InitialDistribution initial_distribution(const std::string& name) const override {
+        if (name == "embedding")
+            return {InitialDistribution::Kind::normal, 0.5};
+        if (name == "unused")
+            return {InitialDistribution::Kind::constant, 1};
+        return Model::initial_distribution(name);
+    }
+
+    ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
+        const at::Tensor tokens = batch.tensors.at("tokens");
+        const at::Tensor labels = batch.tensors.at("labels");
+        at::Tensor state =
+            at::gelu(hidden_->forward(at::embedding(embedding_, tokens)));  // (n, T, H)
+        if (context.mode == Mode::train)
+            state = counter_dropout(
+                state, dropout_, {context.seed, context.update, 1}, batch.sample_ids);
+        const at::Tensor rows = at::nonzero(labels == 3).squeeze(1);
+        at::Tensor pooled = state.mean(1);  // (n, H)
+        if (rows.numel() > 0)
+            pooled = pooled.index_add(0, rows, rare_->forward(pooled.index_select(0, rows)));
+
+        const at::Tensor token_logits = at::matmul(state, embedding_.t()).flatten(0, 1);
+        const at::Tensor targets = tokens.roll(-1, 1).flatten();
+        const at::Tensor label_logits = classifier_->forward(pooled);
+        ForwardResult result;
+        result.losses = {at::cross_entropy_loss(
+                             token_logits, targets, {}, at::Reduction::Sum, /*ignore_index=*/0),
+                         at::cross_entropy_loss(label_logits, labels, {}, at::Reduction::Sum)};
+        if (context.mode == Mode::evaluate)
+            result.metrics = {((token_logits.argmax(1) == targets) & (targets != 0)).sum(),
+                              (label_logits.argmax(1) == labels).sum()};
+        return result;
+    }
+
+private:
+    double dropout_;
+    at::Tensor embedding_, unused_;
+    torch::nn::Linear hidden_{nullptr}, rare_{nullptr}, classifier_{nullptr};
+};
+
+/// Rows of "tokens" and "labels" as they are; the terms' weights are the tokens that are no
+/// padding, and the samples.
+class ToyCollator final : public Collator {
+public:
+    MicroBatch collate(const TensorDict& rows, at::Tensor sample_ids) const override {
+        MicroBatch batch;
+        batch.tensors["tokens"] = rows.at("tokens").to(at::kLong);
+        batch.tensors["labels"] = rows.at("labels").to(at::kLong);
+        batch.samples = batch.units = sample_ids.numel();
+        batch.weights = {at::count_nonzero(batch.tensors["tokens"]).item<double>(),
+                         static_cast<double>(batch.samples)};
+        batch.sample_ids = std::move(sample_ids);
+        return batch;
+    }
+};
+
+inline CorpusSchema toy_schema() {
+    return {.kind = "toy",
+            .fields = {{.name = "labels",
+                        .rank = 1,
+                        .type = at::kByte,
+                        .row_shape = {},
+                        .minimum = 0,
+                        .maximum = 3},
+                       {.name = "tokens",
+                        .rank = 2,
+                        .type = at::kByte,
+                        .row_shape = {-1},
+                        .minimum = 0,
+                        .maximum = 19}}};
+}
+
+}  // namespace hetseq::test

@@ -1,0 +1,75 @@
+#include "train/toy_run.hpp"
+
+#include "hetseq/comm/communicator.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi_environment.hpp"
+
+#include "train/toy_model.hpp"
+
+#include "hetseq/data/batch_plan.hpp"
+#include "hetseq/data/loader.hpp"
+#include "hetseq/model/init.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+#include "hetseq/optim/schedule.hpp"
+#include "hetseq/train/recorder.hpp"
+#include "hetseq/train/share_plan.hpp"
+
+namespace hetseq::test {
+
+namespace {
+
+constexpr std::uint64_t seed = 11;
+
+std::unique_ptr<Optimizer> make_optimizer(FlatParameters& parameters, const ToyRun& run) {
+    OptimizerOptions options{.name = run.optimizer, .weight_decay = 0.01};
+    return run.optimizer == "sgd" ? make_sgd(parameters, options) : make_adam(parameters, options);
+}
+
+}  // namespace
+
+ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, const ToyRun& run) {
+    const auto communicator = make_communicator(world, environment, at::kCPU);
+    DataContext context(world, environment.thread_support() == ThreadSupport::multiple);
+    ToyModel model(run.dropout);
+    initialise_parameters(model, seed);
+    model.to(run.dtype);
+    FlatParameters parameters(
+        model, [&](const std::string& name) { return model.decays(name); }, status_slot::count(2));
+    SharePlan shares(world, run.balance, run.capacities);
+    Corpus corpus(
+        context, run.data, toy_schema(), {.shuffle_blocks = 2, .block_length = 8, .cache_mb = 1});
+    const ToyCollator collator;
+    Loader loader(corpus, collator, {.seed = seed, .loss_terms = 2});
+    const BatchPlan plan(corpus.samples(), run.batch_size);
+    Loader valid_loader(corpus, collator, {.seed = seed, .shuffle = Shuffle::no, .loss_terms = 2});
+    const BatchPlan valid_plan(corpus.samples(), shares.total_capacity());
+    Evaluator evaluator(world, model, valid_loader, valid_plan, shares);
+    const auto optimizer = make_optimizer(parameters, run);
+    const Schedule schedule = fixed_schedule({.lr = run.lr});
+    Recorder recorder(nullptr, 1, {});
+
+    Trainer trainer({.world = world,
+                     .communicator = *communicator,
+                     .model = model,
+                     .parameters = parameters,
+                     .optimizer = *optimizer,
+                     .schedule = schedule,
+                     .loader = loader,
+                     .plan = plan,
+                     .shares = shares,
+                     .recorder = recorder,
+                     .evaluator = run.validate ? &evaluator : nullptr},
+                    {.updates = run.updates,
+                     .seed = seed,
+                     .clip_norm = run.clip_norm,
+                     .bucket_bytes = run.bucket_bytes});
+    ToyResult result;
+    result.report = trainer.run();
+    result.parameters = parameters.values().clone();
+    result.gradients = parameters.gradients().clone();
+    result.losses = trainer.losses();
+    return result;
+}
+
+}  // namespace hetseq::test

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "hetseq/train/evaluator.hpp"
+#include "hetseq/train/trainer.hpp"
+
+namespace hetseq {
+class HostComm;
+class MpiEnvironment;
+}  // namespace hetseq
+
+namespace hetseq::test {
+
+/// What a training run of the toy model depends on.
+struct ToyRun {
+    std::string data;
+    std::vector<std::int64_t> capacities{4};  // by rank
+    std::string balance = "declared";
+    std::int64_t batch_size = 12;
+    std::int64_t updates = 10;
+    double dropout = 0;
+    at::ScalarType dtype = at::kDouble;
+    std::string optimizer = "adam";
+    double lr = 1e-3;
+    double clip_norm = 0;
+    std::int64_t bucket_bytes = 256;
+    bool validate = false;
+};
+
+struct ToyResult {
+    at::Tensor parameters;       // flat
+    at::Tensor gradients;        // of the last update, flat
+    std::vector<double> losses;  // of the last update, by term
+    TrainerReport report;
+};
+
+/// Collective over `world`: the same run on as many ranks as it has.
+ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, const ToyRun& run);
+
+/// Writes a corpus of `samples` rows of 6 tokens and a label, in two shards, by formula. Returns
+/// the folder.
+std::string write_toy_corpus(const HostComm& world, std::int64_t samples);
+
+}  // namespace hetseq::test

@@ -1,0 +1,222 @@
+#include "hetseq/train/update_step.hpp"
+
+#include <cmath>
+#include <new>
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "hetseq/comm/communicator.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi_environment.hpp"
+
+#include "train/toy_model.hpp"
+#include "train/toy_run.hpp"
+
+#include "hetseq/data/loader.hpp"
+#include "hetseq/model/init.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/train/gradient_reducer.hpp"
+#include "hetseq/train/share_plan.hpp"
+
+namespace hetseq::test {
+namespace {
+
+constexpr std::int64_t batch_size = 20;
+const ForwardContext context{Mode::train, 5, 3};
+
+/// One update of the toy model over all ranks, fp64, dropout on.
+class Update {
+public:
+    Update(const MpiEnvironment& environment,
+           const HostComm& world,
+           const std::string& data,
+           std::int64_t micro_batch)
+        : communicator_{make_communicator(world, environment, at::kCPU)},
+          data_{world, environment.thread_support() == ThreadSupport::multiple},
+          model_{std::make_shared<ToyModel>(0.2)},
+          parameters_{
+              prepare(*model_), [](const std::string&) { return true; }, status_slot::count(2)},
+          corpus_{
+              data_, data, toy_schema(), {.shuffle_blocks = 2, .block_length = 8, .cache_mb = 1}},
+          loader_{corpus_, collator_, {.seed = 5, .loss_terms = 2}},
+          shares_{world,
+                  "equal",
+                  std::vector<std::int64_t>(static_cast<std::size_t>(world.size()), micro_batch)},
+          reducer_{parameters_, *communicator_, 1},
+          step_{*model_, parameters_, reducer_} {
+        const GlobalBatch batch{.begin = 0, .end = batch_size};
+        loader_.request(batch, shares_.slices(batch), micro_batch);
+        share_ = loader_.take();
+        weights_ = share_.weights();
+        world.all_reduce(std::span<double>(weights_), ReduceOp::sum);
+    }
+
+    Verdict run() { return step_.run(share_, weights_, context); }
+    Verdict run_with(const std::vector<double>& weights) {
+        return step_.run(share_, weights, context);
+    }
+    at::Tensor gradients() const { return parameters_.gradients().clone(); }
+    ToyModel& model() { return *model_; }
+    FlatParameters& parameters() { return parameters_; }
+    LoadedShare& share() { return share_; }
+    UpdateStep& step() { return step_; }
+    std::vector<double> weights() const { return weights_; }
+
+private:
+    static ToyModel& prepare(ToyModel& model) {
+        initialise_parameters(model, 5);
+        model.to(at::kDouble);
+        return model;
+    }
+
+    std::unique_ptr<Communicator> communicator_;
+    DataContext data_;
+    std::shared_ptr<ToyModel> model_;
+    FlatParameters parameters_;
+    Corpus corpus_;
+    ToyCollator collator_;
+    Loader loader_;
+    SharePlan shares_;
+    GradientReducer reducer_;
+    UpdateStep step_;
+    LoadedShare share_;
+    std::vector<double> weights_;
+};
+
+class UpdateStepTest : public testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        int argc = 0;
+        char** argv = nullptr;
+        environment = new MpiEnvironment(argc, argv);
+        world = new HostComm(HostComm::world(*environment));
+        corpus = new std::string(write_toy_corpus(*world, 30));
+    }
+    static void TearDownTestSuite() {
+        delete corpus;
+        delete world;
+        delete environment;
+    }
+
+    static std::unique_ptr<Update> together() {
+        return std::make_unique<Update>(*environment, *world, *corpus, 4);
+    }
+
+    // Autograd on the concatenated batch: one micro-batch, no flat parameters, no reducer.
+    static at::Tensor reference_gradients() {
+        const HostComm alone = HostComm::serial();
+        Update update(*environment, alone, *corpus, batch_size);
+        ToyModel model(0.2);
+        initialise_parameters(model, 5);
+        model.to(at::kDouble);
+        const ForwardResult result = model.forward(update.share().micro_batches().front(), context);
+        (result.losses[0] / update.weights()[0] + result.losses[1] / update.weights()[1])
+            .backward();
+
+        at::Tensor flat = at::zeros_like(update.parameters().gradients());
+        for (const auto& parameter : update.parameters().parameters()) {
+            const at::Tensor gradient = model.named_parameters()[parameter.name].grad();
+            if (gradient.defined())
+                flat.narrow(0, parameter.offset, parameter.numel).copy_(gradient.flatten());
+        }
+        return flat;
+    }
+
+    static void expect_reference(const at::Tensor& gradients) {
+        const at::Tensor reference = reference_gradients();
+        EXPECT_LE((gradients - reference).abs().max().item<double>(), 1e-14);
+        EXPECT_GT(reference.abs().max().item<double>(), 1e-3);
+    }
+
+    static MpiEnvironment* environment;
+    static HostComm* world;
+    static std::string* corpus;
+};
+
+MpiEnvironment* UpdateStepTest::environment = nullptr;
+HostComm* UpdateStepTest::world = nullptr;
+std::string* UpdateStepTest::corpus = nullptr;
+
+TEST_F(UpdateStepTest, GradientsEqualAutogradOnTheWholeBatch) {
+    const auto update = together();
+
+    EXPECT_EQ(update->run(), Verdict::apply);
+
+    expect_reference(update->gradients());
+}
+
+// What averaging by device gives: the test above would notice.
+TEST_F(UpdateStepTest, WeightingByDeviceIsWrong) {
+    if (world->size() == 1)
+        GTEST_SKIP() << "one rank has nothing to weight";
+    const auto update = together();
+    std::vector<double> by_device = update->share().weights();
+    for (double& weight : by_device)
+        weight *= world->size();
+
+    update->run_with(by_device);
+
+    EXPECT_GT((update->gradients() - reference_gradients()).abs().max().item<double>(), 1e-6);
+}
+
+TEST_F(UpdateStepTest, ATermWithoutWeightDropsOut) {
+    const auto update = together();
+    const std::vector<double> weights{0, update->weights()[1]};
+
+    EXPECT_EQ(update->run_with(weights), Verdict::apply);
+
+    EXPECT_EQ(update->step().losses()[0], 0);
+    EXPECT_TRUE(at::isfinite(update->gradients()).all().item<bool>());
+}
+
+TEST_F(UpdateStepTest, ALossThatIsNotFiniteOnOneRankSkipsOnAll) {
+    const auto update = together();
+    std::vector<double> weights = update->weights();
+    if (world->rank() == world->size() - 1)
+        weights[1] = std::nan("");
+
+    EXPECT_EQ(update->run_with(weights), Verdict::skip);
+    EXPECT_EQ(update->step().non_finite_ranks(), 1);
+}
+
+// Throws once, in the backward of this rank, when the gradient of a parameter is ready.
+class OutOfMemoryOnce {
+public:
+    OutOfMemoryOnce(ToyModel& model, const std::string& parameter, int passes) {
+        model.named_parameters()[parameter].register_hook(
+            [left = passes](at::Tensor gradient) mutable {
+                if (left-- == 0)
+                    throw std::bad_alloc();
+                return gradient;
+            });
+    }
+};
+
+// The last parameter in registration order: no bucket has left yet.
+TEST_F(UpdateStepTest, OutOfMemoryBeforeTheFirstBucketRecomputesTheShare) {
+    const auto update = together();
+    if (world->rank() == 0)
+        OutOfMemoryOnce(update->model(), "classifier.bias", 0);
+
+    EXPECT_EQ(update->run(), Verdict::apply);
+
+    EXPECT_EQ(update->step().reduced_micro_batch() > 0, world->rank() == 0);
+    expect_reference(update->gradients());
+}
+
+// The first parameter, in the last micro-batch: other buckets have left, so all ranks repeat.
+TEST_F(UpdateStepTest, OutOfMemoryAfterTheFirstBucketRepeatsOnAllRanks) {
+    const auto update = together();
+    const int last = static_cast<int>(update->share().micro_batches().size()) - 1;
+    if (world->rank() == 0)
+        OutOfMemoryOnce(update->model(), "embedding", last);
+
+    EXPECT_EQ(update->run(), Verdict::apply);
+
+    EXPECT_EQ(update->step().reduced_micro_batch() > 0, world->rank() == 0);
+    expect_reference(update->gradients());
+}
+
+}  // namespace
+}  // namespace hetseq::test
