@@ -6,6 +6,11 @@ find_package(Threads REQUIRED)
 
 set(MPI_CXX_SKIP_MPICXX TRUE)
 find_package(MPI REQUIRED COMPONENTS C CXX)
+# The C interface alone: Open MPI 5 has no libmpi_cxx any more.
+add_library(hetseq_mpi INTERFACE)
+add_library(hetseq::mpi ALIAS hetseq_mpi)
+target_link_libraries(hetseq_mpi INTERFACE MPI::MPI_C)
+target_compile_definitions(hetseq_mpi INTERFACE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
 
 set(HDF5_PREFER_PARALLEL TRUE)
 find_package(HDF5 REQUIRED COMPONENTS C)

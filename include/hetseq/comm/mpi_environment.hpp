@@ -7,11 +7,17 @@ namespace hetseq {
 /// How many threads may call MPI at once.
 enum class ThreadSupport { single, funneled, serialized, multiple };
 
+/// "MPI_THREAD_MULTIPLE" and so on.
+const char* to_string(ThreadSupport support) noexcept;
+
 /// MPI's lifetime: made first and destroyed last in `main`. Asks for MPI_THREAD_MULTIPLE and
 /// accepts less (`thread_support()` says what was given). While an exception unwinds it does not
 /// finalize, which would hang: `main` catches and calls `abort`.
+/// Where MPI runs already (a test's main started it) it joins in and leaves finalizing to the
+/// starter.
 class MpiEnvironment {
 public:
+    /// Throws CommError when the launcher started several processes that MPI does not connect.
     MpiEnvironment(int& argc, char**& argv);
     ~MpiEnvironment();
     MpiEnvironment(const MpiEnvironment&) = delete;
@@ -31,6 +37,7 @@ public:
 
 private:
     ThreadSupport thread_support_ = ThreadSupport::single;
+    bool started_here_ = false;
 };
 
 }  // namespace hetseq

@@ -14,12 +14,15 @@ enum class DeviceChoice { automatic, cpu, cuda };
 /// One rank's place in the job.
 struct RankInfo {
     int rank = 0;
-    std::string host;
+    std::string host;         // unique: two hosts that bear one name become "name" and "name (2)"
     int local_rank = 0;       // among the ranks of its host
     std::string device;       // "cpu" or "cuda:0"
     std::string device_name;  // "AMD EPYC ..." or "NVIDIA H200"
     std::string device_uuid;  // empty for a CPU
     int cores = 1;  // cores this process may use, by affinity and cgroup quota (rounded up)
+    /// Whole cores this rank has when the ranks of a host divide evenly what they may use in
+    /// common; at least 1. A rank's threads should be no more than these.
+    int own_cores = 1;
     std::int64_t memory_mb = 0;  // of the device, or of the host's share this process may use [MiB]
 };
 

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace hetseq {
+
+/// What to do between two tests of something not ready yet: a few tests at once, since most waits
+/// are short, then sleeps that double up to a limit, so that ranks sharing a core leave it to
+/// those that compute.
+class Backoff {
+public:
+    struct Options {
+        int eager_tests = 32;
+        std::chrono::microseconds first_sleep{20};
+        std::chrono::microseconds longest_sleep{200};
+    };
+
+    explicit Backoff(const Options& options) noexcept
+        : options_{options}, sleep_{options.first_sleep} {}
+
+    void pause() {
+        if (++tests_ <= options_.eager_tests)
+            return;
+        std::this_thread::sleep_for(sleep_);
+        sleep_ = std::min(2 * sleep_, options_.longest_sleep);
+    }
+
+    /// Something moved: start over.
+    void reset() noexcept {
+        tests_ = 0;
+        sleep_ = options_.first_sleep;
+    }
+
+    /// True when the last `pause` slept.
+    bool slept() const noexcept { return tests_ > options_.eager_tests; }
+
+private:
+    Options options_;
+    int tests_ = 0;
+    std::chrono::microseconds sleep_;
+};
+
+}  // namespace hetseq

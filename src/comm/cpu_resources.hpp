@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hetseq {
+
+/// The logical CPUs this process is bound to (sched_getaffinity), ascending.
+std::vector<int> bound_cpus();
+
+/// CPU time per wall time that the control group allows, in cores; empty without a limit. The
+/// tightest limit on the way from this process's group to the root counts. `root` is where the
+/// kernel's /proc and /sys are found ("/" but for tests).
+std::optional<double> cpu_quota(const std::filesystem::path& root = "/");
+
+/// Memory this process may use: the host's, or less by the control group's limit [MiB].
+std::int64_t usable_memory_mb(const std::filesystem::path& root = "/");
+
+/// The processor's name as the kernel has it, e.g. "AMD EPYC 7763 64-Core Processor".
+std::string cpu_model_name(const std::filesystem::path& root = "/");
+
+}  // namespace hetseq

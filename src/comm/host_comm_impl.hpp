@@ -1,0 +1,26 @@
+#pragma once
+
+#include <mpi.h>
+
+#include "hetseq/comm/host_comm.hpp"
+
+#include "mpi_comm_handle.hpp"
+
+namespace hetseq {
+
+struct HostComm::Impl {
+    /// Takes `comm` over; MPI_COMM_NULL makes the single rank of `serial()`.
+    explicit Impl(MPI_Comm comm);
+
+    MpiCommHandle comm;
+    int rank = 0;
+    int size = 1;
+};
+
+struct Pending::Impl {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::vector<double> buffer;  // what MPI writes to: it outlives a caller that an exception ends
+    std::span<double> result;
+};
+
+}  // namespace hetseq

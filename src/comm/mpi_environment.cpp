@@ -1,0 +1,124 @@
+#include "hetseq/comm/mpi_environment.hpp"
+
+#include <cstdlib>
+#include <exception>
+
+#include <mpi.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/comm/mpi_try.hpp"
+
+#include "sleeping_wait.hpp"
+
+namespace hetseq {
+
+namespace {
+
+ThreadSupport from_mpi(int level) {
+    switch (level) {
+        case MPI_THREAD_MULTIPLE:
+            return ThreadSupport::multiple;
+        case MPI_THREAD_SERIALIZED:
+            return ThreadSupport::serialized;
+        case MPI_THREAD_FUNNELED:
+            return ThreadSupport::funneled;
+        default:
+            return ThreadSupport::single;
+    }
+}
+
+int integer_variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value ? std::atoi(value) : 0;
+}
+
+bool started_by_mpirun() {
+    return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
+}
+
+// srun with a plugin this MPI cannot use (pmi2, none) starts n processes that each believe to be
+// alone and would write the same files.
+void check_launcher() {
+    int size = 0;
+    MPI_TRY(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    const int started = integer_variable("SLURM_STEP_NUM_TASKS");
+    if (size == 1 && started > 1 && !started_by_mpirun())
+        throw CommError(
+            "srun started " + std::to_string(started) + " processes, and MPI connects none of them",
+            "this MPI has no support for srun's default plugin",
+            "start with srun --mpi=pmix, or with mpirun");
+}
+
+bool mpi_runs() {
+    int initialized = 0;
+    int finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    return initialized != 0 && finalized == 0;
+}
+
+// MPI_Finalize waits for all ranks at full CPU use; meet before it, sleeping.
+void finalize() {
+    run_sleeping([](MPI_Request* request) { MPI_TRY(MPI_Ibarrier(MPI_COMM_WORLD, request)); });
+    MPI_TRY(MPI_Finalize());
+}
+
+}  // namespace
+
+const char* to_string(ThreadSupport support) noexcept {
+    switch (support) {
+        case ThreadSupport::multiple:
+            return "MPI_THREAD_MULTIPLE";
+        case ThreadSupport::serialized:
+            return "MPI_THREAD_SERIALIZED";
+        case ThreadSupport::funneled:
+            return "MPI_THREAD_FUNNELED";
+        case ThreadSupport::single:
+            break;
+    }
+    return "MPI_THREAD_SINGLE";
+}
+
+MpiEnvironment::MpiEnvironment(int& argc, char**& argv) : started_here_{!mpi_runs()} {
+    int provided = MPI_THREAD_SINGLE;
+    if (started_here_)
+        MPI_TRY(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
+    else
+        MPI_TRY(MPI_Query_thread(&provided));
+    thread_support_ = from_mpi(provided);
+    MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    check_launcher();
+}
+
+MpiEnvironment::~MpiEnvironment() {
+    if (!started_here_ || !mpi_runs() || std::uncaught_exceptions() > 0)
+        return;
+    try {
+        finalize();
+    } catch (const std::exception& error) {
+        log::here(log::Level::error, error.what());
+    }
+}
+
+void MpiEnvironment::abort(int exit_code) noexcept {
+    if (mpi_runs())
+        MPI_Abort(MPI_COMM_WORLD, exit_code);
+    std::_Exit(exit_code);
+}
+
+bool MpiEnvironment::launched_as_rank() {
+    // mpirun of Open MPI 4 and 5; srun --mpi=pmix and mpirun 5; srun with any other plugin.
+    return started_by_mpirun() || std::getenv("PMIX_RANK") != nullptr ||
+           integer_variable("SLURM_STEP_NUM_TASKS") > 1;
+}
+
+std::string MpiEnvironment::library_version() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_TRY(MPI_Get_library_version(text, &length));
+    const std::string whole{text, static_cast<std::size_t>(length)};
+    return whole.substr(0, whole.find_first_of(",\n"));
+}
+
+}  // namespace hetseq

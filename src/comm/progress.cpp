@@ -1,0 +1,42 @@
+#include "progress.hpp"
+
+#include <utility>
+
+#include "hetseq/util/error.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// A transfer in flight moves every few microseconds, so the first tests pay; longer sleeps than
+// this would cost an all-reduce more than its own time.
+constexpr Backoff::Options transfer_waits{
+    .eager_tests = 64,
+    .first_sleep = std::chrono::microseconds{20},
+    .longest_sleep = std::chrono::microseconds{50},
+};
+
+}  // namespace
+
+Progress::Progress(std::chrono::milliseconds deadline,
+                   const std::atomic<bool>& abandoned,
+                   std::string peers)
+    : deadline_{deadline},
+      abandoned_{abandoned},
+      peers_{std::move(peers)},
+      backoff_{transfer_waits} {}
+
+void Progress::nothing_moved() {
+    backoff_.pause();
+    if (!backoff_.slept())
+        return;
+    if (abandoned_.load(std::memory_order_relaxed))
+        throw CommError("a collective was abandoned", "this rank is ending");
+    if (Clock::now() - started_ > deadline_)
+        throw CommError(
+            "a collective did not complete within its deadline",
+            std::to_string(deadline_.count() / 1000) + " s without an answer from " + peers_,
+            "see whether that rank has ended or stalled, and its network link");
+}
+
+}  // namespace hetseq

@@ -1,0 +1,45 @@
+#include "serial_communicator.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include "hetseq/util/error.hpp"
+
+namespace hetseq {
+
+namespace {
+
+class CompleteWork final : public Work {
+public:
+    void wait() override {}
+    bool done() override { return true; }
+    double own_ms() override { return 0; }
+};
+
+class SerialCommunicator final : public Communicator {
+public:
+    explicit SerialCommunicator(at::Device device) : device_{device} {}
+
+    int rank() const noexcept override { return 0; }
+    int size() const noexcept override { return 1; }
+    at::Device device() const noexcept override { return device_; }
+
+    std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override {
+        HETSEQ_ASSERT(tensor.device() == device_ && tensor.is_contiguous());
+        HETSEQ_ASSERT(tensor.is_floating_point());
+        return std::make_unique<CompleteWork>();
+    }
+    void broadcast(at::Tensor tensor, int root) override {
+        HETSEQ_ASSERT(tensor.device() == device_ && tensor.is_contiguous() && root == 0);
+    }
+
+private:
+    at::Device device_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_serial_communicator(at::Device device) {
+    return std::make_unique<SerialCommunicator>(device);
+}
+
+}  // namespace hetseq

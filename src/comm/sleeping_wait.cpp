@@ -1,0 +1,18 @@
+#include "sleeping_wait.hpp"
+
+#include "backoff.hpp"
+
+#include "hetseq/comm/mpi_try.hpp"
+
+namespace hetseq {
+
+void sleeping_wait(MPI_Request& request) {
+    Backoff backoff{Backoff::Options{}};
+    for (int complete = 0; complete == 0;) {
+        MPI_TRY(MPI_Test(&request, &complete, MPI_STATUS_IGNORE));
+        if (complete == 0)
+            backoff.pause();
+    }
+}
+
+}  // namespace hetseq
