@@ -1,40 +1,54 @@
-# Finds LibTorch and defines hetseq::torch.
+# Finds LibTorch and defines hetseq::torch, with CUDA also hetseq::nccl.
 #
-# Without CUDA the CPU libraries are linked themselves, because TorchConfig.cmake of a CUDA wheel demands the CUDA
-# toolkit. Searched: HETSEQ_LIBTORCH_DIR, CMAKE_PREFIX_PATH (a wheel's site-packages, its torch folder, or a LibTorch
-# archive), then the folder that jobs/setup.sh fills.
+# The libraries are linked themselves, with and without CUDA: TorchConfig.cmake of a CUDA build demands the whole CUDA
+# toolkit even where only the CPU libraries are used, and sets flags of every target.
+# Searched: HETSEQ_LIBTORCH_DIR alone where it is given; else CMAKE_PREFIX_PATH (a site-packages folder, its torch
+# folder, torch.utils.cmake_prefix_path, or a LibTorch archive), then the folder that jobs/setup.sh fills.
 include(FindPackageHandleStandardArgs)
+include(HetseqChecks)
 
 if(HETSEQ_USE_CUDA)
-  set(hetseq_libtorch_default "${CMAKE_SOURCE_DIR}/build/libtorch-2.11.0-cuda")
+  set(hetseq_own_libtorch "${CMAKE_SOURCE_DIR}/build/libtorch-2.11.0-cuda")
 else()
-  set(hetseq_libtorch_default "${CMAKE_SOURCE_DIR}/build/libtorch-2.11.0-cpu")
+  set(hetseq_own_libtorch "${CMAKE_SOURCE_DIR}/build/libtorch-2.11.0-cpu")
 endif()
 set(HETSEQ_LIBTORCH_DIR "" CACHE PATH "Folder that holds LibTorch (include/ and lib/, or torch/include and torch/lib)")
 
-set(hetseq_libtorch_hints ${HETSEQ_LIBTORCH_DIR} ${CMAKE_PREFIX_PATH} ${hetseq_libtorch_default})
+if(HETSEQ_LIBTORCH_DIR)
+  set(hetseq_libtorch_hints "${HETSEQ_LIBTORCH_DIR}")
+else()
+  file(TO_CMAKE_PATH "$ENV{CMAKE_PREFIX_PATH}" hetseq_libtorch_environment)
+  set(hetseq_libtorch_hints ${CMAKE_PREFIX_PATH} ${hetseq_libtorch_environment} ${hetseq_own_libtorch})
+endif()
 find_path(LibTorch_INCLUDE_DIR torch/csrc/api/include/torch/torch.h
-  HINTS ${hetseq_libtorch_hints} PATH_SUFFIXES include torch/include NO_DEFAULT_PATH)
+  HINTS ${hetseq_libtorch_hints} PATH_SUFFIXES include torch/include ../../include NO_DEFAULT_PATH NO_CACHE)
 if(LibTorch_INCLUDE_DIR)
+  get_filename_component(LibTorch_INCLUDE_DIR "${LibTorch_INCLUDE_DIR}" ABSOLUTE)
   get_filename_component(LibTorch_ROOT "${LibTorch_INCLUDE_DIR}" DIRECTORY)
 endif()
-find_library(LibTorch_CPU_LIBRARY torch_cpu HINTS "${LibTorch_ROOT}/lib" NO_DEFAULT_PATH)
-find_library(LibTorch_C10_LIBRARY c10 HINTS "${LibTorch_ROOT}/lib" NO_DEFAULT_PATH)
+find_library(LibTorch_CPU_LIBRARY torch_cpu HINTS "${LibTorch_ROOT}/lib" NO_DEFAULT_PATH NO_CACHE)
+find_library(LibTorch_C10_LIBRARY c10 HINTS "${LibTorch_ROOT}/lib" NO_DEFAULT_PATH NO_CACHE)
 
 find_package_handle_standard_args(LibTorch
   REQUIRED_VARS LibTorch_CPU_LIBRARY LibTorch_C10_LIBRARY LibTorch_INCLUDE_DIR
   REASON_FAILURE_MESSAGE
-  "LibTorch was not found. Run jobs/setup.sh, which installs it from PyPI, or give your site's own: -DCMAKE_PREFIX_PATH=/path/to/libtorch")
+  "\nNo LibTorch was found in: ${hetseq_libtorch_hints}.\nRun jobs/setup.sh (with --cuda for the cuda preset), which installs it into build/, or name your site's own: -DCMAKE_PREFIX_PATH=/path/to/libtorch")
 
-if(LibTorch_FOUND AND NOT TARGET hetseq::torch)
-  add_library(hetseq_torch INTERFACE)
-  add_library(hetseq::torch ALIAS hetseq_torch)
-  target_include_directories(hetseq_torch SYSTEM INTERFACE
-    "${LibTorch_INCLUDE_DIR}" "${LibTorch_INCLUDE_DIR}/torch/csrc/api/include")
-  target_link_libraries(hetseq_torch INTERFACE "${LibTorch_CPU_LIBRARY}" "${LibTorch_C10_LIBRARY}")
-  # libtorch_cpu.so of a CUDA wheel needs libcudart and libcupti, which lie beside torch in nvidia/*/lib.
-  file(GLOB LibTorch_RUNTIME_DIRS "${LibTorch_ROOT}/../nvidia/*/lib")
-  foreach(folder IN LISTS LibTorch_RUNTIME_DIRS)
-    target_link_options(hetseq_torch INTERFACE "LINKER:-rpath-link,${folder}")
-  endforeach()
+hetseq_libtorch_version("${LibTorch_INCLUDE_DIR}" LibTorch_VERSION)
+hetseq_require_libtorch_version("${LibTorch_VERSION}" "${LibTorch_ROOT}")
+hetseq_require_libtorch_abi("${LibTorch_C10_LIBRARY}")
+
+add_library(hetseq_torch INTERFACE)
+add_library(hetseq::torch ALIAS hetseq_torch)
+target_include_directories(hetseq_torch SYSTEM INTERFACE
+  "${LibTorch_INCLUDE_DIR}" "${LibTorch_INCLUDE_DIR}/torch/csrc/api/include")
+target_link_libraries(hetseq_torch INTERFACE "${LibTorch_CPU_LIBRARY}" "${LibTorch_C10_LIBRARY}")
+# What LibTorch's wheel loads (libcudart, libcupti) lies beside torch; its own RPATH finds it when it runs.
+file(GLOB LibTorch_RUNTIME_DIRS "${LibTorch_ROOT}/../nvidia/*/lib")
+foreach(folder IN LISTS LibTorch_RUNTIME_DIRS)
+  target_link_options(hetseq_torch INTERFACE "LINKER:-rpath-link,${folder}")
+endforeach()
+
+if(HETSEQ_USE_CUDA)
+  include(HetseqCuda)
 endif()

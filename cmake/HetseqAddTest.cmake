@@ -4,7 +4,7 @@ set(HETSEQ_TEST_TIMEOUT 120 CACHE STRING "Seconds before a test is killed")
 
 # The GoogleTest entry point of tests that run as several ranks.
 add_library(hetseq_mpi_gtest_main STATIC ${CMAKE_SOURCE_DIR}/tests/mpi_gtest_main.cpp)
-target_link_libraries(hetseq_mpi_gtest_main PUBLIC GTest::gtest MPI::MPI_CXX)
+target_link_libraries(hetseq_mpi_gtest_main PUBLIC GTest::gtest hetseq::mpi)
 
 # hetseq_add_test(<name> [TORCH] [RANKS n...] [LABELS l...] [LIBRARIES t...] SOURCES f...)
 #

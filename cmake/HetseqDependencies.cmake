@@ -1,11 +1,22 @@
 # Everything hetseq links, each found once, with an error that says what to do.
 include_guard(GLOBAL)
+include(HetseqChecks)
+
+find_package(LibTorch REQUIRED)
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-set(MPI_CXX_SKIP_MPICXX TRUE)
-find_package(MPI REQUIRED COMPONENTS C CXX)
+set(MPI_DETERMINE_LIBRARY_VERSION TRUE)
+find_package(MPI COMPONENTS C)
+hetseq_require_mpi("${MPI_C_FOUND}" "${MPI_C_VERSION}")
+get_filename_component(mpi_bin_dir "${MPIEXEC_EXECUTABLE}" DIRECTORY)
+find_program(HETSEQ_OMPI_INFO ompi_info HINTS "${mpi_bin_dir}" NO_DEFAULT_PATH)
+mark_as_advanced(HETSEQ_OMPI_INFO)
+if(HETSEQ_OMPI_INFO)
+  execute_process(COMMAND ${HETSEQ_OMPI_INFO} --parsable OUTPUT_VARIABLE openmpi_components ERROR_QUIET)
+  hetseq_require_openmpi_components("${openmpi_components}")
+endif()
 # The C interface alone: Open MPI 5 has no libmpi_cxx any more.
 add_library(hetseq_mpi INTERFACE)
 add_library(hetseq::mpi ALIAS hetseq_mpi)
@@ -13,19 +24,20 @@ target_link_libraries(hetseq_mpi INTERFACE MPI::MPI_C)
 target_compile_definitions(hetseq_mpi INTERFACE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
 
 set(HDF5_PREFER_PARALLEL TRUE)
-find_package(HDF5 REQUIRED COMPONENTS C)
-if(NOT HDF5_IS_PARALLEL)
-  message(FATAL_ERROR
-    "The HDF5 found is serial (${HDF5_C_LIBRARIES}); hetseq reads corpora in parallel.\n"
-    "Install libhdf5-openmpi-dev, load your site's hdf5 module built with MPI, or point HDF5_ROOT at a parallel build.")
-endif()
+find_package(HDF5 COMPONENTS C)
+hetseq_require_parallel_hdf5("${HDF5_FOUND}" "${HDF5_IS_PARALLEL}" "${HDF5_C_LIBRARIES}")
+list(GET HDF5_C_LIBRARIES 0 hdf5_library)
+list(GET MPI_C_LIBRARIES 0 mpi_library)
+hetseq_needed_libraries("${hdf5_library}" hdf5_mpi)
+list(FILTER hdf5_mpi INCLUDE REGEX "^libmpi(ch)?[.]so")
+hetseq_library_soname("${mpi_library}" mpi_soname)
+hetseq_require_same_mpi("${hdf5_mpi}" "${mpi_soname}")
 add_library(hetseq_hdf5 INTERFACE)
 add_library(hetseq::hdf5 ALIAS hetseq_hdf5)
 target_include_directories(hetseq_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
-target_link_libraries(hetseq_hdf5 INTERFACE ${HDF5_C_LIBRARIES} MPI::MPI_C)
+target_link_libraries(hetseq_hdf5 INTERFACE ${HDF5_C_LIBRARIES} hetseq::mpi)
 
 find_package(Boost 1.71 REQUIRED COMPONENTS program_options)
 find_package(nlohmann_json 3.9 REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(LibTorch REQUIRED)

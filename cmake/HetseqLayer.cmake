@@ -4,7 +4,9 @@ include_guard(GLOBAL)
 add_library(hetseq_flags INTERFACE)
 target_compile_options(hetseq_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wnon-virtual-dtor -Woverloaded-virtual>
-  $<$<AND:$<BOOL:${HETSEQ_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
+  $<$<AND:$<BOOL:${HETSEQ_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>
+  # CMake 3.25 knows no CUDA20.
+  $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20> $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
 target_include_directories(hetseq_flags INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 
@@ -18,7 +20,8 @@ target_precompile_headers(hetseq_torch_pch PRIVATE
 
 # hetseq_add_layer(<name> [TORCH] SOURCES f... [LIBRARIES t...] [PRIVATE_LIBRARIES t...])
 #
-# Defines the static library hetseq_<name> from src/<name>. TORCH: its units use tensors.
+# Defines the static library hetseq_<name> from src/<name>. TORCH: its units use tensors. Sources for devices (.cu,
+# nccl_communicator.cpp) are listed where HETSEQ_USE_CUDA, their stand-ins otherwise.
 function(hetseq_add_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;LIBRARIES;PRIVATE_LIBRARIES")
   if(arg_UNPARSED_ARGUMENTS)

@@ -1,0 +1,58 @@
+# The CUDA side of hetseq::torch, and hetseq::nccl. Included by FindLibTorch with HETSEQ_USE_CUDA.
+include_guard(GLOBAL)
+
+# The compiler, and the architectures it knows.
+find_program(HETSEQ_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+mark_as_advanced(HETSEQ_NVCC)
+if(HETSEQ_NVCC AND NOT CMAKE_CUDA_COMPILER)
+  set(CMAKE_CUDA_COMPILER "${HETSEQ_NVCC}")
+endif()
+set(nvcc_version "")
+if(CMAKE_CUDA_COMPILER)
+  execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" --version OUTPUT_VARIABLE nvcc_banner ERROR_QUIET)
+  string(REGEX MATCH "release ([0-9]+\\.[0-9]+)" _ "${nvcc_banner}")
+  set(nvcc_version "${CMAKE_MATCH_1}")
+endif()
+hetseq_require_cuda("${CMAKE_CUDA_COMPILER}" "${nvcc_version}")
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  hetseq_cuda_architectures("${nvcc_version}" architectures)
+  set(CMAKE_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "Compute capabilities to compile for" FORCE)
+endif()
+enable_language(CUDA)
+find_package(CUDAToolkit REQUIRED)
+
+# LibTorch's device libraries. libtorch_cuda.so registers its kernels when it is loaded, so it is linked even where no
+# symbol of it is named.
+find_library(LibTorch_CUDA_LIBRARY torch_cuda HINTS "${LibTorch_ROOT}/lib" NO_DEFAULT_PATH NO_CACHE)
+find_library(LibTorch_C10_CUDA_LIBRARY c10_cuda HINTS "${LibTorch_ROOT}/lib" NO_DEFAULT_PATH NO_CACHE)
+set(libtorch_cudart "")
+if(LibTorch_C10_CUDA_LIBRARY)
+  hetseq_needed_libraries("${LibTorch_C10_CUDA_LIBRARY}" needed)
+  list(FILTER needed INCLUDE REGEX "^libcudart")
+  set(libtorch_cudart "${needed}")
+endif()
+hetseq_require_same_cuda("${libtorch_cudart}" "${CUDAToolkit_VERSION}")
+target_link_libraries(hetseq_torch INTERFACE "${LibTorch_C10_CUDA_LIBRARY}" CUDA::cudart)
+target_link_options(hetseq_torch INTERFACE
+  "LINKER:--no-as-needed" "${LibTorch_CUDA_LIBRARY}" "LINKER:--as-needed")
+
+# The NCCL that LibTorch loads: two in one process answer for each other's symbols. PyPI's lies beside torch.
+find_path(NCCL_INCLUDE_DIR nccl.h
+  HINTS "${LibTorch_ROOT}/../nvidia/nccl/include" "${LibTorch_ROOT}/include" ENV NCCL_ROOT ENV NCCL_HOME
+  PATHS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include NO_CACHE)
+find_library(NCCL_LIBRARY NAMES libnccl.so.2 nccl
+  HINTS "${LibTorch_ROOT}/../nvidia/nccl/lib" "${LibTorch_ROOT}/lib" ENV NCCL_ROOT ENV NCCL_HOME
+  PATHS ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib NO_CACHE)
+if(NOT NCCL_INCLUDE_DIR OR NOT NCCL_LIBRARY)
+  message(FATAL_ERROR
+    "NCCL was not found (nccl.h and libnccl.so.2).\n"
+    "Run jobs/setup.sh --cuda, which installs the one that PyPI's LibTorch loads, or set NCCL_ROOT.")
+endif()
+file(STRINGS "${NCCL_INCLUDE_DIR}/nccl.h" nccl_version REGEX "define NCCL_(MAJOR|MINOR|PATCH) ")
+string(REGEX REPLACE "[^0-9;]" "" nccl_version "${nccl_version}")
+string(REPLACE ";" "." NCCL_VERSION "${nccl_version}")
+add_library(hetseq_nccl INTERFACE)
+add_library(hetseq::nccl ALIAS hetseq_nccl)
+target_include_directories(hetseq_nccl SYSTEM INTERFACE "${NCCL_INCLUDE_DIR}")
+target_link_libraries(hetseq_nccl INTERFACE "${NCCL_LIBRARY}")
+message(STATUS "CUDA ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}, NCCL ${NCCL_VERSION} (${NCCL_LIBRARY})")
