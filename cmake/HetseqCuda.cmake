@@ -19,6 +19,12 @@ if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "Compute capabilities to compile for" FORCE)
 endif()
 enable_language(CUDA)
+# CMake 3.25 does not know that nvcc 12 and later compile C++20.
+set(CMAKE_CUDA_STANDARD 20)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+endif()
 find_package(CUDAToolkit REQUIRED)
 
 # LibTorch's device libraries. libtorch_cuda.so registers its kernels when it is loaded, so it is linked even where no

@@ -5,8 +5,7 @@ add_library(hetseq_flags INTERFACE)
 target_compile_options(hetseq_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<BOOL:${HETSEQ_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>
-  # CMake 3.25 knows no CUDA20.
-  $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20> $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
 target_include_directories(hetseq_flags INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 
