@@ -1,4 +1,4 @@
-# Finds LibTorch and defines hetseq::torch, with CUDA also hetseq::nccl.
+# Finds LibTorch and defines hetseq::torch, and hetseq::cuda (empty without CUDA).
 #
 # The libraries are linked themselves, with and without CUDA: TorchConfig.cmake of a CUDA build demands the whole CUDA
 # toolkit even where only the CPU libraries are used, and sets flags of every target.
@@ -7,11 +7,7 @@
 include(FindPackageHandleStandardArgs)
 include(HetseqChecks)
 
-if(HETSEQ_USE_CUDA)
-  set(hetseq_own_libtorch "${CMAKE_SOURCE_DIR}/build/libtorch-2.11.0-cuda")
-else()
-  set(hetseq_own_libtorch "${CMAKE_SOURCE_DIR}/build/libtorch-2.11.0-cpu")
-endif()
+set(hetseq_own_libtorch "${CMAKE_SOURCE_DIR}/build/libtorch-2.11.0")
 set(HETSEQ_LIBTORCH_DIR "" CACHE PATH "Folder that holds LibTorch (include/ and lib/, or torch/include and torch/lib)")
 
 if(HETSEQ_LIBTORCH_DIR)
@@ -49,6 +45,8 @@ foreach(folder IN LISTS LibTorch_RUNTIME_DIRS)
   target_link_options(hetseq_torch INTERFACE "LINKER:-rpath-link,${folder}")
 endforeach()
 
+add_library(hetseq_cuda INTERFACE)
+add_library(hetseq::cuda ALIAS hetseq_cuda)
 if(HETSEQ_USE_CUDA)
   include(HetseqCuda)
 endif()

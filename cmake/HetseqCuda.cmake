@@ -1,4 +1,5 @@
-# The CUDA side of hetseq::torch, and hetseq::nccl. Included by FindLibTorch with HETSEQ_USE_CUDA.
+# The CUDA side of hetseq::torch, and hetseq::cuda for units that call CUDA or NCCL themselves. Included by FindLibTorch
+# with HETSEQ_USE_CUDA.
 include_guard(GLOBAL)
 
 # The compiler, and the architectures it knows.
@@ -38,7 +39,7 @@ if(LibTorch_C10_CUDA_LIBRARY)
   set(libtorch_cudart "${needed}")
 endif()
 hetseq_require_same_cuda("${libtorch_cudart}" "${CUDAToolkit_VERSION}")
-target_link_libraries(hetseq_torch INTERFACE "${LibTorch_C10_CUDA_LIBRARY}" CUDA::cudart)
+target_link_libraries(hetseq_torch INTERFACE "${LibTorch_C10_CUDA_LIBRARY}")
 target_link_options(hetseq_torch INTERFACE
   "LINKER:--no-as-needed" "${LibTorch_CUDA_LIBRARY}" "LINKER:--as-needed")
 
@@ -57,8 +58,7 @@ endif()
 file(STRINGS "${NCCL_INCLUDE_DIR}/nccl.h" nccl_version REGEX "define NCCL_(MAJOR|MINOR|PATCH) ")
 string(REGEX REPLACE "[^0-9;]" "" nccl_version "${nccl_version}")
 string(REPLACE ";" "." NCCL_VERSION "${nccl_version}")
-add_library(hetseq_nccl INTERFACE)
-add_library(hetseq::nccl ALIAS hetseq_nccl)
-target_include_directories(hetseq_nccl SYSTEM INTERFACE "${NCCL_INCLUDE_DIR}")
-target_link_libraries(hetseq_nccl INTERFACE "${NCCL_LIBRARY}")
+# Apart from hetseq::torch: units that need no CUDA header are compiled exactly as without CUDA, and ccache knows them.
+target_include_directories(hetseq_cuda SYSTEM INTERFACE "${NCCL_INCLUDE_DIR}")
+target_link_libraries(hetseq_cuda INTERFACE CUDA::cudart "${NCCL_LIBRARY}")
 message(STATUS "CUDA ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}, NCCL ${NCCL_VERSION} (${NCCL_LIBRARY})")

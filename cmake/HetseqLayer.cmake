@@ -20,7 +20,8 @@ target_precompile_headers(hetseq_torch_pch PRIVATE
 # hetseq_add_layer(<name> [TORCH] SOURCES f... [LIBRARIES t...] [PRIVATE_LIBRARIES t...])
 #
 # Defines the static library hetseq_<name> from src/<name>. TORCH: its units use tensors. Sources for devices (.cu,
-# nccl_communicator.cpp) are listed where HETSEQ_USE_CUDA, their stand-ins otherwise.
+# nccl_communicator.cpp) are listed where HETSEQ_USE_CUDA, their stand-ins otherwise; a layer that has some names
+# hetseq::cuda among its PRIVATE_LIBRARIES (nothing in a build without CUDA).
 function(hetseq_add_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;LIBRARIES;PRIVATE_LIBRARIES")
   if(arg_UNPARSED_ARGUMENTS)
