@@ -15,9 +15,9 @@ enum class Mode { train, evaluate };
 /// What a forward pass depends on besides parameters and input.
 struct ForwardContext {
     Mode mode = Mode::train;
-    std::uint64_t seed = 1;  // of the run
-    std::int64_t update =
-        0;  // counted from 0; with seed and sample ids it fixes every dropout mask
+    std::uint64_t seed = 1;   // of the run
+    std::int64_t update = 0;  // counted from 0; with seed and sample ids it fixes every dropout
+                              // mask
 };
 
 /// A metric is a sum over samples or tokens, divided in the end by the global weight of a loss
@@ -29,9 +29,22 @@ struct MetricSchema {
 
 /// Sums over one micro-batch. Nothing is divided here: the caller knows the global weights.
 struct ForwardResult {
-    std::vector<at::Tensor> losses;  // scalar sums with graph, by loss term
-    std::vector<at::Tensor>
-        metrics;  // scalar sums without graph, by metric; filled in Mode::evaluate only
+    std::vector<at::Tensor> losses;   // scalar sums with graph, by loss term
+    std::vector<at::Tensor> metrics;  // scalar sums without graph, by metric; filled in
+                                      // Mode::evaluate only
+};
+
+/// A tensor under the name it has in a file.
+struct NamedTensor {
+    std::string name;
+    at::Tensor tensor;
+};
+
+/// What a parameter's elements are drawn from at the start.
+struct InitialDistribution {
+    enum class Kind { constant, uniform, normal };
+    Kind kind = Kind::constant;
+    double value = 0;  // constant: the value; uniform: U(-value, value); normal: N(0, value^2)
 };
 
 /// A network and its summed losses. A sample's output may not depend on the other samples of its
@@ -41,9 +54,18 @@ public:
     virtual std::vector<std::string> loss_terms() const = 0;
     virtual std::vector<MetricSchema> metrics() const = 0;
     virtual ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) = 0;
-    /// Whether weight decay applies to the parameter of this name (by custom not to biases and
-    /// normalisations).
+    /// Whether weight decay applies to the parameter of this name. By default, as is the custom,
+    /// not to biases and not to the vectors of normalisations.
     virtual bool decays(const std::string& parameter_name) const;
+    /// The parameters as files hold them: names, and views of the parameters' storage. A tied
+    /// parameter appears once. By default `named_parameters`.
+    virtual std::vector<NamedTensor> stored_tensors() const;
+    /// Names a file may hold besides: copies of tied parameters, constant buffers. They are not
+    /// read.
+    virtual std::vector<std::string> ignored_tensors() const { return {}; }
+    /// Of the stored tensor of this name. By default PyTorch's for linear and convolution layers:
+    /// U(-1/sqrt(fan_in), 1/sqrt(fan_in)); vectors of normalisations 1, their biases 0.
+    virtual InitialDistribution initial_distribution(const std::string& name) const;
 };
 
 /// Throws BadConfig when a module mixes the samples of a micro-batch (batch normalisation).

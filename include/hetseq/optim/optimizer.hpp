@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,8 +11,8 @@ namespace hetseq {
 class FlatParameters;
 
 struct OptimizerOptions {
-    std::string name = "adam";  // adam, adamw, adadelta, sgd
-    double weight_decay = 0;
+    std::string name = "adam";          // adam, adamw, adadelta, sgd
+    double weight_decay = 0;            // added to the gradient; adamw: decoupled from it
     double beta1 = 0.9, beta2 = 0.999;  // adam, adamw
     double eps = 1e-8;                  // adam, adamw, adadelta
     double rho = 0.9;                   // adadelta
@@ -21,17 +20,29 @@ struct OptimizerOptions {
 };
 
 /// Updates flat parameters from their summed gradients. All memory is taken by the constructor;
-/// `step` takes none.
+/// `step` takes none. Weight decay applies to segments that decay.
 class Optimizer {
 public:
     virtual ~Optimizer() = default;
+    /// `parameters` are those of the constructor.
     virtual void step(FlatParameters& parameters, double lr) = 0;
-    /// State by name, flat like the parameters ("exp_avg"), and the count of steps as a scalar: for
-    /// checkpoints.
+    /// State by name, flat like the parameters ("exp_avg"), and the count of steps as an int64
+    /// scalar ("step", on the CPU): for checkpoints. The tensors are the optimizer's own: copying
+    /// into them restores it.
     virtual std::map<std::string, at::Tensor> state() const = 0;
 };
 
-/// sqrt of the summed squares of `gradients` in fp64 (a scalar on its device).
+/// Each throws BadConfig, naming the option, for a value out of range. `parameters` must outlive
+/// the optimizer. As torch::optim has them, without amsgrad and Nesterov momentum:
+/// Adam (Kingma & Ba 2015), AdamW (Loshchilov & Hutter 2019), SGD (dampening 0),
+/// Adadelta (Zeiler 2012).
+std::unique_ptr<Optimizer> make_adam(FlatParameters& parameters, const OptimizerOptions& options);
+std::unique_ptr<Optimizer> make_adamw(FlatParameters& parameters, const OptimizerOptions& options);
+std::unique_ptr<Optimizer> make_sgd(FlatParameters& parameters, const OptimizerOptions& options);
+std::unique_ptr<Optimizer> make_adadelta(FlatParameters& parameters,
+                                         const OptimizerOptions& options);
+
+/// sqrt of the summed squares of `gradients` (n) in fp64 (a scalar on its device).
 at::Tensor gradient_norm(const at::Tensor& gradients);
 
 }  // namespace hetseq

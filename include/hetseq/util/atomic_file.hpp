@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string_view>
+
+#include "hetseq/util/unique_handle.hpp"
+
+namespace hetseq {
+
+namespace detail {
+struct FileDescriptorTraits {
+    using type = int;
+    static constexpr int null() { return -1; }
+    static void close(int& descriptor) noexcept;
+};
+}  // namespace detail
+
+/// A file that appears under its name complete or not at all: written beside it under a temporary
+/// name, synced to disk, renamed. Without `commit` nothing is left behind and a former file stays.
+/// All members throw IoError.
+class AtomicFile {
+public:
+    explicit AtomicFile(std::filesystem::path path);
+    ~AtomicFile();
+    AtomicFile(const AtomicFile&) = delete;
+    AtomicFile& operator=(const AtomicFile&) = delete;
+
+    void write(const void* data, std::size_t bytes);
+    void write(std::string_view text) { write(text.data(), text.size()); }
+    void commit();
+
+private:
+    std::filesystem::path path_, temporary_;
+    UniqueHandle<detail::FileDescriptorTraits> file_;
+};
+
+/// `content` as the file `path`, by an AtomicFile.
+void write_atomically(const std::filesystem::path& path, std::string_view content);
+
+}  // namespace hetseq

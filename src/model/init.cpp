@@ -1,0 +1,86 @@
+#include "hetseq/model/init.hpp"
+
+#include <cmath>
+#include <string_view>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include "hetseq/model/model.hpp"
+#include "hetseq/model/philox.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr double two_pi = 6.283185307179586476925;
+
+/// FNV-1a of the name, folded with the seed by the finaliser of SplitMix64 (Steele et al. 2014).
+std::uint64_t hash(std::uint64_t seed, std::string_view name) {
+    std::uint64_t value = 0xCBF29CE484222325u;
+    for (const char letter : name)
+        value = (value ^ static_cast<unsigned char>(letter)) * 0x100000001B3u;
+    value ^= seed * 0x9E3779B97F4A7C15u;
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
+    return value ^ (value >> 31);
+}
+
+/// In (0, 1), from 64 random bits.
+double uniform(std::uint32_t high, std::uint32_t low) {
+    const std::uint64_t bits = (static_cast<std::uint64_t>(high) << 32) | low;
+    return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
+}
+
+struct Pair {
+    double first, second;
+};
+
+Pair uniform_pair(const PhiloxCounter& bits, double bound) {
+    return {(2 * uniform(bits.word[0], bits.word[1]) - 1) * bound,
+            (2 * uniform(bits.word[2], bits.word[3]) - 1) * bound};
+}
+
+/// Box & Muller 1958.
+Pair normal_pair(const PhiloxCounter& bits, double deviation) {
+    const double radius = deviation * std::sqrt(-2 * std::log(uniform(bits.word[0], bits.word[1])));
+    const double angle = two_pi * uniform(bits.word[2], bits.word[3]);
+    return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+/// (count) fp64, elements 2i and 2i + 1 from the Philox call i.
+at::Tensor draw(const InitialDistribution& distribution, std::int64_t count, std::uint64_t hashed) {
+    const PhiloxKey key{
+        {static_cast<std::uint32_t>(hashed), static_cast<std::uint32_t>(hashed >> 32)}};
+    at::Tensor values = at::empty({count}, at::kDouble);
+    auto* out = values.mutable_data_ptr<double>();
+    const bool normal = distribution.kind == InitialDistribution::Kind::normal;
+    at::parallel_for(0, (count + 1) / 2, 4096, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t call = begin; call < end; ++call) {
+            const PhiloxCounter bits = philox4x32(
+                {{static_cast<std::uint32_t>(call), static_cast<std::uint32_t>(call >> 32), 0, 0}},
+                key);
+            const Pair pair = normal ? normal_pair(bits, distribution.value)
+                                     : uniform_pair(bits, distribution.value);
+            out[2 * call] = pair.first;
+            if (2 * call + 1 < count)
+                out[2 * call + 1] = pair.second;
+        }
+    });
+    return values;
+}
+
+}  // namespace
+
+void initialise_parameters(Model& model, std::uint64_t seed) {
+    const at::NoGradGuard no_grad;
+    for (auto& [name, tensor] : model.stored_tensors()) {
+        const InitialDistribution distribution = model.initial_distribution(name);
+        if (distribution.kind == InitialDistribution::Kind::constant)
+            tensor.fill_(distribution.value);
+        else
+            tensor.copy_(draw(distribution, tensor.numel(), hash(seed, name)).view(tensor.sizes()));
+    }
+}
+
+}  // namespace hetseq

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+
+#include "hetseq/model/philox.hpp"
+
+namespace hetseq {
+struct DropoutKey;
+}
+
+namespace hetseq::detail {
+
+/// Which random bits decide about which element, for CPU and CUDA alike.
+///
+/// A sample's elements are taken in chunks of 128. A chunk uses 16 Philox calls ("lanes"); each
+/// gives eight 16-bit numbers ("slots"). Element e of a chunk belongs to lane e % 16 and slot
+/// e / 16, so that both a vector unit and a warp touch neighbouring elements. An element is kept
+/// where its number is below `threshold`.
+struct DropoutMask {
+    static constexpr int lanes = 16;
+    static constexpr int slots = 8;
+    static constexpr int chunk = lanes * slots;
+
+    PhiloxKey key{};
+    std::uint32_t update = 0;
+    std::uint32_t layer = 0;
+    std::uint32_t threshold = 1u << 16;  // keep probability * 2^16, in [1, 2^16]
+
+    /// The counter of one Philox call. Distinct for all (update, layer, sample, call).
+    HETSEQ_HOST_DEVICE PhiloxCounter counter(std::uint64_t sample, std::uint32_t call) const {
+        return {{call,
+                 static_cast<std::uint32_t>(sample),
+                 (static_cast<std::uint32_t>(sample >> 32) << 16) | layer,
+                 update}};
+    }
+
+    HETSEQ_HOST_DEVICE static std::uint32_t slot_of(const PhiloxCounter& bits, int slot) {
+        return (bits.word[slot / 2] >> (16 * (slot % 2))) & 0xFFFFu;
+    }
+
+    double scale() const { return 65536.0 / threshold; }
+};
+
+/// `p` as in `counter_dropout`.
+DropoutMask make_dropout_mask(double p, const DropoutKey& key);
+
+}  // namespace hetseq::detail

@@ -1,0 +1,76 @@
+#include "hetseq/model/mnist_cnn.hpp"
+
+#include <ATen/ATen.h>
+
+#include "hetseq/model/dropout.hpp"
+
+namespace hetseq {
+
+namespace {
+
+enum DropoutLayer : std::uint32_t { after_convolution, after_hidden };
+
+/// Weight and bias, registered below `name`.
+class Layer final : public torch::nn::Module {
+public:
+    Layer(at::IntArrayRef weight_shape)
+        : weight{register_parameter("weight", at::empty(weight_shape))},
+          bias{register_parameter("bias", at::empty({weight_shape[0]}))} {}
+
+    const at::Tensor weight, bias;
+};
+
+class MnistCnn final : public Model {
+public:
+    explicit MnistCnn(const MnistCnnOptions& options) : options_{options} {}
+
+    std::vector<std::string> loss_terms() const override { return {"nll"}; }
+    std::vector<MetricSchema> metrics() const override { return {{"accuracy", 0}}; }
+
+    ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
+        const at::Tensor scores =
+            log_probabilities(batch.tensors.at("images"), batch.sample_ids, context);
+        const at::Tensor& labels = batch.tensors.at("labels");
+        ForwardResult result;
+        result.losses = {at::nll_loss(scores, labels, {}, at::Reduction::Sum)};
+        if (context.mode == Mode::evaluate)
+            result.metrics = {scores.detach().argmax(1).eq(labels).sum()};
+        return result;
+    }
+
+private:
+    /// (n, 1, 28, 28) to (n, 10)
+    at::Tensor log_probabilities(const at::Tensor& images,
+                                 const at::Tensor& sample_ids,
+                                 const ForwardContext& context) const {
+        const auto dropout = [&](const at::Tensor& x, double p, DropoutLayer layer) {
+            const DropoutKey key{context.seed, context.update, layer};
+            return counter_dropout(x, context.mode == Mode::train ? p : 0, key, sample_ids);
+        };
+        at::Tensor x = at::relu(at::conv2d(images, conv1_->weight, conv1_->bias));
+        x = at::relu(at::conv2d(x, conv2_->weight, conv2_->bias));
+        x = at::max_pool2d(x, 2).flatten(1);  // (n, 9216)
+        x = dropout(x, options_.convolution_dropout, after_convolution);
+        x = at::relu(at::linear(x, fc1_->weight, fc1_->bias));  // (n, 128)
+        x = dropout(x, options_.hidden_dropout, after_hidden);
+        return at::log_softmax(at::linear(x, fc2_->weight, fc2_->bias), 1);
+    }
+
+    MnistCnnOptions options_;
+    std::shared_ptr<Layer> conv1_ =
+        register_module("conv1", std::make_shared<Layer>(at::IntArrayRef{32, 1, 3, 3}));
+    std::shared_ptr<Layer> conv2_ =
+        register_module("conv2", std::make_shared<Layer>(at::IntArrayRef{64, 32, 3, 3}));
+    std::shared_ptr<Layer> fc1_ =
+        register_module("fc1", std::make_shared<Layer>(at::IntArrayRef{128, 9216}));
+    std::shared_ptr<Layer> fc2_ =
+        register_module("fc2", std::make_shared<Layer>(at::IntArrayRef{10, 128}));
+};
+
+}  // namespace
+
+std::shared_ptr<Model> make_mnist_cnn(const MnistCnnOptions& options) {
+    return std::make_shared<MnistCnn>(options);
+}
+
+}  // namespace hetseq

@@ -1,0 +1,66 @@
+#include "kernels/adadelta.hpp"
+
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "optimizer_checks.hpp"
+
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+
+namespace hetseq {
+
+namespace {
+
+class Adadelta final : public Optimizer {
+public:
+    Adadelta(FlatParameters& parameters, const OptimizerOptions& options)
+        : options_{options},
+          square_avg_{at::zeros_like(parameters.values())},
+          acc_delta_{at::zeros_like(parameters.values())} {
+        for (const auto& segment : parameters.segments()) {
+            const auto view = [&](const at::Tensor& flat) {
+                return flat.narrow(0, segment.offset, segment.numel);
+            };
+            segments_.push_back({{view(parameters.values()),
+                                  view(parameters.gradients()),
+                                  view(square_avg_),
+                                  view(acc_delta_)},
+                                 segment.decays ? options.weight_decay : 0});
+        }
+    }
+
+    void step(FlatParameters& parameters, double lr) override {
+        ++*step_.mutable_data_ptr<std::int64_t>();
+        const auto update =
+            parameters.values().is_cuda() ? &detail::adadelta_cuda : &detail::adadelta_cpu;
+        for (const Segment& segment : segments_)
+            update(segment.tensors, {lr, options_.rho, options_.eps, segment.weight_decay});
+    }
+
+    std::map<std::string, at::Tensor> state() const override {
+        return {{"square_avg", square_avg_}, {"acc_delta", acc_delta_}, {"step", step_}};
+    }
+
+private:
+    struct Segment {
+        detail::AdadeltaTensors tensors;
+        double weight_decay = 0;
+    };
+
+    OptimizerOptions options_;
+    at::Tensor step_ = at::zeros({}, at::kLong);
+    at::Tensor square_avg_, acc_delta_;  // (n)
+    std::vector<Segment> segments_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_adadelta(FlatParameters& parameters,
+                                         const OptimizerOptions& options) {
+    detail::check_weight_decay(options);
+    detail::check_rho_and_eps(options);
+    return std::make_unique<Adadelta>(parameters, options);
+}
+
+}  // namespace hetseq

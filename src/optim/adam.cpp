@@ -1,0 +1,124 @@
+#include <ATen/ops/_fused_adam.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "optimizer_checks.hpp"
+#include "segment_views.hpp"
+
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+
+namespace hetseq {
+
+namespace {
+
+enum class Decay { in_gradient, decoupled };
+
+class Adam final : public Optimizer {
+public:
+    Adam(FlatParameters& parameters, const OptimizerOptions& options, Decay decay)
+        : options_{options},
+          decay_{decay},
+          exp_avg_{at::zeros_like(parameters.values())},
+          exp_avg_sq_{at::zeros_like(parameters.values())},
+          device_step_{at::zeros({}, parameters.values().options().dtype(at::kFloat))},
+          groups_{group(parameters, true), group(parameters, false)} {}
+
+    void step(FlatParameters&, double lr) override {
+        auto& count = *step_.mutable_data_ptr<std::int64_t>();
+        ++count;
+        device_step_.fill_(static_cast<double>(count));
+        for (Group& group : groups_)
+            if (!group.values.empty())
+                update(group, lr);
+    }
+
+    std::map<std::string, at::Tensor> state() const override {
+        return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}, {"step", step_}};
+    }
+
+private:
+    struct Group {
+        double weight_decay = 0;
+        std::vector<at::Tensor> values, gradients, exp_avgs, exp_avg_sqs, steps;
+    };
+
+    Group group(const FlatParameters& parameters, bool decays) const {
+        const auto views = [&](const at::Tensor& flat) {
+            return detail::segment_views(parameters, flat, decays);
+        };
+        Group group{decays ? options_.weight_decay : 0,
+                    views(parameters.values()),
+                    views(parameters.gradients()),
+                    views(exp_avg_),
+                    views(exp_avg_sq_),
+                    {}};
+        group.steps.assign(group.values.size(), device_step_);
+        return group;
+    }
+
+    void update(Group& group, double lr) const {
+        const auto call = decay_ == Decay::decoupled ? &fused_adamw : &fused_adam;
+        call(group, options_, lr);
+    }
+
+    static void fused_adam(Group& group, const OptimizerOptions& options, double lr) {
+        at::_fused_adam_(group.values,
+                         group.gradients,
+                         group.exp_avgs,
+                         group.exp_avg_sqs,
+                         {},
+                         group.steps,
+                         lr,
+                         options.beta1,
+                         options.beta2,
+                         group.weight_decay,
+                         options.eps,
+                         /*amsgrad=*/false,
+                         /*maximize=*/false);
+    }
+
+    static void fused_adamw(Group& group, const OptimizerOptions& options, double lr) {
+        at::_fused_adamw_(group.values,
+                          group.gradients,
+                          group.exp_avgs,
+                          group.exp_avg_sqs,
+                          {},
+                          group.steps,
+                          lr,
+                          options.beta1,
+                          options.beta2,
+                          group.weight_decay,
+                          options.eps,
+                          /*amsgrad=*/false,
+                          /*maximize=*/false);
+    }
+
+    OptimizerOptions options_;
+    Decay decay_;
+    at::Tensor step_ = at::zeros({}, at::kLong);
+    at::Tensor exp_avg_, exp_avg_sq_;
+    at::Tensor device_step_;  // what the fused kernels read
+    Group groups_[2];
+};
+
+std::unique_ptr<Optimizer> make(FlatParameters& parameters,
+                                const OptimizerOptions& options,
+                                Decay decay) {
+    detail::check_weight_decay(options);
+    detail::check_betas_and_eps(options);
+    return std::make_unique<Adam>(parameters, options, decay);
+}
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_adam(FlatParameters& parameters, const OptimizerOptions& options) {
+    return make(parameters, options, Decay::in_gradient);
+}
+
+std::unique_ptr<Optimizer> make_adamw(FlatParameters& parameters, const OptimizerOptions& options) {
+    return make(parameters, options, Decay::decoupled);
+}
+
+}  // namespace hetseq

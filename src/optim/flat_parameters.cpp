@@ -1,0 +1,95 @@
+#include "hetseq/optim/flat_parameters.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <torch/nn/module.h>
+
+#include "hetseq/util/error.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::int64_t alignment = 64;  // bytes
+
+std::int64_t padded(std::int64_t numel, std::int64_t element_size) {
+    const std::int64_t step = alignment / element_size;
+    return (numel + step - 1) / step * step;
+}
+
+/// The distinct trainable parameters, last registered first.
+std::vector<FlatParameters::Parameter> trainable_parameters(
+    torch::nn::Module& module, const std::function<bool(const std::string&)>& decays) {
+    std::vector<FlatParameters::Parameter> parameters;
+    std::set<const at::TensorImpl*> seen;
+    for (auto& item : module.named_parameters())
+        if (item.value().requires_grad() && seen.insert(item.value().unsafeGetTensorImpl()).second)
+            parameters.push_back(
+                {item.key(), item.value(), 0, item.value().numel(), decays(item.key())});
+    std::reverse(parameters.begin(), parameters.end());
+    return parameters;
+}
+
+/// Sets the offsets; returns the length of all, padding included.
+std::int64_t lay_out(std::vector<FlatParameters::Parameter>& parameters) {
+    std::int64_t offset = 0;
+    for (auto& parameter : parameters) {
+        parameter.offset = offset;
+        offset += padded(parameter.numel, parameter.tensor.element_size());
+    }
+    return offset;
+}
+
+std::vector<FlatParameters::Segment> join_neighbours(
+    const std::vector<FlatParameters::Parameter>& parameters, std::int64_t total) {
+    std::vector<FlatParameters::Segment> segments;
+    for (const auto& parameter : parameters)
+        if (segments.empty() || segments.back().decays != parameter.decays)
+            segments.push_back({parameter.offset, 0, parameter.decays});
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+        const std::int64_t end = i + 1 < segments.size() ? segments[i + 1].offset : total;
+        segments[i].numel = end - segments[i].offset;
+    }
+    return segments;
+}
+
+void check_alike(const std::vector<FlatParameters::Parameter>& parameters) {
+    HETSEQ_ASSERT(!parameters.empty());
+    for (const auto& parameter : parameters) {
+        HETSEQ_ASSERT(parameter.tensor.is_floating_point());
+        HETSEQ_ASSERT(parameter.tensor.scalar_type() == parameters.front().tensor.scalar_type());
+        HETSEQ_ASSERT(parameter.tensor.device() == parameters.front().tensor.device());
+    }
+}
+
+}  // namespace
+
+FlatParameters::FlatParameters(torch::nn::Module& module,
+                               const std::function<bool(const std::string&)>& decays,
+                               std::int64_t status_slots)
+    : parameters_{trainable_parameters(module, decays)} {
+    check_alike(parameters_);
+    const std::int64_t total = lay_out(parameters_);
+    const at::TensorOptions options = parameters_.front().tensor.options().requires_grad(false);
+    values_ = at::zeros({total}, options);
+    storage_ = at::zeros({total + status_slots}, options);
+    gradients_ = storage_.narrow(0, 0, total);
+    status_ = storage_.narrow(0, total, status_slots);
+    segments_ = join_neighbours(parameters_, total);
+    for (auto& parameter : parameters_) {
+        const auto view = [&](const at::Tensor& flat) {
+            return flat.narrow(0, parameter.offset, parameter.numel).view(parameter.tensor.sizes());
+        };
+        at::Tensor value = view(values_);
+        value.copy_(parameter.tensor.detach());
+        parameter.tensor.set_data(value);
+        parameter.tensor.mutable_grad() = view(gradients_);
+    }
+}
+
+void FlatParameters::zero_gradients() {
+    storage_.zero_();
+}
+
+}  // namespace hetseq

@@ -1,0 +1,12 @@
+#include "hetseq/util/error.hpp"
+
+#include "adadelta.hpp"
+
+namespace hetseq::detail {
+
+void adadelta_cuda(const AdadeltaTensors&, const AdadeltaStep&) {
+    throw DeviceError(
+        "Adadelta on CUDA tensors", "this hetseq was built without CUDA", "build the cuda preset");
+}
+
+}  // namespace hetseq::detail

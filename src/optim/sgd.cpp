@@ -1,0 +1,79 @@
+#include <ATen/ops/_fused_sgd.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "optimizer_checks.hpp"
+#include "segment_views.hpp"
+
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+
+namespace hetseq {
+
+namespace {
+
+class Sgd final : public Optimizer {
+public:
+    Sgd(FlatParameters& parameters, const OptimizerOptions& options) : options_{options} {
+        if (options.momentum > 0)
+            momentum_ = at::zeros_like(parameters.values());
+        for (const bool decays : {true, false})
+            groups_.push_back(group(parameters, decays));
+    }
+
+    void step(FlatParameters&, double lr) override {
+        ++*step_.mutable_data_ptr<std::int64_t>();
+        // A buffer of zeros makes the first step like any other: 0 * momentum + gradient.
+        for (Group& group : groups_)
+            if (!group.values.empty())
+                at::_fused_sgd_(group.values,
+                                group.gradients,
+                                group.momenta,
+                                group.weight_decay,
+                                options_.momentum,
+                                lr,
+                                /*dampening=*/0,
+                                /*nesterov=*/false,
+                                /*maximize=*/false,
+                                /*is_first_step=*/false);
+    }
+
+    std::map<std::string, at::Tensor> state() const override {
+        std::map<std::string, at::Tensor> state{{"step", step_}};
+        if (momentum_.defined())
+            state["momentum"] = momentum_;
+        return state;
+    }
+
+private:
+    struct Group {
+        double weight_decay = 0;
+        std::vector<at::Tensor> values, gradients, momenta;
+    };
+
+    Group group(const FlatParameters& parameters, bool decays) const {
+        const auto views = [&](const at::Tensor& flat) {
+            return flat.defined() ? detail::segment_views(parameters, flat, decays)
+                                  : std::vector<at::Tensor>{};
+        };
+        return {decays ? options_.weight_decay : 0,
+                views(parameters.values()),
+                views(parameters.gradients()),
+                views(momentum_)};
+    }
+
+    OptimizerOptions options_;
+    at::Tensor step_ = at::zeros({}, at::kLong);
+    at::Tensor momentum_;  // (n), undefined without momentum
+    std::vector<Group> groups_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_sgd(FlatParameters& parameters, const OptimizerOptions& options) {
+    detail::check_weight_decay(options);
+    detail::check_momentum(options);
+    return std::make_unique<Sgd>(parameters, options);
+}
+
+}  // namespace hetseq

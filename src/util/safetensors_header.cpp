@@ -1,0 +1,155 @@
+#include "safetensors_header.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "hetseq/util/error.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace hetseq::detail {
+
+namespace {
+
+using nlohmann::json;
+
+/// Everything that is wrong with one file is said in the same form.
+class HeaderParser {
+public:
+    explicit HeaderParser(const std::filesystem::path& path) : path_{path} {}
+
+    SafetensorsHeader parse(const std::string& text, std::uint64_t data_bytes) const {
+        const json root = parse_json(text);
+        SafetensorsHeader header;
+        for (const auto& [name, value] : root.items()) {
+            if (name == "__metadata__")
+                header.metadata = metadata(value);
+            else
+                header.entries.push_back(entry(name, value));
+        }
+        std::stable_sort(header.entries.begin(),
+                         header.entries.end(),
+                         [](const auto& a, const auto& b) { return a.begin < b.begin; });
+        check_coverage(header.entries, data_bytes);
+        return header;
+    }
+
+private:
+    [[noreturn]] void fail(const std::string& why) const {
+        throw BadData(
+            path_.string() + " is not a valid safetensors file", why, "write or download it again");
+    }
+
+    json parse_json(const std::string& text) const {
+        std::vector<std::set<std::string>> keys;  // of the objects being parsed, outermost first
+        const auto check_keys = [&](int, json::parse_event_t event, json& value) {
+            if (event == json::parse_event_t::object_start)
+                keys.emplace_back();
+            else if (event == json::parse_event_t::object_end)
+                keys.pop_back();
+            else if (event == json::parse_event_t::key &&
+                     !keys.back().insert(value.get<std::string>()).second)
+                fail("its header has '" + value.get<std::string>() + "' twice");
+            return true;
+        };
+        json root;
+        try {
+            root = json::parse(text, check_keys);
+        } catch (const json::exception& error) {
+            fail(std::string("its header is no JSON: ") + error.what());
+        }
+        if (!root.is_object())
+            fail("its header is no JSON object");
+        return root;
+    }
+
+    std::map<std::string, std::string> metadata(const json& value) const {
+        if (!value.is_object())
+            fail("__metadata__ is no object");
+        std::map<std::string, std::string> metadata;
+        for (const auto& [key, text] : value.items()) {
+            if (!text.is_string())
+                fail("__metadata__ '" + key + "' is no string");
+            metadata[key] = text.get<std::string>();
+        }
+        return metadata;
+    }
+
+    SafetensorEntry entry(const std::string& name, const json& value) const {
+        if (!value.is_object() || value.size() != 3 || !value.contains("dtype") ||
+            !value.contains("shape") || !value.contains("data_offsets"))
+            fail("tensor '" + name + "' is not described by dtype, shape and data_offsets");
+        SafetensorEntry entry;
+        entry.name = name;
+        entry.type = type(name, value["dtype"]);
+        for (const json& extent : array(name, "shape", value["shape"]))
+            entry.shape.push_back(static_cast<std::int64_t>(count(name, "shape", extent)));
+        const json& offsets = array(name, "data_offsets", value["data_offsets"]);
+        if (offsets.size() != 2)
+            fail("tensor '" + name + "' has not two data_offsets");
+        entry.begin = count(name, "data_offsets", offsets[0]);
+        entry.end = count(name, "data_offsets", offsets[1]);
+        check_size(entry);
+        return entry;
+    }
+
+    SafetensorType type(const std::string& name, const json& value) const {
+        const auto type = value.is_string() ? safetensor_type(value.get<std::string>())
+                                            : std::optional<SafetensorType>{};
+        if (!type)
+            fail("tensor '" + name + "' has the unknown dtype " + value.dump());
+        return *type;
+    }
+
+    const json& array(const std::string& name, const char* key, const json& value) const {
+        if (!value.is_array())
+            fail("tensor '" + name + "': " + key + " is no array");
+        return value;
+    }
+
+    std::uint64_t count(const std::string& name, const char* key, const json& value) const {
+        if (!value.is_number_unsigned() ||
+            value.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
+            fail("tensor '" + name + "': " + key + " holds " + value.dump());
+        return value.get<std::uint64_t>();
+    }
+
+    void check_size(const SafetensorEntry& entry) const {
+        std::uint64_t bytes = size_of(entry.type);
+        for (const std::int64_t extent : entry.shape)
+            if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes))
+                fail("tensor '" + entry.name + "' of shape " + shape_text(entry.shape) +
+                     " is too large");
+        if (entry.end < entry.begin || entry.end - entry.begin != bytes)
+            fail("tensor '" + entry.name + "' of shape " + shape_text(entry.shape) + " needs " +
+                 std::to_string(bytes) + " bytes, its data_offsets are " +
+                 std::to_string(entry.begin) + " and " + std::to_string(entry.end));
+    }
+
+    void check_coverage(const std::vector<SafetensorEntry>& entries,
+                        std::uint64_t data_bytes) const {
+        std::uint64_t end = 0;
+        for (const SafetensorEntry& entry : entries) {
+            if (entry.begin != end)
+                fail("tensor '" + entry.name + "' begins at byte " + std::to_string(entry.begin) +
+                     " of the data, the one before it ends at " + std::to_string(end));
+            end = entry.end;
+        }
+        if (end != data_bytes)
+            fail("its header describes " + std::to_string(end) + " bytes of data, the file has " +
+                 std::to_string(data_bytes));
+    }
+
+    const std::filesystem::path& path_;
+};
+
+}  // namespace
+
+SafetensorsHeader parse_safetensors_header(const std::string& text,
+                                           std::uint64_t data_bytes,
+                                           const std::filesystem::path& path) {
+    return HeaderParser{path}.parse(text, data_bytes);
+}
+
+}  // namespace hetseq::detail

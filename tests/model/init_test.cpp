@@ -1,0 +1,88 @@
+#include "hetseq/model/init.hpp"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "hetseq/model/mnist_cnn.hpp"
+
+namespace hetseq {
+namespace {
+
+at::Tensor parameter(const Model& model, const std::string& name) {
+    return model.named_parameters()[name].detach().clone();
+}
+
+TEST(InitTest, SeedAloneFixesTheParameters) {
+    const auto first = make_mnist_cnn(), second = make_mnist_cnn();
+    torch::manual_seed(1);
+    initialise_parameters(*first, 7);
+    torch::manual_seed(2);
+    initialise_parameters(*second, 7);
+
+    for (const auto& item : first->named_parameters())
+        EXPECT_TRUE(item.value().equal(parameter(*second, item.key()))) << item.key();
+}
+
+TEST(InitTest, AnotherSeedGivesOtherParameters) {
+    const auto first = make_mnist_cnn(), second = make_mnist_cnn();
+    initialise_parameters(*first, 7);
+    initialise_parameters(*second, 8);
+
+    for (const auto& item : first->named_parameters())
+        EXPECT_FALSE(item.value().equal(parameter(*second, item.key()))) << item.key();
+}
+
+TEST(InitTest, DoublePrecisionHasTheSameValues) {
+    const auto narrow = make_mnist_cnn(), wide = make_mnist_cnn();
+    wide->to(at::kDouble);
+    initialise_parameters(*narrow, 7);
+    initialise_parameters(*wide, 7);
+
+    for (const auto& item : narrow->named_parameters())
+        EXPECT_TRUE(item.value().equal(parameter(*wide, item.key()).to(at::kFloat)));
+}
+
+TEST(InitTest, LinearLayersAreUniformWithinTheInverseRootOfTheirInputs) {
+    const auto model = make_mnist_cnn();
+    initialise_parameters(*model, 7);
+    const double bound = 1 / std::sqrt(9216.0);
+
+    for (const std::string name : {"fc1.weight", "fc1.bias"}) {
+        const at::Tensor values = parameter(*model, name).to(at::kDouble);
+        const double n = static_cast<double>(values.numel());
+        EXPECT_LE(values.abs().max().item<double>(), bound);
+        EXPECT_NEAR(values.mean().item<double>(), 0, 5 * bound / std::sqrt(3 * n));
+        EXPECT_NEAR(values.pow(2).mean().item<double>() / (bound * bound / 3), 1, 5 / std::sqrt(n));
+    }
+}
+
+class Normal final : public Model {
+public:
+    Normal() { register_parameter("weight", at::empty({400, 501})); }
+    std::vector<std::string> loss_terms() const override { return {"loss"}; }
+    std::vector<MetricSchema> metrics() const override { return {}; }
+    ForwardResult forward(const MicroBatch&, const ForwardContext&) override { return {}; }
+    InitialDistribution initial_distribution(const std::string&) const override {
+        return {InitialDistribution::Kind::normal, 0.02};
+    }
+};
+
+TEST(InitTest, NormalDistributionHasItsMoments) {
+    Normal model;
+    initialise_parameters(model, 3);
+
+    const at::Tensor z = parameter(model, "weight").to(at::kDouble) / 0.02;
+    const double n = static_cast<double>(z.numel());
+    EXPECT_NEAR(z.mean().item<double>(), 0, 5 / std::sqrt(n));
+    EXPECT_NEAR(z.pow(2).mean().item<double>(), 1, 5 * std::sqrt(2 / n));
+    EXPECT_NEAR(z.pow(4).mean().item<double>(), 3, 5 * std::sqrt(96 / n));
+    // P(|z| < 1) = erf(1 / sqrt(2))
+    EXPECT_NEAR(z.abs().lt(1).to(at::kDouble).mean().item<double>(),
+                std::erf(std::sqrt(0.5)),
+                2.5 / std::sqrt(n));
+}
+
+}  // namespace
+}  // namespace hetseq

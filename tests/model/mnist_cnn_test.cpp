@@ -1,0 +1,148 @@
+#include "hetseq/model/mnist_cnn.hpp"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "hetseq/model/init.hpp"
+
+namespace hetseq {
+namespace {
+
+MicroBatch images(std::int64_t n) {
+    torch::manual_seed(5);
+    MicroBatch batch;
+    batch.tensors = {{"images", at::randn({n, 1, 28, 28}, at::kDouble)},
+                     {"labels", at::randint(10, {n}, at::kLong)}};
+    batch.sample_ids = at::arange(100, 100 + n, at::kLong);
+    batch.samples = batch.units = n;
+    return batch;
+}
+
+MicroBatch part(const MicroBatch& whole, std::int64_t begin, std::int64_t n) {
+    MicroBatch batch;
+    for (const auto& [name, tensor] : whole.tensors)
+        batch.tensors[name] = tensor.narrow(0, begin, n);
+    batch.sample_ids = whole.sample_ids.narrow(0, begin, n);
+    batch.samples = batch.units = n;
+    return batch;
+}
+
+std::shared_ptr<Model> double_model(const MnistCnnOptions& options = {}) {
+    auto model = make_mnist_cnn(options);
+    model->to(at::kDouble);
+    initialise_parameters(*model, 1);
+    return model;
+}
+
+// PyTorch's example, layer by layer with torch::nn.
+at::Tensor reference_loss(Model& model, const MicroBatch& batch) {
+    const auto p = model.named_parameters();
+    namespace F = torch::nn::functional;
+    at::Tensor x = torch::relu(F::conv2d(batch.tensors.at("images"),
+                                         p["conv1.weight"],
+                                         F::Conv2dFuncOptions().bias(p["conv1.bias"])));
+    x = torch::relu(F::conv2d(x, p["conv2.weight"], F::Conv2dFuncOptions().bias(p["conv2.bias"])));
+    x = torch::flatten(F::max_pool2d(x, F::MaxPool2dFuncOptions(2)), 1);
+    x = torch::relu(F::linear(x, p["fc1.weight"], p["fc1.bias"]));
+    x = F::log_softmax(F::linear(x, p["fc2.weight"], p["fc2.bias"]), 1);
+    return F::nll_loss(
+        x, batch.tensors.at("labels"), F::NLLLossFuncOptions().reduction(torch::kSum));
+}
+
+TEST(MnistCnnTest, HasTheExamplesParameters) {
+    const auto model = make_mnist_cnn();
+
+    std::int64_t count = 0;
+    for (const auto& parameter : model->parameters())
+        count += parameter.numel();
+
+    EXPECT_EQ(count, 1199882);
+}
+
+TEST(MnistCnnTest, EvaluationIsThePlainNetwork) {
+    const auto model = double_model();
+    const MicroBatch batch = images(5);
+
+    const ForwardResult result = model->forward(batch, {Mode::evaluate, 1, 0});
+
+    EXPECT_NEAR(
+        result.losses.at(0).item<double>(), reference_loss(*model, batch).item<double>(), 1e-10);
+    EXPECT_EQ(result.metrics.size(), 1u);
+}
+
+TEST(MnistCnnTest, GradientsAreThoseOfThePlainNetwork) {
+    const auto model = double_model({0, 0});
+    const MicroBatch batch = images(4);
+    const std::vector<at::Tensor> parameters = model->parameters();
+
+    const auto expected = torch::autograd::grad({reference_loss(*model, batch)}, parameters);
+    const auto gradients =
+        torch::autograd::grad({model->forward(batch, {}).losses.at(0)}, parameters);
+
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        EXPECT_TRUE(gradients[i].allclose(expected[i], 1e-10, 1e-12)) << i;
+}
+
+TEST(MnistCnnTest, SumOverMicroBatchesEqualsTheWholeBatchWithDropout) {
+    const auto model = double_model();
+    const MicroBatch batch = images(7);
+    const ForwardContext context{Mode::train, 3, 11};
+    const std::vector<at::Tensor> parameters = model->parameters();
+
+    const auto whole =
+        torch::autograd::grad({model->forward(batch, context).losses.at(0)}, parameters);
+    const auto first = torch::autograd::grad(
+        {model->forward(part(batch, 0, 2), context).losses.at(0)}, parameters);
+    const auto second = torch::autograd::grad(
+        {model->forward(part(batch, 2, 5), context).losses.at(0)}, parameters);
+
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        EXPECT_TRUE(whole[i].allclose(first[i] + second[i], 1e-10, 1e-12)) << i;
+}
+
+TEST(MnistCnnTest, TrainingWithoutDropoutEqualsEvaluation) {
+    const auto model = double_model({0, 0});
+    const MicroBatch batch = images(3);
+
+    const double trained = model->forward(batch, {Mode::train, 1, 0}).losses.at(0).item<double>();
+    const double evaluated =
+        model->forward(batch, {Mode::evaluate, 1, 0}).losses.at(0).item<double>();
+
+    EXPECT_EQ(trained, evaluated);
+}
+
+TEST(MnistCnnTest, DropoutChangesWithTheUpdate) {
+    const auto model = double_model();
+    const MicroBatch batch = images(3);
+
+    const double first = model->forward(batch, {Mode::train, 1, 0}).losses.at(0).item<double>();
+    const double again = model->forward(batch, {Mode::train, 1, 0}).losses.at(0).item<double>();
+    const double next = model->forward(batch, {Mode::train, 1, 1}).losses.at(0).item<double>();
+
+    EXPECT_EQ(first, again);
+    EXPECT_NE(first, next);
+}
+
+TEST(MnistCnnTest, AccuracyCountsTheLikeliestClass) {
+    const auto model = double_model();
+    MicroBatch batch = images(6);
+    const at::NoGradGuard no_grad;
+    model->named_parameters()["fc2.weight"].zero_();
+    model->named_parameters()["fc2.bias"].zero_();
+    model->named_parameters()["fc2.bias"][4].fill_(1);
+    batch.tensors["labels"] = at::tensor({4, 4, 1, 4, 0, 9}, at::kLong);
+
+    const ForwardResult result = model->forward(batch, {Mode::evaluate, 1, 0});
+
+    EXPECT_EQ(result.metrics.at(0).item<std::int64_t>(), 3);
+}
+
+TEST(MnistCnnTest, OnlyWeightsDecay) {
+    const auto model = make_mnist_cnn();
+
+    EXPECT_TRUE(model->decays("conv1.weight"));
+    EXPECT_FALSE(model->decays("conv1.bias"));
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,133 @@
+#include "hetseq/optim/flat_parameters.hpp"
+
+#include <gtest/gtest.h>
+
+#include "optim/toy_module.hpp"
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+using test::matrices_decay;
+using test::ToyModule;
+
+constexpr std::int64_t slots = 2;
+
+std::vector<std::string> names(const FlatParameters& flat) {
+    std::vector<std::string> names;
+    for (const auto& parameter : flat.parameters())
+        names.push_back(parameter.name);
+    return names;
+}
+
+TEST(FlatParametersTest, LayoutIsTheReverseOfRegistrationWithTiedOnesOnceAndFrozenOnesLeftOut) {
+    ToyModule module;
+
+    const FlatParameters flat(module, matrices_decay, slots);
+
+    EXPECT_THAT(names(flat),
+                testing::ElementsAre("conditional", "unused", "second", "bias", "first"));
+}
+
+TEST(FlatParametersTest, EachParameterBeginsAtAMultipleOf64Bytes) {
+    for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+        ToyModule module(type);
+
+        const FlatParameters flat(module, matrices_decay, slots);
+
+        for (const auto& parameter : flat.parameters()) {
+            const auto address = reinterpret_cast<std::uintptr_t>(parameter.tensor.data_ptr());
+            EXPECT_EQ(address % 64, 0u) << parameter.name;
+            EXPECT_EQ(parameter.tensor.data_ptr(),
+                      flat.values().narrow(0, parameter.offset, 1).data_ptr());
+        }
+        EXPECT_EQ(flat.values().nbytes() % 64, 0u);
+    }
+}
+
+TEST(FlatParametersTest, ValuesStayAndPaddingIsZero) {
+    ToyModule module;
+    const at::Tensor before = module.second.detach().clone();
+    double sum = 0;
+    for (const auto& item : module.named_parameters())
+        if (item.key() != "tied" && item.key() != "frozen")
+            sum += item.value().detach().abs().sum().item<double>();
+
+    const FlatParameters flat(module, matrices_decay, slots);
+
+    EXPECT_TRUE(module.second.equal(before));
+    EXPECT_NEAR(flat.values().abs().sum().item<double>(), sum, 1e-12);
+    EXPECT_GT(flat.values().numel(), 5 * 7 + 7 + 7 * 3 + 3 + 2 * 3);
+}
+
+TEST(FlatParametersTest, BackwardAccumulatesIntoTheFlatGradients) {
+    ToyModule module, reference;
+    FlatParameters flat(module, matrices_decay, slots);
+    const at::Tensor a = at::randn({4, 5}, at::kDouble), b = at::randn({2, 5}, at::kDouble);
+
+    module.loss(a, true).backward();
+    module.loss(b, false).backward();
+    (reference.loss(a, true) + reference.loss(b, false)).backward();
+
+    for (const auto& parameter : flat.parameters()) {
+        const at::Tensor view = flat.gradients().narrow(0, parameter.offset, parameter.numel);
+        const at::Tensor expected = reference.named_parameters()[parameter.name].grad();
+        if (expected.defined())
+            EXPECT_TRUE(view.allclose(expected.flatten(), 1e-12, 1e-12)) << parameter.name;
+        else
+            EXPECT_EQ(view.abs().sum().item<double>(), 0) << parameter.name;
+    }
+}
+
+TEST(FlatParametersTest, ZeroGradientsKeepsTheViews) {
+    ToyModule module;
+    FlatParameters flat(module, matrices_decay, slots);
+    module.loss(at::randn({4, 5}, at::kDouble), true).backward();
+    flat.status().fill_(1);
+
+    flat.zero_gradients();
+
+    EXPECT_EQ(flat.gradients_and_status().abs().sum().item<double>(), 0);
+    module.loss(at::randn({4, 5}, at::kDouble), true).backward();
+    for (const auto& parameter : flat.parameters())
+        EXPECT_EQ(parameter.tensor.grad().data_ptr(),
+                  flat.gradients().narrow(0, parameter.offset, 1).data_ptr());
+}
+
+TEST(FlatParametersTest, StatusLiesBehindTheGradientsInOneTensor) {
+    ToyModule module;
+    FlatParameters flat(module, matrices_decay, slots);
+
+    flat.status().fill_(7);
+
+    EXPECT_EQ(flat.gradients_and_status().numel(), flat.gradients().numel() + slots);
+    EXPECT_EQ(flat.gradients_and_status()[-1].item<double>(), 7);
+    EXPECT_EQ(flat.gradients().abs().sum().item<double>(), 0);
+}
+
+TEST(FlatParametersTest, SegmentsJoinNeighboursThatDecayAlike) {
+    ToyModule module;
+
+    const FlatParameters flat(module, matrices_decay, slots);
+
+    // conditional | unused | second | bias | first
+    ASSERT_EQ(flat.segments().size(), 5u);
+    std::int64_t end = 0;
+    bool decays = true;
+    for (const auto& segment : flat.segments()) {
+        EXPECT_EQ(segment.offset, end);
+        EXPECT_EQ(segment.decays, decays);
+        end = segment.offset + segment.numel;
+        decays = !decays;
+    }
+    EXPECT_EQ(end, flat.values().numel());
+    ToyModule other;
+    EXPECT_EQ(FlatParameters(
+                  other, [](const std::string&) { return true; }, slots)
+                  .segments()
+                  .size(),
+              1u);
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,39 @@
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "hetseq/optim/optimizer.hpp"
+
+namespace hetseq {
+namespace {
+
+TEST(GradientNormTest, IsTheRootOfTheSummedSquares) {
+    for (const std::int64_t n : {1, 15, 1000, 200001}) {
+        const at::Tensor x = at::randn({n}, at::kDouble);
+
+        EXPECT_NEAR(
+            gradient_norm(x).item<double>() / x.pow(2).sum().sqrt().item<double>(), 1, 1e-13);
+    }
+}
+
+TEST(GradientNormTest, SumsFloatsInDouble) {
+    const std::int64_t n = 1 << 20;
+    const at::Tensor x = at::full({n}, 0.1f);
+
+    // n equal squares of the float nearest to 0.1: an fp32 sum would be off by about 1e-3.
+    const double expected = static_cast<double>(0.1f) * 1024;
+    EXPECT_NEAR(gradient_norm(x).item<double>(), expected, 1e-12 * expected);
+}
+
+TEST(GradientNormTest, SquaresBeyondFloatDoNotOverflow) {
+    EXPECT_NEAR(gradient_norm(at::full({4}, 1e30f)).item<double>() / 2e30, 1, 1e-7);
+}
+
+TEST(GradientNormTest, NonFiniteValuesShow) {
+    at::Tensor x = at::ones({100});
+    x[50] = std::numeric_limits<float>::infinity();
+
+    EXPECT_FALSE(std::isfinite(gradient_norm(x).item<double>()));
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,242 @@
+#include "hetseq/optim/optimizer.hpp"
+
+#include <fstream>
+
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+
+#include "optim/toy_module.hpp"
+#include <nlohmann/json.hpp>
+
+#include "hetseq/optim/flat_parameters.hpp"
+
+namespace hetseq {
+namespace {
+
+using test::matrices_decay;
+using test::ToyModule;
+
+constexpr int steps = 20;
+constexpr double lr = 1e-2, decay = 0.1;
+
+using Make = std::unique_ptr<Optimizer> (*)(FlatParameters&, const OptimizerOptions&);
+
+at::Tensor input(int step) {
+    torch::manual_seed(static_cast<std::uint64_t>(step));
+    return at::randn({4, 5}, at::kDouble);
+}
+
+std::map<std::string, at::Tensor> train_flat(Make make, OptimizerOptions options) {
+    ToyModule module;
+    FlatParameters flat(module, matrices_decay, 1);
+    options.weight_decay = decay;
+    const auto optimizer = make(flat, options);
+    for (int step = 0; step < steps; ++step) {
+        flat.zero_gradients();
+        module.loss(input(step), step % 2 == 0).backward();
+        optimizer->step(flat, lr);
+    }
+    std::map<std::string, at::Tensor> values;
+    for (const auto& parameter : flat.parameters())
+        values[parameter.name] = parameter.tensor.detach().clone();
+    return values;
+}
+
+// The same with torch::optim. Gradients are zeroed, not dropped: one that backward does not reach
+// is zero in hetseq.
+template <class TorchOptimizer, class TorchOptions>
+std::map<std::string, at::Tensor> train_torch(TorchOptions options) {
+    ToyModule module;
+    std::vector<at::Tensor> decaying, others;
+    for (auto& item : module.named_parameters())
+        if (item.key() != "tied" && item.key() != "frozen") {
+            item.value().mutable_grad() = at::zeros_like(item.value());
+            (matrices_decay(item.key()) ? decaying : others).push_back(item.value());
+        }
+    TorchOptimizer optimizer(
+        {torch::optim::OptimizerParamGroup(
+             decaying, std::make_unique<TorchOptions>(options.weight_decay(decay))),
+         torch::optim::OptimizerParamGroup(
+             others, std::make_unique<TorchOptions>(options.weight_decay(0)))},
+        options);
+    for (int step = 0; step < steps; ++step) {
+        optimizer.zero_grad(/*set_to_none=*/false);
+        module.loss(input(step), step % 2 == 0).backward();
+        optimizer.step();
+    }
+    std::map<std::string, at::Tensor> values;
+    for (auto& item : module.named_parameters())
+        values[item.key()] = item.value().detach().clone();
+    return values;
+}
+
+void expect_equal(const std::map<std::string, at::Tensor>& values,
+                  const std::map<std::string, at::Tensor>& expected) {
+    for (const auto& [name, value] : values)
+        EXPECT_TRUE(value.allclose(expected.at(name), 1e-12, 1e-13))
+            << name << ": " << (value - expected.at(name)).abs().max();
+}
+
+TEST(OptimizerTest, AdamEqualsTorchs) {
+    expect_equal(train_flat(make_adam, {}),
+                 train_torch<torch::optim::Adam>(torch::optim::AdamOptions(lr)));
+}
+
+TEST(OptimizerTest, AdamWEqualsTorchs) {
+    expect_equal(train_flat(make_adamw, {}),
+                 train_torch<torch::optim::AdamW>(torch::optim::AdamWOptions(lr)));
+}
+
+TEST(OptimizerTest, SgdEqualsTorchs) {
+    expect_equal(train_flat(make_sgd, {}),
+                 train_torch<torch::optim::SGD>(torch::optim::SGDOptions(lr)));
+}
+
+TEST(OptimizerTest, SgdWithMomentumEqualsTorchs) {
+    OptimizerOptions options;
+    options.momentum = 0.9;
+
+    expect_equal(train_flat(make_sgd, options),
+                 train_torch<torch::optim::SGD>(torch::optim::SGDOptions(lr).momentum(0.9)));
+}
+
+// PyTorch has no Adadelta in C++: tests/reference/adadelta.py ran its Python one.
+TEST(OptimizerTest, AdadeltaEqualsPyTorchs) {
+    std::ifstream file(HETSEQ_SOURCE_DIR "/tests/reference/adadelta.json");
+    const auto reference = nlohmann::json::parse(file);
+    const auto expected = reference["values"].get<std::vector<double>>();
+    const auto count = static_cast<std::int64_t>(expected.size());
+    struct Vector : torch::nn::Module {
+        explicit Vector(std::int64_t n)
+            : x(register_parameter("x", at::linspace(-1, 2, n, at::kDouble))) {}
+        at::Tensor x;
+    } module(count);
+    FlatParameters flat(
+        module, [](const std::string&) { return true; }, 1);
+    OptimizerOptions options;
+    options.rho = reference["rho"];
+    options.eps = reference["eps"];
+    options.weight_decay = reference["weight_decay"];
+    const auto optimizer = make_adadelta(flat, options);
+    const at::Tensor curvature = at::linspace(0.5, 3, count, at::kDouble);
+
+    for (int step = 0; step < reference["steps"].get<int>(); ++step) {
+        flat.zero_gradients();
+        (curvature * module.x.pow(2)).sum().mul(0.5).backward();
+        optimizer->step(flat, reference["lr"]);
+    }
+
+    EXPECT_TRUE(module.x.allclose(at::tensor(expected, at::kDouble), 1e-13, 1e-15)) << module.x;
+}
+
+TEST(OptimizerTest, WeightDecayOfAdadeltaSparesWhatDoesNotDecay) {
+    ToyModule module;
+    FlatParameters flat(module, matrices_decay, 1);
+    const at::Tensor second = module.second.detach().clone(), bias = module.bias.detach().clone();
+    OptimizerOptions options;
+    options.weight_decay = decay;
+
+    make_adadelta(flat, options)->step(flat, 1);  // all gradients zero
+
+    EXPECT_FALSE(module.second.equal(second));
+    EXPECT_TRUE(module.bias.equal(bias));
+}
+
+/// Counts what the tensor allocator of this thread hands out.
+class AllocationCounter final : public c10::MemoryReportingInfoBase {
+public:
+    void reportMemoryUsage(
+        void*, std::int64_t size, std::size_t, std::size_t, c10::Device) override {
+        if (size > 0)
+            ++count;
+    }
+    bool memoryProfilingEnabled() const override { return true; }
+    int count = 0;
+};
+
+int allocations_of(const std::function<void()>& run) {
+    const auto counter = std::make_shared<AllocationCounter>();
+    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, counter);
+    run();
+    return counter->count;
+}
+
+TEST(OptimizerTest, StepAllocatesNoTensor) {
+    ASSERT_GT(allocations_of([] { at::zeros({100}); }), 0);
+    OptimizerOptions options;
+    options.momentum = 0.9;
+    for (const Make make : {make_adam, make_adamw, make_sgd, make_adadelta}) {
+        ToyModule module;
+        FlatParameters flat(module, matrices_decay, 1);
+        const auto optimizer = make(flat, options);
+
+        EXPECT_EQ(allocations_of([&] { optimizer->step(flat, lr); }), 0);
+    }
+}
+
+TEST(OptimizerTest, RestoredStateGoesOnAsIfNothingHappened) {
+    for (const Make make : {make_adam, make_adamw, make_sgd, make_adadelta}) {
+        OptimizerOptions options;
+        options.momentum = 0.9;
+        ToyModule module, resumed;
+        FlatParameters flat(module, matrices_decay, 1), resumed_flat(resumed, matrices_decay, 1);
+        const auto optimizer = make(flat, options);
+        const auto step = [](ToyModule& m, FlatParameters& f, Optimizer& o, int number) {
+            f.zero_gradients();
+            m.loss(input(number), true).backward();
+            o.step(f, lr);
+        };
+        for (int number = 0; number < 3; ++number)
+            step(module, flat, *optimizer, number);
+
+        const auto other = make(resumed_flat, options);
+        resumed_flat.values().copy_(flat.values());
+        const auto saved = optimizer->state(), target = other->state();
+        for (const auto& [name, tensor] : saved)
+            target.at(name).copy_(tensor);
+        step(module, flat, *optimizer, 3);
+        step(resumed, resumed_flat, *other, 3);
+
+        EXPECT_TRUE(flat.values().equal(resumed_flat.values()));
+        EXPECT_EQ(other->state().at("step").item<std::int64_t>(), 4);
+    }
+}
+
+struct BadOption {
+    std::string flag;
+    Make make;
+    void (*spoil)(OptimizerOptions&);
+};
+
+TEST(OptimizerTest, BadValuesAreNamedByTheirOption) {
+    const BadOption cases[] = {
+        {"--weight-decay", make_adam, [](OptimizerOptions& o) { o.weight_decay = -1; }},
+        {"--weight-decay", make_sgd, [](OptimizerOptions& o) { o.weight_decay = -1; }},
+        {"--weight-decay", make_adadelta, [](OptimizerOptions& o) { o.weight_decay = -1; }},
+        {"--adam-betas", make_adam, [](OptimizerOptions& o) { o.beta1 = 1; }},
+        {"--adam-betas", make_adamw, [](OptimizerOptions& o) { o.beta2 = -0.1; }},
+        {"--adam-eps", make_adamw, [](OptimizerOptions& o) { o.eps = -1; }},
+        {"--adadelta-rho", make_adadelta, [](OptimizerOptions& o) { o.rho = 1.5; }},
+        {"--adadelta-eps", make_adadelta, [](OptimizerOptions& o) { o.eps = 0; }},
+        {"--momentum", make_sgd, [](OptimizerOptions& o) { o.momentum = 1; }},
+    };
+    ToyModule module;
+    FlatParameters flat(module, matrices_decay, 1);
+    for (const auto& [flag, make, spoil] : cases) {
+        OptimizerOptions options;
+        ASSERT_NO_THROW(make(flat, options));
+        spoil(options);
+        try {
+            make(flat, options);
+            ADD_FAILURE() << flag << " was accepted";
+        } catch (const BadConfig& error) {
+            EXPECT_NE(std::string(error.what()).find(flag), std::string::npos) << error.what();
+        }
+    }
+}
+
+}  // namespace
+}  // namespace hetseq

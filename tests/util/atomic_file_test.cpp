@@ -1,0 +1,66 @@
+#include "hetseq/util/atomic_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+
+#include "util/temporary_folder.hpp"
+
+namespace hetseq {
+namespace {
+
+using test::TemporaryFolder;
+
+TEST(AtomicFileTest, AppearsOnlyWhenCommitted) {
+    const TemporaryFolder folder;
+    AtomicFile file{folder / "a"};
+    file.write("one ");
+    file.write("two");
+    EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+
+    file.commit();
+
+    EXPECT_EQ(folder.read("a"), "one two");
+    EXPECT_EQ(folder.size(), 1);
+}
+
+TEST(AtomicFileTest, WithoutCommitTheFormerFileStaysAndNothingIsLeft) {
+    const TemporaryFolder folder;
+    folder.write("a", "former");
+
+    { AtomicFile{folder / "a"}.write("half a file"); }
+
+    EXPECT_EQ(folder.read("a"), "former");
+    EXPECT_EQ(folder.size(), 1);
+}
+
+TEST(AtomicFileTest, ReplacesAFormerFile) {
+    const TemporaryFolder folder;
+    folder.write("a", "a former file that is longer");
+
+    write_atomically(folder / "a", "new");
+
+    EXPECT_EQ(folder.read("a"), "new");
+}
+
+TEST(AtomicFileTest, AnUnwritablePlaceIsAnIoErrorThatNamesTheFile) {
+    const TemporaryFolder folder;
+    try {
+        write_atomically(folder / "absent/a", "text");
+        FAIL() << "written";
+    } catch (const IoError& error) {
+        EXPECT_NE(std::string(error.what()).find("absent/a"), std::string::npos) << error.what();
+    }
+}
+
+TEST(AtomicFileTest, AFolderOfTheNameIsAnIoErrorThatLeavesNothing) {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "a");
+
+    EXPECT_THROW(write_atomically(folder / "a", "text"), IoError);
+
+    EXPECT_EQ(folder.size(), 1);
+}
+
+}  // namespace
+}  // namespace hetseq
