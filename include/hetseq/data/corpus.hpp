@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hetseq/data/global_order.hpp"
+#include "hetseq/data/io_mode.hpp"
+#include "hetseq/data/schema.hpp"
+
+namespace hetseq {
+
+class DataContext;
+
+struct CorpusOptions {
+    std::int64_t shuffle_blocks = 8;  // blocks mixed at once
+    std::int64_t block_length =
+        0;  // samples; 0: from the data (recorded, since it defines the order)
+    std::int64_t cache_mb = 512;  // of each host, this corpus [MiB]; changes speed only
+    IoMode io = IoMode::collective;
+};
+
+/// A sharded corpus: its shards' samples laid end to end in file-name order, cut into blocks of
+/// consecutive samples, read through a cache of blocks that the ranks of a host share.
+class Corpus {
+public:
+    struct Impl;
+
+    /// Collective. `spec`: a file, a folder (its *.h5, *.hdf5), a glob, or several of them
+    /// separated by commas. Checks all headers against `schema`; throws on all ranks BadData,
+    /// MissingInput or IoError that names file, dataset and what was expected, and BadConfig where
+    /// the cache cannot hold the blocks that are mixed at once.
+    Corpus(DataContext& context,
+           const std::string& spec,
+           const CorpusSchema& schema,
+           const CorpusOptions& options);
+    /// Collective over the ranks of a host, unless an exception unwinds.
+    ~Corpus();
+    Corpus(const Corpus&) = delete;
+    Corpus& operator=(const Corpus&) = delete;
+
+    std::int64_t samples() const noexcept;
+    std::int64_t block_length() const noexcept;  // samples
+    GlobalOrder::Geometry geometry() const noexcept;
+    /// Row shape of a field as the files have it.
+    std::vector<std::int64_t> row_shape(const std::string& field) const;
+    /// Blocks this host has read so far.
+    std::int64_t blocks_read() const noexcept;
+    /// Blocks this host can hold at once.
+    std::int64_t cached_blocks() const noexcept;
+    const std::shared_ptr<Impl>& impl() noexcept { return impl_; }
+
+private:
+    std::shared_ptr<Impl> impl_;
+    int exceptions_at_start_;
+};
+
+}  // namespace hetseq

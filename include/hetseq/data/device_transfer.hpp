@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "hetseq/data/micro_batch.hpp"
+
+namespace hetseq {
+
+/// Micro-batches on their way to a device.
+class Arrival {
+public:
+    virtual ~Arrival() = default;
+    /// Makes the calling thread's work on the device wait for them, not the thread itself.
+    virtual void wait(const std::vector<MicroBatch>& batches) = 0;
+};
+
+/// Copies collated micro-batches to the device that computes on them, ahead of their use.
+class DeviceTransfer {
+public:
+    virtual ~DeviceTransfer() = default;
+    /// Starts to replace the tensors of `batches` by copies on the device. Null when they need no
+    /// waiting for.
+    virtual std::unique_ptr<Arrival> send(std::vector<MicroBatch>& batches) = 0;
+};
+
+/// Leaves everything in host memory.
+std::shared_ptr<DeviceTransfer> make_host_transfer();
+
+/// Through pinned memory and a copy stream. Throws DeviceError in a build without CUDA.
+std::shared_ptr<DeviceTransfer> make_cuda_transfer(at::Device device);
+
+std::shared_ptr<DeviceTransfer> make_device_transfer(at::Device device);
+
+}  // namespace hetseq

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+
+#include <hdf5.h>
+
+#include "hetseq/util/unique_handle.hpp"
+
+namespace hetseq {
+
+/// Turns HDF5's own printing and its clean-up at exit off (it would close files collectively while
+/// the program ends). Called before any other use of HDF5.
+void initialize_hdf5();
+
+/// The innermost message of HDF5's error stack: the cause, where callers above only say that
+/// something failed.
+std::string hdf5_error_message();
+
+namespace detail {
+
+[[noreturn]] void throw_hdf5_error(const char* call, const char* file, int line);
+
+template <class Result>
+Result checked_hdf5(Result result, const char* call, const char* file, int line) {
+    if (result < 0)
+        throw_hdf5_error(call, file, line);
+    return result;
+}
+
+template <herr_t (*Close)(hid_t)>
+struct Hdf5Traits {
+    using type = hid_t;
+    static hid_t null() noexcept { return H5I_INVALID_HID; }
+    static void close(hid_t& handle) noexcept { Close(handle); }
+};
+
+}  // namespace detail
+
+using Hdf5File = UniqueHandle<detail::Hdf5Traits<H5Fclose>>;
+using Hdf5Group = UniqueHandle<detail::Hdf5Traits<H5Gclose>>;
+using Hdf5Dataset = UniqueHandle<detail::Hdf5Traits<H5Dclose>>;
+using Hdf5Space = UniqueHandle<detail::Hdf5Traits<H5Sclose>>;
+using Hdf5Type = UniqueHandle<detail::Hdf5Traits<H5Tclose>>;
+using Hdf5Properties = UniqueHandle<detail::Hdf5Traits<H5Pclose>>;
+
+}  // namespace hetseq
+
+/// Makes an HDF5 call; throws IoError with HDF5's own reason when it fails.
+#define HETSEQ_HDF5_TRY(call) ::hetseq::detail::checked_hdf5((call), #call, __FILE__, __LINE__)

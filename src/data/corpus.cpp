@@ -1,0 +1,160 @@
+#include "hetseq/data/corpus.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "hetseq/util/error.hpp"
+
+#include "corpus_impl.hpp"
+
+#include "hetseq/comm/agree.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::int64_t mib = std::int64_t{1} << 20;
+
+ShardSet open_shards(DataContext::Impl& context,
+                     const std::string& spec,
+                     const CorpusSchema& schema) {
+    // On the I/O thread, since it may be reading for another corpus. It uses a communicator that
+    // no one else does meanwhile: this thread waits.
+    return context.io.run([&] { return open_shard_set(context.world, spec, schema); });
+}
+
+BlockLayout layout_for(const ShardSet& shards, const CorpusOptions& options) {
+    return make_block_layout(
+        shards, options.block_length > 0 ? options.block_length : default_block_length(shards));
+}
+
+void check_options(const CorpusOptions& options) {
+    if (options.shuffle_blocks < 1)
+        throw BadConfig("--shuffle-blocks " + std::to_string(options.shuffle_blocks),
+                        "at least one block is read at a time",
+                        "give 1 or more");
+    if (options.block_length < 0)
+        throw BadConfig("--block-length " + std::to_string(options.block_length),
+                        "a block holds samples",
+                        "give 1 or more, or 0 to have it chosen");
+}
+
+// Slots that the cache of this host has: as many as fit, no more than there are blocks.
+std::int64_t slots_for(const GlobalOrder::Geometry& geometry,
+                       const BlockLayout& layout,
+                       const CorpusOptions& options) {
+    const auto slot_bytes = static_cast<std::int64_t>(layout.slot_bytes);
+    const std::int64_t fit = options.cache_mb * mib / std::max<std::int64_t>(slot_bytes, 1);
+    const std::int64_t needed = std::min(geometry.shuffle_blocks, geometry.blocks());
+    if (fit < needed)
+        throw BadConfig("--cache-mb " + std::to_string(options.cache_mb) + " is too little",
+                        std::to_string(needed) + " blocks of " +
+                            std::to_string(layout.block_length) +
+                            " samples are mixed at once and need " +
+                            std::to_string((needed * slot_bytes + mib - 1) / mib) + " MiB",
+                        "raise --cache-mb to that or lower --shuffle-blocks");
+    return std::min(fit, geometry.blocks());
+}
+
+// Collective. The ranks of a host share one cache, so they must mean the same size.
+std::int64_t agree_on_slots(const DataContext::Impl& context,
+                            const GlobalOrder::Geometry& geometry,
+                            const BlockLayout& layout,
+                            const CorpusOptions& options) {
+    const std::int64_t smallest = context.node.all_reduce(options.cache_mb, ReduceOp::min);
+    return agree_on(context.world, [&] {
+        if (smallest != options.cache_mb)
+            throw BadConfig("--cache-mb differs among the ranks of a host",
+                            std::to_string(options.cache_mb) + " here, " +
+                                std::to_string(smallest) + " on another",
+                            "give all ranks of a host the same");
+        return slots_for(geometry, layout, options);
+    });
+}
+
+}  // namespace
+
+Corpus::Impl::Impl(DataContext::Impl& owner,
+                   const std::string& spec,
+                   const CorpusSchema& schema,
+                   const CorpusOptions& options)
+    : context{owner},
+      shards{open_shards(owner, spec, schema)},
+      layout{layout_for(shards, options)},
+      geometry{shards.samples(), layout.block_length, options.shuffle_blocks},
+      schedule{agree_on_slots(owner, geometry, layout, options)},
+      cache{owner.node, schedule.slots(), layout.slot_bytes},
+      reader{shards,
+             layout,
+             owner.io_node,
+             options.io,
+             cache.shared() ? ReadShare::part : ReadShare::whole} {}
+
+void Corpus::Impl::enqueue(const std::vector<BlockLoad>& loads) {
+    for (const BlockLoad& next : loads)
+        context.io.post([self = shared_from_this(), next, abandoned = context.io.abandoned()] {
+            self->load(next, abandoned);
+        });
+}
+
+void Corpus::Impl::load(const BlockLoad& load, const std::function<bool()>& abandoned) {
+    std::exception_ptr error;
+    try {
+        if (!cache.wait_for_release(load, abandoned))
+            return;
+        reader.read(load.block, cache.slot(load.slot));
+        ++blocks_read;
+    } catch (...) {
+        error = std::current_exception();
+    }
+    cache.publish(load, error);
+}
+
+Corpus::Corpus(DataContext& context,
+               const std::string& spec,
+               const CorpusSchema& schema,
+               const CorpusOptions& options)
+    : exceptions_at_start_{std::uncaught_exceptions()} {
+    check_options(options);
+    impl_ = std::make_shared<Impl>(context.impl(), spec, schema, options);
+}
+
+Corpus::~Corpus() {
+    if (std::uncaught_exceptions() > exceptions_at_start_) {
+        // Closing files and freeing shared memory would wait for ranks that may never come: the
+        // process is about to end, so what the I/O thread uses stays.
+        new std::shared_ptr<Impl>(std::move(impl_));
+        return;
+    }
+    impl_->context.io.run([this] { impl_->reader.close(); });
+}
+
+std::int64_t Corpus::samples() const noexcept {
+    return impl_->shards.samples();
+}
+
+std::int64_t Corpus::block_length() const noexcept {
+    return impl_->layout.block_length;
+}
+
+GlobalOrder::Geometry Corpus::geometry() const noexcept {
+    return impl_->geometry;
+}
+
+std::vector<std::int64_t> Corpus::row_shape(const std::string& field) const {
+    const auto& fields = impl_->shards.schema().fields;
+    const auto found = std::find_if(
+        fields.begin(), fields.end(), [&](const FieldSchema& f) { return f.name == field; });
+    HETSEQ_ASSERT(found != fields.end());
+    return impl_->shards.row_shape(static_cast<std::size_t>(found - fields.begin()));
+}
+
+std::int64_t Corpus::blocks_read() const noexcept {
+    return impl_->blocks_read;
+}
+
+std::int64_t Corpus::cached_blocks() const noexcept {
+    return impl_->schedule.slots();
+}
+
+}  // namespace hetseq

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data_context_impl.hpp"
+
+#include "hetseq/data/block_cache.hpp"
+#include "hetseq/data/block_layout.hpp"
+#include "hetseq/data/block_reader.hpp"
+#include "hetseq/data/block_schedule.hpp"
+#include "hetseq/data/corpus.hpp"
+#include "hetseq/data/shard_set.hpp"
+
+namespace hetseq {
+
+/// Shared with the tasks of the I/O thread, which may outlive the corpus when an exception unwinds.
+struct Corpus::Impl : std::enable_shared_from_this<Corpus::Impl> {
+    Impl(DataContext::Impl& owner,
+         const std::string& spec,
+         const CorpusSchema& schema,
+         const CorpusOptions& options);
+
+    /// Main thread: queues `loads` for the I/O thread, in order.
+    void enqueue(const std::vector<BlockLoad>& loads);
+
+    DataContext::Impl& context;
+    ShardSet shards;
+    BlockLayout layout;
+    GlobalOrder::Geometry geometry;
+    BlockSchedule schedule;  // main thread
+    BlockCache cache;
+    BlockReader reader;  // I/O thread
+    std::atomic<std::int64_t> blocks_read{0};
+
+private:
+    void load(const BlockLoad& load, const std::function<bool()>& abandoned);
+};
+
+}  // namespace hetseq

@@ -1,0 +1,64 @@
+#include <ATen/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include "hetseq/data/device_transfer.hpp"
+
+namespace hetseq {
+
+namespace {
+
+class CudaArrival final : public Arrival {
+public:
+    explicit CudaArrival(const c10::cuda::CUDAStream& copies) { copied_.record(copies); }
+
+    void wait(const std::vector<MicroBatch>& batches) override {
+        const auto consumer =
+            c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(copied_.device_index()));
+        copied_.block(consumer);
+        // The memory belongs to the copy stream; it must not be given out again while the
+        // consumer's work on it is queued.
+        for (const MicroBatch& batch : batches) {
+            for (const auto& [name, tensor] : batch.tensors)
+                tensor.record_stream(consumer);
+            batch.sample_ids.record_stream(consumer);
+        }
+    }
+
+private:
+    at::cuda::CUDAEvent copied_;
+};
+
+class CudaTransfer final : public DeviceTransfer {
+public:
+    explicit CudaTransfer(at::Device device)
+        : device_{device}, copies_{c10::cuda::getStreamFromPool(false, device.index())} {}
+
+    std::unique_ptr<Arrival> send(std::vector<MicroBatch>& batches) override {
+        const c10::cuda::CUDAStreamGuard guard{copies_};
+        for (MicroBatch& batch : batches) {
+            for (auto& [name, tensor] : batch.tensors)
+                tensor = copy(tensor);
+            batch.sample_ids = copy(batch.sample_ids);
+        }
+        return std::make_unique<CudaArrival>(copies_);
+    }
+
+private:
+    // Pinned memory is given back only when the copy out of it is done.
+    at::Tensor copy(const at::Tensor& tensor) const {
+        return tensor.pin_memory().to(device_, /*non_blocking=*/true);
+    }
+
+    at::Device device_;
+    c10::cuda::CUDAStream copies_;
+};
+
+}  // namespace
+
+std::shared_ptr<DeviceTransfer> make_cuda_transfer(at::Device device) {
+    return std::make_shared<CudaTransfer>(device);
+}
+
+}  // namespace hetseq

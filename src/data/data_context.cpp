@@ -1,0 +1,34 @@
+#include "hetseq/data/data_context.hpp"
+
+#include "data_context_impl.hpp"
+
+#include "hetseq/data/hdf5.hpp"
+
+namespace hetseq {
+
+namespace {
+
+std::vector<int> ranks_of(const HostComm& node, const HostComm& world) {
+    std::vector<int> ranks;
+    for (const std::int64_t rank : node.all_gather(static_cast<std::int64_t>(world.rank())))
+        ranks.push_back(static_cast<int>(rank));
+    return ranks;
+}
+
+}  // namespace
+
+DataContext::Impl::Impl(const HostComm& all, bool threads_may_call_mpi)
+    : world{all.duplicate()},
+      node{world.split_by_host()},
+      io_node{std::make_shared<HostComm>(node.duplicate())},
+      node_ranks{ranks_of(node, world)},
+      io{threads_may_call_mpi ? IoThreading::background : IoThreading::inline_in_caller} {
+    initialize_hdf5();
+}
+
+DataContext::DataContext(const HostComm& world, bool threads_may_call_mpi)
+    : impl_{std::make_unique<Impl>(world, threads_may_call_mpi)} {}
+
+DataContext::~DataContext() = default;
+
+}  // namespace hetseq

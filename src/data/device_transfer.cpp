@@ -1,0 +1,22 @@
+#include "hetseq/data/device_transfer.hpp"
+
+namespace hetseq {
+
+namespace {
+
+class HostTransfer final : public DeviceTransfer {
+public:
+    std::unique_ptr<Arrival> send(std::vector<MicroBatch>& /*batches*/) override { return nullptr; }
+};
+
+}  // namespace
+
+std::shared_ptr<DeviceTransfer> make_host_transfer() {
+    return std::make_shared<HostTransfer>();
+}
+
+std::shared_ptr<DeviceTransfer> make_device_transfer(at::Device device) {
+    return device.is_cuda() ? make_cuda_transfer(device) : make_host_transfer();
+}
+
+}  // namespace hetseq
