@@ -1,0 +1,51 @@
+# Sourced by the scripts of jobs/: the repository's root, what they say, and how they build.
+# shellcheck shell=bash
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+
+say() { printf '\n== %s (after %d s)\n' "$*" "$SECONDS"; }
+
+# usage_only USAGE "$@": prints USAGE for --help, and stops at any argument.
+usage_only() {
+  local usage=$1; shift
+  case "${1-}" in
+    "") ;;
+    -h | --help) echo "$usage"; exit 0 ;;
+    *) echo "unknown argument '$1'; $usage" >&2; exit 64 ;;
+  esac
+}
+
+# As many compilers as there are cores, and 2 GB of memory for each.
+build_jobs() {
+  local cores by_memory
+  cores=$(nproc)
+  by_memory=$(awk '/MemAvailable/ {print int($2 / 2097152)}' /proc/meminfo)
+  echo $((by_memory < 1 ? 1 : by_memory < cores ? by_memory : cores))
+}
+
+# configure_and_build PRESET [TARGET...]
+configure_and_build() {
+  local preset=$1; shift
+  cmake --preset "$preset" ${HETSEQ_LIBTORCH_DIR:+"-DHETSEQ_LIBTORCH_DIR=$HETSEQ_LIBTORCH_DIR"} >build/"$preset"-configure.log ||
+    { cat build/"$preset"-configure.log; return 1; }
+  ninja -C "build/$preset" -j "$(build_jobs)" "$@"
+}
+
+# Lets Open MPI start N ranks on this machine, whoever runs it and however few cores it has.
+allow_ranks() {
+  local cores
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+  cores=$(lscpu --parse=core | grep -v '^#' | sort -u | wc -l)
+  if ((cores < $1)); then
+    export OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
+  fi
+}
+
+# run_tests PRESET [CTEST_ARGUMENT...]: the skips are explained after ctest's own lines.
+run_tests() {
+  local preset=$1 failed=0; shift
+  ctest --preset "$preset" -j "$(nproc)" --output-on-failure --no-tests=error \
+    --output-junit junit.xml --test-output-size-passed 1000000 "$@" || failed=1
+  python3 jobs/skipped_tests.py "build/$preset/junit.xml" || failed=1
+  return $failed
+}
