@@ -6,11 +6,20 @@ set(HETSEQ_TEST_TIMEOUT 120 CACHE STRING "Seconds before a test is killed")
 add_library(hetseq_mpi_gtest_main STATIC ${CMAKE_SOURCE_DIR}/tests/mpi_gtest_main.cpp)
 target_link_libraries(hetseq_mpi_gtest_main PUBLIC GTest::gtest hetseq::mpi)
 
+# Tests that need no LibTorch, for builds where it is too dear to compile with (sanitizers).
+add_custom_target(plain_tests)
+
+# Ranks of one machine, however few cores it has and whoever runs them.
+set(hetseq_rank_environment
+  OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+  OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
+  PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
+
 # hetseq_add_test(<name> [TORCH] [RANKS n...] [LABELS l...] [LIBRARIES t...] SOURCES f...)
 #
 # Builds one test executable (a layer's tests of one kind together, since linking LibTorch is slow) and registers one
 # ctest entry per rank count (name/1, name/4, ...). Without RANKS the test is serial and does not start MPI.
-# TORCH: its units use tensors and share the precompiled header.
+# TORCH: its units use tensors and share the precompiled header. Tests run in the repository's root.
 function(hetseq_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "RANKS;LABELS;LIBRARIES;SOURCES")
   if(arg_UNPARSED_ARGUMENTS)
@@ -27,10 +36,15 @@ function(hetseq_add_test name)
     target_compile_options(${target} PRIVATE -fPIC)
     target_precompile_headers(${target} REUSE_FROM hetseq_torch_pch)
   endif()
+  hetseq_links_torch(${target} links_torch)
+  if(NOT links_torch)
+    list(APPEND arg_LABELS plain)
+    add_dependencies(plain_tests ${target})
+  endif()
 
   if(NOT arg_RANKS)
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
-    add_test(NAME ${name} COMMAND ${target})
+    add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${HETSEQ_TEST_TIMEOUT} LABELS "serial;${arg_LABELS}")
     return()
   endif()
@@ -39,11 +53,59 @@ function(hetseq_add_test name)
   foreach(n IN LISTS arg_RANKS)
     add_test(NAME ${name}/${n}
       COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n} ${MPIEXEC_PREFLAGS}
-              $<TARGET_FILE:${target}> ${MPIEXEC_POSTFLAGS})
+              $<TARGET_FILE:${target}> ${MPIEXEC_POSTFLAGS}
+      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set_tests_properties(${name}/${n} PROPERTIES
       PROCESSORS ${n}
       TIMEOUT ${HETSEQ_TEST_TIMEOUT}
       LABELS "mpi;ranks_${n};${arg_LABELS}"
-      ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_hwloc_base_binding_policy=none;OMPI_MCA_mpi_yield_when_idle=1;PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
+      ENVIRONMENT "${hetseq_rank_environment}")
   endforeach()
+endfunction()
+
+# hetseq_add_script_test(<name> SCRIPT file [ARGUMENTS a...] [RANKS n] [LABELS l...])
+#
+# Registers a bash script as a test, run in the repository's root. It skips by exiting with 77 after printing
+# 'SKIPPED: reason'. RANKS: how many cores' worth of ranks it starts at most.
+function(hetseq_add_script_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SCRIPT;RANKS" "ARGUMENTS;LABELS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "hetseq_add_script_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_RANKS)
+    set(arg_RANKS 1)
+  endif()
+  get_filename_component(script "${arg_SCRIPT}" ABSOLUTE)
+  add_test(NAME ${name} COMMAND bash "${script}" ${arg_ARGUMENTS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES
+    PROCESSORS ${arg_RANKS}
+    TIMEOUT ${HETSEQ_TEST_TIMEOUT}
+    SKIP_RETURN_CODE 77
+    LABELS "script;${arg_LABELS}"
+    ENVIRONMENT "${hetseq_rank_environment}")
+endfunction()
+
+# Sets `out` to whether `target` links hetseq::torch, directly or through its libraries.
+function(hetseq_links_torch target out)
+  set(${out} FALSE PARENT_SCOPE)
+  set(pending ${target})
+  set(seen "")
+  while(pending)
+    list(POP_FRONT pending library)
+    if(library MATCHES "^hetseq(_|::)torch$")
+      set(${out} TRUE PARENT_SCOPE)
+      return()
+    endif()
+    if(NOT TARGET ${library} OR library IN_LIST seen)
+      continue()
+    endif()
+    list(APPEND seen ${library})
+    foreach(property IN ITEMS LINK_LIBRARIES INTERFACE_LINK_LIBRARIES)
+      get_target_property(libraries ${library} ${property})
+      if(libraries)
+        string(REGEX REPLACE "\\$<LINK_ONLY:([^>]*)>" "\\1" libraries "${libraries}")
+        list(APPEND pending ${libraries})
+      endif()
+    endforeach()
+  endwhile()
 endfunction()

@@ -46,6 +46,6 @@ run_tests() {
   local preset=$1 failed=0; shift
   ctest --preset "$preset" -j "$(nproc)" --output-on-failure --no-tests=error \
     --output-junit junit.xml --test-output-size-passed 1000000 "$@" || failed=1
-  python3 jobs/skipped_tests.py "build/$preset/junit.xml" || failed=1
+  python3 jobs/skipped_tests.py "build/$preset/junit.xml" | tee "build/$preset/skipped.txt" || failed=1
   return $failed
 }

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# The layers include only those above them in the table of docs/architecture.md, and the check would notice otherwise.
+set -euo pipefail
+check=tests/structure/check_includes.sh
+
+bash $check . || { echo "FAILED: the includes above"; exit 1; }
+
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+# refuses FILE INCLUDE TEXT: a tree whose FILE includes so is refused with TEXT.
+refuses() {
+  rm -rf "${tree:?}"/*
+  mkdir -p "$tree"/src/{util,comm,train} "$tree"/include/hetseq/{util,comm,train}
+  touch "$tree"/src/comm/private.hpp "$tree"/include/hetseq/{util/error,comm/agree,train/trainer}.hpp
+  echo "#include $2" >"$tree/$1"
+  if bash $check "$tree" >"$tree/log"; then echo "FAILED: $1 may include $2"; exit 1; fi
+  grep -qF "$3" "$tree/log" || { cat "$tree/log"; echo "FAILED: no word of '$3'"; exit 1; }
+}
+refuses src/comm/agree.cpp '"hetseq/util/error.hpp"' 'its own header "hetseq/comm/agree.hpp" is not its first'
+refuses src/comm/pending.cpp '"hetseq/train/trainer.hpp"' 'of the layer train above it'
+refuses include/hetseq/util/error.hpp '"hetseq/comm/agree.hpp"' 'of the layer comm above it'
+refuses src/train/loop.cpp '"private.hpp"' 'no private header of its own folder'
+refuses src/train/loop.cpp '"../comm/private.hpp"' 'no private header of its own folder'
+refuses include/hetseq/comm/agree.hpp '"private.hpp"' 'a public header includes the private'
+refuses src/train/loop.cpp '"hetseq/misc/things.hpp"' 'of no known layer'
+echo "includes are in order"
