@@ -1,4 +1,4 @@
-#include "../../src/comm/mpi_communicator.hpp"
+#include "mpi_communicator.hpp"
 
 #include <chrono>
 #include <cstring>
