@@ -4,7 +4,6 @@
 # toolkit even where only the CPU libraries are used, and sets flags of every target.
 # Searched: HETSEQ_LIBTORCH_DIR alone where it is given; else CMAKE_PREFIX_PATH (a site-packages folder, its torch
 # folder, torch.utils.cmake_prefix_path, or a LibTorch archive), then the folder that jobs/setup.sh fills.
-include(FindPackageHandleStandardArgs)
 include(HetseqChecks)
 
 set(hetseq_own_libtorch "${CMAKE_SOURCE_DIR}/build/libtorch-2.11.0")
@@ -25,14 +24,18 @@ endif()
 find_library(LibTorch_CPU_LIBRARY torch_cpu HINTS "${LibTorch_ROOT}/lib" NO_DEFAULT_PATH NO_CACHE)
 find_library(LibTorch_C10_LIBRARY c10 HINTS "${LibTorch_ROOT}/lib" NO_DEFAULT_PATH NO_CACHE)
 
-find_package_handle_standard_args(LibTorch
-  REQUIRED_VARS LibTorch_CPU_LIBRARY LibTorch_C10_LIBRARY LibTorch_INCLUDE_DIR
-  REASON_FAILURE_MESSAGE
-  "\nNo LibTorch was found in: ${hetseq_libtorch_hints}.\nRun jobs/setup.sh (with --cuda for the cuda preset), which installs it into build/, or name your site's own: -DCMAKE_PREFIX_PATH=/path/to/libtorch")
+if(NOT LibTorch_INCLUDE_DIR OR NOT LibTorch_CPU_LIBRARY OR NOT LibTorch_C10_LIBRARY)
+  list(JOIN hetseq_libtorch_hints ", " hetseq_libtorch_places)
+  message(FATAL_ERROR
+    "No LibTorch was found in ${hetseq_libtorch_places}.\n"
+    "Run jobs/setup.sh, which installs it into build/, or name your site's own: -DCMAKE_PREFIX_PATH=/path/to/libtorch.")
+endif()
 
 hetseq_libtorch_version("${LibTorch_INCLUDE_DIR}" LibTorch_VERSION)
 hetseq_require_libtorch_version("${LibTorch_VERSION}" "${LibTorch_ROOT}")
 hetseq_require_libtorch_abi("${LibTorch_C10_LIBRARY}")
+set(LibTorch_FOUND TRUE)
+message(STATUS "Found LibTorch: ${LibTorch_ROOT} (version ${LibTorch_VERSION})")
 
 add_library(hetseq_torch INTERFACE)
 add_library(hetseq::torch ALIAS hetseq_torch)

@@ -1,3 +1,40 @@
 # cmake --install: a prefix that can be moved.
+#
+#   bin/hetseq               finds its libraries by $ORIGIN
+#   lib/hetseq/              LibTorch's shared objects, unless LibTorch is the site's own
+#   share/hetseq/inputs/     the example inputs
+#   share/hetseq/modulefile  for environment modules and Lmod
 include_guard(GLOBAL)
 include(GNUInstallDirs)
+
+# jobs/setup.sh's LibTorch lies in build/, which may go away; a site's own stays where it is.
+string(FIND "${LibTorch_ROOT}/" "${CMAKE_SOURCE_DIR}/build/" own_libtorch_at)
+if(own_libtorch_at EQUAL 0)
+  set(own_libtorch ON)
+else()
+  set(own_libtorch OFF)
+endif()
+option(HETSEQ_INSTALL_LIBTORCH "Install LibTorch's shared objects beside the program" ${own_libtorch})
+
+# What hetseq links and is not installed with it: a site's MPI, HDF5 and Boost, found where they were linked.
+set(linked ${MPI_C_LIBRARIES} ${HDF5_C_LIBRARIES})
+set(libtorch ${LibTorch_CPU_LIBRARY} ${LibTorch_C10_LIBRARY} ${LibTorch_CUDA_LIBRARY} ${LibTorch_C10_CUDA_LIBRARY})
+if(NOT HETSEQ_INSTALL_LIBTORCH)
+  list(APPEND linked ${libtorch} ${NCCL_LIBRARY})
+endif()
+set(folders ${Boost_LIBRARY_DIRS})
+foreach(library IN LISTS linked)
+  get_filename_component(folder "${library}" DIRECTORY)
+  list(APPEND folders ${folder})
+endforeach()
+list(REMOVE_ITEM folders ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
+list(REMOVE_DUPLICATES folders)
+
+if(NOT TARGET hetseq)
+  return()
+endif()
+set_target_properties(hetseq PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/hetseq;${folders}")
+install(TARGETS hetseq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY inputs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hetseq/inputs)
+configure_file(cmake/install_extras.cmake.in install_extras.cmake @ONLY)
+install(SCRIPT "${CMAKE_BINARY_DIR}/install_extras.cmake")

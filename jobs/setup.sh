@@ -16,7 +16,10 @@ libtorch=build/libtorch-2.11.0
 cpu_wheels=('torch==2.11.0' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*')
 
 missing_packages() {
-  local package
+  local installed package
+  # dpkg-query fails where it does not know a package, and still lists the others.
+  installed=" $({ dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null || true; } |
+    sed -n 's/^installed //p' | tr '\n' ' ') "
   for package in "${packages[@]}"; do
     [[ $installed == *" $package "* ]] || echo "$package"
   done
@@ -38,7 +41,7 @@ install_packages() {
   local missing sudo=()
   mapfile -t missing < <(missing_packages)
   ((${#missing[@]})) || return 0
-  if ((EUID != 0)); then
+  if (($(id -u) != 0)); then
     if ! command -v sudo >/dev/null || { [[ ! -t 0 ]] && ! sudo -n true 2>/dev/null; }; then
       explain_missing "${missing[@]}"
       exit 69
@@ -46,8 +49,14 @@ install_packages() {
     sudo=(sudo)
   fi
   say "installing ${missing[*]}"
-  "${sudo[@]}" apt-get update -q
-  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+  mkdir -p build
+  {
+    "${sudo[@]}" apt-get update -q &&
+      "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+  } >build/packages.log 2>&1 || {
+    tail -n 30 build/packages.log >&2
+    exit 69
+  }
 }
 
 # On another system than Debian the tools show what is missing; cmake checks the libraries.
@@ -77,6 +86,7 @@ users_own_libtorch() {
 # install_wheels FOLDER PIP_ARGUMENT...: all of it or nothing.
 install_wheels() {
   local folder=$1; shift
+  mkdir -p build
   partial=$folder.partial.$$
   trap 'rm -rf "$partial"' EXIT
   python3 -m pip install --quiet --no-compile --root-user-action=ignore --target "$partial" "$@" || {
@@ -111,10 +121,7 @@ if [[ ${1-} == --cuda ]]; then
 fi
 usage_only "$usage" "$@"
 
-mkdir -p build
 if [[ -z ${HETSEQ_SKIP_PACKAGES-} ]] && command -v dpkg-query >/dev/null; then
-  installed=" $(dpkg-query -W -f '${db:Status-Status} ${Package} \n' "${packages[@]}" 2>/dev/null |
-    sed -n 's/^installed //p' | tr '\n' ' ') "
   install_packages
 else
   check_tools

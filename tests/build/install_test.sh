@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# usage: tests/build/install_test.sh BUILD_DIR
+# An installed hetseq still runs after its prefix was moved, with the libraries installed beside it.
+set -euo pipefail
+build=$(realpath "${1:?usage: install_test.sh BUILD_DIR}")
+fail() { echo "FAILED: $*"; exit 1; }
+prefixes=$(mktemp -d -p "$build")
+trap 'rm -rf "$prefixes"' EXIT
+
+cmake --install "$build" --prefix "$prefixes/first" >"$prefixes/log" || { cat "$prefixes/log"; fail install; }
+grep -qF "set prefix \"$prefixes/first\"" "$prefixes/first/share/hetseq/modulefile" || fail 'the modulefile names no prefix'
+! grep -n '@[A-Za-z_]*@' "$prefixes/first/share/hetseq/modulefile" || fail 'the modulefile is not filled in'
+cmp inputs/mnist.cfg "$prefixes/first/share/hetseq/inputs/mnist.cfg" || fail inputs
+
+mv "$prefixes/first" "$prefixes/second"
+moved=$prefixes/second/bin/hetseq
+env -i "$moved" --version | grep -q '^hetseq ' || fail 'the moved program does not run'
+libraries=$(env -i PATH="$PATH" ldd "$moved")
+! grep 'not found' <<<"$libraries" || fail 'libraries are missing'
+if [[ -d $prefixes/second/lib/hetseq ]]; then
+  ! grep -E 'libtorch|libc10|libgomp|libcudart' <<<"$libraries" | grep -vF "=> $prefixes/second/" ||
+    fail 'these come from outside the prefix'
+fi
+echo "installed, moved and run"

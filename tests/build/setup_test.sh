@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# jobs/setup.sh on machines that lack something: what it installs, what it says, and what it leaves behind.
+# The machine is played by small programs on PATH; the script runs in a copy of the repository's jobs/.
+# shellcheck disable=SC2016  # the programs' own variables
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { cat "$work/log"; echo "FAILED: $*"; exit 1; }
+mkdir "$work/bin"
+cp -r jobs "$work/jobs"
+
+# plays PROGRAM SCRIPT
+plays() { printf '#!/bin/bash\n%s\n' "$2" >"$work/bin/$1"; chmod +x "$work/bin/$1"; }
+# setup EXIT_CODE ARGUMENT...: it ends so; what it printed is in $work/log.
+setup() {
+  local expected=$1 rc=0; shift
+  env -u HETSEQ_LIBTORCH_DIR -u CMAKE_PREFIX_PATH -u HETSEQ_SKIP_PACKAGES PATH="$work/bin:$PATH" "${machine[@]}" \
+    bash "$work/jobs/setup.sh" "$@" </dev/null >"$work/log" 2>&1 || rc=$?
+  ((rc == expected)) || fail "exit code $rc, expected $expected"
+}
+says() { grep -qF -- "$1" "$work/log" || fail "no word of '$1'"; }
+machine=(HETSEQ_LIBTORCH_DIR=/opt/libtorch)
+
+nothing='for p in "${@:4}"; do echo "no package $p" >&2; done; exit 1'
+all_but_spdlog='for p in "${@:4}"; do [[ $p == libspdlog-dev ]] || echo "installed $p"; done; exit 1'
+everything='for p in "${@:4}"; do echo "installed $p"; done'
+plays apt-get "echo \"\$@\" >>$work/apt-get"
+
+# No root, packages missing: says which, and how modules or conda provide them; installs nothing.
+plays id 'echo 1000'
+plays sudo 'exit 1'
+plays dpkg-query "$nothing"
+setup 69
+says 'Missing: g++ cmake'
+says 'module load'
+says 'conda create'
+[[ ! -e $work/apt-get && ! -e $work/build ]] || fail 'it did something'
+
+# Root: just the missing package is installed.
+plays id 'echo 0'
+plays dpkg-query "$all_but_spdlog"
+setup 0
+grep -qx 'install -q -y --no-install-recommends libspdlog-dev' "$work/apt-get" || fail "apt-get: $(cat "$work/apt-get")"
+
+# Everything there: nothing is installed. A LibTorch of one's own is taken.
+rm "$work/apt-get"
+plays dpkg-query "$everything"
+setup 0
+[[ ! -e $work/apt-get && ! -e $work/build/libtorch-2.11.0 ]] || fail 'it installed something'
+mkdir -p "$work"/site/include/torch/csrc/api/include/torch
+touch "$work"/site/include/torch/csrc/api/include/torch/torch.h
+machine=(CMAKE_PREFIX_PATH="/opt/other:$work/site")
+setup 0
+[[ ! -e $work/build/libtorch-2.11.0 ]] || fail "it passed the user's LibTorch over"
+
+# An interrupted installation of LibTorch leaves nothing; the next one completes.
+machine=(A=1)
+install='while [[ $1 != --target ]]; do shift; done; mkdir -p "$2/torch"'
+plays python3 "$install; exit 1"
+setup 69
+says 'HETSEQ_LIBTORCH_DIR=/path/to/libtorch'
+! compgen -G "$work/build/libtorch*" >/dev/null || fail 'a part of LibTorch was left'
+plays python3 "$install"
+setup 0
+[[ -d $work/build/libtorch-2.11.0/torch ]] || fail 'no LibTorch'
+setup 0
+[[ $(ls "$work/build") == $'libtorch-2.11.0\npackages.log' ]] || fail "also left: $(ls "$work/build")"
+
+setup 64 --gpu
+says 'usage: jobs/setup.sh'
+echo 'setup.sh does what each machine needs'
