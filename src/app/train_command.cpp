@@ -50,7 +50,7 @@ void write_results(const RunFolder& folder,
                    const TrainerReport& report,
                    const Model& model) {
     save_model(folder.model(), model);
-    write_file_atomically(folder.summary(), summary.json(report));
+    write_atomically(folder.summary(), summary.json(report));
 }
 
 // All that needs the training's objects alive, the end after a failure included.

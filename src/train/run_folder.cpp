@@ -45,7 +45,7 @@ void RunFolder::begin(const HostComm& world, const std::string& config_text) con
         make_writable(path_);
         for (const auto& file : {config(), metrics(), summary(), model(), best_model()})
             std::filesystem::remove(file);
-        write_file_atomically(config(), config_text);
+        write_atomically(config(), config_text);
     });
 }
 

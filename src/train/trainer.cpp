@@ -44,7 +44,7 @@ TrainerReport Trainer::run() {
         agreement_.wait();
         share_ = std::move(next_share_);
         const ForwardContext context{Mode::train, options_.seed, update_};
-        const Verdict verdict = step_.run(share_, agreement_.weights(), context);
+        const Verdict verdict = step_.run(*share_, agreement_.weights(), context);
         request_ahead();
         load_next();
         update_parameters(verdict);
@@ -73,18 +73,19 @@ void Trainer::load_next() {
         return;
     std::exception_ptr failure;
     try {
-        next_share_ = parts_.loader.take();
+        next_share_.emplace(parts_.loader.take());
+        report_.data_ms.push_back(next_share_->wait_ms());
     } catch (...) {
+        next_share_.reset();
         failure = std::current_exception();
     }
-    agreement_.post(next_share_.weights(), failure);
-    report_.data_ms.push_back(failure ? 0 : next_share_.wait_ms());
+    agreement_.post(next_share_ ? next_share_->weights() : std::vector<double>{}, failure);
 }
 
 void Trainer::update_parameters(Verdict verdict) {
     const at::Tensor gradients = parts_.parameters.gradients();
     grad_norm_ = gradient_norm(gradients).item<double>();
-    lr_ = parts_.schedule(update_, share_.batch().epoch);
+    lr_ = parts_.schedule(update_, share_->batch().epoch);
     if (verdict == Verdict::skip || !std::isfinite(grad_norm_)) {
         skip();
         return;
@@ -101,7 +102,7 @@ void Trainer::skip() {
     ++skips_in_a_row_;
     parts_.recorder.event(update_ + 1, "skipped, its loss or gradient is not finite");
     const auto samples =
-        non_finite_samples(parts_.model, share_, {Mode::train, options_.seed, update_});
+        non_finite_samples(parts_.model, *share_, {Mode::train, options_.seed, update_});
     if (!samples.empty())
         log::warn_here("update " + std::to_string(update_ + 1) + ": the loss of samples " +
                        std::to_string(samples.front()) + " to " + std::to_string(samples.back()) +
@@ -114,13 +115,13 @@ void Trainer::skip() {
 }
 
 void Trainer::record(Verdict verdict) {
-    const GlobalBatch& batch = share_.batch();
+    const GlobalBatch& batch = share_->batch();
     const auto& allocation = parts_.shares.allocation(batch.size());
     report_.updates = update_ + 1;
     report_.epochs = batch.end == parts_.plan.samples() ? batch.epoch + 1 : batch.epoch;
     report_.samples += batch.size();
     report_.units += batch.size();
-    report_.own_units += share_.units();
+    report_.own_units += share_->units();
     report_.compute_ms.push_back(step_.timing().compute_ms);
     report_.wait_ms.push_back(step_.timing().wait_ms);
     if (reducer_.timing().last_bucket_ms > 0)
@@ -140,7 +141,7 @@ void Trainer::record(Verdict verdict) {
 }
 
 void Trainer::validate_when_due() {
-    const GlobalBatch& batch = share_.batch();
+    const GlobalBatch& batch = share_->batch();
     const bool due = options_.valid_interval > 0 ? (update_ + 1) % options_.valid_interval == 0
                                                  : batch.end == parts_.plan.samples();
     if (parts_.evaluator == nullptr || !(due || update_ + 1 == options_.updates))

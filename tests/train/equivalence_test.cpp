@@ -8,6 +8,7 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi_environment.hpp"
 
+#include "test_world.hpp"
 #include "train/toy_run.hpp"
 
 namespace hetseq::test {
@@ -16,26 +17,26 @@ namespace {
 class EquivalenceTest : public testing::Test {
 protected:
     static void SetUpTestSuite() {
-        int argc = 0;
-        char** argv = nullptr;
-        environment = new MpiEnvironment(argc, argv);
-        world = new HostComm(HostComm::world(*environment));
+        world = new HostComm(test::world());
         corpus = new std::string(write_toy_corpus(*world, 53));
         small_corpus = new std::string(write_toy_corpus(*world, 2));
     }
     static void TearDownTestSuite() {
+        remove_toy_corpus(*world, *small_corpus);
         delete small_corpus;
+        remove_toy_corpus(*world, *corpus);
         delete corpus;
         delete world;
-        delete environment;
     }
 
     // What the same run gives on one rank.
     static ToyResult alone(ToyRun run) {
         run.capacities = {run.capacities.front() + 3};
-        return train_toy(*environment, HostComm::serial(), run);
+        return train_toy(test::environment(), HostComm::serial(), run);
     }
-    static ToyResult together(const ToyRun& run) { return train_toy(*environment, *world, run); }
+    static ToyResult together(const ToyRun& run) {
+        return train_toy(test::environment(), *world, run);
+    }
 
     // Capacities for as many ranks as there are: 3, 1, 0, 2.
     static std::vector<std::int64_t> uneven() {
@@ -47,13 +48,11 @@ protected:
         return ((a - b).abs() / a.abs().clamp_min(1)).max().item<double>();
     }
 
-    static MpiEnvironment* environment;
     static HostComm* world;
     static std::string* corpus;
     static std::string* small_corpus;
 };
 
-MpiEnvironment* EquivalenceTest::environment = nullptr;
 HostComm* EquivalenceTest::world = nullptr;
 std::string* EquivalenceTest::corpus = nullptr;
 std::string* EquivalenceTest::small_corpus = nullptr;

@@ -8,6 +8,7 @@
 #include <torch/torch.h>
 
 #include "hetseq/data/collator.hpp"
+#include "hetseq/data/schema.hpp"
 #include "hetseq/model/dropout.hpp"
 #include "hetseq/model/model.hpp"
 

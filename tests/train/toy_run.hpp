@@ -45,5 +45,7 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
 /// Writes a corpus of `samples` rows of 6 tokens and a label, in two shards, by formula. Returns
 /// the folder.
 std::string write_toy_corpus(const HostComm& world, std::int64_t samples);
+/// Collective.
+void remove_toy_corpus(const HostComm& world, const std::string& folder);
 
 }  // namespace hetseq::test

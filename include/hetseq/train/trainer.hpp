@@ -92,10 +92,10 @@ private:
     UpdateAgreement agreement_;
     TrainerReport report_;
 
-    std::int64_t update_ = 0;     // the one at work, counted from 0
-    std::int64_t requested_ = 0;  // updates whose loading was issued
-    LoadedShare share_;           // of the update at work
-    LoadedShare next_share_;
+    std::int64_t update_ = 0;                // the one at work, counted from 0
+    std::int64_t requested_ = 0;             // updates whose loading was issued
+    std::optional<LoadedShare> share_;       // of the update at work
+    std::optional<LoadedShare> next_share_;  // loaded, its weights told to the other ranks
     double lr_ = 0;
     double grad_norm_ = 0;
     std::int64_t skips_in_a_row_ = 0;

@@ -1,0 +1,114 @@
+#include <cstdio>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi_environment.hpp"
+#include "hetseq/comm/reduce_benchmark.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "hetseq/train/statistics.hpp"
+#include "hetseq/train/summary.hpp"
+#include "hetseq/app/commands.hpp"
+#include "hetseq/app/option_parser.hpp"
+#include "hetseq/app/process.hpp"
+#include "hetseq/app/rank_setup.hpp"
+#include "hetseq/app/training.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json spread_json(const std::vector<double>& values) {
+    const Spread spread = spread_of(values);
+    return {{"median", spread.median}, {"p10", spread.p10}, {"p90", spread.p90}};
+}
+
+// The first fifth of the updates warms up.
+std::vector<double> after_warm_up(const std::vector<double>& values) {
+    return {values.begin() + static_cast<std::ptrdiff_t>(values.size() / 5), values.end()};
+}
+
+// Trains without leaving anything behind.
+Json bench_step(const CommandContext& context, const RankSetup& setup) {
+    Training training(*context.environment, context.world, setup, context.parts, nullptr);
+    const TrainerReport report = training.run();
+    std::vector<double> rates;
+    for (double ms : after_warm_up(report.step_ms))
+        rates.push_back(1000 * static_cast<double>(setup.batch_size) / ms);
+    const Summary summary = summarise(context.world,
+                                      setup.topology,
+                                      training.shares(),
+                                      setup.batch_size,
+                                      report,
+                                      process_start_seconds());
+    return {{"bench", "step"},
+            {"task", setup.options.task},
+            {"ranks", context.world.size()},
+            {"threads", setup.threads},
+            {"batch_size", setup.batch_size},
+            {"updates", report.updates},
+            {"samples_per_second", spread_json(rates)},
+            {"step_ms", spread_json(after_warm_up(report.step_ms))},
+            {"compute_ms", spread_json(after_warm_up(report.compute_ms))},
+            {"wait_ms", spread_json(after_warm_up(report.wait_ms))},
+            {"data_ms", spread_json(after_warm_up(report.data_ms))},
+            {"finish_wait_over_last_bucket", summary.finish_ratio},
+            {"startup_s", summary.startup_s}};
+}
+
+Json bench_reduce(const CommandContext& context, const RankSetup& setup) {
+    const auto communicator = make_communicator(context.world, *context.environment, setup.device);
+    Json results = Json::array();
+    for (const ReduceBenchmark& size : benchmark_all_reduce(context.world, *communicator)) {
+        const auto spread = [](const TimeSpread& time) {
+            return Json{{"median", time.median}, {"p10", time.p10}, {"p90", time.p90}};
+        };
+        results.push_back(
+            {{"bytes", size.bytes},
+             {"repeats", size.repeats},
+             {"own_ms", spread(size.own_ms)},
+             {"mpi_allreduce_ms", size.mpi_ms ? spread(*size.mpi_ms) : Json(nullptr)},
+             {"mpi_allreduce_over_own", size.mpi_ms ? Json(size.ratio) : Json(nullptr)},
+             {"algorithm_gb_s", size.algorithm_gb_s},
+             {"bus_gb_s", size.bus_gb_s}});
+    }
+    return {{"bench", "reduce"}, {"ranks", context.world.size()}, {"sizes", results}};
+}
+
+}  // namespace
+
+int bench_command(const CommandContext& context) {
+    const HostComm& world = context.world;
+    ParsedOptions parsed = agree_on(world, [&] { return parse_command_line(context.words); });
+    const std::vector<std::string> kinds{"data", "step", "reduce"};
+    if (parsed.positionals.empty())
+        throw BadUsage("nothing to measure", "", "hetseq bench data, step or reduce");
+    const std::string kind = parsed.positionals.front();
+    if (kind == "reduce")
+        parsed.values.try_emplace("task", "mnist");  // any: only ranks and devices matter
+    const OptionValues file = agree_on(world, [&] {
+        return parsed.positionals.size() > 1 ? parse_config_file(parsed.positionals[1])
+                                             : OptionValues{};
+    });
+    const RankSetup setup = set_up_ranks(world, parsed.values, file, context.parts);
+    Json result;
+    if (kind == "data")
+        result = bench_data(context, setup);
+    else if (kind == "step")
+        result = bench_step(context, setup);
+    else if (kind == "reduce")
+        result = bench_reduce(context, setup);
+    else
+        throw BadUsage("cannot measure '" + kind + "'", "", suggestion(kind, kinds));
+    if (world.rank() == 0)
+        std::puts(result.dump(2).c_str());
+    return 0;
+}
+
+}  // namespace hetseq

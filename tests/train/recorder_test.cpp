@@ -1,0 +1,112 @@
+#include "hetseq/train/recorder.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/host_comm.hpp"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "hetseq/train/run_folder.hpp"
+
+namespace hetseq {
+namespace {
+
+using Json = nlohmann::json;
+
+class RecorderTest : public testing::Test {
+protected:
+    RecorderTest()
+        : path_{std::filesystem::temp_directory_path() /
+                ("hetseq_recorder_" + std::to_string(::getpid()))},
+          folder_{HostComm::serial(), path_, ExistingRun::overwrite} {
+        folder_.begin(HostComm::serial(), "task = mnist\n");
+    }
+    ~RecorderTest() override { std::filesystem::remove_all(path_); }
+
+    Recorder make(std::int64_t interval) {
+        return Recorder(
+            &folder_,
+            0,
+            {.log_interval = interval, .total_updates = 4, .loss_terms = {"mlm", "nsp"}});
+    }
+    std::vector<Json> lines() const {
+        std::ifstream file(folder_.metrics());
+        std::vector<Json> lines;
+        for (std::string line; std::getline(file, line);)
+            lines.push_back(Json::parse(line));
+        return lines;
+    }
+
+    std::filesystem::path path_;
+    RunFolder folder_;
+};
+
+TEST_F(RecorderTest, WritesTheMeanOfEachIntervalAndTheRest) {
+    Recorder recorder = make(3);
+    for (int update = 1; update <= 4; ++update)
+        recorder.train({.update = update,
+                        .epoch = 1,
+                        .losses = {1.0 * update, 10.0},
+                        .lr = 0.5,
+                        .samples = 8,
+                        .units = 8,
+                        .step_ms = 2.0 * update,
+                        .allocation = {6, 2}});
+
+    ASSERT_EQ(lines().size(), 2U);
+    const Json first = lines()[0];
+    EXPECT_EQ(first["kind"], "train");
+    EXPECT_EQ(first["update"], 3);
+    EXPECT_DOUBLE_EQ(first["mlm"], 2);
+    EXPECT_DOUBLE_EQ(first["loss"], 12);
+    EXPECT_EQ(first["samples"], 24);
+    EXPECT_DOUBLE_EQ(first["step_ms"], 4);
+    EXPECT_EQ(first["allocation"], (Json::array({6, 2})));
+    EXPECT_DOUBLE_EQ(lines()[1]["mlm"], 4);
+}
+
+TEST_F(RecorderTest, WritesValidationsAndEvents) {
+    Recorder recorder = make(1);
+    recorder.valid(
+        4,
+        1,
+        {.losses = {{"mlm", 2}, {"nsp", 0.5}}, .metrics = {{"mlm_accuracy", 0.25}}, .samples = 9},
+        true);
+    recorder.event(4, "skipped");
+
+    EXPECT_DOUBLE_EQ(lines()[0]["loss"], 2.5);
+    EXPECT_DOUBLE_EQ(lines()[0]["mlm_accuracy"], 0.25);
+    EXPECT_EQ(lines()[0]["best"], true);
+    EXPECT_EQ(lines()[1]["kind"], "event");
+    EXPECT_EQ(lines()[1]["message"], "skipped");
+}
+
+TEST_F(RecorderTest, OtherRanksWriteNothing) {
+    Recorder recorder(&folder_, 1, {.total_updates = 4, .loss_terms = {"nll"}});
+    recorder.event(1, "skipped");
+
+    EXPECT_FALSE(std::filesystem::exists(folder_.metrics()));
+}
+
+TEST_F(RecorderTest, AFolderThatIsGoneIsAnError) {
+    std::filesystem::remove_all(path_);
+    Recorder recorder = make(1);
+
+    EXPECT_THROW(recorder.event(1, "skipped"), Error);
+}
+
+TEST_F(RecorderTest, AFolderThatHoldsARunIsRefused) {
+    EXPECT_THROW(RunFolder(HostComm::serial(), path_, ExistingRun::refuse), Error);
+    EXPECT_NO_THROW(RunFolder(HostComm::serial(), path_, ExistingRun::overwrite));
+    EXPECT_TRUE(std::filesystem::exists(folder_.config()));
+}
+
+}  // namespace
+}  // namespace hetseq
