@@ -100,23 +100,27 @@ BlockReader::OpenShard& BlockReader::open(std::size_t shard) {
     return open_.front();
 }
 
+// What this rank alone may find wrong with the files.
+void BlockReader::check_files(const std::vector<ShardRows>& parts) const {
+    for (const ShardRows& part : parts)
+        check_unchanged(shards_.shards()[part.shard].path, shards_.shards()[part.shard].stamp);
+}
+
 void BlockReader::read(std::int64_t block, std::span<std::byte> slot) {
     const std::int64_t begin = block * layout_.block_length;
     const std::int64_t end = std::min(begin + layout_.block_length, shards_.samples());
     const std::vector<ShardRows> parts = shards_.rows(begin, end);
     // Also where the ranks meet, so that none spins inside of MPI-IO for one that comes late.
-    agree_on(*node_, [&] {
-        for (const ShardRows& part : parts)
-            check_unchanged(shards_.shards()[part.shard].path, shards_.shards()[part.shard].stamp);
-    });
-    failure_ = nullptr;
+    agree_on(*node_, [&] { check_files(parts); });
+    failure_.reset();
     std::int64_t first_row = 0;
     for (const ShardRows& part : parts) {
         read_rows(part, first_row, slot);
         first_row += part.size();
     }
+    // Between the fences every rank has learned that all parts are written.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    agree(*node_, std::exchange(failure_, nullptr));
+    agree_on_first(*node_, failure_);
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
@@ -142,30 +146,34 @@ void BlockReader::read_rows(const ShardRows& rows,
 
 // A failure is kept, not thrown: the other ranks count on this one in their next collective read.
 void BlockReader::read_piece(const OpenShard& shard, const Piece& piece) {
-    const FieldLayout& field = layout_.fields[piece.field];
     const DatasetHeader& header = shards_.shards()[piece.shard].header.datasets[piece.field];
     const RowRange part =
         share_ == ReadShare::whole
             ? piece.rows
             : chunk_aligned_part(piece.rows, header.chunk_rows, node_->rank(), node_->size());
-    const auto elements = static_cast<std::size_t>(part.size() * field.row_elements);
+    try {
+        fill(shard, piece, part);
+    } catch (...) {
+        const std::int64_t place = shards_.shards()[piece.shard].offset + part.begin;
+        if (!failure_ || place < failure_->place)
+            failure_ = OrderedFailure{place, std::current_exception()};
+    }
+}
+
+void BlockReader::fill(const OpenShard& shard, const Piece& piece, RowRange part) const {
+    const FieldLayout& field = layout_.fields[piece.field];
     const auto skipped = static_cast<std::size_t>(part.begin - piece.rows.begin) * field.row_bytes;
     const std::span<std::byte> target{piece.target + skipped,
                                       static_cast<std::size_t>(part.size()) * field.row_bytes};
     const hid_t dataset = shard.datasets[piece.field].get();
-    try {
-        if (may_clip(header.type, field.type)) {
-            std::vector<std::int64_t> wide(elements);
-            transfer(dataset, piece, part, H5T_NATIVE_INT64, wide.data());
-            check(piece, part, std::as_bytes(std::span{wide}), c10::ScalarType::Long);
-            narrow(wide, field.type, target);
-        } else {
-            transfer(dataset, piece, part, native_type(field.type), target.data());
-            check(piece, part, target, field.type);
-        }
-    } catch (...) {
-        if (!failure_)
-            failure_ = std::current_exception();
+    if (may_clip(shards_.shards()[piece.shard].header.datasets[piece.field].type, field.type)) {
+        std::vector<std::int64_t> wide(static_cast<std::size_t>(part.size() * field.row_elements));
+        transfer(dataset, piece, part, H5T_NATIVE_INT64, wide.data());
+        check(piece, part, std::as_bytes(std::span{wide}), c10::ScalarType::Long);
+        narrow(wide, field.type, target);
+    } else {
+        transfer(dataset, piece, part, native_type(field.type), target.data());
+        check(piece, part, target, field.type);
     }
 }
 

@@ -2,15 +2,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "hetseq/data/block_layout.hpp"
 #include "hetseq/data/content_check.hpp"
+#include "hetseq/data/first_failure.hpp"
 #include "hetseq/data/hdf5.hpp"
 #include "hetseq/data/io_mode.hpp"
 #include "hetseq/data/shard_set.hpp"
@@ -50,6 +51,8 @@ private:
     OpenShard open_files(std::size_t shard) const;
     void read_rows(const ShardRows& rows, std::int64_t first_row, std::span<std::byte> slot);
     void read_piece(const OpenShard& shard, const Piece& piece);
+    void fill(const OpenShard& shard, const Piece& piece, RowRange part) const;
+    void check_files(const std::vector<ShardRows>& parts) const;
     void transfer(hid_t dataset, const Piece& piece, RowRange part, hid_t type, void* target) const;
     void check(const Piece& piece,
                RowRange part,
@@ -63,9 +66,9 @@ private:
     ReadShare share_;
     Hdf5Properties access_;
     Hdf5Properties transfer_;
-    std::vector<ValueRange> allowed_;  // by field
-    std::list<OpenShard> open_;        // most recently used first
-    std::exception_ptr failure_;       // this rank's first in the current block
+    std::vector<ValueRange> allowed_;        // by field
+    std::list<OpenShard> open_;              // most recently used first
+    std::optional<OrderedFailure> failure_;  // this rank's first in the current block
 };
 
 }  // namespace hetseq

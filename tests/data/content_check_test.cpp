@@ -1,0 +1,60 @@
+#include "hetseq/data/content_check.hpp"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/data/shard_set.hpp"
+
+namespace hetseq {
+namespace {
+
+TEST(ContentCheckTest, FindsTheFirstValueOutside) {
+    const std::vector<std::int32_t> values{0, 5, 10, -1, 11};
+
+    const auto high =
+        first_violation(std::as_bytes(std::span{values}), c10::ScalarType::Int, {-1, 9});
+    const auto low =
+        first_violation(std::as_bytes(std::span{values}), c10::ScalarType::Int, {0, 10});
+    const auto none =
+        first_violation(std::as_bytes(std::span{values}), c10::ScalarType::Int, {-1, 11});
+
+    EXPECT_EQ(high->element, 2);
+    EXPECT_EQ(high->value, 10);
+    EXPECT_EQ(low->element, 3);
+    EXPECT_EQ(low->value, -1);
+    EXPECT_FALSE(none.has_value());
+}
+
+TEST(ContentCheckTest, EmptyIsFine) {
+    EXPECT_FALSE(first_violation({}, c10::ScalarType::Byte, {0, 0}).has_value());
+}
+
+TEST(ContentCheckTest, BytesAreUnsignedAndCharsSigned) {
+    const std::vector<std::uint8_t> values{255};
+
+    EXPECT_EQ(sum(std::as_bytes(std::span{values}), c10::ScalarType::Byte), 255);
+    EXPECT_EQ(sum(std::as_bytes(std::span{values}), c10::ScalarType::Char), -1);
+}
+
+TEST(ContentCheckTest, AllowedRangeIsTheBoundsWithinTheType) {
+    const CorpusSchema schema{
+        "test",
+        {{.name = "ids", .rank = 2, .type = c10::ScalarType::Int, .row_shape = {-1}, .minimum = 3},
+         {.name = "positions",
+          .rank = 2,
+          .type = c10::ScalarType::Byte,
+          .row_shape = {-1},
+          .below_row_length_of = "ids"}}};
+    const ShardHeader header{1, {{{4, true}, {16}, 0}, {{1, false}, {2}, 0}}};
+
+    const auto ranges = allowed_ranges(ShardSet({{"one.h5", header, {}, 0}}, schema));
+
+    EXPECT_EQ(ranges[0].minimum, 3);
+    EXPECT_EQ(ranges[0].maximum, 2147483647);
+    EXPECT_EQ(ranges[1].minimum, 0);
+    EXPECT_EQ(ranges[1].maximum, 15);
+}
+
+}  // namespace
+}  // namespace hetseq
