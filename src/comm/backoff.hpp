@@ -6,13 +6,13 @@
 
 namespace hetseq {
 
-/// What to do between two tests of something not ready yet: a few tests at once, since most waits
-/// are short, then sleeps that double up to a limit, so that ranks sharing a core leave it to
-/// those that compute.
+/// What to do between two tests of something not ready yet. Most waits are short, so the first
+/// tests follow at once, and more after giving the core to whoever wants it; then come sleeps that
+/// double up to a limit, so that ranks sharing a core leave it to those that compute.
 class Backoff {
 public:
     struct Options {
-        int eager_tests = 32;
+        int eager_tests = 64;
         std::chrono::microseconds first_sleep{20};
         std::chrono::microseconds longest_sleep{200};
     };
@@ -21,10 +21,14 @@ public:
         : options_{options}, sleep_{options.first_sleep} {}
 
     void pause() {
-        if (++tests_ <= options_.eager_tests)
-            return;
-        std::this_thread::sleep_for(sleep_);
-        sleep_ = std::min(2 * sleep_, options_.longest_sleep);
+        constexpr int immediate_tests = 16;
+        ++tests_;
+        if (tests_ > options_.eager_tests) {
+            std::this_thread::sleep_for(sleep_);
+            sleep_ = std::min(2 * sleep_, options_.longest_sleep);
+        } else if (tests_ > immediate_tests) {
+            std::this_thread::yield();
+        }
     }
 
     /// Something moved: start over.

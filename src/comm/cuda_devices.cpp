@@ -31,6 +31,14 @@ CudaDevice describe(int index) {
             static_cast<std::int64_t>(properties.totalGlobalMem >> 20)};
 }
 
+// CUDA reports a missing driver as one too old.
+std::string explain(cudaError_t code) {
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+        return "no NVIDIA driver is installed";
+    return cudaGetErrorString(code);
+}
+
 }  // namespace
 
 VisibleCudaDevices visible_cuda_devices() {
@@ -38,7 +46,7 @@ VisibleCudaDevices visible_cuda_devices() {
     const cudaError_t code = cudaGetDeviceCount(&count);
     if (code != cudaSuccess) {
         static_cast<void>(cudaGetLastError());  // or the next CUDA call would report it again
-        return {{}, cudaGetErrorString(code)};
+        return {{}, explain(code)};
     }
     VisibleCudaDevices visible;
     for (int index = 0; index < count; ++index)

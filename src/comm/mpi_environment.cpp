@@ -50,6 +50,13 @@ void check_launcher() {
             "start with srun --mpi=pmix, or with mpirun");
 }
 
+// Open MPI 5's UCX component prints an error for each window it does not take; the shared memory
+// that windows are made for here is another's.
+void silence_ucx_windows() {
+    constexpr int keep_the_users = 0;
+    setenv("OMPI_MCA_osc", "^ucx", keep_the_users);
+}
+
 bool mpi_runs() {
     int initialized = 0;
     int finalized = 0;
@@ -82,10 +89,12 @@ const char* to_string(ThreadSupport support) noexcept {
 
 MpiEnvironment::MpiEnvironment(int& argc, char**& argv) : started_here_{!mpi_runs()} {
     int provided = MPI_THREAD_SINGLE;
-    if (started_here_)
+    if (started_here_) {
+        silence_ucx_windows();
         MPI_TRY(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
-    else
+    } else {
         MPI_TRY(MPI_Query_thread(&provided));
+    }
     thread_support_ = from_mpi(provided);
     MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     check_launcher();

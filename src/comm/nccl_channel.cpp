@@ -14,12 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A collective of a small bucket takes some ten microseconds: look again soon.
-constexpr Backoff::Options device_waits{
-    .eager_tests = 64,
-    .first_sleep = std::chrono::microseconds{20},
-    .longest_sleep = std::chrono::microseconds{100},
-};
+constexpr Backoff::Options device_waits{.longest_sleep = std::chrono::microseconds{100}};
 
 CudaStream make_stream() {
     int lowest = 0;

@@ -14,8 +14,8 @@ namespace hetseq {
 
 namespace {
 
-constexpr std::size_t segment_bytes = std::size_t{256} << 10;  // fits a core's own cache, twice
-constexpr int in_flight = 4;                                   // segments, each way
+constexpr std::size_t segment_bytes = std::size_t{128} << 10;
+constexpr int in_flight = 8;  // segments each way: what is received fits a core's own cache
 constexpr int tag = 1;
 
 // The ring as one sequence of transfers, the same on all ranks. With n ranks there are 2 (n - 1)

@@ -1,7 +1,5 @@
 #include "hetseq/comm/mpi_environment.hpp"
 
-#include <cstdlib>
-
 #include <mpi.h>
 
 #include <gtest/gtest.h>
@@ -24,12 +22,6 @@ TEST(MpiEnvironmentTest, ReportsTheThreadSupportGiven) {
 
     EXPECT_EQ(support == ThreadSupport::multiple, provided == MPI_THREAD_MULTIPLE);
     EXPECT_THAT(to_string(support), testing::StartsWith("MPI_THREAD_"));
-}
-
-TEST(MpiEnvironmentTest, KnowsARankByTheLaunchersVariables) {
-    const bool by_mpirun = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
-
-    EXPECT_EQ(MpiEnvironment::launched_as_rank(), by_mpirun);
 }
 
 TEST(MpiEnvironmentTest, NamesTheLibraryInOneShortLine) {

@@ -29,7 +29,7 @@ public:
     [[noreturn]] static void abort(int exit_code) noexcept;
 
     /// True when a launcher (mpirun, srun) started this process as a rank, by its environment
-    /// alone.
+    /// alone. To be asked before MPI starts, which gives a lone process the same variables.
     static bool launched_as_rank();
 
     /// The library this process runs with, e.g. "Open MPI v4.1.4". Needs no MPI_Init.
