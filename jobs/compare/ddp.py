@@ -1,0 +1,101 @@
+"""What the PyTorch programs of this folder share: ranks by mpirun, the allocator, the timed loop, the JSON.
+
+Baselines are meant to be strong: one thread a rank, data in memory, gradients viewed in DDP's buckets, the fastest
+optimizer PyTorch has for the task, nothing read back from a step.
+"""
+import argparse
+import ctypes
+import glob
+import json
+import os
+import time
+
+import h5py
+import numpy
+import torch
+import torch.distributed
+from torch.nn.parallel import DistributedDataParallel
+
+
+def keep_freed_memory():
+    """glibc keeps a large tensor's memory for the next one, as hetseq tells it to."""
+    libc = ctypes.CDLL(None)
+    m_trim_threshold, m_mmap_threshold = -1, -3
+    libc.mallopt(m_mmap_threshold, 32 << 20)
+    libc.mallopt(m_trim_threshold, 2047 << 20)
+
+
+def arguments(description, batch):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("data", help="HDF5 files (a glob)")
+    parser.add_argument("--batch", type=int, default=batch, help="samples of one rank's update")
+    parser.add_argument("--updates", type=int, default=100)
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--as-users-run-it", dest="tuned", action="store_false", default=False)
+    mode.add_argument("--tuned", dest="tuned", action="store_true", help="all that we found to make it faster")
+    options = parser.parse_args()
+    if options.tuned:
+        keep_freed_memory()
+    return options
+
+
+def start_ranks():
+    """Joins the gloo group that mpirun's environment describes; returns this rank."""
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", "29511")
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    torch.set_num_threads(1)
+    torch.set_num_interop_threads(1)
+    rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
+    ranks = int(os.environ.get("OMPI_COMM_WORLD_SIZE", 1))
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=ranks)
+    torch.manual_seed(1)
+    return rank
+
+
+def read_all(pattern):
+    """All datasets of the files, each concatenated, as tensors in memory."""
+    columns = {}
+    for path in sorted(glob.glob(pattern)):
+        with h5py.File(path) as file:
+            for name, dataset in file.items():
+                columns.setdefault(name, []).append(dataset[:])
+    if not columns:
+        raise SystemExit(f"no HDF5 file matches {pattern}")
+    return {name: torch.from_numpy(numpy.concatenate(parts)) for name, parts in columns.items()}
+
+
+def my_batches(samples, batch, updates):
+    """Yields this rank's sample numbers for each update, from one shuffled order of all ranks, epoch after epoch."""
+    rank, ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    order, begin = torch.empty(0, dtype=torch.long), 0
+    for _ in range(updates):
+        if begin + batch * ranks > len(order):
+            order, begin = torch.randperm(samples), 0
+        yield order[begin + rank * batch:begin + (rank + 1) * batch]
+        begin += batch * ranks
+
+
+def wrapped(model):
+    return DistributedDataParallel(model, gradient_as_bucket_view=True)
+
+
+def measure(name, options, samples, update):
+    """Times `update(sample numbers)` per update; the first fifth warms up. Rank 0 prints the JSON."""
+    times = []
+    torch.distributed.barrier()
+    last = time.perf_counter()
+    for chosen in my_batches(samples, options.batch, options.updates):
+        update(chosen)
+        now = time.perf_counter()
+        times.append(now - last)
+        last = now
+    ranks = torch.distributed.get_world_size()
+    rates = options.batch * ranks / numpy.array(times[options.updates // 5:])
+    if torch.distributed.get_rank() == 0:
+        print(json.dumps({
+            "task": name, "program": f"PyTorch {torch.__version__} DDP over gloo", "tuned": options.tuned,
+            "ranks": ranks, "batch_size": options.batch * ranks, "updates": options.updates,
+            "samples_per_second": {key: float(numpy.percentile(rates, percent))
+                                   for key, percent in (("median", 50), ("p10", 10), ("p90", 90))}}))
+    torch.distributed.destroy_process_group()

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# hetseq against PyTorch's DistributedDataParallel on this machine: 2 ranks of 1 thread, the same model, batch, data and
+# optimizer, in turns. Prints samples per second of each and the ratio. Keep the machine otherwise idle.
+set -euo pipefail
+source "$(dirname "$0")/../common.sh"
+
+usage='usage: jobs/compare/run.sh [mnist|bert|all] [ROUNDS]     (default: all 5)
+environment:
+  HETSEQ_TEST_DATA   folder with bert/*.hdf5 (default ../shared/data); without it only mnist is compared'
+[[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
+what=${1:-all}
+rounds=${2:-5}
+[[ $what =~ ^(mnist|bert|all)$ && $rounds =~ ^[1-9][0-9]*$ ]] || { echo "$usage" >&2; exit 64; }
+
+python=build/compare/bin/python
+results=build/compare/results.jsonl
+bert_shards=$(realpath -m "${HETSEQ_TEST_DATA:-../shared/data}")/bert
+
+set_up() {
+  jobs/setup.sh
+  configure_and_build cpu hetseq
+  if [[ ! -e build/compare/complete ]]; then
+    say 'installing PyTorch and transformers into build/compare'
+    python3 -m venv build/compare || { echo 'install python3-venv' >&2; exit 69; }
+    "$python" -m pip install --quiet torch==2.11.0 transformers h5py numpy
+    touch build/compare/complete
+  fi
+  [[ -e data/fashion-mnist ]] ||
+    build/cpu/bin/hetseq prepare images /usr/share/datasets/fashion-mnist/*.gz --output data/fashion-mnist
+  : >"$results"
+}
+
+# measure NAME PROGRAM...: its JSON as one line of the results, under that name.
+measure() {
+  local name=$1; shift
+  printf '%s ' "$name" >&2
+  mpirun -np 2 "$@" | "$python" jobs/compare/table.py --append "$results" "$name"
+}
+ours() { measure "$1 hetseq" build/cpu/bin/hetseq bench step --json --threads 1 "${@:2}"; }
+
+mnist_round() { # PER_RANK UPDATES
+  local files='data/fashion-mnist/train*.h5' name="mnist, $1 a rank:"
+  ours "$name" --task mnist --data "$files" --batch-size $(($1 * 2)) --max-sentences "$1" --max-update "$2"
+  measure "$name DDP" "$python" jobs/compare/mnist_ddp.py "$files" --batch "$1" --updates "$2"
+  measure "$name DDP, tuned" "$python" jobs/compare/mnist_ddp.py "$files" --batch "$1" --updates "$2" --tuned
+}
+bert_round() { # PER_RANK UPDATES
+  local files="$bert_shards/*.hdf5" name="bert mini, $1 a rank:"
+  ours "$name" --task bert --model-config mini --data "$files" --batch-size $(($1 * 2)) --max-sentences "$1" \
+    --max-update "$2" --optimizer adamw
+  measure "$name DDP" "$python" jobs/compare/bert_ddp.py "$files" --batch "$1" --updates $(($2 / 2))
+  measure "$name DDP, tuned" "$python" jobs/compare/bert_ddp.py "$files" --batch "$1" --updates "$2" --tuned
+}
+
+set_up
+allow_ranks 2
+export OMP_NUM_THREADS=1
+if [[ $what != mnist && ! -d $bert_shards ]]; then
+  echo "no BERT shards in HETSEQ_TEST_DATA ($bert_shards): bert is not compared"
+  what=mnist
+fi
+for ((round = 1; round <= rounds; ++round)); do
+  say "round $round of $rounds"
+  if [[ $what != bert ]]; then
+    mnist_round 32 400
+    mnist_round 128 100
+  fi
+  if [[ $what != mnist ]]; then
+    bert_round 16 40
+  fi
+done
+say "samples per second of 2 ranks, 1 thread each, on $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"
+"$python" jobs/compare/table.py "$results"
