@@ -63,23 +63,26 @@ function(hetseq_add_test name)
   endforeach()
 endfunction()
 
-# hetseq_add_script_test(<name> SCRIPT file [ARGUMENTS a...] [RANKS n] [LABELS l...])
+# hetseq_add_script_test(<name> SCRIPT file [ARGUMENTS a...] [RANKS n] [TIMEOUT seconds] [LABELS l...])
 #
 # Registers a bash script as a test, run in the repository's root. It skips by exiting with 77 after printing
 # 'SKIPPED: reason'. RANKS: how many cores' worth of ranks it starts at most.
 function(hetseq_add_script_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SCRIPT;RANKS" "ARGUMENTS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SCRIPT;RANKS;TIMEOUT" "ARGUMENTS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hetseq_add_script_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
   if(NOT arg_RANKS)
     set(arg_RANKS 1)
   endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT ${HETSEQ_TEST_TIMEOUT})
+  endif()
   get_filename_component(script "${arg_SCRIPT}" ABSOLUTE)
   add_test(NAME ${name} COMMAND bash "${script}" ${arg_ARGUMENTS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES
     PROCESSORS ${arg_RANKS}
-    TIMEOUT ${HETSEQ_TEST_TIMEOUT}
+    TIMEOUT ${arg_TIMEOUT}
     SKIP_RETURN_CODE 77
     LABELS "script;${arg_LABELS}"
     ENVIRONMENT "${hetseq_rank_environment}")
