@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hetseq/data/data_benchmark.hpp"
 #include "hetseq/train/statistics.hpp"
 #include "hetseq/train/summary.hpp"
 #include "hetseq/app/commands.hpp"
@@ -62,6 +63,24 @@ Json bench_step(const CommandContext& context, const RankSetup& setup) {
             {"startup_s", summary.startup_s}};
 }
 
+Json bench_data(const CommandContext& context, const RankSetup& setup) {
+    DataContext data(context.world,
+                     context.environment->thread_support() == ThreadSupport::multiple);
+    const CorpusSchema schema =
+        context.parts.datasets.get(setup.options.dataset)(setup.options.parts);
+    const DataBenchmark result = benchmark_data(context.world,
+                                                data,
+                                                required_data(setup.options),
+                                                schema,
+                                                {.corpus = setup.options.corpus});
+    return {{"bench", "data"},
+            {"ranks", context.world.size()},
+            {"samples", result.samples},
+            {"blocks", result.blocks},
+            {"read_per_second_and_rank", result.read_per_second},
+            {"cached_per_second_and_rank", result.cached_per_second}};
+}
+
 Json bench_reduce(const CommandContext& context, const RankSetup& setup) {
     const auto communicator = make_communicator(context.world, *context.environment, setup.device);
     Json results = Json::array();
@@ -92,11 +111,12 @@ int bench_command(const CommandContext& context) {
     const std::string kind = parsed.positionals.front();
     if (kind == "reduce")
         parsed.values.try_emplace("task", "mnist");  // any: only ranks and devices matter
-    const OptionValues file = agree_on(world, [&] {
-        return parsed.positionals.size() > 1 ? parse_config_file(parsed.positionals[1])
-                                             : OptionValues{};
+    const GivenOptions given = agree_on(world, [&] {
+        return GivenOptions{parsed.values,
+                            parsed.positionals.size() > 1 ? parse_config_file(parsed.positionals[1])
+                                                          : OptionValues{}};
     });
-    const RankSetup setup = set_up_ranks(world, parsed.values, file, context.parts);
+    const RankSetup setup = set_up_ranks(world, given, context.parts);
     Json result;
     if (kind == "data")
         result = bench_data(context, setup);

@@ -20,15 +20,10 @@ namespace hetseq {
 
 namespace {
 
-struct Words {
-    OptionValues given;
-    OptionValues file;
-};
-
 // RUN stands for its configuration and its final model.
-Words read_words(const std::vector<std::string>& words) {
+GivenOptions read_words(const std::vector<std::string>& words) {
     const ParsedOptions parsed = parse_command_line(words);
-    Words result{parsed.values, {}};
+    GivenOptions result{parsed.values, {}};
     if (parsed.positionals.size() > 1)
         throw BadUsage("more than one run: " + join(parsed.positionals, ", "), "", "give one");
     if (!parsed.positionals.empty()) {
@@ -41,7 +36,7 @@ Words read_words(const std::vector<std::string>& words) {
         result.file.erase("cache-mb");
         result.file.erase("threads");
         result.file.erase("batch-size");
-        if (!result.given.count("max-sentences"))
+        if (!result.line.count("max-sentences"))
             result.file.erase("max-sentences");
     } else if (!parsed.values.count("init-model")) {
         throw BadUsage(
@@ -76,17 +71,19 @@ std::string as_text(const Evaluation& evaluation) {
 
 int evaluate_command(const CommandContext& context) {
     const HostComm& world = context.world;
-    const Words words = agree_on(world, [&] { return read_words(context.words); });
-    const RankSetup setup = set_up_ranks(world, words.given, words.file, context.parts);
+    const GivenOptions given = agree_on(world, [&] { return read_words(context.words); });
+    const RankSetup setup = set_up_ranks(world, given, context.parts);
     log::set_identity(world.rank(), world.size(), setup.topology.rank(world.rank()).host);
-    if (setup.options.data.empty())
-        throw BadConfig("no data were given", "--data", "give a file, a folder or a glob");
-
     DataContext data(world, context.environment->thread_support() == ThreadSupport::multiple);
     const std::shared_ptr<Model> model = build_model(world, setup, context.parts);
     SharePlan shares(world, setup.options.balance, setup.capacities);
-    Feed feed(
-        data, setup.options.data, setup, context.parts, *model, setup.batch_size, Shuffle::no);
+    Feed feed(data,
+              required_data(setup.options),
+              setup,
+              context.parts,
+              *model,
+              setup.batch_size,
+              Shuffle::no);
     Evaluator evaluator(world, *model, feed.loader(), feed.plan(), shares);
     const Evaluation evaluation = evaluator.run();
     if (world.rank() == 0)

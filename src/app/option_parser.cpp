@@ -100,18 +100,26 @@ OptionValues parse_config_file(const std::string& path) {
     }
 }
 
-OptionValues effective_values(const OptionValues& given,
-                              const OptionValues& file,
-                              const Parts& parts) {
+GivenOptions parse_with_config(const std::vector<std::string>& words) {
+    const ParsedOptions parsed = parse_command_line(words);
+    if (parsed.positionals.empty())
+        return {parsed.values, {}};
+    if (parsed.positionals.size() > 1)
+        throw BadUsage(
+            "more than one configuration: " + join(parsed.positionals, ", "), "", "give one");
+    return {parsed.values, parse_config_file(parsed.positionals.front())};
+}
+
+OptionValues effective_values(const GivenOptions& given, const Parts& parts) {
     OptionValues values;
     for (const OptionSpec& spec : option_table())
         values[spec.name] = spec.default_value;
     const auto lookup = [&](const std::string& name) {
-        const auto on_line = given.find(name);
-        if (on_line != given.end())
+        const auto on_line = given.line.find(name);
+        if (on_line != given.line.end())
             return on_line->second;
-        const auto in_file = file.find(name);
-        return in_file != file.end() ? in_file->second : std::string();
+        const auto in_file = given.file.find(name);
+        return in_file != given.file.end() ? in_file->second : std::string();
     };
     const std::string task = lookup("task");
     if (task.empty())
@@ -123,9 +131,9 @@ OptionValues effective_values(const OptionValues& given,
     values["batching"] = part.batching;
     for (const auto& [name, value] : part.defaults)
         values.at(name) = value;
-    for (const auto& [name, value] : file)
+    for (const auto& [name, value] : given.file)
         values[name] = value;
-    for (const auto& [name, value] : given)
+    for (const auto& [name, value] : given.line)
         values[name] = value;
     return values;
 }

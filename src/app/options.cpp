@@ -526,4 +526,10 @@ Options typed_options(const OptionValues& values) {
     return options;
 }
 
+const std::string& required_data(const Options& options) {
+    if (options.data.empty())
+        throw BadConfig("no data were given", "--data", "give a file, a folder or a glob");
+    return options.data;
+}
+
 }  // namespace hetseq

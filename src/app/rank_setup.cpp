@@ -65,12 +65,9 @@ void set_cache(const HostComm& world, RankSetup& setup) {
 
 }  // namespace
 
-RankSetup set_up_ranks(const HostComm& world,
-                       const OptionValues& given,
-                       const OptionValues& file,
-                       const Parts& parts) {
+RankSetup set_up_ranks(const HostComm& world, const GivenOptions& given, const Parts& parts) {
     RankSetup setup;
-    setup.values = agree_on(world, [&] { return effective_values(given, file, parts); });
+    setup.values = agree_on(world, [&] { return effective_values(given, parts); });
     agree_on_options(world, setup.values);
     setup.options = agree_on(world, [&] { return typed_options(setup.values); });
     setup.topology = discover_topology(world, setup.options.device);

@@ -21,22 +21,6 @@ namespace hetseq {
 
 namespace {
 
-struct Words {
-    OptionValues given;
-    OptionValues file;
-};
-
-Words read_words(const std::vector<std::string>& words) {
-    const ParsedOptions parsed = parse_command_line(words);
-    if (parsed.positionals.size() > 1)
-        throw BadUsage(
-            "more than one configuration: " + join(parsed.positionals, ", "), "", "give one");
-    Words result{parsed.values, {}};
-    if (!parsed.positionals.empty())
-        result.file = parse_config_file(parsed.positionals.front());
-    return result;
-}
-
 void say_start(const RankSetup& setup, Training& training) {
     log::info("start\n" + start_report(setup, training.shares().allocation(setup.batch_size)) +
               std::to_string(training.parameter_count()) + " parameters, " +
@@ -82,8 +66,8 @@ int run_training(const CommandContext& context,
 int train_command(const CommandContext& context) {
     const double start_seconds = process_start_seconds();
     const HostComm& world = context.world;
-    const Words words = agree_on(world, [&] { return read_words(context.words); });
-    RankSetup setup = set_up_ranks(world, words.given, words.file, context.parts);
+    const GivenOptions given = agree_on(world, [&] { return parse_with_config(context.words); });
+    RankSetup setup = set_up_ranks(world, given, context.parts);
     log::set_identity(world.rank(), world.size(), setup.topology.rank(world.rank()).host);
     std::optional<RunFolder> folder;
     if (!setup.options.save_dir.empty())

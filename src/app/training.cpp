@@ -37,12 +37,6 @@ Schedule make_schedule(const Parts& parts, ScheduleOptions options, std::int64_t
     return parts.schedules.get(options.name)(options);
 }
 
-const std::string& required_data(const Options& options) {
-    if (options.data.empty())
-        throw BadConfig("no data were given", "--data", "give a file, a folder or a glob");
-    return options.data;
-}
-
 }  // namespace
 
 std::shared_ptr<Model> build_model(const HostComm& world,

@@ -79,7 +79,7 @@ TEST(EffectiveValuesTest, CommandLineWinsOverFileOverTaskOverTable) {
     const Parts parts = builtin_parts();
 
     const OptionValues values =
-        effective_values({{"lr", "3"}}, {{"task", "mnist"}, {"lr", "2"}, {"seed", "5"}}, parts);
+        effective_values({{{"lr", "3"}}, {{"task", "mnist"}, {"lr", "2"}, {"seed", "5"}}}, parts);
 
     EXPECT_EQ(values.at("lr"), "3");
     EXPECT_EQ(values.at("seed"), "5");
@@ -91,10 +91,10 @@ TEST(EffectiveValuesTest, NamesTheNearestTask) {
     const Parts parts = builtin_parts();
 
     EXPECT_THAT(error_of([&] {
-                    effective_values({{"task", "mnits"}}, {}, parts);
+                    effective_values({{{"task", "mnits"}}, {}}, parts);
                 }),
                 HasSubstr("Did you mean mnist?"));
-    EXPECT_THAT(error_of([&] { effective_values({}, {}, parts); }), HasSubstr("--task"));
+    EXPECT_THAT(error_of([&] { effective_values({}, parts); }), HasSubstr("--task"));
 }
 
 TEST(TypedOptionsTest, NamesTheOptionOfABadValue) {
@@ -110,10 +110,10 @@ TEST(TypedOptionsTest, NamesTheOptionOfABadValue) {
 TEST(ConfigTextTest, ReadsBackAsItWas) {
     const Parts parts = builtin_parts();
     const OptionValues values = effective_values(
-        {{"task", "bert"}, {"lr", "0.25"}, {"max-sentences", "0=3,1=1"}}, {}, parts);
+        {{{"task", "bert"}, {"lr", "0.25"}, {"max-sentences", "0=3,1=1"}}, {}}, parts);
     const ConfigFile written(config_text(values));
 
-    const OptionValues again = effective_values({}, parse_config_file(written.path()), parts);
+    const OptionValues again = effective_values({{}, parse_config_file(written.path())}, parts);
 
     EXPECT_EQ(again, values);
 }

@@ -22,11 +22,18 @@ ParsedOptions parse_command_line(const std::vector<std::string>& words);
 /// that name the file.
 OptionValues parse_config_file(const std::string& path);
 
-/// What takes effect: `given` over `file` over the task's defaults over the table's. Throws
+/// Options by where they stand.
+struct GivenOptions {
+    OptionValues line;  // the command line
+    OptionValues file;  // the configuration
+};
+
+/// Parses a command line that may name one configuration, and that. Throws as the two above.
+GivenOptions parse_with_config(const std::vector<std::string>& words);
+
+/// What takes effect: `line` over `file` over the task's defaults over the table's. Throws
 /// BadConfig for an unknown task or part.
-OptionValues effective_values(const OptionValues& given,
-                              const OptionValues& file,
-                              const Parts& parts);
+OptionValues effective_values(const GivenOptions& given, const Parts& parts);
 
 /// The text of config.cfg: every option but those of the command, with `values`.
 std::string config_text(const OptionValues& values);

@@ -78,4 +78,7 @@ using OptionValues = std::map<std::string, std::string>;
 /// Converts all of `values`. Throws BadConfig that names the option.
 Options typed_options(const OptionValues& values);
 
+/// --data. Throws BadConfig when it is empty.
+const std::string& required_data(const Options& options);
+
 }  // namespace hetseq

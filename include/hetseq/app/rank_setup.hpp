@@ -29,12 +29,9 @@ struct RankSetup {
     std::int64_t batch_size = 0;           // samples, global
 };
 
-/// Collective. Settles options over ranks, finds devices, and sets this rank's threads. `file`: of
-/// a configuration, may be empty. Throws on all ranks.
-RankSetup set_up_ranks(const HostComm& world,
-                       const OptionValues& given,
-                       const OptionValues& file,
-                       const Parts& parts);
+/// Collective. Settles options over ranks, finds devices, and sets this rank's threads. Throws on
+/// all ranks.
+RankSetup set_up_ranks(const HostComm& world, const GivenOptions& given, const Parts& parts);
 
 /// The start report: hosts, ranks, devices, threads and shares of a full batch.
 std::string start_report(const RankSetup& setup, const std::vector<std::int64_t>& allocation);

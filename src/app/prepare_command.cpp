@@ -1,0 +1,59 @@
+#include <cstdio>
+
+#include <boost/program_options.hpp>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/data/prepare_images.hpp"
+#include "hetseq/app/commands.hpp"
+
+namespace hetseq {
+
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr const char* usage = "hetseq prepare images IDX... --output DIR [--shards N]";
+
+struct Words {
+    std::string kind;
+    PrepareImagesOptions options;
+};
+
+Words read_words(const std::vector<std::string>& words) {
+    po::options_description known;
+    known.add_options()("output", po::value<std::string>()->required())(
+        "shards", po::value<int>()->default_value(1))("word",
+                                                      po::value<std::vector<std::string>>());
+    po::positional_options_description positional;
+    positional.add("word", -1);
+    po::variables_map values;
+    try {
+        po::store(po::command_line_parser(words).options(known).positional(positional).run(),
+                  values);
+        po::notify(values);
+    } catch (const po::error& error) {
+        throw BadUsage(error.what(), "", usage);
+    }
+    if (values.count("word") == 0)
+        throw BadUsage("nothing to prepare", "", usage);
+    auto given = values["word"].as<std::vector<std::string>>();
+    Words result{given.front(), {}};
+    result.options.inputs.assign(given.begin() + 1, given.end());
+    result.options.output = values["output"].as<std::string>();
+    result.options.shards = values["shards"].as<int>();
+    return result;
+}
+
+}  // namespace
+
+int prepare_command(const CommandContext& context) {
+    const Words words = read_words(context.words);
+    if (words.kind != "images")
+        throw BadUsage("cannot prepare '" + words.kind + "'", "", usage);
+    for (const PreparedShard& shard : prepare_images(words.options))
+        std::printf(
+            "%s: %lld samples\n", shard.path.c_str(), static_cast<long long>(shard.samples));
+    return 0;
+}
+
+}  // namespace hetseq
