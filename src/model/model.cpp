@@ -22,7 +22,8 @@ std::int64_t fan_in(const at::Tensor& weight) {
 }  // namespace
 
 bool Model::decays(const std::string& parameter_name) const {
-    const at::Tensor* parameter = named_parameters().find(parameter_name);
+    const auto parameters = named_parameters();
+    const at::Tensor* parameter = parameters.find(parameter_name);
     return parameter != nullptr && parameter->dim() >= 2;
 }
 

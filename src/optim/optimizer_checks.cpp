@@ -34,9 +34,9 @@ void check_betas_and_eps(const OptimizerOptions& options) {
 }
 
 void check_rho_and_eps(const OptimizerOptions& options) {
-    require(options.rho >= 0 && options.rho <= 1, "adadelta-rho", options.rho, "in [0, 1]");
+    require(options.rho >= 0 && options.rho <= 1, "rho", options.rho, "in [0, 1]");
     require(std::isfinite(options.eps) && options.eps > 0,
-            "adadelta-eps",
+            "adam-eps",
             options.eps,
             "a finite number > 0");
 }

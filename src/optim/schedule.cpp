@@ -39,7 +39,7 @@ void check_decay_to_end(const ScheduleOptions& options) {
 
 void check_gamma(const ScheduleOptions& options) {
     require(std::isfinite(options.gamma) && options.gamma > 0,
-            "gamma",
+            "lr-shrink",
             "the factor of the learning rate is a finite number > 0");
 }
 
@@ -91,7 +91,7 @@ Schedule inverse_sqrt_schedule(const ScheduleOptions& options) {
 Schedule step_schedule(const ScheduleOptions& options) {
     check_common(options);
     check_gamma(options);
-    require(options.step_epochs >= 1, "step-epochs", "a count of epochs is >= 1");
+    require(options.step_epochs >= 1, "lr-step-epochs", "a count of epochs is >= 1");
     return with_warmup(options, [options](std::int64_t, std::int64_t epoch) {
         return options.lr *
                std::pow(options.gamma, static_cast<double>(epoch / options.step_epochs));

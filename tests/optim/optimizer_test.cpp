@@ -219,8 +219,8 @@ TEST(OptimizerTest, BadValuesAreNamedByTheirOption) {
         {"--adam-betas", make_adam, [](OptimizerOptions& o) { o.beta1 = 1; }},
         {"--adam-betas", make_adamw, [](OptimizerOptions& o) { o.beta2 = -0.1; }},
         {"--adam-eps", make_adamw, [](OptimizerOptions& o) { o.eps = -1; }},
-        {"--adadelta-rho", make_adadelta, [](OptimizerOptions& o) { o.rho = 1.5; }},
-        {"--adadelta-eps", make_adadelta, [](OptimizerOptions& o) { o.eps = 0; }},
+        {"--rho", make_adadelta, [](OptimizerOptions& o) { o.rho = 1.5; }},
+        {"--adam-eps", make_adadelta, [](OptimizerOptions& o) { o.eps = 0; }},
         {"--momentum", make_sgd, [](OptimizerOptions& o) { o.momentum = 1; }},
     };
     ToyModule module;

@@ -132,9 +132,9 @@ TEST(ScheduleTest, BadValuesAreNamedByTheirOption) {
         {"--total-num-update", cosine_schedule, [](ScheduleOptions& o) { o.total_updates = 0; }},
         {"--end-learning-rate", cosine_schedule, [](ScheduleOptions& o) { o.end_lr = -1; }},
         {"--power", polynomial_decay_schedule, [](ScheduleOptions& o) { o.power = 0; }},
-        {"--gamma", step_schedule, [](ScheduleOptions& o) { o.gamma = 0; }},
-        {"--gamma", exponential_schedule, [](ScheduleOptions& o) { o.gamma = -0.1; }},
-        {"--step-epochs", step_schedule, [](ScheduleOptions& o) { o.step_epochs = 0; }},
+        {"--lr-shrink", step_schedule, [](ScheduleOptions& o) { o.gamma = 0; }},
+        {"--lr-shrink", exponential_schedule, [](ScheduleOptions& o) { o.gamma = -0.1; }},
+        {"--lr-step-epochs", step_schedule, [](ScheduleOptions& o) { o.step_epochs = 0; }},
     };
     for (const auto& [flag, make, spoil] : cases) {
         ScheduleOptions o = options(1, 10, 100);

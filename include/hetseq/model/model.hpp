@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -60,9 +61,10 @@ public:
     /// The parameters as files hold them: names, and views of the parameters' storage. A tied
     /// parameter appears once. By default `named_parameters`.
     virtual std::vector<NamedTensor> stored_tensors() const;
-    /// Names a file may hold besides: copies of tied parameters, constant buffers. They are not
-    /// read.
-    virtual std::vector<std::string> ignored_tensors() const { return {}; }
+    /// Other names that files have for stored tensors, by that other name. A file may hold a tensor
+    /// under both, or only under the other one; an empty stored name: the file's tensor is no
+    /// parameter and is not read.
+    virtual std::map<std::string, std::string> tensor_aliases() const { return {}; }
     /// Of the stored tensor of this name. By default PyTorch's for linear and convolution layers:
     /// U(-1/sqrt(fan_in), 1/sqrt(fan_in)); vectors of normalisations 1, their biases 0.
     virtual InitialDistribution initial_distribution(const std::string& name) const;

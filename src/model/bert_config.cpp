@@ -1,0 +1,190 @@
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include "hetseq/util/error.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "hetseq/model/bert.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using nlohmann::json;
+
+struct Size {
+    std::int64_t layers, hidden_size, heads;
+};
+
+const std::map<std::string, Size> presets{{"tiny", {2, 128, 2}},
+                                          {"mini", {4, 256, 4}},
+                                          {"small", {4, 512, 8}},
+                                          {"base", {12, 768, 12}},
+                                          {"large", {24, 1024, 16}}};
+
+/// One config.json; every complaint names the file and the key.
+class ConfigFile {
+public:
+    explicit ConfigFile(const std::filesystem::path& path) : path_{path} {
+        if (!std::filesystem::exists(path))
+            throw MissingInput("there is no model configuration " + path.string(),
+                               "",
+                               "give a preset (tiny, mini, small, base, large) or the path of a "
+                               "config.json");
+        std::ifstream file{path};
+        root_ = json::parse(file, nullptr, /*allow_exceptions=*/false);
+        if (!root_.is_object())
+            throw BadData(path.string() + " is no model configuration",
+                          "it holds no JSON object",
+                          "give a config.json as Hugging Face writes it");
+    }
+
+    void read(const char* key, std::int64_t& value) const {
+        if (const json* found = find(key)) {
+            if (!found->is_number_integer())
+                fail(key, "it is no whole number");
+            value = found->get<std::int64_t>();
+        }
+    }
+
+    void read(const char* key, double& value) const {
+        if (const json* found = find(key)) {
+            if (!found->is_number())
+                fail(key, "it is no number");
+            value = found->get<double>();
+        }
+    }
+
+    /// Where the key is present, it must have this value.
+    void require(const char* key, const json& only) const {
+        const json* found = find(key);
+        if (found != nullptr && *found != only)
+            fail(key, "hetseq's BERT has " + only.dump());
+    }
+
+private:
+    const json* find(const char* key) const {
+        const auto found = root_.find(key);
+        return found == root_.end() || found->is_null() ? nullptr : &*found;
+    }
+
+    [[noreturn]] void fail(const std::string& key, const std::string& why) const {
+        throw BadConfig(path_.string() + ": " + key + " is " + root_.at(key).dump(),
+                        why,
+                        "use another model configuration");
+    }
+
+    std::filesystem::path path_;
+    json root_;
+};
+
+void require(bool condition,
+             const std::string& origin,
+             const std::string& problem,
+             const std::string& why) {
+    if (!condition)
+        throw BadConfig(origin + ": " + problem, why, "change the model configuration");
+}
+
+}  // namespace
+
+void check(const BertConfig& config, const std::string& origin) {
+    const std::pair<const char*, std::int64_t> sizes[] = {
+        {"vocab_size", config.vocab_size},
+        {"hidden_size", config.hidden_size},
+        {"num_hidden_layers", config.layers},
+        {"num_attention_heads", config.heads},
+        {"intermediate_size", config.intermediate_size},
+        {"max_position_embeddings", config.max_position_embeddings},
+        {"type_vocab_size", config.type_vocab_size}};
+    for (const auto& [key, value] : sizes)
+        require(value >= 1,
+                origin,
+                std::string(key) + " is " + std::to_string(value),
+                "it must be at least 1");
+    require(config.hidden_size % config.heads == 0,
+            origin,
+            "hidden_size " + std::to_string(config.hidden_size) + " and num_attention_heads " +
+                std::to_string(config.heads),
+            "every head has the same width");
+    require(config.pad_token_id >= 0 && config.pad_token_id < config.vocab_size,
+            origin,
+            "pad_token_id is " + std::to_string(config.pad_token_id),
+            "it is no id of the vocabulary");
+    for (const auto& [key, p] :
+         {std::pair{"hidden_dropout_prob (--dropout)", config.hidden_dropout},
+          std::pair{"attention_probs_dropout_prob (--attention-dropout)",
+                    config.attention_dropout}})
+        require(p >= 0 && p < 1,
+                origin,
+                std::string(key) + " is " + std::to_string(p),
+                "a dropout probability lies in [0, 1)");
+    require(std::isfinite(config.layer_norm_eps) && config.layer_norm_eps >= 0,
+            origin,
+            "layer_norm_eps is " + std::to_string(config.layer_norm_eps),
+            "it must be >= 0");
+    require(std::isfinite(config.initializer_range) && config.initializer_range >= 0,
+            origin,
+            "initializer_range is " + std::to_string(config.initializer_range),
+            "it must be >= 0");
+}
+
+BertConfig read_bert_config(const std::filesystem::path& path) {
+    const ConfigFile file{path};
+    file.require("model_type", "bert");
+    file.require("hidden_act", "gelu");
+    file.require("position_embedding_type", "absolute");
+    file.require("is_decoder", false);
+    file.require("add_cross_attention", false);
+    file.require("tie_word_embeddings", true);
+    BertConfig config;
+    file.read("vocab_size", config.vocab_size);
+    file.read("hidden_size", config.hidden_size);
+    file.read("num_hidden_layers", config.layers);
+    file.read("num_attention_heads", config.heads);
+    file.read("intermediate_size", config.intermediate_size);
+    file.read("max_position_embeddings", config.max_position_embeddings);
+    file.read("type_vocab_size", config.type_vocab_size);
+    file.read("pad_token_id", config.pad_token_id);
+    file.read("hidden_dropout_prob", config.hidden_dropout);
+    file.read("attention_probs_dropout_prob", config.attention_dropout);
+    file.read("layer_norm_eps", config.layer_norm_eps);
+    file.read("initializer_range", config.initializer_range);
+    check(config, path.string());
+    return config;
+}
+
+BertConfig bert_config(const std::string& preset_or_path) {
+    const auto preset = presets.find(preset_or_path);
+    if (preset == presets.end())
+        return read_bert_config(preset_or_path);
+    BertConfig config;
+    config.layers = preset->second.layers;
+    config.hidden_size = preset->second.hidden_size;
+    config.heads = preset->second.heads;
+    config.intermediate_size = 4 * config.hidden_size;
+    return config;
+}
+
+std::string to_json(const BertConfig& config) {
+    const nlohmann::ordered_json root{{"architectures", {"BertForPreTraining"}},
+                                      {"model_type", "bert"},
+                                      {"vocab_size", config.vocab_size},
+                                      {"hidden_size", config.hidden_size},
+                                      {"num_hidden_layers", config.layers},
+                                      {"num_attention_heads", config.heads},
+                                      {"intermediate_size", config.intermediate_size},
+                                      {"max_position_embeddings", config.max_position_embeddings},
+                                      {"type_vocab_size", config.type_vocab_size},
+                                      {"pad_token_id", config.pad_token_id},
+                                      {"hidden_act", "gelu"},
+                                      {"hidden_dropout_prob", config.hidden_dropout},
+                                      {"attention_probs_dropout_prob", config.attention_dropout},
+                                      {"layer_norm_eps", config.layer_norm_eps},
+                                      {"initializer_range", config.initializer_range}};
+    return root.dump(2) + "\n";
+}
+
+}  // namespace hetseq

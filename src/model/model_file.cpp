@@ -1,0 +1,127 @@
+#include "hetseq/model/model_file.hpp"
+
+#include <set>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/safetensors.hpp"
+#include "hetseq/model/model.hpp"
+
+namespace hetseq {
+
+namespace {
+
+SafetensorType to_file_type(at::ScalarType type) {
+    switch (type) {
+        case at::kDouble:
+            return SafetensorType::F64;
+        case at::kHalf:
+            return SafetensorType::F16;
+        case at::kBFloat16:
+            return SafetensorType::BF16;
+        default:
+            HETSEQ_ASSERT(type == at::kFloat);
+            return SafetensorType::F32;
+    }
+}
+
+at::ScalarType to_scalar_type(const SafetensorEntry& entry, const std::filesystem::path& path) {
+    switch (entry.type) {
+        case SafetensorType::F64:
+            return at::kDouble;
+        case SafetensorType::F32:
+            return at::kFloat;
+        case SafetensorType::F16:
+            return at::kHalf;
+        case SafetensorType::BF16:
+            return at::kBFloat16;
+        default:
+            throw BadData("tensor '" + entry.name + "' of " + path.string() + " is of type " +
+                              name_of(entry.type),
+                          "parameters are F64, F32, F16 or BF16",
+                          "is this the file of a model?");
+    }
+}
+
+/// Which of a file's tensors belongs to which of the model's.
+struct Match {
+    at::Tensor target;
+    SafetensorEntry source;
+};
+
+class Matcher {
+public:
+    Matcher(const SafetensorsReader& file, const Model& model)
+        : file_{file}, model_{model}, aliases_{model.tensor_aliases()} {}
+
+    std::vector<Match> match() const {
+        std::vector<Match> matches;
+        std::set<std::string> known;
+        for (const NamedTensor& stored : model_.stored_tensors()) {
+            matches.push_back({stored.tensor, source_of(stored)});
+            known.insert(stored.name);
+        }
+        for (const SafetensorEntry& entry : file_.entries())
+            if (known.count(entry.name) == 0 && aliases_.count(entry.name) == 0)
+                fail("tensor '" + entry.name + "' " + shape_text(entry.shape) + " of " + path() +
+                         " is none of the model's",
+                     "the model has " + std::to_string(known.size()) + " tensors, the file " +
+                         std::to_string(file_.entries().size()));
+        return matches;
+    }
+
+private:
+    [[noreturn]] static void fail(const std::string& problem, const std::string& why) {
+        throw BadData(problem, why, "check that the model's configuration is the file's");
+    }
+
+    std::string path() const { return file_.path().string(); }
+
+    const SafetensorEntry& source_of(const NamedTensor& stored) const {
+        const SafetensorEntry* entry = file_.find(stored.name);
+        for (const auto& [alias, name] : aliases_)
+            if (entry == nullptr && name == stored.name)
+                entry = file_.find(alias);
+        if (entry == nullptr)
+            fail(path() + " lacks the model's tensor '" + stored.name + "'",
+                 "its shape would be " + shape_text(stored.tensor.sizes()));
+        if (stored.tensor.sizes() != at::IntArrayRef(entry->shape))
+            fail("tensor '" + stored.name + "' of " + path() + " does not fit the model",
+                 "its shape is " + shape_text(entry->shape) + ", the model's is " +
+                     shape_text(stored.tensor.sizes()));
+        to_scalar_type(*entry, file_.path());
+        return *entry;
+    }
+
+    const SafetensorsReader& file_;
+    const Model& model_;
+    std::map<std::string, std::string> aliases_;  // to stored names
+};
+
+}  // namespace
+
+void save_model(const std::filesystem::path& path, const Model& model) {
+    std::vector<at::Tensor> copies;  // keep the data alive
+    std::vector<SafetensorData> tensors;
+    for (const NamedTensor& stored : model.stored_tensors()) {
+        copies.push_back(stored.tensor.detach().cpu().contiguous());
+        tensors.push_back({stored.name,
+                           to_file_type(stored.tensor.scalar_type()),
+                           stored.tensor.sizes().vec(),
+                           copies.back().const_data_ptr()});
+    }
+    write_safetensors(path, tensors, {{"format", "pt"}});
+}
+
+void load_model(const std::filesystem::path& path, Model& model) {
+    const at::NoGradGuard no_grad;
+    SafetensorsReader file{path};
+    for (const auto& [target, source] : Matcher{file, model}.match()) {
+        const at::Tensor values = at::empty(target.sizes(), to_scalar_type(source, path));
+        file.read(source, values.mutable_data_ptr());
+        target.copy_(values);
+    }
+}
+
+}  // namespace hetseq

@@ -1,0 +1,67 @@
+#include "transformer_ops.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <ATen/ATen.h>
+#include <ATen/Dispatch.h>
+
+namespace hetseq::detail {
+
+namespace {
+
+/// Finite, so that a sequence of padding alone gives no NaN.
+double lowest(at::ScalarType type) {
+    double value = 0;
+    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, type, "lowest", [&] {
+        value = static_cast<double>(std::numeric_limits<scalar_t>::lowest());
+    });
+    return value;
+}
+
+}  // namespace
+
+at::Tensor self_attention(const at::Tensor& qkv,
+                          const at::Tensor& key_mask,
+                          std::int64_t heads,
+                          const Dropout& dropout) {
+    const std::int64_t n = qkv.size(0), length = qkv.size(1), hidden = qkv.size(2) / 3;
+    const std::int64_t width = hidden / heads;
+    const at::Tensor split = qkv.view({n, length, 3, heads, width}).permute({2, 0, 3, 1, 4});
+    at::Tensor scores = at::matmul(split[0], split[1].transpose(2, 3))
+                            .div(std::sqrt(static_cast<double>(width)));  // (n, heads, T, T)
+    if (key_mask.defined())
+        scores = scores.masked_fill(key_mask.logical_not().view({n, 1, 1, length}),
+                                    lowest(scores.scalar_type()));
+    const at::Tensor probabilities =
+        counter_dropout(scores.softmax(3), dropout.p, dropout.key, dropout.sample_ids);
+    return at::matmul(probabilities, split[2]).transpose(1, 2).reshape({n, length, hidden});
+}
+
+at::Tensor dropout_add_norm(const at::Tensor& x,
+                            const at::Tensor& residual,
+                            const Affine& norm,
+                            double eps,
+                            const Dropout& dropout) {
+    const at::Tensor sum =
+        residual + counter_dropout(x, dropout.p, dropout.key, dropout.sample_ids);
+    return at::layer_norm(sum, norm.weight.sizes(), norm.weight, norm.bias, eps);
+}
+
+at::Tensor linear_gelu(const at::Tensor& x, const Affine& linear) {
+    return at::gelu(at::linear(x, linear.weight, linear.bias));
+}
+
+CrossEntropy linear_cross_entropy(const at::Tensor& x,
+                                  const Affine& linear,
+                                  const at::Tensor& labels,
+                                  CountCorrect count_correct) {
+    const at::Tensor logits = at::linear(x, linear.weight, linear.bias);
+    CrossEntropy result;
+    result.loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum);
+    if (count_correct == CountCorrect::yes)
+        result.correct = logits.detach().argmax(1).eq(labels).sum();
+    return result;
+}
+
+}  // namespace hetseq::detail
