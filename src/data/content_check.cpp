@@ -115,12 +115,13 @@ void narrow(std::span<const std::int64_t> values,
     });
 }
 
-std::int64_t sum(std::span<const std::byte> bytes, c10::ScalarType type) {
-    return with_type(type, [&](auto zero) {
-        std::int64_t total = 0;
-        for (const auto value : elements<decltype(zero)>(bytes))
-            total += value;
-        return total;
+void ValueSummary::add(std::span<const std::byte> bytes, c10::ScalarType type) {
+    with_type(type, [&](auto zero) {
+        for (const auto value : elements<decltype(zero)>(bytes)) {
+            sum += value;
+            minimum = std::min<std::int64_t>(minimum, value);
+            maximum = std::max<std::int64_t>(maximum, value);
+        }
     });
 }
 

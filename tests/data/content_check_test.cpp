@@ -33,8 +33,15 @@ TEST(ContentCheckTest, EmptyIsFine) {
 TEST(ContentCheckTest, BytesAreUnsignedAndCharsSigned) {
     const std::vector<std::uint8_t> values{255};
 
-    EXPECT_EQ(sum(std::as_bytes(std::span{values}), c10::ScalarType::Byte), 255);
-    EXPECT_EQ(sum(std::as_bytes(std::span{values}), c10::ScalarType::Char), -1);
+    ValueSummary bytes;
+    bytes.add(std::as_bytes(std::span{values}), c10::ScalarType::Byte);
+    ValueSummary chars;
+    chars.add(std::as_bytes(std::span{values}), c10::ScalarType::Char);
+
+    EXPECT_EQ(bytes.sum, 255);
+    EXPECT_EQ(chars.sum, -1);
+    EXPECT_EQ(chars.minimum, -1);
+    EXPECT_EQ(chars.maximum, -1);
 }
 
 TEST(ContentCheckTest, AllowedRangeIsTheBoundsWithinTheType) {

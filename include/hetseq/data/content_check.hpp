@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,7 +55,14 @@ void narrow(std::span<const std::int64_t> values,
             c10::ScalarType type,
             std::span<std::byte> result);
 
-/// Sum of all elements.
-std::int64_t sum(std::span<const std::byte> bytes, c10::ScalarType type);
+/// Sum, smallest and largest of the values seen so far.
+struct ValueSummary {
+    std::int64_t sum = 0;
+    std::int64_t minimum = std::numeric_limits<std::int64_t>::max();
+    std::int64_t maximum = std::numeric_limits<std::int64_t>::min();
+
+    /// `bytes`: elements of `type`.
+    void add(std::span<const std::byte> bytes, c10::ScalarType type);
+};
 
 }  // namespace hetseq

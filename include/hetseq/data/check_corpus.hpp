@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hetseq/data/schema.hpp"
+
+namespace hetseq {
+
+class HostComm;
+
+/// What a corpus turned out to hold.
+struct CorpusReport {
+    struct Shard {
+        std::string path;
+        std::int64_t samples = 0;
+    };
+    struct Field {
+        std::string name;
+        std::string type;  // as stored: "int32"; several where shards differ
+        std::vector<std::int64_t> row_shape;
+        std::int64_t sum = 0;      // of all values
+        std::int64_t minimum = 0;  // 0 where rows have no values
+        std::int64_t maximum = 0;
+    };
+    std::vector<Shard> shards;  // in file-name order
+    std::int64_t samples = 0;
+    std::vector<Field> fields;  // in the schema's order
+};
+
+/// Collective over `world`. Reads the whole corpus, each block on one rank, and checks headers and
+/// contents against `schema`. The first error in file order is thrown on all ranks: BadData,
+/// MissingInput or IoError.
+CorpusReport check_corpus(const HostComm& world,
+                          const std::string& spec,
+                          const CorpusSchema& schema);
+
+}  // namespace hetseq

@@ -1,0 +1,102 @@
+#include "hetseq/data/check_corpus.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/data/block_layout.hpp"
+#include "hetseq/data/block_reader.hpp"
+#include "hetseq/data/content_check.hpp"
+#include "hetseq/data/first_failure.hpp"
+#include "hetseq/data/shard_set.hpp"
+
+namespace hetseq {
+
+namespace {
+
+std::string stored_types(const ShardSet& shards, std::size_t field) {
+    std::set<std::string> types;
+    for (const Shard& shard : shards.shards())
+        types.insert(shard.header.datasets[field].type.name());
+    std::string text;
+    for (const std::string& type : types)
+        text += (text.empty() ? "" : ", ") + type;
+    return text;
+}
+
+CorpusReport describe(const ShardSet& shards) {
+    CorpusReport report;
+    report.samples = shards.samples();
+    for (const Shard& shard : shards.shards())
+        report.shards.push_back({shard.path, shard.samples()});
+    for (std::size_t i = 0; i < shards.schema().fields.size(); ++i)
+        report.fields.push_back(
+            {shards.schema().fields[i].name, stored_types(shards, i), shards.row_shape(i)});
+    return report;
+}
+
+using Summaries = std::vector<ValueSummary>;  // by field
+
+void add_block(const BlockLayout& layout,
+               std::span<const std::byte> slot,
+               std::int64_t rows,
+               Summaries& summaries) {
+    for (std::size_t i = 0; i < layout.fields.size(); ++i) {
+        const FieldLayout& field = layout.fields[i];
+        const std::size_t bytes = field.row_bytes * static_cast<std::size_t>(rows);
+        summaries[i].add(slot.subspan(field.offset, bytes), field.type);
+    }
+}
+
+// Reads blocks rank, rank + ranks, ... on this rank alone.
+std::optional<OrderedFailure> read_blocks(const HostComm& world,
+                                          const ShardSet& shards,
+                                          Summaries& summaries) {
+    const BlockLayout layout = make_block_layout(shards, default_block_length(shards));
+    BlockReader reader{shards,
+                       layout,
+                       std::make_shared<HostComm>(HostComm::serial()),
+                       IoMode::serial,
+                       ReadShare::whole};
+    std::vector<std::byte> slot(layout.slot_bytes);
+    const std::int64_t length = layout.block_length;
+    for (std::int64_t block = world.rank(); block * length < shards.samples();
+         block += world.size()) {
+        try {
+            reader.read(block, slot);
+        } catch (...) {
+            return OrderedFailure{block, std::current_exception()};
+        }
+        add_block(layout, slot, std::min(length, shards.samples() - block * length), summaries);
+    }
+    return std::nullopt;
+}
+
+void reduce(const HostComm& world, const Summaries& summaries, CorpusReport& report) {
+    for (std::size_t i = 0; i < summaries.size(); ++i) {
+        CorpusReport::Field& field = report.fields[i];
+        field.sum = world.all_reduce(summaries[i].sum, ReduceOp::sum);
+        field.minimum = world.all_reduce(summaries[i].minimum, ReduceOp::min);
+        field.maximum = world.all_reduce(summaries[i].maximum, ReduceOp::max);
+        if (field.minimum > field.maximum)
+            field.minimum = field.maximum = 0;
+    }
+}
+
+}  // namespace
+
+CorpusReport check_corpus(const HostComm& world,
+                          const std::string& spec,
+                          const CorpusSchema& schema) {
+    const ShardSet shards = open_shard_set(world, spec, schema);
+    CorpusReport report = describe(shards);
+    Summaries summaries(schema.fields.size());
+    agree_on_first(world, read_blocks(world, shards, summaries));
+    reduce(world, summaries, report);
+    return report;
+}
+
+}  // namespace hetseq
