@@ -56,6 +56,19 @@ function(hetseq_require_libtorch_abi c10_library)
   endif()
 endfunction()
 
+# Open MPI's mpicc is there without its headers where only openmpi-bin is installed; FindMPI would fail unexplained.
+# `folders` is the output of `mpicc --showme:incdirs`.
+function(hetseq_require_mpi_headers mpicc folders)
+  separate_arguments(folders UNIX_COMMAND "${folders}")
+  foreach(folder IN LISTS folders)
+    if(NOT IS_DIRECTORY "${folder}")
+      message(FATAL_ERROR
+        "The headers of Open MPI are missing (${mpicc} names the folder ${folder}, which does not exist).\n"
+        "Install libopenmpi-dev, load your site's module (module load openmpi), or set MPI_HOME.")
+    endif()
+  endforeach()
+endfunction()
+
 function(hetseq_require_mpi found version)
   if(NOT found)
     message(FATAL_ERROR
@@ -85,6 +98,14 @@ function(hetseq_require_openmpi_components components)
 endfunction()
 
 function(hetseq_require_parallel_hdf5 found is_parallel libraries)
+  if(NOT found OR NOT is_parallel)  # look again when this is mended
+    get_cmake_property(cached CACHE_VARIABLES)
+    list(FILTER cached INCLUDE REGEX "^HDF5_")
+    list(REMOVE_ITEM cached HDF5_ROOT)
+    foreach(variable IN LISTS cached)
+      unset(${variable} CACHE)
+    endforeach()
+  endif()
   set(advice "Install libhdf5-openmpi-dev, load your site's hdf5 module built with MPI, or point HDF5_ROOT at a parallel build.")
   if(NOT found)
     message(FATAL_ERROR "No HDF5 was found (neither h5pcc nor hdf5.h).\n${advice}")

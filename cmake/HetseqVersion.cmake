@@ -3,6 +3,7 @@
 include_guard(GLOBAL)
 
 string(REGEX MATCH "^[^,\n]+" hetseq_mpi_version "${MPI_C_LIBRARY_VERSION_STRING}")
+string(REGEX REPLACE " Version:[ \t]*" " " hetseq_mpi_version "${hetseq_mpi_version}")
 if(NOT hetseq_mpi_version)
   set(hetseq_mpi_version "MPI ${MPI_C_VERSION}")
 endif()

@@ -49,8 +49,10 @@ refuses 'No HDF5 was found' configure "$real" -DCMAKE_DISABLE_FIND_PACKAGE_HDF5=
 
 printf '#!/bin/sh\nh5pcc "$@" | sed "s/Parallel HDF5: yes/Parallel HDF5: no/"\n' >"$work/h5cc"
 chmod +x "$work/h5cc"
-refuses 'Install libhdf5-openmpi-dev' configure "$real" -DHDF5_C_COMPILER_EXECUTABLE="$work/h5cc"
+refuses 'The HDF5 found is serial' configure "$real" -DHDF5_C_COMPILER_EXECUTABLE="$work/h5cc"
+cmake "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; fail 'a serial HDF5 is remembered after it was replaced'; }
 
+refuses 'Install libopenmpi-dev' check hetseq_require_mpi_headers mpicc "$work /no/such/folder"
 refuses 'implements MPI 2.2; hetseq needs MPI 3' check hetseq_require_mpi TRUE 2.2
 refuses 'without MPI-IO' check hetseq_require_openmpi_components 'mca:osc:sm:version'
 refuses 'without shared-memory windows' check hetseq_require_openmpi_components 'mca:io:ompio:version'
