@@ -14,6 +14,9 @@ namespace {
 
 namespace po = boost::program_options;
 
+// What the library calls words that are no options; no user writes it.
+constexpr const char* positional_word = " word";
+
 po::options_description description() {
     po::options_description description;
     for (const OptionSpec& spec : option_table()) {
@@ -59,11 +62,12 @@ OptionValues to_values(const po::basic_parsed_options<char>& parsed) {
 
 ParsedOptions parse_command_line(const std::vector<std::string>& words) {
     try {
-        const auto known = description();
+        auto known = description();
+        known.add_options()(positional_word, po::value<std::vector<std::string>>());
         po::positional_options_description positional;
         const auto parsed = po::command_line_parser(words)
                                 .options(known)
-                                .positional(positional.add("", -1))
+                                .positional(positional.add(positional_word, -1))
                                 .style(po::command_line_style::allow_long |
                                        po::command_line_style::long_allow_adjacent |
                                        po::command_line_style::long_allow_next)
