@@ -25,11 +25,11 @@ int exit_code_of(const std::exception& error) {
 }
 
 void print_error(const std::exception& error) {
-    log::here(log::Level::error, error.what());
+    log::here(log::Level::error, message_of(error));
 }
 
 int end_ranks(const HostComm& meeting, const std::exception& error) {
-    const auto digest = static_cast<double>(std::hash<std::string>{}(error.what()) >> 12);
+    const auto digest = static_cast<double>(std::hash<std::string>{}(message_of(error)) >> 12);
     std::array<double, 2> bounds{digest, -digest};
     Pending pending = meeting.start_all_reduce(bounds, ReduceOp::max);
     const auto deadline = std::chrono::steady_clock::now() + meeting_time;

@@ -25,7 +25,7 @@ Failure describe(const std::exception_ptr& exception) {
     } catch (const Error& error) {
         return {error.code(), error.what()};
     } catch (const std::exception& error) {
-        return {ExitCode::internal, error.what()};
+        return {ExitCode::internal, message_of(error)};
     } catch (...) {
         return {ExitCode::internal, "internal error: an exception of unknown type"};
     }

@@ -28,8 +28,8 @@ public:
     std::vector<MetricSchema> metrics() const override { return {{"accuracy", 0}}; }
 
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
-        const at::Tensor scores =
-            log_probabilities(batch.tensors.at("images"), batch.sample_ids, context);
+        const at::Tensor scores = log_probabilities(
+            batch.tensors.at("images").to(conv1_->weight.dtype()), batch.sample_ids, context);
         const at::Tensor& labels = batch.tensors.at("labels");
         ForwardResult result;
         result.losses = {at::nll_loss(scores, labels, {}, at::Reduction::Sum)};
@@ -47,9 +47,14 @@ private:
             const DropoutKey key{context.seed, context.update, layer};
             return counter_dropout(x, context.mode == Mode::train ? p : 0, key, sample_ids);
         };
-        at::Tensor x = at::relu(at::conv2d(images, conv1_->weight, conv1_->bias));
-        x = at::relu(at::conv2d(x, conv2_->weight, conv2_->bias));
-        x = at::max_pool2d(x, 2).flatten(1);  // (n, 9216)
+        // Channels last is what CPUs convolve fastest; rectifying after pooling gives the same
+        // values from a quarter of the elements.
+        const auto filters = [](const at::Tensor& weight) {
+            return weight.clone(at::MemoryFormat::ChannelsLast);
+        };
+        at::Tensor x = at::relu_(at::conv2d(images, filters(conv1_->weight), conv1_->bias));
+        x = at::relu_(at::max_pool2d(at::conv2d(x, filters(conv2_->weight), conv2_->bias), 2));
+        x = x.contiguous().flatten(1);  // (n, 9216)
         x = dropout(x, options_.convolution_dropout, after_convolution);
         x = at::relu(at::linear(x, fc1_->weight, fc1_->bias));  // (n, 128)
         x = dropout(x, options_.hidden_dropout, after_hidden);

@@ -11,6 +11,11 @@ std::string Explanation::text() const {
     return text;
 }
 
+std::string message_of(const std::exception& error) {
+    const std::string text = error.what();
+    return text.substr(0, text.find("\nException raised from "));
+}
+
 namespace detail {
 
 void fail_assertion(const char* condition, const char* file, int line) {

@@ -10,8 +10,8 @@ run_ranks 2 "${train[@]}" --data "$work/data" --max-sentence 3
 expect_error 64 "did you mean --max-sentences?"
 run_ranks 2 "${train[@]}" --data "$work/data" --lr fast
 expect_error 78 "--lr"
-run_ranks 2 "${train[@]}" --data "$work/data" --optimizer adamm
-expect_error 78 "Did you mean adamw?"
+run_ranks 2 "${train[@]}" --data "$work/data" --optimizer adamx
+expect_error 78 "Did you mean adam?"
 run_ranks 2 "${train[@]}" --data "$work/data" --max-sentences 0
 expect_error 78 "no rank takes any work"
 run_ranks 2 "${train[@]}" --data "$work/data" --batch-size 8 --update-freq 2

@@ -18,6 +18,14 @@ TEST(ErrorTest, LeavesOutWhatIsNotGiven) {
                  "no command: try hetseq --help");
 }
 
+TEST(MessageTest, LeavesOutStackFrames) {
+    const std::runtime_error error(
+        "sizes differ\nException raised from add at add.cpp:3\nframe #0: x");
+
+    EXPECT_EQ(message_of(error), "sizes differ");
+    EXPECT_EQ(message_of(BadData("a.h5 is truncated")), "a.h5 is truncated");
+}
+
 TEST(AssertTest, NamesConditionAndPlace) {
     try {
         HETSEQ_ASSERT(1 == 2);

@@ -42,6 +42,9 @@ private:
     ExitCode code_;
 };
 
+/// What `error` says, without the stack frames that LibTorch appends.
+std::string message_of(const std::exception& error);
+
 namespace detail {
 template <ExitCode Code>
 class TypedError final : public Error {
