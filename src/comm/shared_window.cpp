@@ -32,10 +32,8 @@ struct WindowTraits {
 // Open MPI makes the window a file here; writing past what the folder holds kills the process with
 // SIGBUS.
 std::string backing_store() {
-    for (const char* name : {"OMPI_MCA_osc_sm_backing_directory", "OMPI_MCA_osc_sm_backing_store"})
-        if (const char* folder = std::getenv(name))
-            return folder;
-    return "/dev/shm";
+    const char* folder = std::getenv("OMPI_MCA_osc_sm_backing_directory");
+    return folder ? folder : "/dev/shm";
 }
 
 bool backing_store_holds(std::size_t bytes) {

@@ -15,8 +15,9 @@ class MpiEnvironment;
 class Work {
 public:
     virtual ~Work() = default;
-    /// Waits until the result may be used by the caller (on a GPU: by its current stream). Throws
-    /// CommError when a peer is lost or the deadline passes.
+    /// Waits until the result may be used by the caller (on a GPU: by its current stream), asleep
+    /// but for the first moments. Throws CommError when a peer is lost or the deadline passes;
+    /// every later collective of the communicator then throws the same.
     virtual void wait() = 0;
     /// True once complete; never blocks.
     virtual bool done() = 0;
@@ -27,7 +28,9 @@ public:
 };
 
 /// Tensor collectives over all ranks. Calls are made in the same order on all ranks, from one
-/// thread; collectives run in that order, in the background.
+/// thread; collectives run in that order, in the background. (On a CPU with less than
+/// MPI_THREAD_MULTIPLE a collective runs to its end in the call that starts it.)
+/// Destruction finishes what is in flight; while an exception unwinds it abandons it.
 class Communicator {
 public:
     virtual ~Communicator() = default;

@@ -28,7 +28,7 @@ struct ReduceBenchmark {
 };
 
 struct ReduceBenchmarkOptions {
-    std::vector<std::int64_t> bytes{4 << 10, 256 << 10, 4 << 20, 45 << 20};
+    std::vector<std::int64_t> bytes{16'384, 262'144, 1'000'000, 5'000'000, 45'000'000};
     int repeats = 21;
     int warm_up = 3;
 };
