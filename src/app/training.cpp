@@ -105,7 +105,6 @@ Training::Training(const MpiEnvironment& environment,
                 world.rank(),
                 {.log_interval = setup.options.log_interval,
                  .total_updates = updates_,
-                 .updates_per_epoch = feed_.plan().batches_per_epoch(),
                  .loss_terms = model_->loss_terms()}} {
     if (!setup.options.valid_data.empty()) {
         valid_feed_.emplace(data_,

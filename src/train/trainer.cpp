@@ -49,7 +49,7 @@ TrainerReport Trainer::run() {
         load_next();
         update_parameters(verdict);
         report_.step_ms.push_back(1000 * (seconds_now() - begin));
-        record(verdict);
+        record();
         validate_when_due();
     }
     parts_.recorder.finish();
@@ -114,7 +114,7 @@ void Trainer::skip() {
             "lower --lr, or set --clip-norm");
 }
 
-void Trainer::record(Verdict verdict) {
+void Trainer::record() {
     const GlobalBatch& batch = share_->batch();
     const auto& allocation = parts_.shares.allocation(batch.size());
     report_.updates = update_ + 1;
@@ -136,8 +136,7 @@ void Trainer::record(Verdict verdict) {
                            .units = batch.size(),
                            .step_ms = report_.step_ms.back(),
                            .wait_ms = step_.timing().wait_ms,
-                           .allocation = allocation,
-                           .skipped = verdict == Verdict::skip});
+                           .allocation = allocation});
 }
 
 void Trainer::validate_when_due() {

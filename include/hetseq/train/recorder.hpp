@@ -23,7 +23,6 @@ struct UpdateRecord {
     double step_ms = 0;
     double wait_ms = 0;
     std::vector<std::int64_t> allocation;  // units by rank
-    bool skipped = false;
 };
 
 /// Tells the user how a run goes: log lines, a progress bar on a terminal, and metrics.jsonl.
@@ -33,7 +32,6 @@ public:
     struct Options {
         std::int64_t log_interval = 100;  // updates
         std::int64_t total_updates = 0;
-        std::int64_t updates_per_epoch = 0;
         std::vector<std::string> loss_terms;
     };
 

@@ -82,7 +82,7 @@ private:
     void load_next();
     void update_parameters(Verdict verdict);
     void skip();
-    void record(Verdict verdict);
+    void record();
     void validate_when_due();
 
     TrainerParts parts_;
