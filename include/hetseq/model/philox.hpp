@@ -29,6 +29,8 @@ inline constexpr int philox_rounds = 10;
 HETSEQ_HOST_DEVICE inline PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
     constexpr std::uint64_t multiplier0 = detail::philox_multiplier[0];
     constexpr std::uint64_t multiplier1 = detail::philox_multiplier[1];
+    constexpr std::uint32_t weyl0 = detail::philox_weyl[0];  // device code knows no host array
+    constexpr std::uint32_t weyl1 = detail::philox_weyl[1];
     for (int round = 0; round < detail::philox_rounds; ++round) {
         const std::uint64_t product0 = multiplier0 * counter.word[0];
         const std::uint64_t product1 = multiplier1 * counter.word[2];
@@ -36,8 +38,8 @@ HETSEQ_HOST_DEVICE inline PhiloxCounter philox4x32(PhiloxCounter counter, Philox
                     static_cast<std::uint32_t>(product1),
                     static_cast<std::uint32_t>(product0 >> 32) ^ counter.word[3] ^ key.word[1],
                     static_cast<std::uint32_t>(product0)}};
-        key.word[0] += detail::philox_weyl[0];
-        key.word[1] += detail::philox_weyl[1];
+        key.word[0] += weyl0;
+        key.word[1] += weyl1;
     }
     return counter;
 }
