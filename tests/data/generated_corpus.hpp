@@ -20,22 +20,22 @@
 namespace hetseq::test {
 
 /// A folder that rank 0 makes and removes. Collective.
-class TemporaryFolder {
+class SharedFolder {
 public:
-    explicit TemporaryFolder(const HostComm& world) : world_{world} {
+    explicit SharedFolder(const HostComm& world) : world_{world} {
         std::string name = (std::filesystem::temp_directory_path() / "hetseq-XXXXXX").string();
         if (world.rank() == 0)
             ::mkdtemp(name.data());
         path_ = world.broadcast(name, 0);
     }
-    ~TemporaryFolder() {
+    ~SharedFolder() {
         std::error_code ignored;
         world_.barrier();
         if (world_.rank() == 0)
             std::filesystem::remove_all(path_, ignored);
     }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    SharedFolder(const SharedFolder&) = delete;
+    SharedFolder& operator=(const SharedFolder&) = delete;
 
     std::string operator/(const std::string& name) const { return path_ + "/" + name; }
     const std::string& path() const { return path_; }
@@ -153,29 +153,35 @@ inline CorpusSchema bert_like_schema() {
                         .meaning = "0 for the next sentence, 1 for a random one"}}};
 }
 
-/// Writes samples [first, first + samples) as one shard.
-inline void write_bert_like_shard(const std::string& path,
-                                  std::int64_t first,
-                                  std::int64_t samples,
-                                  Storage storage) {
-    const Hdf5File file = create_file(path);
+/// A dataset and its values.
+struct FilledDataset {
+    DatasetToWrite dataset;
+    ValueFormula value;
+};
+
+/// Samples [first, first + samples), chunked as h5py does it: narrower than a row, unlike over the
+/// datasets.
+inline std::vector<FilledDataset> bert_like_datasets(std::int64_t first,
+                                                     std::int64_t samples,
+                                                     Storage storage) {
     const auto n = static_cast<hsize_t>(samples);
     const auto chunk = [&](std::vector<hsize_t> lengths) {
         return storage == Storage::gzip && samples > 0 ? lengths : std::vector<hsize_t>{};
     };
-    // As h5py chooses them: chunks narrower than a row, unlike over the datasets.
-    write_dataset(file.get(),
-                  {"input_ids", H5T_STD_I32LE, {n, sequence}, chunk({3, sequence / 2})},
-                  [&](auto row, auto column) { return input_id(first + row, column); });
-    write_dataset(file.get(),
-                  {"input_mask", H5T_STD_I8LE, {n, sequence}, chunk({5, sequence})},
-                  [&](auto row, auto column) { return input_mask(first + row, column); });
-    write_dataset(file.get(),
-                  {"masked_lm_positions", H5T_STD_I32LE, {n, predictions}, chunk({6, 2})},
-                  [&](auto row, auto column) { return masked_position(first + row, column); });
-    write_dataset(file.get(),
-                  {"next_sentence_labels", H5T_STD_I8LE, {n}, chunk({n})},
-                  [&](auto row, auto) { return next_sentence(first + row); });
+    return {{{"input_ids", H5T_STD_I32LE, {n, sequence}, chunk({3, sequence / 2})},
+             [=](auto row, auto column) { return input_id(first + row, column); }},
+            {{"input_mask", H5T_STD_I8LE, {n, sequence}, chunk({5, sequence})},
+             [=](auto row, auto column) { return input_mask(first + row, column); }},
+            {{"masked_lm_positions", H5T_STD_I32LE, {n, predictions}, chunk({6, 2})},
+             [=](auto row, auto column) { return masked_position(first + row, column); }},
+            {{"next_sentence_labels", H5T_STD_I8LE, {n}, chunk({n})},
+             [=](auto row, auto) { return next_sentence(first + row); }}};
+}
+
+inline void write_datasets(const std::string& path, const std::vector<FilledDataset>& datasets) {
+    const Hdf5File file = create_file(path);
+    for (const FilledDataset& filled : datasets)
+        write_dataset(file.get(), filled.dataset, filled.value);
 }
 
 /// "shard-00003.h5"
@@ -186,13 +192,13 @@ inline std::string shard_name(std::size_t index) {
 
 /// Collective: rank 0 writes shards of these sizes, consecutive samples, and returns how many.
 inline std::int64_t write_bert_like_corpus(const HostComm& world,
-                                           const TemporaryFolder& folder,
+                                           const SharedFolder& folder,
                                            const std::vector<std::int64_t>& sizes,
                                            Storage storage = Storage::gzip) {
     agree_on(world, [&] {
         std::int64_t first = 0;
         for (std::size_t i = 0; i < sizes.size() && world.rank() == 0; ++i) {
-            write_bert_like_shard(folder / shard_name(i), first, sizes[i], storage);
+            write_datasets(folder / shard_name(i), bert_like_datasets(first, sizes[i], storage));
             first += sizes[i];
         }
     });

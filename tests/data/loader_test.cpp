@@ -26,7 +26,7 @@ protected:
     }
 
     HostComm world_ = test::world();
-    test::TemporaryFolder folder_{world_};
+    test::SharedFolder folder_{world_};
 };
 
 // Two epochs; every sample twice, every value by its formula.
