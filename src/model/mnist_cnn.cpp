@@ -52,8 +52,8 @@ private:
         const auto filters = [](const at::Tensor& weight) {
             return weight.clone(at::MemoryFormat::ChannelsLast);
         };
-        at::Tensor x = at::relu_(at::conv2d(images, filters(conv1_->weight), conv1_->bias));
-        x = at::relu_(at::max_pool2d(at::conv2d(x, filters(conv2_->weight), conv2_->bias), 2));
+        at::Tensor x = at::conv2d(images, filters(conv1_->weight), conv1_->bias).relu_();
+        x = at::max_pool2d(at::conv2d(x, filters(conv2_->weight), conv2_->bias), 2).relu_();
         x = x.contiguous().flatten(1);  // (n, 9216)
         x = dropout(x, options_.convolution_dropout, after_convolution);
         x = at::relu(at::linear(x, fc1_->weight, fc1_->bias));  // (n, 128)
