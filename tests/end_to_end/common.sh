@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 set -euo pipefail
 bin=${1:?usage: $0 BINARY_DIR}
+HETSEQ_TEST_DATA=${HETSEQ_TEST_DATA:-$(dirname "${BASH_SOURCE[0]}")/../../../shared/data}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1

@@ -9,5 +9,6 @@ run_ranks 2 "$bin/softmax_regression" train --task mnist --model softmax-regress
   --valid-data "$work/data/t10k*.h5" --max-sentences 16 --max-epoch 3 --save-dir "$work/run"
 expect_ok train
 awk -v a="$(json "$work/run/summary.json" valid.accuracy)" 'BEGIN {exit !(a > 0.99)}' || fail "accuracy below 0.99"
+# shellcheck disable=SC2016  # backticks of the document
 sed -n '/^```cpp$/,/^```$/p' "$here/../../docs/extending.md" | sed '1d;$d' | diff - "$here/../extending/softmax_regression.cpp" ||
   fail "docs/extending.md shows other code"
