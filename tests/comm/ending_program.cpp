@@ -40,11 +40,18 @@ void fail_in_flight(const HostComm& world, Communicator& communicator) {
     throw IoError("disk is full");
 }
 
-void fail_agreed(const HostComm& world) {
-    agree_on(world, [&] {
-        if (world.rank() == 1)
-            throw BadData("row 7 is bad");
-    });
+// All ranks fail together and can therefore finalize, though a window was left open in unwinding.
+int fail_agreed(const HostComm& world) {
+    try {
+        const SharedWindow window{world.split_by_host(), 4096};
+        agree_on(world, [&] {
+            if (world.rank() == 1)
+                throw BadData("row 7 is bad");
+        });
+        return 0;
+    } catch (const Error& error) {
+        return static_cast<int>(error.code());
+    }
 }
 
 // One rank is late to finalize; the others must wait for it.
@@ -53,19 +60,20 @@ void finish(const HostComm& world) {
         std::this_thread::sleep_for(std::chrono::milliseconds{200});
 }
 
-void run(int argc, char** argv) {
+int run(int argc, char** argv) {
     const std::string way = argc > 1 ? argv[1] : "";
     const MpiEnvironment environment{argc, argv};
     const HostComm world = HostComm::world(environment);
     const auto communicator = make_communicator(world, environment, at::kCPU);
+    if (way == "agreed")
+        return fail_agreed(world);
     if (way == "alone")
         fail_alone(world, *communicator);
     else if (way == "in_flight")
         fail_in_flight(world, *communicator);
-    else if (way == "agreed")
-        fail_agreed(world);
     else
         finish(world);
+    return 0;
 }
 
 }  // namespace
@@ -73,8 +81,7 @@ void run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     try {
-        hetseq::run(argc, argv);
-        return 0;
+        return hetseq::run(argc, argv);
     } catch (const hetseq::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());
         hetseq::MpiEnvironment::abort(static_cast<int>(error.code()));
