@@ -103,6 +103,13 @@ FilledDataset& dataset(std::vector<FilledDataset>& all, const std::string& name)
         all.begin(), all.end(), [&](const FilledDataset& d) { return d.dataset.name == name; });
 }
 
+// Replaces the values of one row.
+void set_row(FilledDataset& filled, std::int64_t bad_row, std::int64_t value) {
+    filled.value = [good = filled.value, bad_row, value](auto row, auto column) {
+        return row == bad_row ? value : good(row, column);
+    };
+}
+
 TEST_F(BadInputTest, NoFile) {
     const Thrown file = opening_of(folder_ / "none.h5");
     const Thrown glob = opening_of(folder_ / "none*");
@@ -313,11 +320,7 @@ TEST_F(BadInputTest, TheFirstBadFileIsNamedHoweverManyRanksLook) {
 }
 
 TEST_F(BadInputTest, IdOutsideTheVocabulary) {
-    write_with([](auto& all) {
-        dataset(all, "input_ids").value = [](auto row, auto column) {
-            return row == 17 && column == 3 ? 1000 : 5;
-        };
-    });
+    write_with([](auto& all) { set_row(dataset(all, "input_ids"), 17, 1000); });
     for (const IoMode io : {IoMode::collective, IoMode::independent, IoMode::serial}) {
         for (const bool threads : {true, false})
             expect_bad_data(reading(io, threads),
@@ -327,11 +330,7 @@ TEST_F(BadInputTest, IdOutsideTheVocabulary) {
 }
 
 TEST_F(BadInputTest, LabelOutsideTheClasses) {
-    write_with([](auto& all) {
-        dataset(all, "next_sentence_labels").value = [](auto row, auto) {
-            return row == 39 ? -1 : 0;
-        };
-    });
+    write_with([](auto& all) { set_row(dataset(all, "next_sentence_labels"), 39, -1); });
 
     expect_bad_data(reading(),
                     folder_ / "c.h5: dataset 'next_sentence_labels', row 39: value -1",
@@ -339,11 +338,7 @@ TEST_F(BadInputTest, LabelOutsideTheClasses) {
 }
 
 TEST_F(BadInputTest, PositionBehindTheSequence) {
-    write_with([](auto& all) {
-        dataset(all, "masked_lm_positions").value = [](auto row, auto) {
-            return row == 0 ? 16 : 0;
-        };
-    });
+    write_with([](auto& all) { set_row(dataset(all, "masked_lm_positions"), 0, 16); });
 
     expect_bad_data(reading(),
                     folder_ / "c.h5: dataset 'masked_lm_positions', row 0: value 16",
@@ -355,7 +350,7 @@ TEST_F(BadInputTest, ValueThatDoesNotFitItsTypeInMemory) {
     write_with([](auto& all) {
         dataset(all, "input_ids").dataset.type = H5T_STD_I64BE;
         dataset(all, "input_mask").dataset.type = H5T_STD_I16LE;
-        dataset(all, "input_mask").value = [](auto row, auto) { return row == 9 ? 257 : 1; };
+        set_row(dataset(all, "input_mask"), 9, 257);
     });
 
     expect_bad_data(reading(),
@@ -371,9 +366,9 @@ TEST_F(BadInputTest, DamagedChunk) {
         {
             const Hdf5File file{H5Fopen((folder_ / "c.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT)};
             const Hdf5Dataset ids{H5Dopen2(file.get(), "input_ids", H5P_DEFAULT)};
-            hsize_t offset[2];
+            const hsize_t chunk[] = {12, 8};
             unsigned mask = 0;
-            ASSERT_GE(H5Dget_chunk_info(ids.get(), H5S_ALL, 9, offset, &mask, &address, &bytes), 0);
+            HETSEQ_HDF5_TRY(H5Dget_chunk_info_by_coord(ids.get(), chunk, &mask, &address, &bytes));
         }
         std::fstream file(folder_ / "c.h5", std::ios::in | std::ios::out | std::ios::binary);
         file.seekp(static_cast<std::streamoff>(address));

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
 #include "data/generated_corpus.hpp"

@@ -1,5 +1,7 @@
 #include "hetseq/data/loader.hpp"
 
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include "data/epoch_reader.hpp"
