@@ -1,7 +1,12 @@
 #include "hetseq/model/mnist_cnn.hpp"
 
+#include <fstream>
+
 #include <gtest/gtest.h>
 #include <torch/torch.h>
+
+#include "model/formula.hpp"
+#include <nlohmann/json.hpp>
 
 #include "hetseq/model/init.hpp"
 
@@ -135,6 +140,34 @@ TEST(MnistCnnTest, AccuracyCountsTheLikeliestClass) {
     const ForwardResult result = model->forward(batch, {Mode::evaluate, 1, 0});
 
     EXPECT_EQ(result.metrics.at(0).item<std::int64_t>(), 3);
+}
+
+// tests/reference/mnist_cnn.py
+TEST(MnistCnnTest, LossAndGradientsAreThoseOfPyTorchsExample) {
+    const auto expected =
+        nlohmann::json::parse(std::ifstream(HETSEQ_SOURCE_DIR "/tests/reference/mnist_cnn.json"));
+    for (const auto& [type, tolerance] : {std::pair{at::kDouble, 1e-10}, {at::kFloat, 1e-4}}) {
+        const auto model = make_mnist_cnn({0, 0});
+        model->to(type);
+        test::fill_by_formula(*model);
+        const std::int64_t n = expected["images"];
+        MicroBatch batch;
+        batch.tensors["images"] = test::formula_uniform("images", {n, 1, 28, 28}).to(type);
+        batch.tensors["labels"] =
+            at::tensor(expected["labels"].get<std::vector<std::int64_t>>(), at::kLong);
+        batch.sample_ids = at::arange(n, at::kLong);
+
+        const at::Tensor loss = model->forward(batch, {}).losses[0];
+        loss.backward();
+
+        EXPECT_NEAR(loss.item<double>() / expected["loss"].get<double>(), 1, tolerance);
+        for (const auto& [name, norm] : expected["gradient_norms"].items())
+            EXPECT_NEAR(
+                model->named_parameters()[name].grad().norm().item<double>() / norm.get<double>(),
+                1,
+                tolerance)
+                << name;
+    }
 }
 
 TEST(MnistCnnTest, OnlyWeightsDecay) {

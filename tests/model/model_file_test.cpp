@@ -1,0 +1,228 @@
+#include "hetseq/model/model_file.hpp"
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/safetensors.hpp"
+
+#include "model/bert_rows.hpp"
+#include "util/temporary_folder.hpp"
+#include <nlohmann/json.hpp>
+
+#include "hetseq/model/bert.hpp"
+#include "hetseq/model/init.hpp"
+#include "hetseq/model/mnist_cnn.hpp"
+
+namespace hetseq {
+namespace {
+
+using test::TemporaryFolder;
+
+const std::string pretrained = HETSEQ_SOURCE_DIR "/tests/reference/pretrained_bert";
+
+std::shared_ptr<Model> pretrained_bert() {
+    BertConfig config = bert_config(pretrained + "/config.json");
+    config.hidden_dropout = config.attention_dropout = 0;
+    return make_bert(config);
+}
+
+bool same_parameters(const Model& a, const Model& b) {
+    const auto left = a.stored_tensors(), right = b.stored_tensors();
+    for (std::size_t i = 0; i < left.size(); ++i)
+        if (!left[i].tensor.equal(right[i].tensor))
+            return false;
+    return left.size() == right.size();
+}
+
+TEST(ModelFileTest, WhatIsSavedIsLoaded) {
+    const TemporaryFolder folder;
+    const auto saved = make_mnist_cnn(), loaded = make_mnist_cnn();
+    initialise_parameters(*saved, 1);
+    initialise_parameters(*loaded, 2);
+
+    save_model(folder / "model.safetensors", *saved);
+    load_model(folder / "model.safetensors", *loaded);
+
+    EXPECT_TRUE(same_parameters(*saved, *loaded));
+}
+
+TEST(ModelFileTest, LossesOfAModelOfTransformersAreTransformers) {
+    const auto model = pretrained_bert();
+    model->to(at::kDouble);
+    load_model(pretrained + "/model.safetensors", *model);
+    const std::string reference = HETSEQ_SOURCE_DIR "/tests/reference/bert_losses.json";
+    const auto rows = test::BertRows::from_json(
+        nlohmann::json::parse(std::ifstream(reference))["generated"]["rows"]);
+    const auto expected = nlohmann::json::parse(std::ifstream(pretrained + "/losses.json"));
+
+    const ForwardResult result = model->forward(rows.batch(0, rows.size()), {Mode::evaluate, 1, 0});
+
+    EXPECT_NEAR(
+        result.losses[0].item<double>() / rows.weights()[0], expected["mlm"].get<double>(), 1e-10);
+    EXPECT_NEAR(
+        result.losses[1].item<double>() / rows.weights()[1], expected["nsp"].get<double>(), 1e-10);
+}
+
+TEST(ModelFileTest, HasTheTensorsThatTransformersSaves) {
+    const TemporaryFolder folder;
+    const auto model = pretrained_bert();
+    load_model(pretrained + "/model.safetensors", *model);
+
+    save_model(folder / "model.safetensors", *model);
+
+    const SafetensorsReader ours{folder / "model.safetensors"},
+        theirs{pretrained + "/model.safetensors"};
+    EXPECT_EQ(ours.entries().size(), theirs.entries().size());
+    EXPECT_EQ(ours.metadata(), theirs.metadata());
+    for (const SafetensorEntry& entry : theirs.entries()) {
+        ASSERT_NE(ours.find(entry.name), nullptr) << entry.name;
+        EXPECT_EQ(ours.find(entry.name)->shape, entry.shape);
+        EXPECT_EQ(ours.find(entry.name)->type, entry.type);
+    }
+}
+
+TEST(ModelFileTest, EveryPrecisionLoads) {
+    const TemporaryFolder folder;
+    const auto exact = make_mnist_cnn();
+    initialise_parameters(*exact, 1);
+    for (const auto& [type, tolerance] :
+         {std::pair{at::kDouble, 0.0}, {at::kHalf, 1e-3}, {at::kBFloat16, 1e-2}}) {
+        const auto saved = make_mnist_cnn(), loaded = make_mnist_cnn();
+        initialise_parameters(*saved, 1);
+        saved->to(type);
+
+        save_model(folder / "model.safetensors", *saved);
+        load_model(folder / "model.safetensors", *loaded);
+
+        for (const auto& item : loaded->named_parameters()) {
+            EXPECT_EQ(item.value().scalar_type(), at::kFloat);
+            EXPECT_TRUE(item.value().allclose(
+                exact->named_parameters()[item.key()], tolerance, tolerance * 0.01));
+        }
+    }
+}
+
+/// The stored tensors of `model` under other names.
+void save_renamed(const std::filesystem::path& path,
+                  const Model& model,
+                  const std::map<std::string, std::string>& names,
+                  const std::vector<std::string>& copies = {}) {
+    std::vector<SafetensorData> tensors;
+    for (const auto& [name, tensor] : model.stored_tensors()) {
+        const auto renamed = names.find(name);
+        const std::string stored = renamed == names.end() ? name : renamed->second;
+        if (!stored.empty())
+            tensors.push_back(
+                {stored, SafetensorType::F32, tensor.sizes().vec(), tensor.const_data_ptr()});
+        if (name == "bert.embeddings.word_embeddings.weight")
+            for (const std::string& copy : copies)
+                tensors.push_back(
+                    {copy, SafetensorType::F32, tensor.sizes().vec(), tensor.const_data_ptr()});
+    }
+    write_safetensors(path, tensors);
+}
+
+TEST(ModelFileTest, CopiesOfTiedTensorsAndBuffersAreNotRead) {
+    const TemporaryFolder folder;
+    const auto saved = pretrained_bert(), loaded = pretrained_bert();
+    initialise_parameters(*saved, 1);
+
+    save_renamed(folder / "a",
+                 *saved,
+                 {},
+                 {"cls.predictions.decoder.weight", "bert.embeddings.position_ids"});
+    load_model(folder / "a", *loaded);
+
+    EXPECT_TRUE(same_parameters(*saved, *loaded));
+}
+
+TEST(ModelFileTest, OtherNamesOfTheSameTensorsLoad) {
+    const TemporaryFolder folder;
+    const auto saved = pretrained_bert(), loaded = pretrained_bert();
+    initialise_parameters(*saved, 1);
+
+    save_renamed(folder / "a",
+                 *saved,
+                 {{"bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},
+                  {"cls.predictions.bias", "cls.predictions.decoder.bias"},
+                  {"bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.gamma"},
+                  {"bert.embeddings.LayerNorm.bias", "bert.embeddings.LayerNorm.beta"}});
+    load_model(folder / "a", *loaded);
+
+    EXPECT_TRUE(same_parameters(*saved, *loaded));
+}
+
+std::string error_of_loading(const std::filesystem::path& path, Model& model) {
+    try {
+        load_model(path, model);
+    } catch (const BadData& error) {
+        return error.what();
+    }
+    return "loaded";
+}
+
+TEST(ModelFileTest, AMissingTensorIsNamedAndTheModelStays) {
+    const TemporaryFolder folder;
+    const auto saved = pretrained_bert(), loaded = pretrained_bert(), before = pretrained_bert();
+    initialise_parameters(*saved, 1);
+    initialise_parameters(*loaded, 2);
+    initialise_parameters(*before, 2);
+    save_renamed(folder / "a", *saved, {{"cls.seq_relationship.weight", ""}});
+
+    const std::string message = error_of_loading(folder / "a", *loaded);
+
+    EXPECT_NE(message.find("lacks the model's tensor 'cls.seq_relationship.weight'"),
+              std::string::npos)
+        << message;
+    EXPECT_NE(message.find("(2, 8)"), std::string::npos) << message;
+    EXPECT_TRUE(same_parameters(*loaded, *before));
+}
+
+TEST(ModelFileTest, ASurplusTensorIsNamed) {
+    const TemporaryFolder folder;
+    const auto model = pretrained_bert();
+    initialise_parameters(*model, 1);
+    save_renamed(folder / "a", *model, {}, {"bert.encoder.layer.1.output.dense.weight"});
+
+    const std::string message = error_of_loading(folder / "a", *model);
+
+    EXPECT_NE(message.find("'bert.encoder.layer.1.output.dense.weight' (97, 8)"), std::string::npos)
+        << message;
+}
+
+TEST(ModelFileTest, AMisshapenTensorIsNamedWithBothShapes) {
+    const TemporaryFolder folder;
+    BertConfig other = bert_config(pretrained + "/config.json");
+    other.intermediate_size = 16;
+    const auto saved = make_bert(other), loaded = pretrained_bert();
+    initialise_parameters(*saved, 1);
+    save_model(folder / "a", *saved);
+
+    const std::string message = error_of_loading(folder / "a", *loaded);
+
+    EXPECT_NE(message.find("(16, 8)"), std::string::npos) << message;
+    EXPECT_NE(message.find("(12, 8)"), std::string::npos) << message;
+    EXPECT_NE(message.find("intermediate.dense.weight"), std::string::npos) << message;
+}
+
+TEST(ModelFileTest, IntegersAreNoParameters) {
+    const TemporaryFolder folder;
+    const auto model = make_mnist_cnn();
+    std::vector<SafetensorData> tensors;
+    for (const auto& [name, tensor] : model->stored_tensors())
+        tensors.push_back(
+            {name, SafetensorType::I32, tensor.sizes().vec(), tensor.const_data_ptr()});
+    write_safetensors(folder / "a", tensors);
+
+    EXPECT_NE(error_of_loading(folder / "a", *model).find("I32"), std::string::npos);
+}
+
+TEST(ModelFileTest, AnAbsentFileIsMissingInput) {
+    EXPECT_THROW(load_model("/nowhere/model.safetensors", *make_mnist_cnn()), MissingInput);
+}
+
+}  // namespace
+}  // namespace hetseq
