@@ -1,9 +1,9 @@
 #include "hetseq/comm/shared_window.hpp"
 
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <new>
 
 #include <mpi.h>
@@ -44,9 +44,10 @@ bool backing_store_holds(std::size_t bytes) {
     return stats.f_bavail * stats.f_frsize >= bytes + margin;
 }
 
-std::byte* aligned(void* pointer) {
-    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-    return reinterpret_cast<std::byte*>((address + alignment - 1) / alignment * alignment);
+// The first aligned address in the `size + alignment` bytes at `base`.
+std::byte* aligned(void* base, std::size_t size) {
+    std::size_t space = size + alignment;
+    return static_cast<std::byte*>(std::align(alignment, size, base, space));
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ bool SharedWindow::Impl::allocate_shared(std::size_t size) {
     int unit = 0;
     MPI_TRY(MPI_Win_shared_query(window.get(), 0, &whole, &unit, &base));
     MPI_TRY(MPI_Win_lock_all(MPI_MODE_NOCHECK, window.get()));
-    bytes = {aligned(base), size};
+    bytes = {aligned(base, size), size};
     return true;
 }
 
