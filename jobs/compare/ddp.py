@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import time
+import zlib
 
 import h5py
 import numpy
@@ -42,7 +43,8 @@ def arguments(description, batch):
 def start_ranks():
     """Joins the gloo group that mpirun's environment describes; returns this rank."""
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-    os.environ.setdefault("MASTER_PORT", "29511")
+    job = os.environ.get("PMIX_NAMESPACE", "").encode()
+    os.environ.setdefault("MASTER_PORT", str(20000 + zlib.crc32(job) % 10000))  # two jobs, two ports
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
