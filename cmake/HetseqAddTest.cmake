@@ -15,6 +15,14 @@ set(hetseq_rank_environment
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
   PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
 
+# The precompiled header of LibTorch for an executable. It is built with -fPIC; with an executable's -fPIE the compiler
+# would not use it.
+function(hetseq_reuse_torch_header target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+  target_precompile_headers(${target} REUSE_FROM hetseq_torch_pch)
+endfunction()
+
 # hetseq_add_test(<name> [TORCH] [RANKS n...] [LABELS l...] [LIBRARIES t...] SOURCES f...)
 #
 # Builds one test executable (a layer's tests of one kind together, since linking LibTorch is slow) and registers one
@@ -29,12 +37,11 @@ function(hetseq_add_test name)
   add_executable(${target} ${arg_SOURCES})
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_link_libraries(${target} PRIVATE hetseq_flags GTest::gmock ${arg_LIBRARIES})
+  # Designated initialisers leave the rest at its defaults.
+  target_compile_options(${target} PRIVATE -Wno-missing-field-initializers)
   if(arg_TORCH)
     target_link_libraries(${target} PRIVATE hetseq::torch Threads::Threads)
-    # The precompiled header is built with -fPIC; with an executable's -fPIE the compiler would not use it.
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-    target_compile_options(${target} PRIVATE -fPIC)
-    target_precompile_headers(${target} REUSE_FROM hetseq_torch_pch)
+    hetseq_reuse_torch_header(${target})
   endif()
   hetseq_links_torch(${target} links_torch)
   if(NOT links_torch)

@@ -42,7 +42,7 @@ function(hetseq_require_libtorch_version version root)
   if(version VERSION_LESS HETSEQ_LIBTORCH_MINIMUM)
     message(FATAL_ERROR
       "The LibTorch in ${root} is too old (${version}; hetseq needs ${HETSEQ_LIBTORCH_MINIMUM}).\n"
-      "Load or name a newer one (-DCMAKE_PREFIX_PATH=...), or run jobs/setup.sh, which installs one into build/.")
+      "Load or name a newer one (-DCMAKE_PREFIX_PATH=...), or take this one off CMAKE_PREFIX_PATH and run jobs/setup.sh, which installs one into build/.")
   endif()
 endfunction()
 
@@ -97,7 +97,7 @@ function(hetseq_require_openmpi_components components)
   endif()
 endfunction()
 
-function(hetseq_require_parallel_hdf5 found is_parallel libraries)
+function(hetseq_require_parallel_hdf5 found is_parallel version libraries)
   if(NOT found OR NOT is_parallel)  # look again when this is mended
     get_cmake_property(cached CACHE_VARIABLES)
     list(FILTER cached INCLUDE REGEX "^HDF5_")
@@ -112,6 +112,26 @@ function(hetseq_require_parallel_hdf5 found is_parallel libraries)
   endif()
   if(NOT is_parallel)
     message(FATAL_ERROR "The HDF5 found is serial (${libraries}); hetseq reads corpora in parallel.\n${advice}")
+  endif()
+  if(version VERSION_LESS 1.10.7)  # H5Pset_file_locking
+    message(FATAL_ERROR "The HDF5 found is ${version}; hetseq needs 1.10.7 or later.\n${advice}")
+  endif()
+endfunction()
+
+function(hetseq_require_library found name version debian conda)
+  if(NOT found)
+    message(FATAL_ERROR
+      "No ${name} ${version} or later was found.\n"
+      "Install ${debian} (Debian) or ${conda} (conda-forge), load your site's module, or add its folder to CMAKE_PREFIX_PATH.")
+  endif()
+endfunction()
+
+# The language is checked by compiling; this says why that would fail.
+function(hetseq_require_compiler id version)
+  if(id STREQUAL "GNU" AND version VERSION_LESS 12 OR id STREQUAL "Clang" AND version VERSION_LESS 14)
+    message(FATAL_ERROR
+      "The compiler is ${id} ${version}; hetseq needs g++ 12 or clang 14 or later (C++20).\n"
+      "Load a newer module (module load gcc) or name one: -DCMAKE_CXX_COMPILER=g++-12.")
   endif()
 endfunction()
 

@@ -25,6 +25,7 @@ build_jobs() {
 # configure_and_build PRESET [TARGET...]
 configure_and_build() {
   local preset=$1; shift
+  mkdir -p build
   cmake --preset "$preset" ${HETSEQ_LIBTORCH_DIR:+"-DHETSEQ_LIBTORCH_DIR=$HETSEQ_LIBTORCH_DIR"} >build/"$preset"-configure.log ||
     { cat build/"$preset"-configure.log; return 1; }
   ninja -C "build/$preset" -j "$(build_jobs)" "$@"
@@ -35,7 +36,7 @@ allow_ranks() {
   local cores
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
-  cores=$(lscpu --parse=core | grep -v '^#' | sort -u | wc -l)
+  cores=$(lscpu --parse=core 2>/dev/null | grep -v '^#' | sort -u | wc -l) || cores=$(nproc)
   if ((cores < $1)); then
     export OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
   fi

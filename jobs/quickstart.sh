@@ -2,7 +2,9 @@
 # From nothing to a trained model: sets up, builds, prepares Fashion-MNIST and trains on it with two ranks.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
-usage_only 'usage: jobs/quickstart.sh' "$@"
+usage_only 'usage: jobs/quickstart.sh
+environment:
+  HETSEQ_FASHION_MNIST   folder of its four gzip files (default: where Debian puts dataset-fashion-mnist)' "$@"
 
 jobs/setup.sh
 say 'building'
@@ -10,7 +12,13 @@ configure_and_build cpu hetseq
 
 if ! compgen -G 'data/fashion-mnist/*.h5' >/dev/null; then
   say 'converting Fashion-MNIST to HDF5'
-  build/cpu/bin/hetseq prepare images /usr/share/datasets/fashion-mnist/*.gz --output data/fashion-mnist
+  source=${HETSEQ_FASHION_MNIST:-/usr/share/datasets/fashion-mnist}
+  compgen -G "$source/*-ubyte.gz" >/dev/null || {
+    echo "$source holds no *-ubyte.gz. Take the four files of https://github.com/zalandoresearch/fashion-mnist" >&2
+    echo "and name their folder: HETSEQ_FASHION_MNIST=/path/to/folder jobs/quickstart.sh" >&2
+    exit 66
+  }
+  build/cpu/bin/hetseq prepare images "$source"/*-ubyte.gz --output data/fashion-mnist
 fi
 
 say 'training: mpirun -np 2 build/cpu/bin/hetseq train inputs/fashion-mnist.cfg'
@@ -19,4 +27,5 @@ mpirun -np 2 build/cpu/bin/hetseq train inputs/fashion-mnist.cfg --save-dir runs
   tee build/quickstart.log
 
 say 'its last lines'
-tail -n 4 build/quickstart.log
+grep ' valid ' build/quickstart.log | tail -n 1
+sed -n '/ finished: /,$p' build/quickstart.log

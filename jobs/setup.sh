@@ -71,6 +71,14 @@ check_tools() {
   fi
 }
 
+# PyPI's torch 2.11 is for Python 3.10 and later, though nothing of it but its libraries is used.
+check_python() {
+  python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' && return
+  echo "LibTorch comes from PyPI for Python 3.10 or later; this is $(python3 --version)." >&2
+  echo "Load a newer one (module load python), or name a LibTorch of your own: HETSEQ_LIBTORCH_DIR=/path/to/libtorch" >&2
+  exit 69
+}
+
 users_own_libtorch() {
   local prefix sub
   [[ -n ${HETSEQ_LIBTORCH_DIR-} ]] && return 0
@@ -89,7 +97,7 @@ install_wheels() {
   mkdir -p build
   partial=$folder.partial.$$
   trap 'rm -rf "$partial"' EXIT
-  python3 -m pip install --quiet --no-compile --root-user-action=ignore --target "$partial" "$@" || {
+  PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --no-compile --target "$partial" "$@" || {
     echo "pip could not install LibTorch (its reason is above)." >&2
     echo "Try again, or name a LibTorch of your own: HETSEQ_LIBTORCH_DIR=/path/to/libtorch" >&2
     exit 69
@@ -98,6 +106,7 @@ install_wheels() {
 
 install_libtorch() {
   [[ -e $libtorch ]] && return
+  check_python
   say "installing LibTorch 2.11 from PyPI into $libtorch"
   install_wheels "$libtorch" --no-deps "${cpu_wheels[@]}"
   mv -T "$partial" "$libtorch"

@@ -36,7 +36,11 @@ def main():
     data = ddp.read_all(options.data)
     images = data["images"].unsqueeze(1).float().div_(255).sub_(0.1307).div_(0.3081)
     labels = data["labels"].long()
-    model = ddp.wrapped(Net())
+    model = Net()
+    if options.tuned:
+        images = images.to(memory_format=torch.channels_last)
+        model = model.to(memory_format=torch.channels_last)
+    model = ddp.wrapped(model)
     optimizer = torch.optim.Adadelta(model.parameters(), lr=1.0, foreach=options.tuned)
 
     def update(chosen):

@@ -22,7 +22,7 @@ set_up() {
   if [[ ! -e build/compare/complete ]]; then
     say 'installing PyTorch and transformers into build/compare'
     python3 -m venv build/compare || { echo 'install python3-venv' >&2; exit 69; }
-    "$python" -m pip install --quiet torch==2.11.0 transformers h5py numpy
+    "$python" -m pip install --quiet torch==2.11.0 'transformers==5.*' h5py numpy
     touch build/compare/complete
   fi
   [[ -e data/fashion-mnist ]] ||

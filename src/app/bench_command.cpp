@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <map>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
@@ -14,6 +15,7 @@
 #include "hetseq/train/statistics.hpp"
 #include "hetseq/train/summary.hpp"
 #include "hetseq/app/commands.hpp"
+#include "hetseq/app/failure.hpp"
 #include "hetseq/app/option_parser.hpp"
 #include "hetseq/app/process.hpp"
 #include "hetseq/app/rank_setup.hpp"
@@ -25,6 +27,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+void print(const HostComm& world, const Json& result) {
+    if (world.rank() == 0)
+        std::puts(result.dump(2).c_str());
+}
+
 Json spread_json(const std::vector<double>& values) {
     const Spread spread = spread_of(values);
     return {{"median", spread.median}, {"p10", spread.p10}, {"p90", spread.p90}};
@@ -35,14 +42,12 @@ std::vector<double> after_warm_up(const std::vector<double>& values) {
     return {values.begin() + static_cast<std::ptrdiff_t>(values.size() / 5), values.end()};
 }
 
-// Trains without leaving anything behind.
-Json bench_step(const CommandContext& context, const RankSetup& setup) {
-    Training training(*context.environment, context.world, setup, context.parts, nullptr);
+Json measure_step(const HostComm& world, const RankSetup& setup, Training& training) {
     const TrainerReport report = training.run();
     std::vector<double> rates;
     for (double ms : after_warm_up(report.step_ms))
         rates.push_back(1000 * static_cast<double>(setup.batch_size) / ms);
-    const Summary summary = summarise(context.world,
+    const Summary summary = summarise(world,
                                       setup.topology,
                                       training.shares(),
                                       setup.batch_size,
@@ -50,7 +55,7 @@ Json bench_step(const CommandContext& context, const RankSetup& setup) {
                                       process_start_seconds());
     return {{"bench", "step"},
             {"task", setup.options.task},
-            {"ranks", context.world.size()},
+            {"ranks", world.size()},
             {"threads", setup.threads},
             {"batch_size", setup.batch_size},
             {"updates", report.updates},
@@ -63,41 +68,76 @@ Json bench_step(const CommandContext& context, const RankSetup& setup) {
             {"startup_s", summary.startup_s}};
 }
 
-Json bench_data(const CommandContext& context, const RankSetup& setup) {
+// Trains without leaving anything behind.
+int bench_step(const CommandContext& context, const RankSetup& setup) {
+    Training training(*context.environment, context.world, setup, context.parts, nullptr);
+    return run_or_end(context.meeting,
+                      [&] { print(context.world, measure_step(context.world, setup, training)); });
+}
+
+int bench_data(const CommandContext& context, const RankSetup& setup) {
     DataContext data(context.world,
                      context.environment->thread_support() == ThreadSupport::multiple);
     const CorpusSchema schema =
         context.parts.datasets.get(setup.options.dataset)(setup.options.parts);
-    const DataBenchmark result = benchmark_data(context.world,
-                                                data,
-                                                required_data(setup.options),
-                                                schema,
-                                                {.corpus = setup.options.corpus});
-    return {{"bench", "data"},
-            {"ranks", context.world.size()},
-            {"samples", result.samples},
-            {"blocks", result.blocks},
-            {"read_per_second_and_rank", result.read_per_second},
-            {"cached_per_second_and_rank", result.cached_per_second}};
+    return run_or_end(context.meeting, [&] {
+        const DataBenchmark result = benchmark_data(context.world,
+                                                    data,
+                                                    required_data(setup.options),
+                                                    schema,
+                                                    {.corpus = setup.options.corpus});
+        print(context.world,
+              {{"bench", "data"},
+               {"ranks", context.world.size()},
+               {"samples", result.samples},
+               {"blocks", result.blocks},
+               {"read_per_second_and_rank", result.read_per_second},
+               {"cached_per_second_and_rank", result.cached_per_second}});
+    });
 }
 
-Json bench_reduce(const CommandContext& context, const RankSetup& setup) {
+Json size_json(const ReduceBenchmark& size) {
+    const auto spread = [](const TimeSpread& time) {
+        return Json{{"median", time.median}, {"p10", time.p10}, {"p90", time.p90}};
+    };
+    return {{"bytes", size.bytes},
+            {"repeats", size.repeats},
+            {"own_ms", spread(size.own_ms)},
+            {"mpi_allreduce_ms", size.mpi_ms ? spread(*size.mpi_ms) : Json(nullptr)},
+            {"mpi_allreduce_over_own", size.mpi_ms ? Json(size.ratio) : Json(nullptr)},
+            {"algorithm_gb_s", size.algorithm_gb_s},
+            {"bus_gb_s", size.bus_gb_s}};
+}
+
+int bench_reduce(const CommandContext& context, const RankSetup& setup) {
     const auto communicator = make_communicator(context.world, *context.environment, setup.device);
-    Json results = Json::array();
-    for (const ReduceBenchmark& size : benchmark_all_reduce(context.world, *communicator)) {
-        const auto spread = [](const TimeSpread& time) {
-            return Json{{"median", time.median}, {"p10", time.p10}, {"p90", time.p90}};
-        };
-        results.push_back(
-            {{"bytes", size.bytes},
-             {"repeats", size.repeats},
-             {"own_ms", spread(size.own_ms)},
-             {"mpi_allreduce_ms", size.mpi_ms ? spread(*size.mpi_ms) : Json(nullptr)},
-             {"mpi_allreduce_over_own", size.mpi_ms ? Json(size.ratio) : Json(nullptr)},
-             {"algorithm_gb_s", size.algorithm_gb_s},
-             {"bus_gb_s", size.bus_gb_s}});
-    }
-    return {{"bench", "reduce"}, {"ranks", context.world.size()}, {"sizes", results}};
+    return run_or_end(context.meeting, [&] {
+        Json results = Json::array();
+        for (const ReduceBenchmark& size : benchmark_all_reduce(context.world, *communicator))
+            results.push_back(size_json(size));
+        print(context.world,
+              {{"bench", "reduce"}, {"ranks", context.world.size()}, {"sizes", results}});
+    });
+}
+
+using Bench = int (*)(const CommandContext&, const RankSetup&);
+
+const std::map<std::string, Bench>& bench_kinds() {
+    static const std::map<std::string, Bench> kinds{
+        {"data", bench_data}, {"step", bench_step}, {"reduce", bench_reduce}};
+    return kinds;
+}
+
+std::string bench_kind(const ParsedOptions& parsed) {
+    if (parsed.positionals.empty())
+        throw BadUsage("nothing to measure", "", "hetseq bench data, step or reduce");
+    std::vector<std::string> names;
+    for (const auto& [name, bench] : bench_kinds())
+        names.push_back(name);
+    const std::string& kind = parsed.positionals.front();
+    if (bench_kinds().count(kind) == 0)
+        throw BadUsage("cannot measure '" + kind + "'", "", suggestion(kind, names));
+    return kind;
 }
 
 }  // namespace
@@ -105,10 +145,8 @@ Json bench_reduce(const CommandContext& context, const RankSetup& setup) {
 int bench_command(const CommandContext& context) {
     const HostComm& world = context.world;
     ParsedOptions parsed = agree_on(world, [&] { return parse_command_line(context.words); });
-    const std::vector<std::string> kinds{"data", "step", "reduce"};
-    if (parsed.positionals.empty())
-        throw BadUsage("nothing to measure", "", "hetseq bench data, step or reduce");
-    const std::string kind = parsed.positionals.front();
+    const std::string kind = bench_kind(parsed);
+    const auto bench = bench_kinds().at(kind);
     if (kind == "reduce")
         parsed.values.try_emplace("task", "mnist");  // any: only ranks and devices matter
     const GivenOptions given = agree_on(world, [&] {
@@ -117,18 +155,7 @@ int bench_command(const CommandContext& context) {
                                                           : OptionValues{}};
     });
     const RankSetup setup = set_up_ranks(world, given, context.parts);
-    Json result;
-    if (kind == "data")
-        result = bench_data(context, setup);
-    else if (kind == "step")
-        result = bench_step(context, setup);
-    else if (kind == "reduce")
-        result = bench_reduce(context, setup);
-    else
-        throw BadUsage("cannot measure '" + kind + "'", "", suggestion(kind, kinds));
-    if (world.rank() == 0)
-        std::puts(result.dump(2).c_str());
-    return 0;
+    return bench(context, setup);
 }
 
 }  // namespace hetseq

@@ -12,6 +12,7 @@
 
 #include "hetseq/train/evaluator.hpp"
 #include "hetseq/app/commands.hpp"
+#include "hetseq/app/failure.hpp"
 #include "hetseq/app/option_parser.hpp"
 #include "hetseq/app/rank_setup.hpp"
 #include "hetseq/app/training.hpp"
@@ -32,7 +33,9 @@ GivenOptions read_words(const std::vector<std::string>& words) {
         result.file["init-model"] = run.string();
         if (result.file.count("valid-data") != 0)
             result.file["data"] = result.file["valid-data"];
-        // The run's ranks need not be this job's.
+        // Its config.json describes the model, and its ranks need not be this job's.
+        if (std::filesystem::exists(run / "config.json"))
+            result.file.erase("model-config");
         result.file.erase("cache-mb");
         result.file.erase("threads");
         result.file.erase("batch-size");
@@ -73,7 +76,6 @@ int evaluate_command(const CommandContext& context) {
     const HostComm& world = context.world;
     const GivenOptions given = agree_on(world, [&] { return read_words(context.words); });
     const RankSetup setup = set_up_ranks(world, given, context.parts);
-    log::set_identity(world.rank(), world.size(), setup.topology.rank(world.rank()).host);
     DataContext data(world, context.environment->thread_support() == ThreadSupport::multiple);
     const std::shared_ptr<Model> model = build_model(world, setup, context.parts);
     SharePlan shares(world, setup.options.balance, setup.capacities);
@@ -85,11 +87,12 @@ int evaluate_command(const CommandContext& context) {
               setup.batch_size,
               Shuffle::no);
     Evaluator evaluator(world, *model, feed.loader(), feed.plan(), shares);
-    const Evaluation evaluation = evaluator.run();
-    if (world.rank() == 0)
-        std::fputs((setup.options.json ? as_json(evaluation) : as_text(evaluation)).c_str(),
-                   stdout);
-    return 0;
+    return run_or_end(context.meeting, [&] {
+        const Evaluation evaluation = evaluator.run();
+        if (world.rank() == 0)
+            std::fputs((setup.options.json ? as_json(evaluation) : as_text(evaluation)).c_str(),
+                       stdout);
+    });
 }
 
 }  // namespace hetseq

@@ -8,6 +8,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi_environment.hpp"
 
@@ -16,6 +17,24 @@ namespace hetseq {
 namespace {
 
 constexpr std::chrono::seconds meeting_time{2};
+constexpr std::chrono::milliseconds time_to_print{200};  // before a rank's end takes the others
+
+// All ranks threw it at the same place, with nothing under way between them: by agreement, or
+// because it follows from what all of them know (options, data). A device or the program itself may
+// fail anywhere, on each rank at another place.
+bool leaves_in_order(const std::exception& error) {
+    if (dynamic_cast<const AgreedError*>(&error) != nullptr)
+        return true;
+    switch (static_cast<ExitCode>(exit_code_of(error))) {
+        case ExitCode::usage:
+        case ExitCode::config:
+        case ExitCode::bad_data:
+        case ExitCode::missing_input:
+            return true;
+        default:
+            return false;
+    }
+}
 
 }  // namespace
 
@@ -43,6 +62,10 @@ int end_ranks(const HostComm& meeting, const std::exception& error) {
     const bool same_on_all = bounds[0] == -bounds[1];
     if (!same_on_all || meeting.rank() == 0)
         print_error(error);
+    if (!same_on_all || !leaves_in_order(error)) {
+        std::this_thread::sleep_for(time_to_print);
+        MpiEnvironment::abort(exit_code_of(error));
+    }
     return exit_code_of(error);
 }
 

@@ -1,6 +1,7 @@
 #include "hetseq/app/option_agreement.hpp"
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
@@ -8,29 +9,40 @@ namespace hetseq {
 
 namespace {
 
-std::string job_options(const OptionValues& values) {
+// The values that must agree, in the table's order, one a line.
+std::string agreed_values(const OptionValues& values) {
     std::string text;
     for (const OptionSpec& spec : option_table())
         if (spec.scope != OptionScope::rank)
-            text += spec.name + '=' + values.at(spec.name) + '\n';
+            text += values.at(spec.name) + '\n';
     return text;
+}
+
+std::string options_of_ranks() {
+    std::vector<std::string> names;
+    for (const OptionSpec& spec : option_table())
+        if (spec.scope == OptionScope::rank)
+            names.push_back("--" + spec.name);
+    return join(names, ", ");
 }
 
 }  // namespace
 
 void agree_on_options(const HostComm& world, const OptionValues& values) {
-    const std::string first = world.broadcast(job_options(values), 0);
+    const std::string own_text = agreed_values(values);
+    const std::vector<std::string> own = split(own_text, '\n');
+    const std::vector<std::string> first = split(world.broadcast(own_text, 0), '\n');
     agree_on(world, [&] {
-        if (first == job_options(values))
-            return;
+        std::size_t line = 0;
         for (const OptionSpec& spec : option_table()) {
-            const std::string& own = values.at(spec.name);
-            if (spec.scope != OptionScope::rank &&
-                first.find(spec.name + '=' + own + '\n') == std::string::npos)
+            if (spec.scope == OptionScope::rank)
+                continue;
+            if (own.at(line) != first.at(line))
                 throw BadConfig(
                     "--" + spec.name + " differs over ranks",
-                    "here it is '" + own + "', on rank 0 it is not",
-                    "give all ranks the same; only --max-sentences, --cache-mb, --device and --threads may differ");
+                    "here it is '" + own[line] + "', on rank 0 '" + first[line] + "'",
+                    "give all ranks the same; only " + options_of_ranks() + " may differ");
+            ++line;
         }
     });
 }

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/host_name.hpp"
 #include "hetseq/comm/mpi_environment.hpp"
 
 #include "hetseq/version.hpp"
@@ -40,7 +42,7 @@ const std::vector<CommandEntry>& command_table() {
          NeedsMpi::always,
          train_command},
         {"evaluate",
-         "evaluate RUN | --task NAME --init-model DIR, --data PATH [--json]",
+         "evaluate RUN | --task NAME --init-model PATH, --data PATH [--json]",
          "losses and metrics of a model on data",
          NeedsMpi::always,
          evaluate_command},
@@ -113,6 +115,7 @@ int run_on_ranks(int argc,
     const MpiEnvironment environment(argc, argv);
     const HostComm world = HostComm::world(environment);
     const HostComm meeting = world.duplicate();
+    log::set_identity(world.rank(), world.size(), host_name());
     try {
         return command.run({&environment, world, meeting, parts, words});
     } catch (const std::exception& error) {

@@ -1,6 +1,7 @@
 #include "hetseq/app/rank_list.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -13,31 +14,92 @@ namespace hetseq {
 
 namespace {
 
+constexpr std::int64_t most = 1'000'000'000;
+
 std::optional<std::int64_t> to_number(std::string_view text) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 0)
+    if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > most)
         return std::nullopt;
     return value;
 }
 
-bool key_fits(const std::string& key, const RankInfo& info) {
-    if (const auto rank = to_number(key))
-        return *rank == info.rank;
+struct RankRange {
+    std::int64_t first = 0, last = 0;
+};
+
+// "3" or "1-3".
+std::optional<RankRange> to_ranks(std::string_view key) {
     const auto dash = key.find('-');
-    if (dash != std::string::npos) {
-        const auto first = to_number(std::string_view(key).substr(0, dash));
-        const auto last = to_number(std::string_view(key).substr(dash + 1));
-        if (first && last)
-            return *first <= info.rank && info.rank <= *last;
+    const auto first = to_number(key.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : to_number(key.substr(dash + 1));
+    if (!first || !last)
+        return std::nullopt;
+    return RankRange{*first, *last};
+}
+
+bool is_word_character(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+    std::vector<std::string> words(1);
+    for (const char c : to_lower(text)) {
+        if (is_word_character(c))
+            words.back() += c;
+        else if (!words.back().empty())
+            words.emplace_back();
     }
-    return key == info.host || to_lower(info.device_name).find(to_lower(key)) != std::string::npos;
+    return words;
+}
+
+// Whether `key` is a run of the name's words: "v100" and "tesla v100" are of "Tesla
+// V100-SXM2-16GB", "1080ti" is of "GeForce GTX 1080 Ti", "a10" is not of "A100".
+bool names_device(const std::string& key, const std::string& device) {
+    const std::string wanted = join(words_of(key), "");
+    const std::vector<std::string> words = words_of(device);
+    for (std::size_t begin = 0; begin < words.size(); ++begin) {
+        std::string run;
+        for (std::size_t end = begin; end < words.size() && run.size() < wanted.size(); ++end)
+            run += words[end];
+        if (!run.empty() && run == wanted)
+            return true;
+    }
+    return false;
+}
+
+bool key_fits(const std::string& key, const RankInfo& info, const Topology& topology) {
+    if (const auto ranks = to_ranks(key))
+        return ranks->first <= info.rank && info.rank <= ranks->last;
+    const bool is_host = std::any_of(topology.ranks.begin(),
+                                     topology.ranks.end(),
+                                     [&](const RankInfo& other) { return other.host == key; });
+    return is_host ? key == info.host : names_device(key, info.device_name);
 }
 
 [[noreturn]] void reject_entry(const std::string& option, const std::string& entry) {
     throw BadConfig("--" + option + ": cannot read '" + entry + "'",
                     "expected N, or KEY=N by rank, host or device",
                     "write for example 0=64,1-3=16 or v100=64,p100=16");
+}
+
+struct Entry {
+    std::string key;
+    std::int64_t value = 0;
+};
+
+std::vector<Entry> parse(const std::string& option, const std::string& list) {
+    std::vector<Entry> entries;
+    for (const std::string& text : split(list, ',')) {
+        const auto equals = text.find('=');
+        if (equals == std::string::npos || equals == 0)
+            reject_entry(option, text);
+        const auto value = to_number(std::string_view(text).substr(equals + 1));
+        if (!value)
+            reject_entry(option, text);
+        entries.push_back({text.substr(0, equals), *value});
+    }
+    return entries;
 }
 
 }  // namespace
@@ -49,16 +111,9 @@ std::int64_t rank_value(const std::string& option,
     if (const auto value = to_number(list))
         return *value;
     const RankInfo& info = topology.rank(rank);
-    for (const std::string& entry : split(list, ',')) {
-        const auto equals = entry.find('=');
-        if (equals == std::string::npos)
-            reject_entry(option, entry);
-        const auto value = to_number(std::string_view(entry).substr(equals + 1));
-        if (!value || equals == 0)
-            reject_entry(option, entry);
-        if (key_fits(entry.substr(0, equals), info))
-            return *value;
-    }
+    for (const Entry& entry : parse(option, list))
+        if (key_fits(entry.key, info, topology))
+            return entry.value;
     throw BadConfig("--" + option + " has no entry for rank " + std::to_string(rank),
                     "on host " + info.host + ", device " + info.device_name,
                     "add one, by rank, host or device");

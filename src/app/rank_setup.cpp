@@ -2,8 +2,6 @@
 
 #include <numeric>
 
-#include <unistd.h>
-
 #include <ATen/Parallel.h>
 
 #include "hetseq/util/error.hpp"
@@ -19,6 +17,15 @@ namespace hetseq {
 
 namespace {
 
+// Throws BadConfig, naming what there is, for a name that no part bears.
+void check_parts(const Options& options, const Parts& parts) {
+    parts.models.get(options.model);
+    parts.datasets.get(options.dataset);
+    parts.batchings.get(options.batching);
+    parts.optimizers.get(options.parts.optimizer.name);
+    parts.schedules.get(options.parts.schedule.name);
+}
+
 void settle_batch_size(const HostComm& world, RankSetup& setup) {
     const Options& options = setup.options;
     const std::int64_t own = agree_on(world, [&] {
@@ -27,6 +34,11 @@ void settle_batch_size(const HostComm& world, RankSetup& setup) {
     setup.capacities = world.all_gather(own);
     const std::int64_t capacity =
         std::accumulate(setup.capacities.begin(), setup.capacities.end(), std::int64_t{0});
+    constexpr std::int64_t largest = 1'000'000'000;
+    if (capacity > largest / options.update_freq)
+        throw BadConfig("the global batch is larger than " + std::to_string(largest),
+                        "the sum of --max-sentences times --update-freq",
+                        "lower either");
     if (options.batch_size > 0 && options.update_freq > 1)
         throw BadConfig("--batch-size and --update-freq were both given",
                         "each fixes the global batch",
@@ -45,15 +57,14 @@ void set_threads(const HostComm& world, RankSetup& setup) {
     const std::int64_t asked = agree_on(world, [&] {
         return rank_value("threads", setup.options.threads, setup.topology, world.rank());
     });
-    const int host_cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
     const ThreadChoice choice = choose_threads(setup.topology.rank(world.rank()),
-                                               host_cores,
                                                setup.topology.ranks_on_host_of(world.rank()),
                                                static_cast<int>(asked));
     if (!choice.warning.empty())
         log::warn_here(choice.warning);
-    setup.threads = choice.threads;
     at::set_num_threads(choice.threads);
+    setup.threads = world.all_gather(static_cast<std::int64_t>(choice.threads));
+    setup.values["threads"] = rank_list(world.all_gather(asked));
 }
 
 void set_cache(const HostComm& world, RankSetup& setup) {
@@ -69,7 +80,11 @@ RankSetup set_up_ranks(const HostComm& world, const GivenOptions& given, const P
     RankSetup setup;
     setup.values = agree_on(world, [&] { return effective_values(given, parts); });
     agree_on_options(world, setup.values);
-    setup.options = agree_on(world, [&] { return typed_options(setup.values); });
+    setup.options = agree_on(world, [&] {
+        const Options options = typed_options(setup.values);
+        check_parts(options, parts);
+        return options;
+    });
     setup.topology = discover_topology(world, setup.options.device);
     setup.device = at::Device(setup.topology.rank(world.rank()).device);
     setup.dtype = setup.options.precision == "fp64" ? at::kDouble : at::kFloat;
@@ -81,7 +96,7 @@ RankSetup set_up_ranks(const HostComm& world, const GivenOptions& given, const P
 
 std::string start_report(const RankSetup& setup, const std::vector<std::int64_t>& allocation) {
     std::vector<std::vector<std::string>> rows{
-        {"rank", "host", "device", "capacity", "share", "of the batch"}};
+        {"rank", "host", "device", "threads", "capacity", "share", "of the batch"}};
     for (const RankInfo& info : setup.topology.ranks) {
         const auto r = static_cast<std::size_t>(info.rank);
         const double part =
@@ -89,13 +104,13 @@ std::string start_report(const RankSetup& setup, const std::vector<std::int64_t>
         rows.push_back({std::to_string(info.rank),
                         info.host,
                         info.device_name,
+                        std::to_string(setup.threads[r]),
                         std::to_string(setup.capacities[r]),
                         std::to_string(allocation[r]),
                         format_number(part, 3) + " %"});
     }
     return setup.topology.table() + "global batch " + std::to_string(setup.batch_size) +
-           ", balance " + setup.options.balance + ", " + std::to_string(setup.threads) +
-           " thread(s) on rank 0\n" + format_table(rows);
+           ", balance " + setup.options.balance + "\n" + format_table(rows);
 }
 
 }  // namespace hetseq

@@ -6,8 +6,8 @@
 
 namespace hetseq {
 
-ThreadChoice choose_threads(const RankInfo& rank, int host_cores, int host_ranks, int asked) {
-    const int part = std::max(1, host_cores / host_ranks);
+ThreadChoice choose_threads(const RankInfo& rank, int host_ranks, int asked) {
+    const int part = std::max(1, rank.host_cores / host_ranks);
     ThreadChoice choice{asked > 0 ? asked : rank.own_cores, {}};
     if (rank.own_cores < asked)
         choice.warning =

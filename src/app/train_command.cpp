@@ -7,6 +7,7 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi_environment.hpp"
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/train/run_folder.hpp"
 #include "hetseq/train/summary.hpp"
@@ -21,8 +22,13 @@ namespace hetseq {
 
 namespace {
 
-void say_start(const RankSetup& setup, Training& training) {
-    log::info("start\n" + start_report(setup, training.shares().allocation(setup.batch_size)) +
+void say_start(const CommandContext& context, const RankSetup& setup, Training& training) {
+    const ThreadSupport threads = context.environment->thread_support();
+    if (threads != ThreadSupport::multiple)
+        log::warn(std::string("MPI gives ") + to_string(threads) +
+                  ", not MPI_THREAD_MULTIPLE: data are read and gradients reduced without overlap");
+    log::info("start\n" + MpiEnvironment::library_version() + ", " + to_string(threads) + "\n" +
+              start_report(setup, training.shares().allocation(setup.batch_size)) +
               std::to_string(training.parameter_count()) + " parameters, " +
               std::to_string(training.samples()) + " samples, " +
               std::to_string(training.updates_per_epoch()) + " updates an epoch, " +
@@ -44,7 +50,7 @@ int run_training(const CommandContext& context,
                  const RunFolder* folder,
                  double start_seconds) {
     const HostComm& world = context.world;
-    try {
+    return run_or_end(context.meeting, [&] {
         const TrainerReport report = training.run();
         const Summary summary = summarise(
             world, setup.topology, training.shares(), setup.batch_size, report, start_seconds);
@@ -55,10 +61,7 @@ int run_training(const CommandContext& context,
         log::info(summary.text(report));
         if (setup.options.json && world.rank() == 0)
             std::fputs(summary.json(report).c_str(), stdout);
-        return 0;
-    } catch (const std::exception& error) {
-        return end_ranks(context.meeting, error);
-    }
+    });
 }
 
 }  // namespace
@@ -68,7 +71,6 @@ int train_command(const CommandContext& context) {
     const HostComm& world = context.world;
     const GivenOptions given = agree_on(world, [&] { return parse_with_config(context.words); });
     RankSetup setup = set_up_ranks(world, given, context.parts);
-    log::set_identity(world.rank(), world.size(), setup.topology.rank(world.rank()).host);
     std::optional<RunFolder> folder;
     if (!setup.options.save_dir.empty())
         folder.emplace(world,
@@ -78,13 +80,13 @@ int train_command(const CommandContext& context) {
     Training training(
         *context.environment, world, setup, context.parts, folder ? &*folder : nullptr);
     setup.values["block-length"] = std::to_string(training.block_length());
-    say_start(setup, training);
+    say_start(context, setup, training);
     if (setup.options.dry_run) {
         log::info("dry run: everything was checked, nothing is trained");
         return 0;
     }
     if (folder)
-        folder->begin(world, config_text(setup.values));
+        folder->begin(world, config_text(setup.values), training.model().config_json());
     return run_training(context, setup, training, folder ? &*folder : nullptr, start_seconds);
 }
 

@@ -45,11 +45,11 @@ std::shared_ptr<Model> build_model(const HostComm& world,
     return agree_on(world, [&] {
         std::shared_ptr<Model> model = parts.models.get(setup.options.model)(setup.options.parts);
         check_no_batch_statistics(*model);
-        const std::string& folder = setup.options.parts.init_model;
-        if (folder.empty())
+        const std::string& source = setup.options.parts.init_model;
+        if (source.empty())
             initialise_parameters(*model, setup.options.seed);
         else
-            load_model(std::filesystem::path(folder) / "model.safetensors", *model);
+            load_model(model_file(source), *model);
         model->to(setup.device, setup.dtype);
         return model;
     });

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/comm/host_name.hpp"
 
-#include "host_name.hpp"
 #include "rank_ranges.hpp"
 
 namespace hetseq {
@@ -56,7 +56,7 @@ std::string origin(const HostComm& comm, const std::vector<int>& ranks) {
     const auto codes = comm.all_gather(static_cast<std::int64_t>(mine.code));
     const auto texts = comm.all_gather(mine.text);
     const auto ranks = ranks_with(texts, codes, first);
-    throw Error(static_cast<ExitCode>(codes[first]), texts[first] + origin(comm, ranks));
+    throw AgreedError(static_cast<ExitCode>(codes[first]), texts[first] + origin(comm, ranks));
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "cpu_resources.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include <sys/utsname.h>
 
@@ -64,6 +66,30 @@ std::string value_of(const fs::path& file, const std::string& key) {
     return {};
 }
 
+// How many numbers a list such as "0-3,8" holds.
+int count_listed(const std::string& list) {
+    int count = 0;
+    std::istringstream ranges{list};
+    for (std::string range; std::getline(ranges, range, ',');) {
+        const auto first = number(range);
+        const auto dash = range.find('-');
+        const auto last = dash == std::string::npos ? first : number(range.substr(dash + 1));
+        if (first && last)
+            count += static_cast<int>(*last - *first) + 1;
+    }
+    return count;
+}
+
+// Of the nearest group that has a CPU set; 0 where none has.
+int cpu_set_cores(const fs::path& root) {
+    for (const auto& [controller, file] :
+         {std::pair{"", "cpuset.cpus.effective"}, std::pair{"cpuset", "cpuset.effective_cpus"}})
+        for (const fs::path& group : control_group_folders(root, controller))
+            if (const int cores = count_listed(first_line(group / file)))
+                return cores;
+    return 0;
+}
+
 }  // namespace
 
 std::vector<int> bound_cpus() {
@@ -87,6 +113,15 @@ std::optional<double> cpu_quota(const fs::path& root) {
     if (v1 && v2)
         return std::min(*v1, *v2);
     return v1 ? v1 : v2;
+}
+
+int group_cores(const fs::path& root) {
+    int cores = cpu_set_cores(root);
+    if (cores == 0)
+        cores = count_listed(first_line(root / "sys/devices/system/cpu/online"));
+    if (const auto quota = cpu_quota(root))
+        cores = std::min(cores, static_cast<int>(std::ceil(*quota)));
+    return std::max(1, cores);
 }
 
 std::int64_t usable_memory_mb(const fs::path& root) {

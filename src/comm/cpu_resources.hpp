@@ -16,6 +16,10 @@ std::vector<int> bound_cpus();
 /// kernel's /proc and /sys are found ("/" but for tests).
 std::optional<double> cpu_quota(const std::filesystem::path& root = "/");
 
+/// Cores that the processes of this one's control group may use together: the group's CPU set, or
+/// all that are online, within the quota rounded up; at least 1.
+int group_cores(const std::filesystem::path& root = "/");
+
 /// Memory this process may use: the host's, or less by the control group's limit [MiB].
 std::int64_t usable_memory_mb(const std::filesystem::path& root = "/");
 

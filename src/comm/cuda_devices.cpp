@@ -56,4 +56,8 @@ VisibleCudaDevices visible_cuda_devices() {
     return visible;
 }
 
+void make_cuda_device_current(int index) {
+    CUDA_TRY(cudaSetDevice(index));
+}
+
 }  // namespace hetseq

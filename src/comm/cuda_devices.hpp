@@ -21,4 +21,7 @@ struct VisibleCudaDevices {
 /// Never throws for want of a GPU or a driver.
 VisibleCudaDevices visible_cuda_devices();
 
+/// What this thread asks of CUDA without naming a device concerns this one from now on.
+void make_cuda_device_current(int index);
+
 }  // namespace hetseq

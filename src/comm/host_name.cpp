@@ -1,4 +1,4 @@
-#include "host_name.hpp"
+#include "hetseq/comm/host_name.hpp"
 
 #include <array>
 

@@ -7,12 +7,12 @@
 #include <sstream>
 
 #include "cpu_resources.hpp"
+#include "cuda_devices.hpp"
 #include "device_choice.hpp"
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
-#include "host_name.hpp"
+#include "hetseq/comm/host_name.hpp"
 
 namespace hetseq {
 
@@ -53,12 +53,16 @@ RankInfo describe_rank(const HostComm& world, const HostComm& node, DeviceChoice
     if (quota)
         info.cores = std::max(1, std::min(info.cores, static_cast<int>(std::ceil(*quota))));
     info.own_cores = divide_cores(node, cpus, quota);
+    info.host_cores = group_cores();
 
     VisibleCudaDevices visible;
     const auto gpu = agree_on(world, [&] {
         if (choice != DeviceChoice::cpu)
             visible = visible_cuda_devices();
-        return choose_device(visible, choice, node.rank(), node.size());
+        const auto index = choose_device(visible, choice, node.rank(), node.size());
+        if (index)
+            make_cuda_device_current(static_cast<int>(*index));
+        return index;
     });
     if (gpu) {
         const CudaDevice& device = visible.devices[static_cast<std::size_t>(*gpu)];
@@ -82,6 +86,7 @@ std::vector<RankInfo> gather(const HostComm& world, const RankInfo& mine) {
     const auto device_uuids = world.all_gather(mine.device_uuid);
     const auto cores = world.all_gather(std::int64_t{mine.cores});
     const auto own_cores = world.all_gather(std::int64_t{mine.own_cores});
+    const auto host_cores = world.all_gather(std::int64_t{mine.host_cores});
     const auto memory_mb = world.all_gather(mine.memory_mb);
     std::vector<RankInfo> ranks(hosts.size());
     for (std::size_t i = 0; i < ranks.size(); ++i)
@@ -93,6 +98,7 @@ std::vector<RankInfo> gather(const HostComm& world, const RankInfo& mine) {
                     device_uuids[i],
                     static_cast<int>(cores[i]),
                     static_cast<int>(own_cores[i]),
+                    static_cast<int>(host_cores[i]),
                     memory_mb[i]};
     return ranks;
 }

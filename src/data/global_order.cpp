@@ -26,6 +26,8 @@ GlobalOrder::GlobalOrder(const Geometry& geometry,
       shuffle_{shuffle},
       blocks_{geometry.blocks(), key_},
       missing_{geometry.blocks() * geometry.block_length - geometry.samples} {
+    geometry_.shuffle_blocks = std::clamp<std::int64_t>(
+        geometry_.shuffle_blocks, 1, std::max<std::int64_t>(geometry_.blocks(), 1));
     if (shuffle_ == Shuffle::no)
         geometry_.shuffle_blocks = 1;
     const std::int64_t last = geometry_.blocks() - 1;

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/Parallel.h>
+
 #include "hetseq/util/error.hpp"
 
 #include "corpus_impl.hpp"
@@ -102,8 +104,12 @@ Loader::Impl::Impl(std::shared_ptr<Corpus::Impl> source,
     : corpus_{std::move(source)},
       target_{&collator, make_device_transfer(choice.device), choice.loss_terms},
       options_{choice} {
-    if (background())
-        thread_ = std::thread([this] { work(); });
+    if (!background())
+        return;
+    // A thread settles its number of workers when it first asks, by what any thread last set: this
+    // one has to do so before the loader's takes one for itself, beside which none is idle.
+    at::get_num_threads();
+    thread_ = std::thread([this] { work(); });
 }
 
 // The thread hands back what is requested still, so that the other ranks' reading goes on.
@@ -198,6 +204,7 @@ void Loader::Impl::schedule_ahead(const Request& request, std::int64_t group) {
 }
 
 void Loader::Impl::work() {
+    at::set_num_threads(1);
     while (true) {
         std::unique_lock lock{mutex_};
         changed_.wait(lock, [&] { return cancelled_ || !requests_.empty(); });

@@ -102,7 +102,8 @@ void check_no_other_count(const PrepareImagesOptions& options, const std::string
     std::set<std::string> expected;
     for (int shard = 0; shard < options.shards; ++shard)
         expected.insert(shard_name(set, shard, options.shards));
-    for (const auto& entry : fs::directory_iterator(options.output)) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(options.output, error)) {
         const std::string name = entry.path().filename().string();
         const bool of_set = name.rfind(set + "-", 0) == 0 && entry.path().extension() == ".h5";
         if (of_set && !expected.contains(name))
@@ -110,6 +111,8 @@ void check_no_other_count(const PrepareImagesOptions& options, const std::string
                             "it would be read beside the new shards of " + set,
                             "remove it or choose another --output");
     }
+    if (error)
+        throw IoError("cannot list " + options.output, error.message(), "choose another --output");
 }
 
 std::vector<std::byte> shard_image(const Pair& pair, std::int64_t begin, std::int64_t end) {

@@ -33,11 +33,17 @@ std::vector<std::string> split(const std::string& text, char separator) {
 
 std::vector<std::string> files_in_folder(const std::string& folder) {
     std::vector<std::string> files;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-        const auto extension = entry.path().extension();
+    std::error_code error;
+    fs::directory_iterator entry{folder, error};
+    for (; !error && entry != fs::directory_iterator{}; entry.increment(error)) {
+        const auto extension = entry->path().extension();
         if (extension == ".h5" || extension == ".hdf5")
-            files.push_back(entry.path().string());
+            files.push_back(entry->path().string());
     }
+    if (error)
+        throw IoError("cannot list the folder " + folder,
+                      error.message(),
+                      "check its permissions, or name the files themselves");
     if (files.empty())
         throw MissingInput("the folder " + folder + " holds no shards",
                            "looked for *.h5 and *.hdf5",

@@ -68,6 +68,7 @@ public:
     std::vector<NamedTensor> stored_tensors() const override;
     std::map<std::string, std::string> tensor_aliases() const override;
     InitialDistribution initial_distribution(const std::string& name) const override;
+    std::string config_json() const override { return to_json(config_); }
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
 
 private:

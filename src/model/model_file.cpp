@@ -101,6 +101,15 @@ private:
 
 }  // namespace
 
+std::filesystem::path model_file(const std::string& file_or_folder) {
+    const std::filesystem::path path = file_or_folder;
+    return path.extension() == ".safetensors" ? path : path / "model.safetensors";
+}
+
+std::filesystem::path model_config_file(const std::string& file_or_folder) {
+    return model_file(file_or_folder).parent_path() / "config.json";
+}
+
 void save_model(const std::filesystem::path& path, const Model& model) {
     std::vector<at::Tensor> copies;  // keep the data alive
     std::vector<SafetensorData> tensors;

@@ -35,7 +35,8 @@ public:
         const auto update =
             parameters.values().is_cuda() ? &detail::adadelta_cuda : &detail::adadelta_cpu;
         for (const Segment& segment : segments_)
-            update(segment.tensors, {lr, options_.rho, options_.eps, segment.weight_decay});
+            update(segment.tensors,
+                   {lr, options_.rho, options_.adadelta_eps, segment.weight_decay});
     }
 
     std::map<std::string, at::Tensor> state() const override {

@@ -1,5 +1,5 @@
-#include <ATen/ops/_fused_adam.h>
-#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/_fused_adam_ops.h>
+#include <ATen/ops/_fused_adamw_ops.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -59,40 +59,23 @@ private:
     }
 
     void update(Group& group, double lr) const {
-        const auto call = decay_ == Decay::decoupled ? &fused_adamw : &fused_adam;
-        call(group, options_, lr);
-    }
-
-    static void fused_adam(Group& group, const OptimizerOptions& options, double lr) {
-        at::_fused_adam_(group.values,
-                         group.gradients,
-                         group.exp_avgs,
-                         group.exp_avg_sqs,
-                         {},
-                         group.steps,
-                         lr,
-                         options.beta1,
-                         options.beta2,
-                         group.weight_decay,
-                         options.eps,
-                         /*amsgrad=*/false,
-                         /*maximize=*/false);
-    }
-
-    static void fused_adamw(Group& group, const OptimizerOptions& options, double lr) {
-        at::_fused_adamw_(group.values,
-                          group.gradients,
-                          group.exp_avgs,
-                          group.exp_avg_sqs,
-                          {},
-                          group.steps,
-                          lr,
-                          options.beta1,
-                          options.beta2,
-                          group.weight_decay,
-                          options.eps,
-                          /*amsgrad=*/false,
-                          /*maximize=*/false);
+        const auto fused = decay_ == Decay::decoupled ? &at::_ops::_fused_adamw_::call
+                                                      : &at::_ops::_fused_adam_::call;
+        fused(group.values,
+              group.gradients,
+              group.exp_avgs,
+              group.exp_avg_sqs,
+              /*max_exp_avg_sqs=*/{},
+              group.steps,
+              lr,
+              options_.beta1,
+              options_.beta2,
+              group.weight_decay,
+              options_.eps,
+              /*amsgrad=*/false,
+              /*maximize=*/false,
+              /*grad_scale=*/{},
+              /*found_inf=*/{});
     }
 
     OptimizerOptions options_;

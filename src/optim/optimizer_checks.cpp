@@ -35,9 +35,9 @@ void check_betas_and_eps(const OptimizerOptions& options) {
 
 void check_rho_and_eps(const OptimizerOptions& options) {
     require(options.rho >= 0 && options.rho <= 1, "rho", options.rho, "in [0, 1]");
-    require(std::isfinite(options.eps) && options.eps > 0,
-            "adam-eps",
-            options.eps,
+    require(std::isfinite(options.adadelta_eps) && options.adadelta_eps > 0,
+            "adadelta-eps",
+            options.adadelta_eps,
             "a finite number > 0");
 }
 

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/model/bert.hpp"
+#include "hetseq/model/model_file.hpp"
 #include "hetseq/task/builtin_parts.hpp"
 #include "hetseq/task/parts.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 BertConfig config_of(const PartOptions& options) {
     BertConfig config;
     if (!options.init_model.empty() && options.model_config.empty())
-        config = read_bert_config(options.init_model + "/config.json");
+        config = read_bert_config(model_config_file(options.init_model));
     else
         config = bert_config(options.model_config.empty() ? "base" : options.model_config);
     if (options.dropout)

@@ -66,7 +66,6 @@ void add_mnist_parts(Parts& parts) {
                                   {"lr", "1"},
                                   {"lr-scheduler", "step"},
                                   {"lr-shrink", "0.7"},
-                                  {"adam-eps", "1e-6"},
                                   {"max-sentences", "64"}}});
 }
 

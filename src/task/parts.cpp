@@ -6,10 +6,9 @@ namespace hetseq {
 
 Parts builtin_parts() {
     Parts parts;
-    add_mnist_parts(parts);
-    add_bert_parts(parts);
-    add_optimizers(parts);
-    add_schedules(parts);
+#define HETSEQ_ADD(name) add_##name(parts);
+    HETSEQ_FILES_OF_PARTS(HETSEQ_ADD)
+#undef HETSEQ_ADD
     return parts;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <optional>
 
 #include <ATen/ATen.h>
 
@@ -17,18 +18,46 @@ namespace {
 
 constexpr std::int64_t requests_ahead = 2;
 
-// Adds one micro-batch's sums to `sums` (losses, then metrics), fp64, on the model's device.
-void add_result(const ForwardResult& result, at::Tensor& sums) {
-    std::vector<at::Tensor> values = result.losses;
-    values.insert(values.end(), result.metrics.begin(), result.metrics.end());
-    for (at::Tensor& value : values)
-        value = value.to(at::kDouble);
-    const at::Tensor stacked = at::stack(values);
-    if (sums.defined())
-        sums.add_(stacked);
-    else
-        sums = stacked;
-}
+// Losses, metrics and weights of this rank's shares.
+class Sums {
+public:
+    explicit Sums(Model& model)
+        : model_{model},
+          results_{model.loss_terms().size() + model.metrics().size()},
+          weights_(model.loss_terms().size()) {}
+
+    void add(const LoadedShare& share) {
+        for (const MicroBatch& micro_batch : share.micro_batches())
+            add(model_.forward(micro_batch, {.mode = Mode::evaluate}));
+        for (std::size_t j = 0; j < weights_.size(); ++j)
+            weights_[j] += share.weights()[j];
+    }
+
+    std::vector<double> values() const {
+        std::vector<double> values(results_);
+        if (device_sums_.defined()) {
+            const at::Tensor sums = device_sums_.to(at::kCPU);
+            std::copy_n(sums.const_data_ptr<double>(), results_, values.begin());
+        }
+        values.insert(values.end(), weights_.begin(), weights_.end());
+        return values;
+    }
+
+private:
+    void add(const ForwardResult& result) {
+        std::vector<at::Tensor> values = result.losses;
+        values.insert(values.end(), result.metrics.begin(), result.metrics.end());
+        for (at::Tensor& value : values)
+            value = value.to(at::kDouble);
+        const at::Tensor stacked = at::stack(values);
+        device_sums_ = device_sums_.defined() ? device_sums_.add_(stacked) : stacked;
+    }
+
+    Model& model_;
+    std::size_t results_;     // losses, then metrics
+    at::Tensor device_sums_;  // (results), fp64, on the model's device
+    std::vector<double> weights_;
+};
 
 }  // namespace
 
@@ -41,51 +70,52 @@ double Evaluation::loss() const {
 
 Evaluator::Evaluator(
     const HostComm& world, Model& model, Loader& loader, const BatchPlan& plan, SharePlan& shares)
-    : world_{world.duplicate()}, model_{model}, loader_{loader}, plan_{plan}, shares_{shares} {}
+    : world_{world.duplicate()}, model_{model}, loader_{loader}, plan_{plan}, shares_{shares} {
+    // Settled now, so that `run` has no collective call that a failing rank could miss.
+    for (const std::int64_t batch : {std::int64_t{0}, plan_.batches_per_epoch() - 1})
+        shares_.allocation(plan_.batch(batch).size());
+}
 
 void Evaluator::request(std::int64_t batch) {
     const GlobalBatch positions = plan_.batch(batch);
-    loader_.request(positions, shares_.slices(positions), shares_.micro_batch());
+    loader_.request(positions, shares_.slices(positions), micro_batch_);
 }
 
-// Losses, metrics, then weights, summed over this rank's shares.
-void Evaluator::add_up(std::vector<double>& sums) {
-    const std::size_t terms = model_.loss_terms().size();
-    const std::size_t values = terms + model_.metrics().size();
+// Losses, metrics, then weights, summed over this rank's shares. What fails here, on this rank
+// alone, is kept until the end: the other ranks go on requesting and reading with this one.
+std::vector<double> Evaluator::add_up(std::exception_ptr& failure) {
     const std::int64_t batches = plan_.batches_per_epoch();
-    const ForwardContext context{.mode = Mode::evaluate};
-    at::Tensor device_sums;
+    Sums sums{model_};
+    const auto attempt = [&](auto&& work) {
+        try {
+            work();
+        } catch (...) {
+            failure = failure ? failure : std::current_exception();
+        }
+    };
     for (std::int64_t batch = 0; batch < std::min(requests_ahead, batches); ++batch)
         request(batch);
     for (std::int64_t batch = 0; batch < batches; ++batch) {
-        const LoadedShare share = loader_.take();
+        std::optional<LoadedShare> share;
+        attempt([&] { share.emplace(loader_.take()); });
         if (batch + requests_ahead < batches)
             request(batch + requests_ahead);
-        for (std::size_t j = 0; j < terms; ++j)
-            sums[values + j] += share.weights()[j];
-        for (const MicroBatch& micro_batch : share.micro_batches())
-            add_result(model_.forward(micro_batch, context), device_sums);
+        if (share && !failure)
+            attempt([&] { sums.add(*share); });
     }
-    if (!device_sums.defined())
-        return;
-    device_sums = device_sums.to(at::kCPU);
-    std::copy_n(device_sums.const_data_ptr<double>(), values, sums.begin());
+    return sums.values();
 }
 
-Evaluation Evaluator::run() {
+Evaluation Evaluator::run(std::int64_t most_samples) {
+    micro_batch_ = shares_.micro_batch();
+    if (most_samples > 0)
+        micro_batch_ = std::min(micro_batch_, most_samples);
     const auto begin = std::chrono::steady_clock::now();
     const at::NoGradGuard no_grad;
     const auto terms = model_.loss_terms();
     const auto metrics = model_.metrics();
-    std::vector<double> sums(2 * terms.size() + metrics.size());
-    // A bad block shows on the ranks of one host only; the others finish their part and then fail
-    // with them.
     std::exception_ptr failure;
-    try {
-        add_up(sums);
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    std::vector<double> sums = add_up(failure);
     agree(world_, failure);
     world_.all_reduce(std::span<double>(sums), ReduceOp::sum);
 

@@ -1,6 +1,7 @@
 #include "hetseq/train/recorder.hpp"
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -54,7 +55,9 @@ void Recorder::train(const UpdateRecord& record) {
     units_ += record.units;
     ms_ += record.step_ms;
     wait_ms_ += record.wait_ms;
-    for (std::size_t j = 0; j < losses_.size(); ++j)
+    const bool finite = std::isfinite(total(record.losses));
+    finite_updates_ += finite ? 1 : 0;
+    for (std::size_t j = 0; finite && j < losses_.size(); ++j)
         losses_[j] += record.losses[j];
     if (terminal_)
         draw_bar(record);
@@ -62,11 +65,12 @@ void Recorder::train(const UpdateRecord& record) {
         log_interval(record);
 }
 
-// One line for the updates since the last: losses are their mean, rates their sum over their time.
+// One line for the updates since the last: losses are the mean of those that were finite, rates
+// their sum over their time.
 void Recorder::log_interval(const UpdateRecord& last) {
     const auto updates = static_cast<double>(updates_);
     for (double& loss : losses_)
-        loss /= updates;
+        loss /= static_cast<double>(finite_updates_);
     const double seconds = ms_ / 1000;
     const double eta =
         static_cast<double>(options_.total_updates - last.update) * seconds / updates;
@@ -93,7 +97,7 @@ void Recorder::log_interval(const UpdateRecord& last) {
     line["allocation"] = last.allocation;
     write(line.dump());
 
-    updates_ = samples_ = units_ = 0;
+    updates_ = finite_updates_ = samples_ = units_ = 0;
     ms_ = wait_ms_ = 0;
     losses_.assign(losses_.size(), 0);
 }

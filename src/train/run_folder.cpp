@@ -1,6 +1,7 @@
 #include "hetseq/train/run_folder.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 
 #include <unistd.h>
@@ -25,27 +26,56 @@ void make_writable(const std::filesystem::path& path) {
                       "choose another --save-dir");
 }
 
+void remove_file(const std::filesystem::path& file) {
+    std::error_code error;
+    std::filesystem::remove(file, error);
+    if (error)
+        throw IoError("cannot remove " + file.string() + " of an earlier run",
+                      error.message(),
+                      "choose another --save-dir");
+}
+
+// Without making anything: the folder, or the nearest above it that exists.
+void check_writable(std::filesystem::path path) {
+    std::error_code ignored;
+    path = std::filesystem::absolute(path, ignored);
+    while (path.has_relative_path() && !std::filesystem::exists(path, ignored))
+        path = path.parent_path();
+    if (::access(path.c_str(), W_OK | X_OK) != 0)
+        throw IoError("cannot write into " + path.string(),
+                      std::strerror(errno),
+                      "choose another --save-dir");
+}
+
 }  // namespace
 
 RunFolder::RunFolder(const HostComm& world, const std::filesystem::path& path, ExistingRun existing)
     : path_{path} {
     agree_on(world, [&] {
-        if (world.rank() == 0 && existing == ExistingRun::refuse &&
-            std::filesystem::exists(config()))
+        if (world.rank() != 0)
+            return;
+        std::error_code ignored;
+        if (existing == ExistingRun::refuse && std::filesystem::exists(config(), ignored))
             throw BadConfig(path.string() + " holds a run already",
                             "config.cfg is there",
                             "give another --save-dir, or --overwrite to start anew");
+        check_writable(path);
     });
 }
 
-void RunFolder::begin(const HostComm& world, const std::string& config_text) const {
+void RunFolder::begin(const HostComm& world,
+                      const std::string& config_text,
+                      const std::string& model_config_text) const {
     agree_on(world, [&] {
         if (world.rank() != 0)
             return;
         make_writable(path_);
-        for (const auto& file : {config(), metrics(), summary(), model(), best_model()})
-            std::filesystem::remove(file);
+        for (const auto& file :
+             {config(), metrics(), summary(), model(), best_model(), model_config()})
+            remove_file(file);
         write_atomically(config(), config_text);
+        if (!model_config_text.empty())
+            write_atomically(model_config(), model_config_text);
     });
 }
 

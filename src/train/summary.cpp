@@ -160,7 +160,8 @@ std::string Summary::json(const TrainerReport& report) const {
                                  {"peak_memory_mb", rank.peak_memory_mb}});
     if (report.last_valid) {
         json["valid"] = evaluation_json(*report.last_valid, report.updates);
-        json["valid"]["best"] = evaluation_json(*report.best_valid, report.best_update);
+        if (report.best_valid)
+            json["valid"]["best"] = evaluation_json(*report.best_valid, report.best_update);
     }
     return json.dump(2) + "\n";
 }

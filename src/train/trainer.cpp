@@ -26,6 +26,16 @@ double seconds_now() {
         .count();
 }
 
+std::string first_few(const std::vector<std::int64_t>& samples) {
+    constexpr std::size_t shown = 8;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(shown, samples.size()); ++i)
+        text += (i > 0 ? ", " : "") + std::to_string(samples[i]);
+    if (samples.size() > shown)
+        text += " and " + std::to_string(samples.size() - shown) + " more";
+    return text;
+}
+
 }  // namespace
 
 Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
@@ -104,14 +114,14 @@ void Trainer::skip() {
     const auto samples =
         non_finite_samples(parts_.model, *share_, {Mode::train, options_.seed, update_});
     if (!samples.empty())
-        log::warn_here("update " + std::to_string(update_ + 1) + ": the loss of samples " +
-                       std::to_string(samples.front()) + " to " + std::to_string(samples.back()) +
-                       " is not finite");
+        log::warn_here("update " + std::to_string(update_ + 1) +
+                       ": not finite is the loss of a micro-batch of the samples " +
+                       first_few(samples));
     if (skips_in_a_row_ >= options_.max_skips)
-        throw BadData(
-            std::to_string(skips_in_a_row_) + " updates in a row had a loss that is not finite",
-            "--max-skips",
-            "lower --lr, or set --clip-norm");
+        throw BadData(std::to_string(skips_in_a_row_) +
+                          " updates in a row had a loss or gradient that is not finite",
+                      "--max-skips",
+                      "lower --lr, or set --clip-norm");
 }
 
 void Trainer::record() {
@@ -145,8 +155,9 @@ void Trainer::validate_when_due() {
                                                  : batch.end == parts_.plan.samples();
     if (parts_.evaluator == nullptr || !(due || update_ + 1 == options_.updates))
         return;
-    const Evaluation evaluation = parts_.evaluator->run();
-    const bool best = !report_.best_valid || evaluation.loss() < report_.best_valid->loss();
+    const Evaluation evaluation = parts_.evaluator->run(step_.reduced_micro_batch());
+    const bool best = std::isfinite(evaluation.loss()) &&
+                      (!report_.best_valid || evaluation.loss() < report_.best_valid->loss());
     parts_.recorder.valid(update_ + 1, batch.epoch + 1, evaluation, best);
     report_.last_valid = evaluation;
     if (!best)

@@ -38,6 +38,20 @@ TEST(RankValueTest, FindsByRankHostAndDevice) {
     EXPECT_THAT(values_of("v100=64,p100=16"), testing::ElementsAre(64, 64, 16));
 }
 
+TEST(RankValueTest, ADeviceIsNamedByWholeWords) {
+    EXPECT_THAT(values_of("p1=1,v10=2,Tesla V100=3,p100pcie=4"), testing::ElementsAre(3, 3, 4));
+}
+
+TEST(RankValueTest, AHostsNameIsNoDevice) {
+    Topology topology = two_hosts();
+    topology.ranks[0].device_name = "P100 H2";
+    EXPECT_EQ(rank_value("max-sentences", "h2=2,h1=4", topology, 0), 4);
+}
+
+TEST(RankValueTest, OneListServesEveryJob) {
+    EXPECT_THAT(values_of("a100=128,v100=64,p100=16,7=1"), testing::ElementsAre(64, 64, 16));
+}
+
 TEST(RankValueTest, FirstEntryThatFitsCounts) {
     EXPECT_THAT(values_of("1=7,h1=4,h2=2"), testing::ElementsAre(4, 7, 2));
 }
@@ -47,6 +61,7 @@ TEST(RankValueTest, RefusesWhatItCannotReadOrFind) {
     EXPECT_THROW(values_of("v100=many"), Error);
     EXPECT_THROW(values_of("-3"), Error);
     EXPECT_THROW(values_of("v100=64"), Error);
+    EXPECT_THROW(values_of("0-2=4,many"), Error);
 }
 
 TEST(RankListTest, ReadsBackAsItWas) {

@@ -58,6 +58,10 @@ refuses 'without MPI-IO' check hetseq_require_openmpi_components 'mca:osc:sm:ver
 refuses 'without shared-memory windows' check hetseq_require_openmpi_components 'mca:io:ompio:version'
 check hetseq_require_openmpi_components 'mca:io:romio341:version mca:osc:sm:version' || fail 'a whole Open MPI is refused'
 refuses 'built with another MPI' check hetseq_require_same_mpi libmpi.so.12 libmpi.so.40
+refuses 'The HDF5 found is 1.10.4' check hetseq_require_parallel_hdf5 TRUE TRUE 1.10.4 libhdf5.so
+refuses 'No spdlog 1.5 or later was found' check hetseq_require_library FALSE spdlog 1.5 libspdlog-dev spdlog
+refuses 'The compiler is GNU 11.4.0' check hetseq_require_compiler GNU 11.4.0
+check hetseq_require_compiler GNU 12.2.0 || fail 'a new compiler is refused'
 refuses 'no nvcc was found' check hetseq_require_cuda '' ''
 refuses 'nvcc 11.8 is too old' check hetseq_require_cuda /usr/bin/nvcc 11.8
 refuses 'built without CUDA' check hetseq_require_same_cuda '' 13.0

@@ -56,6 +56,17 @@ TEST_F(CpuResourcesTest, AGroupThatOnlyTheHostSeesFallsBackToTheMount) {
     EXPECT_EQ(cpu_quota(root_), 2.0);
 }
 
+TEST_F(CpuResourcesTest, TheGroupsCpuSetAndQuotaLimitItsCores) {
+    write("proc/self/cgroup", "0::/job_7");
+    write("sys/fs/cgroup/cgroup.controllers", "cpu cpuset");
+    write("sys/devices/system/cpu/online", "0-127");
+    EXPECT_EQ(group_cores(root_), 128);
+    write("sys/fs/cgroup/job_7/cpuset.cpus.effective", "0-7,64,66-67");
+    EXPECT_EQ(group_cores(root_), 11);
+    write("sys/fs/cgroup/job_7/cpu.max", "350000 100000");
+    EXPECT_EQ(group_cores(root_), 4);
+}
+
 TEST_F(CpuResourcesTest, WithoutGroupsThereIsNoQuota) {
     EXPECT_EQ(cpu_quota(root_), std::nullopt);
 }

@@ -18,6 +18,11 @@ PY
 run_ranks 2 "$bin/hetseq" train --task bert --model-config tiny --data "$shards" --max-sentences 8 --max-update 30 \
   --lr 0.001 --lr-scheduler fixed --log-interval 1 --threads 1 --save-dir "$work/run"
 expect_ok train
+# What it leaves is a model that describes itself.
+run_ranks 2 "$bin/hetseq" evaluate "$work/run" --data "$shards"
+expect_ok evaluate
+run_ranks 1 "$bin/hetseq" train --task bert --init-model "$work/run/model.safetensors" --data "$shards" --max-update 1 --dry-run
+expect_ok 'start from the file'
 python3 - "$work/run/metrics.jsonl" <<'PY' || fail "the loss did not fall"
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]

@@ -33,8 +33,7 @@ TEST(BertConfigTest, PresetsHaveTheirPapersSizes) {
 }
 
 TEST(BertConfigTest, ReadsAConfigurationOfTransformers) {
-    const BertConfig config =
-        bert_config(HETSEQ_SOURCE_DIR "/tests/reference/pretrained_bert/config.json");
+    const BertConfig config = bert_config("tests/reference/pretrained_bert/config.json");
 
     EXPECT_EQ(config.vocab_size, 97);
     EXPECT_EQ(config.hidden_size, 8);

@@ -45,7 +45,7 @@ at::Tensor read_rows(hid_t file, const char* name, std::int64_t count) {
 
 std::filesystem::path test_data() {
     const char* folder = std::getenv("HETSEQ_TEST_DATA");
-    return folder != nullptr ? folder : HETSEQ_SOURCE_DIR "/../shared/data";
+    return folder != nullptr ? folder : "../shared/data";
 }
 
 BertRows BertRows::from_json(const nlohmann::json& values) {

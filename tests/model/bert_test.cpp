@@ -21,8 +21,7 @@ using nlohmann::json;
 using test::BertRows;
 
 const json& reference() {
-    static const json root =
-        json::parse(std::ifstream(HETSEQ_SOURCE_DIR "/tests/reference/bert_losses.json"));
+    static const json root = json::parse(std::ifstream("tests/reference/bert_losses.json"));
     return root;
 }
 

@@ -144,8 +144,7 @@ TEST(MnistCnnTest, AccuracyCountsTheLikeliestClass) {
 
 // tests/reference/mnist_cnn.py
 TEST(MnistCnnTest, LossAndGradientsAreThoseOfPyTorchsExample) {
-    const auto expected =
-        nlohmann::json::parse(std::ifstream(HETSEQ_SOURCE_DIR "/tests/reference/mnist_cnn.json"));
+    const auto expected = nlohmann::json::parse(std::ifstream("tests/reference/mnist_cnn.json"));
     for (const auto& [type, tolerance] : {std::pair{at::kDouble, 1e-10}, {at::kFloat, 1e-4}}) {
         const auto model = make_mnist_cnn({0, 0});
         model->to(type);

@@ -21,7 +21,7 @@ namespace {
 
 using test::TemporaryFolder;
 
-const std::string pretrained = HETSEQ_SOURCE_DIR "/tests/reference/pretrained_bert";
+const std::string pretrained = "tests/reference/pretrained_bert";
 
 std::shared_ptr<Model> pretrained_bert() {
     BertConfig config = bert_config(pretrained + "/config.json");
@@ -53,7 +53,7 @@ TEST(ModelFileTest, LossesOfAModelOfTransformersAreTransformers) {
     const auto model = pretrained_bert();
     model->to(at::kDouble);
     load_model(pretrained + "/model.safetensors", *model);
-    const std::string reference = HETSEQ_SOURCE_DIR "/tests/reference/bert_losses.json";
+    const std::string reference = "tests/reference/bert_losses.json";
     const auto rows = test::BertRows::from_json(
         nlohmann::json::parse(std::ifstream(reference))["generated"]["rows"]);
     const auto expected = nlohmann::json::parse(std::ifstream(pretrained + "/losses.json"));

@@ -105,7 +105,7 @@ TEST(OptimizerTest, SgdWithMomentumEqualsTorchs) {
 
 // PyTorch has no Adadelta in C++: tests/reference/adadelta.py ran its Python one.
 TEST(OptimizerTest, AdadeltaEqualsPyTorchs) {
-    std::ifstream file(HETSEQ_SOURCE_DIR "/tests/reference/adadelta.json");
+    std::ifstream file("tests/reference/adadelta.json");
     const auto reference = nlohmann::json::parse(file);
     const auto expected = reference["values"].get<std::vector<double>>();
     const auto count = static_cast<std::int64_t>(expected.size());
@@ -118,7 +118,7 @@ TEST(OptimizerTest, AdadeltaEqualsPyTorchs) {
         module, [](const std::string&) { return true; }, 1);
     OptimizerOptions options;
     options.rho = reference["rho"];
-    options.eps = reference["eps"];
+    options.adadelta_eps = reference["eps"];
     options.weight_decay = reference["weight_decay"];
     const auto optimizer = make_adadelta(flat, options);
     const at::Tensor curvature = at::linspace(0.5, 3, count, at::kDouble);
@@ -220,7 +220,7 @@ TEST(OptimizerTest, BadValuesAreNamedByTheirOption) {
         {"--adam-betas", make_adamw, [](OptimizerOptions& o) { o.beta2 = -0.1; }},
         {"--adam-eps", make_adamw, [](OptimizerOptions& o) { o.eps = -1; }},
         {"--rho", make_adadelta, [](OptimizerOptions& o) { o.rho = 1.5; }},
-        {"--adam-eps", make_adadelta, [](OptimizerOptions& o) { o.eps = 0; }},
+        {"--adadelta-eps", make_adadelta, [](OptimizerOptions& o) { o.adadelta_eps = 0; }},
         {"--momentum", make_sgd, [](OptimizerOptions& o) { o.momentum = 1; }},
     };
     ToyModule module;

@@ -26,7 +26,7 @@ protected:
         : path_{std::filesystem::temp_directory_path() /
                 ("hetseq_recorder_" + std::to_string(::getpid()))},
           folder_{HostComm::serial(), path_, ExistingRun::overwrite} {
-        folder_.begin(HostComm::serial(), "task = mnist\n");
+        folder_.begin(HostComm::serial(), "task = mnist\n", "");
     }
     ~RecorderTest() override { std::filesystem::remove_all(path_); }
 

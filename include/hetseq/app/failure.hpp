@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <utility>
 
 namespace hetseq {
 
@@ -12,11 +13,23 @@ int exit_code_of(const std::exception& error);
 /// Prints `error` with this rank's name.
 void print_error(const std::exception& error);
 
-/// How ranks end after an error: one that all of them share is printed once and its exit code
-/// returned, so that all leave in order; one of this rank's own is printed and ends the whole job.
+/// How ranks end after an error: one that all of them met at the same place is printed once and its
+/// exit code returned, so that all leave in order; any other is printed and ends the whole job.
 /// `meeting` serves nothing else, so that ranks stuck in another collective do not disturb it.
 /// Called while the objects of the job still live: destroying them could wait for ranks that do not
 /// come.
 int end_ranks(const HostComm& meeting, const std::exception& error);
+
+/// Runs `work`, which uses objects of the job that outlive this call, and returns 0 or how
+/// `end_ranks` ended it.
+template <class Work>
+int run_or_end(const HostComm& meeting, Work&& work) {
+    try {
+        std::forward<Work>(work)();
+        return 0;
+    } catch (const std::exception& error) {
+        return end_ranks(meeting, error);
+    }
+}
 
 }  // namespace hetseq

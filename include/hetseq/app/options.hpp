@@ -61,12 +61,12 @@ enum class OptionScope { job, rank, command };
 
 struct OptionSpec {
     std::string name;
-    std::string group;
     std::string type;           // as help shows it: "N", "X", "PATH", "NAME"; empty for a switch
     std::string default_value;  // a task may have its own
-    std::string help;
     OptionScope scope = OptionScope::job;
+    std::string help;
     std::function<void(Options&, const std::string&)> set;  // throws BadConfig
+    std::string group = {};                                 // the heading it stands under
 };
 
 /// The one table of options: name, type, default, help, scope and place.

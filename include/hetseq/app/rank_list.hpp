@@ -9,10 +9,10 @@ namespace hetseq {
 struct Topology;
 
 /// One rank's value in an option that may differ over ranks: a whole number for all, or "KEY=N,..."
-/// where KEY is a rank
-/// ("3"), a range of ranks ("0-3"), a host's name, or a part of a device's name ("v100", any case).
-/// The first entry that fits counts. Throws BadConfig that names `option` for a malformed list or a
-/// rank that no entry fits.
+/// where KEY is a rank ("3"), a range of ranks ("0-3"), a host's name, or words of a device's name
+/// ("v100", any case). The first entry that fits counts; a host's name is never taken for a device.
+/// Entries may fit no rank, so that one list serves every job on a cluster. Throws BadConfig that
+/// names `option` for a malformed list and for a rank that no entry fits.
 std::int64_t rank_value(const std::string& option,
                         const std::string& list,
                         const Topology& topology,

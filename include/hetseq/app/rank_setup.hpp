@@ -24,7 +24,7 @@ struct RankSetup {
     Topology topology;
     at::Device device = at::kCPU;
     at::ScalarType dtype = at::kFloat;
-    int threads = 1;
+    std::vector<std::int64_t> threads;     // by rank
     std::vector<std::int64_t> capacities;  // samples a micro-batch, by rank
     std::int64_t batch_size = 0;           // samples, global
 };

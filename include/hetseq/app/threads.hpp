@@ -12,8 +12,8 @@ struct ThreadChoice {
 };
 
 /// Threads of a rank: its own cores, or `asked` when that is above 0. Warns when those are more
-/// than its cores, or its cores fewer than its part of the host: `host_cores` over the `host_ranks`
-/// that run there.
-ThreadChoice choose_threads(const RankInfo& rank, int host_cores, int host_ranks, int asked);
+/// than its cores, or its cores fewer than its part of those that the `host_ranks` ranks of its
+/// host may use together.
+ThreadChoice choose_threads(const RankInfo& rank, int host_ranks, int asked);
 
 }  // namespace hetseq

@@ -5,13 +5,20 @@
 #include <type_traits>
 #include <utility>
 
+#include "hetseq/util/error.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
 namespace hetseq {
 
-/// Collective. Where any rank brings an exception, all ranks throw an Error with the text and exit
-/// code of the lowest such rank, its rank number named when only some ranks failed. `failure` is
-/// null on a rank that did well.
+/// An error that all ranks throw at the same place.
+class AgreedError final : public Error {
+public:
+    using Error::Error;
+};
+
+/// Collective. Where any rank brings an exception, all ranks throw an AgreedError with the text and
+/// exit code of the lowest such rank, its rank number named when only some ranks failed. `failure`
+/// is null on a rank that did well.
 void agree(const HostComm& comm, std::exception_ptr failure);
 
 /// Collective. Runs `local`, which calls no collective, then agrees on its outcome.

@@ -23,6 +23,7 @@ struct RankInfo {
     /// Whole cores this rank has when the ranks of a host divide evenly what they may use in
     /// common; at least 1. A rank's threads should be no more than these.
     int own_cores = 1;
+    int host_cores = 1;          // that the ranks of its host may use together
     std::int64_t memory_mb = 0;  // of the device, or of the host's share this process may use [MiB]
 };
 
@@ -40,10 +41,10 @@ struct Topology {
     std::string table() const;
 };
 
-/// Collective. Chooses this rank's device (a rank that sees exactly one GPU uses it, otherwise the
-/// GPU of its local rank; CPU where there is none and the choice is automatic) and gathers every
-/// rank's place. Throws DeviceError on all ranks when a GPU is asked for and missing, or there are
-/// more local ranks than GPUs.
+/// Collective. Chooses this rank's device and makes it current (a rank that sees exactly one GPU
+/// uses it, otherwise the GPU of its local rank; CPU where there is none and the choice is
+/// automatic) and gathers every rank's place. Throws DeviceError on all ranks when a GPU is asked
+/// for and missing, or there are more local ranks than GPUs.
 Topology discover_topology(const HostComm& world, DeviceChoice choice);
 
 }  // namespace hetseq

@@ -68,6 +68,9 @@ public:
     /// Of the stored tensor of this name. By default PyTorch's for linear and convolution layers:
     /// U(-1/sqrt(fan_in), 1/sqrt(fan_in)); vectors of normalisations 1, their biases 0.
     virtual InitialDistribution initial_distribution(const std::string& name) const;
+    /// The text of a config.json that describes the network, to stand beside its parameters; empty
+    /// where it needs none.
+    virtual std::string config_json() const { return {}; }
 };
 
 /// Throws BadConfig when a module mixes the samples of a micro-batch (batch normalisation).

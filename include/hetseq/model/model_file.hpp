@@ -1,10 +1,16 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace hetseq {
 
 class Model;
+
+/// What --init-model names: a .safetensors file, or a folder that holds model.safetensors.
+std::filesystem::path model_file(const std::string& file_or_folder);
+/// The config.json beside that file.
+std::filesystem::path model_config_file(const std::string& file_or_folder);
 
 /// Writes the model's stored tensors as a safetensors file, atomically. Throws IoError.
 void save_model(const std::filesystem::path& path, const Model& model);

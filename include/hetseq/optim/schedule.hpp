@@ -22,8 +22,8 @@ struct ScheduleOptions {
 };
 
 /// All begin with warm-up: warmup_init_lr + (lr - warmup_init_lr) u / w for update u < w. Then,
-/// with t = min(1, (u - w) / (total_updates - w)) and epoch e: Throw BadConfig, naming the option,
-/// for a value out of range.
+/// with t = min(1, (u - w) / (total_updates - w)) and epoch e, as each says. Throw BadConfig,
+/// naming the option, for a value out of range.
 
 /// lr
 Schedule fixed_schedule(const ScheduleOptions& options);

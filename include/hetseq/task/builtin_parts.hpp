@@ -1,13 +1,19 @@
 #pragma once
 
+/// The files of src/task that define parts: NAME.cpp has `void add_NAME(Parts&)`, which adds them.
+/// A new file is one line here.
+#define HETSEQ_FILES_OF_PARTS(FILE) \
+    FILE(mnist_parts)               \
+    FILE(bert_parts)                \
+    FILE(optimizers)                \
+    FILE(schedules)
+
 namespace hetseq {
 
 struct Parts;
 
-/// Each adds what its file defines.
-void add_mnist_parts(Parts& parts);
-void add_bert_parts(Parts& parts);
-void add_optimizers(Parts& parts);
-void add_schedules(Parts& parts);
+#define HETSEQ_DECLARE_ADD(name) void add_##name(Parts& parts);
+HETSEQ_FILES_OF_PARTS(HETSEQ_DECLARE_ADD)
+#undef HETSEQ_DECLARE_ADD
 
 }  // namespace hetseq

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -38,11 +39,12 @@ public:
               const BatchPlan& plan,
               SharePlan& shares);
 
-    /// Collective; the same result on all ranks.
-    Evaluation run();
+    /// Collective; the same result on all ranks. `most_samples`: a micro-batch of this rank has no
+    /// more; 0: as the shares say.
+    Evaluation run(std::int64_t most_samples = 0);
 
 private:
-    void add_up(std::vector<double>& sums);
+    std::vector<double> add_up(std::exception_ptr& failure);
     void request(std::int64_t batch);
 
     HostComm world_;
@@ -50,6 +52,7 @@ private:
     Loader& loader_;
     const BatchPlan& plan_;
     SharePlan& shares_;
+    std::int64_t micro_batch_ = 0;
 };
 
 }  // namespace hetseq

@@ -56,7 +56,7 @@ private:
     std::ofstream metrics_;
     std::string metrics_path_;  // empty: nothing is written
     // since the last log line
-    std::int64_t updates_ = 0, samples_ = 0, units_ = 0;
+    std::int64_t updates_ = 0, finite_updates_ = 0, samples_ = 0, units_ = 0;
     double ms_ = 0, wait_ms_ = 0;
     std::vector<double> losses_;
 };

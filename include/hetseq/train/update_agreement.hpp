@@ -24,8 +24,6 @@ public:
 
     /// W_j of the update, by loss term; valid after `wait`.
     std::span<const double> weights() const noexcept { return {values_.data(), loss_terms_}; }
-    /// Whether `post` was called since the last `wait`.
-    bool posted() const noexcept { return posted_; }
 
 private:
     HostComm comm_;

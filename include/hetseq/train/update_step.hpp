@@ -58,8 +58,8 @@ private:
     Timing timing_;
 };
 
-/// Summed loss terms of each sample or micro-batch of `share` without gradients or reduction, to
-/// name what is not finite: the sample ids of the micro-batches whose loss is not.
+/// The ids of the samples in those micro-batches of `share` whose loss is not finite, found by
+/// forward passes without gradients or reduction.
 std::vector<std::int64_t> non_finite_samples(Model& model,
                                              const LoadedShare& share,
                                              const ForwardContext& context);

@@ -1,0 +1,133 @@
+#include "option_setters.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
+
+namespace hetseq::option_setters {
+
+namespace {
+
+[[noreturn]] void reject(const std::string& text, const std::string& expected) {
+    throw BadConfig("'" + text + "' is not " + expected);
+}
+
+constexpr std::int64_t most = 1'000'000'000;  // products of two stay far from overflowing
+
+std::int64_t parse_integer(const std::string& text, std::int64_t minimum) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < minimum || value > most)
+        reject(text,
+               "a whole number from " + std::to_string(minimum) + " to " + std::to_string(most));
+    return value;
+}
+
+double parse_number(const std::string& text, double minimum, double maximum) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc() && end == text.data() + text.size();
+    if (!whole || !std::isfinite(value) || value < minimum || value > maximum)
+        reject(text,
+               "a number from " + format_number(minimum) +
+                   (maximum < std::numeric_limits<double>::max() ? " to " + format_number(maximum)
+                                                                 : " up"));
+    return value;
+}
+
+bool parse_switch(const std::string& text) {
+    if (text == "true" || text == "1" || text == "yes")
+        return true;
+    if (text == "false" || text == "0" || text == "no")
+        return false;
+    reject(text, "true or false");
+}
+
+}  // namespace
+
+Setter text(Place<std::string> place) {
+    return [place](Options& options, const std::string& value) { place(options) = value; };
+}
+
+Setter choice(Place<std::string> place, std::vector<std::string> allowed) {
+    return [place, allowed](Options& options, const std::string& value) {
+        if (std::find(allowed.begin(), allowed.end(), value) == allowed.end())
+            reject(value, "one of " + join(allowed, ", "));
+        place(options) = value;
+    };
+}
+
+Setter integer(Place<std::int64_t> place, std::int64_t minimum) {
+    return [place, minimum](Options& options, const std::string& value) {
+        place(options) = parse_integer(value, minimum);
+    };
+}
+
+Setter seed(Place<std::uint64_t> place) {
+    return [place](Options& options, const std::string& value) {
+        std::uint64_t number = 0;
+        const auto [end, error] =
+            std::from_chars(value.data(), value.data() + value.size(), number);
+        if (error != std::errc() || end != value.data() + value.size())
+            reject(value, "a whole number from 0 to 2^64 - 1");
+        place(options) = number;
+    };
+}
+
+Setter number(Place<double> place, double minimum, double maximum) {
+    return [place, minimum, maximum](Options& options, const std::string& value) {
+        place(options) = parse_number(value, minimum, maximum);
+    };
+}
+
+Setter probability(Place<std::optional<double>> place) {
+    return [place](Options& options, const std::string& value) {
+        if (value.empty())
+            return;
+        const double probability = parse_number(value, 0, 1);
+        if (probability == 1)
+            reject(value, "a probability below 1");
+        place(options) = probability;
+    };
+}
+
+Setter flag(Place<bool> place) {
+    return [place](Options& options, const std::string& value) {
+        place(options) = parse_switch(value);
+    };
+}
+
+void set_betas(Options& options, const std::string& value) {
+    const auto betas = split(value, ',');
+    if (betas.size() != 2)
+        reject(value, "two numbers with a comma between, such as 0.9,0.999");
+    options.parts.optimizer.beta1 = parse_number(betas[0], 0, 1);
+    options.parts.optimizer.beta2 = parse_number(betas[1], 0, 1);
+}
+
+void set_device(Options& options, const std::string& value) {
+    if (value == "auto")
+        options.device = DeviceChoice::automatic;
+    else if (value == "cpu")
+        options.device = DeviceChoice::cpu;
+    else if (value == "cuda")
+        options.device = DeviceChoice::cuda;
+    else
+        reject(value, "one of auto, cpu, cuda");
+}
+
+void set_io(Options& options, const std::string& value) {
+    if (value == "collective")
+        options.corpus.io = IoMode::collective;
+    else if (value == "independent")
+        options.corpus.io = IoMode::independent;
+    else if (value == "serial")
+        options.corpus.io = IoMode::serial;
+    else
+        reject(value, "one of collective, independent, serial");
+}
+
+}  // namespace hetseq::option_setters

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hetseq/app/options.hpp"
+
+/// How an option's text becomes a value in its place. All throw BadConfig that says what was
+/// expected.
+namespace hetseq::option_setters {
+
+using Setter = std::function<void(Options&, const std::string&)>;
+
+/// A reference to an option's place, so that one setter serves members of members.
+template <class T>
+using Place = std::function<T&(Options&)>;
+
+Setter text(Place<std::string> place);
+Setter choice(Place<std::string> place, std::vector<std::string> allowed);
+Setter integer(Place<std::int64_t> place, std::int64_t minimum = 0);
+Setter seed(Place<std::uint64_t> place);
+Setter number(Place<double> place,
+              double minimum = 0,
+              double maximum = std::numeric_limits<double>::max());
+/// Empty text leaves the place without a value.
+Setter probability(Place<std::optional<double>> place);
+Setter flag(Place<bool> place);
+
+void set_betas(Options& options, const std::string& value);
+void set_device(Options& options, const std::string& value);
+void set_io(Options& options, const std::string& value);
+
+}  // namespace hetseq::option_setters
