@@ -32,23 +32,36 @@ std::int64_t total(std::span<const std::int64_t> values) {
 std::vector<std::int64_t> allocate_below(std::span<const StepCost> costs, std::int64_t units) {
     std::vector<std::int64_t> below(costs.size());
     double too_short = 0;
-    double enough = std::max(1e-9, bound_ms(costs, units));
-    for (auto fits = units_within(costs, enough, units); total(fits) < units;
-         fits = units_within(costs, enough, units)) {
+    double rates = 0;
+    for (const StepCost& cost : costs)
+        rates += cost.rate();
+    double enough = std::max(1e-9, static_cast<double>(units) / rates);
+    std::vector<std::int64_t> fits = units_within(costs, enough, units);
+    while (total(fits) < units) {
         below = std::move(fits);
         too_short = enough;
         enough *= 2;
+        fits = units_within(costs, enough, units);
     }
-    const auto missing = [&] { return units - total(below); };
-    while (missing() > std::ssize(costs) && enough - too_short > 1e-13 * enough) {
-        const double middle = (too_short + enough) / 2;
-        std::vector<std::int64_t> fits = units_within(costs, middle, units);
+    std::int64_t above = total(fits);
+    // In turn half way and where a straight line would miss half a unit a rank: the sum is nearly
+    // one, and where it is not, halving still ends.
+    for (bool halve = false; enough - too_short > 1e-13 * enough; halve = !halve) {
+        const std::int64_t missing = units - total(below);
+        if (missing <= std::ssize(costs))
+            break;
+        const double wanted =
+            static_cast<double>(missing) - 0.5 * static_cast<double>(costs.size());
+        const double part = halve ? 0.5 : wanted / static_cast<double>(above - units + missing);
+        const double middle = too_short + part * (enough - too_short);
+        fits = units_within(costs, middle, units);
         if (total(fits) >= units) {
             enough = middle;
-            continue;
+            above = total(fits);
+        } else {
+            too_short = middle;
+            below = std::move(fits);
         }
-        too_short = middle;
-        below = std::move(fits);
     }
     return below;
 }
