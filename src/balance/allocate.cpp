@@ -28,17 +28,42 @@ std::int64_t total(std::span<const std::int64_t> values) {
 }
 
 // Everything that surely fits before the optimum: the largest allocation found whose sum is still
-// below `units`.
+// below `units`, so near that at most a unit a rank is missing, or that times differ by rounding.
 std::vector<std::int64_t> allocate_below(std::span<const StepCost> costs, std::int64_t units) {
+    std::vector<std::int64_t> below(costs.size());
     double too_short = 0;
-    double enough = 1;
-    while (total(units_within(costs, enough, units)) < units)
+    double rates = 0;
+    for (const StepCost& cost : costs)
+        rates += cost.rate();
+    double enough = std::max(1e-9, static_cast<double>(units) / rates);
+    std::vector<std::int64_t> fits = units_within(costs, enough, units);
+    while (total(fits) < units) {
+        below = std::move(fits);
+        too_short = enough;
         enough *= 2;
-    for (int i = 0; i < 60 && enough - too_short > 1e-12 * enough; ++i) {
-        const double middle = (too_short + enough) / 2;
-        (total(units_within(costs, middle, units)) < units ? too_short : enough) = middle;
+        fits = units_within(costs, enough, units);
     }
-    return units_within(costs, too_short, units);
+    std::int64_t above = total(fits);
+    // In turn half way and where a straight line would miss half a unit a rank: the sum is nearly
+    // one, and where it is not, halving still ends.
+    for (bool halve = false; enough - too_short > 1e-13 * enough; halve = !halve) {
+        const std::int64_t missing = units - total(below);
+        if (missing <= std::ssize(costs))
+            break;
+        const double wanted =
+            static_cast<double>(missing) - 0.5 * static_cast<double>(costs.size());
+        const double part = halve ? 0.5 : wanted / static_cast<double>(above - units + missing);
+        const double middle = too_short + part * (enough - too_short);
+        fits = units_within(costs, middle, units);
+        if (total(fits) >= units) {
+            enough = middle;
+            above = total(fits);
+        } else {
+            too_short = middle;
+            below = std::move(fits);
+        }
+    }
+    return below;
 }
 
 // Gives each further unit to the rank that would finish first with it.
@@ -93,27 +118,16 @@ double makespan_ms(std::span<const StepCost> costs, std::span<const std::int64_t
     return latest;
 }
 
-double bound_ms(std::span<const StepCost> costs, std::int64_t units) {
-    std::vector<StepCost> working;
-    std::copy_if(costs.begin(), costs.end(), std::back_inserter(working), [](const StepCost& cost) {
-        return cost.micro_batch > 0;
-    });
-    std::sort(working.begin(), working.end(), [](const StepCost& a, const StepCost& b) {
-        return a.start_ms < b.start_ms;
-    });
-    // With the first k ranks at work, sum (T - A_r) rate_r = units gives T; right once rank k + 1
-    // starts no earlier.
-    double rates = 0;
-    double started = 0;
-    double time = 0;
-    for (std::size_t k = 0; k < working.size(); ++k) {
-        rates += working[k].rate();
-        started += working[k].rate() * working[k].start_ms;
-        time = (static_cast<double>(units) + started) / rates;
-        if (k + 1 == working.size() || time <= working[k + 1].start_ms)
-            break;
-    }
-    return units == 0 ? 0 : time;
+double makespan_ms(std::span<const StepCost> costs,
+                   std::span<const std::int64_t> allocation,
+                   std::span<const double> communication_ms) {
+    const auto working = allocation.size() - static_cast<std::size_t>(std::count(
+                                                 allocation.begin(), allocation.end(), 0));
+    if (working == 0)
+        return 0;
+    HETSEQ_ASSERT(communication_ms.size() > costs.size());
+    const auto groups = communication_ms.first(costs.size() + 1).subspan(working);
+    return makespan_ms(costs, allocation) + *std::min_element(groups.begin(), groups.end());
 }
 
 }  // namespace hetseq

@@ -1,13 +1,33 @@
 #include "hetseq/balance/step_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hetseq {
 
 namespace {
 
-std::int64_t micro_batches(std::int64_t units, std::int64_t micro_batch) {
-    return (units + micro_batch - 1) / micro_batch;
+double micro_batches(std::int64_t units, std::int64_t micro_batch) {
+    return static_cast<double>(1 + (units - 1) / micro_batch);
+}
+
+// About the most units whose time is at most `ms`, as a first guess.
+double estimated_units(const StepCost& cost, double ms) {
+    if (!cost.table.empty())
+        return cost.table.units_within(ms / cost.scale);
+    const auto micro_batch = static_cast<double>(cost.micro_batch);
+    const double full_ms = cost.micro_batch_ms + micro_batch * cost.unit_ms;
+    const double left_ms = ms / cost.scale - cost.start_ms;
+    const double full = std::floor(left_ms / full_ms);
+    const double last_ms = left_ms - full * full_ms - cost.micro_batch_ms;
+    return full * micro_batch + std::clamp(last_ms / cost.unit_ms, 0.0, micro_batch);
+}
+
+// `value` as a whole number in [0, most]; not-a-number gives 0.
+std::int64_t whole(double value, std::int64_t most) {
+    if (value >= static_cast<double>(most))
+        return most;
+    return value > 0 ? static_cast<std::int64_t>(value) : 0;
 }
 
 }  // namespace
@@ -15,19 +35,34 @@ std::int64_t micro_batches(std::int64_t units, std::int64_t micro_batch) {
 double StepCost::time_ms(std::int64_t units) const {
     if (units == 0)
         return 0;
-    return start_ms + static_cast<double>(micro_batches(units, micro_batch)) * micro_batch_ms +
-           static_cast<double>(units) * unit_ms;
+    if (!table.empty())
+        return scale * table.time_ms(units);
+    return scale * (start_ms + micro_batches(units, micro_batch) * micro_batch_ms +
+                    static_cast<double>(units) * unit_ms);
 }
 
 std::int64_t StepCost::units_within(double ms, std::int64_t limit) const {
-    if (micro_batch == 0)
+    const std::int64_t most = std::min(limit, max_units);
+    if (micro_batch == 0 || most <= 0 || ms < 0)
         return 0;
-    // time_ms never falls, so bisection finds its last value within `ms`, whatever its steps.
-    std::int64_t fits = 0;
-    std::int64_t beyond = std::min(limit, max_units) + 1;
+    // time_ms never falls, whatever its steps: from a guess, steps that double find one value that
+    // fits and one that does not, and bisection the last that fits.
+    const auto within = [&](std::int64_t units) { return time_ms(units) <= ms; };
+    std::int64_t fits = whole(estimated_units(*this, ms), most);
+    std::int64_t beyond = fits;
+    for (std::int64_t step = 1; fits > 0 && !within(fits); step *= 2) {
+        beyond = fits;
+        fits -= std::min(step, fits);
+    }
+    for (std::int64_t step = 1; beyond <= fits; step *= 2) {
+        if (fits == most)
+            return most;
+        const std::int64_t next = fits + std::min(step, most - fits);
+        (within(next) ? fits : beyond) = next;
+    }
     while (beyond - fits > 1) {
         const std::int64_t middle = fits + (beyond - fits) / 2;
-        (time_ms(middle) <= ms ? fits : beyond) = middle;
+        (within(middle) ? fits : beyond) = middle;
     }
     return fits;
 }
@@ -35,7 +70,9 @@ std::int64_t StepCost::units_within(double ms, std::int64_t limit) const {
 double StepCost::rate() const {
     if (micro_batch == 0)
         return 0;
-    return 1 / (unit_ms + micro_batch_ms / static_cast<double>(micro_batch));
+    if (!table.empty())
+        return 1 / (scale * table.slope_beyond_ms());
+    return 1 / (scale * (unit_ms + micro_batch_ms / static_cast<double>(micro_batch)));
 }
 
 std::vector<StepCost> declared_costs(std::span<const std::int64_t> capacities) {

@@ -1,5 +1,8 @@
 #include "hetseq/balance/allocate.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <iostream>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -15,18 +18,57 @@ namespace {
 
 using Allocation = std::vector<std::int64_t>;
 
-// The best makespan over every way to cut `units`, tried one by one.
-double brute_force(std::span<const StepCost> costs, std::int64_t units) {
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::int64_t sum(const Allocation& allocation) {
+    return std::accumulate(allocation.begin(), allocation.end(), std::int64_t{0});
+}
+
+// For each number k of working ranks the best makespan over every way to cut `units`, tried one by
+// one; infinite where k ranks cannot take them.
+std::vector<double> brute_force(std::span<const StepCost> costs, std::int64_t units) {
+    if (costs.empty())
+        return {units == 0 ? 0 : infinity};
+    std::vector<double> best(costs.size() + 1, infinity);
     const StepCost& first = costs.front();
     const std::int64_t most = first.micro_batch > 0 ? std::min(first.max_units, units) : 0;
-    if (costs.size() == 1)
-        return units <= most ? first.time_ms(units) : std::numeric_limits<double>::infinity();
-    double best = std::numeric_limits<double>::infinity();
-    for (std::int64_t taken = 0; taken <= most; ++taken)
-        best = std::min(
-            best, std::max(first.time_ms(taken), brute_force(costs.subspan(1), units - taken)));
+    for (std::int64_t taken = 0; taken <= most; ++taken) {
+        const std::vector<double> rest = brute_force(costs.subspan(1), units - taken);
+        for (std::size_t k = 0; k < rest.size(); ++k) {
+            double& entry = best[k + (taken > 0 ? 1 : 0)];
+            entry = std::min(entry, std::max(first.time_ms(taken), rest[k]));
+        }
+    }
     return best;
 }
+
+// Small random clusters: start costs, staircases, limits, ranks without work, scales, tables.
+class RandomCluster {
+public:
+    explicit RandomCluster(unsigned seed) : random_{seed} {}
+
+    int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+
+    std::vector<StepCost> costs(int most_ranks) {
+        std::vector<StepCost> costs(static_cast<std::size_t>(draw(1, most_ranks)));
+        for (StepCost& cost : costs) {
+            cost = {.start_ms = 0.5 * draw(0, 8),
+                    .micro_batch_ms = 0.5 * draw(0, 6),
+                    .unit_ms = 0.25 * draw(0, 12),
+                    .micro_batch = draw(0, 5),
+                    .max_units = draw(1, 12),
+                    .scale = draw(0, 2) == 0 ? 0.3 * draw(1, 10) : 1};
+            if (draw(0, 2) == 0)
+                cost.table = StepTable({{0, 0.5 * draw(0, 4)},
+                                        {draw(1, 3), 0.5 * draw(0, 8)},
+                                        {draw(4, 6), 0.5 * draw(0, 20)}});
+        }
+        return costs;
+    }
+
+private:
+    std::mt19937 random_;
+};
 
 TEST(AllocateTest, DeclaredCapacitiesGiveProportionalShares) {
     EXPECT_THAT(allocate(declared_costs(Allocation{3, 1, 0}), 8), testing::ElementsAre(6, 2, 0));
@@ -46,31 +88,137 @@ TEST(AllocateTest, SlowRankMayGetNothing) {
 }
 
 TEST(AllocateTest, EqualsBruteForce) {
-    std::mt19937 random(7);
-    const auto draw = [&](int low, int high) {
-        return std::uniform_int_distribution<int>(low, high)(random);
-    };
+    RandomCluster cluster(7);
 
-    for (int instance = 0; instance < 3000; ++instance) {
-        std::vector<StepCost> costs(static_cast<std::size_t>(draw(1, 4)));
-        for (StepCost& cost : costs)
-            cost = {.start_ms = 0.5 * draw(0, 8),
-                    .micro_batch_ms = 0.5 * draw(0, 6),
-                    .unit_ms = 0.25 * draw(1, 12),
-                    .micro_batch = draw(0, 5),
-                    .max_units = draw(1, 12)};
-        const std::int64_t units = draw(1, 10);
-        const double best = brute_force(costs, units);
-        if (best == std::numeric_limits<double>::infinity()) {
+    for (int instance = 0; instance < 5000; ++instance) {
+        const std::vector<StepCost> costs = cluster.costs(4);
+        const std::int64_t units = cluster.draw(1, 10);
+        const std::vector<double> by_ranks = brute_force(costs, units);
+        const double best = *std::min_element(by_ranks.begin(), by_ranks.end());
+        if (best == infinity) {
             EXPECT_THROW(allocate(costs, units), Error);
             continue;
         }
 
         const Allocation allocation = allocate(costs, units);
 
-        EXPECT_EQ(std::accumulate(allocation.begin(), allocation.end(), std::int64_t{0}), units);
+        EXPECT_EQ(sum(allocation), units);
         EXPECT_DOUBLE_EQ(makespan_ms(costs, allocation), best) << "instance " << instance;
         EXPECT_LE(bound_ms(costs, units), best * (1 + 1e-12)) << "instance " << instance;
+    }
+}
+
+TEST(AllocateTest, EqualsBruteForceWithCommunication) {
+    RandomCluster cluster(8);
+
+    for (int instance = 0; instance < 5000; ++instance) {
+        const std::vector<StepCost> costs = cluster.costs(5);
+        const std::int64_t units = cluster.draw(1, 8);
+        std::vector<double> communication(costs.size() + 1);
+        for (std::size_t k = 1; k < communication.size(); ++k)
+            communication[k] =
+                0.5 * cluster.draw(0, 6) + (instance % 2 == 0 ? 0.5 * static_cast<double>(k) : 0);
+        const std::vector<double> by_ranks = brute_force(costs, units);
+        double best = infinity;
+        for (std::size_t working = 0; working < by_ranks.size(); ++working)
+            for (std::size_t group = working; group < by_ranks.size(); ++group)
+                best = std::min(best, by_ranks[working] + communication[group]);
+        if (best == infinity) {
+            EXPECT_THROW(allocate(costs, units, communication), Error);
+            continue;
+        }
+
+        const Allocation allocation = allocate(costs, units, communication);
+
+        EXPECT_EQ(sum(allocation), units);
+        for (std::size_t r = 0; r < costs.size(); ++r)
+            EXPECT_LE(allocation[r], costs[r].micro_batch > 0 ? costs[r].max_units : 0);
+        EXPECT_NEAR(makespan_ms(costs, allocation, communication), best, 1e-11 * best)
+            << "instance " << instance;
+    }
+}
+
+TEST(AllocateTest, ASlowNodeIsLeftOutWhereItsLinkCostsMore) {
+    const std::vector<StepCost> costs = declared_costs(Allocation{4, 4, 1});
+
+    EXPECT_THAT(allocate(costs, 72, std::vector<double>{0, 0, 0.5, 1}),
+                testing::ElementsAre(32, 32, 8));
+    EXPECT_THAT(allocate(costs, 72, std::vector<double>{0, 0, 0.5, 1.75}),
+                testing::ElementsAre(36, 36, 0));
+}
+
+TEST(AllocateTest, CommunicationThatDoesNotDependOnTheRanksChangesNothing) {
+    const std::vector<StepCost> costs = declared_costs(Allocation{5, 3, 2, 2});
+
+    EXPECT_EQ(allocate(costs, 101, std::vector<double>(5, 7.0)), allocate(costs, 101));
+}
+
+TEST(AllocateTest, NothingToDoTakesNoTime) {
+    const std::vector<StepCost> costs = declared_costs(Allocation{5, 3});
+
+    EXPECT_THAT(allocate(costs, 0, std::vector<double>{1, 2, 3}), testing::ElementsAre(0, 0));
+    EXPECT_DOUBLE_EQ(makespan_ms(costs, Allocation{0, 0}, std::vector<double>{1, 2, 3}), 0);
+}
+
+// 4,096 ranks, each with its own speed, of four device classes; 12 ms + 4 us a rank to reduce.
+struct LargeCluster {
+    std::vector<StepCost> costs;
+    std::vector<double> communication_ms;
+    std::int64_t units = 65536;
+
+    LargeCluster() : costs(4096), communication_ms(4097) {
+        std::mt19937 random(1);
+        std::lognormal_distribution<double> spread(0, 0.05);
+        for (std::size_t r = 0; r < costs.size(); ++r) {
+            const auto device = static_cast<double>(1 << r % 4);
+            costs[r] = {.start_ms = 3,
+                        .micro_batch_ms = 2 * device,
+                        .unit_ms = 0.5 * device,
+                        .micro_batch = 8,
+                        .scale = spread(random)};
+        }
+        for (std::size_t k = 1; k < communication_ms.size(); ++k)
+            communication_ms[k] = 12 + 0.004 * static_cast<double>(k);
+    }
+};
+
+// Prints the time; asserts what no other machine could find otherwise.
+TEST(AllocateTest, FourThousandRanks) {
+    const LargeCluster cluster;
+
+    const auto begin = std::chrono::steady_clock::now();
+    const Allocation allocation = allocate(cluster.costs, cluster.units);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+
+    std::cout << "4096 ranks: " << took.count() << " ms\n";
+    const double best = makespan_ms(cluster.costs, allocation);
+    std::int64_t sooner = 0;  // units that the ranks could finish in a shorter time
+    for (const StepCost& cost : cluster.costs)
+        sooner += cost.units_within(best * (1 - 1e-12), cluster.units);
+    EXPECT_EQ(sum(allocation), cluster.units);
+    EXPECT_LT(sooner, cluster.units);
+}
+
+TEST(AllocateTest, FourThousandRanksWithCommunication) {
+    const LargeCluster cluster;
+
+    const auto begin = std::chrono::steady_clock::now();
+    const Allocation allocation = allocate(cluster.costs, cluster.units, cluster.communication_ms);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+
+    std::cout << "4096 ranks with communication: " << took.count() << " ms\n";
+    const double best = makespan_ms(cluster.costs, allocation, cluster.communication_ms);
+    EXPECT_EQ(sum(allocation), cluster.units);
+    EXPECT_LT(std::count(allocation.begin(), allocation.end(), 0), 4096);
+    for (std::size_t k = 1; k <= cluster.costs.size(); k += 5) {
+        // Not even the k best ranks finish the batch in less.
+        const double ms = best * (1 - 1e-11) - cluster.communication_ms[k];
+        Allocation fits;
+        for (const StepCost& cost : cluster.costs)
+            fits.push_back(cost.units_within(ms, cluster.units));
+        std::sort(fits.rbegin(), fits.rend());
+        fits.resize(k);
+        EXPECT_LT(sum(fits), cluster.units) << k << " ranks";
     }
 }
 
@@ -87,6 +235,22 @@ TEST(BoundTest, IsTheFractionalOptimum) {
     EXPECT_DOUBLE_EQ(bound_ms(costs, 11), 5);
     // The second rank starts too late to help.
     EXPECT_DOUBLE_EQ(bound_ms(costs, 2), 2);
+    EXPECT_DOUBLE_EQ(bound_ms(costs, 0), 0);
+}
+
+TEST(BoundTest, FollowsTables) {
+    // 2 units until 2 ms, 4 at once there, then one each 2 ms; beside them a unit a millisecond.
+    const std::vector<StepCost> costs{{.scale = 2, .table = StepTable({{2, 1}, {6, 1}, {10, 5}})},
+                                      {.unit_ms = 1}};
+
+    EXPECT_DOUBLE_EQ(bound_ms(costs, 3), 1.5);
+    EXPECT_DOUBLE_EQ(bound_ms(costs, 7), 2);
+    EXPECT_DOUBLE_EQ(bound_ms(costs, 11), 4);
+    EXPECT_DOUBLE_EQ(bound_ms(costs, 23), 12);
+}
+
+TEST(BoundTest, IsInfiniteWithoutRanks) {
+    EXPECT_EQ(bound_ms(declared_costs(Allocation{0}), 1), infinity);
 }
 
 }  // namespace

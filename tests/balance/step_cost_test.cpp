@@ -1,5 +1,7 @@
 #include "hetseq/balance/step_cost.hpp"
 
+#include <random>
+
 #include <gtest/gtest.h>
 
 namespace hetseq {
@@ -24,6 +26,65 @@ TEST(StepCostTest, UnitsWithinInvertsTime) {
 
 TEST(StepCostTest, ARankWithoutWorkTakesNothing) {
     EXPECT_EQ(declared_costs(std::vector<std::int64_t>{0})[0].units_within(1e9, 100), 0);
+}
+
+TEST(StepCostTest, ATableReplacesTheLine) {
+    const StepCost cost{.start_ms = 100, .micro_batch = 8, .table = StepTable({{0, 2}, {8, 10}})};
+
+    EXPECT_DOUBLE_EQ(cost.time_ms(0), 0);
+    EXPECT_DOUBLE_EQ(cost.time_ms(4), 6);
+    EXPECT_DOUBLE_EQ(cost.rate(), 1);
+}
+
+TEST(StepCostTest, ScaleMultipliesAllTimes) {
+    StepCost cost{.start_ms = 5, .micro_batch_ms = 2, .unit_ms = 0.5, .micro_batch = 4};
+    cost.scale = 3;
+
+    EXPECT_DOUBLE_EQ(cost.time_ms(0), 0);
+    EXPECT_DOUBLE_EQ(cost.time_ms(5), 3 * (5 + 4 + 2.5));
+    EXPECT_DOUBLE_EQ(cost.rate(), 1.0 / 3);
+}
+
+TEST(StepCostTest, WholeRangeOfLimitsIsSafe) {
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    const StepCost costless{.unit_ms = 0, .micro_batch = 4};
+
+    EXPECT_EQ(costless.units_within(1, most), most);
+    EXPECT_EQ(costless.units_within(-1, most), 0);
+    EXPECT_EQ(StepCost{}.units_within(1e6, most), 1'000'000);
+    EXPECT_EQ(StepCost{}.units_within(0, most), 0);
+}
+
+// The last number of units within `ms`, tried one by one.
+std::int64_t counted_units(const StepCost& cost, double ms, std::int64_t limit) {
+    std::int64_t units = 0;
+    while (units < std::min(limit, cost.max_units) && cost.time_ms(units + 1) <= ms)
+        ++units;
+    return units;
+}
+
+TEST(StepCostTest, UnitsWithinEqualsCounting) {
+    std::mt19937 random(11);
+    const auto draw = [&](int low, int high) {
+        return std::uniform_int_distribution<int>(low, high)(random);
+    };
+
+    for (int instance = 0; instance < 5000; ++instance) {
+        StepCost cost{.start_ms = 0.3 * draw(0, 20),
+                      .micro_batch_ms = 0.7 * draw(0, 9),
+                      .unit_ms = 0.1 * draw(0, 9),
+                      .micro_batch = draw(1, 9),
+                      .max_units = draw(0, 60),
+                      .scale = 0.1 * draw(1, 30)};
+        if (instance % 2 == 0)
+            cost.table = StepTable({{draw(1, 9), 0.3 * draw(0, 50)},
+                                    {draw(10, 19), 0.3 * draw(0, 50)},
+                                    {draw(20, 40), 0.3 * draw(0, 50)}});
+        // Times of the staircase itself, and between them.
+        const double ms = instance % 3 == 0 ? cost.time_ms(draw(0, 70)) : 0.1 * draw(0, 1000);
+
+        EXPECT_EQ(cost.units_within(ms, 50), counted_units(cost, ms, 50)) << instance;
+    }
 }
 
 }  // namespace

@@ -5,22 +5,28 @@
 #include <span>
 #include <vector>
 
+#include "hetseq/balance/step_table.hpp"
+
 namespace hetseq {
 
 /// What one rank's part of an update costs it, communication excluded (docs/allocation.md):
-/// T(0) = 0, T(b) = start_ms + ceil(b / micro_batch) micro_batch_ms + b unit_ms.
+/// T(0) = 0, T(b) = scale (start_ms + ceil(b / micro_batch) micro_batch_ms + b unit_ms), or
+/// T(b) = scale table(b) where there is a table; the three numbers of the line are then ignored.
 struct StepCost {
     double start_ms = 0;           // A, once an update
     double micro_batch_ms = 0;     // a, for each micro-batch
     double unit_ms = 1;            // c, for each unit
     std::int64_t micro_batch = 1;  // m, units; 0 declares a rank without work
     std::int64_t max_units = std::numeric_limits<std::int64_t>::max();
+    double scale = 1;      // > 0; how much slower than the line or the table the rank is now
+    StepTable table = {};  // measured times, for a device that no line describes
 
     /// Time for `units` >= 0 [ms].
     double time_ms(std::int64_t units) const;
     /// The most units whose time is at most `ms`, no more than `limit`.
     std::int64_t units_within(double ms, std::int64_t limit) const;
-    /// Units a millisecond once started, micro-batches full; 0 for a rank without work.
+    /// Units a millisecond once started, micro-batches full (beyond the last point of a table);
+    /// 0 for a rank without work, infinite where units cost nothing.
     double rate() const;
 };
 

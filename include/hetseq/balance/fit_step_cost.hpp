@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "hetseq/balance/step_cost.hpp"
+
+namespace hetseq {
+
+/// One measurement: `units` > 0, computed in `micro_batches` > 0 pieces, took `ms` > 0.
+struct StepSample {
+    std::int64_t units = 0;
+    std::int64_t micro_batches = 1;
+    double ms = 0;
+};
+
+/// The cost of a rank that was measured at `samples` (at least one), with micro-batches of at most
+/// `micro_batch` >= 0 units (0: a rank without work) and at most `max_units` an update.
+///
+/// Repeats of one point count as their median. A, a, c >= 0 minimise the sum of squared relative
+/// errors (nonnegative least squares, Lawson & Hanson, Solving Least Squares Problems, 1974,
+/// chapter 23; with three unknowns every set of nonzero ones is tried). What the samples cannot
+/// tell apart goes to c before a before A: one point gives c alone, and where all samples are
+/// single micro-batches the fixed part is a micro-batch's, so that several cost several times it.
+/// Where that line misses a point by more than 5 %, the points that `micro_batch` itself produces
+/// (units in ceil(units / micro_batch) pieces) become a table, if there are two of them; the time
+/// at 0 units is where the line through the first two points meets it. Throws InternalError for
+/// samples that are none.
+StepCost fit_step_cost(std::span<const StepSample> samples,
+                       std::int64_t micro_batch,
+                       std::int64_t max_units);
+
+}  // namespace hetseq

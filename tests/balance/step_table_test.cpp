@@ -1,0 +1,68 @@
+#include "hetseq/balance/step_table.hpp"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+std::vector<double> times(const StepTable& table) {
+    std::vector<double> ms;
+    for (const CostPoint& point : table.points())
+        ms.push_back(point.ms);
+    return ms;
+}
+
+TEST(StepTableTest, IsLinearBetweenItsPoints) {
+    const StepTable table({{8, 12}, {0, 4}, {4, 6}});
+
+    EXPECT_DOUBLE_EQ(table.time_ms(2), 5);
+    EXPECT_DOUBLE_EQ(table.time_ms(4), 6);
+    EXPECT_DOUBLE_EQ(table.time_ms(6), 9);
+    EXPECT_DOUBLE_EQ(table.time_ms(8), 12);
+}
+
+TEST(StepTableTest, StartsAtZeroWithoutAPointThere) {
+    EXPECT_DOUBLE_EQ(StepTable({{4, 6}}).time_ms(1), 1.5);
+}
+
+TEST(StepTableTest, GoesOnWithTheLastSlope) {
+    EXPECT_DOUBLE_EQ(StepTable({{4, 4}, {8, 12}}).time_ms(10), 16);
+}
+
+TEST(StepTableTest, APlateauDoesNotGoOn) {
+    // 12 ms for 8 units so far: 1.5 ms for each further one.
+    EXPECT_DOUBLE_EQ(StepTable({{4, 12}, {8, 12}}).time_ms(10), 15);
+}
+
+TEST(StepTableTest, FallingTimesBecomeTheirMean) {
+    EXPECT_THAT(times(StepTable({{1, 3}, {2, 5}, {3, 4}, {4, 3}, {5, 9}})),
+                testing::ElementsAre(0, 3, 4, 4, 4, 9));
+}
+
+TEST(StepTableTest, UnitsWithinInvertsTime) {
+    const StepTable table({{0, 1}, {4, 5}, {8, 5}, {16, 13}});
+
+    EXPECT_DOUBLE_EQ(table.units_within(0.5), 0);
+    EXPECT_DOUBLE_EQ(table.units_within(3), 2);
+    EXPECT_DOUBLE_EQ(table.units_within(5), 8);
+    EXPECT_DOUBLE_EQ(table.units_within(9), 12);
+    EXPECT_DOUBLE_EQ(table.units_within(15), 18);
+}
+
+TEST(StepTableTest, RefusesWhatIsNoTable) {
+    EXPECT_THROW(StepTable(std::vector<CostPoint>{}), InternalError);
+    EXPECT_THROW(StepTable({{0, 1}}), InternalError);
+    EXPECT_THROW(StepTable({{2, 1}, {2, 2}}), InternalError);
+    EXPECT_THROW(StepTable({{-1, 1}, {2, 2}}), InternalError);
+    EXPECT_THROW(StepTable({{2, -1}}), InternalError);
+    EXPECT_THROW(StepTable({{2, std::numeric_limits<double>::infinity()}}), InternalError);
+}
+
+}  // namespace
+}  // namespace hetseq
