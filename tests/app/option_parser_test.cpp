@@ -104,7 +104,7 @@ TEST(TypedOptionsTest, NamesTheOptionOfABadValue) {
                 testing::AllOf(HasSubstr("--lr"), HasSubstr("fast")));
     EXPECT_THAT(error_of([] { typed_options({{"dropout", "1.5"}}); }), HasSubstr("--dropout"));
     EXPECT_THAT(error_of([] { typed_options({{"precision", "fp8"}}); }), HasSubstr("fp32, fp64"));
-    EXPECT_THAT(error_of([] { typed_options({{"log-interval", "0"}}); }), HasSubstr("at least 1"));
+    EXPECT_THAT(error_of([] { typed_options({{"log-interval", "0"}}); }), HasSubstr("from 1 to"));
 }
 
 TEST(ConfigTextTest, ReadsBackAsItWas) {
