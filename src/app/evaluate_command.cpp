@@ -78,7 +78,7 @@ int evaluate_command(const CommandContext& context) {
     const RankSetup setup = set_up_ranks(world, given, context.parts);
     DataContext data(world, context.environment->thread_support() == ThreadSupport::multiple);
     const std::shared_ptr<Model> model = build_model(world, setup, context.parts);
-    SharePlan shares(world, setup.options.balance, setup.capacities);
+    SharePlan shares(world, "declared", setup.capacities);
     Feed feed(data,
               required_data(setup.options),
               setup,

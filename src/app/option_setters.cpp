@@ -108,6 +108,15 @@ void set_betas(Options& options, const std::string& value) {
     options.parts.optimizer.beta2 = parse_number(betas[1], 0, 1);
 }
 
+void set_balance(Options& options, const std::string& value) {
+    const std::string prefix = "file:";
+    const bool is_file = value.rfind(prefix, 0) == 0 && value.size() > prefix.size();
+    if (!is_file && value != "auto" && value != "declared" && value != "equal")
+        reject(value, "one of auto, declared, equal, file:PATH");
+    options.balance = is_file ? "file" : value;
+    options.plan_file = is_file ? value.substr(prefix.size()) : "";
+}
+
 void set_device(Options& options, const std::string& value) {
     if (value == "auto")
         options.device = DeviceChoice::automatic;

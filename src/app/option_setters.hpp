@@ -31,6 +31,7 @@ Setter probability(Place<std::optional<double>> place);
 Setter flag(Place<bool> place);
 
 void set_betas(Options& options, const std::string& value);
+void set_balance(Options& options, const std::string& value);
 void set_device(Options& options, const std::string& value);
 void set_io(Options& options, const std::string& value);
 

@@ -89,9 +89,12 @@ std::vector<OptionSpec> batch_options() {
         {"update-freq", "N", "1", OptionScope::job,
          "micro-batches a rank and update",
          integer(HETSEQ_PLACE(update_freq), 1)},
-        {"balance", "NAME", "declared", OptionScope::job,
-         "how a batch is cut over ranks: declared (by capacity) or equal",
-         choice(HETSEQ_PLACE(balance), {"declared", "equal"})},
+        {"balance", "NAME", "auto", OptionScope::job,
+         "how a batch is cut over ranks: auto (by measured speed), declared (by capacity), equal, or file:PATH (as RUN/allocations.json says)",
+         set_balance},
+        {"cache-dir", "DIR", "", OptionScope::rank,
+         "where measured speeds are kept for later runs; none: nowhere; empty: hetseq in the user's cache folder",
+         text(HETSEQ_PLACE(cache_dir))},
     };
 }
 

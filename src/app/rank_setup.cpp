@@ -9,6 +9,7 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/train/share_plan.hpp"
 #include "hetseq/app/option_agreement.hpp"
 #include "hetseq/app/rank_list.hpp"
 #include "hetseq/app/threads.hpp"
@@ -94,9 +95,13 @@ RankSetup set_up_ranks(const HostComm& world, const GivenOptions& given, const P
     return setup;
 }
 
-std::string start_report(const RankSetup& setup, const std::vector<std::int64_t>& allocation) {
+std::string start_report(const RankSetup& setup, SharePlan& shares) {
+    const auto& allocation = shares.allocation(setup.batch_size);
+    const bool measured = shares.policy() == "auto" && setup.topology.ranks.size() > 1;
     std::vector<std::vector<std::string>> rows{
         {"rank", "host", "device", "threads", "capacity", "share", "of the batch"}};
+    if (measured)
+        rows[0].insert(rows[0].end(), {"samples/s", "ms"});
     for (const RankInfo& info : setup.topology.ranks) {
         const auto r = static_cast<std::size_t>(info.rank);
         const double part =
@@ -105,9 +110,13 @@ std::string start_report(const RankSetup& setup, const std::vector<std::int64_t>
                         info.host,
                         info.device_name,
                         std::to_string(setup.threads[r]),
-                        std::to_string(setup.capacities[r]),
+                        std::to_string(shares.costs()[r].micro_batch),
                         std::to_string(allocation[r]),
                         format_number(part, 3) + " %"});
+        if (measured)
+            rows.back().insert(rows.back().end(),
+                               {format_number(1000 * shares.costs()[r].rate(), 4),
+                                format_number(shares.costs()[r].time_ms(allocation[r]), 4)});
     }
     return setup.topology.table() + "global batch " + std::to_string(setup.batch_size) +
            ", balance " + setup.options.balance + "\n" + format_table(rows);

@@ -28,9 +28,8 @@ void say_start(const CommandContext& context, const RankSetup& setup, Training& 
         log::warn(std::string("MPI gives ") + to_string(threads) +
                   ", not MPI_THREAD_MULTIPLE: data are read and gradients reduced without overlap");
     log::info("start\n" + MpiEnvironment::library_version() + ", " + to_string(threads) + "\n" +
-              start_report(setup, training.shares().allocation(setup.batch_size)) +
-              std::to_string(training.parameter_count()) + " parameters, " +
-              std::to_string(training.samples()) + " samples, " +
+              start_report(setup, training.shares()) + std::to_string(training.parameter_count()) +
+              " parameters, " + std::to_string(training.samples()) + " samples, " +
               std::to_string(training.updates_per_epoch()) + " updates an epoch, " +
               std::to_string(training.updates()) + " updates to run");
 }

@@ -89,7 +89,6 @@ Training::Training(const MpiEnvironment& environment,
       parameters_{*model_,
                   [this](const std::string& name) { return model_->decays(name); },
                   status_slot::count(static_cast<std::int64_t>(model_->loss_terms().size()))},
-      shares_{world, setup.options.balance, setup.capacities},
       feed_{data_,
             required_data(setup.options),
             setup,
@@ -97,6 +96,9 @@ Training::Training(const MpiEnvironment& environment,
             *model_,
             setup.batch_size,
             Shuffle::yes},
+      shares_{make_shares(
+          world, setup, {*model_, parameters_, feed_.corpus(), feed_.loader(), feed_.plan()})},
+      replay_{replayed_allocations(world, setup)},
       updates_{updates_to_run(setup.options, feed_.plan().batches_per_epoch())},
       schedule_{make_schedule(parts, setup.options.parts.schedule, updates_)},
       optimizer_{parts.optimizers.get(setup.options.parts.optimizer.name)(
@@ -139,7 +141,9 @@ TrainerReport Training::run() {
          .clip_norm = setup_.options.clip_norm,
          .bucket_bytes = static_cast<std::int64_t>(setup_.options.bucket_mb * (1 << 20)),
          .valid_interval = setup_.options.valid_interval,
-         .max_skips = setup_.options.max_skips});
+         .max_skips = setup_.options.max_skips,
+         .follow = setup_.options.balance == "auto",
+         .replay = replay_});
     return trainer.run();
 }
 

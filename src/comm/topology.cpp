@@ -18,11 +18,11 @@ namespace hetseq {
 
 namespace {
 
-// Whole cores of this rank when each CPU is divided among the ranks bound to it, and the quota
+// Cores of this rank when each CPU is divided among the ranks bound to it, and the quota
 // among the ranks of the host.
-int divide_cores(const HostComm& node,
-                 const std::vector<int>& mine,
-                 const std::optional<double>& quota) {
+double divide_cores(const HostComm& node,
+                    const std::vector<int>& mine,
+                    const std::optional<double>& quota) {
     std::string list;
     for (const int cpu : mine)
         list += std::to_string(cpu) + " ";
@@ -37,8 +37,7 @@ int divide_cores(const HostComm& node,
         share += 1.0 / users[cpu];
     if (quota)
         share = std::min(share, *quota / node.size());
-    constexpr double rounding = 1e-6;  // three thirds make one core
-    return std::max(1, static_cast<int>(share + rounding));
+    return share;
 }
 
 RankInfo describe_rank(const HostComm& world, const HostComm& node, DeviceChoice choice) {
@@ -52,7 +51,9 @@ RankInfo describe_rank(const HostComm& world, const HostComm& node, DeviceChoice
     info.cores = static_cast<int>(cpus.size());
     if (quota)
         info.cores = std::max(1, std::min(info.cores, static_cast<int>(std::ceil(*quota))));
-    info.own_cores = divide_cores(node, cpus, quota);
+    constexpr double rounding = 1e-6;  // three thirds make one core
+    info.cpu_share = divide_cores(node, cpus, quota);
+    info.own_cores = std::max(1, static_cast<int>(info.cpu_share + rounding));
     info.host_cores = group_cores();
 
     VisibleCudaDevices visible;
@@ -86,6 +87,7 @@ std::vector<RankInfo> gather(const HostComm& world, const RankInfo& mine) {
     const auto device_uuids = world.all_gather(mine.device_uuid);
     const auto cores = world.all_gather(std::int64_t{mine.cores});
     const auto own_cores = world.all_gather(std::int64_t{mine.own_cores});
+    const auto cpu_shares = world.all_gather(mine.cpu_share);
     const auto host_cores = world.all_gather(std::int64_t{mine.host_cores});
     const auto memory_mb = world.all_gather(mine.memory_mb);
     std::vector<RankInfo> ranks(hosts.size());
@@ -98,6 +100,7 @@ std::vector<RankInfo> gather(const HostComm& world, const RankInfo& mine) {
                     device_uuids[i],
                     static_cast<int>(cores[i]),
                     static_cast<int>(own_cores[i]),
+                    cpu_shares[i],
                     static_cast<int>(host_cores[i]),
                     memory_mb[i]};
     return ranks;

@@ -141,12 +141,12 @@ GlobalOrder::Geometry Corpus::geometry() const noexcept {
     return impl_->geometry;
 }
 
-std::vector<std::int64_t> Corpus::row_shape(const std::string& field) const {
+std::map<std::string, std::vector<std::int64_t>> Corpus::row_shapes() const {
+    std::map<std::string, std::vector<std::int64_t>> shapes;
     const auto& fields = impl_->shards.schema().fields;
-    const auto found = std::find_if(
-        fields.begin(), fields.end(), [&](const FieldSchema& f) { return f.name == field; });
-    HETSEQ_ASSERT(found != fields.end());
-    return impl_->shards.row_shape(static_cast<std::size_t>(found - fields.begin()));
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        shapes[fields[i].name] = impl_->shards.row_shape(i);
+    return shapes;
 }
 
 std::int64_t Corpus::blocks_read() const noexcept {

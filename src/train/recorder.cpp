@@ -1,5 +1,6 @@
 #include "hetseq/train/recorder.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -54,11 +55,13 @@ void Recorder::train(const UpdateRecord& record) {
     samples_ += record.samples;
     units_ += record.units;
     ms_ += record.step_ms;
-    wait_ms_ += record.wait_ms;
     const bool finite = std::isfinite(total(record.losses));
     finite_updates_ += finite ? 1 : 0;
     for (std::size_t j = 0; finite && j < losses_.size(); ++j)
         losses_[j] += record.losses[j];
+    rank_compute_ms_.resize(record.compute_ms.size());
+    for (std::size_t r = 0; r < record.compute_ms.size(); ++r)
+        rank_compute_ms_[r] += record.compute_ms[r];
     if (terminal_)
         draw_bar(record);
     if (record.update % options_.log_interval == 0 || record.update == options_.total_updates)
@@ -74,14 +77,13 @@ void Recorder::log_interval(const UpdateRecord& last) {
     const double seconds = ms_ / 1000;
     const double eta =
         static_cast<double>(options_.total_updates - last.update) * seconds / updates;
-    log::info("epoch " + std::to_string(last.epoch) + "  update " + std::to_string(last.update) +
-              "/" + std::to_string(options_.total_updates) + "  loss " +
-              format_number(total(losses_)) +
-              (losses_.size() > 1 ? " (" + term_list(options_.loss_terms, losses_) + ")" : "") +
-              "  lr " + format_number(last.lr) + "  grad " + format_number(last.grad_norm, 3) +
-              "  " + format_number(static_cast<double>(samples_) / seconds) + " samples/s  step " +
-              format_number(ms_ / updates, 3) + " ms  wait " +
-              format_number(100 * wait_ms_ / ms_, 2) + " %  ETA " + format_duration(eta));
+    log::info(
+        "epoch " + std::to_string(last.epoch) + "  update " + std::to_string(last.update) + "/" +
+        std::to_string(options_.total_updates) + "  loss " + format_number(total(losses_)) +
+        (losses_.size() > 1 ? " (" + term_list(options_.loss_terms, losses_) + ")" : "") + "  lr " +
+        format_number(last.lr) + "  grad " + format_number(last.grad_norm, 3) + "  " +
+        format_number(static_cast<double>(samples_) / seconds) + " samples/s  step " +
+        format_number(ms_ / updates, 3) + " ms  " + slowest_rank() + "ETA " + format_duration(eta));
 
     Json line{{"kind", "train"},
               {"update", last.update},
@@ -94,12 +96,25 @@ void Recorder::log_interval(const UpdateRecord& last) {
     line["samples"] = samples_;
     line["units"] = units_;
     line["step_ms"] = ms_ / updates;
+    line["rank_compute_ms"] = Json::array();
+    for (const double ms : rank_compute_ms_)
+        line["rank_compute_ms"].push_back(ms / updates);
     line["allocation"] = last.allocation;
     write(line.dump());
 
     updates_ = finite_updates_ = samples_ = units_ = 0;
-    ms_ = wait_ms_ = 0;
+    ms_ = 0;
+    rank_compute_ms_.assign(rank_compute_ms_.size(), 0);
     losses_.assign(losses_.size(), 0);
+}
+
+// What even the rank that computes longest spends on other things is waiting that no cut avoids.
+std::string Recorder::slowest_rank() const {
+    const auto slowest = std::max_element(rank_compute_ms_.begin(), rank_compute_ms_.end());
+    if (rank_compute_ms_.size() < 2 || *slowest == 0)
+        return "";
+    return "slowest rank " + std::to_string(slowest - rank_compute_ms_.begin()) + " waits " +
+           format_number(std::max(0.0, 100 * (1 - *slowest / ms_)), 2) + " %  ";
 }
 
 void Recorder::valid(std::int64_t update,
@@ -124,10 +139,10 @@ void Recorder::valid(std::int64_t update,
     write(line.dump());
 }
 
-void Recorder::event(std::int64_t update, const std::string& message) {
+void Recorder::event(std::int64_t update, const std::string& message, log::Level level) {
     if (!active_)
         return;
-    log::warn("update " + std::to_string(update) + ": " + message);
+    log::once(level, "update " + std::to_string(update) + ": " + message);
     write(Json{{"kind", "event"}, {"update", update}, {"message", message}}.dump());
 }
 

@@ -71,7 +71,7 @@ void RunFolder::begin(const HostComm& world,
             return;
         make_writable(path_);
         for (const auto& file :
-             {config(), metrics(), summary(), model(), best_model(), model_config()})
+             {config(), metrics(), summary(), allocations(), model(), best_model(), model_config()})
             remove_file(file);
         write_atomically(config(), config_text);
         if (!model_config_text.empty())

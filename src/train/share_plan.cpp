@@ -1,5 +1,6 @@
 #include "hetseq/train/share_plan.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -7,6 +8,29 @@
 #include "hetseq/balance/allocate.hpp"
 
 namespace hetseq {
+
+namespace {
+
+// Largest remainders, ties to the lower rank; in integers, so that all ranks find the same.
+std::vector<std::int64_t> in_proportion(const std::vector<std::int64_t>& shares,
+                                        std::int64_t units) {
+    const std::int64_t sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+    std::vector<std::int64_t> result;
+    std::vector<std::size_t> ranks;
+    for (std::size_t r = 0; r < shares.size(); ++r) {
+        result.push_back(units * shares[r] / sum);
+        ranks.push_back(r);
+    }
+    std::stable_sort(ranks.begin(), ranks.end(), [&](std::size_t a, std::size_t b) {
+        return units * shares[a] % sum > units * shares[b] % sum;
+    });
+    const std::int64_t given = std::accumulate(result.begin(), result.end(), std::int64_t{0});
+    for (std::int64_t i = 0; i < units - given; ++i)
+        ++result[ranks[static_cast<std::size_t>(i)]];
+    return result;
+}
+
+}  // namespace
 
 SharePlan::SharePlan(const HostComm& world,
                      const std::string& policy,
@@ -24,10 +48,24 @@ SharePlan::SharePlan(const HostComm& world,
         throw BadConfig("unknown balance '" + policy + "'", "--balance", "use declared or equal");
 }
 
+SharePlan::SharePlan(const HostComm& world, const std::string& policy, std::vector<StepCost> costs)
+    : world_{world.duplicate()}, policy_{policy}, costs_{std::move(costs)} {
+    for (const StepCost& cost : costs_)
+        capacities_.push_back(cost.micro_batch);
+}
+
+void SharePlan::change(std::vector<std::int64_t> allocation) {
+    HETSEQ_ASSERT(allocation.size() == capacities_.size());
+    changed_ = std::move(allocation);
+    allocations_.clear();
+}
+
 const std::vector<std::int64_t>& SharePlan::allocation(std::int64_t batch_size) {
     const auto known = allocations_.find(batch_size);
     if (known != allocations_.end())
         return known->second;
+    if (!changed_.empty())
+        return allocations_.emplace(batch_size, in_proportion(changed_, batch_size)).first->second;
     std::vector<std::int64_t> shares(capacities_.size());
     if (world_.rank() == 0)
         shares = allocate(costs_, batch_size);

@@ -43,7 +43,12 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
       options_{options},
       reducer_{parts.parameters, parts.communicator, options.bucket_bytes},
       step_{parts.model, parts.parameters, reducer_},
-      agreement_{parts.world, parts.model.loss_terms().size()} {}
+      agreement_{parts.world, parts.model.loss_terms().size()},
+      allocations_{parts.folder != nullptr && parts.world.rank() == 0 ? parts.folder->allocations()
+                                                                      : ""} {
+    if (options.follow && parts.world.rank() == 0 && parts.world.size() > 1)
+        tracker_.emplace(parts.shares.costs());
+}
 
 TrainerReport Trainer::run() {
     request_ahead();
@@ -52,6 +57,7 @@ TrainerReport Trainer::run() {
     for (update_ = 0; update_ < options_.updates; ++update_) {
         const double begin = seconds_now();
         agreement_.wait();
+        follow_speeds();
         share_ = std::move(next_share_);
         const ForwardContext context{Mode::train, options_.seed, update_};
         const Verdict verdict = step_.run(*share_, agreement_.weights(), context);
@@ -69,7 +75,13 @@ TrainerReport Trainer::run() {
 // Issued by all ranks at the same updates, so that the hosts' block loads keep one order.
 void Trainer::request_ahead() {
     for (; requested_ < std::min(update_ + 1 + requests_ahead, options_.updates); ++requested_) {
+        if (const auto replayed = options_.replay.find(requested_);
+            replayed != options_.replay.end())
+            change_allocation(replayed->second);
+        else if (requested_ == 0)
+            allocations_.add(0, parts_.shares.allocation(parts_.plan.batch_size()));
         const GlobalBatch batch = parts_.plan.batch(requested_);
+        requested_allocations_.push_back(parts_.shares.allocation(batch.size()));
         std::int64_t micro_batch = parts_.shares.micro_batch();
         if (step_.reduced_micro_batch() > 0)
             micro_batch = std::min(micro_batch, step_.reduced_micro_batch());
@@ -89,7 +101,39 @@ void Trainer::load_next() {
         next_share_.reset();
         failure = std::current_exception();
     }
-    agreement_.post(next_share_ ? next_share_->weights() : std::vector<double>{}, failure);
+    agreement_.post(next_share_ ? next_share_->weights() : std::vector<double>{},
+                    failure,
+                    {.compute_ms = step_.timing().is_regular ? step_.timing().compute_ms : 0,
+                     .allocation = proposal_});
+    proposal_.clear();
+}
+
+// The ranks' times of the update before, and perhaps another cut of the batches to come.
+void Trainer::follow_speeds() {
+    rank_compute_ms_.assign(agreement_.compute_ms().begin(), agreement_.compute_ms().end());
+    if (const auto allocation = agreement_.allocation())
+        change_allocation(*allocation);
+    if (tracker_ && update_ > 0) {
+        tracker_->observe(rank_compute_ms_, allocation_);
+        if (const auto better =
+                tracker_->propose(parts_.shares.allocation(parts_.plan.batch_size())))
+            proposal_ = *better;
+    }
+    allocation_ = std::move(requested_allocations_.front());
+    requested_allocations_.pop_front();
+}
+
+// From the next request on, the same one on all ranks.
+void Trainer::change_allocation(const std::vector<std::int64_t>& allocation) {
+    parts_.shares.change(allocation);
+    allocations_.add(requested_, allocation);
+    if (requested_ == 0)
+        return;
+    ++report_.reallocations;
+    std::string units;
+    for (const std::int64_t of_rank : allocation)
+        units += " " + std::to_string(of_rank);
+    parts_.recorder.event(requested_ + 1, "from here on the ranks take" + units, log::Level::info);
 }
 
 void Trainer::update_parameters(Verdict verdict) {
@@ -103,7 +147,9 @@ void Trainer::update_parameters(Verdict verdict) {
     skips_in_a_row_ = 0;
     if (options_.clip_norm > 0 && grad_norm_ > options_.clip_norm)
         gradients.mul_(options_.clip_norm / grad_norm_);
+    const double begin = seconds_now();
     parts_.optimizer.step(parts_.parameters, lr_);
+    optimizer_ms_ = 1000 * (seconds_now() - begin);
 }
 
 // Parameters stay as they are; the ranks whose loss was not finite say on which samples.
@@ -126,7 +172,6 @@ void Trainer::skip() {
 
 void Trainer::record() {
     const GlobalBatch& batch = share_->batch();
-    const auto& allocation = parts_.shares.allocation(batch.size());
     report_.updates = update_ + 1;
     report_.epochs = batch.end == parts_.plan.samples() ? batch.epoch + 1 : batch.epoch;
     report_.samples += batch.size();
@@ -134,6 +179,8 @@ void Trainer::record() {
     report_.own_units += share_->units();
     report_.compute_ms.push_back(step_.timing().compute_ms);
     report_.wait_ms.push_back(step_.timing().wait_ms);
+    report_.reduce_ms.push_back(step_.timing().reduce_ms);
+    report_.optimizer_ms.push_back(optimizer_ms_);
     if (reducer_.timing().last_bucket_ms > 0)
         report_.finish_ratio.push_back(reducer_.timing().wait_ms /
                                        reducer_.timing().last_bucket_ms);
@@ -145,8 +192,8 @@ void Trainer::record() {
                            .samples = batch.size(),
                            .units = batch.size(),
                            .step_ms = report_.step_ms.back(),
-                           .wait_ms = step_.timing().wait_ms,
-                           .allocation = allocation});
+                           .allocation = allocation_,
+                           .compute_ms = rank_compute_ms_});
 }
 
 void Trainer::validate_when_due() {

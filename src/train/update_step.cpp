@@ -1,52 +1,20 @@
 #include "hetseq/train/update_step.hpp"
 
-#include <chrono>
-#include <new>
 #include <string>
 
 #include <ATen/ATen.h>
-#include <c10/util/Exception.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
+#include "hetseq/train/normalised_loss.hpp"
+#include "hetseq/train/out_of_memory.hpp"
 
 namespace hetseq {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point begin) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
-
-bool is_out_of_memory(const std::exception& error) {
-    if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-        dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
-        return true;
-    // The CPU allocator throws a plain c10::Error.
-    return std::string(error.what()).find("DefaultCPUAllocator: can't allocate memory") !=
-           std::string::npos;
-}
-
-// sum_j S_j / W_j of one micro-batch, undefined when no term counts; each term's part is added to
-// the status slots.
-at::Tensor normalised_loss(const ForwardResult& result,
-                           std::span<const double> weights,
-                           const at::Tensor& status) {
-    at::Tensor total;
-    for (std::size_t j = 0; j < result.losses.size(); ++j) {
-        if (weights[j] == 0)
-            continue;
-        const at::Tensor loss = result.losses[j] / weights[j];
-        status[status_slot::first_loss + static_cast<std::int64_t>(j)].add_(loss.detach());
-        total = total.defined() ? total + loss : loss;
-    }
-    return total;
-}
 
 // Before the last backward, because its first gradients may start the last bucket.
 void mark_non_finite(const at::Tensor& status) {
@@ -61,6 +29,7 @@ UpdateStep::UpdateStep(Model& model, FlatParameters& parameters, GradientReducer
     : model_{model},
       parameters_{parameters},
       reducer_{reducer},
+      timer_{parameters.values().device()},
       losses_(model.loss_terms().size()) {}
 
 Verdict UpdateStep::run(LoadedShare& share,
@@ -68,14 +37,17 @@ Verdict UpdateStep::run(LoadedShare& share,
                         const ForwardContext& context) {
     timing_ = {};
     for (;;) {
-        const auto begin = Clock::now();
+        timer_.begin();
         compute(share, weights, context);
-        timing_.compute_ms += ms_since(begin);
+        timer_.end();
         reducer_.finish();
-        timing_.wait_ms += reducer_.timing().wait_ms;
         const Verdict verdict = read_status();
+        timing_.compute_ms += timer_.ms();
+        timing_.wait_ms += reducer_.timing().wait_ms;
+        timing_.reduce_ms += reducer_.timing().buckets_ms;
         if (verdict != Verdict::repeat)
             return verdict;
+        timing_.is_regular = false;
         log::info("update " + std::to_string(context.update + 1) +
                   " is repeated: a rank ran out of memory");
     }
@@ -93,6 +65,7 @@ void UpdateStep::compute(LoadedShare& share,
         } catch (const std::exception& error) {
             if (!is_out_of_memory(error))
                 throw;
+            timing_.is_regular = false;
             halve_micro_batch(share, error.what());
         }
         if (reducer_.started()) {

@@ -35,7 +35,9 @@ struct Options {
     std::string
         max_sentences;  // a number, or a list by rank, host or device (as all of a rank's numbers)
     std::int64_t update_freq = 1;
-    std::string balance;
+    std::string balance;    // auto, declared, equal, file
+    std::string plan_file;  // of balance "file"
+    std::string cache_dir;  // "none": no cache; empty: the user's
 
     // optimization
     double clip_norm = 0;

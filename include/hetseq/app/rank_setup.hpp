@@ -14,6 +14,7 @@
 namespace hetseq {
 
 class HostComm;
+class SharePlan;
 
 /// Everything settled before data or models are touched, the same on all ranks but for what
 /// concerns a rank.
@@ -33,7 +34,8 @@ struct RankSetup {
 /// all ranks.
 RankSetup set_up_ranks(const HostComm& world, const GivenOptions& given, const Parts& parts);
 
-/// The start report: hosts, ranks, devices, threads and shares of a full batch.
-std::string start_report(const RankSetup& setup, const std::vector<std::int64_t>& allocation);
+/// The start report: hosts, ranks, devices, threads and shares of a full batch; where the ranks'
+/// speed is known (`shares` of balance auto), their rates and the time their shares should take.
+std::string start_report(const RankSetup& setup, SharePlan& shares);
 
 }  // namespace hetseq

@@ -13,6 +13,7 @@
 #include "hetseq/train/recorder.hpp"
 #include "hetseq/train/share_plan.hpp"
 #include "hetseq/train/trainer.hpp"
+#include "hetseq/app/balance_setup.hpp"
 #include "hetseq/app/rank_setup.hpp"
 
 namespace hetseq {
@@ -80,8 +81,9 @@ private:
     DataContext data_;
     std::shared_ptr<Model> model_;
     FlatParameters parameters_;
-    SharePlan shares_;
     Feed feed_;
+    SharePlan shares_;
+    AllocationsByUpdate replay_;
     std::optional<Feed> valid_feed_;
     std::int64_t updates_;
     Schedule schedule_;

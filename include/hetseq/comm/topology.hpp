@@ -23,6 +23,7 @@ struct RankInfo {
     /// Whole cores this rank has when the ranks of a host divide evenly what they may use in
     /// common; at least 1. A rank's threads should be no more than these.
     int own_cores = 1;
+    double cpu_share = 1;        // the same before it is rounded [cores]
     int host_cores = 1;          // that the ranks of its host may use together
     std::int64_t memory_mb = 0;  // of the device, or of the host's share this process may use [MiB]
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,8 +44,8 @@ public:
     std::int64_t samples() const noexcept;
     std::int64_t block_length() const noexcept;  // samples
     GlobalOrder::Geometry geometry() const noexcept;
-    /// Row shape of a field as the files have it.
-    std::vector<std::int64_t> row_shape(const std::string& field) const;
+    /// Row shapes as the files have them, by field.
+    std::map<std::string, std::vector<std::int64_t>> row_shapes() const;
     /// Blocks this host has read so far.
     std::int64_t blocks_read() const noexcept;
     /// Blocks this host can hold at once.

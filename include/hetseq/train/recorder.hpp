@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/util/log.hpp"
 #include "hetseq/train/evaluator.hpp"
 
 namespace hetseq {
@@ -21,8 +22,8 @@ struct UpdateRecord {
     std::int64_t samples = 0;
     std::int64_t units = 0;
     double step_ms = 0;
-    double wait_ms = 0;
     std::vector<std::int64_t> allocation;  // units by rank
+    std::vector<double> compute_ms;        // by rank, of the update before
 };
 
 /// Tells the user how a run goes: log lines, a progress bar on a terminal, and metrics.jsonl.
@@ -40,12 +41,15 @@ public:
 
     void train(const UpdateRecord& record);
     void valid(std::int64_t update, std::int64_t epoch, const Evaluation& evaluation, bool best);
-    void event(std::int64_t update, const std::string& message);
+    void event(std::int64_t update,
+               const std::string& message,
+               log::Level level = log::Level::warning);
     /// Ends the progress bar's line and flushes.
     void finish();
 
 private:
     void log_interval(const UpdateRecord& last);
+    std::string slowest_rank() const;
     void write(const std::string& line);
     void draw_bar(const UpdateRecord& record);
 
@@ -57,7 +61,8 @@ private:
     std::string metrics_path_;  // empty: nothing is written
     // since the last log line
     std::int64_t updates_ = 0, finite_updates_ = 0, samples_ = 0, units_ = 0;
-    double ms_ = 0, wait_ms_ = 0;
+    double ms_ = 0;
+    std::vector<double> rank_compute_ms_;  // by rank
     std::vector<double> losses_;
 };
 

@@ -19,6 +19,11 @@ public:
     SharePlan(const HostComm& world,
               const std::string& policy,
               std::vector<std::int64_t> capacities);
+    /// Collective. By the ranks' costs; micro-batches are theirs.
+    SharePlan(const HostComm& world, const std::string& policy, std::vector<StepCost> costs);
+
+    /// From now on a batch of the allocation's sum is cut so, one of another size in proportion.
+    void change(std::vector<std::int64_t> allocation);
 
     /// Collective when it meets a batch of a new size: the allocation is computed on one rank and
     /// broadcast, since CPUs of different makes round differently. Samples by rank, summing to
@@ -31,6 +36,8 @@ public:
     std::int64_t micro_batch() const;
     std::int64_t total_capacity() const;
     const std::string& policy() const noexcept { return policy_; }
+    /// What the ranks are taken to cost, by rank.
+    const std::vector<StepCost>& costs() const noexcept { return costs_; }
 
 private:
     HostComm world_;
@@ -38,7 +45,8 @@ private:
     std::vector<std::int64_t> capacities_;
     std::vector<StepCost> costs_;
     std::map<std::int64_t, std::vector<std::int64_t>>
-        allocations_;  // by batch size: a full one and an epoch's last
+        allocations_;                    // by batch size: a full one and an epoch's last
+    std::vector<std::int64_t> changed_;  // what batches are cut in proportion to; empty: by cost
 };
 
 }  // namespace hetseq

@@ -1,13 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <deque>
 #include <optional>
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/balance/speed_tracker.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/optim/schedule.hpp"
+#include "hetseq/train/allocation_log.hpp"
 #include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
 #include "hetseq/train/recorder.hpp"
@@ -30,6 +32,8 @@ struct TrainerOptions {
     std::int64_t bucket_bytes = 8 << 20;
     std::int64_t valid_interval = 0;  // updates; 0: at the end of each epoch
     std::int64_t max_skips = 100;     // updates in a row whose loss is not finite
+    bool follow = false;              // whether shares follow the ranks' speeds
+    AllocationsByUpdate replay = {};  // otherwise, cuts to repeat
 };
 
 /// What a trainer works with; all outlive it.
@@ -58,7 +62,10 @@ struct TrainerReport {
     std::vector<double> step_ms;     // by update, validation excluded
     std::vector<double> compute_ms;  // this rank's, by update
     std::vector<double> wait_ms;
+    std::vector<double> reduce_ms;  // of all buckets, overlapped with backward or not
+    std::vector<double> optimizer_ms;
     std::vector<double> data_ms;
+    std::int64_t reallocations = 0;
     std::vector<double> finish_ratio;  // wait in finish() over the last bucket's own time
     std::int64_t own_units = 0;        // this rank's
     double first_update_seconds = 0;   // monotonic clock, when the first update began
@@ -80,6 +87,8 @@ public:
 private:
     void request_ahead();
     void load_next();
+    void follow_speeds();
+    void change_allocation(const std::vector<std::int64_t>& allocation);
     void update_parameters(Verdict verdict);
     void skip();
     void record();
@@ -90,12 +99,19 @@ private:
     GradientReducer reducer_;
     UpdateStep step_;
     UpdateAgreement agreement_;
+    AllocationLog allocations_;
+    std::optional<SpeedTracker> tracker_;  // on rank 0, which decides for all
     TrainerReport report_;
 
     std::int64_t update_ = 0;                // the one at work, counted from 0
     std::int64_t requested_ = 0;             // updates whose loading was issued
     std::optional<LoadedShare> share_;       // of the update at work
     std::optional<LoadedShare> next_share_;  // loaded, its weights told to the other ranks
+    std::vector<std::int64_t> allocation_;   // of the update at work, by rank
+    std::deque<std::vector<std::int64_t>> requested_allocations_;
+    std::vector<std::int64_t> proposal_;   // not told yet
+    std::vector<double> rank_compute_ms_;  // by rank, of the update before
+    double optimizer_ms_ = 0;
     double lr_ = 0;
     double grad_norm_ = 0;
     std::int64_t skips_in_a_row_ = 0;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,8 +10,16 @@
 
 namespace hetseq {
 
-/// The one small host reduction of an update: the global weights of its loss terms, and whether
-/// every rank has its share. Posted when the share is loaded, complete before the first backward.
+/// What a rank tells the others with its next share.
+struct UpdateNotes {
+    double compute_ms = 0;  // own time of the last update; 0: none that counts
+    std::span<const std::int64_t> allocation = {};  // rank 0's alone: how to cut full batches from
+                                                    // now on; empty: as before
+};
+
+/// The one small host reduction of an update: the global weights of its loss terms, whether every
+/// rank has its share, and what they note. Posted when the share is loaded, complete before the
+/// first backward.
 class UpdateAgreement {
 public:
     /// Collective over `world`.
@@ -18,17 +27,26 @@ public:
 
     /// Collective, returns at once. `weights`: of this rank's share, by loss term. `failure`: what
     /// kept this rank from having its share, or null.
-    void post(std::span<const double> weights, std::exception_ptr failure);
+    void post(std::span<const double> weights,
+              std::exception_ptr failure,
+              const UpdateNotes& notes = {});
     /// Waits for what was posted. Where any rank failed, all throw what it met.
     void wait();
 
     /// W_j of the update, by loss term; valid after `wait`.
-    std::span<const double> weights() const noexcept { return {values_.data(), loss_terms_}; }
+    std::span<const double> weights() const { return std::span(values_).first(loss_terms_); }
+    /// Each rank's noted time; valid after `wait`.
+    std::span<const double> compute_ms() const { return part(1, 0); }
+    /// Rank 0's noted allocation, if any; valid after `wait`.
+    std::optional<std::vector<std::int64_t>> allocation() const;
 
 private:
+    std::span<const double> part(std::size_t singles, std::size_t lists) const;
+
     HostComm comm_;
     std::size_t loss_terms_;
-    std::vector<double> values_;  // weights by loss term, then the number of ranks that failed
+    // weights by loss term, the number of ranks that failed, times by rank, units by rank
+    std::vector<double> values_;
     std::exception_ptr failure_;
     Pending pending_;
     bool posted_ = false;

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
 #include "hetseq/model/model.hpp"
+#include "hetseq/train/compute_timer.hpp"
 #include "hetseq/train/status_slots.hpp"
 
 namespace hetseq {
@@ -32,8 +32,10 @@ public:
     double non_finite_ranks() const noexcept { return non_finite_ranks_; }
 
     struct Timing {
-        double compute_ms = 0;  // forward and backward of this rank's micro-batches
-        double wait_ms = 0;     // for the reduction, after this rank's own work
+        double compute_ms = 0;   // forward and backward of this rank's micro-batches
+        double wait_ms = 0;      // for the reduction, after this rank's own work
+        double reduce_ms = 0;    // the buckets' own times, overlapped ones included
+        bool is_regular = true;  // nothing was computed twice for want of memory
     };
     const Timing& timing() const noexcept { return timing_; }
     /// This rank's micro-batch after running out of memory; 0: never did.
@@ -52,6 +54,7 @@ private:
     Model& model_;
     FlatParameters& parameters_;
     GradientReducer& reducer_;
+    ComputeTimer timer_;
     std::vector<double> losses_;
     double non_finite_ranks_ = 0;
     std::int64_t reduced_micro_batch_ = 0;

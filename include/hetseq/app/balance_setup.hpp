@@ -1,0 +1,33 @@
+#pragma once
+
+#include "hetseq/train/allocation_log.hpp"
+#include "hetseq/train/share_plan.hpp"
+
+namespace hetseq {
+
+class Corpus;
+class FlatParameters;
+class HostComm;
+class Loader;
+class Model;
+struct RankSetup;
+
+/// What the first updates are measured on.
+struct CalibrationSubject {
+    Model& model;
+    FlatParameters& parameters;
+    Corpus& corpus;
+    Loader& loader;
+    const BatchPlan& plan;
+};
+
+/// Collective. How batches are cut, as --balance says; "auto" measures the ranks whose cost
+/// --cache-dir does not hold.
+SharePlan make_shares(const HostComm& world,
+                      const RankSetup& setup,
+                      const CalibrationSubject& subject);
+
+/// The cuts that --balance file: repeats; none for another balance. Throws on all ranks.
+AllocationsByUpdate replayed_allocations(const HostComm& world, const RankSetup& setup);
+
+}  // namespace hetseq

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <vector>
+
+namespace hetseq {
+
+/// Units by rank of a full batch, by the update (counted from 0) from which on they hold.
+using AllocationsByUpdate = std::map<std::int64_t, std::vector<std::int64_t>>;
+
+/// RUN/allocations.json: how full batches were cut, rewritten whole at each change.
+class AllocationLog {
+public:
+    /// `path` empty: nothing is written.
+    explicit AllocationLog(std::filesystem::path path) : path_{std::move(path)} {}
+
+    /// Throws IoError.
+    void add(std::int64_t update, const std::vector<std::int64_t>& allocation);
+    std::int64_t changes() const;  // after the first allocation
+
+private:
+    std::filesystem::path path_;
+    AllocationsByUpdate allocations_;
+};
+
+/// Reads such a file for `ranks` ranks and a global batch of `batch_size`. Throws MissingInput,
+/// BadData or BadConfig (another number of ranks, another batch, none from the first update on).
+AllocationsByUpdate read_allocations(const std::filesystem::path& path,
+                                     std::int64_t ranks,
+                                     std::int64_t batch_size);
+
+}  // namespace hetseq

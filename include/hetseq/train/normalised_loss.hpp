@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+
+#include "hetseq/model/model.hpp"
+
+namespace hetseq {
+
+/// sum_j S_j / W_j of one micro-batch, with graph; undefined when no term counts. `weights`: W_j of
+/// the whole global batch, by loss term; a term with W_j = 0 drops out. Each term's part is added
+/// to `status` (status_slots.hpp).
+at::Tensor normalised_loss(const ForwardResult& result,
+                           std::span<const double> weights,
+                           const at::Tensor& status);
+
+}  // namespace hetseq

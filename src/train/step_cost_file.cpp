@@ -1,0 +1,105 @@
+#include "hetseq/train/step_cost_file.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/error.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace hetseq {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// FNV-1a, 64 bits: the same on every machine that shares the folder.
+std::uint64_t hash(const std::string& text) {
+    std::uint64_t value = 14695981039346656037ULL;
+    for (const char c : text)
+        value = (value ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    return value;
+}
+
+Json to_json(const StepCost& cost) {
+    Json json{{"start_ms", cost.start_ms},
+              {"micro_batch_ms", cost.micro_batch_ms},
+              {"unit_ms", cost.unit_ms},
+              {"micro_batch", cost.micro_batch},
+              {"max_units", cost.max_units}};
+    if (!cost.table.empty())
+        for (const CostPoint& point : cost.table.points())
+            json["table"].push_back({point.units, point.ms});
+    return json;
+}
+
+// Throws what the library throws.
+StepCost from_json(const Json& json) {
+    StepCost cost;
+    cost.start_ms = json.at("start_ms");
+    cost.micro_batch_ms = json.at("micro_batch_ms");
+    cost.unit_ms = json.at("unit_ms");
+    cost.micro_batch = json.at("micro_batch");
+    cost.max_units = json.at("max_units");
+    if (!json.contains("table"))
+        return cost;
+    std::vector<CostPoint> points;
+    for (const Json& point : json.at("table"))
+        points.push_back({point.at(0).get<std::int64_t>(), point.at(1).get<double>()});
+    cost.table = StepTable(std::move(points));
+    return cost;
+}
+
+}  // namespace
+
+std::string step_cost_json(const StepCost& cost) {
+    return to_json(cost).dump();
+}
+
+StepCost parse_step_cost(const std::string& json) {
+    try {
+        return from_json(Json::parse(json));
+    } catch (const std::exception& error) {
+        throw BadData("no step cost: " + json.substr(0, 80), error.what());
+    }
+}
+
+std::filesystem::path StepCostCache::file_of(const std::string& key) const {
+    std::ostringstream name;
+    name << "step-cost-" << std::hex << hash(key) << ".json";
+    return folder_ / name.str();
+}
+
+std::optional<StepCost> StepCostCache::find(const std::string& key) const {
+    std::ifstream file{file_of(key)};
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    try {
+        const Json json = Json::parse(text);
+        if (json.at("key") != key)
+            return std::nullopt;
+        return from_json(json.at("cost"));
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+}
+
+void StepCostCache::store(const std::string& key, const StepCost& cost) const {
+    try {
+        std::filesystem::create_directories(folder_);
+        write_atomically(file_of(key), Json{{"key", key}, {"cost", to_json(cost)}}.dump(2) + "\n");
+    } catch (const std::exception&) {  // a cache is a convenience
+    }
+}
+
+std::filesystem::path default_cache_folder() {
+    if (const char* folder = std::getenv("XDG_CACHE_HOME"); folder != nullptr && *folder != 0)
+        return std::filesystem::path(folder) / "hetseq";
+    if (const char* home = std::getenv("HOME"); home != nullptr && *home != 0)
+        return std::filesystem::path(home) / ".cache" / "hetseq";
+    return {};
+}
+
+}  // namespace hetseq
