@@ -59,7 +59,7 @@ double bound_ms(std::span<const StepCost> costs, std::int64_t units) {
     });
     // The units that all ranks together have done grow linearly from one change to the next.
     double rate = 0;
-    double missing = static_cast<double>(units);
+    auto missing = static_cast<double>(units);
     double time = 0;
     for (const Change& change : changes) {
         const double done = rate * (change.ms - time);

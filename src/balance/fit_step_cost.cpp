@@ -107,7 +107,7 @@ std::optional<Line> least_squares(const std::vector<StepSample>& points, const M
 
 Line fit_line(const std::vector<StepSample>& points) {
     Line best{};
-    double least = static_cast<double>(points.size());  // of the line that is 0 everywhere
+    auto least = static_cast<double>(points.size());  // of the line that is 0 everywhere
     for (const Mask& mask : masks) {
         const std::optional<Line> line = least_squares(points, mask);
         if (!line || *std::min_element(line->begin(), line->end()) < 0)

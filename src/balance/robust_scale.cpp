@@ -12,7 +12,7 @@ namespace hetseq {
 
 namespace {
 
-constexpr std::ptrdiff_t window = 15;
+constexpr std::ptrdiff_t window = 31;
 constexpr std::ptrdiff_t least_ratios = 5;
 constexpr std::ptrdiff_t recent = 8;
 constexpr std::ptrdiff_t least_before = 4;
@@ -41,7 +41,7 @@ void RobustScale::forget_before_a_change() {
     const auto border = ratios_.end() - recent;
     const std::vector<double> before(ratios_.begin(), border);
     const double middle = median(before);
-    const double margin = 4 * robust_sigma(before, middle, 0.02 * middle);
+    const double margin = 3 * robust_sigma(before, middle, 0.02 * middle);
     const auto above =
         std::count_if(border, ratios_.end(), [&](double ratio) { return ratio > middle + margin; });
     const auto below =

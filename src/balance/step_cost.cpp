@@ -7,8 +7,8 @@ namespace hetseq {
 
 namespace {
 
-double micro_batches(std::int64_t units, std::int64_t micro_batch) {
-    return static_cast<double>(1 + (units - 1) / micro_batch);
+std::int64_t micro_batches(std::int64_t units, std::int64_t micro_batch) {
+    return 1 + (units - 1) / micro_batch;
 }
 
 // About the most units whose time is at most `ms`, as a first guess.
@@ -37,8 +37,9 @@ double StepCost::time_ms(std::int64_t units) const {
         return 0;
     if (!table.empty())
         return scale * table.time_ms(units);
-    return scale * (start_ms + micro_batches(units, micro_batch) * micro_batch_ms +
-                    static_cast<double>(units) * unit_ms);
+    return scale *
+           (start_ms + static_cast<double>(micro_batches(units, micro_batch)) * micro_batch_ms +
+            static_cast<double>(units) * unit_ms);
 }
 
 std::int64_t StepCost::units_within(double ms, std::int64_t limit) const {
@@ -48,13 +49,14 @@ std::int64_t StepCost::units_within(double ms, std::int64_t limit) const {
     // time_ms never falls, whatever its steps: from a guess, steps that double find one value that
     // fits and one that does not, and bisection the last that fits.
     const auto within = [&](std::int64_t units) { return time_ms(units) <= ms; };
+    const auto doubled = [&](std::int64_t step) { return step + std::min(step, most - step); };
     std::int64_t fits = whole(estimated_units(*this, ms), most);
     std::int64_t beyond = fits;
-    for (std::int64_t step = 1; fits > 0 && !within(fits); step *= 2) {
+    for (std::int64_t step = 1; fits > 0 && !within(fits); step = doubled(step)) {
         beyond = fits;
         fits -= std::min(step, fits);
     }
-    for (std::int64_t step = 1; beyond <= fits; step *= 2) {
+    for (std::int64_t step = 1; beyond <= fits; step = doubled(step)) {
         if (fits == most)
             return most;
         const std::int64_t next = fits + std::min(step, most - fits);
