@@ -29,7 +29,8 @@ Json to_json(const StepCost& cost) {
               {"micro_batch_ms", cost.micro_batch_ms},
               {"unit_ms", cost.unit_ms},
               {"micro_batch", cost.micro_batch},
-              {"max_units", cost.max_units}};
+              {"max_units", cost.max_units},
+              {"scale", cost.scale}};
     if (!cost.table.empty())
         for (const CostPoint& point : cost.table.points())
             json["table"].push_back({point.units, point.ms});
@@ -44,6 +45,7 @@ StepCost from_json(const Json& json) {
     cost.unit_ms = json.at("unit_ms");
     cost.micro_batch = json.at("micro_batch");
     cost.max_units = json.at("max_units");
+    cost.scale = json.at("scale");
     if (!json.contains("table"))
         return cost;
     std::vector<CostPoint> points;

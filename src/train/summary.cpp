@@ -13,8 +13,10 @@
 #include <nlohmann/json.hpp>
 
 #include "hetseq/balance/allocate.hpp"
+#include "hetseq/train/advice.hpp"
 #include "hetseq/train/share_plan.hpp"
 #include "hetseq/train/statistics.hpp"
+#include "hetseq/train/step_cost_file.hpp"
 #include "hetseq/train/trainer.hpp"
 
 namespace hetseq {
@@ -40,8 +42,18 @@ double peak_memory_mb() {
     return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-std::vector<StepCost> measured_costs(const std::vector<Summary::Rank>& ranks) {
+// What rank 0 followed to the end, or by the ranks' own mean times.
+std::vector<StepCost> measured_costs(const HostComm& world,
+                                     const TrainerReport& report,
+                                     const std::vector<Summary::Rank>& ranks) {
+    std::vector<std::string> lines;
+    for (const StepCost& cost : report.costs)
+        lines.push_back(step_cost_json(cost));
     std::vector<StepCost> costs;
+    for (const std::string& line : split(world.broadcast(join(lines, "\n"), 0), '\n'))
+        costs.push_back(parse_step_cost(line));
+    if (!costs.empty())
+        return costs;
     for (const Summary::Rank& rank : ranks)
         costs.push_back({.unit_ms = rank.unit_ms, .micro_batch = rank.unit_ms > 0 ? 1 : 0});
     return costs;
@@ -54,15 +66,27 @@ std::vector<std::int64_t> working(const std::vector<StepCost>& costs) {
     return capacities;
 }
 
-// What the measured rates say of other cuts of the same batch.
-void compare_with_other_cuts(Summary& summary, SharePlan& shares, std::int64_t batch_size) {
-    const std::vector<StepCost> costs = measured_costs(summary.ranks);
+// The rates alone: what a cut in proportion to them goes by.
+std::vector<StepCost> by_rate(const std::vector<StepCost>& costs) {
+    std::vector<StepCost> rates;
+    for (const StepCost& cost : costs)
+        rates.push_back({.unit_ms = cost.micro_batch > 0 ? 1 / cost.rate() : 0,
+                         .micro_batch = cost.micro_batch});
+    return rates;
+}
+
+// What the measured costs say of other cuts of the same batch.
+void compare_with_other_cuts(Summary& summary,
+                             const std::vector<StepCost>& costs,
+                             SharePlan& shares,
+                             std::int64_t batch_size) {
+    const auto& ours = shares.allocation(batch_size);
     const auto works = [](const StepCost& cost) { return cost.micro_batch > 0; };
     if (std::none_of(costs.begin(), costs.end(), works))
         return;
     summary.equal_ms = makespan_ms(costs, allocate(equal_costs(working(costs)), batch_size));
-    summary.proportional_ms = makespan_ms(costs, allocate(costs, batch_size));
-    summary.predicted_ms = makespan_ms(costs, shares.allocation(batch_size));
+    summary.proportional_ms = makespan_ms(costs, allocate(by_rate(costs), batch_size));
+    summary.predicted_ms = makespan_ms(costs, ours);
     summary.bound_ms = bound_ms(costs, batch_size);
 }
 
@@ -90,9 +114,10 @@ Summary summarise(const HostComm& world,
                   double start_seconds) {
     Summary summary;
     const std::vector<double> steps = steady(report.step_ms);
-    const double full_batches = static_cast<double>(report.samples) /
-                                std::max<double>(1, static_cast<double>(report.updates));
+    const double samples_an_update = static_cast<double>(report.samples) /
+                                     std::max<double>(1, static_cast<double>(report.updates));
     summary.policy = shares.policy();
+    summary.step_ms = spread_of(steps).median;
     summary.seconds = world.all_reduce(
         std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() -
             start_seconds,
@@ -100,13 +125,16 @@ Summary summarise(const HostComm& world,
     summary.startup_s =
         world.all_reduce(report.first_update_seconds - start_seconds, ReduceOp::max);
     summary.samples_per_second =
-        steps.empty() ? 0 : 1000 * full_batches * static_cast<double>(steps.size()) / sum(steps);
+        steps.empty() ? 0
+                      : 1000 * samples_an_update * static_cast<double>(steps.size()) / sum(steps);
     summary.units_per_second = summary.samples_per_second;
     summary.finish_ratio = world.all_reduce(spread_of(report.finish_ratio).median, ReduceOp::max);
 
     const auto units = world.all_gather(report.own_units);
     const auto compute = world.all_gather(spread_of(steady(report.compute_ms)).median);
     const auto wait = world.all_gather(spread_of(steady(report.wait_ms)).median);
+    const auto reduce = world.all_gather(spread_of(steady(report.reduce_ms)).median);
+    const auto optimizer = world.all_gather(spread_of(steady(report.optimizer_ms)).median);
     const auto data = world.all_gather(spread_of(steady(report.data_ms)).median);
     const auto memory = world.all_gather(peak_memory_mb());
     for (int r = 0; r < world.size(); ++r) {
@@ -117,15 +145,32 @@ Summary summarise(const HostComm& world,
         summary.ranks.push_back({r,
                                  info.host,
                                  info.device_name,
+                                 !info.device_uuid.empty(),
                                  units[i],
                                  compute[i],
                                  wait[i],
+                                 reduce[i],
+                                 optimizer[i],
                                  data[i],
                                  memory[i],
                                  own_share > 0 ? compute[i] / own_share : 0});
     }
-    compare_with_other_cuts(summary, shares, batch_size);
+    compare_with_other_cuts(
+        summary, measured_costs(world, report, summary.ranks), shares, batch_size);
     return summary;
+}
+
+double Summary::communication_share() const {
+    double least = 0;
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+        least = r == 0 ? ranks[r].wait_ms : std::min(least, ranks[r].wait_ms);
+    return step_ms > 0 ? least / step_ms : 0;
+}
+
+std::optional<double> Summary::achieved() const {
+    if (!bound_ms || step_ms <= 0)
+        return std::nullopt;
+    return *bound_ms / step_ms;
 }
 
 std::string Summary::json(const TrainerReport& report) const {
@@ -148,7 +193,10 @@ std::string Summary::json(const TrainerReport& report) const {
                 {"proportional_ms", optional(proportional_ms)},
                 {"predicted_ms", optional(predicted_ms)},
                 {"measured_ms", step.median},
-                {"bound_ms", optional(bound_ms)}}}};
+                {"bound_ms", optional(bound_ms)},
+                {"achieved", optional(achieved())},
+                {"communication_share", communication_share()},
+                {"reallocations", report.reallocations}}}};
     for (const Rank& rank : ranks)
         json["ranks"].push_back({{"rank", rank.rank},
                                  {"host", rank.host},
@@ -156,41 +204,17 @@ std::string Summary::json(const TrainerReport& report) const {
                                  {"units", rank.units},
                                  {"compute_ms", rank.compute_ms},
                                  {"wait_ms", rank.wait_ms},
+                                 {"reduce_ms", rank.reduce_ms},
+                                 {"optimizer_ms", rank.optimizer_ms},
                                  {"data_ms", rank.data_ms},
                                  {"peak_memory_mb", rank.peak_memory_mb}});
+    json["advice"] = advice(*this);
     if (report.last_valid) {
         json["valid"] = evaluation_json(*report.last_valid, report.updates);
         if (report.best_valid)
             json["valid"]["best"] = evaluation_json(*report.best_valid, report.best_update);
     }
     return json.dump(2) + "\n";
-}
-
-std::string Summary::text(const TrainerReport& report) const {
-    const Spread step = spread_of(steady(report.step_ms));
-    std::string text = status + ": " + std::to_string(report.updates) + " updates, " +
-                       std::to_string(report.epochs) + " epochs, " + format_duration(seconds) +
-                       " (first update after " + format_number(startup_s, 3) + " s)\n" +
-                       format_number(samples_per_second) + " samples/s, step " +
-                       format_number(step.median, 3) + " ms (" + format_number(step.p10, 3) +
-                       " to " + format_number(step.p90, 3) + ")\n";
-    if (bound_ms)
-        text += "balance " + policy + ": " + format_number(step.median, 3) + " ms measured, " +
-                format_number(*predicted_ms, 3) + " ms by the ranks' own rates, bound " +
-                format_number(*bound_ms, 3) + " ms, equal split " + format_number(*equal_ms, 3) +
-                " ms\n";
-    std::vector<std::vector<std::string>> rows{
-        {"rank", "host", "device", "units", "compute ms", "wait ms", "data ms", "memory MB"}};
-    for (const Rank& rank : ranks)
-        rows.push_back({std::to_string(rank.rank),
-                        rank.host,
-                        rank.device,
-                        std::to_string(rank.units),
-                        format_number(rank.compute_ms, 3),
-                        format_number(rank.wait_ms, 3),
-                        format_number(rank.data_ms, 3),
-                        format_number(rank.peak_memory_mb, 4)});
-    return text + format_table(rows);
 }
 
 }  // namespace hetseq

@@ -69,6 +69,8 @@ TrainerReport Trainer::run() {
         validate_when_due();
     }
     parts_.recorder.finish();
+    if (tracker_)
+        report_.costs = tracker_->costs();
     return std::move(report_);
 }
 

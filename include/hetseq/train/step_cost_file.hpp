@@ -8,8 +8,8 @@
 
 namespace hetseq {
 
-/// One line of JSON: start_ms, micro_batch_ms, unit_ms, micro_batch, max_units, and the table's
-/// points where there is one.
+/// One line of JSON: start_ms, micro_batch_ms, unit_ms, micro_batch, max_units, scale, and the
+/// table's points where there is one.
 std::string step_cost_json(const StepCost& cost);
 /// Throws BadData for anything else.
 StepCost parse_step_cost(const std::string& json);

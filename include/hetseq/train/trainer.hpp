@@ -66,6 +66,7 @@ struct TrainerReport {
     std::vector<double> optimizer_ms;
     std::vector<double> data_ms;
     std::int64_t reallocations = 0;
+    std::vector<StepCost> costs;       // by rank, as followed to the end; on rank 0 with `follow`
     std::vector<double> finish_ratio;  // wait in finish() over the last bucket's own time
     std::int64_t own_units = 0;        // this rank's
     double first_update_seconds = 0;   // monotonic clock, when the first update began
