@@ -28,7 +28,8 @@ double ring_ms(const Route& route, double bytes) {
 
 double tree_ms(const Route& route, double bytes) {
     const double inside = route.gpus > 1 ? Link{0, route.intra.bandwidth_gb}.message_ms(bytes) : 0;
-    const double between = route.nodes > 1 ? Link{0, route.inter.bandwidth_gb}.message_ms(bytes) : 0;
+    const double between =
+        route.nodes > 1 ? Link{0, route.inter.bandwidth_gb}.message_ms(bytes) : 0;
     const double latency_us =
         levels(route.gpus) * route.intra.latency_us + levels(route.nodes) * route.inter.latency_us;
     return 2 * (std::max(inside, between) + latency_us / 1e3);

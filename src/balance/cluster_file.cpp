@@ -7,8 +7,9 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 
-#include "hetseq/balance/time_points.hpp"
 #include "ini_fields.hpp"
+
+#include "hetseq/balance/time_points.hpp"
 
 namespace hetseq {
 
@@ -185,7 +186,8 @@ void ClusterParser::read_times(IniFields& fields, DeviceClass& device, bool has_
         points.insert(points.end(), more.begin(), more.end());
     });
     if (!points.empty() && has_line)
-        fields.reject("times", "both 'times' and 'unit-ms'", "either gives the speed", "remove one");
+        fields.reject(
+            "times", "both 'times' and 'unit-ms'", "either gives the speed", "remove one");
     if (points.size() > most_points)
         fields.reject("times", "more than 256 times");
     if (!device.measured.empty() && (has_line || !points.empty()))
@@ -213,17 +215,18 @@ std::vector<TimePoint> ClusterParser::read_points(const IniEntry& entry) const {
                         "times: cannot read '" + word + "'",
                         "a time is UNITS=MS",
                         "write for example times = 8=12.5, 16=20");
-        const std::int64_t units =
-            to_integer(word.substr(0, equals), entry, file_, 1, most_units);
-        points.push_back({static_cast<double>(units),
-                          to_number(word.substr(equals + 1), entry, file_, least_unit_ms, most_ms)});
+        const std::int64_t units = to_integer(word.substr(0, equals), entry, file_, 1, most_units);
+        points.push_back(
+            {static_cast<double>(units),
+             to_number(word.substr(equals + 1), entry, file_, least_unit_ms, most_ms)});
     }
     return points;
 }
 
 void ClusterParser::read_nodes(const IniSection& section) {
     if (cluster_.nodes.size() == most_classes)
-        reject_line(file_, section.line, "more than 64 kinds of nodes", "", "describe like ones once");
+        reject_line(
+            file_, section.line, "more than 64 kinds of nodes", "", "describe like ones once");
     IniFields fields(section, file_);
     NodeClass node;
     node.name = section.name;
@@ -377,8 +380,11 @@ void ClusterParser::read_row(const IniEntry& entry) {
     for (std::size_t i = 2; i < words.size(); ++i) {
         const auto equals = words[i].find('=');
         if (equals == std::string::npos)
-            reject_line(
-                file_, entry.line, "row: cannot read '" + words[i] + "'", "expected NODES=COUNT", example);
+            reject_line(file_,
+                        entry.line,
+                        "row: cannot read '" + words[i] + "'",
+                        "expected NODES=COUNT",
+                        example);
         const std::string name = words[i].substr(0, equals);
         const std::string number = words[i].substr(equals + 1);
         if (name == "batch") {
@@ -394,7 +400,9 @@ void ClusterParser::read_row(const IniEntry& entry) {
         ranks += row.nodes[index] * cluster_.nodes[index].gpus;
     }
     if (ranks < 1 || ranks > most_planned_ranks)
-        reject_line(file_, entry.line, "row: its nodes have " + std::to_string(ranks) + " GPUs",
+        reject_line(file_,
+                    entry.line,
+                    "row: its nodes have " + std::to_string(ranks) + " GPUs",
                     "1 to 16384 are planned for");
     cluster_.rows.push_back(std::move(row));
 }

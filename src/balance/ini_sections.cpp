@@ -57,7 +57,8 @@ IniEntry parse_entry(const std::string& content, const std::string& file, int li
     if (!is_word(entry.key))
         reject_line(file, line, "cannot read '" + content + "'", "a line is 'key = value'");
     if (entry.value.empty())
-        reject_line(file, line, "'" + entry.key + "' has no value", "", "give one or remove the line");
+        reject_line(
+            file, line, "'" + entry.key + "' has no value", "", "give one or remove the line");
     return entry;
 }
 
@@ -78,7 +79,8 @@ std::vector<IniSection> parse_ini(std::string_view text, const std::string& file
         ++line;
         const std::size_t end = std::min(text.find('\n'), text.size());
         if (end > longest_line)
-            reject_line(file, line, "the line is longer than 4096 bytes", "", "is this the right file?");
+            reject_line(
+                file, line, "the line is longer than 4096 bytes", "", "is this the right file?");
         const std::string content = content_of(text.substr(0, end));
         text.remove_prefix(std::min(end + 1, text.size()));
         if (content.empty())
@@ -86,11 +88,16 @@ std::vector<IniSection> parse_ini(std::string_view text, const std::string& file
         if (content.front() == '[')
             sections.push_back(parse_head(content, file, line));
         else if (sections.empty())
-            reject_line(file, line, "'" + content + "' stands before any section", "", "begin with [job]");
+            reject_line(
+                file, line, "'" + content + "' stands before any section", "", "begin with [job]");
         else
             sections.back().entries.push_back(parse_entry(content, file, line));
         if (sections.size() > most_sections)
-            reject_line(file, line, "more than 1000 sections", "", "describe like nodes once, with 'count'");
+            reject_line(file,
+                        line,
+                        "more than 1000 sections",
+                        "",
+                        "describe like nodes once, with 'count'");
     }
     return sections;
 }

@@ -14,7 +14,7 @@ namespace {
 using Vector = std::array<double, 3>;  // c, a, A
 using Matrix = std::array<Vector, 3>;
 
-constexpr double least_unit_ms = 1e-6;    // a share costs something, however flat the points are
+constexpr double least_unit_ms = 1e-6;   // a share costs something, however flat the points are
 constexpr double smallest_pivot = 1e-9;  // of columns scaled to length 1
 
 // What c, a and A contribute to the time of `units`, over that time.
@@ -113,9 +113,8 @@ FittedTimes fit_times(std::span<const TimePoint> points, std::int64_t micro_batc
                         .micro_batch = micro_batch},
                        0};
     for (const TimePoint& point : points)
-        fitted.worst_error =
-            std::max(fitted.worst_error,
-                     std::abs(std::sqrt(error_of({&point, 1}, micro_batch, best))));
+        fitted.worst_error = std::max(
+            fitted.worst_error, std::abs(std::sqrt(error_of({&point, 1}, micro_batch, best))));
     return fitted;
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "hetseq/util/error.hpp"
-
 #include "hetseq/balance/slowest_rank.hpp"
 
 namespace hetseq {
@@ -47,8 +46,7 @@ double slowest_at(std::span<const RankGroup> groups, double done, double spread,
 std::vector<double> readiness(std::span<const RankGroup> groups, double spread, double quantile) {
     std::vector<double> times(most_places);
     for (std::size_t i = 0; i < most_places; ++i)
-        times[i] = slowest_at(
-            groups, static_cast<double>(i) / (most_places - 1), spread, quantile);
+        times[i] = slowest_at(groups, static_cast<double>(i) / (most_places - 1), spread, quantile);
     return times;
 }
 

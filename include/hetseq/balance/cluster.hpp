@@ -19,7 +19,9 @@ struct Link {
     double bandwidth_gb = std::numeric_limits<double>::infinity();  // 10^9 bytes a second
 
     /// Time of one message [ms].
-    double message_ms(double bytes) const { return latency_us / 1e3 + bytes / (bandwidth_gb * 1e6); }
+    double message_ms(double bytes) const {
+        return latency_us / 1e3 + bytes / (bandwidth_gb * 1e6);
+    }
 };
 
 struct DeviceClass {
@@ -32,9 +34,9 @@ struct DeviceClass {
 
 struct NodeClass {
     std::string name;
-    std::size_t device = 0;  // of Cluster::devices
-    std::int64_t gpus = 1;   // a node, one rank each
-    std::int64_t count = 1;  // nodes
+    std::size_t device = 0;            // of Cluster::devices
+    std::int64_t gpus = 1;             // a node, one rank each
+    std::int64_t count = 1;            // nodes
     std::optional<Link> intra, inter;  // where they differ from the cluster's
 };
 

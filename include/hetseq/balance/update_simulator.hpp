@@ -11,7 +11,7 @@ namespace hetseq {
 
 /// Ranks with the same device and share.
 struct RankGroup {
-    std::size_t node = 0;    // of Cluster::nodes
+    std::size_t node = 0;  // of Cluster::nodes
     std::int64_t ranks = 0;
     std::int64_t units = 0;  // each
     double compute_ms = 0;   // each, in the mean
