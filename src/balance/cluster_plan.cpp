@@ -130,7 +130,8 @@ void try_counts(const Cluster& cluster, NodeClassPlan& plan) {
 NodeClassPlan describe_class(const Cluster& cluster,
                              std::size_t node,
                              const PlannedUpdate& update) {
-    NodeClassPlan plan{.node = node};
+    NodeClassPlan plan;
+    plan.node = node;
     double computed = 0;
     for (const RankGroup& group : update.groups) {
         if (group.node != node)

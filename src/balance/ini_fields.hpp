@@ -18,10 +18,15 @@ public:
         : section_{section}, file_{file} {}
 
     bool number(const std::string& key, double& value, double least, double most);
-    bool integer(const std::string& key, std::int64_t& value, std::int64_t least, std::int64_t most);
+    bool integer(const std::string& key,
+                 std::int64_t& value,
+                 std::int64_t least,
+                 std::int64_t most);
     bool text(const std::string& key, std::string& value);
     /// The index of the value among `choices`.
-    bool choice(const std::string& key, std::size_t& value, const std::vector<std::string>& choices);
+    bool choice(const std::string& key,
+                std::size_t& value,
+                const std::vector<std::string>& choices);
     /// Hands each line of this key over; the only key that may be repeated.
     bool each(const std::string& key, const std::function<void(const IniEntry&)>& take);
 
