@@ -38,35 +38,36 @@ TEST(ClusterPlanTest, AnEqualCutLetsTheFastOneIdle) {
 }
 
 TEST(ClusterPlanTest, OneMoreNodeGainsItsRate) {
-    const ClusterPlan plan = plan_cluster(fast_and_slow(1, "[job]\nbatch = 3600\n"));
+    const ClusterPlan plan = plan_cluster(fast_and_slow(1, "[job]\nbatch = 3600000\n"));
 
-    // 2880 ms with rates 1 + 1/4; 1600 with 2 + 1/4; 2400 with 1 + 2/4.
-    EXPECT_NEAR(plan.classes[0].one_more.value().step_ms, 1600, 1e-9);
-    EXPECT_NEAR(plan.classes[1].one_more.value().step_ms, 2400, 1e-9);
+    // 2,880 s with rates 1 + 1/4; 1,600 s with 2 + 1/4; 2,400 s with 1 + 2/4.
+    EXPECT_NEAR(plan.classes[0].one_more.value().step_ms, 1.6e6, 1e-3);
+    EXPECT_NEAR(plan.classes[1].one_more.value().step_ms, 2.4e6, 1e-3);
     EXPECT_TRUE(plan.classes[0].still_pays) << "nothing is lost to communication";
 }
 
 TEST(ClusterPlanTest, SlowNodesStopPayingWhereTheirLinkCostsMore) {
-    // A ring over N nodes takes 2 (N - 1) ms, so that 400 / (1 + k / 4) + 2 k is least, by
-    // calculus, at k = 4 sqrt(50) - 4 = 24.3 slow nodes.
-    const ClusterPlan plan =
-        plan_cluster(fast_and_slow(4,
-                                   "[job]\nbatch = 400\n[links]\ninter-latency-us = 1000\n[model]\n"
-                                   "parameter-bytes = 1000\nbackward-fraction = 0\n"));
+    // A ring over 1 + k nodes takes 2 k ms, so that 40000 / (1 + k / 4) + 2 k is least, by
+    // calculus, at k = 4 (sqrt(5000) - 1) = 278.8 slow nodes.
+    const Cluster cluster =
+        fast_and_slow(100,
+                      "[job]\nbatch = 40000\n[links]\ninter-latency-us = 1000\n"
+                      "[model]\nparameter-bytes = 1000\nbackward-fraction = 0\n");
 
-    EXPECT_FALSE(plan.classes[1].still_pays);
-    // Whole units cost 4 ms on a slow node, which moves the optimum.
-    EXPECT_NEAR(plan.classes[1].best_nodes, 24.3, 8);
-    for (const NodeCount& count : plan.classes[1].tried)
-        EXPECT_LE(count.rate * 0.999,
-                  plan_update([&] {
-                      Cluster best =
-                          fast_and_slow(static_cast<int>(plan.classes[1].best_nodes),
-                                        "[job]\nbatch = 400\n[links]\ninter-latency-us = 1000\n"
-                                        "[model]\nparameter-bytes = 1000\nbackward-fraction = 0\n");
-                      return best;
-                  }())
-                      .rate);
+    const NodeClassPlan slow = plan_cluster(cluster).classes[1];
+
+    EXPECT_FALSE(slow.still_pays);
+    // Flat at the top, and whole units take a slow node 4 ms each, 0.7 % of the step.
+    EXPECT_NEAR(static_cast<double>(slow.best_nodes), 278.8, 45);
+    const NodeCount& most = slow.tried.back();
+    EXPECT_EQ(most.nodes, 400);
+    EXPECT_LT(most.rate,
+              plan_update([&] {
+                  Cluster best = cluster;
+                  best.nodes[1].count = slow.best_nodes;
+                  return best;
+              }())
+                  .rate);
 }
 
 TEST(ClusterPlanTest, ABatchTooLargeIsAnError) {
