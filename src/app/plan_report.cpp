@@ -17,8 +17,10 @@ std::string percent(double fraction, int digits = 3) {
     return format_number(100 * fraction, digits) + " %";
 }
 
+// A hundredth of a percent is the last digit that step times of a table carry.
 std::string signed_percent(double fraction) {
-    return (fraction >= 0 ? "+" : "") + percent(fraction);
+    const double hundredths = std::round(1e4 * fraction) / 100;
+    return (hundredths >= 0 ? "+" : "") + format_number(hundredths + 0.0, 6) + " %";
 }
 
 std::string milliseconds(double ms) {
@@ -34,7 +36,7 @@ std::string fit_text(const ClusterFit& fit) {
                            number.effect < 1e-6 ? "nothing: not determined"
                                                 : percent(number.effect, 2) + " of a step",
                            number.meaning});
-    Rows rows{{"nodes", "ranks", "batch", "measured ms", "model ms", "residual", ""}};
+    Rows rows{{"nodes", "ranks", "batch", "measured ms", "model ms", "residual", "use"}};
     for (const FittedRow& row : fit.rows)
         rows.push_back({row.nodes,
                         std::to_string(row.ranks),
@@ -46,9 +48,11 @@ std::string fit_text(const ClusterFit& fit) {
     std::string text =
         (fit.numbers.empty() ? "" : format_table(numbers) + "\n") + format_table(rows);
     if (fit.fitted_error)
-        text += "fitted rows: " + percent(*fit.fitted_error) + " residual (root mean square)\n";
+        text += "fitted rows: " + percent(std::round(1e4 * *fit.fitted_error) / 1e4) +
+                " residual (root mean square)\n";
     if (fit.predicted_error)
-        text += "predicted rows: " + percent(*fit.predicted_error) + " residual\n";
+        text += "predicted rows: " + percent(std::round(1e4 * *fit.predicted_error) / 1e4) +
+                " residual\n";
     return text + "\n";
 }
 
