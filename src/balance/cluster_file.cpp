@@ -1,6 +1,7 @@
 #include "hetseq/balance/cluster_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -287,8 +288,8 @@ void ClusterParser::read_job(const IniSection& section) {
     const bool has_batch = fields.integer("batch", job.batch, 1, most_units);
     const bool has_share = fields.integer("units-per-rank", job.units_per_rank, 1, most_units);
     std::size_t cut = 0;
-    fields.choice("balance", cut, {"auto", "equal"});
-    job.cut = cut == 0 ? Cut::balanced : Cut::equal;
+    fields.choice("balance", cut, {"auto", "declared", "equal"});
+    job.cut = std::array{Cut::balanced, Cut::declared, Cut::equal}[cut];
     fields.integer("updates", job.updates, 1, most_updates);
     fields.number("spread", job.spread, 0, 2);
     fields.finish();

@@ -34,10 +34,13 @@ std::int64_t capacity_of(std::span<const StepCost> costs, std::int64_t batch) {
 std::vector<std::int64_t> cut(const std::vector<StepCost>& costs, Cut how, std::int64_t batch) {
     if (how == Cut::balanced)
         return allocate(costs, batch);
-    std::vector<StepCost> alike = costs;
-    for (StepCost& cost : alike)
-        cost = {.unit_ms = 1, .micro_batch = 1, .max_units = cost.max_units};
-    return allocate(alike, batch);
+    std::vector<std::int64_t> capacities;
+    for (const StepCost& cost : costs)
+        capacities.push_back(how == Cut::equal ? 1 : cost.micro_batch);
+    std::vector<StepCost> declared = declared_costs(capacities);
+    for (std::size_t r = 0; r < costs.size(); ++r)
+        declared[r].max_units = costs[r].max_units;
+    return allocate(declared, batch);
 }
 
 Cluster with_count(const Cluster& cluster, std::size_t node, std::int64_t count) {

@@ -142,7 +142,7 @@ TEST(ClusterFileTest, ErrorsNameTheLineAndTheRemedy) {
         {"[job]\nspread = nan", "'nan' is not a number from 0 to 2"},
         {"[job]\nspread = inf", "'inf' is not a number from 0 to 2"},
         {"[job]\nbatch = 3\nunits-per-rank = 3", "line 3: both 'batch' and 'units-per-rank'"},
-        {"[job]\nbalance = fair", "'fair' is none of auto, equal"},
+        {"[job]\nbalance = fair", "'fair' is none of auto, declared, equal"},
         {"[jobs]", "line 1: unknown section [jobs]: Did you mean job?"},
         {"[job]\n[job]", "line 2: [job] stands twice (first on line 1) join them"},
         {"[job x]", "[job x] has a name"},

@@ -37,6 +37,17 @@ TEST(ClusterPlanTest, AnEqualCutLetsTheFastOneIdle) {
     EXPECT_NEAR(plan.update.efficiency, 0.4, 1e-9);
 }
 
+TEST(ClusterPlanTest, ADeclaredCutFollowsMicroBatches) {
+    Cluster cluster = fast_and_slow(1, "[job]\nbatch = 100\nbalance = declared\n");
+    cluster.devices[0].cost.micro_batch = 30;
+    cluster.devices[1].cost.micro_batch = 10;
+
+    const ClusterPlan plan = plan_cluster(cluster);
+
+    EXPECT_EQ(plan.classes[0].units, 75);
+    EXPECT_EQ(plan.classes[1].units, 25);
+}
+
 TEST(ClusterPlanTest, OneMoreNodeGainsItsRate) {
     const ClusterPlan plan = plan_cluster(fast_and_slow(1, "[job]\nbatch = 3600000\n"));
 

@@ -57,8 +57,9 @@ struct ModelSize {
     double backward_fraction = 2.0 / 3;  // of a micro-batch's time
 };
 
-/// balanced: as `allocate` cuts it. equal: the same for every rank, as HetSeq did.
-enum class Cut { balanced, equal };
+/// balanced: as `allocate` cuts it. declared: in proportion to the micro-batches. equal: the same
+/// for every rank, as HetSeq did.
+enum class Cut { balanced, declared, equal };
 
 struct PlannedJob {
     std::int64_t batch = 0;           // units, global; 0: units_per_rank times the ranks
