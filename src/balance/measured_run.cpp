@@ -21,9 +21,13 @@ bool is_of(const MeasuredRun::Rank& rank, const std::string& name) {
     return rank.host == name || to_lower(rank.device).find(to_lower(name)) != std::string::npos;
 }
 
-// What of the step is neither own compute nor waiting: reading, optimizer, bookkeeping.
-double rest_ms(const MeasuredRun& run, const MeasuredRun::Rank& rank) {
-    return std::max(0.0, run.step_ms - rank.compute_ms - rank.wait_ms);
+// What of the step is neither own compute nor waiting: reading, optimizer, bookkeeping. Of the rank
+// where it is least, since in the others it holds waiting for that one's next batch.
+double rest_ms(const MeasuredRun& run) {
+    double least = run.step_ms;
+    for (const MeasuredRun::Rank& rank : run.ranks)
+        least = std::min(least, run.step_ms - rank.compute_ms - rank.wait_ms);
+    return std::max(0.0, least);
 }
 
 [[noreturn]] void reject_device(const std::string& device,
@@ -66,7 +70,7 @@ std::string fill_device(DeviceClass& device, std::span<const MeasuredRun> runs) 
                 continue;
             points.push_back({rank.units, rank.compute_ms});
             micro_batch = std::max(micro_batch, rank.micro_batch);
-            rest = std::min(rest, rest_ms(run, rank));
+            rest = std::min(rest, rest_ms(run));
         }
     if (points.empty())
         reject_device(device.name, name, runs);
@@ -96,7 +100,6 @@ RunLayout layout_of(const Cluster& cluster, const MeasuredRun& run) {
     layout.cluster.model = cluster.model;
     layout.cluster.network = cluster.network;
     std::map<std::string, std::size_t> hosts;
-    double rest = std::numeric_limits<double>::infinity();
     for (const MeasuredRun::Rank& rank : run.ranks) {
         const auto [host, is_new] = hosts.emplace(rank.host, layout.cluster.nodes.size());
         if (is_new)
@@ -112,10 +115,9 @@ RunLayout layout_of(const Cluster& cluster, const MeasuredRun& run) {
                                  .compute_ms = rank.compute_ms,
                                  .backward_ms = cluster.model.backward_fraction * rank.compute_ms /
                                                 std::max(1.0, micro_batches)});
-        rest = std::min(rest, rest_ms(run, rank));
     }
     DeviceClass device;
-    device.update_ms = rest;
+    device.update_ms = rest_ms(run);
     layout.cluster.devices.push_back(device);
     return layout;
 }

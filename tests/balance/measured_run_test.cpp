@@ -47,6 +47,17 @@ TEST(MeasuredRunTest, TheRunItselfIsPredictedWithItsStepTime) {
     EXPECT_NEAR(plan_update(cluster).times.step_ms, 110, 0.01);
 }
 
+TEST(MeasuredRunTest, WaitingOutsideReductionsIsNoWork) {
+    Cluster cluster = parse_cluster("[nodes h1]\n[nodes h2]\n[job]\nbatch = 32\n", "c.cfg");
+    MeasuredRun run = two_hosts();
+    run.ranks = {{"h1", "a", 24, 96, 4, 8}, {"h2", "b", 8, 96, 14, 8}};
+
+    fill_from_runs(cluster, std::vector{run});
+
+    EXPECT_NEAR(plan_update(cluster).times.step_ms, 110, 0.01);
+    EXPECT_DOUBLE_EQ(cluster.devices[0].update_ms, 0);
+}
+
 TEST(MeasuredRunTest, TwoRunsGiveALine) {
     Cluster cluster = parse_cluster("[nodes h1]\n[job]\nbatch = 32\n", "c.cfg");
     MeasuredRun small = two_hosts();
