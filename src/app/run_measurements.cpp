@@ -21,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+constexpr double most_measured = 1e15;
+
 Json read_summary(const fs::path& path) {
     std::ifstream file(path);
     if (!file)
@@ -37,7 +39,7 @@ Json read_summary(const fs::path& path) {
 // A number that no measurement makes impossible.
 double measured(const Json& json, const char* key) {
     const double value = json.at(key).get<double>();
-    if (!std::isfinite(value) || value < 0)
+    if (!(value >= 0 && value <= most_measured))
         throw BadData(std::string("'") + key + "' is " + json.at(key).dump());
     return value;
 }
