@@ -37,22 +37,24 @@ Json read_summary(const fs::path& path) {
 }
 
 // A number that no measurement makes impossible.
-double measured(const Json& json, const char* key) {
+double measured(const MeasuredRun& run, const Json& json, const char* key) {
     const double value = json.at(key).get<double>();
     if (!(value >= 0 && value <= most_measured))
-        throw BadData(std::string("'") + key + "' is " + json.at(key).dump());
+        throw BadData(run.name + "/summary.json: '" + key + "' is " + json.at(key).dump(),
+                      "no run measures that",
+                      "name another run");
     return value;
 }
 
 void take_summary(const Json& summary, MeasuredRun& run) {
-    const double updates = std::max(1.0, measured(summary, "updates"));
-    run.step_ms = measured(summary.at("step_ms"), "median");
+    const double updates = std::max(1.0, measured(run, summary, "updates"));
+    run.step_ms = measured(run, summary.at("step_ms"), "median");
     for (const Json& rank : summary.at("ranks"))
         run.ranks.push_back({rank.at("host").get<std::string>(),
                              rank.at("device").get<std::string>(),
-                             measured(rank, "units") / updates,
-                             measured(rank, "compute_ms"),
-                             measured(rank, "wait_ms"),
+                             measured(run, rank, "units") / updates,
+                             measured(run, rank, "compute_ms"),
+                             measured(run, rank, "wait_ms"),
                              0});
     const double units = std::accumulate(
         run.ranks.begin(), run.ranks.end(), 0.0, [](double sum, const MeasuredRun::Rank& rank) {

@@ -42,7 +42,7 @@ double rest_ms(const MeasuredRun& run) {
         }
     throw BadConfig(
         "no rank of the run measures '" + name + "' for the device '" + device + "'",
-        "those with work are on " + join(names, ", "),
+        names.empty() ? "no rank had work" : "those with work are on " + join(names, ", "),
         "name a host or a part of a device's name: measured = NAME in [device " + device + "]");
 }
 
