@@ -32,6 +32,7 @@ struct CommandEntry {
     std::string help;
     NeedsMpi needs_mpi;
     int (*run)(const CommandContext&);
+    bool takes_options = true;  // those of the option table
 };
 
 const std::vector<CommandEntry>& command_table() {
@@ -55,17 +56,25 @@ const std::vector<CommandEntry>& command_table() {
          "prepare images IDX... --output DIR [--shards N]",
          "convert data to HDF5 shards",
          NeedsMpi::never,
-         prepare_command},
+         prepare_command,
+         false},
         {"bench",
          "bench data|step|reduce [--OPTION VALUE ...]",
          "measure reading, updates or reductions; prints JSON",
          NeedsMpi::always,
          bench_command},
+        {"plan",
+         "plan CLUSTER.cfg [--json] [--from RUN[,RUN...]]",
+         "predict the step time of a job on a described cluster",
+         NeedsMpi::launched,
+         plan_command,
+         false},
         {"info",
          "info [--json]",
          "versions and features of this build",
          NeedsMpi::never,
-         info_command},
+         info_command,
+         false},
     };
     return table;
 }
@@ -83,7 +92,7 @@ std::string usage() {
 
 std::string command_help(const CommandEntry& command) {
     std::string text = "hetseq " + command.usage + "\n\n" + command.help + "\n";
-    if (command.needs_mpi != NeedsMpi::never)
+    if (command.takes_options)
         text +=
             "\nOptions stand on the command line or, without the dashes, in CONFIG.cfg; the command line wins.\n" +
             options_help();

@@ -25,6 +25,7 @@ int evaluate_command(const CommandContext& context);
 int check_command(const CommandContext& context);
 int prepare_command(const CommandContext& context);
 int bench_command(const CommandContext& context);
+int plan_command(const CommandContext& context);
 int info_command(const CommandContext& context);
 
 }  // namespace hetseq

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hetseq/balance/cluster.hpp"
+
+namespace hetseq {
+
+/// What a run left behind of its update times (docs/outputs.md).
+struct MeasuredRun {
+    struct Rank {
+        std::string host;
+        std::string device;
+        double units = 0;  // an update
+        double compute_ms = 0;
+        double wait_ms = 0;            // for the slowest rank and for reductions
+        std::int64_t micro_batch = 0;  // units; 0: not known
+    };
+
+    std::string name;
+    std::vector<Rank> ranks;
+    double step_ms = 0;
+    double model_bytes = 0;  // 0: not known
+    double bucket_mib = 0;   // 0: not known
+    std::int64_t batch = 0;  // units; 0: not known
+};
+
+/// Fills in what `cluster` leaves open: the times of devices without any from the ranks whose host
+/// is, or whose device's name contains, the class's `measured` name (runs of several batches give a
+/// line, one a proportion); model and batch from the first run; the links, where no [links] are
+/// described, as the one bandwidth with which the model takes the first run's step time. Says in
+/// the result, a sentence each, what it took. Throws BadConfig for a device of which the runs have
+/// no rank with work.
+std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const MeasuredRun> runs);
+
+}  // namespace hetseq

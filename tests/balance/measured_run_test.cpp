@@ -1,0 +1,102 @@
+#include "hetseq/balance/measured_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+
+#include <gmock/gmock.h>
+
+#include "hetseq/balance/cluster_file.hpp"
+#include "hetseq/balance/cluster_plan.hpp"
+
+namespace hetseq {
+namespace {
+
+// Two hosts; 10 ms of an update are neither compute nor wait.
+MeasuredRun two_hosts() {
+    return {.name = "RUN",
+            .ranks = {{"h1", "Tesla V100", 24, 96, 4, 8}, {"h2", "Tesla P100", 8, 80, 20, 8}},
+            .step_ms = 110,
+            .model_bytes = 8e6,
+            .bucket_mib = 1,
+            .batch = 32};
+}
+
+TEST(MeasuredRunTest, FillsDevicesBatchAndModel) {
+    Cluster cluster = parse_cluster("[nodes h1]\n[nodes p100]\ncount = 2\n", "c.cfg");
+
+    fill_from_runs(cluster, std::vector{two_hosts()});
+
+    EXPECT_NO_THROW(require_complete(cluster));
+    EXPECT_NEAR(cluster.devices[0].cost.unit_ms, 4, 1e-9) << "by host";
+    EXPECT_NEAR(cluster.devices[1].cost.unit_ms, 10, 1e-9) << "by device";
+    EXPECT_EQ(cluster.devices[1].cost.micro_batch, 8);
+    EXPECT_NEAR(cluster.devices[0].update_ms, 10, 1e-9);
+    EXPECT_EQ(cluster.batch(), 32);
+    EXPECT_DOUBLE_EQ(cluster.model.bytes, 8e6);
+    EXPECT_DOUBLE_EQ(cluster.model.bucket_mib, 1);
+}
+
+TEST(MeasuredRunTest, TheRunItselfIsPredictedWithItsStepTime) {
+    Cluster cluster = parse_cluster("[nodes h1]\n[nodes h2]\n[job]\nbatch = 32\n", "c.cfg");
+    MeasuredRun run = two_hosts();
+    run.ranks = {{"h1", "a", 24, 96, 4, 8}, {"h2", "b", 8, 96, 4, 8}};
+
+    fill_from_runs(cluster, std::vector{run});
+
+    EXPECT_NEAR(plan_update(cluster).times.step_ms, 110, 0.01);
+}
+
+TEST(MeasuredRunTest, WaitingOutsideReductionsIsNoWork) {
+    Cluster cluster = parse_cluster("[nodes h1]\n[nodes h2]\n[job]\nbatch = 32\n", "c.cfg");
+    MeasuredRun run = two_hosts();
+    run.ranks = {{"h1", "a", 24, 96, 4, 8}, {"h2", "b", 8, 96, 14, 8}};
+
+    fill_from_runs(cluster, std::vector{run});
+
+    EXPECT_NEAR(plan_update(cluster).times.step_ms, 110, 0.01);
+    EXPECT_DOUBLE_EQ(cluster.devices[0].update_ms, 0);
+}
+
+TEST(MeasuredRunTest, TwoRunsGiveALine) {
+    Cluster cluster = parse_cluster("[nodes h1]\n[job]\nbatch = 32\n", "c.cfg");
+    MeasuredRun small = two_hosts();
+    small.ranks = {{"h1", "a", 8, 40, 0, 64}};
+    MeasuredRun large = small;
+    large.ranks[0].units = 24;
+    large.ranks[0].compute_ms = 88;
+
+    fill_from_runs(cluster, std::vector{small, large});
+
+    EXPECT_NEAR(cluster.devices[0].cost.time_ms(8), 40, 1e-6);
+    EXPECT_NEAR(cluster.devices[0].cost.time_ms(24), 88, 1e-6);
+    EXPECT_NEAR(cluster.devices[0].cost.time_ms(32), 112, 1e-6);
+}
+
+TEST(MeasuredRunTest, DescribedNumbersStay) {
+    Cluster cluster = parse_cluster(
+        "[device h1]\nunit-ms = 1\n[nodes h1]\n[links]\ninter-bandwidth-gb = 3\n"
+        "[model]\nparameter-bytes = 5\nbucket-mib = 2\n[job]\nbatch = 7\n",
+        "c.cfg");
+
+    EXPECT_TRUE(fill_from_runs(cluster, std::vector{two_hosts()}).empty());
+
+    EXPECT_DOUBLE_EQ(cluster.devices[0].cost.unit_ms, 1);
+    EXPECT_DOUBLE_EQ(cluster.network.inter.bandwidth_gb, 3);
+    EXPECT_DOUBLE_EQ(cluster.model.bytes, 5);
+    EXPECT_EQ(cluster.batch(), 7);
+}
+
+TEST(MeasuredRunTest, AnUnknownDeviceIsAnError) {
+    Cluster cluster = parse_cluster("[nodes h3]\n", "c.cfg");
+
+    try {
+        fill_from_runs(cluster, std::vector{two_hosts()});
+        FAIL() << "no error";
+    } catch (const BadConfig& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("h1 (Tesla V100), h2 (Tesla P100)"));
+    }
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# hetseq plan: the published runs' descriptions, JSON, errors that name a line, and a plan from a real run.
+source "$(dirname "$0")/common.sh"
+
+# Shown beside each other: fitted and predicted rows with their residuals.
+for task in translation bert mnist; do
+  "$bin/hetseq" plan "inputs/plans/$task.cfg" >"$work/log" || { cat "$work/log"; fail "plan $task"; }
+  (($(grep -c 'fitted$' "$work/log") == 3)) || { cat "$work/log"; fail "$task: three fitted rows"; }
+  (($(grep -c 'predicted$' "$work/log") == 3)) || { cat "$work/log"; fail "$task: three predicted rows"; }
+  grep -q '% of the bound' "$work/log" || fail "$task: no efficiency"
+  "$bin/hetseq" plan "inputs/plans/$task.cfg" --json >"$work/plan.json" || fail "plan $task --json"
+  [[ $(json "$work/plan.json" ranks) == 32 ]] || fail "$task has 32 ranks"
+done
+
+# Two like nodes without communication: half the batch each, twice the rate.
+cat >"$work/two.cfg" <<CLUSTER
+[nodes like]
+count = 2
+[device like]
+unit-ms = 2
+[job]
+batch = 100
+updates = 36
+CLUSTER
+"$bin/hetseq" plan "$work/two.cfg" --json >"$work/plan.json" || fail "plan two.cfg"
+[[ $(json "$work/plan.json" step_ms) == 100.0 ]] || { cat "$work/plan.json"; fail "two like nodes"; }
+[[ $(json "$work/plan.json" efficiency) == 1.0 ]] || fail "nothing is lost"
+run_ranks 2 "$bin/hetseq" plan "$work/two.cfg"
+expect_ok "plan among ranks"
+(($(grep -c '^36 updates take 0:04' "$work/log") == 1)) || { cat "$work/log"; fail "ranks print once"; }
+
+rc=0; "$bin/hetseq" plan 2>"$work/log" || rc=$?
+expect_error 64 "one description of a cluster is needed"
+rc=0; "$bin/hetseq" plan "$work/none.cfg" 2>"$work/log" || rc=$?
+expect_error 66 "none.cfg"
+rc=0; "$bin/hetseq" plan "$work/two.cfg" --from "$work/none" 2>"$work/log" || rc=$?
+expect_error 66 "summary.json"
+mkdir "$work/bad"; echo '{"updates": 3}' >"$work/bad/summary.json"
+rc=0; "$bin/hetseq" plan "$work/two.cfg" --from "$work/bad" 2>"$work/log" || rc=$?
+expect_error 65 "is no run's summary"
+echo 'batsh = 3' >>"$work/two.cfg"
+rc=0; "$bin/hetseq" plan "$work/two.cfg" 2>"$work/log" || rc=$?
+expect_error 78 "two.cfg line 8: unknown key 'batsh' in [job]: Did you mean batch?"
+
+# From a run: another number of ranks and another batch need no measured numbers of their own.
+make_images
+run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --batch-size 24 --max-sentences 0=8,1=4 \
+  --max-update 20 --save-dir "$work/run"
+expect_ok "training"
+host=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["ranks"][0]["host"])' "$work/run/summary.json")
+printf '[nodes %s]\ngpus = 3\n[job]\nbatch = 96\n' "$host" >"$work/three.cfg"
+"$bin/hetseq" plan "$work/three.cfg" --from "$work/run" >"$work/log" || { cat "$work/log"; fail "plan --from"; }
+grep -q "as measured on '$host'" "$work/log" || { cat "$work/log"; fail "no word of what was taken"; }
+"$bin/hetseq" plan "$work/three.cfg" --from "$work/run" --json >"$work/plan.json" || fail "plan --from --json"
+[[ $(json "$work/plan.json" ranks) == 3 && $(json "$work/plan.json" batch) == 96 ]] || fail "three ranks, batch 96"
+printf '[nodes elsewhere]\n' >"$work/elsewhere.cfg"
+rc=0; "$bin/hetseq" plan "$work/elsewhere.cfg" --from "$work/run" 2>"$work/log" || rc=$?
+expect_error 78 "no rank of the run measures 'elsewhere'"
