@@ -50,3 +50,16 @@ run_tests() {
   python3 jobs/skipped_tests.py "build/$preset/junit.xml" | tee "build/$preset/skipped.txt" || failed=1
   return $failed
 }
+
+# data/fashion-mnist, from the folder of Fashion-MNIST's four gzip files.
+prepare_fashion_mnist() {
+  local source=${HETSEQ_FASHION_MNIST:-/usr/share/datasets/fashion-mnist}
+  ! compgen -G 'data/fashion-mnist/train*.h5' >/dev/null || return 0
+  say 'converting Fashion-MNIST to HDF5'
+  compgen -G "$source/*-ubyte.gz" >/dev/null || {
+    echo "$source holds no *-ubyte.gz. Take the four files of https://github.com/zalandoresearch/fashion-mnist" >&2
+    echo "and name their folder: HETSEQ_FASHION_MNIST=/path/to/folder" >&2
+    return 66
+  }
+  build/cpu/bin/hetseq prepare images "$source"/*-ubyte.gz --output data/fashion-mnist
+}

@@ -10,16 +10,7 @@ jobs/setup.sh
 say 'building'
 configure_and_build cpu hetseq
 
-if ! compgen -G 'data/fashion-mnist/*.h5' >/dev/null; then
-  say 'converting Fashion-MNIST to HDF5'
-  source=${HETSEQ_FASHION_MNIST:-/usr/share/datasets/fashion-mnist}
-  compgen -G "$source/*-ubyte.gz" >/dev/null || {
-    echo "$source holds no *-ubyte.gz. Take the four files of https://github.com/zalandoresearch/fashion-mnist" >&2
-    echo "and name their folder: HETSEQ_FASHION_MNIST=/path/to/folder jobs/quickstart.sh" >&2
-    exit 66
-  }
-  build/cpu/bin/hetseq prepare images "$source"/*-ubyte.gz --output data/fashion-mnist
-fi
+prepare_fashion_mnist
 
 say 'training: mpirun -np 2 build/cpu/bin/hetseq train inputs/fashion-mnist.cfg'
 allow_ranks 2

@@ -25,8 +25,7 @@ set_up() {
     "$python" -m pip install --quiet torch==2.11.0 'transformers==5.*' h5py numpy
     touch build/compare/complete
   fi
-  [[ -e data/fashion-mnist ]] ||
-    build/cpu/bin/hetseq prepare images /usr/share/datasets/fashion-mnist/*.gz --output data/fashion-mnist
+  prepare_fashion_mnist
   : >"$results"
 }
 

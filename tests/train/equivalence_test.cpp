@@ -95,6 +95,43 @@ TEST_F(EquivalenceTest, MoreRanksThanSamples) {
     EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-12);
 }
 
+// Shares of a batch of 12 that move from the first rank to the last.
+AllocationsByUpdate moving_shares(int ranks) {
+    std::vector<std::int64_t> first(static_cast<std::size_t>(ranks)), last = first, all = first;
+    first.front() = last.back() = 12;
+    for (std::int64_t unit = 0; unit < 12; ++unit)
+        ++all[static_cast<std::size_t>(unit % ranks)];
+    return {{0, first}, {3, all}, {4, last}, {8, first}};
+}
+
+TEST_F(EquivalenceTest, SharesThatMoveGiveWhatOneRankGives) {
+    ToyRun run{.data = *corpus, .capacities = uneven(), .dropout = 0.3};
+    run.replay = moving_shares(world->size());
+    ToyRun fixed = run;
+    fixed.replay = {};
+
+    EXPECT_LE(largest_difference(alone(fixed).parameters, together(run).parameters), 1e-12);
+    EXPECT_EQ(together(run).report.reallocations, 3);
+}
+
+TEST_F(EquivalenceTest, FollowingSpeedsGivesWhatOneRankGives) {
+    const ToyRun run{.data = *corpus,
+                     .capacities = uneven(),
+                     .updates = 60,
+                     .dropout = 0.1,
+                     .optimizer = "sgd",
+                     .follow = true};
+
+    EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-12);
+}
+
+TEST_F(EquivalenceTest, ARunReplayedIsTheSameBitForBit) {
+    ToyRun run{.data = *corpus, .capacities = uneven(), .dropout = 0.3, .dtype = at::kFloat};
+    run.replay = moving_shares(world->size());
+
+    EXPECT_TRUE(at::equal(together(run).parameters, together(run).parameters));
+}
+
 TEST_F(EquivalenceTest, ClippingSeesTheWholeGradient) {
     const ToyRun run{
         .data = *corpus, .capacities = uneven(), .optimizer = "sgd", .lr = 0.1, .clip_norm = 0.05};

@@ -42,6 +42,25 @@ TEST(SharePlanTest, SlicesPartitionTheBatchInRankOrder) {
     }
 }
 
+TEST(SharePlanTest, AChangedCutHoldsInProportionForOtherSizes) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "equal", capacities(world));
+    std::vector<std::int64_t> cut(static_cast<std::size_t>(world.size()), 10);
+    cut.front() = 40;
+    const std::int64_t sum = 40 + 10 * (world.size() - 1);
+
+    shares.change(cut);
+
+    EXPECT_EQ(shares.allocation(sum), cut);
+    const auto& half = shares.allocation(sum / 2);
+    EXPECT_EQ(half.front(), 20);
+    EXPECT_EQ(std::accumulate(half.begin(), half.end(), std::int64_t{0}), sum / 2);
+    for (const std::int64_t size : {1, 3, 7}) {
+        const auto& few = shares.allocation(size);
+        EXPECT_EQ(std::accumulate(few.begin(), few.end(), std::int64_t{0}), size);
+    }
+}
+
 TEST(SharePlanTest, NoCapacityAtAllIsAnError) {
     const HostComm world = test::world();
 

@@ -19,7 +19,7 @@ namespace hetseq::test {
 /// dropout.
 ///
 /// Input: "tokens" (n, T) int64 in [0, 20), 0 is padding; "labels" (n) int64 in [0, 4).
-class ToyModel final : public Model {
+class ToyModel : public Model {
 public:
     static constexpr std::int64_t vocabulary = 20;
     static constexpr std::int64_t width = 8;

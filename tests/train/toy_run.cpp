@@ -63,7 +63,9 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
                     {.updates = run.updates,
                      .seed = seed,
                      .clip_norm = run.clip_norm,
-                     .bucket_bytes = run.bucket_bytes});
+                     .bucket_bytes = run.bucket_bytes,
+                     .follow = run.follow,
+                     .replay = run.replay});
     ToyResult result;
     result.report = trainer.run();
     result.parameters = parameters.values().clone();

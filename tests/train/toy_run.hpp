@@ -30,6 +30,8 @@ struct ToyRun {
     double clip_norm = 0;
     std::int64_t bucket_bytes = 256;
     bool validate = false;
+    bool follow = false;
+    AllocationsByUpdate replay = {};
 };
 
 struct ToyResult {

@@ -1,0 +1,58 @@
+#include "hetseq/train/allocation_log.hpp"
+
+#include <fstream>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+
+namespace hetseq {
+namespace {
+
+namespace fs = std::filesystem;
+
+class AllocationLogTest : public testing::Test {
+protected:
+    ~AllocationLogTest() override { fs::remove(path_); }
+
+    ExitCode code_of(const std::string& text) const {
+        std::ofstream{path_} << text;
+        try {
+            read_allocations(path_, 2, 10);
+        } catch (const Error& error) {
+            return error.code();
+        }
+        return ExitCode::finished;
+    }
+
+    fs::path path_ =
+        fs::temp_directory_path() / ("hetseq-allocations-" + std::to_string(getpid()) + ".json");
+};
+
+TEST_F(AllocationLogTest, ReadsBackAsItWas) {
+    AllocationLog log{path_};
+    log.add(0, {5, 5});
+    log.add(12, {7, 3});
+
+    const AllocationsByUpdate expected{{0, {5, 5}}, {12, {7, 3}}};
+    EXPECT_EQ(read_allocations(path_, 2, 10), expected);
+    EXPECT_EQ(log.changes(), 1);
+}
+
+TEST_F(AllocationLogTest, RefusesWhatItCannotReplay) {
+    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [5, 5]}]})"), ExitCode::finished);
+    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [5, 5]})"), ExitCode::bad_data);
+    EXPECT_EQ(code_of(R"({"allocations": [{"update": 2, "units": [5, 5]}]})"), ExitCode::bad_data);
+    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [12, -2]}]})"),
+              ExitCode::bad_data);
+    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": "all"}]})"), ExitCode::bad_data);
+    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [4, 3, 3]}]})"), ExitCode::config);
+    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [5, 4]}]})"), ExitCode::config);
+    fs::remove(path_);
+    EXPECT_THROW(read_allocations(path_, 2, 10), Error);
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,77 @@
+#include "hetseq/train/step_cost_file.hpp"
+
+#include <fstream>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+
+namespace hetseq {
+namespace {
+
+namespace fs = std::filesystem;
+
+StepCost line() {
+    return {.start_ms = 1.5, .micro_batch_ms = 0.25, .unit_ms = 1.0 / 3, .micro_batch = 32};
+}
+
+TEST(StepCostJsonTest, ReadsBackExactly) {
+    StepCost cost = line();
+    cost.scale = 1.1;
+    cost.table = StepTable({{0, 0.5}, {8, 3}, {16, 7.25}});
+
+    const StepCost read = parse_step_cost(step_cost_json(cost));
+
+    EXPECT_EQ(read.unit_ms, cost.unit_ms);
+    for (const std::int64_t units : {1, 7, 16, 100})
+        EXPECT_EQ(read.time_ms(units), cost.time_ms(units));
+    EXPECT_EQ(parse_step_cost(step_cost_json(line())).time_ms(65), line().time_ms(65));
+}
+
+TEST(StepCostJsonTest, RefusesWhatIsNone) {
+    EXPECT_THROW(parse_step_cost("{}"), Error);
+    EXPECT_THROW(parse_step_cost("no json"), Error);
+}
+
+class StepCostCacheTest : public testing::Test {
+protected:
+    ~StepCostCacheTest() override { fs::remove_all(folder_); }
+
+    fs::path only_file() const { return fs::directory_iterator(folder_)->path(); }
+
+    fs::path folder_ =
+        fs::temp_directory_path() / ("hetseq-cost-cache-" + std::to_string(getpid()));
+    StepCostCache cache_{folder_ / "made"};
+};
+
+TEST_F(StepCostCacheTest, FindsWhatWasStoredUnderTheSameKey) {
+    EXPECT_FALSE(cache_.find("a V100"));
+
+    cache_.store("a V100", line());
+
+    ASSERT_TRUE(cache_.find("a V100"));
+    EXPECT_EQ(cache_.find("a V100")->time_ms(40), line().time_ms(40));
+    EXPECT_FALSE(cache_.find("a P100"));
+}
+
+TEST_F(StepCostCacheTest, ADamagedFileIsAsNone) {
+    cache_.store("key", line());
+    std::ofstream{fs::directory_iterator(folder_ / "made")->path()} << "{\"key\": \"key\", \"co";
+
+    EXPECT_FALSE(cache_.find("key"));
+}
+
+TEST_F(StepCostCacheTest, AFolderThatCannotBeWrittenKeepsNothing) {
+    fs::create_directories(folder_);
+    std::ofstream{folder_ / "file"} << "no folder";
+    const StepCostCache cache{folder_ / "file"};
+
+    cache.store("key", line());
+
+    EXPECT_FALSE(cache.find("key"));
+}
+
+}  // namespace
+}  // namespace hetseq
