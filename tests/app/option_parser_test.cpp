@@ -68,10 +68,12 @@ TEST(ConfigFileTest, ReadsOptions) {
 }
 
 TEST(ConfigFileTest, NamesTheFileAndTheNearestOption) {
-    const ConfigFile bad("learning-rate = 1\nmax-updates = 3\n");
+    const ConfigFile bad("task = mnist\nmax-updates = 3\n");
 
     EXPECT_THAT(error_of([&] { parse_config_file(bad.path()); }),
-                testing::AllOf(HasSubstr(bad.path()), HasSubstr("unknown option")));
+                testing::AllOf(HasSubstr(bad.path()),
+                               HasSubstr("unknown option 'max-updates'"),
+                               HasSubstr("did you mean --max-update?")));
     EXPECT_THAT(error_of([] { parse_config_file("/nowhere/a.cfg"); }), HasSubstr("/nowhere/a.cfg"));
 }
 
@@ -85,6 +87,29 @@ TEST(EffectiveValuesTest, CommandLineWinsOverFileOverTaskOverTable) {
     EXPECT_EQ(values.at("seed"), "5");
     EXPECT_EQ(values.at("optimizer"), "adadelta");
     EXPECT_EQ(values.at("update-freq"), "1");
+}
+
+TEST(EffectiveValuesTest, FileWinsOverTheTasksDefaults) {
+    const Parts parts = builtin_parts();
+
+    const OptionValues values = effective_values(
+        {{{"task", "bert"}}, {{"optimizer", "sgd"}, {"model", "mnist-cnn"}, {"clip-norm", "0"}}},
+        parts);
+
+    EXPECT_EQ(values.at("optimizer"), "sgd");
+    EXPECT_EQ(values.at("model"), "mnist-cnn");
+    EXPECT_EQ(values.at("clip-norm"), "0");
+    EXPECT_EQ(values.at("weight-decay"), "0.01");  // the task's
+    EXPECT_EQ(values.at("dataset"), "bert-pretraining");
+}
+
+TEST(EffectiveValuesTest, TheCommandLinesTaskWinsOverTheFiles) {
+    const Parts parts = builtin_parts();
+
+    const OptionValues values = effective_values({{{"task", "bert"}}, {{"task", "mnist"}}}, parts);
+
+    EXPECT_EQ(values.at("model"), "bert");
+    EXPECT_EQ(values.at("optimizer"), "adamw");
 }
 
 TEST(EffectiveValuesTest, NamesTheNearestTask) {

@@ -22,6 +22,18 @@ sed -n '/^{/,/^}/p' "$work/log" >"$work/evaluation.json"
 awk -v a="$(json "$work/evaluation.json" loss)" -v b="$(json "$work/run/summary.json" valid.loss)" \
   'BEGIN {d = a - b; exit !(d < 1e-9 && d > -1e-9)}' || fail "loss differs"
 
+# A model without its run: the same again, of the best one.
+run_ranks 2 "$bin/hetseq" evaluate --task mnist --init-model "$work/run/best.safetensors" --data "$work/data/t10k*.h5" \
+  --precision fp64 --json
+expect_ok "evaluate a file"
+sed -n '/^{/,/^}/p' "$work/log" >"$work/evaluation.json"
+awk -v a="$(json "$work/evaluation.json" loss)" -v b="$(json "$work/run/summary.json" valid.best.loss)" \
+  'BEGIN {d = a - b; exit !(d < 1e-9 && d > -1e-9)}' || fail "loss of the best model differs"
+run_ranks 2 "$bin/hetseq" evaluate --task mnist --data "$work/data/t10k*.h5"
+expect_error 64 "no model to evaluate"
+run_ranks 2 "$bin/hetseq" evaluate --task mnist --init-model "$work/run/none.safetensors" --data "$work/data/t10k*.h5"
+expect_error 66 "none.safetensors"
+
 # Its configuration repeats it; a folder that holds a run is not written again.
 run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/again"
 expect_ok repeat

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <torch/torch.h>
@@ -25,6 +27,10 @@ public:
     static constexpr std::int64_t width = 8;
     static constexpr std::int64_t classes = 4;
 
+    /// What a test does to a forward pass: throws, or changes its losses.
+    using Spoil =
+        std::function<void(const MicroBatch&, const ForwardContext&, ForwardResult& result)>;
+
     explicit ToyModel(double dropout) : dropout_{dropout} {
         embedding_ = register_parameter("embedding", torch::empty({vocabulary, width}));
         hidden_ = register_module("hidden", torch::nn::Linear(width, width));
@@ -46,7 +52,11 @@ public:
         return Model::initial_distribution(name);
     }
 
+    void set_spoil(Spoil spoil) { spoil_ = std::move(spoil); }
+    std::int64_t forwards() const noexcept { return forwards_; }  // so far
+
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
+        ++forwards_;
         const at::Tensor tokens = batch.tensors.at("tokens");
         const at::Tensor labels = batch.tensors.at("labels");
         at::Tensor state =
@@ -69,11 +79,15 @@ public:
         if (context.mode == Mode::evaluate)
             result.metrics = {((token_logits.argmax(1) == targets) & (targets != 0)).sum(),
                               (label_logits.argmax(1) == labels).sum()};
+        if (spoil_)
+            spoil_(batch, context, result);
         return result;
     }
 
 private:
     double dropout_;
+    Spoil spoil_;
+    std::int64_t forwards_ = 0;
     at::Tensor embedding_, unused_;
     torch::nn::Linear hidden_{nullptr}, rare_{nullptr}, classifier_{nullptr};
 };

@@ -29,20 +29,24 @@ std::unique_ptr<Optimizer> make_optimizer(FlatParameters& parameters, const ToyR
 }  // namespace
 
 ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, const ToyRun& run) {
-    const auto communicator = make_communicator(world, environment, at::kCPU);
+    const auto communicator = make_communicator(world, environment, run.device);
     DataContext context(world, environment.thread_support() == ThreadSupport::multiple);
     ToyModel model(run.dropout);
     initialise_parameters(model, seed);
-    model.to(run.dtype);
+    model.to(run.device, run.dtype);
+    model.set_spoil(run.spoil);
     FlatParameters parameters(
         model, [&](const std::string& name) { return model.decays(name); }, status_slot::count(2));
     SharePlan shares(world, run.balance, run.capacities);
     Corpus corpus(
         context, run.data, toy_schema(), {.shuffle_blocks = 2, .block_length = 8, .cache_mb = 1});
     const ToyCollator collator;
-    Loader loader(corpus, collator, {.seed = seed, .loss_terms = 2});
+    Loader loader(corpus, collator, {.seed = seed, .device = run.device, .loss_terms = 2});
     const BatchPlan plan(corpus.samples(), run.batch_size);
-    Loader valid_loader(corpus, collator, {.seed = seed, .shuffle = Shuffle::no, .loss_terms = 2});
+    Loader valid_loader(
+        corpus,
+        collator,
+        {.seed = seed, .shuffle = Shuffle::no, .device = run.device, .loss_terms = 2});
     const BatchPlan valid_plan(corpus.samples(), shares.total_capacity());
     Evaluator evaluator(world, model, valid_loader, valid_plan, shares);
     const auto optimizer = make_optimizer(parameters, run);
@@ -59,11 +63,14 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
                      .plan = plan,
                      .shares = shares,
                      .recorder = recorder,
-                     .evaluator = run.validate ? &evaluator : nullptr},
+                     .evaluator = run.validate ? &evaluator : nullptr,
+                     .folder = run.folder},
                     {.updates = run.updates,
                      .seed = seed,
                      .clip_norm = run.clip_norm,
                      .bucket_bytes = run.bucket_bytes,
+                     .valid_interval = run.valid_interval,
+                     .max_skips = run.max_skips,
                      .follow = run.follow,
                      .replay = run.replay});
     ToyResult result;

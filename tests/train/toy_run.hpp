@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 namespace hetseq {
 class HostComm;
 class MpiEnvironment;
+class RunFolder;
 }  // namespace hetseq
 
 namespace hetseq::test {
@@ -32,6 +34,12 @@ struct ToyRun {
     bool validate = false;
     bool follow = false;
     AllocationsByUpdate replay = {};
+    std::int64_t valid_interval = 0;
+    std::int64_t max_skips = 100;
+    at::Device device = at::kCPU;
+    const RunFolder* folder = nullptr;
+    /// See ToyModel::Spoil.
+    std::function<void(const MicroBatch&, const ForwardContext&, ForwardResult& result)> spoil{};
 };
 
 struct ToyResult {
@@ -44,9 +52,11 @@ struct ToyResult {
 /// Collective over `world`: the same run on as many ranks as it has.
 ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, const ToyRun& run);
 
-/// Writes a corpus of `samples` rows of 6 tokens and a label, in two shards, by formula. Returns
-/// the folder.
-std::string write_toy_corpus(const HostComm& world, std::int64_t samples);
+/// Collective. Writes a corpus of `samples` rows of 6 tokens and a label, in two shards, by
+/// formula. The label of `bad_sample`, if that is one, is out of bounds. Returns the folder.
+std::string write_toy_corpus(const HostComm& world,
+                             std::int64_t samples,
+                             std::int64_t bad_sample = -1);
 /// Collective.
 void remove_toy_corpus(const HostComm& world, const std::string& folder);
 

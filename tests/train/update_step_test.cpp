@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "hetseq/util/error.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi_environment.hpp"
@@ -188,29 +189,89 @@ void run_out_of_memory_once(ToyModel& model, const std::string& parameter, int p
         });
 }
 
+class OutOfMemoryTest : public UpdateStepTest {
+protected:
+    // Rank 0 runs out of memory at `parameter` in the backward of its micro-batch `micro_batch`;
+    // negative ones count from the last.
+    OutOfMemoryTest() : update_{together()}, passed_{count_micro_batches()} {}
+
+    void run_out_at(const std::string& parameter, int micro_batch) {
+        if (world->rank() != 0)
+            return;
+        failed_after_ = micro_batch < 0 ? static_cast<int>(passed_) + micro_batch : micro_batch;
+        run_out_of_memory_once(update_->model(), parameter, failed_after_);
+    }
+    std::int64_t count_micro_batches() const {
+        return std::ssize(update_->share().micro_batches());
+    }
+    // Of rank 0: what it did until it failed, and its whole share in smaller micro-batches.
+    std::int64_t forwards_of_the_failing_rank() const {
+        return failed_after_ + 1 + count_micro_batches();
+    }
+
+    std::unique_ptr<Update> update_;
+    std::int64_t passed_;  // micro-batches of one pass, before any is halved
+    int failed_after_ = 0;
+};
+
 // The last parameter in registration order: no bucket has left yet.
-TEST_F(UpdateStepTest, OutOfMemoryBeforeTheFirstBucketRecomputesTheShare) {
-    const auto update = together();
-    if (world->rank() == 0)
-        run_out_of_memory_once(update->model(), "classifier.bias", 0);
+TEST_F(OutOfMemoryTest, BeforeTheFirstBucketOnlyThatRankRecomputesItsShare) {
+    run_out_at("classifier.bias", 0);
 
-    EXPECT_EQ(update->run(), Verdict::apply);
+    EXPECT_EQ(update_->run(), Verdict::apply);
 
-    EXPECT_EQ(update->step().reduced_micro_batch() > 0, world->rank() == 0);
-    expect_reference(update->gradients());
+    const bool failed = world->rank() == 0;
+    EXPECT_EQ(update_->step().reduced_micro_batch() > 0, failed);
+    EXPECT_EQ(update_->model().forwards(), failed ? forwards_of_the_failing_rank() : passed_);
+    expect_reference(update_->gradients());
 }
 
-// The first parameter, in the last micro-batch: other buckets have left, so all ranks repeat.
-TEST_F(UpdateStepTest, OutOfMemoryAfterTheFirstBucketRepeatsOnAllRanks) {
+// As above, but with the reducer waiting for gradients already.
+TEST_F(OutOfMemoryTest, InTheLastBackwardBeforeTheFirstBucketOnlyThatRankRecomputesItsShare) {
+    run_out_at("classifier.bias", -1);
+
+    EXPECT_EQ(update_->run(), Verdict::apply);
+
+    const bool failed = world->rank() == 0;
+    EXPECT_EQ(update_->step().reduced_micro_batch() > 0, failed);
+    EXPECT_EQ(update_->model().forwards(), failed ? forwards_of_the_failing_rank() : passed_);
+    expect_reference(update_->gradients());
+}
+
+// The first parameter, in the last micro-batch: other buckets have left.
+TEST_F(OutOfMemoryTest, AfterTheFirstBucketAllRanksRepeatTheUpdate) {
+    run_out_at("embedding", -1);
+
+    EXPECT_EQ(update_->run(), Verdict::apply);
+
+    const bool failed = world->rank() == 0;
+    EXPECT_EQ(update_->step().reduced_micro_batch() > 0, failed);
+    EXPECT_EQ(update_->model().forwards(), failed ? forwards_of_the_failing_rank() : 2 * passed_);
+    expect_reference(update_->gradients());
+}
+
+TEST_F(OutOfMemoryTest, WithAMicroBatchOfOneSampleIsAnError) {
+    Update alone(test::environment(), HostComm::serial(), *corpus, 1);
+    run_out_of_memory_once(alone.model(), "classifier.bias", 0);
+
+    EXPECT_THROW(alone.run(), DeviceError);
+}
+
+TEST_F(UpdateStepTest, NonFiniteSamplesAreThoseOfTheMicroBatchesWithSuchALoss) {
     const auto update = together();
-    const int last = static_cast<int>(update->share().micro_batches().size()) - 1;
-    if (world->rank() == 0)
-        run_out_of_memory_once(update->model(), "embedding", last);
+    const auto& micro_batches = update->share().micro_batches();
+    const at::Tensor bad = micro_batches.back().sample_ids;
+    update->model().set_spoil([&](const MicroBatch& batch, const ForwardContext&, auto& result) {
+        if (batch.sample_ids.equal(bad))
+            result.losses[1] = result.losses[1] / 0;
+    });
 
-    EXPECT_EQ(update->run(), Verdict::apply);
+    const std::vector<std::int64_t> samples =
+        non_finite_samples(update->model(), update->share(), context);
 
-    EXPECT_EQ(update->step().reduced_micro_batch() > 0, world->rank() == 0);
-    expect_reference(update->gradients());
+    EXPECT_EQ(samples,
+              std::vector<std::int64_t>(bad.const_data_ptr<std::int64_t>(),
+                                        bad.const_data_ptr<std::int64_t>() + bad.numel()));
 }
 
 }  // namespace

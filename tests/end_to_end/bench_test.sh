@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# hetseq bench prints JSON with the keys that scripts read, and leaves nothing behind.
+source "$(dirname "$0")/common.sh"
+make_images
+cd "$work"
+
+# expect_keys KEY...: the last command's standard output is one JSON object with exactly these keys.
+expect_keys() {
+  python3 - "$work/out.json" "$@" <<'PY' || { cat "$work/out.json"; fail "keys"; }
+import json, sys
+found = json.load(open(sys.argv[1]))
+assert list(found) == sys.argv[2:], list(found)
+for value in found.values():
+    if isinstance(value, dict):
+        assert list(value) == ["median", "p10", "p90"], value
+        assert 0 <= value["p10"] <= value["median"] <= value["p90"], value
+PY
+}
+# run_bench N WORDS...: standard output alone in out.json.
+run_bench() {
+  local ranks=$1; shift
+  rc=0
+  timeout 300 mpirun -np "$ranks" "$bin/hetseq" bench "$@" >"$work/out.json" 2>"$work/log" || rc=$?
+}
+
+run_bench 2 data --task mnist --data "$work/data/train*.h5"
+expect_ok data
+expect_keys bench ranks samples blocks read_per_second_and_rank cached_per_second_and_rank
+[[ $(json out.json bench) == data && $(json out.json ranks) == 2 && $(json out.json samples) == 600 ]] || fail "values of data"
+
+run_bench 2 step --task mnist --data "$work/data/train*.h5" --max-sentences 8 --max-update 10
+expect_ok step
+expect_keys bench task ranks threads batch_size updates samples_per_second step_ms compute_ms wait_ms data_ms \
+  finish_wait_over_last_bucket startup_s
+[[ $(json out.json batch_size) == 16 && $(json out.json updates) == 10 ]] || fail "values of step"
+
+run_bench 2 reduce --device cpu
+expect_ok reduce
+expect_keys bench ranks sizes
+python3 - out.json <<'PY' || { cat out.json; fail "sizes"; }
+import json, sys
+for size in json.load(open(sys.argv[1]))["sizes"]:
+    assert list(size) == ["bytes", "repeats", "own_ms", "mpi_allreduce_ms", "mpi_allreduce_over_own", "algorithm_gb_s",
+                          "bus_gb_s"], size
+    assert size["own_ms"]["median"] > 0 and size["mpi_allreduce_ms"]["median"] > 0, size
+PY
+
+run_ranks 2 "$bin/hetseq" bench stpe --task mnist --data "$work/data"
+expect_error 64 "Did you mean step?"
+run_ranks 2 "$bin/hetseq" bench
+expect_error 64 "nothing to measure"
+run_ranks 2 "$bin/hetseq" bench data --task mnist
+expect_error 78 "no data were given"
+[[ $(ls) == $'data\nidx\nlog\nout.json' ]] || { ls; fail "something was left behind"; }

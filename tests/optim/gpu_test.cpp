@@ -1,0 +1,70 @@
+// Optimizers on a GPU against the same on the CPU.
+#include "gpu.hpp"
+
+#include <gtest/gtest.h>
+
+#include "optim/toy_module.hpp"
+
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+
+namespace hetseq {
+namespace {
+
+using Make = std::unique_ptr<Optimizer> (*)(FlatParameters&, const OptimizerOptions&);
+
+at::Tensor parameters_after_five_steps(Make make, at::Device device) {
+    test::ToyModule module;
+    module.to(device);
+    FlatParameters flat(module, test::matrices_decay, 1);
+    OptimizerOptions options;
+    options.weight_decay = 0.1;
+    options.momentum = 0.9;
+    const auto optimizer = make(flat, options);
+    for (int step = 0; step < 5; ++step) {
+        torch::manual_seed(static_cast<std::uint64_t>(step));
+        const at::Tensor x = at::randn({4, 5}, at::kDouble).to(device);
+        flat.zero_gradients();
+        module.loss(x, step % 2 == 0).backward();
+        optimizer->step(flat, 1e-2);
+    }
+    return flat.values().cpu();
+}
+
+class OptimizerOnGpuTest : public testing::Test {
+protected:
+    void SetUp() override { HETSEQ_NEEDS_GPU(); }
+
+    static void expect_same_on_both(Make make) {
+        const at::Tensor on_cpu = parameters_after_five_steps(make, at::kCPU);
+        const at::Tensor on_gpu = parameters_after_five_steps(make, test::gpu());
+        EXPECT_TRUE(on_gpu.allclose(on_cpu, 1e-11, 1e-12)) << (on_gpu - on_cpu).abs().max();
+    }
+};
+
+TEST_F(OptimizerOnGpuTest, AdamGivesWhatItGivesOnTheCpu) {
+    expect_same_on_both(make_adam);
+}
+
+TEST_F(OptimizerOnGpuTest, AdamWGivesWhatItGivesOnTheCpu) {
+    expect_same_on_both(make_adamw);
+}
+
+TEST_F(OptimizerOnGpuTest, AdadeltaGivesWhatItGivesOnTheCpu) {
+    expect_same_on_both(make_adadelta);
+}
+
+TEST_F(OptimizerOnGpuTest, SgdGivesWhatItGivesOnTheCpu) {
+    expect_same_on_both(make_sgd);
+}
+
+TEST_F(OptimizerOnGpuTest, TheGradientsNormIsThatOfTheCpu) {
+    const at::Tensor gradients = at::randn({100'003}, at::kFloat);
+
+    const double on_gpu = gradient_norm(gradients.to(test::gpu())).item<double>();
+
+    EXPECT_NEAR(on_gpu / gradient_norm(gradients).item<double>(), 1, 1e-12);
+}
+
+}  // namespace
+}  // namespace hetseq

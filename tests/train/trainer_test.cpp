@@ -1,0 +1,236 @@
+#include "hetseq/train/trainer.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/host_comm.hpp"
+
+#include "test_world.hpp"
+#include "train/toy_model.hpp"
+#include "train/toy_run.hpp"
+#include <gmock/gmock.h>
+
+#include "hetseq/model/model_file.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/train/run_folder.hpp"
+
+namespace hetseq::test {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+class TrainerTest : public testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        world = new HostComm(test::world());
+        corpus = new std::string(write_toy_corpus(*world, 31));
+    }
+    static void TearDownTestSuite() {
+        remove_toy_corpus(*world, *corpus);
+        delete corpus;
+        delete world;
+    }
+
+    // Every rank has work.
+    static ToyRun run_of(std::int64_t updates) {
+        return {.data = *corpus,
+                .capacities = std::vector<std::int64_t>(static_cast<std::size_t>(world->size()), 4),
+                .updates = updates,
+                .dropout = 0.1};
+    }
+    static ToyResult train(const ToyRun& run) {
+        return train_toy(test::environment(), *world, run);
+    }
+    static std::string error_of(const ToyRun& run) {
+        try {
+            train(run);
+        } catch (const BadData& error) {
+            return error.what();
+        }
+        return "no error";
+    }
+
+    // What the last rank's forward does in the updates that `is_bad` names, counted from 0.
+    template <class IsBad, class Harm>
+    static void harm(ToyRun& run, IsBad is_bad, Harm do_harm) {
+        run.spoil = [=](const MicroBatch&, const ForwardContext& context, ForwardResult& result) {
+            const bool here = world->rank() == world->size() - 1;
+            if (here && context.mode == Mode::train && is_bad(context.update))
+                do_harm(result);
+        };
+    }
+    static void make_loss_infinite(ForwardResult& result) {
+        result.losses[1] = result.losses[1] / 0;
+    }
+    // The loss stays as it is.
+    static void make_gradient_infinite(ForwardResult& result) {
+        if (result.losses[0].requires_grad())
+            result.losses[0].register_hook([](const at::Tensor& gradient) { return gradient / 0; });
+    }
+
+    static HostComm* world;
+    static std::string* corpus;
+};
+
+HostComm* TrainerTest::world = nullptr;
+std::string* TrainerTest::corpus = nullptr;
+
+bool is_last_of_three(std::int64_t update) {
+    return update == 2;
+}
+
+TEST_F(TrainerTest, AnUpdateWithALossThatIsNotFiniteIsSkipped) {
+    ToyRun run = run_of(3);
+    harm(run, is_last_of_three, make_loss_infinite);
+
+    const ToyResult result = train(run);
+
+    EXPECT_EQ(result.report.skipped, 1);
+    EXPECT_EQ(result.report.updates, 3);
+    EXPECT_TRUE(result.parameters.equal(train(run_of(2)).parameters));
+}
+
+TEST_F(TrainerTest, AnUpdateWithAGradientThatIsNotFiniteIsSkipped) {
+    ToyRun run = run_of(3);
+    harm(run, is_last_of_three, make_gradient_infinite);
+
+    const ToyResult result = train(run);
+
+    EXPECT_EQ(result.report.skipped, 1);
+    EXPECT_TRUE(std::isfinite(result.losses[0] + result.losses[1]));
+    EXPECT_TRUE(result.parameters.equal(train(run_of(2)).parameters));
+}
+
+TEST_F(TrainerTest, UpdatesAfterASkippedOneGoOn) {
+    ToyRun run = run_of(4);
+    harm(run, is_last_of_three, make_loss_infinite);
+
+    const ToyResult result = train(run);
+
+    EXPECT_EQ(result.report.skipped, 1);
+    EXPECT_TRUE(at::isfinite(result.parameters).all().item<bool>());
+    EXPECT_FALSE(result.parameters.equal(train(run_of(2)).parameters));
+}
+
+TEST_F(TrainerTest, TooManySkipsInARowEndWithAnErrorOnAllRanks) {
+    for (const auto harm_done : {make_loss_infinite, make_gradient_infinite}) {
+        ToyRun run = run_of(10);
+        run.max_skips = 3;
+        std::int64_t last_update = 0;
+        harm(
+            run, [](std::int64_t update) { return update >= 2; }, harm_done);
+        const auto spoil = run.spoil;
+        run.spoil = [&](const MicroBatch& batch, const ForwardContext& context, auto& result) {
+            last_update = std::max(last_update, context.update);
+            spoil(batch, context, result);
+        };
+
+        const std::string error = error_of(run);
+
+        EXPECT_THAT(error, testing::HasSubstr("3 updates in a row"));
+        EXPECT_THAT(error, testing::HasSubstr("--max-skips"));
+        EXPECT_EQ(last_update, 4);
+    }
+}
+
+TEST_F(TrainerTest, SkipsThatAreNotInARowAreNoError) {
+    ToyRun run = run_of(9);
+    run.max_skips = 3;
+    harm(
+        run, [](std::int64_t update) { return update % 3 != 0; }, make_loss_infinite);
+
+    EXPECT_EQ(train(run).report.skipped, 6);
+}
+
+// Validations after each update, whose losses are `losses`.
+void validate_with(ToyRun& run, const std::vector<double>& losses) {
+    run.validate = true;
+    run.valid_interval = 1;
+    run.updates = std::ssize(losses);
+    run.spoil = [losses, update = std::make_shared<std::int64_t>(0)](
+                    const MicroBatch& batch, const ForwardContext& context, ForwardResult& result) {
+        if (context.mode == Mode::train) {
+            *update = context.update;
+            return;
+        }
+        const double loss = losses[static_cast<std::size_t>(*update)];
+        result.losses[0] = at::zeros_like(result.losses[0]);
+        result.losses[1] =
+            at::full_like(result.losses[1], loss * static_cast<double>(batch.samples));
+    };
+}
+
+TEST_F(TrainerTest, TheBestValidationIsThatOfTheLeastLoss) {
+    ToyRun run = run_of(0);
+    validate_with(run, {3, 1, 1, 2});
+
+    const TrainerReport report = train(run).report;
+
+    ASSERT_TRUE(report.best_valid);
+    EXPECT_EQ(report.best_update, 2);
+    EXPECT_DOUBLE_EQ(report.best_valid->loss(), 1);
+    EXPECT_DOUBLE_EQ(report.last_valid->loss(), 2);
+}
+
+TEST_F(TrainerTest, AValidationThatIsNoNumberIsNeverTheBest) {
+    ToyRun run = run_of(0);
+    validate_with(run, {nan, 3, nan, 2, nan});
+
+    const TrainerReport report = train(run).report;
+
+    ASSERT_TRUE(report.best_valid);
+    EXPECT_EQ(report.best_update, 4);
+    EXPECT_DOUBLE_EQ(report.best_valid->loss(), 2);
+    EXPECT_TRUE(std::isnan(report.last_valid->loss()));
+}
+
+TEST_F(TrainerTest, WithoutAFiniteValidationNoneIsTheBest) {
+    ToyRun run = run_of(0);
+    validate_with(run, {nan, nan});
+
+    const TrainerReport report = train(run).report;
+
+    EXPECT_FALSE(report.best_valid);
+    EXPECT_TRUE(report.last_valid);
+}
+
+TEST_F(TrainerTest, ValidatesAtTheEndOfEachEpochAndOfTheRun) {
+    ToyRun run = run_of(4);  // 31 samples in batches of 12: 3 updates an epoch
+    validate_with(run, {9, 9, 1, 2});
+    run.valid_interval = 0;
+
+    const TrainerReport report = train(run).report;
+
+    EXPECT_EQ(report.best_update, 3);
+    EXPECT_EQ(report.epochs, 1);
+    EXPECT_DOUBLE_EQ(report.last_valid->loss(), 2);
+}
+
+TEST_F(TrainerTest, TheBestModelIsKept) {
+    const std::string path = *corpus + "/run";
+    const RunFolder folder(*world, path, ExistingRun::overwrite);
+    folder.begin(*world, "", "");
+    ToyRun run = run_of(0);
+    validate_with(run, {3, 1, 2});
+    run.folder = &folder;
+
+    train(run);
+    world->barrier();  // rank 0 has written
+
+    ToyModel best(0);
+    best.to(at::kDouble);
+    load_model(folder.best_model(), best);
+    const FlatParameters parameters(
+        best, [](const std::string&) { return true; }, 0);
+    EXPECT_TRUE(parameters.values().equal(train(run_of(2)).parameters));
+    world->barrier();  // all have read
+    if (world->rank() == 0)
+        std::filesystem::remove_all(path);
+}
+
+}  // namespace
+}  // namespace hetseq::test

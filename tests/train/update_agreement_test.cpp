@@ -1,0 +1,83 @@
+#include "hetseq/train/update_agreement.hpp"
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/agree.hpp"
+
+#include "test_world.hpp"
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(UpdateAgreementTest, WeightsAreSummedOverRanks) {
+    const HostComm world = test::world();
+    UpdateAgreement agreement(world, 2);
+    const std::array<double, 2> weights{1.0 + world.rank(), 10};
+
+    agreement.post(weights, nullptr);
+    agreement.wait();
+
+    const int n = world.size();
+    EXPECT_THAT(agreement.weights(), testing::ElementsAre(n * (n + 1) / 2, 10 * n));
+}
+
+TEST(UpdateAgreementTest, EachUpdateHasWeightsOfItsOwn) {
+    const HostComm world = test::world();
+    UpdateAgreement agreement(world, 1);
+
+    for (const double weight : {3.0, 0.0, 5.0}) {
+        agreement.post(std::array{weight}, nullptr);
+        agreement.wait();
+        EXPECT_THAT(agreement.weights(), testing::ElementsAre(weight * world.size()));
+    }
+}
+
+TEST(UpdateAgreementTest, OneRanksFailureIsThrownOnAllWithItsTextAndRank) {
+    const HostComm world = test::world();
+    UpdateAgreement agreement(world, 2);
+    const int failing = world.size() - 1;
+    if (world.rank() == failing)
+        agreement.post({}, std::make_exception_ptr(BadData("row 7 is bad")));
+    else
+        agreement.post(std::array{1.0, 1.0}, nullptr);
+
+    std::string text;
+    try {
+        agreement.wait();
+        ADD_FAILURE() << "did not throw";
+    } catch (const AgreedError& error) {
+        EXPECT_EQ(error.code(), ExitCode::bad_data);
+        text = error.what();
+    }
+
+    EXPECT_THAT(text, StartsWith("row 7 is bad"));
+    if (world.size() > 1) {
+        EXPECT_THAT(text, HasSubstr("[rank " + std::to_string(failing) + " on "));
+    }
+    for (const std::string& other : world.all_gather(text))
+        EXPECT_EQ(other, text);
+}
+
+TEST(UpdateAgreementTest, AFailureOfAllRanksAlikeNamesNoRank) {
+    const HostComm world = test::world();
+    UpdateAgreement agreement(world, 1);
+    agreement.post({}, std::make_exception_ptr(IoError("disk is full")));
+
+    try {
+        agreement.wait();
+        ADD_FAILURE() << "did not throw";
+    } catch (const AgreedError& error) {
+        EXPECT_EQ(error.code(), ExitCode::io);
+        EXPECT_STREQ(error.what(), "disk is full");
+    }
+}
+
+}  // namespace
+}  // namespace hetseq
