@@ -100,7 +100,7 @@ AllocationsByUpdate replayed_allocations(const HostComm& world, const RankSetup&
     if (setup.options.balance != "file")
         return {};
     return agree_on(world, [&] {
-        return read_allocations(setup.options.plan_file, world.size(), setup.batch_size);
+        return read_allocations(setup.options.plan_file, setup.capacities, setup.batch_size);
     });
 }
 

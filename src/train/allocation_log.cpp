@@ -26,14 +26,19 @@ AllocationsByUpdate parse(const Json& json) {
 
 void check(const std::vector<std::int64_t>& units,
            const std::string& path,
-           std::int64_t ranks,
+           const std::vector<std::int64_t>& capacities,
            std::int64_t batch_size) {
     if (std::any_of(units.begin(), units.end(), [](std::int64_t u) { return u < 0; }))
         throw BadData(path + " gives a rank less than nothing", "units below 0");
-    if (static_cast<std::int64_t>(units.size()) != ranks)
+    if (units.size() != capacities.size())
         throw BadConfig(path + " is of " + std::to_string(units.size()) + " ranks",
-                        "this job has " + std::to_string(ranks),
+                        "this job has " + std::to_string(capacities.size()),
                         "start as many, or use --balance auto");
+    for (std::size_t r = 0; r < units.size(); ++r)
+        if (units[r] > 0 && capacities[r] == 0)
+            throw BadConfig(path + " gives rank " + std::to_string(r) + " work",
+                            "its --max-sentences is 0",
+                            "give it a capacity, or use --balance auto");
     const std::int64_t sum = std::accumulate(units.begin(), units.end(), std::int64_t{0});
     if (sum != batch_size)
         throw BadConfig(path + " cuts batches of " + std::to_string(sum) + " units",
@@ -58,7 +63,7 @@ std::int64_t AllocationLog::changes() const {
 }
 
 AllocationsByUpdate read_allocations(const std::filesystem::path& path,
-                                     std::int64_t ranks,
+                                     const std::vector<std::int64_t>& capacities,
                                      std::int64_t batch_size) {
     std::ifstream file{path};
     if (!file)
@@ -75,7 +80,7 @@ AllocationsByUpdate read_allocations(const std::filesystem::path& path,
         throw BadData(path.string() + " does not say how the first update is cut",
                       "no entry for update 1");
     for (const auto& [update, units] : allocations)
-        check(units, path.string(), ranks, batch_size);
+        check(units, path.string(), capacities, batch_size);
     return allocations;
 }
 

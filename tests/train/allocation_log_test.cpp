@@ -20,7 +20,7 @@ protected:
     ExitCode code_of(const std::string& text) const {
         std::ofstream{path_} << text;
         try {
-            read_allocations(path_, 2, 10);
+            read_allocations(path_, {4, 4}, 10);
         } catch (const Error& error) {
             return error.code();
         }
@@ -37,7 +37,7 @@ TEST_F(AllocationLogTest, ReadsBackAsItWas) {
     log.add(12, {7, 3});
 
     const AllocationsByUpdate expected{{0, {5, 5}}, {12, {7, 3}}};
-    EXPECT_EQ(read_allocations(path_, 2, 10), expected);
+    EXPECT_EQ(read_allocations(path_, {4, 4}, 10), expected);
     EXPECT_EQ(log.changes(), 1);
 }
 
@@ -50,8 +50,10 @@ TEST_F(AllocationLogTest, RefusesWhatItCannotReplay) {
     EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": "all"}]})"), ExitCode::bad_data);
     EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [4, 3, 3]}]})"), ExitCode::config);
     EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [5, 4]}]})"), ExitCode::config);
+    std::ofstream{path_} << R"({"allocations": [{"update": 1, "units": [5, 5]}]})";
+    EXPECT_THROW(read_allocations(path_, {4, 0}, 10), Error);
     fs::remove(path_);
-    EXPECT_THROW(read_allocations(path_, 2, 10), Error);
+    EXPECT_THROW(read_allocations(path_, {4, 4}, 10), Error);
 }
 
 }  // namespace

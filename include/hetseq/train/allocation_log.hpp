@@ -25,10 +25,11 @@ private:
     AllocationsByUpdate allocations_;
 };
 
-/// Reads such a file for `ranks` ranks and a global batch of `batch_size`. Throws MissingInput,
-/// BadData or BadConfig (another number of ranks, another batch, none from the first update on).
+/// Reads such a file for ranks of these capacities (samples a micro-batch) and a global batch of
+/// `batch_size`. Throws MissingInput, BadData (nothing from the first update on) or BadConfig
+/// (another number of ranks, another batch, work for a rank that takes none).
 AllocationsByUpdate read_allocations(const std::filesystem::path& path,
-                                     std::int64_t ranks,
+                                     const std::vector<std::int64_t>& capacities,
                                      std::int64_t batch_size);
 
 }  // namespace hetseq

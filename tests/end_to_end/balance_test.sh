@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Batches cut by measured speed: the result is that of an equal cut, measured speeds are kept for the next run, and a
+# recorded run is replayed bit for bit.
+source "$(dirname "$0")/common.sh"
+make_images
+train=("$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --batch-size 32 --max-sentences 16 --threads 1
+  --max-update 30 --optimizer adam --lr 0.001 --log-interval 10 --cache-dir "$work/cache")
+
+run_ranks 2 "${train[@]}" --precision fp64 --save-dir "$work/auto"
+expect_ok auto
+grep -q 'measuring the speed of 2 of 2 ranks' "$work/log" || { cat "$work/log"; fail 'nothing was measured'; }
+grep -Eq '% of the bound reached' "$work/log" || { cat "$work/log"; fail 'the report does not compare with the bound'; }
+run_ranks 2 "${train[@]}" --precision fp64 --balance equal --save-dir "$work/equal"
+expect_ok equal
+"$bin/compare_models" "$work/auto/model.safetensors" "$work/equal/model.safetensors" 1e-12 || fail 'auto gives other parameters than equal'
+
+# Two ranks of one machine are alike: one file serves both, and the second run measures nothing.
+run_ranks 2 "${train[@]}" --precision fp64 --max-update 1
+expect_ok 'second run'
+! grep -q 'measuring' "$work/log" || { cat "$work/log"; fail 'measured again'; }
+
+run_ranks 2 "${train[@]}" --save-dir "$work/recorded"
+expect_ok recorded
+[[ $(json "$work/recorded/allocations.json" ranks) == 2 ]] || fail 'no allocations were recorded'
+run_ranks 2 "${train[@]}" --balance "file:$work/recorded/allocations.json" --save-dir "$work/replayed"
+expect_ok replayed
+"$bin/compare_models" "$work/recorded/model.safetensors" "$work/replayed/model.safetensors" 0 || fail 'the replayed run differs'
+cmp "$work/recorded/allocations.json" "$work/replayed/allocations.json" || fail 'other allocations were recorded'
+run_ranks 3 "${train[@]}" --balance "file:$work/recorded/allocations.json"
+expect_error 78 'is of 2 ranks'
+run_ranks 2 "${train[@]}" --balance fair
+expect_error 78 "'fair' is not one of auto, declared, equal, file:PATH"
