@@ -14,6 +14,10 @@
 
 namespace {
 
+[[noreturn]] void fail() {
+    throw std::runtime_error("the model failed on purpose");
+}
+
 class Failure {
 public:
     Failure() {
@@ -50,15 +54,13 @@ public:
         if (failure_.is_due("kill", context))
             std::raise(SIGKILL);
         if (failure_.is_due("forward", context))
-            throw std::runtime_error("the forward pass failed on purpose");
+            fail();
         const at::Tensor labels = batch.tensors.at("labels");
         const at::Tensor images = batch.tensors.at("images").flatten(1).to(hidden_->weight.dtype());
         const at::Tensor hidden = at::relu(hidden_->forward(images));  // (n, 64)
         // When the output's gradients are ready, and their bucket has left.
         if (failure_.is_due("backward", context))
-            hidden.register_hook([](const at::Tensor&) -> at::Tensor {
-                throw std::runtime_error("the backward pass failed on purpose");
-            });
+            hidden.register_hook([](const at::Tensor&) -> at::Tensor { fail(); });
         const at::Tensor logits = output_->forward(hidden);  // (n, 10)
         hetseq::ForwardResult result;
         result.losses = {at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum)};

@@ -22,6 +22,7 @@ namespace hetseq::test {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 class TrainerTest : public testing::Test {
 protected:
@@ -63,8 +64,9 @@ protected:
                 do_harm(result);
         };
     }
+    // The gradient stays as it is.
     static void make_loss_infinite(ForwardResult& result) {
-        result.losses[1] = result.losses[1] / 0;
+        result.losses[1] = result.losses[1] + infinity;
     }
     // The loss stays as it is.
     static void make_gradient_infinite(ForwardResult& result) {
