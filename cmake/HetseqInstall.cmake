@@ -16,8 +16,14 @@ else()
 endif()
 option(HETSEQ_INSTALL_LIBTORCH "Install LibTorch's shared objects beside the program" ${own_libtorch})
 
-# What hetseq links and is not installed with it: a site's MPI, HDF5 and Boost, found where they were linked.
-set(linked ${MPI_C_LIBRARIES} ${HDF5_C_LIBRARIES})
+# What hetseq links and is not installed with it: a site's MPI, HDF5, Boost and others, found where they were linked.
+set(linked ${MPI_C_LIBRARIES} ${HDF5_C_LIBRARIES} ${ZLIB_LIBRARIES})
+foreach(target IN ITEMS spdlog::spdlog fmt::fmt)
+  if(TARGET ${target})
+    get_target_property(library ${target} LOCATION)
+    list(APPEND linked ${library})
+  endif()
+endforeach()
 set(libtorch ${LibTorch_CPU_LIBRARY} ${LibTorch_C10_LIBRARY} ${LibTorch_CUDA_LIBRARY} ${LibTorch_C10_CUDA_LIBRARY})
 if(NOT HETSEQ_INSTALL_LIBTORCH)
   list(APPEND linked ${libtorch} ${NCCL_LIBRARY})

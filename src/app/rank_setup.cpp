@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include "hetseq/util/error.hpp"
@@ -88,6 +89,8 @@ RankSetup set_up_ranks(const HostComm& world, const GivenOptions& given, const P
     });
     setup.topology = discover_topology(world, setup.options.device);
     setup.device = at::Device(setup.topology.rank(world.rank()).device);
+    at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what --precision says
+    at::globalContext().setAllowTF32CuBLAS(false);
     setup.dtype = setup.options.precision == "fp64" ? at::kDouble : at::kFloat;
     settle_batch_size(world, setup);
     set_threads(world, setup);

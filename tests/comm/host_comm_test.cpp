@@ -159,7 +159,6 @@ TEST(HostCommTest, AWaitingRankLeavesItsCore) {
     world.barrier();
 
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-    EXPECT_GE(wall.count(), 0.4);
     EXPECT_LE(thread_cpu_seconds() - cpu_before, 0.5 * wall.count());
 }
 

@@ -4,7 +4,7 @@
 source "$(dirname "$0")/common.sh"
 make_images
 train=("$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --batch-size 32 --max-sentences 16 --threads 1
-  --max-update 30 --optimizer adam --lr 0.001 --log-interval 10 --cache-dir "$work/cache")
+  --max-update 30 --optimizer adam --lr 0.001 --log-interval 1 --cache-dir "$work/cache")
 
 run_ranks 2 "${train[@]}" --precision fp64 --save-dir "$work/auto"
 expect_ok auto
@@ -21,6 +21,15 @@ expect_ok 'second run'
 
 run_ranks 2 "${train[@]}" --save-dir "$work/recorded"
 expect_ok recorded
+run_ranks 2 "${train[@]}" --balance equal --save-dir "$work/equal32"
+expect_ok equal32
+python3 - "$work/recorded/metrics.jsonl" "$work/equal32/metrics.jsonl" <<'PY' || fail 'the losses in single precision differ'
+import json, sys
+losses = [[line["loss"] for line in map(json.loads, open(path)) if line["kind"] == "train"] for path in sys.argv[1:]]
+assert len(losses[0]) == len(losses[1]) == 30
+for ours, equal in zip(*losses):
+    assert abs(ours - equal) <= 1e-4 * abs(equal), (ours, equal)
+PY
 [[ $(json "$work/recorded/allocations.json" ranks) == 2 ]] || fail 'no allocations were recorded'
 run_ranks 2 "${train[@]}" --balance "file:$work/recorded/allocations.json" --save-dir "$work/replayed"
 expect_ok replayed

@@ -1,0 +1,70 @@
+# Sourced by the benchmarks on virtual hosts beside it: `task`, `quotas` and `work` are set before virtual_hosts_set_up.
+# shellcheck shell=bash disable=SC2154
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+hetseq=build/cpu/bin/hetseq
+vcluster=tests/cluster/vcluster
+((EUID == 0)) || { echo 'virtual hosts need root' >&2; exit 69; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
+
+# The program, the data, and `options` of hetseq train for the task; hosts h1, h2, ... with one rank and a quota each.
+virtual_hosts_set_up() {
+  local specs=() i
+  jobs/setup.sh
+  configure_and_build cpu hetseq
+  case $task in
+    mnist)
+      prepare_fashion_mnist
+      options=(--task mnist --data 'data/fashion-mnist/train*.h5' --max-sentences 128)
+      ;;
+    bert)
+      options=(--task bert --model-config mini --max-sentences 16
+        --data "$(realpath -m "${HETSEQ_TEST_DATA:-../shared/data}")/bert/*.hdf5")
+      ;;
+  esac
+  options+=(--threads 1 --log-interval 1 --cache-dir "$work/cache" --overwrite)
+  for i in "${!quotas[@]}"; do specs+=("h$((i + 1)):cpu=${quotas[i]},slots=1"); done
+  "$vcluster" down
+  trap '"$vcluster" down; rm -rf "$work"' EXIT
+  "$vcluster" up "${specs[@]}"
+}
+
+# train_on_hosts OPTION...: over all hosts; what it prints only where it fails.
+train_on_hosts() {
+  "$vcluster" run -np "${#quotas[@]}" -x OMP_NUM_THREADS=1 "$hetseq" train "${options[@]}" "$@" >"$work/log" 2>&1 ||
+    { cat "$work/log" >&2; return 1; }
+}
+
+# train_alone HOST OPTION...: on that host only.
+train_alone() {
+  "$vcluster" exec "$1" "$hetseq" train "${options[@]}" "${@:2}" >"$work/$1.log" 2>&1 ||
+    { cat "$work/$1.log" >&2; return 1; }
+}
+
+# optimum_of RUN FIRST LAST: samples a second that the ranks' own rates in these updates allow, perfectly cut and without
+# communication: the sum of each rank's samples over its own time.
+optimum_of() {
+  python3 - "$@" <<'PY'
+import json, statistics, sys
+updates = [line for line in map(json.loads, open(sys.argv[1] + "/metrics.jsonl")) if line["kind"] == "train"]
+full = max(line["samples"] for line in updates)
+first, last = map(int, sys.argv[2:4])
+# A line holds the ranks' times of the update before it.
+pairs = [(then["allocation"], now["rank_compute_ms"]) for then, now in zip(updates, updates[1:])
+         if then["samples"] == full and first <= then["update"] <= last]
+ranks = range(len(pairs[0][0]))
+print(round(sum(statistics.median(1000 * units[r] / ms[r] for units, ms in pairs) for r in ranks), 2))
+PY
+}
+
+# rate_of RUN [FIRST LAST]: samples a second at the median of its updates FIRST to LAST with a full batch, by default the
+# last 20 of them.
+rate_of() {
+  python3 - "$@" <<'PY'
+import json, statistics, sys
+updates = [line for line in map(json.loads, open(sys.argv[1] + "/metrics.jsonl")) if line["kind"] == "train"]
+full = max(line["samples"] for line in updates)
+first, last = map(int, sys.argv[2:4] or (1, len(updates)))
+chosen = [line["step_ms"] for line in updates if line["samples"] == full and first <= line["update"] <= last]
+print(round(1000 * full / statistics.median(chosen if sys.argv[2:] else chosen[-20:]), 2))
+PY
+}
