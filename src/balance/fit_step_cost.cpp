@@ -31,7 +31,7 @@ constexpr std::array<Mask, 6> masks{{{false, false, true},
                                      {true, true, false}}};
 
 Line columns(const StepSample& point) {
-    return {1, static_cast<double>(point.micro_batches), static_cast<double>(point.units)};
+    return {1, static_cast<double>(point.micro_batches), point.units};
 }
 
 double line_ms(const Line& line, const StepSample& point) {
@@ -44,7 +44,7 @@ double relative_error(const Line& line, const StepSample& point) {
 }
 
 std::vector<StepSample> medians(std::span<const StepSample> samples) {
-    std::map<std::pair<std::int64_t, std::int64_t>, std::vector<double>> repeats;
+    std::map<std::pair<double, std::int64_t>, std::vector<double>> repeats;
     for (const StepSample& sample : samples) {
         HETSEQ_ASSERT(sample.units > 0 && sample.micro_batches > 0);
         HETSEQ_ASSERT(std::isfinite(sample.ms) && sample.ms > 0);
@@ -105,7 +105,7 @@ std::optional<Line> least_squares(const std::vector<StepSample>& points, const M
     return line;
 }
 
-Line fit_line(const std::vector<StepSample>& points) {
+Line best_line(const std::vector<StepSample>& points) {
     Line best{};
     auto least = static_cast<double>(points.size());  // of the line that is 0 everywhere
     for (const Mask& mask : masks) {
@@ -127,9 +127,11 @@ Line fit_line(const std::vector<StepSample>& points) {
 // The points as an update with this micro-batch meets them.
 std::vector<CostPoint> own_points(const std::vector<StepSample>& points, std::int64_t micro_batch) {
     std::vector<CostPoint> own;
-    for (const StepSample& point : points)
-        if (point.micro_batches == 1 + (point.units - 1) / micro_batch)
-            own.push_back({point.units, point.ms});
+    for (const StepSample& point : points) {
+        const auto units = static_cast<std::int64_t>(point.units);
+        if (point.micro_batches == 1 + (units - 1) / micro_batch)
+            own.push_back({units, point.ms});
+    }
     return own;
 }
 
@@ -143,28 +145,32 @@ double start_ms(const std::vector<CostPoint>& points) {
 
 }  // namespace
 
+LineFit fit_line(std::span<const StepSample> samples, std::int64_t micro_batch) {
+    HETSEQ_ASSERT(micro_batch > 0 && !samples.empty());
+    const Line line = best_line(medians(samples));
+    LineFit fit{{.start_ms = line[0],
+                 .micro_batch_ms = line[1],
+                 .unit_ms = line[2],
+                 .micro_batch = micro_batch},
+                0};
+    for (const StepSample& point : medians(samples))
+        fit.worst_error = std::max(fit.worst_error, std::abs(relative_error(line, point)));
+    return fit;
+}
+
 StepCost fit_step_cost(std::span<const StepSample> samples,
                        std::int64_t micro_batch,
                        std::int64_t max_units) {
     if (micro_batch == 0)
         return {.micro_batch = 0, .max_units = max_units};
-    HETSEQ_ASSERT(micro_batch > 0 && !samples.empty());
-    const std::vector<StepSample> points = medians(samples);
-    const Line line = fit_line(points);
-    StepCost cost{.start_ms = line[0],
-                  .micro_batch_ms = line[1],
-                  .unit_ms = line[2],
-                  .micro_batch = micro_batch,
-                  .max_units = max_units};
-    const bool fits = std::all_of(points.begin(), points.end(), [&](const StepSample& point) {
-        return std::abs(relative_error(line, point)) <= tolerated_error;
-    });
-    std::vector<CostPoint> own = own_points(points, micro_batch);
-    if (fits || own.size() < 2)
-        return cost;
+    LineFit fit = fit_line(samples, micro_batch);
+    fit.cost.max_units = max_units;
+    std::vector<CostPoint> own = own_points(medians(samples), micro_batch);
+    if (fit.worst_error <= tolerated_error || own.size() < 2)
+        return fit.cost;
     own.push_back({0, start_ms(own)});
-    cost.table = StepTable(std::move(own));
-    return cost;
+    fit.cost.table = StepTable(std::move(own));
+    return fit.cost;
 }
 
 }  // namespace hetseq

@@ -76,7 +76,7 @@ std::string fill_device(DeviceClass& device, std::span<const MeasuredRun> runs) 
         reject_device(device.name, name, runs);
     if (micro_batch > 0)
         device.cost.micro_batch = std::min(device.cost.micro_batch, micro_batch);
-    const FittedTimes fitted = fit_times(points, device.cost.micro_batch);
+    const LineFit fitted = fit_times(points, device.cost.micro_batch);
     const std::int64_t max_units = device.cost.max_units;
     device.cost = fitted.cost;
     device.cost.max_units = max_units;

@@ -124,10 +124,10 @@ private:
             for (int i = 0; i < repeats; ++i)
                 total_ms += forward_backward_ms(share);
             last_ms = total_ms / repeats;
-            samples_.push_back({share.samples(), micro_batches, last_ms});
+            samples_.push_back({static_cast<double>(share.samples()), micro_batches, last_ms});
         }
         if (measured == 0)  // no time for more than what should have warmed up
-            samples_.push_back({share.samples(), micro_batches, last_ms});
+            samples_.push_back({static_cast<double>(share.samples()), micro_batches, last_ms});
         if (micro_batches == 1) {
             largest_ = share.samples();
             largest_ms_ = last_ms;

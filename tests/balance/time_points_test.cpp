@@ -10,7 +10,7 @@ namespace {
 using Points = std::vector<TimePoint>;
 
 TEST(TimePointsTest, APointGivesAProportion) {
-    const FittedTimes fitted = fit_times(Points{{10, 25}}, 16);
+    const LineFit fitted = fit_times(Points{{10, 25}}, 16);
 
     EXPECT_NEAR(fitted.cost.unit_ms, 2.5, 1e-9);
     EXPECT_DOUBLE_EQ(fitted.cost.micro_batch_ms, 0);
@@ -24,7 +24,7 @@ TEST(TimePointsTest, AStaircaseIsFoundAgain) {
     for (std::int64_t units : {1, 4, 8, 12, 30, 64})
         points.push_back({static_cast<double>(units), made.time_ms(units)});
 
-    const FittedTimes fitted = fit_times(points, 8);
+    const LineFit fitted = fit_times(points, 8);
 
     EXPECT_NEAR(fitted.cost.start_ms, 7, 1e-6);
     EXPECT_NEAR(fitted.cost.micro_batch_ms, 3, 1e-6);
@@ -33,10 +33,10 @@ TEST(TimePointsTest, AStaircaseIsFoundAgain) {
 }
 
 TEST(TimePointsTest, NothingIsNegative) {
-    const FittedTimes falling = fit_times(Points{{10, 30}, {20, 20}}, 32);
-    const FittedTimes steep = fit_times(Points{{10, 10}, {20, 60}}, 32);
+    const LineFit falling = fit_times(Points{{10, 30}, {20, 20}}, 32);
+    const LineFit steep = fit_times(Points{{10, 10}, {20, 60}}, 32);
 
-    for (const FittedTimes& fitted : {falling, steep}) {
+    for (const LineFit& fitted : {falling, steep}) {
         EXPECT_GE(fitted.cost.start_ms, 0);
         EXPECT_GE(fitted.cost.micro_batch_ms, 0);
         EXPECT_GT(fitted.cost.unit_ms, 0);

@@ -9,7 +9,7 @@ namespace hetseq {
 
 /// One measurement: `units` > 0, computed in `micro_batches` > 0 pieces, took `ms` > 0.
 struct StepSample {
-    std::int64_t units = 0;
+    double units = 0;  // a mean over updates may be no whole number
     std::int64_t micro_batches = 1;
     double ms = 0;
 };
@@ -29,5 +29,12 @@ struct StepSample {
 StepCost fit_step_cost(std::span<const StepSample> samples,
                        std::int64_t micro_batch,
                        std::int64_t max_units);
+
+/// The line alone, with micro-batches of at most `micro_batch` > 0 units.
+struct LineFit {
+    StepCost cost;
+    double worst_error = 0;  // largest |fitted / measured - 1|
+};
+LineFit fit_line(std::span<const StepSample> samples, std::int64_t micro_batch);
 
 }  // namespace hetseq
