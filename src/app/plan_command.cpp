@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
-#include <boost/program_options.hpp>
-
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
+
+#include "command_words.hpp"
+
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/balance/cluster_file.hpp"
@@ -32,18 +33,8 @@ struct Words {
 
 Words read_words(const std::vector<std::string>& words) {
     po::options_description known;
-    known.add_options()("from", po::value<std::string>())("json", po::bool_switch())(
-        "word", po::value<std::vector<std::string>>());
-    po::positional_options_description positional;
-    positional.add("word", -1);
-    po::variables_map values;
-    try {
-        po::store(po::command_line_parser(words).options(known).positional(positional).run(),
-                  values);
-        po::notify(values);
-    } catch (const po::error& error) {
-        throw BadUsage(error.what(), "", usage);
-    }
+    known.add_options()("from", po::value<std::string>())("json", po::bool_switch());
+    const po::variables_map values = parse_command_words(known, words, usage);
     if (values.count("word") == 0 || values["word"].as<std::vector<std::string>>().size() != 1)
         throw BadUsage("one description of a cluster is needed", "", usage);
     Words result{

@@ -1,8 +1,9 @@
 #include <cstdio>
 
-#include <boost/program_options.hpp>
-
 #include "hetseq/util/error.hpp"
+
+#include "command_words.hpp"
+
 #include "hetseq/data/prepare_images.hpp"
 #include "hetseq/app/commands.hpp"
 
@@ -22,18 +23,8 @@ struct Words {
 Words read_words(const std::vector<std::string>& words) {
     po::options_description known;
     known.add_options()("output", po::value<std::string>()->required())(
-        "shards", po::value<int>()->default_value(1))("word",
-                                                      po::value<std::vector<std::string>>());
-    po::positional_options_description positional;
-    positional.add("word", -1);
-    po::variables_map values;
-    try {
-        po::store(po::command_line_parser(words).options(known).positional(positional).run(),
-                  values);
-        po::notify(values);
-    } catch (const po::error& error) {
-        throw BadUsage(error.what(), "", usage);
-    }
+        "shards", po::value<int>()->default_value(1));
+    const po::variables_map values = parse_command_words(known, words, usage);
     if (values.count("word") == 0)
         throw BadUsage("nothing to prepare", "", usage);
     auto given = values["word"].as<std::vector<std::string>>();

@@ -27,7 +27,7 @@ namespace {
 // A measurement is the mean over a block of repeats of at least this long: shorter ones would fall
 // between the pauses that a CPU quota imposes.
 constexpr double block_ms = 50;
-constexpr int blocks = 3;
+constexpr double enough_ms = 150;  // measured at one size, in blocks
 constexpr double memory_part = 0.9;
 
 // Sizes that a rank is measured at, ascending; as many for every rank, since all request the same
@@ -115,23 +115,33 @@ private:
         return timer_.ms();
     }
 
+    // Long passes count from the first one on, but for the process's very first.
     void measure(const LoadedShare& share, std::int64_t micro_batches) {
+        const bool is_first = largest_ == 0;
         double last_ms = forward_backward_ms(share);
         const int repeats = std::max(1, static_cast<int>(std::ceil(block_ms / last_ms)));
-        int measured = 0;
-        for (; measured < blocks && repeats * last_ms < left_ms(); ++measured) {
+        double measured_ms = 0;
+        if (!is_first && last_ms >= enough_ms)
+            measured_ms = add_sample(share, micro_batches, last_ms);
+        while (measured_ms < enough_ms && repeats * last_ms < left_ms()) {
             double total_ms = 0;
             for (int i = 0; i < repeats; ++i)
                 total_ms += forward_backward_ms(share);
             last_ms = total_ms / repeats;
-            samples_.push_back({static_cast<double>(share.samples()), micro_batches, last_ms});
+            add_sample(share, micro_batches, last_ms);
+            measured_ms += total_ms;
         }
-        if (measured == 0)  // no time for more than what should have warmed up
-            samples_.push_back({static_cast<double>(share.samples()), micro_batches, last_ms});
+        if (measured_ms == 0)  // no time for more than what should have warmed up
+            add_sample(share, micro_batches, last_ms);
         if (micro_batches == 1) {
             largest_ = share.samples();
             largest_ms_ = last_ms;
         }
+    }
+
+    double add_sample(const LoadedShare& share, std::int64_t micro_batches, double ms) {
+        samples_.push_back({static_cast<double>(share.samples()), micro_batches, ms});
+        return ms;
     }
 
     void note_memory(std::int64_t samples) {

@@ -23,16 +23,6 @@ MicroBatch on_gpu(const MicroBatch& batch) {
     return moved;
 }
 
-MicroBatch image_batch(std::int64_t n) {
-    torch::manual_seed(5);
-    MicroBatch batch;
-    batch.tensors = {{"images", at::randn({n, 1, 28, 28}, at::kDouble)},
-                     {"labels", at::randint(10, {n}, at::kLong)}};
-    batch.sample_ids = at::arange(100, 100 + n, at::kLong);
-    batch.samples = batch.units = n;
-    return batch;
-}
-
 MicroBatch text_batch(std::int64_t n, std::int64_t length, std::int64_t vocabulary) {
     torch::manual_seed(6);
     const at::Tensor lengths = at::arange(length - n + 1, length + 1, at::kLong).unsqueeze(1);
@@ -130,7 +120,7 @@ TEST_F(DropoutOnGpuTest, ItsBackwardHasTheBitsOfTheCpu) {
 }
 
 TEST_F(ModelOnGpuTest, MnistCnnGivesWhatItGivesOnTheCpu) {
-    expect_same_on_both(*make_mnist_cnn(), image_batch(7));
+    expect_same_on_both(*make_mnist_cnn(), test::image_batch(7));
 }
 
 TEST_F(ModelOnGpuTest, BertTinyGivesWhatItGivesOnTheCpu) {

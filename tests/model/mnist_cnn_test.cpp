@@ -6,22 +6,13 @@
 #include <torch/torch.h>
 
 #include "model/formula.hpp"
+#include "model/image_batch.hpp"
 #include <nlohmann/json.hpp>
 
 #include "hetseq/model/init.hpp"
 
 namespace hetseq {
 namespace {
-
-MicroBatch images(std::int64_t n) {
-    torch::manual_seed(5);
-    MicroBatch batch;
-    batch.tensors = {{"images", at::randn({n, 1, 28, 28}, at::kDouble)},
-                     {"labels", at::randint(10, {n}, at::kLong)}};
-    batch.sample_ids = at::arange(100, 100 + n, at::kLong);
-    batch.samples = batch.units = n;
-    return batch;
-}
 
 MicroBatch part(const MicroBatch& whole, std::int64_t begin, std::int64_t n) {
     MicroBatch batch;
@@ -66,7 +57,7 @@ TEST(MnistCnnTest, HasTheExamplesParameters) {
 
 TEST(MnistCnnTest, EvaluationIsThePlainNetwork) {
     const auto model = double_model();
-    const MicroBatch batch = images(5);
+    const MicroBatch batch = test::image_batch(5);
 
     const ForwardResult result = model->forward(batch, {Mode::evaluate, 1, 0});
 
@@ -77,7 +68,7 @@ TEST(MnistCnnTest, EvaluationIsThePlainNetwork) {
 
 TEST(MnistCnnTest, GradientsAreThoseOfThePlainNetwork) {
     const auto model = double_model({0, 0});
-    const MicroBatch batch = images(4);
+    const MicroBatch batch = test::image_batch(4);
     const std::vector<at::Tensor> parameters = model->parameters();
 
     const auto expected = torch::autograd::grad({reference_loss(*model, batch)}, parameters);
@@ -90,7 +81,7 @@ TEST(MnistCnnTest, GradientsAreThoseOfThePlainNetwork) {
 
 TEST(MnistCnnTest, SumOverMicroBatchesEqualsTheWholeBatchWithDropout) {
     const auto model = double_model();
-    const MicroBatch batch = images(7);
+    const MicroBatch batch = test::image_batch(7);
     const ForwardContext context{Mode::train, 3, 11};
     const std::vector<at::Tensor> parameters = model->parameters();
 
@@ -107,7 +98,7 @@ TEST(MnistCnnTest, SumOverMicroBatchesEqualsTheWholeBatchWithDropout) {
 
 TEST(MnistCnnTest, TrainingWithoutDropoutEqualsEvaluation) {
     const auto model = double_model({0, 0});
-    const MicroBatch batch = images(3);
+    const MicroBatch batch = test::image_batch(3);
 
     const double trained = model->forward(batch, {Mode::train, 1, 0}).losses.at(0).item<double>();
     const double evaluated =
@@ -118,7 +109,7 @@ TEST(MnistCnnTest, TrainingWithoutDropoutEqualsEvaluation) {
 
 TEST(MnistCnnTest, DropoutChangesWithTheUpdate) {
     const auto model = double_model();
-    const MicroBatch batch = images(3);
+    const MicroBatch batch = test::image_batch(3);
 
     const double first = model->forward(batch, {Mode::train, 1, 0}).losses.at(0).item<double>();
     const double again = model->forward(batch, {Mode::train, 1, 0}).losses.at(0).item<double>();
@@ -130,7 +121,7 @@ TEST(MnistCnnTest, DropoutChangesWithTheUpdate) {
 
 TEST(MnistCnnTest, AccuracyCountsTheLikeliestClass) {
     const auto model = double_model();
-    MicroBatch batch = images(6);
+    MicroBatch batch = test::image_batch(6);
     const at::NoGradGuard no_grad;
     model->named_parameters()["fc2.weight"].zero_();
     model->named_parameters()["fc2.bias"].zero_();
