@@ -80,8 +80,8 @@ void Trainer::request_ahead() {
         if (const auto replayed = options_.replay.find(requested_);
             replayed != options_.replay.end())
             change_allocation(replayed->second);
-        else if (requested_ == 0)
-            allocations_.add(0, parts_.shares.allocation(parts_.plan.batch_size()));
+        else if (requested_ == 0)  // an epoch's last batch is cut in proportion, as in a replay
+            change_allocation(std::vector(parts_.shares.allocation(parts_.plan.batch_size())));
         const GlobalBatch batch = parts_.plan.batch(requested_);
         requested_allocations_.push_back(parts_.shares.allocation(batch.size()));
         std::int64_t micro_batch = parts_.shares.micro_batch();
