@@ -18,7 +18,8 @@ constexpr auto no_limit = std::numeric_limits<std::int64_t>::max();
 std::vector<StepSample> samples_of(const StepCost& cost, const std::vector<std::int64_t>& units) {
     std::vector<StepSample> samples;
     for (const std::int64_t count : units)
-        samples.push_back({count, 1 + (count - 1) / cost.micro_batch, cost.time_ms(count)});
+        samples.push_back(
+            {static_cast<double>(count), 1 + (count - 1) / cost.micro_batch, cost.time_ms(count)});
     return samples;
 }
 
@@ -122,7 +123,8 @@ TEST(FitStepCostTest, AStaircaseDeviceBecomesATable) {
     // 10 ms for each started wave of 8 units, in one micro-batch.
     std::vector<StepSample> samples;
     for (const std::int64_t units : {1, 4, 8, 9, 12, 16, 17, 24})
-        samples.push_back({units, 1, 10 * std::ceil(static_cast<double>(units) / 8)});
+        samples.push_back(
+            {static_cast<double>(units), 1, 10 * std::ceil(static_cast<double>(units) / 8)});
 
     const StepCost cost = fit_step_cost(samples, 24, no_limit);
 
