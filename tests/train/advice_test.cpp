@@ -1,0 +1,72 @@
+#include "hetseq/train/advice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <gmock/gmock.h>
+
+#include "hetseq/train/summary.hpp"
+
+namespace hetseq {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Two hosts of one rank; updates of 100 ms.
+Summary two_hosts(double first_wait_ms, double second_wait_ms) {
+    Summary summary;
+    summary.policy = "auto";
+    summary.step_ms = 100;
+    summary.ranks = {{.rank = 0, .host = "h1", .units = 500, .wait_ms = first_wait_ms},
+                     {.rank = 1, .host = "h2", .units = 500, .wait_ms = second_wait_ms}};
+    return summary;
+}
+
+TEST(AdviceTest, NoneForARunThatKeepsEverybodyBusy) {
+    EXPECT_THAT(advice(two_hosts(3, 4)), IsEmpty());
+}
+
+TEST(AdviceTest, AHostThatIdlesUnderAnEqualCutCouldBeBalanced) {
+    Summary summary = two_hosts(70, 2);
+    summary.policy = "equal";
+
+    EXPECT_THAT(
+        advice(summary),
+        ElementsAre(AllOf(HasSubstr("h1 idles 70 % of each update"), HasSubstr("--balance auto"))));
+}
+
+TEST(AdviceTest, WaitingOfAllIsCommunication) {
+    EXPECT_THAT(advice(two_hosts(31, 30)),
+                ElementsAre(HasSubstr("communication takes 30 % of each update")));
+}
+
+TEST(AdviceTest, WhereTheLinkIsTheLimitItSaysSo) {
+    EXPECT_THAT(advice(two_hosts(45, 12)),
+                ElementsAre(HasSubstr("its link, not its device, is the limit")));
+}
+
+TEST(AdviceTest, AHostWithoutWorkIsNamed) {
+    Summary summary = two_hosts(3, 90);
+    summary.ranks[1].units = 0;
+
+    EXPECT_THAT(advice(summary), ElementsAre(HasSubstr("h2 had no work")));
+}
+
+TEST(AdviceTest, WaitingForDataIsNamed) {
+    Summary summary = two_hosts(3, 4);
+    summary.ranks[1].data_ms = 12;
+
+    EXPECT_THAT(advice(summary),
+                ElementsAre(HasSubstr("rank 1 waits 12 % of each update for data")));
+}
+
+TEST(AdviceTest, ASingleRankNeedsNone) {
+    Summary summary = two_hosts(50, 50);
+    summary.ranks.pop_back();
+
+    EXPECT_THAT(advice(summary), IsEmpty());
+}
+
+}  // namespace
+}  // namespace hetseq
