@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include "model/formula.hpp"
+#include "model/image_batch.hpp"
 
 #include "hetseq/model/bert.hpp"
 #include "hetseq/model/dropout.hpp"
