@@ -3,9 +3,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../end_to_end/common.sh"
 vcluster=$(dirname "${BASH_SOURCE[0]}")/vcluster
 
-((EUID == 0)) || skip 'virtual hosts need root'
-command -v ip >/dev/null || skip 'virtual hosts need iproute2'
-unshare --net true 2>/dev/null || skip 'virtual hosts need network namespaces'
+"$vcluster" possible || skip 'virtual hosts need root, iproute2, network namespaces and control groups'
 
 # cluster_up HOST[:slots=N]...
 cluster_up() {
