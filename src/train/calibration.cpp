@@ -28,6 +28,7 @@ namespace {
 // between the pauses that a CPU quota imposes.
 constexpr double block_ms = 50;
 constexpr double enough_ms = 150;  // measured at one size, in blocks
+constexpr double long_ms = 300;    // of a pass
 constexpr double memory_part = 0.9;
 
 // Sizes that a rank is measured at, ascending; as many for every rank, since all request the same
@@ -64,9 +65,10 @@ public:
 
     /// Measures at the share's size, while time and memory last.
     void measure(LoadedShare& share) {
-        if (full_ || share.samples() == 0 || share.samples() == largest_ ||
+        if (full_ || share.samples() == 0 || share.samples() == largest_ || is_plain() ||
             expected_ms(share.samples()) > left_ms())
             return;
+        ++sizes_;
         try {
             peak_.reset();
             measure(share, 1);
@@ -90,6 +92,11 @@ public:
     }
 
 private:
+    // On a CPU two sizes and a long pass make the line: training is not kept waiting for more. A
+    // GPU's memory shows only by trying.
+    bool is_plain() const {
+        return parameters_.values().is_cpu() && sizes_ >= 2 && largest_ms_ >= long_ms;
+    }
     double elapsed_ms() const {
         return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_)
             .count();
@@ -180,6 +187,7 @@ private:
     std::vector<StepSample> samples_;
     std::int64_t largest_ = 0;  // size measured last, and its time
     double largest_ms_ = 0;
+    int sizes_ = 0;
     bool halved_ = false;
     bool full_ = false;
     PeakMemory peak_;
