@@ -34,8 +34,8 @@ expect_error 64 "no model to evaluate"
 run_ranks 2 "$bin/hetseq" evaluate --task mnist --init-model "$work/run/none.safetensors" --data "$work/data/t10k*.h5"
 expect_error 66 "none.safetensors"
 
-# Its configuration repeats it; a folder that holds a run is not written again.
-run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/again"
+# Its configuration and its cuts repeat it; a folder that holds a run is not written again.
+run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --balance "file:$work/run/allocations.json" --save-dir "$work/again"
 expect_ok repeat
 "$bin/compare_models" "$work/run/model.safetensors" "$work/again/model.safetensors" 0 || fail "the repeated run differs"
 run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run"
