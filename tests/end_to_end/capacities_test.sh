@@ -3,7 +3,7 @@
 # stand on the command lines of an MPMD job.
 source "$(dirname "$0")/common.sh"
 make_images
-common=(--task mnist --data "$work/data/train*.h5" --batch-size 12 --max-update 10 --precision fp64
+common=(--task mnist --data "$work/data/train*.h5" --batch-size 12 --balance declared --max-update 10 --precision fp64
   --optimizer adam --lr 0.001 --adam-eps 1e-8)
 
 run_ranks 1 "$bin/hetseq" train "${common[@]}" --max-sentences 12 --save-dir "$work/one"
