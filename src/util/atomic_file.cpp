@@ -16,15 +16,13 @@ std::filesystem::path beside(const std::filesystem::path& path) {
     return path.string() + ".tmp-" + std::to_string(::getpid());
 }
 
-/// A rename is on disk only when its folder is.
-void sync_folder(const std::filesystem::path& path) {
-    const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+}  // namespace
+
+void sync_folder(const std::filesystem::path& folder) {
     const UniqueHandle<detail::FileDescriptorTraits> descriptor{
         HETSEQ_POSIX_TRY(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder)};
     HETSEQ_POSIX_TRY(::fsync(descriptor.get()), folder);
 }
-
-}  // namespace
 
 void detail::FileDescriptorTraits::close(int& descriptor) noexcept {
     ::close(descriptor);
@@ -43,6 +41,8 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(const void* data, std::size_t bytes) {
     const auto* next = static_cast<const char*>(data);
+    hash_.update(data, bytes);
+    bytes_ += bytes;
     while (bytes > 0) {
         const auto written = HETSEQ_POSIX_TRY(::write(file_.get(), next, bytes), path_);
         next += written;
@@ -50,18 +50,19 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
     }
 }
 
-void AtomicFile::commit() {
+FileDigest AtomicFile::commit() {
     HETSEQ_ASSERT(file_);
     HETSEQ_POSIX_TRY(::fsync(file_.get()), path_);
     HETSEQ_POSIX_TRY(std::rename(temporary_.c_str(), path_.c_str()), path_);
     file_.reset();
-    sync_folder(path_);
+    sync_folder(path_.has_parent_path() ? path_.parent_path() : ".");
+    return {bytes_, hash_.digest()};
 }
 
-void write_atomically(const std::filesystem::path& path, std::string_view content) {
+FileDigest write_atomically(const std::filesystem::path& path, std::string_view content) {
     AtomicFile file{path};
     file.write(content);
-    file.commit();
+    return file.commit();
 }
 
 }  // namespace hetseq

@@ -119,9 +119,9 @@ void SafetensorsReader::read(const SafetensorEntry& entry, void* out) {
     read_bytes(file_, path_, data_start_ + entry.begin, out, entry.bytes());
 }
 
-void write_safetensors(const std::filesystem::path& path,
-                       std::span<const SafetensorData> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+FileDigest write_safetensors(const std::filesystem::path& path,
+                             std::span<const SafetensorData> tensors,
+                             const std::map<std::string, std::string>& metadata) {
     const std::vector<SafetensorData> ordered = aligned_order(tensors);
     const std::string header = header_text(ordered, metadata);
     const std::uint64_t length = header.size();
@@ -130,7 +130,7 @@ void write_safetensors(const std::filesystem::path& path,
     file.write(header);
     for (const SafetensorData& tensor : ordered)
         file.write(tensor.data, bytes_of(tensor));
-    file.commit();
+    return file.commit();
 }
 
 }  // namespace hetseq

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "hetseq/util/checksum.hpp"
 #include "hetseq/util/unique_handle.hpp"
 
 namespace hetseq {
@@ -28,14 +29,20 @@ public:
 
     void write(const void* data, std::size_t bytes);
     void write(std::string_view text) { write(text.data(), text.size()); }
-    void commit();
+    /// Returns what was written.
+    FileDigest commit();
 
 private:
     std::filesystem::path path_, temporary_;
     UniqueHandle<detail::FileDescriptorTraits> file_;
+    std::uint64_t bytes_ = 0;
+    Xxh64 hash_;
 };
 
+/// Writes to disk what was renamed, made or removed in `folder`. Throws IoError.
+void sync_folder(const std::filesystem::path& folder);
+
 /// `content` as the file `path`, by an AtomicFile.
-void write_atomically(const std::filesystem::path& path, std::string_view content);
+FileDigest write_atomically(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace hetseq

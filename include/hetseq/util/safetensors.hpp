@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/util/checksum.hpp"
+
 namespace hetseq {
 
 /// Element types of the format, by its names.
@@ -63,9 +65,9 @@ struct SafetensorData {
 };
 
 /// Writes a file atomically. Wider types come first, so that every tensor is aligned; otherwise the
-/// order stays. Throws IoError.
-void write_safetensors(const std::filesystem::path& path,
-                       std::span<const SafetensorData> tensors,
-                       const std::map<std::string, std::string>& metadata = {});
+/// order stays. The same tensors give the same bytes. Throws IoError.
+FileDigest write_safetensors(const std::filesystem::path& path,
+                             std::span<const SafetensorData> tensors,
+                             const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace hetseq
