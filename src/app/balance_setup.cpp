@@ -87,8 +87,11 @@ std::vector<StepCost> measured_costs(const HostComm& world,
 
 SharePlan make_shares(const HostComm& world,
                       const RankSetup& setup,
-                      const CalibrationSubject& subject) {
+                      const CalibrationSubject& subject,
+                      std::vector<StepCost> known) {
     const std::string& balance = setup.options.balance;
+    if (balance == "auto" && std::ssize(known) == world.size())
+        return {world, balance, std::move(known)};
     if (balance == "auto" && world.size() > 1)
         return {world, balance, measured_costs(world, setup, subject)};
     if (balance == "auto" || balance == "file")

@@ -43,7 +43,7 @@ std::vector<double> after_warm_up(const std::vector<double>& values) {
 }
 
 Json measure_step(const HostComm& world, const RankSetup& setup, Training& training) {
-    const TrainerReport report = training.run();
+    const TrainerReport report = training.run(process_start_seconds());
     std::vector<double> rates;
     for (double ms : after_warm_up(report.step_ms))
         rates.push_back(1000 * static_cast<double>(setup.batch_size) / ms);
@@ -70,7 +70,7 @@ Json measure_step(const HostComm& world, const RankSetup& setup, Training& train
 
 // Trains without leaving anything behind.
 int bench_step(const CommandContext& context, const RankSetup& setup) {
-    Training training(*context.environment, context.world, setup, context.parts, nullptr);
+    Training training(*context.environment, context.world, setup, context.parts, nullptr, nullptr);
     return run_or_end(context.meeting,
                       [&] { print(context.world, measure_step(context.world, setup, training)); });
 }
@@ -154,7 +154,7 @@ int bench_command(const CommandContext& context) {
                             parsed.positionals.size() > 1 ? parse_config_file(parsed.positionals[1])
                                                           : OptionValues{}};
     });
-    const RankSetup setup = set_up_ranks(world, given, context.parts);
+    const RankSetup setup = set_up_ranks(world, settle_options(world, given, context.parts));
     return bench(context, setup);
 }
 

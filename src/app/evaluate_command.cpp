@@ -75,7 +75,7 @@ std::string as_text(const Evaluation& evaluation) {
 int evaluate_command(const CommandContext& context) {
     const HostComm& world = context.world;
     const GivenOptions given = agree_on(world, [&] { return read_words(context.words); });
-    const RankSetup setup = set_up_ranks(world, given, context.parts);
+    const RankSetup setup = set_up_ranks(world, settle_options(world, given, context.parts));
     DataContext data(world, context.environment->thread_support() == ThreadSupport::multiple);
     const std::shared_ptr<Model> model = build_model(world, setup, context.parts);
     SharePlan shares(world, "declared", setup.capacities);

@@ -1,8 +1,10 @@
+#include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/app/process.hpp"
 #include "hetseq/app/program.hpp"
 
 int main(int argc, char** argv) {
+    hetseq::signal_inbox::open();
     hetseq::keep_freed_memory();
     return hetseq::run_program(argc, argv, hetseq::builtin_parts());
 }

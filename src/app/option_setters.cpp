@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <regex>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/util/text.hpp"
 
 namespace hetseq::option_setters {
@@ -15,9 +17,7 @@ namespace {
     throw BadConfig("'" + text + "' is not " + expected);
 }
 
-constexpr std::int64_t most = 1'000'000'000;  // products of two stay far from overflowing
-
-std::int64_t parse_integer(const std::string& text, std::int64_t minimum) {
+std::int64_t parse_integer(const std::string& text, std::int64_t minimum, std::int64_t most) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < minimum || value > most)
@@ -60,9 +60,10 @@ Setter choice(Place<std::string> place, std::vector<std::string> allowed) {
     };
 }
 
-Setter integer(Place<std::int64_t> place, std::int64_t minimum) {
-    return [place, minimum](Options& options, const std::string& value) {
-        place(options) = parse_integer(value, minimum);
+// Products of two such numbers stay far from overflowing.
+Setter integer(Place<std::int64_t> place, std::int64_t minimum, std::int64_t maximum) {
+    return [place, minimum, maximum](Options& options, const std::string& value) {
+        place(options) = parse_integer(value, minimum, maximum);
     };
 }
 
@@ -97,6 +98,27 @@ Setter probability(Place<std::optional<double>> place) {
 Setter flag(Place<bool> place) {
     return [place](Options& options, const std::string& value) {
         place(options) = parse_switch(value);
+    };
+}
+
+Setter duration(Place<double> place) {
+    return [place](Options& options, const std::string& value) {
+        static const std::regex form(R"((?:(\d{1,3})-)?(\d{1,3}):([0-5]\d):([0-5]\d))");
+        std::smatch parts;
+        if (value.empty())
+            return;
+        if (!std::regex_match(value, parts, form))
+            reject(value, "a time such as 23:55:00 or 1-12:00:00");
+        const auto part = [&](std::size_t i) {
+            return parts[i].matched ? std::stod(parts[i].str()) : 0.0;
+        };
+        place(options) = 86400 * part(1) + 3600 * part(2) + 60 * part(3) + part(4);
+    };
+}
+
+Setter signals(Place<std::set<int>> place) {
+    return [place](Options& options, const std::string& value) {
+        place(options) = parse_signals(value);
     };
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,9 @@ using Place = std::function<T&(Options&)>;
 
 Setter text(Place<std::string> place);
 Setter choice(Place<std::string> place, std::vector<std::string> allowed);
-Setter integer(Place<std::int64_t> place, std::int64_t minimum = 0);
+Setter integer(Place<std::int64_t> place,
+               std::int64_t minimum = 0,
+               std::int64_t maximum = 1'000'000'000);
 Setter seed(Place<std::uint64_t> place);
 Setter number(Place<double> place,
               double minimum = 0,
@@ -29,6 +32,9 @@ Setter number(Place<double> place,
 /// Empty text leaves the place without a value.
 Setter probability(Place<std::optional<double>> place);
 Setter flag(Place<bool> place);
+/// [D-]HH:MM:SS to seconds; empty text leaves 0.
+Setter duration(Place<double> place);
+Setter signals(Place<std::set<int>> place);
 
 void set_betas(Options& options, const std::string& value);
 void set_balance(Options& options, const std::string& value);

@@ -163,6 +163,59 @@ std::vector<OptionSpec> optimization_options() {
     };
 }
 
+std::vector<OptionSpec> checkpoint_options() {
+    return {
+        {"resume", "NAME", "auto", OptionScope::command,
+         "auto: continue what --save-dir holds, else start; must: continue it; never: start",
+         choice(HETSEQ_PLACE(resume), {"auto", "must", "never"})},
+        {"restore-file", "PATH", "", OptionScope::command,
+         "where --save-dir has none, start from this checkpoint, or the newest of this run",
+         text(HETSEQ_PLACE(restore_file))},
+        {"reset-optimizer", "", "false", OptionScope::command,
+         "of --restore-file take no optimizer state",
+         flag(HETSEQ_PLACE(reset_optimizer))},
+        {"reset-lr-scheduler", "", "false", OptionScope::command,
+         "of --restore-file take no place in the learning rate's schedule",
+         flag(HETSEQ_PLACE(reset_lr_scheduler))},
+        {"reset-position", "", "false", OptionScope::command,
+         "of --restore-file take no place in the data",
+         flag(HETSEQ_PLACE(reset_position))},
+        {"save-interval", "N", "1", OptionScope::job,
+         "epochs between checkpoints; 0: not by epochs",
+         integer(HETSEQ_PLACE(save_interval))},
+        {"save-interval-updates", "N", "0", OptionScope::job,
+         "updates between checkpoints; 0: not by updates",
+         integer(HETSEQ_PLACE(save_interval_updates))},
+        {"save-minutes", "X", "30", OptionScope::job,
+         "minutes between checkpoints; 0: not by the clock",
+         number(HETSEQ_PLACE(save_minutes))},
+        {"keep-last", "N", "3", OptionScope::job,
+         "newest checkpoints that stay, beside the best; 0: all",
+         integer(HETSEQ_PLACE(keep_last))},
+        {"time-limit", "TIME", "", OptionScope::command,
+         "of this job, [D-]HH:MM:SS from its start: it saves and stops in time",
+         duration(HETSEQ_PLACE(time_limit_s))},
+        {"stop-signals", "LIST", "USR1,USR2,XCPU,TERM", OptionScope::job,
+         "signals to save and stop at; none: no signal",
+         signals(HETSEQ_PLACE(stop_signals))},
+        {"checkpoint-signals", "LIST", "none", OptionScope::job,
+         "signals to save at and go on",
+         signals(HETSEQ_PLACE(checkpoint_signals))},
+        {"stop-exit-code", "N", "75", OptionScope::job,
+         "exit code of a run that was stopped and can be continued",
+         integer(HETSEQ_PLACE(stop_exit_code), 0, 255)},
+        {"patience", "N", "0", OptionScope::job,
+         "validations without a better loss after which training ends; 0: any",
+         integer(HETSEQ_PLACE(patience))},
+        {"check-interval", "N", "1000", OptionScope::job,
+         "updates between comparisons of the ranks' parameters; 0: none",
+         integer(HETSEQ_PLACE(check_interval))},
+        {"drift", "NAME", "warn", OptionScope::job,
+         "where the ranks' parameters differ by more than rounding: warn, sync (take rank 0's) or abort",
+         choice(HETSEQ_PLACE(drift), {"warn", "sync", "abort"})},
+    };
+}
+
 std::vector<OptionSpec> run_options() {
     return {
         {"device", "NAME", "auto", OptionScope::rank,
@@ -204,6 +257,7 @@ std::vector<OptionSpec> make_table() {
         {"Data", data_options()},
         {"Batch and balance", batch_options()},
         {"Optimization", optimization_options()},
+        {"Checkpoints and stopping", checkpoint_options()},
         {"Running", run_options()},
     };
     std::vector<OptionSpec> table;

@@ -7,6 +7,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/host_name.hpp"
@@ -32,7 +33,8 @@ struct CommandEntry {
     std::string help;
     NeedsMpi needs_mpi;
     int (*run)(const CommandContext&);
-    bool takes_options = true;  // those of the option table
+    bool takes_options = true;    // those of the option table
+    bool takes_requests = false;  // signals are requests, not the process's end
 };
 
 const std::vector<CommandEntry>& command_table() {
@@ -41,7 +43,9 @@ const std::vector<CommandEntry>& command_table() {
          "train [CONFIG.cfg] [--OPTION VALUE ...]",
          "train a model on all ranks",
          NeedsMpi::always,
-         train_command},
+         train_command,
+         true,
+         true},
         {"evaluate",
          "evaluate RUN | --task NAME --init-model PATH, --data PATH [--json]",
          "losses and metrics of a model on data",
@@ -146,6 +150,8 @@ int dispatch(int argc, char** argv, const Parts& parts) {
     }
     const CommandEntry& command = find_command(words.front());
     words.erase(words.begin());
+    if (!command.takes_requests)
+        signal_inbox::release();
     for (const std::string& word : words)
         if (word == "--help" || word == "-h") {
             std::fputs(command_help(command).c_str(), stdout);

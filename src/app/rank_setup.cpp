@@ -1,6 +1,7 @@
 #include "hetseq/app/rank_setup.hpp"
 
 #include <numeric>
+#include <utility>
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -78,15 +79,24 @@ void set_cache(const HostComm& world, RankSetup& setup) {
 
 }  // namespace
 
-RankSetup set_up_ranks(const HostComm& world, const GivenOptions& given, const Parts& parts) {
-    RankSetup setup;
-    setup.values = agree_on(world, [&] { return effective_values(given, parts); });
-    agree_on_options(world, setup.values);
-    setup.options = agree_on(world, [&] {
-        const Options options = typed_options(setup.values);
+SettledOptions settle_options(const HostComm& world,
+                              const GivenOptions& given,
+                              const Parts& parts) {
+    SettledOptions settled;
+    settled.values = agree_on(world, [&] { return effective_values(given, parts); });
+    agree_on_options(world, settled.values);
+    settled.options = agree_on(world, [&] {
+        const Options options = typed_options(settled.values);
         check_parts(options, parts);
         return options;
     });
+    return settled;
+}
+
+RankSetup set_up_ranks(const HostComm& world, SettledOptions settled) {
+    RankSetup setup;
+    setup.values = std::move(settled.values);
+    setup.options = std::move(settled.options);
     setup.topology = discover_topology(world, setup.options.device);
     setup.device = at::Device(setup.topology.rank(world.rank()).device);
     at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what --precision says

@@ -1,9 +1,11 @@
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -16,6 +18,7 @@
 #include "hetseq/app/option_parser.hpp"
 #include "hetseq/app/process.hpp"
 #include "hetseq/app/rank_setup.hpp"
+#include "hetseq/app/resume.hpp"
 #include "hetseq/app/training.hpp"
 
 namespace hetseq {
@@ -38,7 +41,8 @@ void write_results(const RunFolder& folder,
                    const Summary& summary,
                    const TrainerReport& report,
                    const Model& model) {
-    save_model(folder.model(), model);
+    if (summary.status == "finished")
+        save_model(folder.model(), model);
     write_atomically(folder.summary(), summary.json(report));
 }
 
@@ -49,8 +53,9 @@ int run_training(const CommandContext& context,
                  const RunFolder* folder,
                  double start_seconds) {
     const HostComm& world = context.world;
-    return run_or_end(context.meeting, [&] {
-        const TrainerReport report = training.run();
+    bool stopped = false;
+    const int code = run_or_end(context.meeting, [&] {
+        const TrainerReport report = training.run(start_seconds);
         const Summary summary = summarise(
             world, setup.topology, training.shares(), setup.batch_size, report, start_seconds);
         agree_on(world, [&] {
@@ -60,7 +65,28 @@ int run_training(const CommandContext& context,
         log::info(summary.text(report));
         if (setup.options.json && world.rank() == 0)
             std::fputs(summary.json(report).c_str(), stdout);
+        stopped = report.stop != StopReason::none && report.stop != StopReason::patience;
     });
+    return code == 0 && stopped ? static_cast<int>(setup.options.stop_exit_code) : code;
+}
+
+// The newest checkpoint that fits, into `training`; nothing where there is none.
+void restore(ResumeCandidates& candidates, std::optional<ResumePoint>& point, Training& training) {
+    while (point) {
+        try {
+            training.restore(*point);
+            return;
+        } catch (const AgreedError& error) {
+            candidates.pass(error);
+            point = candidates.next();
+        }
+    }
+}
+
+ExistingRun existing_run(const Options& options) {
+    if (options.overwrite)
+        return ExistingRun::overwrite;
+    return options.resume == "never" ? ExistingRun::refuse : ExistingRun::resume;
 }
 
 }  // namespace
@@ -69,22 +95,41 @@ int train_command(const CommandContext& context) {
     const double start_seconds = process_start_seconds();
     const HostComm& world = context.world;
     const GivenOptions given = agree_on(world, [&] { return parse_with_config(context.words); });
-    RankSetup setup = set_up_ranks(world, given, context.parts);
+    SettledOptions settled = settle_options(world, given, context.parts);
+    signal_inbox::choose(settled.options.stop_signals, settled.options.checkpoint_signals);
     std::optional<RunFolder> folder;
-    if (!setup.options.save_dir.empty())
-        folder.emplace(world,
-                       setup.options.save_dir,
-                       setup.options.overwrite ? ExistingRun::overwrite : ExistingRun::refuse);
+    if (!settled.options.save_dir.empty())
+        folder.emplace(world, settled.options.save_dir, existing_run(settled.options));
+    ResumeCandidates candidates(world, settled.options, folder ? &*folder : nullptr);
+    std::optional<ResumePoint> point = candidates.next();
+    if (point)
+        keep_settled(settled, *point);
+    RankSetup setup = set_up_ranks(world, std::move(settled));
+    if (point)
+        check_same_run(setup.values, setup.options, *point);
 
-    Training training(
-        *context.environment, world, setup, context.parts, folder ? &*folder : nullptr);
+    Training training(*context.environment,
+                      world,
+                      setup,
+                      context.parts,
+                      folder ? &*folder : nullptr,
+                      point ? &*point : nullptr);
     setup.values["block-length"] = std::to_string(training.block_length());
+    restore(candidates, point, training);
+    if (point && training.is_finished()) {
+        log::info("nothing to do: " + point->folder.string() + " is the end of the run");
+        return 0;
+    }
     say_start(context, setup, training);
     if (setup.options.dry_run) {
         log::info("dry run: everything was checked, nothing is trained");
         return 0;
     }
-    if (folder)
+    if (point)
+        log::info("continues from " + point->folder.string());
+    if (folder && point && point->is_own)
+        folder->resume(world, training.progress().updates, config_text(setup.values));
+    else if (folder)
         folder->begin(world, config_text(setup.values), training.model().config_json());
     return run_training(context, setup, training, folder ? &*folder : nullptr, start_seconds);
 }

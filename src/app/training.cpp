@@ -5,11 +5,16 @@
 #include <limits>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi_environment.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/model/model_file.hpp"
+#include "hetseq/train/checkpoint_reader.hpp"
+#include "hetseq/train/run_control.hpp"
+#include "hetseq/train/run_folder.hpp"
 
 namespace hetseq {
 
@@ -20,21 +25,48 @@ std::int64_t valid_batch_size(SharePlan& shares) {
     return shares.total_capacity();
 }
 
-std::int64_t updates_to_run(const Options& options, std::int64_t updates_per_epoch) {
+std::int64_t updates_to_run(const Options& options,
+                            std::int64_t updates_per_epoch,
+                            std::int64_t origin) {
     if (options.max_update == 0 && options.max_epoch == 0)
         throw BadConfig("how long to train was not given",
                         "neither --max-update nor --max-epoch",
                         "give one of them");
     constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
     const std::int64_t by_epoch =
-        options.max_epoch > 0 ? options.max_epoch * updates_per_epoch : unlimited;
+        options.max_epoch > 0 ? origin + options.max_epoch * updates_per_epoch : unlimited;
     return std::min(by_epoch, options.max_update > 0 ? options.max_update : unlimited);
 }
 
-Schedule make_schedule(const Parts& parts, ScheduleOptions options, std::int64_t updates) {
-    if (options.total_updates == 0)
-        options.total_updates = updates;
+// Of every rank, to the last bit that its results may depend on.
+std::vector<std::string> device_names(const Topology& topology) {
+    std::vector<std::string> names;
+    for (const RankInfo& info : topology.ranks)
+        names.push_back(info.device_name);
+    return names;
+}
+
+bool are_unlike(const std::vector<std::string>& devices) {
+    return std::any_of(
+        devices.begin(), devices.end(), [&](const auto& name) { return name != devices[0]; });
+}
+
+std::string corpus_text(const Corpus& corpus) {
+    std::vector<std::string> fields;
+    for (const auto& [field, shape] : corpus.row_shapes())
+        fields.push_back(field + " " + shape_text(shape));
+    return join(fields, ", ");
+}
+
+Schedule make_schedule(const Parts& parts, ScheduleOptions options, std::int64_t span) {
+    options.total_updates = span;
     return parts.schedules.get(options.name)(options);
+}
+
+DriftPolicy drift_policy(const std::string& name) {
+    if (name == "abort")
+        return DriftPolicy::abort;
+    return name == "sync" ? DriftPolicy::sync : DriftPolicy::warn;
 }
 
 }  // namespace
@@ -79,10 +111,13 @@ Training::Training(const MpiEnvironment& environment,
                    const HostComm& world,
                    const RankSetup& setup,
                    const Parts& parts,
-                   const RunFolder* folder)
+                   const RunFolder* folder,
+                   const ResumePoint* point)
     : world_{world},
       setup_{setup},
       folder_{folder},
+      progress_{point != nullptr ? continued_progress(setup.options, *point) : TrainingProgress{}},
+      continued_{point != nullptr ? std::optional(point->state.run) : std::nullopt},
       communicator_{make_communicator(world, environment, setup.device)},
       data_{world, environment.thread_support() == ThreadSupport::multiple},
       model_{build_model(world, setup, parts)},
@@ -97,17 +132,18 @@ Training::Training(const MpiEnvironment& environment,
             setup.batch_size,
             Shuffle::yes},
       shares_{make_shares(
-          world, setup, {*model_, parameters_, feed_.corpus(), feed_.loader(), feed_.plan()})},
+          world,
+          setup,
+          {*model_, parameters_, feed_.corpus(), feed_.loader(), feed_.plan()},
+          continues_as_it_was() ? point->state.progress.costs : std::vector<StepCost>{})},
       replay_{replayed_allocations(world, setup)},
-      updates_{updates_to_run(setup.options, feed_.plan().batches_per_epoch())},
-      schedule_{make_schedule(parts, setup.options.parts.schedule, updates_)},
+      updates_{
+          updates_to_run(setup.options, feed_.plan().batches_per_epoch(), progress_.order_origin)},
+      schedule_updates_{span_of_schedule()},
+      schedule_{make_schedule(parts, setup.options.parts.schedule, schedule_updates_)},
       optimizer_{parts.optimizers.get(setup.options.parts.optimizer.name)(
           parameters_, setup.options.parts.optimizer)},
-      recorder_{folder,
-                world.rank(),
-                {.log_interval = setup.options.log_interval,
-                 .total_updates = updates_,
-                 .loss_terms = model_->loss_terms()}} {
+      checkpoint_files_{checkpoint_files(*model_, parameters_, *optimizer_)} {
     if (!setup.options.valid_data.empty()) {
         valid_feed_.emplace(data_,
                             setup.options.valid_data,
@@ -118,33 +154,111 @@ Training::Training(const MpiEnvironment& environment,
                             Shuffle::no);
         evaluator_.emplace(world, *model_, valid_feed_->loader(), valid_feed_->plan(), shares_);
     }
+    if (folder != nullptr && !setup.options.dry_run)
+        checkpoints_.emplace(world,
+                             folder->checkpoints(),
+                             checkpoint_files_,
+                             CheckpointWriter::Options{.keep_last = setup.options.keep_last});
     // CPUs of different makes may have initialised to other last bits.
     communicator_->broadcast(parameters_.values(), 0);
 }
 
-TrainerReport Training::run() {
-    Trainer trainer(
-        {.world = world_,
-         .communicator = *communicator_,
-         .model = *model_,
-         .parameters = parameters_,
-         .optimizer = *optimizer_,
-         .schedule = schedule_,
-         .loader = feed_.loader(),
-         .plan = feed_.plan(),
-         .shares = shares_,
-         .recorder = recorder_,
-         .evaluator = evaluator_ ? &*evaluator_ : nullptr,
-         .folder = folder_},
-        {.updates = updates_,
-         .seed = setup_.options.seed,
-         .clip_norm = setup_.options.clip_norm,
-         .bucket_bytes = static_cast<std::int64_t>(setup_.options.bucket_mb * (1 << 20)),
-         .valid_interval = setup_.options.valid_interval,
-         .max_skips = setup_.options.max_skips,
-         .follow = setup_.options.balance == "auto",
-         .replay = replay_});
-    return trainer.run();
+// On the same ranks, whose speed is known then.
+bool Training::continues_as_it_was() const {
+    return continued_ && continued_->devices == device_names(setup_.topology);
+}
+
+std::int64_t Training::span_of_schedule() const {
+    if (setup_.options.parts.schedule.total_updates > 0)
+        return setup_.options.parts.schedule.total_updates;
+    return continued_ && progress_.schedule_origin < progress_.updates
+               ? continued_->schedule_updates
+               : updates_ - progress_.schedule_origin;
+}
+
+RunIdentity Training::identity() const {
+    return {.options = setup_.values,
+            .schedule_updates = schedule_updates_,
+            .samples = feed_.plan().samples(),
+            .corpus = corpus_text(feed_.corpus()),
+            .devices = device_names(setup_.topology)};
+}
+
+void Training::restore(const ResumePoint& point) {
+    const RunIdentity own = identity();
+    const bool keeps_position = point.is_own || !setup_.options.reset_position;
+    if (keeps_position &&
+        (point.state.run.samples != own.samples || point.state.run.corpus != own.corpus))
+        throw BadConfig("--data is not what " + point.folder.string() + " was trained with",
+                        std::to_string(own.samples) + " samples (" + own.corpus + ") here, " +
+                            std::to_string(point.state.run.samples) + " (" +
+                            point.state.run.corpus + ") there",
+                        "give the same data, or start another run from it with --restore-file and "
+                        "--reset-position");
+    std::vector<CheckpointFile> files = checkpoint_files_;
+    if (!point.is_own && setup_.options.reset_optimizer)
+        files.resize(1);  // the model's
+    load_checkpoint(world_, *communicator_, point.folder, files);
+    progress_ = continued_progress(setup_.options, point);
+    continued_ = point.state.run;
+    if (!continues_as_it_was())
+        progress_.allocations.clear();
+}
+
+bool Training::is_finished() const {
+    const std::int64_t patience = setup_.options.patience;
+    return progress_.updates >= updates_ ||
+           (patience > 0 && progress_.validations_since_best >= patience);
+}
+
+TrainerReport Training::run(double start_seconds) {
+    const Options& options = setup_.options;
+    Recorder recorder(folder_,
+                      world_.rank(),
+                      {.log_interval = options.log_interval,
+                       .total_updates = updates_,
+                       .loss_terms = model_->loss_terms(),
+                       .window = progress_.window});
+    const bool is_first = world_.rank() == 0;
+    RunControl control({.start_seconds = start_seconds,
+                        .time_limit_s = options.time_limit_s,
+                        .save_minutes = options.save_minutes,
+                        .stop_file = folder_ != nullptr && is_first ? folder_->stop_file() : "",
+                        .watches_clock = is_first});
+    const RunIdentity run = identity();
+    Trainer trainer({.world = world_,
+                     .communicator = *communicator_,
+                     .model = *model_,
+                     .parameters = parameters_,
+                     .optimizer = *optimizer_,
+                     .schedule = schedule_,
+                     .loader = feed_.loader(),
+                     .plan = feed_.plan(),
+                     .shares = shares_,
+                     .recorder = recorder,
+                     .evaluator = evaluator_ ? &*evaluator_ : nullptr,
+                     .folder = folder_,
+                     .checkpoints = checkpoints_ ? &*checkpoints_ : nullptr,
+                     .control = &control},
+                    {.updates = updates_,
+                     .seed = options.seed,
+                     .clip_norm = options.clip_norm,
+                     .bucket_bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20)),
+                     .valid_interval = options.valid_interval,
+                     .max_skips = options.max_skips,
+                     .follow = options.balance == "auto",
+                     .replay = options.balance == "auto" ? progress_.allocations : replay_,
+                     .save_interval_updates = options.save_interval_updates,
+                     .save_interval = options.save_interval,
+                     .patience = options.patience,
+                     .check_interval = options.check_interval,
+                     .drift = drift_policy(options.drift),
+                     .unlike_devices = are_unlike(run.devices),
+                     .identity = run,
+                     .progress = progress_});
+    TrainerReport report = trainer.run();
+    control.end();
+    return report;
 }
 
 std::int64_t Training::parameter_count() const {

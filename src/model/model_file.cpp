@@ -7,24 +7,11 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/safetensors.hpp"
 #include "hetseq/model/model.hpp"
+#include "hetseq/model/tensor_types.hpp"
 
 namespace hetseq {
 
 namespace {
-
-SafetensorType to_file_type(at::ScalarType type) {
-    switch (type) {
-        case at::kDouble:
-            return SafetensorType::F64;
-        case at::kHalf:
-            return SafetensorType::F16;
-        case at::kBFloat16:
-            return SafetensorType::BF16;
-        default:
-            HETSEQ_ASSERT(type == at::kFloat);
-            return SafetensorType::F32;
-    }
-}
 
 at::ScalarType to_scalar_type(const SafetensorEntry& entry, const std::filesystem::path& path) {
     switch (entry.type) {
@@ -116,7 +103,7 @@ void save_model(const std::filesystem::path& path, const Model& model) {
     for (const NamedTensor& stored : model.stored_tensors()) {
         copies.push_back(stored.tensor.detach().cpu().contiguous());
         tensors.push_back({stored.name,
-                           to_file_type(stored.tensor.scalar_type()),
+                           file_type_of(stored.tensor.scalar_type()),
                            stored.tensor.sizes().vec(),
                            copies.back().const_data_ptr()});
     }

@@ -48,18 +48,18 @@ void check(const std::vector<std::int64_t>& units,
 
 }  // namespace
 
-void AllocationLog::add(std::int64_t update, const std::vector<std::int64_t>& allocation) {
-    allocations_[update] = allocation;
+bool AllocationLog::add(std::int64_t update, const std::vector<std::int64_t>& allocation) {
+    const auto next = allocations_.upper_bound(update);
+    const bool is_new = next == allocations_.begin() || std::prev(next)->second != allocation;
+    if (is_new)
+        allocations_[update] = allocation;
     if (path_.empty())
-        return;
+        return is_new;
     Json json{{"ranks", allocation.size()}, {"allocations", Json::array()}};
     for (const auto& [first, units] : allocations_)
         json["allocations"].push_back({{"update", first + 1}, {"units", units}});
     write_atomically(path_, json.dump() + "\n");
-}
-
-std::int64_t AllocationLog::changes() const {
-    return std::max<std::int64_t>(0, static_cast<std::int64_t>(allocations_.size()) - 1);
+    return is_new;
 }
 
 AllocationsByUpdate read_allocations(const std::filesystem::path& path,

@@ -1,15 +1,12 @@
 #include "hetseq/train/recorder.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include <unistd.h>
 
-#include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
 
@@ -43,22 +40,25 @@ Recorder::Recorder(const RunFolder* folder, int rank, Options options)
     : active_{rank == 0},
       terminal_{active_ && ::isatty(STDERR_FILENO) == 1},
       options_{std::move(options)} {
-    losses_.resize(options_.loss_terms.size());
+    window_ = options_.window;
+    window_.losses.resize(options_.loss_terms.size());
     if (active_ && folder != nullptr)
-        metrics_path_ = folder->metrics().string();
+        metrics_.emplace(folder->metrics());
 }
 
 void Recorder::train(const UpdateRecord& record) {
     if (!active_)
         return;
-    ++updates_;
-    samples_ += record.samples;
-    units_ += record.units;
+    ++window_.updates;
+    window_.samples += record.samples;
+    window_.units += record.units;
+    ++timed_updates_;
+    timed_samples_ += record.samples;
     ms_ += record.step_ms;
     const bool finite = std::isfinite(total(record.losses));
-    finite_updates_ += finite ? 1 : 0;
-    for (std::size_t j = 0; finite && j < losses_.size(); ++j)
-        losses_[j] += record.losses[j];
+    window_.finite_updates += finite ? 1 : 0;
+    for (std::size_t j = 0; finite && j < window_.losses.size(); ++j)
+        window_.losses[j] += record.losses[j];
     rank_compute_ms_.resize(record.compute_ms.size());
     for (std::size_t r = 0; r < record.compute_ms.size(); ++r)
         rank_compute_ms_[r] += record.compute_ms[r];
@@ -71,30 +71,29 @@ void Recorder::train(const UpdateRecord& record) {
 // One line for the updates since the last: losses are the mean of those that were finite, rates
 // their sum over their time.
 void Recorder::log_interval(const UpdateRecord& last) {
-    const auto updates = static_cast<double>(updates_);
-    for (double& loss : losses_)
-        loss /= static_cast<double>(finite_updates_);
+    const auto updates = static_cast<double>(timed_updates_);
+    std::vector<double> losses = window_.losses;
+    for (double& loss : losses)
+        loss /= static_cast<double>(window_.finite_updates);
     const double seconds = ms_ / 1000;
     const double eta =
         static_cast<double>(options_.total_updates - last.update) * seconds / updates;
     log::info(
         "epoch " + std::to_string(last.epoch) + "  update " + std::to_string(last.update) + "/" +
-        std::to_string(options_.total_updates) + "  loss " + format_number(total(losses_)) +
-        (losses_.size() > 1 ? " (" + term_list(options_.loss_terms, losses_) + ")" : "") + "  lr " +
+        std::to_string(options_.total_updates) + "  loss " + format_number(total(losses)) +
+        (losses.size() > 1 ? " (" + term_list(options_.loss_terms, losses) + ")" : "") + "  lr " +
         format_number(last.lr) + "  grad " + format_number(last.grad_norm, 3) + "  " +
-        format_number(static_cast<double>(samples_) / seconds) + " samples/s  step " +
+        format_number(static_cast<double>(timed_samples_) / seconds) + " samples/s  step " +
         format_number(ms_ / updates, 3) + " ms  " + slowest_rank() + "ETA " + format_duration(eta));
 
-    Json line{{"kind", "train"},
-              {"update", last.update},
-              {"epoch", last.epoch},
-              {"loss", total(losses_)}};
-    for (std::size_t j = 0; j < losses_.size(); ++j)
-        line[options_.loss_terms[j]] = losses_[j];
+    Json line{
+        {"kind", "train"}, {"update", last.update}, {"epoch", last.epoch}, {"loss", total(losses)}};
+    for (std::size_t j = 0; j < losses.size(); ++j)
+        line[options_.loss_terms[j]] = losses[j];
     line["lr"] = last.lr;
     line["grad_norm"] = last.grad_norm;
-    line["samples"] = samples_;
-    line["units"] = units_;
+    line["samples"] = window_.samples;
+    line["units"] = window_.units;
     line["step_ms"] = ms_ / updates;
     line["rank_compute_ms"] = Json::array();
     for (const double ms : rank_compute_ms_)
@@ -102,10 +101,11 @@ void Recorder::log_interval(const UpdateRecord& last) {
     line["allocation"] = last.allocation;
     write(line.dump());
 
-    updates_ = finite_updates_ = samples_ = units_ = 0;
+    window_ = {};
+    window_.losses.resize(options_.loss_terms.size());
+    timed_updates_ = timed_samples_ = 0;
     ms_ = 0;
     rank_compute_ms_.assign(rank_compute_ms_.size(), 0);
-    losses_.assign(losses_.size(), 0);
 }
 
 // What even the rank that computes longest spends on other things is waiting that no cut avoids.
@@ -147,15 +147,8 @@ void Recorder::event(std::int64_t update, const std::string& message, log::Level
 }
 
 void Recorder::write(const std::string& line) {
-    if (metrics_path_.empty())
-        return;
-    if (!metrics_.is_open())
-        metrics_.open(metrics_path_);
-    metrics_ << line << '\n' << std::flush;
-    if (!metrics_)
-        throw IoError("cannot write " + metrics_path_,
-                      std::strerror(errno),
-                      "free space or mend the folder, and start again");
+    if (metrics_)
+        metrics_->write(line);
 }
 
 void Recorder::draw_bar(const UpdateRecord& record) {
@@ -178,6 +171,8 @@ void Recorder::finish() {
     if (bar_drawn_)
         std::fputs("\r\033[K", stderr);
     bar_drawn_ = false;
+    if (metrics_)
+        metrics_->finish();
 }
 
 }  // namespace hetseq

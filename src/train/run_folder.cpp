@@ -10,6 +10,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/train/metrics_file.hpp"
 
 namespace hetseq {
 
@@ -55,12 +56,15 @@ RunFolder::RunFolder(const HostComm& world, const std::filesystem::path& path, E
         if (world.rank() != 0)
             return;
         std::error_code ignored;
-        if (existing == ExistingRun::refuse && std::filesystem::exists(config(), ignored))
+        holds_run_ = std::filesystem::exists(config(), ignored);
+        if (existing == ExistingRun::refuse && holds_run_)
             throw BadConfig(path.string() + " holds a run already",
                             "config.cfg is there",
-                            "give another --save-dir, or --overwrite to start anew");
+                            "give another --save-dir, --resume auto to continue it, or --overwrite "
+                            "to start anew");
         check_writable(path);
     });
+    holds_run_ = world.broadcast(std::int64_t{holds_run_}, 0) != 0;
 }
 
 void RunFolder::begin(const HostComm& world,
@@ -73,9 +77,22 @@ void RunFolder::begin(const HostComm& world,
         for (const auto& file :
              {config(), metrics(), summary(), allocations(), model(), best_model(), model_config()})
             remove_file(file);
+        checkpoints().clean(-1);
         write_atomically(config(), config_text);
         if (!model_config_text.empty())
             write_atomically(model_config(), model_config_text);
+    });
+}
+
+void RunFolder::resume(const HostComm& world,
+                       std::int64_t update,
+                       const std::string& config_text) const {
+    agree_on(world, [&] {
+        if (world.rank() != 0)
+            return;
+        checkpoints().clean(update);
+        cut_metrics(metrics(), update);
+        write_atomically(config(), config_text);
     });
 }
 

@@ -116,6 +116,8 @@ Summary summarise(const HostComm& world,
     const std::vector<double> steps = steady(report.step_ms);
     const double samples_an_update = static_cast<double>(report.samples) /
                                      std::max<double>(1, static_cast<double>(report.updates));
+    if (report.stop != StopReason::none && report.stop != StopReason::patience)
+        summary.status = "stopped";
     summary.policy = shares.policy();
     summary.step_ms = spread_of(steps).median;
     summary.seconds = world.all_reduce(
@@ -140,8 +142,8 @@ Summary summarise(const HostComm& world,
     for (int r = 0; r < world.size(); ++r) {
         const auto i = static_cast<std::size_t>(r);
         const RankInfo& info = topology.rank(r);
-        const double own_share = static_cast<double>(units[i]) /
-                                 std::max<double>(1, static_cast<double>(report.updates));
+        const double own_share =
+            static_cast<double>(units[i]) / std::max<double>(1, std::ssize(report.step_ms));
         summary.ranks.push_back({r,
                                  info.host,
                                  info.device_name,
@@ -181,6 +183,11 @@ std::string Summary::json(const TrainerReport& report) const {
               {"samples", report.samples},
               {"units", report.units},
               {"skipped", report.skipped},
+              {"stopped_by",
+               report.stop == StopReason::none ? Json(nullptr) : Json(to_string(report.stop))},
+              {"updates_since_start", report.step_ms.size()},
+              {"checkpoint",
+               {{"seconds", report.checkpoint_seconds}, {"wait_ms", report.checkpoint_wait_ms}}},
               {"seconds", seconds},
               {"startup_s", startup_s},
               {"samples_per_second", samples_per_second},

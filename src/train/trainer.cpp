@@ -3,15 +3,19 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/comm/agree.hpp"
 #include "hetseq/data/batch_plan.hpp"
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
+#include "hetseq/train/checkpoint_writer.hpp"
+#include "hetseq/train/replicas.hpp"
 #include "hetseq/train/run_folder.hpp"
 #include "hetseq/train/share_plan.hpp"
 
@@ -20,6 +24,8 @@ namespace hetseq {
 namespace {
 
 constexpr std::int64_t requests_ahead = 2;
+constexpr double tolerance_of_unlike_devices = 0.01;  // of max(1, |parameter|)
+constexpr double saved_bytes_a_second = 100e6;        // until a checkpoint has told
 
 double seconds_now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -44,8 +50,13 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
       reducer_{parts.parameters, parts.communicator, options.bucket_bytes},
       step_{parts.model, parts.parameters, reducer_},
       agreement_{parts.world, parts.model.loss_terms().size()},
-      allocations_{parts.folder != nullptr && parts.world.rank() == 0 ? parts.folder->allocations()
-                                                                      : ""} {
+      allocations_{
+          parts.folder != nullptr && parts.world.rank() == 0 ? parts.folder->allocations() : "",
+          options.progress.allocations},
+      update_{options.progress.updates},
+      first_update_{update_},
+      requested_{update_} {
+    static_cast<TrainingProgress&>(report_) = options.progress;
     if (options.follow && parts.world.rank() == 0 && parts.world.size() > 1)
         tracker_.emplace(parts.shares.costs());
 }
@@ -54,9 +65,11 @@ TrainerReport Trainer::run() {
     request_ahead();
     load_next();
     report_.first_update_seconds = seconds_now();
-    for (update_ = 0; update_ < options_.updates; ++update_) {
+    for (; update_ < options_.updates && report_.stop == StopReason::none; ++update_) {
         const double begin = seconds_now();
         agreement_.wait();
+        if (asked_to_stop())
+            break;
         follow_speeds();
         share_ = std::move(next_share_);
         const ForwardContext context{Mode::train, options_.seed, update_};
@@ -66,29 +79,60 @@ TrainerReport Trainer::run() {
         update_parameters(verdict);
         report_.step_ms.push_back(1000 * (seconds_now() - begin));
         record();
+        compare_replicas_when_due();
         validate_when_due();
+        save_when_due();
     }
+    end();
+    return std::move(report_);
+}
+
+// What the ranks asked for when they posted their shares: all of them stop at the same update.
+bool Trainer::asked_to_stop() {
+    checkpoint_asked_ = agreement_.requests().checkpoint > 0;
+    report_.stop = agreement_.requests().stop();
+    return report_.stop != StopReason::none;
+}
+
+void Trainer::end() {
+    if (report_.stop != StopReason::none)
+        parts_.recorder.event(
+            report_.updates, "stops, asked to by " + to_string(report_.stop), log::Level::info);
     parts_.recorder.finish();
     if (tracker_)
         report_.costs = tracker_->costs();
-    return std::move(report_);
+    if (parts_.checkpoints == nullptr)
+        return;
+    if (parts_.checkpoints->last_update() != report_.updates)
+        save();
+    parts_.checkpoints->finish();
+    report_.checkpoint_seconds = parts_.checkpoints->seconds();
 }
 
 // Issued by all ranks at the same updates, so that the hosts' block loads keep one order.
 void Trainer::request_ahead() {
     for (; requested_ < std::min(update_ + 1 + requests_ahead, options_.updates); ++requested_) {
-        if (const auto replayed = options_.replay.find(requested_);
-            replayed != options_.replay.end())
-            change_allocation(replayed->second);
-        else if (requested_ == 0)  // an epoch's last batch is cut in proportion, as in a replay
+        if (const auto* replayed = replayed_allocation())
+            change_allocation(*replayed);
+        else if (requested_ == first_update_)  // an epoch's last batch is cut in proportion, as in
+                                               // a replay
             change_allocation(std::vector(parts_.shares.allocation(parts_.plan.batch_size())));
-        const GlobalBatch batch = parts_.plan.batch(requested_);
+        const GlobalBatch batch = parts_.plan.batch(requested_ - report_.order_origin);
         requested_allocations_.push_back(parts_.shares.allocation(batch.size()));
         std::int64_t micro_batch = parts_.shares.micro_batch();
         if (step_.reduced_micro_batch() > 0)
             micro_batch = std::min(micro_batch, step_.reduced_micro_batch());
         parts_.loader.request(batch, parts_.shares.slices(batch), micro_batch);
     }
+}
+
+// That of the next request, or, where the run was just started, the one that holds there.
+const std::vector<std::int64_t>* Trainer::replayed_allocation() const {
+    const auto next = options_.replay.upper_bound(requested_);
+    if (next == options_.replay.begin())
+        return nullptr;
+    const auto& [from, allocation] = *std::prev(next);
+    return from == requested_ || requested_ == first_update_ ? &allocation : nullptr;
 }
 
 // Takes the next update's share and tells the other ranks, without waiting for them.
@@ -106,8 +150,27 @@ void Trainer::load_next() {
     agreement_.post(next_share_ ? next_share_->weights() : std::vector<double>{},
                     failure,
                     {.compute_ms = step_.timing().is_regular ? step_.timing().compute_ms : 0,
-                     .allocation = proposal_});
+                     .allocation = proposal_,
+                     .requests = requests()});
     proposal_.clear();
+}
+
+// Whoever is not heard now is heard two updates later.
+Requests Trainer::requests() const {
+    if (parts_.control == nullptr)
+        return {};
+    double longest_ms = 0;
+    for (const double ms : report_.step_ms)
+        longest_ms = std::max(longest_ms, ms);
+    const bool validates = validates_after(update_) || validates_after(update_ + 1);
+    const double valid_s = validates && report_.last_valid ? report_.last_valid->seconds : 0;
+    double checkpoint_s = 0;
+    if (parts_.checkpoints != nullptr)
+        checkpoint_s =
+            parts_.checkpoints->seconds() > 0
+                ? parts_.checkpoints->seconds()
+                : static_cast<double>(parts_.checkpoints->bytes()) / saved_bytes_a_second;
+    return parts_.control->requests(2 * longest_ms / 1000 + valid_s, checkpoint_s);
 }
 
 // The ranks' times of the update before, and perhaps another cut of the batches to come.
@@ -115,7 +178,7 @@ void Trainer::follow_speeds() {
     rank_compute_ms_.assign(agreement_.compute_ms().begin(), agreement_.compute_ms().end());
     if (const auto allocation = agreement_.allocation())
         change_allocation(*allocation);
-    if (tracker_ && update_ > 0) {
+    if (tracker_ && update_ > first_update_) {
         tracker_->observe(rank_compute_ms_, allocation_);
         if (const auto better =
                 tracker_->propose(parts_.shares.allocation(parts_.plan.batch_size())))
@@ -128,8 +191,8 @@ void Trainer::follow_speeds() {
 // From the next request on, the same one on all ranks.
 void Trainer::change_allocation(const std::vector<std::int64_t>& allocation) {
     parts_.shares.change(allocation);
-    allocations_.add(requested_, allocation);
-    if (requested_ == 0)
+    const bool is_new = allocations_.add(requested_, allocation);
+    if (!is_new || requested_ == first_update_)
         return;
     ++report_.reallocations;
     std::string units;
@@ -141,12 +204,15 @@ void Trainer::change_allocation(const std::vector<std::int64_t>& allocation) {
 void Trainer::update_parameters(Verdict verdict) {
     const at::Tensor gradients = parts_.parameters.gradients();
     grad_norm_ = gradient_norm(gradients).item<double>();
-    lr_ = parts_.schedule(update_, share_->batch().epoch);
+    lr_ = parts_.schedule(update_ - report_.schedule_origin, share_->batch().epoch);
+    if (parts_.checkpoints != nullptr)
+        report_.checkpoint_wait_ms =
+            std::max(report_.checkpoint_wait_ms, parts_.checkpoints->wait_for_copy());
     if (verdict == Verdict::skip || !std::isfinite(grad_norm_)) {
         skip();
         return;
     }
-    skips_in_a_row_ = 0;
+    report_.skips_in_a_row = 0;
     if (options_.clip_norm > 0 && grad_norm_ > options_.clip_norm)
         gradients.mul_(options_.clip_norm / grad_norm_);
     const double begin = seconds_now();
@@ -157,7 +223,7 @@ void Trainer::update_parameters(Verdict verdict) {
 // Parameters stay as they are; the ranks whose loss was not finite say on which samples.
 void Trainer::skip() {
     ++report_.skipped;
-    ++skips_in_a_row_;
+    ++report_.skips_in_a_row;
     parts_.recorder.event(update_ + 1, "skipped, its loss or gradient is not finite");
     const auto samples =
         non_finite_samples(parts_.model, *share_, {Mode::train, options_.seed, update_});
@@ -165,8 +231,8 @@ void Trainer::skip() {
         log::warn_here("update " + std::to_string(update_ + 1) +
                        ": not finite is the loss of a micro-batch of the samples " +
                        first_few(samples));
-    if (skips_in_a_row_ >= options_.max_skips)
-        throw BadData(std::to_string(skips_in_a_row_) +
+    if (report_.skips_in_a_row >= options_.max_skips)
+        throw BadData(std::to_string(report_.skips_in_a_row) +
                           " updates in a row had a loss or gradient that is not finite",
                       "--max-skips",
                       "lower --lr, or set --clip-norm");
@@ -175,7 +241,7 @@ void Trainer::skip() {
 void Trainer::record() {
     const GlobalBatch& batch = share_->batch();
     report_.updates = update_ + 1;
-    report_.epochs = batch.end == parts_.plan.samples() ? batch.epoch + 1 : batch.epoch;
+    report_.epochs = ends_epoch() ? batch.epoch + 1 : batch.epoch;
     report_.samples += batch.size();
     report_.units += batch.size();
     report_.own_units += share_->units();
@@ -198,23 +264,84 @@ void Trainer::record() {
                            .compute_ms = rank_compute_ms_});
 }
 
+void Trainer::compare_replicas_when_due() {
+    if (options_.check_interval == 0 || report_.updates % options_.check_interval != 0)
+        return;
+    const ReplicaDrift drift = compare_replicas(
+        parts_.world, parts_.communicator, parts_.parameters, options_.identity.devices);
+    if (drift.is_within(tolerance_of_unlike_devices))
+        return;
+    const std::string message = "the ranks' parameters drift apart: " + drift.text();
+    if (options_.drift == DriftPolicy::abort)
+        throw AgreedError(ExitCode::device,
+                          message +
+                              "; a device is likely to be faulty, leave its host out and "
+                              "continue from a checkpoint");
+    parts_.recorder.event(report_.updates, message);
+    if (options_.drift == DriftPolicy::warn)
+        return;
+    if (parts_.checkpoints != nullptr)
+        parts_.checkpoints->wait_for_copy();
+    copy_replica(parts_.world, parts_.communicator, parts_.parameters, parts_.optimizer);
+}
+
+bool Trainer::ends_epoch() const {
+    return share_->batch().end == parts_.plan.samples();
+}
+
+bool Trainer::validates_after(std::int64_t update) const {
+    if (parts_.evaluator == nullptr || update >= options_.updates)
+        return false;
+    const std::int64_t position = update - report_.order_origin;
+    const bool due = options_.valid_interval > 0
+                         ? (update + 1) % options_.valid_interval == 0
+                         : parts_.plan.batch(position).end == parts_.plan.samples();
+    return due || update + 1 == options_.updates;
+}
+
 void Trainer::validate_when_due() {
-    const GlobalBatch& batch = share_->batch();
-    const bool due = options_.valid_interval > 0 ? (update_ + 1) % options_.valid_interval == 0
-                                                 : batch.end == parts_.plan.samples();
-    if (parts_.evaluator == nullptr || !(due || update_ + 1 == options_.updates))
+    if (!validates_after(update_))
         return;
     const Evaluation evaluation = parts_.evaluator->run(step_.reduced_micro_batch());
     const bool best = std::isfinite(evaluation.loss()) &&
                       (!report_.best_valid || evaluation.loss() < report_.best_valid->loss());
-    parts_.recorder.valid(update_ + 1, batch.epoch + 1, evaluation, best);
+    parts_.recorder.valid(update_ + 1, share_->batch().epoch + 1, evaluation, best);
     report_.last_valid = evaluation;
+    report_.validations_since_best = best ? 0 : report_.validations_since_best + 1;
+    if (options_.patience > 0 && report_.validations_since_best >= options_.patience)
+        report_.stop = StopReason::patience;
     if (!best)
         return;
     report_.best_valid = evaluation;
     report_.best_update = update_ + 1;
     if (parts_.folder != nullptr && parts_.world.rank() == 0)
         save_model(parts_.folder->best_model(), parts_.model);
+}
+
+void Trainer::save_when_due() {
+    if (parts_.checkpoints == nullptr)
+        return;
+    parts_.checkpoints->poll();
+    const std::int64_t interval = options_.save_interval_updates;
+    const bool by_updates = interval > 0 && report_.updates % interval == 0;
+    const bool by_epochs =
+        options_.save_interval > 0 && ends_epoch() && report_.epochs % options_.save_interval == 0;
+    if (by_updates || by_epochs || checkpoint_asked_)
+        save();
+}
+
+// Saved in the background: nobody writes to the tensors before the next optimizer step.
+void Trainer::save() {
+    if (options_.unlike_devices)
+        copy_replica(parts_.world, parts_.communicator, parts_.parameters, parts_.optimizer);
+    TrainingState state{options_.identity, report_};
+    state.progress.allocations = allocations_.allocations();
+    if (tracker_)
+        state.progress.costs = tracker_->costs();
+    state.progress.window = parts_.recorder.window();
+    parts_.checkpoints->start(state);
+    if (parts_.control != nullptr)
+        parts_.control->saved();
 }
 
 }  // namespace hetseq

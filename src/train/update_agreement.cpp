@@ -8,14 +8,20 @@
 
 namespace hetseq {
 
+namespace {
+
+constexpr std::size_t single_notes = 5;  // whether this rank failed, and its requests
+
+}  // namespace
+
 UpdateAgreement::UpdateAgreement(const HostComm& world, std::size_t loss_terms)
     : comm_{world.duplicate()},
       loss_terms_{loss_terms},
-      values_(loss_terms + 1 + 2 * static_cast<std::size_t>(world.size())) {}
+      values_(loss_terms + single_notes + 2 * static_cast<std::size_t>(world.size())) {}
 
-std::span<const double> UpdateAgreement::part(std::size_t singles, std::size_t lists) const {
+std::span<const double> UpdateAgreement::by_rank(std::size_t list) const {
     const auto ranks = static_cast<std::size_t>(comm_.size());
-    return std::span(values_).subspan(loss_terms_ + singles + lists * ranks, ranks);
+    return std::span(values_).subspan(loss_terms_ + single_notes + list * ranks, ranks);
 }
 
 void UpdateAgreement::post(std::span<const double> weights,
@@ -27,8 +33,13 @@ void UpdateAgreement::post(std::span<const double> weights,
     if (!failure_)
         std::copy(weights.begin(), weights.end(), values_.begin());
     double* const failed = values_.data() + loss_terms_;
-    double* const times = failed + 1;
-    *failed = failure_ ? 1 : 0;
+    double* const times = failed + single_notes;
+    const Requests& requests = notes.requests;
+    failed[0] = failure_ ? 1 : 0;
+    failed[1] = requests.signal;
+    failed[2] = requests.stop_file;
+    failed[3] = requests.time_limit;
+    failed[4] = requests.checkpoint;
     times[comm_.rank()] = notes.compute_ms;
     std::copy(notes.allocation.begin(), notes.allocation.end(), times + comm_.size());
     pending_ = comm_.start_all_reduce(values_, ReduceOp::sum);
@@ -42,8 +53,13 @@ void UpdateAgreement::wait() {
         agree(comm_, failure_);
 }
 
+Requests UpdateAgreement::requests() const {
+    const double* const sums = values_.data() + loss_terms_ + 1;
+    return {.signal = sums[0], .stop_file = sums[1], .time_limit = sums[2], .checkpoint = sums[3]};
+}
+
 std::optional<std::vector<std::int64_t>> UpdateAgreement::allocation() const {
-    const std::span<const double> units = part(1, 1);
+    const std::span<const double> units = by_rank(1);
     if (std::all_of(units.begin(), units.end(), [](double u) { return u == 0; }))
         return std::nullopt;
     std::vector<std::int64_t> allocation;  // whole numbers far below 2^53: exact

@@ -25,7 +25,7 @@ protected:
     RankSetup set_up(OptionValues values) const {
         values.emplace("task", "mnist");
         values.emplace("device", "cpu");
-        return set_up_ranks(world_, {values, {}}, builtin_parts());
+        return set_up_ranks(world_, settle_options(world_, {values, {}}, builtin_parts()));
     }
     // The same on all ranks.
     std::string error_of(const OptionValues& values) const {
@@ -109,7 +109,8 @@ TEST_F(RankSetupTest, TheSameSetUpFollowsFromWhatItWroteDown) {
     const RankSetup first = set_up(
         {{"max-sentences", "0=3,1=1,2=2"}, {"cache-mb", "0=64,1-2=32"}, {"update-freq", "2"}});
 
-    const RankSetup again = set_up_ranks(world_, {{}, first.values}, builtin_parts());
+    const RankSetup again =
+        set_up_ranks(world_, settle_options(world_, {{}, first.values}, builtin_parts()));
 
     EXPECT_EQ(again.values, first.values);
     EXPECT_EQ(again.batch_size, first.batch_size);

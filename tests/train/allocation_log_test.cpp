@@ -38,7 +38,7 @@ TEST_F(AllocationLogTest, ReadsBackAsItWas) {
 
     const AllocationsByUpdate expected{{0, {5, 5}}, {12, {7, 3}}};
     EXPECT_EQ(read_allocations(path_, {4, 4}, 10), expected);
-    EXPECT_EQ(log.changes(), 1);
+    EXPECT_EQ(log.allocations(), expected);
 }
 
 TEST_F(AllocationLogTest, RefusesWhatItCannotReplay) {

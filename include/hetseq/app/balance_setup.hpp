@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "hetseq/train/allocation_log.hpp"
 #include "hetseq/train/share_plan.hpp"
 
@@ -22,10 +24,11 @@ struct CalibrationSubject {
 };
 
 /// Collective. How batches are cut, as --balance says; "auto" measures the ranks whose cost
-/// --cache-dir does not hold.
+/// --cache-dir does not hold, unless all of them are `known` (by rank).
 SharePlan make_shares(const HostComm& world,
                       const RankSetup& setup,
-                      const CalibrationSubject& subject);
+                      const CalibrationSubject& subject,
+                      std::vector<StepCost> known);
 
 /// The cuts that --balance file: repeats; none for another balance. Throws on all ranks.
 AllocationsByUpdate replayed_allocations(const HostComm& world, const RankSetup& setup);

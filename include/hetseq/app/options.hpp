@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,24 @@ struct Options {
     std::int64_t max_update = 0;  // 0: as many as max_epoch holds
     std::int64_t max_epoch = 0;   // 0: as many as max_update takes
     std::int64_t max_skips = 0;
+
+    // checkpoints and stopping
+    std::string resume;  // auto, must, never
+    std::string restore_file;
+    bool reset_optimizer = false;
+    bool reset_lr_scheduler = false;
+    bool reset_position = false;
+    std::int64_t save_interval = 0;          // epochs; 0: not by epochs
+    std::int64_t save_interval_updates = 0;  // 0: not by updates
+    double save_minutes = 0;                 // 0: not by the clock
+    std::int64_t keep_last = 0;              // 0: all
+    double time_limit_s = 0;                 // 0: none
+    std::set<int> stop_signals;
+    std::set<int> checkpoint_signals;
+    std::int64_t stop_exit_code = 75;
+    std::int64_t patience = 0;        // 0: never stops early
+    std::int64_t check_interval = 0;  // 0: replicas are not compared
+    std::string drift;                // warn, sync, abort
 
     // running
     DeviceChoice device = DeviceChoice::automatic;

@@ -16,6 +16,12 @@ namespace hetseq {
 class HostComm;
 class SharePlan;
 
+/// Options as all ranks have them, typed.
+struct SettledOptions {
+    OptionValues values;  // effective ones
+    Options options;
+};
+
 /// Everything settled before data or models are touched, the same on all ranks but for what
 /// concerns a rank.
 struct RankSetup {
@@ -30,9 +36,11 @@ struct RankSetup {
     std::int64_t batch_size = 0;           // samples, global
 };
 
-/// Collective. Settles options over ranks, finds devices, and sets this rank's threads. Throws on
+/// Collective. Throws on all ranks.
+SettledOptions settle_options(const HostComm& world, const GivenOptions& given, const Parts& parts);
+/// Collective. Finds devices, settles what depends on ranks and sets this rank's threads. Throws on
 /// all ranks.
-RankSetup set_up_ranks(const HostComm& world, const GivenOptions& given, const Parts& parts);
+RankSetup set_up_ranks(const HostComm& world, SettledOptions settled);
 
 /// The start report: hosts, ranks, devices, threads and shares of a full batch; where the ranks'
 /// speed is known (`shares` of balance auto), their rates and the time their shares should take.

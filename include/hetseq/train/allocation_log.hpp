@@ -13,12 +13,13 @@ using AllocationsByUpdate = std::map<std::int64_t, std::vector<std::int64_t>>;
 /// RUN/allocations.json: how full batches were cut, rewritten whole at each change.
 class AllocationLog {
 public:
-    /// `path` empty: nothing is written.
-    explicit AllocationLog(std::filesystem::path path) : path_{std::move(path)} {}
+    /// `path` empty: nothing is written. `earlier`: what a continued run has behind it.
+    explicit AllocationLog(std::filesystem::path path, AllocationsByUpdate earlier = {})
+        : path_{std::move(path)}, allocations_{std::move(earlier)} {}
 
-    /// Throws IoError.
-    void add(std::int64_t update, const std::vector<std::int64_t>& allocation);
-    std::int64_t changes() const;  // after the first allocation
+    /// Whether it is news. Throws IoError.
+    bool add(std::int64_t update, const std::vector<std::int64_t>& allocation);
+    const AllocationsByUpdate& allocations() const noexcept { return allocations_; }
 
 private:
     std::filesystem::path path_;

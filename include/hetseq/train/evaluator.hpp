@@ -2,32 +2,17 @@
 
 #include <cstdint>
 #include <exception>
-#include <string>
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/model/model.hpp"
+#include "hetseq/train/evaluation.hpp"
 
 namespace hetseq {
 
 class BatchPlan;
 class Loader;
 class SharePlan;
-
-/// Losses and metrics over a whole corpus, each normalised by its own global weight.
-struct Evaluation {
-    struct Value {
-        std::string name;
-        double value = 0;
-    };
-    std::vector<Value> losses;  // by loss term
-    std::vector<Value> metrics;
-    std::int64_t samples = 0;
-    double seconds = 0;
-
-    /// The sum of the terms' losses.
-    double loss() const;
-};
 
 /// Runs a model over a corpus without gradients, cut over the ranks.
 class Evaluator {

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hetseq/util/log.hpp"
-#include "hetseq/train/evaluator.hpp"
+#include "hetseq/train/evaluation.hpp"
+#include "hetseq/train/metrics_file.hpp"
+#include "hetseq/train/training_state.hpp"
 
 namespace hetseq {
 
@@ -34,6 +36,7 @@ public:
         std::int64_t log_interval = 100;  // updates
         std::int64_t total_updates = 0;
         std::vector<std::string> loss_terms;
+        MetricsWindow window = {};  // of a run that is continued
     };
 
     /// `folder` may be null: nothing is written then.
@@ -44,8 +47,10 @@ public:
     void event(std::int64_t update,
                const std::string& message,
                log::Level level = log::Level::warning);
-    /// Ends the progress bar's line and flushes.
+    /// Ends the progress bar's line. Throws IoError when metrics.jsonl could not be written.
     void finish();
+    /// The updates since the last log line.
+    const MetricsWindow& window() const noexcept { return window_; }
 
 private:
     void log_interval(const UpdateRecord& last);
@@ -57,13 +62,13 @@ private:
     bool terminal_;
     bool bar_drawn_ = false;
     Options options_;
-    std::ofstream metrics_;
-    std::string metrics_path_;  // empty: nothing is written
-    // since the last log line
-    std::int64_t updates_ = 0, finite_updates_ = 0, samples_ = 0, units_ = 0;
+    std::optional<MetricsFile> metrics_;
+    MetricsWindow window_;
+    // of the window's updates since the run was last started
+    std::int64_t timed_updates_ = 0;
+    std::int64_t timed_samples_ = 0;
     double ms_ = 0;
     std::vector<double> rank_compute_ms_;  // by rank
-    std::vector<double> losses_;
 };
 
 }  // namespace hetseq

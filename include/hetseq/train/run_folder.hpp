@@ -1,13 +1,16 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+
+#include "hetseq/train/checkpoint_folder.hpp"
 
 namespace hetseq {
 
 class HostComm;
 
-enum class ExistingRun { refuse, overwrite };
+enum class ExistingRun { refuse, overwrite, resume };
 
 /// The folder a run leaves behind (docs/outputs.md). Only rank 0 writes into it.
 class RunFolder {
@@ -21,6 +24,12 @@ public:
     void begin(const HostComm& world,
                const std::string& config_text,
                const std::string& model_config_text) const;
+    /// Collective. Cuts what the run wrote back to `update` and writes config.cfg anew. Throws
+    /// IoError on all ranks.
+    void resume(const HostComm& world, std::int64_t update, const std::string& config_text) const;
+
+    /// Whether it held a run when this object was made; the same on all ranks.
+    bool holds_run() const noexcept { return holds_run_; }
 
     std::filesystem::path config() const { return path_ / "config.cfg"; }
     std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
@@ -29,9 +38,13 @@ public:
     std::filesystem::path model() const { return path_ / "model.safetensors"; }
     std::filesystem::path best_model() const { return path_ / "best.safetensors"; }
     std::filesystem::path model_config() const { return path_ / "config.json"; }
+    std::filesystem::path stop_file() const { return path_ / "STOP"; }
+    CheckpointFolder checkpoints() const { return CheckpointFolder(path_ / "checkpoints"); }
+    const std::filesystem::path& path() const noexcept { return path_; }
 
 private:
     std::filesystem::path path_;
+    bool holds_run_ = false;
 };
 
 }  // namespace hetseq

@@ -13,27 +13,41 @@
 #include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
 #include "hetseq/train/recorder.hpp"
+#include "hetseq/train/run_control.hpp"
+#include "hetseq/train/training_state.hpp"
 #include "hetseq/train/update_agreement.hpp"
 #include "hetseq/train/update_step.hpp"
 
 namespace hetseq {
 
 class BatchPlan;
+class CheckpointWriter;
 class Communicator;
 class FlatParameters;
 class Optimizer;
 class RunFolder;
 class SharePlan;
 
+/// What happens when replicas differ by more than rounding.
+enum class DriftPolicy { warn, sync, abort };
+
 struct TrainerOptions {
-    std::int64_t updates = 0;  // to run
+    std::int64_t updates = 0;  // of the whole run
     std::uint64_t seed = 1;
     double clip_norm = 0;  // of the gradient's 2-norm; 0: no clipping
     std::int64_t bucket_bytes = 8 << 20;
-    std::int64_t valid_interval = 0;  // updates; 0: at the end of each epoch
-    std::int64_t max_skips = 100;     // updates in a row whose loss is not finite
-    bool follow = false;              // whether shares follow the ranks' speeds
-    AllocationsByUpdate replay = {};  // otherwise, cuts to repeat
+    std::int64_t valid_interval = 0;         // updates; 0: at the end of each epoch
+    std::int64_t max_skips = 100;            // updates in a row whose loss is not finite
+    bool follow = false;                     // whether shares follow the ranks' speeds
+    AllocationsByUpdate replay = {};         // cuts to repeat, each from its update on
+    std::int64_t save_interval_updates = 0;  // between checkpoints; 0: not by updates
+    std::int64_t save_interval = 0;          // epochs between checkpoints; 0: not by epochs
+    std::int64_t patience = 0;  // validations without a better one, after which it stops; 0: none
+    std::int64_t check_interval = 0;  // updates between comparisons of the replicas; 0: none
+    DriftPolicy drift = DriftPolicy::warn;
+    bool unlike_devices = false;  // replicas may differ in last bits; a checkpoint makes them one
+    RunIdentity identity = {};    // for checkpoints
+    TrainingProgress progress = {};  // of the checkpoint that is continued
 };
 
 /// What a trainer works with; all outlive it.
@@ -48,31 +62,26 @@ struct TrainerParts {
     const BatchPlan& plan;
     SharePlan& shares;
     Recorder& recorder;
-    Evaluator* evaluator = nullptr;     // null: no validation
-    const RunFolder* folder = nullptr;  // null: models are not saved
+    Evaluator* evaluator = nullptr;           // null: no validation
+    const RunFolder* folder = nullptr;        // null: models are not saved
+    CheckpointWriter* checkpoints = nullptr;  // null: none are saved
+    RunControl* control = nullptr;            // null: the run ends with its last update
 };
 
-/// What a run was, as far as this rank saw it.
-struct TrainerReport {
-    std::int64_t updates = 0;
-    std::int64_t epochs = 0;   // complete ones
-    std::int64_t samples = 0;  // of all ranks
-    std::int64_t units = 0;
-    std::int64_t skipped = 0;
+/// What a run was, and, since it was last started, what this rank saw of it.
+struct TrainerReport : TrainingProgress {
+    StopReason stop = StopReason::none;
     std::vector<double> step_ms;     // by update, validation excluded
     std::vector<double> compute_ms;  // this rank's, by update
     std::vector<double> wait_ms;
     std::vector<double> reduce_ms;  // of all buckets, overlapped with backward or not
     std::vector<double> optimizer_ms;
     std::vector<double> data_ms;
-    std::int64_t reallocations = 0;
-    std::vector<StepCost> costs;       // by rank, as followed to the end; on rank 0 with `follow`
     std::vector<double> finish_ratio;  // wait in finish() over the last bucket's own time
     std::int64_t own_units = 0;        // this rank's
     double first_update_seconds = 0;   // monotonic clock, when the first update began
-    std::optional<Evaluation> last_valid;
-    std::optional<Evaluation> best_valid;
-    std::int64_t best_update = 0;
+    double checkpoint_wait_ms = 0;     // the longest wait for a checkpoint's copy
+    double checkpoint_seconds = 0;     // from the start of the last to its end; 0: none
 };
 
 /// Trains: the life of an update, one line a stage.
@@ -80,7 +89,8 @@ class Trainer {
 public:
     Trainer(const TrainerParts& parts, const TrainerOptions& options);
 
-    /// Collective. Runs all updates.
+    /// Collective. Runs the updates that are left, or until the run is asked to stop; saves what it
+    /// has come to.
     TrainerReport run();
     /// S_j / W_j of the last update, by loss term.
     const std::vector<double>& losses() const noexcept { return step_.losses(); }
@@ -90,10 +100,19 @@ private:
     void load_next();
     void follow_speeds();
     void change_allocation(const std::vector<std::int64_t>& allocation);
+    const std::vector<std::int64_t>* replayed_allocation() const;
+    Requests requests() const;
+    bool asked_to_stop();
     void update_parameters(Verdict verdict);
     void skip();
     void record();
+    void compare_replicas_when_due();
     void validate_when_due();
+    void save_when_due();
+    void save();
+    void end();
+    bool ends_epoch() const;
+    bool validates_after(std::int64_t update) const;
 
     TrainerParts parts_;
     TrainerOptions options_;
@@ -105,6 +124,7 @@ private:
     TrainerReport report_;
 
     std::int64_t update_ = 0;                // the one at work, counted from 0
+    std::int64_t first_update_ = 0;          // since the run was last started
     std::int64_t requested_ = 0;             // updates whose loading was issued
     std::optional<LoadedShare> share_;       // of the update at work
     std::optional<LoadedShare> next_share_;  // loaded, its weights told to the other ranks
@@ -115,7 +135,7 @@ private:
     double optimizer_ms_ = 0;
     double lr_ = 0;
     double grad_norm_ = 0;
-    std::int64_t skips_in_a_row_ = 0;
+    bool checkpoint_asked_ = false;  // by a signal or the clock
 };
 
 }  // namespace hetseq

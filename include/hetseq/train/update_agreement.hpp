@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/train/run_control.hpp"
 
 namespace hetseq {
 
@@ -15,6 +16,7 @@ struct UpdateNotes {
     double compute_ms = 0;  // own time of the last update; 0: none that counts
     std::span<const std::int64_t> allocation = {};  // rank 0's alone: how to cut full batches from
                                                     // now on; empty: as before
+    Requests requests = {};
 };
 
 /// The one small host reduction of an update: the global weights of its loss terms, whether every
@@ -36,16 +38,19 @@ public:
     /// W_j of the update, by loss term; valid after `wait`.
     std::span<const double> weights() const { return std::span(values_).first(loss_terms_); }
     /// Each rank's noted time; valid after `wait`.
-    std::span<const double> compute_ms() const { return part(1, 0); }
+    std::span<const double> compute_ms() const { return by_rank(0); }
+    /// All ranks' requests, summed; valid after `wait`.
+    Requests requests() const;
     /// Rank 0's noted allocation, if any; valid after `wait`.
     std::optional<std::vector<std::int64_t>> allocation() const;
 
 private:
-    std::span<const double> part(std::size_t singles, std::size_t lists) const;
+    std::span<const double> by_rank(std::size_t list) const;
 
     HostComm comm_;
     std::size_t loss_terms_;
-    // weights by loss term, the number of ranks that failed, times by rank, units by rank
+    // weights by loss term, the number of ranks that failed, four kinds of requests, times by rank,
+    // units by rank
     std::vector<double> values_;
     std::exception_ptr failure_;
     Pending pending_;

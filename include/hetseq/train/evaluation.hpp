@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hetseq {
+
+/// Losses and metrics over a whole corpus, each normalised by its own global weight.
+struct Evaluation {
+    struct Value {
+        std::string name;
+        double value = 0;
+    };
+    std::vector<Value> losses;  // by loss term
+    std::vector<Value> metrics;
+    std::int64_t samples = 0;
+    double seconds = 0;
+
+    /// The sum of the terms' losses.
+    double loss() const;
+};
+
+}  // namespace hetseq

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <string>
+
+namespace hetseq {
+
+/// RUN/metrics.jsonl, one JSON object a line, appended to. A line that cannot be written (disk
+/// full) is kept and tried again with the next one, so that training goes on.
+class MetricsFile {
+public:
+    explicit MetricsFile(std::filesystem::path path) : path_{std::move(path)} {}
+
+    void write(const std::string& line);
+    /// Throws IoError when lines are left that could not be written.
+    void finish();
+
+private:
+    void write_pending();
+
+    std::filesystem::path path_;
+    std::deque<std::string> pending_;
+    std::string problem_;  // empty: all is written
+};
+
+/// Removes the lines of updates beyond `last_update`, and a line that was cut short. Throws
+/// IoError.
+void cut_metrics(const std::filesystem::path& path, std::int64_t last_update);
+
+}  // namespace hetseq

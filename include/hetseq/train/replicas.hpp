@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hetseq {
+
+class Communicator;
+class FlatParameters;
+class HostComm;
+class Optimizer;
+
+/// Collective. Makes rank 0's parameters and optimizer state those of all ranks. On unlike devices
+/// replicas differ in their last bits, since each rounds its own way.
+void copy_replica(const HostComm& world,
+                  Communicator& communicator,
+                  FlatParameters& parameters,
+                  const Optimizer& optimizer);
+
+/// How far the ranks' parameters are apart.
+struct ReplicaDrift {
+    std::vector<int> odd_ranks;     // whose parameters differ from those of the lowest rank with a
+                                    // like device, in any bit
+    double largest_difference = 0;  // between any rank and rank 0, over max(1, |value|)
+
+    /// Like devices equal in every bit, unlike ones to `tolerance`.
+    bool is_within(double tolerance) const;
+    std::string text() const;
+};
+
+/// Collective; the same on all ranks. `devices`: what each rank computes on, by rank. Ranks on like
+/// devices are compared by checksum; where devices are unlike, values are compared with rank 0's.
+ReplicaDrift compare_replicas(const HostComm& world,
+                              Communicator& communicator,
+                              const FlatParameters& parameters,
+                              const std::vector<std::string>& devices);
+
+}  // namespace hetseq

@@ -1,0 +1,110 @@
+#include "hetseq/train/checkpoint_reader.hpp"
+
+#include <fstream>
+#include <span>
+#include <string>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/manifest.hpp"
+#include "hetseq/util/safetensors.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/communicator.hpp"
+#include "hetseq/comm/host_comm.hpp"
+
+namespace hetseq {
+
+namespace {
+
+bool is_mine(const HostComm& world, std::size_t index) {
+    return index % static_cast<std::size_t>(world.size()) == static_cast<std::size_t>(world.rank());
+}
+
+std::string read_text(const std::filesystem::path& path) {
+    std::ifstream file{path, std::ios::binary};
+    if (!file)
+        throw MissingInput("cannot read " + path.string(), "its folder is not complete");
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void check_names(const Manifest& manifest, const std::filesystem::path& folder) {
+    for (const char* name : {TrainingState::file_name, "model.safetensors"})
+        if (manifest.files.count(name) == 0)
+            throw BadData((folder / Manifest::file_name).string() + " lists no " + name,
+                          "every checkpoint has one");
+}
+
+// To all ranks what rank `root` has read into `values`.
+void hand_out(const HostComm& world,
+              Communicator& communicator,
+              const at::Tensor& values,
+              const at::Tensor& target,
+              int root) {
+    if (target.device() == communicator.device()) {
+        const at::Tensor on_device = values.to(target.device()).contiguous();
+        communicator.broadcast(on_device, root);
+        target.copy_(on_device);
+        return;
+    }
+    world.broadcast(std::span(static_cast<std::byte*>(values.mutable_data_ptr()), values.nbytes()),
+                    root);
+    target.copy_(values);
+}
+
+}  // namespace
+
+TrainingState verified_state(const HostComm& world, const std::filesystem::path& folder) {
+    const std::string text = agree_on(world, [&] {
+        if (world.rank() != 0)
+            return std::string();
+        const Manifest manifest = read_manifest(folder);
+        check_names(manifest, folder);
+        return manifest_json(manifest);
+    });
+    const Manifest manifest = parse_manifest(world.broadcast(text, 0), folder);
+    agree_on(world, [&] {
+        std::size_t index = 0;
+        for (const auto& [name, digest] : manifest.files)
+            if (is_mine(world, index++))
+                verify_file(folder, name, digest);
+    });
+    const std::filesystem::path path = folder / TrainingState::file_name;
+    const std::string state = agree_on(world, [&] {
+        const std::string own = world.rank() == 0 ? read_text(path) : std::string();
+        if (world.rank() == 0)
+            parse_training_state(own, path);
+        return own;
+    });
+    return parse_training_state(world.broadcast(state, 0), path);
+}
+
+void load_checkpoint(const HostComm& world,
+                     Communicator& communicator,
+                     const std::filesystem::path& folder,
+                     const std::vector<CheckpointFile>& files) {
+    const at::NoGradGuard no_grad;
+    agree_on(world, [&] {
+        for (std::size_t i = 0; i < files.size(); ++i)
+            if (is_mine(world, i))
+                check_fits(files[i], folder);
+    });
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        std::vector<at::Tensor> values;
+        for (const NamedTensor& stored : files[i].tensors)
+            values.push_back(
+                at::empty(stored.tensor.sizes(), stored.tensor.options().device(at::kCPU)));
+        agree_on(world, [&] {
+            if (!is_mine(world, i))
+                return;
+            SafetensorsReader reader(folder / files[i].name);
+            for (std::size_t t = 0; t < values.size(); ++t)
+                reader.read(*reader.find(files[i].tensors[t].name), values[t].mutable_data_ptr());
+        });
+        const int root = static_cast<int>(i % static_cast<std::size_t>(world.size()));
+        for (std::size_t t = 0; t < values.size(); ++t)
+            hand_out(world, communicator, values[t], files[i].tensors[t].tensor, root);
+    }
+}
+
+}  // namespace hetseq

@@ -1,0 +1,85 @@
+#include "hetseq/train/replicas.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/checksum.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/communicator.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+
+namespace hetseq {
+
+namespace {
+
+std::uint64_t checksum_of(const at::Tensor& values) {
+    const at::Tensor on_host = values.to(at::kCPU).contiguous();
+    Xxh64 hash;
+    hash.update(on_host.const_data_ptr(), on_host.nbytes());
+    return hash.digest();
+}
+
+double largest_difference(const at::Tensor& own, const at::Tensor& other) {
+    const at::Tensor difference = at::abs(own - other) / at::clamp_min(at::abs(other), 1);
+    return at::nan_to_num(difference.max().to(at::kDouble), INFINITY).item<double>();
+}
+
+}  // namespace
+
+void copy_replica(const HostComm& world,
+                  Communicator& communicator,
+                  FlatParameters& parameters,
+                  const Optimizer& optimizer) {
+    communicator.broadcast(parameters.values(), 0);
+    for (const auto& [name, tensor] : optimizer.state()) {
+        if (tensor.dim() > 0)
+            communicator.broadcast(tensor, 0);
+        else  // on the host
+            world.broadcast(
+                std::span(static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()), 0);
+    }
+}
+
+bool ReplicaDrift::is_within(double tolerance) const {
+    return odd_ranks.empty() && largest_difference <= tolerance;
+}
+
+std::string ReplicaDrift::text() const {
+    std::string ranks;
+    for (const int rank : odd_ranks)
+        ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+    return (ranks.empty() ? std::string("unlike devices")
+                          : "those of rank " + ranks + " are not those of ranks on like devices") +
+           ", they differ by up to " + format_number(largest_difference) +
+           " (relative to max(1, |parameter|))";
+}
+
+ReplicaDrift compare_replicas(const HostComm& world,
+                              Communicator& communicator,
+                              const FlatParameters& parameters,
+                              const std::vector<std::string>& devices) {
+    const auto checksums =
+        world.all_gather(static_cast<std::int64_t>(checksum_of(parameters.values())));
+    ReplicaDrift drift;
+    std::map<std::string, std::int64_t> first;  // checksum by device
+    for (std::size_t r = 0; r < devices.size(); ++r)
+        if (first.emplace(devices[r], checksums[r]).first->second != checksums[r])
+            drift.odd_ranks.push_back(static_cast<int>(r));
+    const bool all_equal = std::all_of(
+        checksums.begin(), checksums.end(), [&](std::int64_t c) { return c == checksums[0]; });
+    if (all_equal)
+        return drift;
+    const at::Tensor others = parameters.values().clone();
+    communicator.broadcast(others, 0);
+    drift.largest_difference =
+        world.all_reduce(largest_difference(parameters.values(), others), ReduceOp::max);
+    return drift;
+}
+
+}  // namespace hetseq

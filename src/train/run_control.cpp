@@ -1,0 +1,86 @@
+#include "hetseq/train/run_control.hpp"
+
+#include <chrono>
+#include <system_error>
+
+#include "hetseq/util/signal_inbox.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr double look_every_s = 1;        // at the stop file, which may lie on a slow file system
+constexpr double checkpoint_times = 1.5;  // of the last one's duration are kept free
+
+double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+}  // namespace
+
+std::string to_string(StopReason reason) {
+    switch (reason) {
+        case StopReason::none:
+            return "nothing";
+        case StopReason::signal:
+            return "a signal";
+        case StopReason::stop_file:
+            return "the file STOP";
+        case StopReason::time_limit:
+            return "the time limit";
+        case StopReason::patience:
+            return "validation, which no longer improves";
+    }
+    return "";
+}
+
+StopReason Requests::stop() const noexcept {
+    if (signal > 0)
+        return StopReason::signal;
+    if (stop_file > 0)
+        return StopReason::stop_file;
+    return time_limit > 0 ? StopReason::time_limit : StopReason::none;
+}
+
+RunControl::RunControl(const RunControlOptions& options)
+    : options_{options}, last_save_{seconds_now()} {}
+
+Requests RunControl::requests(double next_update_s, double checkpoint_s) {
+    Requests requests;
+    const double now = seconds_now();
+    requests.signal = signal_inbox::stop_signal() != 0 ? 1 : 0;
+    requests.stop_file = stop_file_exists() ? 1 : 0;
+    if (options_.watches_clock && options_.time_limit_s > 0) {
+        const double left = options_.start_seconds + options_.time_limit_s - now;
+        requests.time_limit = left < next_update_s + checkpoint_times * checkpoint_s ? 1 : 0;
+    }
+    const int asked = signal_inbox::checkpoint_requests();
+    const bool due = options_.watches_clock && options_.save_minutes > 0 &&
+                     now - last_save_ >= 60 * options_.save_minutes;
+    requests.checkpoint = asked > checkpoints_asked_ || due ? 1 : 0;
+    checkpoints_asked_ = asked;
+    return requests;
+}
+
+bool RunControl::stop_file_exists() {
+    const double now = seconds_now();
+    if (options_.stop_file.empty() || stop_file_seen_ || now - last_look_ < look_every_s)
+        return stop_file_seen_;
+    last_look_ = now;
+    std::error_code ignored;
+    stop_file_seen_ = std::filesystem::exists(options_.stop_file, ignored);
+    return stop_file_seen_;
+}
+
+void RunControl::saved() {
+    last_save_ = seconds_now();
+}
+
+void RunControl::end() const noexcept {
+    std::error_code ignored;
+    if (!options_.stop_file.empty())
+        std::filesystem::remove(options_.stop_file, ignored);
+}
+
+}  // namespace hetseq

@@ -1,0 +1,187 @@
+#include "hetseq/train/training_state.hpp"
+
+#include <limits>
+
+#include "hetseq/util/error.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "hetseq/train/step_cost_file.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// JSON has no number that is none.
+double number_of(const Json& json) {
+    return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
+std::int64_t count_of(const Json& json) {
+    const auto count = json.get<std::int64_t>();
+    if (!json.is_number_integer() || count < 0)
+        throw BadData("a count is " + json.dump());
+    return count;
+}
+
+Json values_json(const std::vector<Evaluation::Value>& values) {
+    Json json = Json::array();
+    for (const auto& [name, value] : values)
+        json.push_back({name, value});
+    return json;
+}
+
+std::vector<Evaluation::Value> values_of(const Json& json) {
+    std::vector<Evaluation::Value> values;
+    for (const Json& value : json)
+        values.push_back({value.at(0).get<std::string>(), number_of(value.at(1))});
+    return values;
+}
+
+Json evaluation_json(const std::optional<Evaluation>& evaluation) {
+    if (!evaluation)
+        return nullptr;
+    return {{"losses", values_json(evaluation->losses)},
+            {"metrics", values_json(evaluation->metrics)},
+            {"samples", evaluation->samples}};
+}
+
+std::optional<Evaluation> evaluation_of(const Json& json) {
+    if (json.is_null())
+        return std::nullopt;
+    Evaluation evaluation;
+    evaluation.losses = values_of(json.at("losses"));
+    evaluation.metrics = values_of(json.at("metrics"));
+    evaluation.samples = count_of(json.at("samples"));
+    return evaluation;
+}
+
+Json window_json(const MetricsWindow& window) {
+    return {{"updates", window.updates},
+            {"finite_updates", window.finite_updates},
+            {"samples", window.samples},
+            {"units", window.units},
+            {"losses", window.losses}};
+}
+
+MetricsWindow window_of(const Json& json) {
+    MetricsWindow window;
+    window.updates = count_of(json.at("updates"));
+    window.finite_updates = count_of(json.at("finite_updates"));
+    window.samples = count_of(json.at("samples"));
+    window.units = count_of(json.at("units"));
+    for (const Json& loss : json.at("losses"))
+        window.losses.push_back(number_of(loss));
+    return window;
+}
+
+Json allocations_json(const AllocationsByUpdate& allocations) {
+    Json json = Json::array();
+    for (const auto& [first, units] : allocations)
+        json.push_back({{"update", first + 1}, {"units", units}});
+    return json;
+}
+
+AllocationsByUpdate allocations_of(const Json& json) {
+    AllocationsByUpdate allocations;
+    for (const Json& entry : json) {
+        std::vector<std::int64_t> units;
+        for (const Json& of_rank : entry.at("units"))
+            units.push_back(count_of(of_rank));
+        allocations[count_of(entry.at("update")) - 1] = std::move(units);
+    }
+    return allocations;
+}
+
+Json progress_json(const TrainingProgress& progress) {
+    Json json{{"updates", progress.updates},
+              {"epochs", progress.epochs},
+              {"samples", progress.samples},
+              {"units", progress.units},
+              {"skipped", progress.skipped},
+              {"skips_in_a_row", progress.skips_in_a_row},
+              {"reallocations", progress.reallocations},
+              {"last_valid", evaluation_json(progress.last_valid)},
+              {"best_valid", evaluation_json(progress.best_valid)},
+              {"best_update", progress.best_update},
+              {"validations_since_best", progress.validations_since_best},
+              {"window", window_json(progress.window)},
+              {"order_origin", progress.order_origin},
+              {"schedule_origin", progress.schedule_origin},
+              {"allocations", allocations_json(progress.allocations)},
+              {"costs", Json::array()}};
+    for (const StepCost& cost : progress.costs)
+        json["costs"].push_back(Json::parse(step_cost_json(cost)));
+    return json;
+}
+
+TrainingProgress progress_of(const Json& json) {
+    TrainingProgress progress;
+    progress.updates = count_of(json.at("updates"));
+    progress.epochs = count_of(json.at("epochs"));
+    progress.samples = count_of(json.at("samples"));
+    progress.units = count_of(json.at("units"));
+    progress.skipped = count_of(json.at("skipped"));
+    progress.skips_in_a_row = count_of(json.at("skips_in_a_row"));
+    progress.reallocations = count_of(json.at("reallocations"));
+    progress.last_valid = evaluation_of(json.at("last_valid"));
+    progress.best_valid = evaluation_of(json.at("best_valid"));
+    progress.best_update = count_of(json.at("best_update"));
+    progress.validations_since_best = count_of(json.at("validations_since_best"));
+    progress.window = window_of(json.at("window"));
+    progress.order_origin = count_of(json.at("order_origin"));
+    progress.schedule_origin = count_of(json.at("schedule_origin"));
+    progress.allocations = allocations_of(json.at("allocations"));
+    for (const Json& cost : json.at("costs"))
+        progress.costs.push_back(parse_step_cost(cost.dump()));
+    return progress;
+}
+
+Json run_json(const RunIdentity& run) {
+    return {{"options", run.options},
+            {"schedule_updates", run.schedule_updates},
+            {"samples", run.samples},
+            {"corpus", run.corpus},
+            {"devices", run.devices}};
+}
+
+RunIdentity run_of(const Json& json) {
+    RunIdentity run;
+    run.options = json.at("options").get<std::map<std::string, std::string>>();
+    run.schedule_updates = count_of(json.at("schedule_updates"));
+    run.samples = count_of(json.at("samples"));
+    run.corpus = json.at("corpus").get<std::string>();
+    run.devices = json.at("devices").get<std::vector<std::string>>();
+    return run;
+}
+
+// Throws what the library throws, and BadData.
+TrainingState state_of(const Json& json) {
+    const int format = json.at("format").get<int>();
+    if (format != TrainingState::format)
+        throw BadData("its format is " + std::to_string(format) + ", this program reads " +
+                      std::to_string(TrainingState::format));
+    return {run_of(json.at("run")), progress_of(json.at("progress"))};
+}
+
+}  // namespace
+
+std::string training_state_json(const TrainingState& state) {
+    return Json{{"format", TrainingState::format},
+                {"progress", progress_json(state.progress)},
+                {"run", run_json(state.run)}}
+               .dump(1) +
+           "\n";
+}
+
+TrainingState parse_training_state(const std::string& text, const std::filesystem::path& path) {
+    try {
+        return state_of(Json::parse(text));
+    } catch (const std::exception& error) {
+        throw BadData(path.string() + " is no state of a training", error.what());
+    }
+}
+
+}  // namespace hetseq
