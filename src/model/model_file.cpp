@@ -13,24 +13,6 @@ namespace hetseq {
 
 namespace {
 
-at::ScalarType to_scalar_type(const SafetensorEntry& entry, const std::filesystem::path& path) {
-    switch (entry.type) {
-        case SafetensorType::F64:
-            return at::kDouble;
-        case SafetensorType::F32:
-            return at::kFloat;
-        case SafetensorType::F16:
-            return at::kHalf;
-        case SafetensorType::BF16:
-            return at::kBFloat16;
-        default:
-            throw BadData("tensor '" + entry.name + "' of " + path.string() + " is of type " +
-                              name_of(entry.type),
-                          "parameters are F64, F32, F16 or BF16",
-                          "is this the file of a model?");
-    }
-}
-
 /// Which of a file's tensors belongs to which of the model's.
 struct Match {
     at::Tensor target;
@@ -77,7 +59,7 @@ private:
             fail("tensor '" + stored.name + "' of " + path() + " does not fit the model",
                  "its shape is " + shape_text(entry->shape) + ", the model's is " +
                      shape_text(stored.tensor.sizes()));
-        to_scalar_type(*entry, file_.path());
+        scalar_type_of(*entry, file_.path());
         return *entry;
     }
 
@@ -114,7 +96,7 @@ void load_model(const std::filesystem::path& path, Model& model) {
     const at::NoGradGuard no_grad;
     SafetensorsReader file{path};
     for (const auto& [target, source] : Matcher{file, model}.match()) {
-        const at::Tensor values = at::empty(target.sizes(), to_scalar_type(source, path));
+        const at::Tensor values = at::empty(target.sizes(), scalar_type_of(source, path));
         file.read(source, values.mutable_data_ptr());
         target.copy_(values);
     }

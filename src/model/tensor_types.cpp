@@ -20,4 +20,22 @@ SafetensorType file_type_of(at::ScalarType type) {
     }
 }
 
+at::ScalarType scalar_type_of(const SafetensorEntry& entry, const std::filesystem::path& path) {
+    switch (entry.type) {
+        case SafetensorType::F64:
+            return at::kDouble;
+        case SafetensorType::F32:
+            return at::kFloat;
+        case SafetensorType::F16:
+            return at::kHalf;
+        case SafetensorType::BF16:
+            return at::kBFloat16;
+        default:
+            throw BadData("tensor '" + entry.name + "' of " + path.string() + " is of type " +
+                              name_of(entry.type),
+                          "parameters are F64, F32, F16 or BF16",
+                          "is this the file of a model?");
+    }
+}
+
 }  // namespace hetseq

@@ -23,6 +23,7 @@ struct CommandContext {
 int train_command(const CommandContext& context);
 int evaluate_command(const CommandContext& context);
 int check_command(const CommandContext& context);
+int checkpoint_command(const CommandContext& context);
 int prepare_command(const CommandContext& context);
 int bench_command(const CommandContext& context);
 int plan_command(const CommandContext& context);
