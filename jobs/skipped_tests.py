@@ -11,6 +11,7 @@ import collections
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -30,6 +31,7 @@ def absent_here():
         (r"\bGPUs?\b|\bCUDA\b", not glob.glob("/dev/nvidia[0-9]*")),
         (r"built without CUDA", True),
         (r"virtual hosts", not hosts),
+        (r"mandoc nor groff", not shutil.which("mandoc") and not shutil.which("groff")),
     ]
 
 
