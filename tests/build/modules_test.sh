@@ -95,6 +95,13 @@ brings_its_mpi() (
   expect 'what the MPI module sets' "${SITE_MPI-}" ''
 )
 
+# No module brought the MPI: its mpirun's folder comes along, behind hetseq's.
+finds_its_mpirun() (
+  fresh_shell "$2"
+  module load hetseq || fail 'load'
+  expect PATH "$PATH" "$1/bin:/opt/mpi/bin:/usr/local/bin:/usr/bin:/bin"
+)
+
 refuses_an_empty_prefix() (
   fresh_shell "$2"
   module load hetseq || true  # Lmod calls a Tcl file's break no failure
@@ -103,11 +110,13 @@ refuses_an_empty_prefix() (
   expect 'what is loaded' "${LOADEDMODULES-}" ''
 )
 
-# fill_in FOLDER PREFIX LOADED_MODULES: modulefiles as cmake --install makes them where these modules were loaded.
+# fill_in FOLDER PREFIX LOADED_MODULES: modulefiles as cmake --install makes them where these modules were loaded and
+# mpirun is in /opt.
 fill_in() {
   cat >"$work/fill_in.cmake" <<EOF
 set(CMAKE_INSTALL_PREFIX $2)
 set(CMAKE_MODULE_PATH $PWD/cmake)
+set(MPIEXEC_EXECUTABLE /opt/mpi/bin/mpirun)
 include(HetseqModules)
 set(version $version)
 set(bindir bin)
@@ -141,6 +150,9 @@ check_all() {
   only site
   grep -q 'mpi/openmpi-4.1' "$work/site/hetseq/$version" || fail 'the MPI module is not named'
   brings_its_mpi "$prefix" "$work/site"
+  fill_in "$work/site" "$prefix" gcc/12
+  only site
+  finds_its_mpirun "$prefix" "$work/site"
 
   mv "$prefix" "$work/moved"
   loads_and_unloads "$work/moved" "$work/moved/share/modulefiles"
