@@ -1,11 +1,14 @@
 # cmake --install: a prefix that can be moved.
 #
-#   bin/hetseq               finds its libraries by $ORIGIN
-#   lib/hetseq/              LibTorch's shared objects, unless LibTorch is the site's own
-#   share/hetseq/inputs/     the example inputs
-#   share/hetseq/modulefile  for environment modules and Lmod
+#   bin/hetseq                  finds its libraries by $ORIGIN
+#   lib/hetseq/                 LibTorch's shared objects, unless LibTorch is the site's own
+#   share/hetseq/inputs/        the example inputs
+#   share/man/man1/hetseq.1     as the program itself writes it
+#   share/bash-completion/completions/hetseq
+#   share/modulefiles/hetseq/   VERSION for Environment Modules and Lmod, VERSION.lua for Lmod
 include_guard(GLOBAL)
 include(GNUInstallDirs)
+include(HetseqModules)
 
 # jobs/setup.sh's LibTorch lies in build/, which may go away; a site's own stays where it is.
 string(FIND "${LibTorch_ROOT}/" "${CMAKE_SOURCE_DIR}/build/" own_libtorch_at)
@@ -39,5 +42,9 @@ list(REMOVE_DUPLICATES folders)
 set_target_properties(hetseq PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/hetseq;${folders}")
 install(TARGETS hetseq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY inputs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hetseq/inputs)
+# Written when hetseq was linked, where it can run.
+install(FILES ${CMAKE_BINARY_DIR}/documents/hetseq.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+install(FILES ${CMAKE_BINARY_DIR}/documents/hetseq.bash RENAME hetseq
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions OPTIONAL)
 configure_file(cmake/install_extras.cmake.in install_extras.cmake @ONLY)
 install(SCRIPT "${CMAKE_BINARY_DIR}/install_extras.cmake")

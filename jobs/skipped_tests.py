@@ -11,6 +11,7 @@ import collections
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -24,12 +25,17 @@ DISABLED = re.compile(r"YOU HAVE (\d+) DISABLED TEST")
 def absent_here():
     """(what a reason names, whether it is absent on this machine)"""
     data = os.environ.get("HETSEQ_TEST_DATA", "../shared/data")
+    modules = [path for pattern in ("/usr/lib/*/modulecmd.tcl", "/usr/share/Modules/libexec/modulecmd.tcl",
+                                    "/usr/share/lmod/lmod/libexec/lmod") for path in glob.glob(pattern)]
+    modules += [os.environ[name] for name in ("MODULES_CMD", "LMOD_CMD") if name in os.environ]
     hosts = subprocess.run(["tests/cluster/vcluster", "possible"], check=False).returncode == 0
     return [
         (r"HETSEQ_TEST_DATA", not os.path.isdir(data)),
         (r"\bGPUs?\b|\bCUDA\b", not glob.glob("/dev/nvidia[0-9]*")),
         (r"built without CUDA", True),
         (r"virtual hosts", not hosts),
+        (r"mandoc nor groff", not shutil.which("mandoc") and not shutil.which("groff")),
+        (r"Environment Modules nor Lmod", not modules),
     ]
 
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <regex>
+#include <utility>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/signal_inbox.hpp"
@@ -46,6 +47,21 @@ bool parse_switch(const std::string& text) {
     reject(text, "true or false");
 }
 
+// One of several values, each by its name.
+template <class T>
+Setter named_value(Place<T> place, const std::vector<std::pair<std::string, T>>& values) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : values)
+        names.push_back(name);
+    const auto set = [place, values, names](Options& options, const std::string& text) {
+        const auto found = std::find(names.begin(), names.end(), text);
+        if (found == names.end())
+            reject(text, "one of " + join(names, ", "));
+        place(options) = values[static_cast<std::size_t>(found - names.begin())].second;
+    };
+    return {set, names};
+}
+
 }  // namespace
 
 Setter text(Place<std::string> place) {
@@ -53,11 +69,12 @@ Setter text(Place<std::string> place) {
 }
 
 Setter choice(Place<std::string> place, std::vector<std::string> allowed) {
-    return [place, allowed](Options& options, const std::string& value) {
+    const auto set = [place, allowed](Options& options, const std::string& value) {
         if (std::find(allowed.begin(), allowed.end(), value) == allowed.end())
             reject(value, "one of " + join(allowed, ", "));
         place(options) = value;
     };
+    return {set, allowed};
 }
 
 // Products of two such numbers stay far from overflowing.
@@ -130,35 +147,30 @@ void set_betas(Options& options, const std::string& value) {
     options.parts.optimizer.beta2 = parse_number(betas[1], 0, 1);
 }
 
-void set_balance(Options& options, const std::string& value) {
-    const std::string prefix = "file:";
-    const bool is_file = value.rfind(prefix, 0) == 0 && value.size() > prefix.size();
-    if (!is_file && value != "auto" && value != "declared" && value != "equal")
-        reject(value, "one of auto, declared, equal, file:PATH");
-    options.balance = is_file ? "file" : value;
-    options.plan_file = is_file ? value.substr(prefix.size()) : "";
+Setter set_balance() {
+    const auto set = [](Options& options, const std::string& value) {
+        const std::string prefix = "file:";
+        const bool is_file = value.rfind(prefix, 0) == 0 && value.size() > prefix.size();
+        if (!is_file && value != "auto" && value != "declared" && value != "equal")
+            reject(value, "one of auto, declared, equal, file:PATH");
+        options.balance = is_file ? "file" : value;
+        options.plan_file = is_file ? value.substr(prefix.size()) : "";
+    };
+    return {set, {"auto", "declared", "equal", "file:"}};
 }
 
-void set_device(Options& options, const std::string& value) {
-    if (value == "auto")
-        options.device = DeviceChoice::automatic;
-    else if (value == "cpu")
-        options.device = DeviceChoice::cpu;
-    else if (value == "cuda")
-        options.device = DeviceChoice::cuda;
-    else
-        reject(value, "one of auto, cpu, cuda");
+Setter set_device() {
+    return named_value<DeviceChoice>([](Options & options) -> auto& { return options.device; },
+                                     {{"auto", DeviceChoice::automatic},
+                                      {"cpu", DeviceChoice::cpu},
+                                      {"cuda", DeviceChoice::cuda}});
 }
 
-void set_io(Options& options, const std::string& value) {
-    if (value == "collective")
-        options.corpus.io = IoMode::collective;
-    else if (value == "independent")
-        options.corpus.io = IoMode::independent;
-    else if (value == "serial")
-        options.corpus.io = IoMode::serial;
-    else
-        reject(value, "one of collective, independent, serial");
+Setter set_io() {
+    return named_value<IoMode>([](Options & options) -> auto& { return options.corpus.io; },
+                               {{"collective", IoMode::collective},
+                                {"independent", IoMode::independent},
+                                {"serial", IoMode::serial}});
 }
 
 }  // namespace hetseq::option_setters

@@ -14,7 +14,7 @@
 /// expected.
 namespace hetseq::option_setters {
 
-using Setter = std::function<void(Options&, const std::string&)>;
+using Setter = OptionSetter;
 
 /// A reference to an option's place, so that one setter serves members of members.
 template <class T>
@@ -37,8 +37,8 @@ Setter duration(Place<double> place);
 Setter signals(Place<std::set<int>> place);
 
 void set_betas(Options& options, const std::string& value);
-void set_balance(Options& options, const std::string& value);
-void set_device(Options& options, const std::string& value);
-void set_io(Options& options, const std::string& value);
+Setter set_balance();
+Setter set_device();
+Setter set_io();
 
 }  // namespace hetseq::option_setters

@@ -74,7 +74,7 @@ std::vector<OptionSpec> data_options() {
          text(HETSEQ_PLACE(cache_mb))},
         {"io", "NAME", "collective", OptionScope::job,
          "collective, independent or serial reads",
-         set_io},
+         set_io()},
     };
 }
 
@@ -91,7 +91,7 @@ std::vector<OptionSpec> batch_options() {
          integer(HETSEQ_PLACE(update_freq), 1)},
         {"balance", "NAME", "auto", OptionScope::job,
          "how a batch is cut over ranks: auto (by measured speed), declared (by capacity), equal, or file:PATH (as RUN/allocations.json says)",
-         set_balance},
+         set_balance()},
         {"cache-dir", "DIR", "", OptionScope::rank,
          "where measured speeds are kept for later runs; none: nowhere; empty: hetseq in the user's cache folder",
          text(HETSEQ_PLACE(cache_dir))},
@@ -220,7 +220,7 @@ std::vector<OptionSpec> run_options() {
     return {
         {"device", "NAME", "auto", OptionScope::rank,
          "auto, cpu or cuda",
-         set_device},
+         set_device()},
         {"threads", "N|LIST", "0", OptionScope::rank,
          "of a rank; 0: from the cores it may use",
          text(HETSEQ_PLACE(threads))},

@@ -15,6 +15,7 @@
 
 #include "hetseq/version.hpp"
 
+#include "hetseq/app/command_table.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 #include "hetseq/app/option_parser.hpp"
@@ -22,72 +23,6 @@
 namespace hetseq {
 
 namespace {
-
-// always: the command trains or measures on ranks; a single process is a job of one rank.
-// launched: MPI only when started as ranks. never: a single process's work.
-enum class NeedsMpi { always, launched, never };
-
-struct CommandEntry {
-    std::string name;
-    std::string usage;
-    std::string help;
-    NeedsMpi needs_mpi;
-    int (*run)(const CommandContext&);
-    bool takes_options = true;    // those of the option table
-    bool takes_requests = false;  // signals are requests, not the process's end
-};
-
-const std::vector<CommandEntry>& command_table() {
-    static const std::vector<CommandEntry> table{
-        {"train",
-         "train [CONFIG.cfg] [--OPTION VALUE ...]",
-         "train a model on all ranks",
-         NeedsMpi::always,
-         train_command,
-         true,
-         true},
-        {"evaluate",
-         "evaluate RUN | --task NAME --init-model PATH, --data PATH [--json]",
-         "losses and metrics of a model on data",
-         NeedsMpi::always,
-         evaluate_command},
-        {"check",
-         "check --task NAME --data PATH [--json]",
-         "read all data and report what is wrong",
-         NeedsMpi::launched,
-         check_command},
-        {"checkpoint",
-         "checkpoint list|verify|inspect|average RUN [--json] [--last N] [--output FILE]",
-         "look at a run's checkpoints, or average their models",
-         NeedsMpi::never,
-         checkpoint_command,
-         false},
-        {"prepare",
-         "prepare images IDX... --output DIR [--shards N]",
-         "convert data to HDF5 shards",
-         NeedsMpi::never,
-         prepare_command,
-         false},
-        {"bench",
-         "bench data|step|reduce [--OPTION VALUE ...]",
-         "measure reading, updates or reductions; prints JSON",
-         NeedsMpi::always,
-         bench_command},
-        {"plan",
-         "plan CLUSTER.cfg [--json] [--from RUN[,RUN...]]",
-         "predict the step time of a job on a described cluster",
-         NeedsMpi::launched,
-         plan_command,
-         false},
-        {"info",
-         "info [--json]",
-         "versions and features of this build",
-         NeedsMpi::never,
-         info_command,
-         false},
-    };
-    return table;
-}
 
 std::string usage() {
     std::string text = "hetseq " + std::string(version::number) +

@@ -8,8 +8,14 @@ prefixes=$(mktemp -d -p "$build")
 trap 'rm -rf "$prefixes"' EXIT
 
 cmake --install "$build" --prefix "$prefixes/first" >"$prefixes/log" || { cat "$prefixes/log"; fail install; }
-grep -qF "set prefix \"$prefixes/first\"" "$prefixes/first/share/hetseq/modulefile" || fail 'the modulefile names no prefix'
-! grep -n '@[A-Za-z_]*@' "$prefixes/first/share/hetseq/modulefile" || fail 'the modulefile is not filled in'
+version=$("$prefixes/first/bin/hetseq" --version | cut -d' ' -f2)
+for modulefile in "$prefixes/first/share/modulefiles/hetseq/$version"{,.lua}; do
+  grep -qE "^(set|local) prefix .*[{[]$prefixes/first[]}]" "$modulefile" || fail "$modulefile names no prefix"
+  ! grep -n '@[A-Za-z_]*@' "$modulefile" || fail "$modulefile is not filled in"
+done
+cmp <("$prefixes/first/bin/hetseq" document man) "$prefixes/first/share/man/man1/hetseq.1" || fail 'the man page'
+cmp <("$prefixes/first/bin/hetseq" document bash) "$prefixes/first/share/bash-completion/completions/hetseq" ||
+  fail 'the completion'
 cmp inputs/mnist.cfg "$prefixes/first/share/hetseq/inputs/mnist.cfg" || fail inputs
 
 mv "$prefixes/first" "$prefixes/second"

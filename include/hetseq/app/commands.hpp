@@ -28,5 +28,6 @@ int prepare_command(const CommandContext& context);
 int bench_command(const CommandContext& context);
 int plan_command(const CommandContext& context);
 int info_command(const CommandContext& context);
+int document_command(const CommandContext& context);
 
 }  // namespace hetseq

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hetseq/comm/topology.hpp"
@@ -80,14 +81,32 @@ struct Options {
 /// to config.cfg.
 enum class OptionScope { job, rank, command };
 
+/// How an option's text becomes its value; `set` throws BadConfig that says what was expected.
+class OptionSetter {
+public:
+    template <class Function>
+    OptionSetter(Function set, std::vector<std::string> choices = {})
+        : set_{std::move(set)}, choices_{std::move(choices)} {}
+
+    void operator()(Options& options, const std::string& text) const { set_(options, text); }
+
+    /// The texts it takes, where they can be listed; one that ends in ':' goes on as the user
+    /// likes.
+    const std::vector<std::string>& choices() const { return choices_; }
+
+private:
+    std::function<void(Options&, const std::string&)> set_;
+    std::vector<std::string> choices_;
+};
+
 struct OptionSpec {
     std::string name;
     std::string type;           // as help shows it: "N", "X", "PATH", "NAME"; empty for a switch
     std::string default_value;  // a task may have its own
     OptionScope scope = OptionScope::job;
     std::string help;
-    std::function<void(Options&, const std::string&)> set;  // throws BadConfig
-    std::string group = {};                                 // the heading it stands under
+    OptionSetter set;
+    std::string group = {};  // the heading it stands under
 };
 
 /// The one table of options: name, type, default, help, scope and place.

@@ -41,6 +41,8 @@ public:
             "there is no " + kind_ + " named '" + name + "'", option_, suggestion(name, names()));
     }
 
+    const std::string& option() const { return option_; }
+
     std::vector<std::string> names() const {
         std::vector<std::string> names;
         for (const auto& entry : entries_)
