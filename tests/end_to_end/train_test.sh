@@ -39,4 +39,7 @@ run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --balance "file:$work/run
 expect_ok repeat
 "$bin/compare_models" "$work/run/model.safetensors" "$work/again/model.safetensors" 0 || fail "the repeated run differs"
 run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run"
+expect_ok "a finished run"
+grep -q 'nothing to do' "$work/log" || { cat "$work/log"; fail "a finished run is not left alone"; }
+run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run" --resume never
 expect_error 78 "holds a run already"

@@ -115,7 +115,7 @@ TEST_F(EquivalenceTest, SharesThatMoveGiveWhatOneRankGives) {
     fixed.replay = {};
 
     EXPECT_LE(largest_difference(alone(fixed).parameters, together(run).parameters), 1e-12);
-    EXPECT_EQ(together(run).report.reallocations, 3);
+    EXPECT_EQ(together(run).report.reallocations, world->size() > 1 ? 3 : 0);  // one has no choice
 }
 
 TEST_F(EquivalenceTest, FollowingSpeedsGivesWhatOneRankGives) {

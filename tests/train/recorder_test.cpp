@@ -95,11 +95,40 @@ TEST_F(RecorderTest, OtherRanksWriteNothing) {
     EXPECT_FALSE(std::filesystem::exists(folder_.metrics()));
 }
 
-TEST_F(RecorderTest, AFolderThatIsGoneIsAnError) {
+TEST_F(RecorderTest, AFolderThatIsGoneIsAnErrorInTheEnd) {
     std::filesystem::remove_all(path_);
     Recorder recorder = make(1);
 
-    EXPECT_THROW(recorder.event(1, "skipped"), Error);
+    EXPECT_NO_THROW(recorder.event(1, "skipped"));
+    EXPECT_THROW(recorder.finish(), Error);
+}
+
+TEST_F(RecorderTest, AnIntervalThatWasSavedHalfwayIsTheSameLine) {
+    const auto record = [](int update) {
+        return UpdateRecord{.update = update,
+                            .epoch = 1,
+                            .losses = {1.0 * update, 10.0},
+                            .samples = 8,
+                            .units = 8,
+                            .step_ms = 2};
+    };
+    Recorder whole = make(4);
+    for (int update = 1; update <= 4; ++update)
+        whole.train(record(update));
+    Recorder first = make(4);
+    first.train(record(1));
+    first.train(record(2));
+    Recorder second(&folder_,
+                    0,
+                    {.log_interval = 4,
+                     .total_updates = 4,
+                     .loss_terms = {"mlm", "nsp"},
+                     .window = first.window()});
+    second.train(record(3));
+    second.train(record(4));
+
+    ASSERT_EQ(lines().size(), 2U);
+    EXPECT_EQ(lines()[0], lines()[1]);
 }
 
 TEST_F(RecorderTest, AFolderThatHoldsARunIsRefused) {

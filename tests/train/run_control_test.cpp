@@ -1,0 +1,63 @@
+#include "hetseq/train/run_control.hpp"
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "util/temporary_folder.hpp"
+
+namespace hetseq {
+namespace {
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+TEST(RunControlTest, LeavesRoomForAnUpdateAndTheCheckpoint) {
+    const double limit = 100;
+    const auto asked_after = [&](double seconds, double update_s, double checkpoint_s) {
+        RunControl control(
+            {.start_seconds = now() - seconds, .time_limit_s = limit, .watches_clock = true});
+        return control.requests(update_s, checkpoint_s).stop() == StopReason::time_limit;
+    };
+    EXPECT_FALSE(asked_after(50, 10, 10));
+    EXPECT_FALSE(asked_after(70, 10, 10));  // 30 s left, 10 + 15 needed
+    EXPECT_TRUE(asked_after(80, 10, 10));   // 20 s left
+    EXPECT_TRUE(asked_after(120, 0, 0));
+}
+
+TEST(RunControlTest, OneRankAloneWatchesTheClock) {
+    RunControl control({.start_seconds = now() - 10, .time_limit_s = 1, .save_minutes = 1e-9});
+    const Requests requests = control.requests(0, 0);
+    EXPECT_EQ(requests.stop(), StopReason::none);
+    EXPECT_EQ(requests.checkpoint, 0);
+}
+
+TEST(RunControlTest, AStopFileIsSeenAndTakenAway) {
+    const test::TemporaryFolder folder;
+    const RunControlOptions options{.stop_file = folder / "STOP"};
+    EXPECT_EQ(RunControl(options).requests(0, 0).stop(), StopReason::none);
+    folder.write("STOP", "");
+    RunControl control(options);
+    EXPECT_EQ(control.requests(0, 0).stop(), StopReason::stop_file);
+    control.end();
+    EXPECT_EQ(folder.size(), 0);
+    EXPECT_EQ(RunControl(options).requests(0, 0).stop(), StopReason::none);
+}
+
+TEST(RunControlTest, SavesByTheClock) {
+    RunControl control({.save_minutes = 1e-9, .watches_clock = true});
+    EXPECT_EQ(control.requests(0, 0).checkpoint, 1);
+    RunControl later({.save_minutes = 60, .watches_clock = true});
+    EXPECT_EQ(later.requests(0, 0).checkpoint, 0);
+}
+
+TEST(RunControlTest, AnyRankMayAskAndTheFirstReasonIsTold) {
+    EXPECT_EQ((Requests{.signal = 1, .time_limit = 1}).stop(), StopReason::signal);
+    EXPECT_EQ((Requests{.stop_file = 3}).stop(), StopReason::stop_file);
+    EXPECT_EQ((Requests{.checkpoint = 3}).stop(), StopReason::none);
+}
+
+}  // namespace
+}  // namespace hetseq
