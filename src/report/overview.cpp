@@ -34,7 +34,7 @@ std::function<std::string(const RunRecord&)> summary_number(const std::string& k
 }
 
 std::string status(const RunRecord& run) {
-    return run.summary ? run.summary->status : "no summary";
+    return run.summary ? run.summary->status : "no summary.json";
 }
 
 std::string step_time(const RunRecord& run) {

@@ -6,7 +6,7 @@ namespace hetseq::detail {
 // a contrast of at least 3 to its background. Phases use them in the same order as runs and ranks.
 const char* style() {
     return R"css(
-:root { color-scheme: light dark; --page: #ffffff; --panel: #f5f5f3; --text: #1c1c1c; --soft: #55555a; --line: #d4d4d2;
+:root { color-scheme: light dark; --narrowest: 27rem; --page: #ffffff; --panel: #f5f5f3; --text: #1c1c1c; --soft: #55555a; --line: #d4d4d2;
   --note: #7a4b00; --c0: #0072b2; --c1: #d55e00; --c2: #00805f; --c3: #a23b8f; --c4: #7f7400; --c5: #5f6368; }
 @media (prefers-color-scheme: dark) {
   :root { --page: #16181b; --panel: #202327; --text: #ececec; --soft: #b4b8bd; --line: #43484e;
@@ -18,7 +18,7 @@ h1 { font-size: 1.4rem; margin: 0 0 .5rem; }
 h2 { font-size: 1.1rem; margin: 1.6rem 0 .6rem; }
 small, footer { color: var(--soft); font-weight: normal; }
 footer { margin-top: 2rem; font-size: .85rem; }
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 27rem), 1fr)); gap: .8rem; align-items: start; }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, var(--narrowest)), 1fr)); gap: .8rem; align-items: start; }
 figure { margin: 0; padding: .6rem .7rem .4rem; background: var(--panel); border-radius: 6px; min-width: 0; }
 figcaption { font-weight: 600; overflow-wrap: anywhere; }
 .legend { font-size: .82rem; color: var(--soft); }
@@ -50,10 +50,12 @@ ul { margin: .4rem 0; padding-left: 1.2rem; }
 .note { color: var(--note); }
 details { margin: .4rem 0; }
 summary { cursor: pointer; overflow-wrap: anywhere; }
+@media (max-width: 56rem) {
+  :root { --narrowest: 21rem; }
+  .chart text { font-size: 13.5px; } }
 @media (max-width: 30rem) {
   body { padding: .6rem; }
-  figure { padding: .5rem .4rem .3rem; }
-  .chart text { font-size: 13.5px; } }
+  figure { padding: .5rem .4rem .3rem; } }
 )css";
 }
 
