@@ -65,9 +65,8 @@ void MetricsFile::write_pending() {
 void MetricsFile::finish() {
     write_pending();
     if (!pending_.empty())
-        throw IoError("cannot write " + path_.string(),
-                      problem_,
-                      "free space or mend the folder, and start again");
+        log::warn(std::to_string(pending_.size()) + " lines of " + path_.string() +
+                  " are lost (" + problem_ + ")");
 }
 
 void cut_metrics(const std::filesystem::path& path, std::int64_t last_update) {

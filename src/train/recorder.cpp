@@ -10,6 +10,7 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
 
+#include "scalars.hpp"
 #include <nlohmann/json.hpp>
 
 #include "hetseq/train/run_folder.hpp"
@@ -42,8 +43,10 @@ Recorder::Recorder(const RunFolder* folder, int rank, Options options)
       options_{std::move(options)} {
     window_ = options_.window;
     window_.losses.resize(options_.loss_terms.size());
-    if (active_ && folder != nullptr)
+    if (active_ && folder != nullptr) {
         metrics_.emplace(folder->metrics());
+        events_.emplace(folder->tensorboard());
+    }
 }
 
 void Recorder::train(const UpdateRecord& record) {
@@ -94,12 +97,13 @@ void Recorder::log_interval(const UpdateRecord& last) {
     line["grad_norm"] = last.grad_norm;
     line["samples"] = window_.samples;
     line["units"] = window_.units;
+    line["samples_per_second"] = static_cast<double>(timed_samples_) / seconds;
     line["step_ms"] = ms_ / updates;
     line["rank_compute_ms"] = Json::array();
     for (const double ms : rank_compute_ms_)
         line["rank_compute_ms"].push_back(ms / updates);
     line["allocation"] = last.allocation;
-    write(line.dump());
+    write(last.update, line.dump(), scalars_of(line));
 
     window_ = {};
     window_.losses.resize(options_.loss_terms.size());
@@ -136,19 +140,24 @@ void Recorder::valid(std::int64_t update,
     line["seconds"] = evaluation.seconds;
     line["best"] = best;
     log::info(text + (best ? "  (best)" : ""));
-    write(line.dump());
+    write(update, line.dump(), scalars_of(line));
 }
 
 void Recorder::event(std::int64_t update, const std::string& message, log::Level level) {
     if (!active_)
         return;
     log::once(level, "update " + std::to_string(update) + ": " + message);
-    write(Json{{"kind", "event"}, {"update", update}, {"message", message}}.dump());
+    const Json line{{"kind", "event"}, {"update", update}, {"message", message}};
+    write(update, line.dump(), {});
 }
 
-void Recorder::write(const std::string& line) {
+void Recorder::write(std::int64_t update,
+                     const std::string& line,
+                     const std::vector<Scalar>& scalars) {
     if (metrics_)
         metrics_->write(line);
+    if (events_)
+        events_->write(update, scalars);
 }
 
 void Recorder::draw_bar(const UpdateRecord& record) {

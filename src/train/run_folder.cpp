@@ -1,6 +1,7 @@
 #include "hetseq/train/run_folder.hpp"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <system_error>
 
@@ -8,6 +9,7 @@
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/event_file.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/metrics_file.hpp"
@@ -78,6 +80,7 @@ void RunFolder::begin(const HostComm& world,
              {config(), metrics(), summary(), allocations(), model(), best_model(), model_config()})
             remove_file(file);
         checkpoints().clean(-1);
+        cut_events(tensorboard(), -1);
         write_atomically(config(), config_text);
         if (!model_config_text.empty())
             write_atomically(model_config(), model_config_text);
@@ -92,6 +95,7 @@ void RunFolder::resume(const HostComm& world,
             return;
         checkpoints().clean(update);
         cut_metrics(metrics(), update);
+        cut_events(tensorboard(), update);
         write_atomically(config(), config_text);
     });
 }

@@ -9,7 +9,7 @@ for word in compiler MPI HDF5 LibTorch CUDA NCCL; do
 done
 "$bin/hetseq" info --json | python3 -c 'import json, sys; json.load(sys.stdin)' || fail "info --json"
 "$bin/hetseq" --help | grep 'mpirun' >/dev/null || fail help
-for command in train evaluate check prepare bench plan info; do
+for command in train evaluate check prepare bench plan report info; do
   "$bin/hetseq" "$command" --help | grep "hetseq $command" >/dev/null || fail "$command --help"
 done
 rc=0; "$bin/hetseq" trian 2>"$work/log" || rc=$?

@@ -30,7 +30,7 @@ function check_private() {
     complain("\"" name "\" is no private header of its own folder")
 }
 BEGIN {
-  order = "util comm balance text data model optim task train app"
+  order = "util report comm balance text data model optim task train app"
   count = split(order, layers, " "); for (i = 1; i <= count; i++) rank[layers[i]] = i
   count = split(sources, paths, "\n"); for (i = 1; i <= count; i++) exists[paths[i]] = 1
 }

@@ -27,7 +27,7 @@ TEST(MetricsFileTest, LinesThatCouldNotBeWrittenFollowLater) {
     const TemporaryFolder folder;
     MetricsFile file(folder / "later/m");
     file.write("one");
-    EXPECT_THROW(file.finish(), IoError);
+    EXPECT_NO_THROW(file.finish());
     fs::create_directory(folder / "later");
     file.write("two");
     file.finish();

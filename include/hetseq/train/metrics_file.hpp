@@ -14,7 +14,7 @@ public:
     explicit MetricsFile(std::filesystem::path path) : path_{std::move(path)} {}
 
     void write(const std::string& line);
-    /// Throws IoError when lines are left that could not be written.
+    /// Tries once more, and says what is lost.
     void finish();
 
 private:

@@ -8,6 +8,7 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/train/evaluation.hpp"
 #include "hetseq/train/metrics_file.hpp"
+#include "hetseq/train/scalar_events.hpp"
 #include "hetseq/train/training_state.hpp"
 
 namespace hetseq {
@@ -28,8 +29,8 @@ struct UpdateRecord {
     std::vector<double> compute_ms;        // by rank, of the update before
 };
 
-/// Tells the user how a run goes: log lines, a progress bar on a terminal, and metrics.jsonl.
-/// Silent and idle on all ranks but 0.
+/// Tells the user how a run goes: log lines, a progress bar on a terminal, and metrics.jsonl
+/// and, with the same numbers, an event file of TensorBoard's. Silent and idle on all ranks but 0.
 class Recorder {
 public:
     struct Options {
@@ -47,7 +48,7 @@ public:
     void event(std::int64_t update,
                const std::string& message,
                log::Level level = log::Level::warning);
-    /// Ends the progress bar's line. Throws IoError when metrics.jsonl could not be written.
+    /// Ends the progress bar's line.
     void finish();
     /// The updates since the last log line.
     const MetricsWindow& window() const noexcept { return window_; }
@@ -55,7 +56,7 @@ public:
 private:
     void log_interval(const UpdateRecord& last);
     std::string slowest_rank() const;
-    void write(const std::string& line);
+    void write(std::int64_t update, const std::string& line, const std::vector<Scalar>& scalars);
     void draw_bar(const UpdateRecord& record);
 
     bool active_;
@@ -63,6 +64,7 @@ private:
     bool bar_drawn_ = false;
     Options options_;
     std::optional<MetricsFile> metrics_;
+    std::optional<ScalarEvents> events_;
     MetricsWindow window_;
     // of the window's updates since the run was last started
     std::int64_t timed_updates_ = 0;

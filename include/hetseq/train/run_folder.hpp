@@ -33,6 +33,7 @@ public:
 
     std::filesystem::path config() const { return path_ / "config.cfg"; }
     std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+    std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
     std::filesystem::path summary() const { return path_ / "summary.json"; }
     std::filesystem::path allocations() const { return path_ / "allocations.json"; }
     std::filesystem::path model() const { return path_ / "model.safetensors"; }

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hetseq/report/allocation_chart.hpp"
+#include "hetseq/report/series.hpp"
+
+namespace hetseq {
+
+struct RunEvent {
+    std::int64_t update = 0;
+    std::string message;
+};
+
+/// What metrics.jsonl tells.
+struct RunMetrics {
+    std::map<std::string, Series> train, valid;  // by key, over updates
+    std::vector<RunEvent> events;                // the first ones
+    std::int64_t events_left_out = 0;
+    std::vector<AllocationFrom> allocations;  // as they changed from line to line
+    std::int64_t last_update = 0;
+    double epoch = 0;  // of the last line
+    std::int64_t train_lines = 0;
+    double step_ms = 0;              // mean over the lines
+    std::vector<double> compute_ms;  // likewise, by rank
+};
+
+/// What summary.json tells; a number it lacks is absent.
+struct RunSummary {
+    struct Rank {
+        std::string name;  // "rank 0, host, device"
+        std::optional<double> compute_ms, wait_ms, reduce_ms, optimizer_ms, data_ms;
+    };
+    std::string status;
+    std::map<std::string, double> numbers;  // by key, nested ones as "balance.bound_ms"
+    std::string policy;
+    std::vector<Rank> ranks;
+    std::vector<std::string> advice;
+
+    std::optional<double> number(const std::string& key) const;
+};
+
+/// One run, as far as its folder tells.
+struct RunRecord {
+    std::string name;
+    std::map<std::string, std::string> options;  // of config.cfg
+    RunMetrics metrics;
+    std::optional<RunSummary> summary;
+    std::vector<AllocationFrom> allocations;  // allocations.json's, otherwise those of the metrics
+    std::vector<std::string> missing;         // what could not be read, as sentences
+};
+
+/// Reads config.cfg, metrics.jsonl, summary.json and allocations.json of the run in `folder`. What
+/// is missing, torn or no such file is left out and told in `missing`: the run may be going on, or
+/// was killed. Throws MissingInput when there is no such folder or it holds no run.
+RunRecord read_run(const std::string& folder);
+
+}  // namespace hetseq

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace hetseq {
+
+/// A curve's points, by rising `x`. A `y` that is not finite is a gap.
+struct Series {
+    std::vector<double> x, y;
+
+    std::size_t size() const noexcept { return x.size(); }
+    void add(double at, double value) {
+        x.push_back(at);
+        y.push_back(value);
+    }
+};
+
+struct Interval {
+    double low = 0, high = 0;
+};
+
+/// From the lowest to the highest finite value; nothing where there is none.
+std::optional<Interval> finite_range(const std::vector<double>& values);
+
+/// At most two points for each of `columns` equal parts of `range`, the lowest and the highest that
+/// lie in it, and the first and the last of all: what a drawing that many pixels wide shows. A
+/// part that holds only gaps is one. Points outside `range` are left out.
+Series downsampled(const Series& series, Interval range, int columns);
+
+/// Likewise one point for each part: the means of its finite values and of where they lie.
+Series column_means(const Series& series, Interval range, int columns);
+
+/// The index of the point nearest to `x`, gaps included; nothing where there are no points.
+std::optional<std::size_t> nearest_point(const Series& series, double x);
+
+}  // namespace hetseq

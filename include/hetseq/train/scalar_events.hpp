@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hetseq/util/event_file.hpp"
+
+namespace hetseq {
+
+/// One number of a curve.
+struct Scalar {
+    std::string tag;
+    double value = 0;
+};
+
+/// RUN/tensorboard: the curves of metrics.jsonl for TensorBoard. What cannot be written (disk full)
+/// is kept and tried again with the next numbers, so that training goes on.
+class ScalarEvents {
+public:
+    explicit ScalarEvents(std::filesystem::path folder) : folder_{std::move(folder)} {}
+
+    void write(std::int64_t update, const std::vector<Scalar>& scalars);
+
+private:
+    std::filesystem::path folder_;
+    std::optional<EventFile> file_;  // from the first numbers on
+    std::string problem_;            // empty: all is written
+};
+
+}  // namespace hetseq

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/unique_handle.hpp"
+
+namespace hetseq {
+
+/// A new event file of TensorBoard's: records of scalars. TensorBoard reads all of a folder as one
+/// run.
+class EventFile {
+public:
+    /// `first_step`: of what is to come; TensorBoard forgets what it has read of this step and
+    /// later ones. `wall_time`: seconds since 1970.
+    EventFile(std::filesystem::path folder, std::int64_t first_step, double wall_time);
+
+    /// Of the file, once it is flushed.
+    const std::filesystem::path& path() const noexcept { return path_; }
+    /// Kept in memory until `flush`. `value` is stored in single precision.
+    void add_scalar(std::string_view tag, std::int64_t step, double value, double wall_time);
+    /// Appends what was added, at first to a new file of a new name in `folder`, which it makes
+    /// where the one above it is there.
+    /// Throws IoError and leaves the file as it was; a later call tries again.
+    void flush();
+
+private:
+    void open();
+    void append(std::size_t& written);
+
+    std::filesystem::path folder_, path_;
+    double wall_time_ = 0;
+    UniqueHandle<detail::FileDescriptorTraits> file_;
+    std::string pending_;
+    std::int64_t size_ = 0;  // bytes in the file
+};
+
+/// Cuts every event file of `folder` back to what it held at `last_step`: complete records of it
+/// and earlier steps stay, later ones and a torn or damaged tail go. A file of which nothing stays
+/// is removed; without the folder nothing is done. Throws BadData that names a file that bears an
+/// event file's name and is none, and IoError.
+void cut_events(const std::filesystem::path& folder, std::int64_t last_step);
+
+}  // namespace hetseq

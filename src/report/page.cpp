@@ -1,0 +1,24 @@
+#include "hetseq/report/page.hpp"
+
+#include "hetseq/report/markup.hpp"
+
+#include "hetseq/version.hpp"
+#include "sections.hpp"
+
+namespace hetseq {
+
+std::string report_page(std::span<const RunRecord> runs) {
+    std::string title;
+    for (const RunRecord& run : runs)
+        title += (title.empty() ? "" : ", ") + run.name;
+    return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" +
+           escaped(title) + ": hetseq report</title>\n<style>" + detail::style() +
+           "</style>\n</head>\n<body>\n<h1>hetseq report</h1>\n" + detail::overview(runs) +
+           detail::curves(runs) + detail::balance(runs) + detail::events(runs) +
+           detail::options(runs) + "<footer>hetseq " + version::number +
+           "; a place in a chart tells its values when the pointer rests on it.</footer>\n"
+           "</body>\n</html>\n";
+}
+
+}  // namespace hetseq

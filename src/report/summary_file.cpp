@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <fstream>
+
+#include "json_numbers.hpp"
+#include "run_files.hpp"
+#include <nlohmann/json.hpp>
+
+namespace hetseq::detail {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::string text_of(const Json& json, const char* key) {
+    const auto value = json.find(key);
+    return value != json.end() && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+void take_numbers(const Json& json, const std::string& prefix, std::map<std::string, double>& to) {
+    for (const auto& [key, value] : json.items())
+        if (value.is_number())
+            to[prefix + key] = value.get<double>();
+        else if (value.is_object())
+            take_numbers(value, prefix + key + ".", to);
+}
+
+RunSummary::Rank rank_of(const Json& json, std::size_t number) {
+    std::map<std::string, double> times;
+    take_numbers(json, "", times);
+    const auto time = [&](const char* key) {
+        const auto found = times.find(key);
+        return found == times.end() ? std::nullopt : std::optional(found->second);
+    };
+    std::string name = "rank " + std::to_string(number);
+    for (const std::string& part : {text_of(json, "host"), text_of(json, "device")})
+        name += part.empty() ? "" : ", " + part;
+    return {name,
+            time("compute_ms"),
+            time("wait_ms"),
+            time("reduce_ms"),
+            time("optimizer_ms"),
+            time("data_ms")};
+}
+
+// Throws what the library throws for a file of another form.
+RunSummary take_summary(const Json& json) {
+    RunSummary summary;
+    summary.status = json.at("status").get<std::string>();
+    take_numbers(json, "", summary.numbers);
+    summary.policy = text_of(json.value("balance", Json::object()), "policy");
+    for (const Json& rank : json.value("ranks", Json::array()))
+        summary.ranks.push_back(rank_of(rank, summary.ranks.size()));
+    for (const Json& sentence : json.value("advice", Json::array()))
+        summary.advice.push_back(sentence.get<std::string>());
+    return summary;
+}
+
+std::vector<AllocationFrom> take_allocations(const Json& json) {
+    std::vector<AllocationFrom> allocations;
+    for (const Json& entry : json.at("allocations"))
+        allocations.push_back({count_of(entry.at("update")), counts_of(entry.at("units"))});
+    std::stable_sort(
+        allocations.begin(),
+        allocations.end(),
+        [](const AllocationFrom& a, const AllocationFrom& b) { return a.update < b.update; });
+    return allocations;
+}
+
+// `take` of the file's JSON; without the file or where it is another's, nothing but a sentence
+// that ends with `consequence`.
+template <class Take>
+auto take_file(const std::filesystem::path& path,
+               const char* consequence,
+               std::vector<std::string>& missing,
+               Take take) -> std::optional<decltype(take(Json()))> {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        missing.push_back("There is no " + path.filename().string() + ": " + consequence);
+        return std::nullopt;
+    }
+    try {
+        return take(Json::parse(file));
+    } catch (const Json::exception&) {
+        missing.push_back(path.filename().string() + " is cut off or not hetseq's: " + consequence);
+        return std::nullopt;
+    }
+}
+
+}  // namespace
+
+std::optional<RunSummary> read_summary(const std::filesystem::path& path,
+                                       std::vector<std::string>& missing) {
+    return take_file(path,
+                     "the run is going on or ended early, and its times are those of its lines.",
+                     missing,
+                     take_summary);
+}
+
+std::vector<AllocationFrom> read_allocations(const std::filesystem::path& path,
+                                             std::vector<std::string>& missing) {
+    return take_file(path,
+                     "the allocations are those of the lines of metrics.jsonl.",
+                     missing,
+                     take_allocations)
+        .value_or(std::vector<AllocationFrom>());
+}
+
+}  // namespace hetseq::detail

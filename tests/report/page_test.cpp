@@ -1,0 +1,111 @@
+#include "hetseq/report/page.hpp"
+
+#include <gtest/gtest.h>
+
+#include "report/occurrences.hpp"
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+using test::occurrences;
+using testing::HasSubstr;
+using testing::Not;
+
+RunRecord run_named(const std::string& name) {
+    RunRecord run;
+    run.name = name;
+    run.options = {{"task", "bert"}, {"lr", name}};
+    run.metrics.train["loss"] = {{1, 2}, {3, 2}};
+    run.metrics.train["mlm"] = {{1, 2}, {2, 1}};
+    run.metrics.train["nsp"] = {{1, 2}, {1, 1}};
+    run.metrics.valid["loss"] = {{2}, {2.5}};
+    run.metrics.valid["nsp"] = {{2}, {1}};
+    run.metrics.valid["mlm_accuracy"] = {{2}, {0.5}};
+    run.metrics.compute_ms = {8, 4};
+    run.metrics.step_ms = 10;
+    run.metrics.last_update = 2;
+    return run;
+}
+
+TEST(PageTest, HasAFigureForEachTermAndMetric) {
+    const std::string page = report_page(std::vector{run_named("a")});
+
+    for (const char* title : {"Loss", "Loss: mlm", "Loss: nsp", "Validation: mlm_accuracy"})
+        EXPECT_EQ(occurrences(page, std::string("<figcaption>") + title + "</figcaption>"), 1)
+            << title;
+    EXPECT_THAT(page, Not(HasSubstr("Validation: nsp")));
+    EXPECT_THAT(page, HasSubstr("mlm_accuracy 50 %"));
+}
+
+TEST(PageTest, ASingleTermIsTheLoss) {
+    RunRecord run = run_named("a");
+    run.metrics.train.erase("mlm");
+
+    EXPECT_THAT(report_page(std::vector{run}), Not(HasSubstr("Loss: nsp")));
+}
+
+TEST(PageTest, RunsShareCurvesAndHaveBarsOfTheirOwn) {
+    const std::string page = report_page(std::vector{run_named("a"), run_named("b")});
+
+    EXPECT_EQ(occurrences(page, "<figcaption>Loss</figcaption>"), 1);
+    EXPECT_THAT(page, HasSubstr("a, training"));
+    EXPECT_THAT(page, HasSubstr("b, validation"));
+    EXPECT_EQ(occurrences(page, "An update&#39;s time by rank: "), 4);  // captions and labels
+    EXPECT_THAT(page, HasSubstr("Options that differ"));
+}
+
+TEST(PageTest, WithoutASummaryTimesComeFromTheLines) {
+    const std::string page = report_page(std::vector{run_named("a")});
+
+    EXPECT_THAT(page, HasSubstr("rank 1\nforward and backward: 4 ms"));
+    EXPECT_THAT(page, HasSubstr("rank 1\nall else: 6 ms"));
+    EXPECT_THAT(page, Not(HasSubstr("against its bound")));
+}
+
+TEST(PageTest, TheBoundIsComparedWithWhatWasMeasured) {
+    RunRecord run = run_named("a");
+    run.summary.emplace();
+    run.summary->status = "finished";
+    run.summary->numbers = {
+        {"balance.bound_ms", 8}, {"balance.measured_ms", 10}, {"balance.achieved", 0.8}};
+    run.summary->advice = {"use <fewer> ranks"};
+
+    const std::string page = report_page(std::vector{run});
+
+    EXPECT_THAT(page, HasSubstr("measured\n10 ms"));
+    EXPECT_THAT(page, HasSubstr("bound (fractions allowed, no communication)\n8 ms"));
+    EXPECT_THAT(page, HasSubstr("<th scope=\"row\">of the bound</th><td>80 %</td>"));
+    EXPECT_THAT(page, HasSubstr("use &lt;fewer&gt; ranks"));
+}
+
+TEST(PageTest, WhatIsMissingAndWhatHappenedIsTold) {
+    RunRecord run = run_named("a");
+    run.missing = {"There is no summary.json."};
+    run.metrics.events = {{7, "skipped, <script>"}};
+    run.metrics.events_left_out = 3;
+
+    const std::string page = report_page(std::vector{run});
+
+    EXPECT_THAT(page, HasSubstr("There is no summary.json."));
+    EXPECT_THAT(page, HasSubstr("skipped, &lt;script&gt;"));
+    EXPECT_THAT(page, HasSubstr("a: 4 events"));
+    EXPECT_THAT(page, HasSubstr("and 3 more"));
+}
+
+TEST(PageTest, NeedsNothingElse) {
+    const std::string page = report_page(std::vector{run_named("a"), run_named("b")});
+
+    for (const char* foreign : {"http", "<script", "<link", "@import", "url("})
+        EXPECT_THAT(page, Not(HasSubstr(foreign)));
+}
+
+TEST(PageTest, ARunWithoutAnythingIsAPage) {
+    RunRecord run;
+    run.name = "empty";
+
+    EXPECT_THAT(report_page(std::vector{run}), HasSubstr("</html>"));
+}
+
+}  // namespace
+}  // namespace hetseq
