@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
+#include <map>
 #include <sstream>
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json_number.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -37,21 +40,38 @@ Json to_json(const StepCost& cost) {
     return json;
 }
 
-// Throws what the library throws.
+constexpr std::int64_t most_units = std::numeric_limits<std::int64_t>::max();
+constexpr double most_ms = 1e12;  // products with units stay finite
+constexpr double least_scale = 1e-9, most_scale = 1e9;
+
+// Throws what the library throws, and BadData.
+StepTable table_from_json(const Json& json) {
+    std::map<std::int64_t, double> times;  // by units [ms]
+    for (const Json& point : json)
+        if (!times
+                 .emplace(json_integer(point.at(0), 0, most_units),
+                          json_number(point.at(1), 0, most_ms))
+                 .second)
+            throw BadData("its table has two times of " + point.at(0).dump() + " units");
+    if (times.empty() || times.rbegin()->first == 0)
+        throw BadData("its table has no time of any work");
+    std::vector<CostPoint> points;
+    for (const auto& [units, ms] : times)
+        points.push_back({units, ms});
+    return StepTable(std::move(points));
+}
+
+// Throws what the library throws, and BadData.
 StepCost from_json(const Json& json) {
     StepCost cost;
-    cost.start_ms = json.at("start_ms");
-    cost.micro_batch_ms = json.at("micro_batch_ms");
-    cost.unit_ms = json.at("unit_ms");
-    cost.micro_batch = json.at("micro_batch");
-    cost.max_units = json.at("max_units");
-    cost.scale = json.at("scale");
-    if (!json.contains("table"))
-        return cost;
-    std::vector<CostPoint> points;
-    for (const Json& point : json.at("table"))
-        points.push_back({point.at(0).get<std::int64_t>(), point.at(1).get<double>()});
-    cost.table = StepTable(std::move(points));
+    cost.start_ms = json_number(json.at("start_ms"), 0, most_ms);
+    cost.micro_batch_ms = json_number(json.at("micro_batch_ms"), 0, most_ms);
+    cost.unit_ms = json_number(json.at("unit_ms"), 0, most_ms);
+    cost.micro_batch = json_integer(json.at("micro_batch"), 0, most_units);
+    cost.max_units = json_integer(json.at("max_units"), 0, most_units);
+    cost.scale = json_number(json.at("scale"), least_scale, most_scale);
+    if (json.contains("table"))
+        cost.table = table_from_json(json.at("table"));
     return cost;
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json_number.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -28,7 +29,7 @@ void check_name(const std::string& name) {
 
 // Throws what the library throws, and BadData.
 Manifest from_json(const Json& json) {
-    const int format = json.at("format").get<int>();
+    const std::int64_t format = json_integer(json.at("format"), 0, 1'000'000);
     if (format != Manifest::format)
         throw BadData("its format is " + std::to_string(format) + ", this program reads " +
                       std::to_string(Manifest::format));

@@ -57,6 +57,9 @@ TEST(ManifestTest, WhatIsNoneIsRefused) {
     EXPECT_THAT(parse(""), HasSubstr("M is no manifest"));
     EXPECT_THAT(parse("[]"), HasSubstr("M is no manifest"));
     EXPECT_THAT(parse(R"({"format":2,"files":{}})"), HasSubstr("its format is 2"));
+    for (const char* number : {"1.5", "1e300", "true", "4294967297"})
+        EXPECT_THAT(parse(R"({"format":)" + std::string(number) + R"(,"files":{}})"),
+                    HasSubstr("is no whole number"));
     EXPECT_THAT(parse(R"({"format":1,"files":{"../a":{"bytes":1,"xxh64":"0000000000000000"}}})"),
                 HasSubstr("no name of a file"));
     EXPECT_THAT(parse(R"({"format":1,"files":{"a":{"bytes":-1,"xxh64":"0000000000000000"}}})"),
