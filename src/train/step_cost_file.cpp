@@ -11,6 +11,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/json_number.hpp"
 
+#include "step_cost_json.hpp"
 #include <nlohmann/json.hpp>
 
 namespace hetseq {
@@ -61,8 +62,9 @@ StepTable table_from_json(const Json& json) {
     return StepTable(std::move(points));
 }
 
-// Throws what the library throws, and BadData.
-StepCost from_json(const Json& json) {
+}  // namespace
+
+StepCost step_cost_from_json(const Json& json) {
     StepCost cost;
     cost.start_ms = json_number(json.at("start_ms"), 0, most_ms);
     cost.micro_batch_ms = json_number(json.at("micro_batch_ms"), 0, most_ms);
@@ -75,15 +77,13 @@ StepCost from_json(const Json& json) {
     return cost;
 }
 
-}  // namespace
-
 std::string step_cost_json(const StepCost& cost) {
     return to_json(cost).dump();
 }
 
 StepCost parse_step_cost(const std::string& json) {
     try {
-        return from_json(Json::parse(json));
+        return step_cost_from_json(Json::parse(json));
     } catch (const std::exception& error) {
         throw BadData("no step cost: " + json.substr(0, 80), error.what());
     }
@@ -102,7 +102,7 @@ std::optional<StepCost> StepCostCache::find(const std::string& key) const {
         const Json json = Json::parse(text);
         if (json.at("key") != key)
             return std::nullopt;
-        return from_json(json.at("cost"));
+        return step_cost_from_json(json.at("cost"));
     } catch (const std::exception&) {
         return std::nullopt;
     }

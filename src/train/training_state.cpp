@@ -3,7 +3,9 @@
 #include <limits>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json_number.hpp"
 
+#include "step_cost_json.hpp"
 #include <nlohmann/json.hpp>
 
 #include "hetseq/train/step_cost_file.hpp"
@@ -20,10 +22,7 @@ double number_of(const Json& json) {
 }
 
 std::int64_t count_of(const Json& json) {
-    const auto count = json.get<std::int64_t>();
-    if (!json.is_number_integer() || count < 0)
-        throw BadData("a count is " + json.dump());
-    return count;
+    return json_integer(json, 0, std::numeric_limits<std::int64_t>::max());
 }
 
 Json values_json(const std::vector<Evaluation::Value>& values) {
@@ -90,7 +89,10 @@ AllocationsByUpdate allocations_of(const Json& json) {
         std::vector<std::int64_t> units;
         for (const Json& of_rank : entry.at("units"))
             units.push_back(count_of(of_rank));
-        allocations[count_of(entry.at("update")) - 1] = std::move(units);
+        const auto update =
+            json_integer(entry.at("update"), 1, std::numeric_limits<std::int64_t>::max());
+        if (!allocations.emplace(update - 1, std::move(units)).second)
+            throw BadData("two allocations are of update " + std::to_string(update));
     }
     return allocations;
 }
@@ -135,7 +137,7 @@ TrainingProgress progress_of(const Json& json) {
     progress.schedule_origin = count_of(json.at("schedule_origin"));
     progress.allocations = allocations_of(json.at("allocations"));
     for (const Json& cost : json.at("costs"))
-        progress.costs.push_back(parse_step_cost(cost.dump()));
+        progress.costs.push_back(step_cost_from_json(cost));
     return progress;
 }
 
@@ -159,7 +161,7 @@ RunIdentity run_of(const Json& json) {
 
 // Throws what the library throws, and BadData.
 TrainingState state_of(const Json& json) {
-    const int format = json.at("format").get<int>();
+    const std::int64_t format = json_integer(json.at("format"), 0, 1'000'000);
     if (format != TrainingState::format)
         throw BadData("its format is " + std::to_string(format) + ", this program reads " +
                       std::to_string(TrainingState::format));

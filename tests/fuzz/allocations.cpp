@@ -7,6 +7,19 @@
 
 using namespace hetseq;
 
+namespace {
+
+// Without entries that repeat the one before.
+std::vector<AllocationsByUpdate::value_type> changes(const AllocationsByUpdate& allocations) {
+    std::vector<AllocationsByUpdate::value_type> result;
+    for (const auto& entry : allocations)
+        if (result.empty() || result.back().second != entry.second)
+            result.push_back(entry);
+    return result;
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     static const fuzz::Folder folder;
     const std::vector<std::int64_t> capacities{4, 4, 0};
@@ -19,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     AllocationLog log{folder / "allocations.json"};
     for (const auto& [update, units] : *allocations)
         log.add(update, units);
-    FUZZ_CHECK(read_allocations(folder / "allocations.json", capacities, batch_size) ==
-               *allocations);
+    FUZZ_CHECK(changes(read_allocations(folder / "allocations.json", capacities, batch_size)) ==
+               changes(*allocations));
     return 0;
 }
