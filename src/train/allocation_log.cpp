@@ -14,18 +14,20 @@ namespace hetseq {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;  // written
+// Read. Objects of the ordered kind copy what they hold as they grow, as deep as a text nests.
+using ReadJson = nlohmann::json;
 
 constexpr std::int64_t most_updates = 1'000'000'000'000;
 constexpr std::int64_t most_units = 1'000'000'000'000;  // sums over any ranks do not overflow
 
 // Throws what the library throws, and BadData.
-AllocationsByUpdate parse(const Json& json) {
+AllocationsByUpdate parse(const ReadJson& json) {
     AllocationsByUpdate allocations;
-    for (const Json& entry : json.at("allocations")) {
+    for (const ReadJson& entry : json.at("allocations")) {
         const std::int64_t update = json_integer(entry.at("update"), 1, most_updates);
         std::vector<std::int64_t> units;
-        for (const Json& share : entry.at("units"))
+        for (const ReadJson& share : entry.at("units"))
             units.push_back(json_integer(share, 0, most_units));
         if (!allocations.emplace(update - 1, std::move(units)).second)
             throw BadData("two entries are of update " + std::to_string(update));
@@ -79,7 +81,7 @@ AllocationsByUpdate read_allocations(const std::filesystem::path& path,
                            "check the path");
     AllocationsByUpdate allocations;
     try {
-        allocations = parse(Json::parse(file));
+        allocations = parse(ReadJson::parse(file));
     } catch (const std::exception& error) {
         throw BadData(path.string() + " holds no allocations", error.what());
     }

@@ -18,7 +18,9 @@ namespace hetseq {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;  // written
+// Read. Objects of the ordered kind copy what they hold as they grow, as deep as a text nests.
+using ReadJson = nlohmann::json;
 
 // FNV-1a, 64 bits: the same on every machine that shares the folder.
 std::uint64_t hash(const std::string& text) {
@@ -46,9 +48,9 @@ constexpr double most_ms = 1e12;  // products with units stay finite
 constexpr double least_scale = 1e-9, most_scale = 1e9;
 
 // Throws what the library throws, and BadData.
-StepTable table_from_json(const Json& json) {
+StepTable table_from_json(const ReadJson& json) {
     std::map<std::int64_t, double> times;  // by units [ms]
-    for (const Json& point : json)
+    for (const ReadJson& point : json)
         if (!times
                  .emplace(json_integer(point.at(0), 0, most_units),
                           json_number(point.at(1), 0, most_ms))
@@ -64,7 +66,7 @@ StepTable table_from_json(const Json& json) {
 
 }  // namespace
 
-StepCost step_cost_from_json(const Json& json) {
+StepCost step_cost_from_json(const ReadJson& json) {
     StepCost cost;
     cost.start_ms = json_number(json.at("start_ms"), 0, most_ms);
     cost.micro_batch_ms = json_number(json.at("micro_batch_ms"), 0, most_ms);
@@ -83,7 +85,7 @@ std::string step_cost_json(const StepCost& cost) {
 
 StepCost parse_step_cost(const std::string& json) {
     try {
-        return step_cost_from_json(Json::parse(json));
+        return step_cost_from_json(ReadJson::parse(json));
     } catch (const std::exception& error) {
         throw BadData("no step cost: " + json.substr(0, 80), error.what());
     }
@@ -99,7 +101,7 @@ std::optional<StepCost> StepCostCache::find(const std::string& key) const {
     std::ifstream file{file_of(key)};
     std::string text{std::istreambuf_iterator<char>(file), {}};
     try {
-        const Json json = Json::parse(text);
+        const ReadJson json = ReadJson::parse(text);
         if (json.at("key") != key)
             return std::nullopt;
         return step_cost_from_json(json.at("cost"));

@@ -7,6 +7,6 @@
 namespace hetseq {
 
 /// The object that `step_cost_json` writes. Throws BadData, and what the library throws.
-StepCost step_cost_from_json(const nlohmann::ordered_json& json);
+StepCost step_cost_from_json(const nlohmann::json& json);
 
 }  // namespace hetseq

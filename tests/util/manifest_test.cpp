@@ -68,6 +68,15 @@ TEST(ManifestTest, WhatIsNoneIsRefused) {
                 HasSubstr("no checksum"));
 }
 
+TEST(ManifestTest, DeeplyNestedJsonIsBadData) {
+    const std::string deep = std::string(500'000, '[') + std::string(500'000, ']');
+
+    EXPECT_THAT(error_of([&] {
+                    parse_manifest(R"({"a":)" + deep + R"(,"b":1,"files":{},"format":1.5})", "M");
+                }),
+                HasSubstr("M is no manifest"));
+}
+
 TEST(ManifestTest, AFolderWithoutOneIsNotComplete) {
     const TemporaryFolder folder;
     EXPECT_THAT(error_of([&] { read_manifest(folder.path()); }), HasSubstr("not complete"));
