@@ -8,6 +8,7 @@
 
 #include "hetseq/data/check_corpus.hpp"
 #include "hetseq/app/commands.hpp"
+#include "hetseq/app/effective_values.hpp"
 #include "hetseq/app/option_agreement.hpp"
 #include "hetseq/app/option_parser.hpp"
 

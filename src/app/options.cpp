@@ -1,5 +1,6 @@
 #include "hetseq/app/options.hpp"
 
+#include <cstring>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
@@ -276,16 +277,29 @@ const std::vector<OptionSpec>& option_table() {
     return table;
 }
 
+namespace {
+
+void check_repeatable(const std::string& value) {
+    constexpr const char* blanks = " \t\r\n\v\f";
+    const bool has_outer_blanks =
+        !value.empty() && (std::strchr(blanks, value.front()) != nullptr ||
+                           std::strchr(blanks, value.back()) != nullptr);
+    if (has_outer_blanks || value.find_first_of("#\n") != std::string::npos)
+        throw BadConfig(
+            "'" + value + "' holds a '#' or a line's end, or begins or ends with a blank",
+            "config.cfg could not repeat it",
+            "rename the file");
+}
+
+}  // namespace
+
 Options typed_options(const OptionValues& values) {
     Options options;
     for (const OptionSpec& spec : option_table()) {
         const auto found = values.find(spec.name);
         const std::string& value = found != values.end() ? found->second : spec.default_value;
         try {
-            if (value.find_first_of("#\n") != std::string::npos)
-                throw BadConfig("'" + value + "' holds a '#' or a line's end",
-                                "config.cfg could not repeat it",
-                                "rename the file");
+            check_repeatable(value);
             spec.set(options, value);
         } catch (const BadConfig& error) {
             throw BadConfig("--" + spec.name + ": " + error.what(), spec.help);

@@ -12,6 +12,7 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/share_plan.hpp"
+#include "hetseq/app/effective_values.hpp"
 #include "hetseq/app/option_agreement.hpp"
 #include "hetseq/app/rank_list.hpp"
 #include "hetseq/app/threads.hpp"

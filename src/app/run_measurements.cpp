@@ -94,7 +94,8 @@ void take_config(const std::string& path, MeasuredRun& run) {
     };
     if (const auto batch = number_of<std::int64_t>(value("batch-size")); batch > 0)
         run.batch = batch;
-    if (const auto bucket = number_of<double>(value("bucket-mb")); bucket > 0)
+    if (const auto bucket = number_of<double>(value("bucket-mb"));
+        bucket > 0 && bucket <= most_measured)
         run.bucket_mib = bucket;
     take_micro_batches(value("max-sentences"), run);
 }

@@ -41,8 +41,7 @@ BlockLayout make_block_layout(const ShardSet& shards, std::int64_t block_length)
         FieldLayout field;
         field.type = shards.schema().fields[i].type;
         field.row_elements = elements(shards.row_shape(i));
-        field.row_bytes =
-            static_cast<std::size_t>(field.row_elements) * c10::elementSize(field.type);
+        field.row_bytes = static_cast<std::size_t>(field.row_elements) * size_of(field.type);
         field.offset = layout.slot_bytes;
         layout.slot_bytes += aligned(field.row_bytes * static_cast<std::size_t>(block_length));
         layout.row_bytes += field.row_bytes;

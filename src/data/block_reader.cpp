@@ -17,25 +17,24 @@ constexpr std::size_t most_open_files = 64;
 // Independent reads of more than 2 GiB fail in HDF5 1.10, and MPI counts in int.
 constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
 
-hid_t native_type(c10::ScalarType type) {
+hid_t native_type(ElementType type) {
     switch (type) {
-        case c10::ScalarType::Byte:
+        case ElementType::uint8:
             return H5T_NATIVE_UINT8;
-        case c10::ScalarType::Char:
+        case ElementType::int8:
             return H5T_NATIVE_INT8;
-        case c10::ScalarType::Int:
+        case ElementType::int32:
             return H5T_NATIVE_INT32;
-        case c10::ScalarType::Long:
-            return H5T_NATIVE_INT64;
-        default:
-            throw InternalError("a field's type is not one of Byte, Char, Int, Long");
+        case ElementType::int64:
+            break;
     }
+    return H5T_NATIVE_INT64;
 }
 
 // Whether a stored value may not fit the type in memory: HDF5 would clip it without a word.
-bool may_clip(const StoredType& stored, c10::ScalarType type) {
-    const auto bytes = static_cast<int>(c10::elementSize(type));
-    const bool is_signed = type != c10::ScalarType::Byte;
+bool may_clip(const StoredType& stored, ElementType type) {
+    const auto bytes = static_cast<int>(size_of(type));
+    const bool is_signed = type != ElementType::uint8;
     if (stored.is_signed == is_signed)
         return stored.bytes > bytes;
     return stored.is_signed || stored.bytes >= bytes;
@@ -166,10 +165,13 @@ void BlockReader::fill(const OpenShard& shard, const Piece& piece, RowRange part
     const std::span<std::byte> target{piece.target + skipped,
                                       static_cast<std::size_t>(part.size()) * field.row_bytes};
     const hid_t dataset = shard.datasets[piece.field].get();
-    if (may_clip(shards_.shards()[piece.shard].header.datasets[piece.field].type, field.type)) {
+    const StoredType& stored = shards_.shards()[piece.shard].header.datasets[piece.field].type;
+    if (may_clip(stored, field.type)) {
         std::vector<std::int64_t> wide(static_cast<std::size_t>(part.size() * field.row_elements));
-        transfer(dataset, piece, part, H5T_NATIVE_INT64, wide.data());
-        check(piece, part, std::as_bytes(std::span{wide}), c10::ScalarType::Long);
+        // As int64, unsigned values of 2^63 and more would be clipped; so they show as negative.
+        const hid_t type = stored.is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
+        transfer(dataset, piece, part, type, wide.data());
+        check(piece, part, std::as_bytes(std::span{wide}), ElementType::int64);
         narrow(wide, field.type, target);
     } else {
         transfer(dataset, piece, part, native_type(field.type), target.data());
@@ -206,16 +208,20 @@ void BlockReader::transfer(
 void BlockReader::check(const Piece& piece,
                         RowRange part,
                         std::span<const std::byte> bytes,
-                        c10::ScalarType type) const {
-    const auto violation = first_violation(bytes, type, allowed_[piece.field]);
+                        ElementType type) const {
+    const StoredType& stored = shards_.shards()[piece.shard].header.datasets[piece.field].type;
+    ValueRange allowed = allowed_[piece.field];
+    if (!stored.is_signed)
+        allowed.minimum = std::max<std::int64_t>(allowed.minimum, 0);
+    const auto violation = first_violation(bytes, type, allowed);
     if (!violation)
         return;
     const std::int64_t row =
         part.begin + violation->element / layout_.fields[piece.field].row_elements;
     throw bad_value(shards_.shards()[piece.shard].path,
                     shards_.schema().fields[piece.field],
-                    {row, violation->value},
-                    allowed_[piece.field]);
+                    {row, violation->value, stored.is_signed},
+                    allowed);
 }
 
 }  // namespace hetseq

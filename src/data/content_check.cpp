@@ -11,19 +11,18 @@ namespace {
 
 // Calls `function` with a value of the C++ type that `type` names.
 template <class Function>
-auto with_type(c10::ScalarType type, Function&& function) {
+auto with_type(ElementType type, Function&& function) {
     switch (type) {
-        case c10::ScalarType::Byte:
+        case ElementType::uint8:
             return function(std::uint8_t{});
-        case c10::ScalarType::Char:
+        case ElementType::int8:
             return function(std::int8_t{});
-        case c10::ScalarType::Int:
+        case ElementType::int32:
             return function(std::int32_t{});
-        case c10::ScalarType::Long:
-            return function(std::int64_t{});
-        default:
-            throw InternalError("a field's type is not one of Byte, Char, Int, Long");
+        case ElementType::int64:
+            break;
     }
+    return function(std::int64_t{});
 }
 
 template <class T>
@@ -60,7 +59,7 @@ ValueRange allowed_range(const FieldSchema& field, std::int64_t row_length) {
 
 }  // namespace
 
-ValueRange range_of(c10::ScalarType type) {
+ValueRange range_of(ElementType type) {
     return with_type(type, [](auto zero) {
         using Limits = std::numeric_limits<decltype(zero)>;
         return ValueRange{static_cast<std::int64_t>(Limits::min()),
@@ -91,21 +90,21 @@ BadData bad_value(const std::string& path,
     if (!field.meaning.empty())
         expected += ", " + field.meaning;
     return BadData(path + ": dataset '" + field.name + "', row " + std::to_string(found.row) +
-                       ": value " + std::to_string(found.value),
+                       ": value " +
+                       (found.is_signed ? std::to_string(found.value)
+                                        : std::to_string(static_cast<std::uint64_t>(found.value))),
                    expected,
                    "prepare the file anew, or use the model and options that it was made for");
 }
 
 std::optional<Violation> first_violation(std::span<const std::byte> bytes,
-                                         c10::ScalarType type,
+                                         ElementType type,
                                          const ValueRange& range) {
     return with_type(
         type, [&](auto zero) { return first_outside(elements<decltype(zero)>(bytes), range); });
 }
 
-void narrow(std::span<const std::int64_t> values,
-            c10::ScalarType type,
-            std::span<std::byte> result) {
+void narrow(std::span<const std::int64_t> values, ElementType type, std::span<std::byte> result) {
     with_type(type, [&](auto zero) {
         using T = decltype(zero);
         std::transform(values.begin(),
@@ -115,7 +114,7 @@ void narrow(std::span<const std::int64_t> values,
     });
 }
 
-void ValueSummary::add(std::span<const std::byte> bytes, c10::ScalarType type) {
+void ValueSummary::add(std::span<const std::byte> bytes, ElementType type) {
     with_type(type, [&](auto zero) {
         for (const auto value : elements<decltype(zero)>(bytes)) {
             sum += value;

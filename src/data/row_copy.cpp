@@ -7,13 +7,32 @@
 
 namespace hetseq {
 
+namespace {
+
+at::ScalarType scalar_type(ElementType type) {
+    switch (type) {
+        case ElementType::uint8:
+            return at::kByte;
+        case ElementType::int8:
+            return at::kChar;
+        case ElementType::int32:
+            return at::kInt;
+        case ElementType::int64:
+            break;
+    }
+    return at::kLong;
+}
+
+}  // namespace
+
 LoadedShare::Rows make_rows(const ShardSet& shards, std::int64_t samples) {
     LoadedShare::Rows rows;
     for (std::size_t i = 0; i < shards.schema().fields.size(); ++i) {
         std::vector<std::int64_t> shape{samples};
         shape.insert(shape.end(), shards.row_shape(i).begin(), shards.row_shape(i).end());
         const FieldSchema& field = shards.schema().fields[i];
-        rows.fields[field.name] = at::empty(shape, at::TensorOptions().dtype(field.type));
+        rows.fields[field.name] =
+            at::empty(shape, at::TensorOptions().dtype(scalar_type(field.type)));
     }
     rows.sample_ids = at::empty({samples}, at::TensorOptions().dtype(at::kLong));
     return rows;

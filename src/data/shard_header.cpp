@@ -16,6 +16,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ShardHeader, samples, datasets)
 
 namespace {
 
+constexpr int most_integer_bytes = 8;
+constexpr hsize_t most_rows = hsize_t{1} << 40;
+constexpr hsize_t most_row_values = hsize_t{1} << 27;  // 1 GiB of int64, which MPI counts in int
+
 constexpr const char* prepare_anew = "prepare the file anew, or name the right files";
 
 std::string where(const std::string& path, const std::string& dataset) {
@@ -113,14 +117,37 @@ StoredType stored_type(hid_t dataset, const std::string& place) {
                       "found " + class_name(type_class) + " of " + std::to_string(bytes) +
                           " bytes, expected an integer type",
                       prepare_anew);
+    if (bytes < 1 || bytes > most_integer_bytes)
+        throw BadData(place + " is of the wrong type",
+                      "found integers of " + std::to_string(H5Tget_size(type.get())) +
+                          " bytes, expected at most 8",
+                      prepare_anew);
     return {bytes, H5Tget_sign(type.get()) == H5T_SGN_2};
 }
 
-std::vector<std::int64_t> dimensions(hid_t dataset) {
+// A damaged header may promise any lengths; products of those let through do not overflow.
+void check_size(const std::vector<hsize_t>& lengths, const std::string& place) {
+    hsize_t row_values = 1;
+    std::string text;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        text += (i > 0 ? " x " : "") + std::to_string(lengths[i]);
+        const hsize_t most = i == 0 ? most_rows : most_row_values;
+        if (lengths[i] > most || (i > 0 && lengths[i] > 0 && row_values > most / lengths[i]))
+            throw BadData(
+                place + " is too large",
+                "found " + text + " ..., expected at most 2^40 rows of at most 2^27 values",
+                prepare_anew);
+        if (i > 0)
+            row_values *= std::max<hsize_t>(lengths[i], 1);
+    }
+}
+
+std::vector<std::int64_t> dimensions(hid_t dataset, const std::string& place) {
     const Hdf5Space space{HETSEQ_HDF5_TRY(H5Dget_space(dataset))};
     const int rank = HETSEQ_HDF5_TRY(H5Sget_simple_extent_ndims(space.get()));
     std::vector<hsize_t> lengths(static_cast<std::size_t>(rank));
     HETSEQ_HDF5_TRY(H5Sget_simple_extent_dims(space.get(), lengths.data(), nullptr));
+    check_size(lengths, place);
     return {lengths.begin(), lengths.end()};
 }
 
@@ -222,7 +249,7 @@ ShardHeader read_shard_header(const std::string& path, const CorpusSchema& schem
         const std::string place = where(path, field.name);
         const Hdf5Dataset dataset = open_dataset(file.get(), path, field.name);
         const StoredType type = stored_type(dataset.get(), place);
-        const std::vector<std::int64_t> lengths = dimensions(dataset.get());
+        const std::vector<std::int64_t> lengths = dimensions(dataset.get(), place);
         check_dimensions(lengths, field, place);
         if (header.datasets.empty())
             header.samples = lengths[0];

@@ -1,12 +1,14 @@
+#include "hetseq/model/bert_config.hpp"
+
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json_number.hpp"
 
 #include <nlohmann/json.hpp>
-
-#include "hetseq/model/bert.hpp"
 
 namespace hetseq {
 
@@ -43,7 +45,7 @@ public:
 
     void read(const char* key, std::int64_t& value) const {
         if (const json* found = find(key)) {
-            if (!found->is_number_integer())
+            if (!found->is_number_integer() || *found > std::numeric_limits<std::int64_t>::max())
                 fail(key, "it is no whole number");
             value = found->get<std::int64_t>();
         }
@@ -71,7 +73,7 @@ private:
     }
 
     [[noreturn]] void fail(const std::string& key, const std::string& why) const {
-        throw BadConfig(path_.string() + ": " + key + " is " + root_.at(key).dump(),
+        throw BadConfig(path_.string() + ": " + key + " is " + brief_json(root_.at(key)),
                         why,
                         "use another model configuration");
     }

@@ -28,7 +28,7 @@ CorpusSchema pretraining_schema(const PartOptions& options) {
     const std::string ids =
         "ids of the vocabulary (vocab_size " + std::to_string(config.vocab_size) + ")";
     const auto tokens = [&](const std::string& name,
-                            c10::ScalarType type,
+                            ElementType type,
                             std::int64_t highest,
                             const std::string& meaning) {
         return FieldSchema{.name = name,
@@ -43,35 +43,35 @@ CorpusSchema pretraining_schema(const PartOptions& options) {
     };
     FieldSchema positions{.name = "masked_lm_positions",
                           .rank = 2,
-                          .type = at::kInt,
+                          .type = ElementType::int32,
                           .row_shape = {-1},
                           .minimum = 0,
                           .below_row_length_of = "input_ids",
                           .meaning = "positions in the sequence"};
     FieldSchema labels{.name = "masked_lm_ids",
                        .rank = 2,
-                       .type = at::kInt,
+                       .type = ElementType::int32,
                        .row_shape = {-1},
                        .same_row_shape_as = "masked_lm_positions",
                        .minimum = 0,
                        .maximum = config.vocab_size - 1,
                        .meaning = ids};
-    return {
-        .kind = "BERT pretraining",
-        .fields = {
-            tokens("input_ids", at::kInt, config.vocab_size - 1, ids),
-            tokens("input_mask", at::kChar, 1, "0 for padding, 1 for a token"),
-            tokens(
-                "segment_ids", at::kChar, config.type_vocab_size - 1, "segments (type_vocab_size)"),
-            positions,
-            labels,
-            {.name = "next_sentence_labels",
-             .rank = 1,
-             .type = at::kChar,
-             .row_shape = {},
-             .minimum = 0,
-             .maximum = 1,
-             .meaning = "0 for the next sentence, 1 for a random one"}}};
+    return {.kind = "BERT pretraining",
+            .fields = {tokens("input_ids", ElementType::int32, config.vocab_size - 1, ids),
+                       tokens("input_mask", ElementType::int8, 1, "0 for padding, 1 for a token"),
+                       tokens("segment_ids",
+                              ElementType::int8,
+                              config.type_vocab_size - 1,
+                              "segments (type_vocab_size)"),
+                       positions,
+                       labels,
+                       {.name = "next_sentence_labels",
+                        .rank = 1,
+                        .type = ElementType::int8,
+                        .row_shape = {},
+                        .minimum = 0,
+                        .maximum = 1,
+                        .meaning = "0 for the next sentence, 1 for a random one"}}};
 }
 
 /// Weights: masked tokens (masked_lm_ids other than 0) for "mlm", sequences for "nsp". Tensors as

@@ -13,15 +13,16 @@ constexpr double pixel_mean = 0.1307;
 constexpr double pixel_deviation = 0.3081;
 
 CorpusSchema image_schema(const PartOptions&) {
-    return {.kind = "images",
-            .fields = {{.name = "images", .rank = 3, .type = at::kByte, .row_shape = {28, 28}},
-                       {.name = "labels",
-                        .rank = 1,
-                        .type = at::kByte,
-                        .row_shape = {},
-                        .minimum = 0,
-                        .maximum = 9,
-                        .meaning = "classes 0 to 9"}}};
+    return {
+        .kind = "images",
+        .fields = {{.name = "images", .rank = 3, .type = ElementType::uint8, .row_shape = {28, 28}},
+                   {.name = "labels",
+                    .rank = 1,
+                    .type = ElementType::uint8,
+                    .row_shape = {},
+                    .minimum = 0,
+                    .maximum = 9,
+                    .meaning = "classes 0 to 9"}}};
 }
 
 /// Pixels (n, 28, 28) uint8 to "images" (n, 1, 28, 28) fp32, normalised; "labels" (n) int64.

@@ -6,6 +6,7 @@
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json_number.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -13,14 +14,24 @@ namespace hetseq {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;  // written
+// Read. Objects of the ordered kind copy what they hold as they grow, as deep as a text nests.
+using ReadJson = nlohmann::json;
 
-// Throws what the library throws.
-AllocationsByUpdate parse(const Json& json) {
+constexpr std::int64_t most_updates = 1'000'000'000'000;
+constexpr std::int64_t most_units = 1'000'000'000'000;  // sums over any ranks do not overflow
+
+// Throws what the library throws, and BadData.
+AllocationsByUpdate parse(const ReadJson& json) {
     AllocationsByUpdate allocations;
-    for (const Json& entry : json.at("allocations"))
-        allocations[entry.at("update").get<std::int64_t>() - 1] =
-            entry.at("units").get<std::vector<std::int64_t>>();
+    for (const ReadJson& entry : json.at("allocations")) {
+        const std::int64_t update = json_integer(entry.at("update"), 1, most_updates);
+        std::vector<std::int64_t> units;
+        for (const ReadJson& share : entry.at("units"))
+            units.push_back(json_integer(share, 0, most_units));
+        if (!allocations.emplace(update - 1, std::move(units)).second)
+            throw BadData("two entries are of update " + std::to_string(update));
+    }
     return allocations;
 }
 
@@ -28,8 +39,6 @@ void check(const std::vector<std::int64_t>& units,
            const std::string& path,
            const std::vector<std::int64_t>& capacities,
            std::int64_t batch_size) {
-    if (std::any_of(units.begin(), units.end(), [](std::int64_t u) { return u < 0; }))
-        throw BadData(path + " gives a rank less than nothing", "units below 0");
     if (units.size() != capacities.size())
         throw BadConfig(path + " is of " + std::to_string(units.size()) + " ranks",
                         "this job has " + std::to_string(capacities.size()),
@@ -72,8 +81,8 @@ AllocationsByUpdate read_allocations(const std::filesystem::path& path,
                            "check the path");
     AllocationsByUpdate allocations;
     try {
-        allocations = parse(Json::parse(file));
-    } catch (const nlohmann::json::exception& error) {
+        allocations = parse(ReadJson::parse(file));
+    } catch (const std::exception& error) {
         throw BadData(path.string() + " holds no allocations", error.what());
     }
     if (allocations.count(0) == 0)

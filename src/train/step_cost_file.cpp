@@ -3,18 +3,24 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
+#include <map>
 #include <sstream>
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json_number.hpp"
 
+#include "step_cost_json.hpp"
 #include <nlohmann/json.hpp>
 
 namespace hetseq {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;  // written
+// Read. Objects of the ordered kind copy what they hold as they grow, as deep as a text nests.
+using ReadJson = nlohmann::json;
 
 // FNV-1a, 64 bits: the same on every machine that shares the folder.
 std::uint64_t hash(const std::string& text) {
@@ -37,25 +43,41 @@ Json to_json(const StepCost& cost) {
     return json;
 }
 
-// Throws what the library throws.
-StepCost from_json(const Json& json) {
-    StepCost cost;
-    cost.start_ms = json.at("start_ms");
-    cost.micro_batch_ms = json.at("micro_batch_ms");
-    cost.unit_ms = json.at("unit_ms");
-    cost.micro_batch = json.at("micro_batch");
-    cost.max_units = json.at("max_units");
-    cost.scale = json.at("scale");
-    if (!json.contains("table"))
-        return cost;
+constexpr std::int64_t most_units = std::numeric_limits<std::int64_t>::max();
+constexpr double most_ms = 1e12;  // products with units stay finite
+constexpr double least_scale = 1e-9, most_scale = 1e9;
+
+// Throws what the library throws, and BadData.
+StepTable table_from_json(const ReadJson& json) {
+    std::map<std::int64_t, double> times;  // by units [ms]
+    for (const ReadJson& point : json)
+        if (!times
+                 .emplace(json_integer(point.at(0), 0, most_units),
+                          json_number(point.at(1), 0, most_ms))
+                 .second)
+            throw BadData("its table has two times of " + point.at(0).dump() + " units");
+    if (times.empty() || times.rbegin()->first == 0)
+        throw BadData("its table has no time of any work");
     std::vector<CostPoint> points;
-    for (const Json& point : json.at("table"))
-        points.push_back({point.at(0).get<std::int64_t>(), point.at(1).get<double>()});
-    cost.table = StepTable(std::move(points));
-    return cost;
+    for (const auto& [units, ms] : times)
+        points.push_back({units, ms});
+    return StepTable(std::move(points));
 }
 
 }  // namespace
+
+StepCost step_cost_from_json(const ReadJson& json) {
+    StepCost cost;
+    cost.start_ms = json_number(json.at("start_ms"), 0, most_ms);
+    cost.micro_batch_ms = json_number(json.at("micro_batch_ms"), 0, most_ms);
+    cost.unit_ms = json_number(json.at("unit_ms"), 0, most_ms);
+    cost.micro_batch = json_integer(json.at("micro_batch"), 0, most_units);
+    cost.max_units = json_integer(json.at("max_units"), 0, most_units);
+    cost.scale = json_number(json.at("scale"), least_scale, most_scale);
+    if (json.contains("table"))
+        cost.table = table_from_json(json.at("table"));
+    return cost;
+}
 
 std::string step_cost_json(const StepCost& cost) {
     return to_json(cost).dump();
@@ -63,7 +85,7 @@ std::string step_cost_json(const StepCost& cost) {
 
 StepCost parse_step_cost(const std::string& json) {
     try {
-        return from_json(Json::parse(json));
+        return step_cost_from_json(ReadJson::parse(json));
     } catch (const std::exception& error) {
         throw BadData("no step cost: " + json.substr(0, 80), error.what());
     }
@@ -79,10 +101,10 @@ std::optional<StepCost> StepCostCache::find(const std::string& key) const {
     std::ifstream file{file_of(key)};
     std::string text{std::istreambuf_iterator<char>(file), {}};
     try {
-        const Json json = Json::parse(text);
+        const ReadJson json = ReadJson::parse(text);
         if (json.at("key") != key)
             return std::nullopt;
-        return from_json(json.at("cost"));
+        return step_cost_from_json(json.at("cost"));
     } catch (const std::exception&) {
         return std::nullopt;
     }

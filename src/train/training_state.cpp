@@ -3,7 +3,9 @@
 #include <limits>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json_number.hpp"
 
+#include "step_cost_json.hpp"
 #include <nlohmann/json.hpp>
 
 #include "hetseq/train/step_cost_file.hpp"
@@ -12,18 +14,17 @@ namespace hetseq {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;  // written
+// Read. Objects of the ordered kind copy what they hold as they grow, as deep as a text nests.
+using ReadJson = nlohmann::json;
 
 // JSON has no number that is none.
-double number_of(const Json& json) {
+double number_of(const ReadJson& json) {
     return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
-std::int64_t count_of(const Json& json) {
-    const auto count = json.get<std::int64_t>();
-    if (!json.is_number_integer() || count < 0)
-        throw BadData("a count is " + json.dump());
-    return count;
+std::int64_t count_of(const ReadJson& json) {
+    return json_integer(json, 0, std::numeric_limits<std::int64_t>::max());
 }
 
 Json values_json(const std::vector<Evaluation::Value>& values) {
@@ -33,9 +34,9 @@ Json values_json(const std::vector<Evaluation::Value>& values) {
     return json;
 }
 
-std::vector<Evaluation::Value> values_of(const Json& json) {
+std::vector<Evaluation::Value> values_of(const ReadJson& json) {
     std::vector<Evaluation::Value> values;
-    for (const Json& value : json)
+    for (const ReadJson& value : json)
         values.push_back({value.at(0).get<std::string>(), number_of(value.at(1))});
     return values;
 }
@@ -48,7 +49,7 @@ Json evaluation_json(const std::optional<Evaluation>& evaluation) {
             {"samples", evaluation->samples}};
 }
 
-std::optional<Evaluation> evaluation_of(const Json& json) {
+std::optional<Evaluation> evaluation_of(const ReadJson& json) {
     if (json.is_null())
         return std::nullopt;
     Evaluation evaluation;
@@ -66,13 +67,13 @@ Json window_json(const MetricsWindow& window) {
             {"losses", window.losses}};
 }
 
-MetricsWindow window_of(const Json& json) {
+MetricsWindow window_of(const ReadJson& json) {
     MetricsWindow window;
     window.updates = count_of(json.at("updates"));
     window.finite_updates = count_of(json.at("finite_updates"));
     window.samples = count_of(json.at("samples"));
     window.units = count_of(json.at("units"));
-    for (const Json& loss : json.at("losses"))
+    for (const ReadJson& loss : json.at("losses"))
         window.losses.push_back(number_of(loss));
     return window;
 }
@@ -84,13 +85,16 @@ Json allocations_json(const AllocationsByUpdate& allocations) {
     return json;
 }
 
-AllocationsByUpdate allocations_of(const Json& json) {
+AllocationsByUpdate allocations_of(const ReadJson& json) {
     AllocationsByUpdate allocations;
-    for (const Json& entry : json) {
+    for (const ReadJson& entry : json) {
         std::vector<std::int64_t> units;
-        for (const Json& of_rank : entry.at("units"))
+        for (const ReadJson& of_rank : entry.at("units"))
             units.push_back(count_of(of_rank));
-        allocations[count_of(entry.at("update")) - 1] = std::move(units);
+        const auto update =
+            json_integer(entry.at("update"), 1, std::numeric_limits<std::int64_t>::max());
+        if (!allocations.emplace(update - 1, std::move(units)).second)
+            throw BadData("two allocations are of update " + std::to_string(update));
     }
     return allocations;
 }
@@ -117,7 +121,7 @@ Json progress_json(const TrainingProgress& progress) {
     return json;
 }
 
-TrainingProgress progress_of(const Json& json) {
+TrainingProgress progress_of(const ReadJson& json) {
     TrainingProgress progress;
     progress.updates = count_of(json.at("updates"));
     progress.epochs = count_of(json.at("epochs"));
@@ -134,8 +138,8 @@ TrainingProgress progress_of(const Json& json) {
     progress.order_origin = count_of(json.at("order_origin"));
     progress.schedule_origin = count_of(json.at("schedule_origin"));
     progress.allocations = allocations_of(json.at("allocations"));
-    for (const Json& cost : json.at("costs"))
-        progress.costs.push_back(parse_step_cost(cost.dump()));
+    for (const ReadJson& cost : json.at("costs"))
+        progress.costs.push_back(step_cost_from_json(cost));
     return progress;
 }
 
@@ -147,7 +151,7 @@ Json run_json(const RunIdentity& run) {
             {"devices", run.devices}};
 }
 
-RunIdentity run_of(const Json& json) {
+RunIdentity run_of(const ReadJson& json) {
     RunIdentity run;
     run.options = json.at("options").get<std::map<std::string, std::string>>();
     run.schedule_updates = count_of(json.at("schedule_updates"));
@@ -158,8 +162,8 @@ RunIdentity run_of(const Json& json) {
 }
 
 // Throws what the library throws, and BadData.
-TrainingState state_of(const Json& json) {
-    const int format = json.at("format").get<int>();
+TrainingState state_of(const ReadJson& json) {
+    const std::int64_t format = json_integer(json.at("format"), 0, 1'000'000);
     if (format != TrainingState::format)
         throw BadData("its format is " + std::to_string(format) + ", this program reads " +
                       std::to_string(TrainingState::format));
@@ -178,7 +182,7 @@ std::string training_state_json(const TrainingState& state) {
 
 TrainingState parse_training_state(const std::string& text, const std::filesystem::path& path) {
     try {
-        return state_of(Json::parse(text));
+        return state_of(ReadJson::parse(text));
     } catch (const std::exception& error) {
         throw BadData(path.string() + " is no state of a training", error.what());
     }

@@ -2,12 +2,34 @@
 
 namespace hetseq {
 
+namespace {
+
+constexpr std::size_t longest_part = 4096;  // bytes
+
+// A part may quote a damaged file: control characters, which would act on the terminal or end the
+// text, are shown as \x1b, and what is endless is cut.
+std::string readable(const std::string& part) {
+    std::string text;
+    for (const char c : part.substr(0, longest_part)) {
+        const auto byte = static_cast<unsigned char>(c);
+        if ((byte >= ' ' || c == '\n' || c == '\t') && byte != 0x7f)
+            text += c;
+        else
+            text += {'\\', 'x', "0123456789abcdef"[byte / 16], "0123456789abcdef"[byte % 16]};
+    }
+    if (part.size() > longest_part)
+        text += "... (" + std::to_string(part.size()) + " bytes in all)";
+    return text;
+}
+
+}  // namespace
+
 std::string Explanation::text() const {
-    std::string text = problem;
+    std::string text = readable(problem);
     if (!why.empty())
-        text += " (" + why + ")";
+        text += " (" + readable(why) + ")";
     if (!what_to_do.empty())
-        text += (why.empty() ? ": " : " ") + what_to_do;
+        text += (why.empty() ? ": " : " ") + readable(what_to_do);
     return text;
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json_number.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -11,7 +12,9 @@ namespace hetseq {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;  // written
+// Read. Objects of the ordered kind copy what they hold as they grow, as deep as a text nests.
+using ReadJson = nlohmann::json;
 
 std::uint64_t parse_checksum(const std::string& text) {
     std::uint64_t value = 0;
@@ -27,8 +30,8 @@ void check_name(const std::string& name) {
 }
 
 // Throws what the library throws, and BadData.
-Manifest from_json(const Json& json) {
-    const int format = json.at("format").get<int>();
+Manifest from_json(const ReadJson& json) {
+    const std::int64_t format = json_integer(json.at("format"), 0, 1'000'000);
     if (format != Manifest::format)
         throw BadData("its format is " + std::to_string(format) + ", this program reads " +
                       std::to_string(Manifest::format));
@@ -54,7 +57,7 @@ std::string manifest_json(const Manifest& manifest) {
 
 Manifest parse_manifest(const std::string& text, const std::filesystem::path& path) {
     try {
-        return from_json(Json::parse(text));
+        return from_json(ReadJson::parse(text));
     } catch (const std::exception& error) {
         throw BadData(path.string() + " is no manifest", error.what());
     }

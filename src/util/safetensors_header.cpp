@@ -5,6 +5,7 @@
 #include <set>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/json_number.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -28,9 +29,11 @@ public:
             else
                 header.entries.push_back(entry(name, value));
         }
-        std::stable_sort(header.entries.begin(),
-                         header.entries.end(),
-                         [](const auto& a, const auto& b) { return a.begin < b.begin; });
+        std::stable_sort(
+            header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {
+                // A tensor without elements ends where the next begins.
+                return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+            });
         check_coverage(header.entries, data_bytes);
         return header;
     }
@@ -111,7 +114,7 @@ private:
     std::uint64_t count(const std::string& name, const char* key, const json& value) const {
         if (!value.is_number_unsigned() ||
             value.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
-            fail("tensor '" + name + "': " + key + " holds " + value.dump());
+            fail("tensor '" + name + "': " + key + " holds " + brief_json(value));
         return value.get<std::uint64_t>();
     }
 

@@ -9,6 +9,7 @@
 #include "test_world.hpp"
 #include <gmock/gmock.h>
 
+#include "hetseq/app/effective_values.hpp"
 #include "hetseq/app/option_parser.hpp"
 
 namespace hetseq {

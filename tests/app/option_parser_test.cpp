@@ -11,6 +11,8 @@
 
 #include <gmock/gmock.h>
 
+#include "hetseq/app/effective_values.hpp"
+
 namespace hetseq {
 namespace {
 
@@ -130,6 +132,13 @@ TEST(TypedOptionsTest, NamesTheOptionOfABadValue) {
     EXPECT_THAT(error_of([] { typed_options({{"dropout", "1.5"}}); }), HasSubstr("--dropout"));
     EXPECT_THAT(error_of([] { typed_options({{"precision", "fp8"}}); }), HasSubstr("fp32, fp64"));
     EXPECT_THAT(error_of([] { typed_options({{"log-interval", "0"}}); }), HasSubstr("from 1 to"));
+}
+
+// config.cfg drops blanks around a value: the run could not be repeated from it.
+TEST(TypedOptionsTest, RefusesBlanksAroundAValue) {
+    for (const char* value : {" a.h5", "a.h5 ", "a.h5\t", "a.h5\r", " "})
+        EXPECT_THAT(error_of([&] { typed_options({{"data", value}}); }), HasSubstr("blank"));
+    EXPECT_EQ(typed_options({{"data", "a b.h5"}}).data, "a b.h5");
 }
 
 TEST(ConfigTextTest, ReadsBackAsItWas) {

@@ -2,6 +2,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/task/parts.hpp"
+#include "hetseq/app/effective_values.hpp"
 #include "hetseq/app/option_parser.hpp"
 
 namespace hetseq {

@@ -167,6 +167,46 @@ TEST_F(BadInputTest, WrongType) {
                     "found floating point of 4 bytes, expected an integer type)");
 }
 
+// HDF5 knows integers of any length, and would clip those of more than 8 bytes without a word; a
+// damaged length makes it ask for gigabytes.
+TEST_F(BadInputTest, IntegersOfMoreThanEightBytes) {
+    const Hdf5Type wide{H5Tcopy(H5T_STD_I64LE)};
+    H5Tset_size(wide.get(), 16);
+    write_with([&](auto& all) { dataset(all, "input_ids").dataset.type = wide.get(); });
+
+    expect_bad_data(opening(),
+                    folder_ / "c.h5: dataset 'input_ids' is of the wrong type",
+                    "found integers of 16 bytes, expected at most 8)");
+}
+
+// An unwritten chunk takes no space, so a small file may promise any extents.
+TEST_F(BadInputTest, ExtentsLargerThanAnyFile) {
+    const std::pair<std::vector<hsize_t>, std::string> cases[] = {
+        {{hsize_t{1} << 60, 16}, "found 1152921504606846976 ..."},
+        {{40, hsize_t{1} << 62}, "found 40 x 4611686018427387904 ..."},
+        {{0, hsize_t{1} << 62}, "found 0 x 4611686018427387904 ..."}};
+    for (const auto& [shape, why] : cases) {
+        write_with([](auto& all) { all.erase(all.begin()); });
+        on_first_rank([&, &shape = shape] {
+            const Hdf5File file{H5Fopen((folder_ / "c.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT)};
+            const Hdf5Space space{H5Screate_simple(2, shape.data(), nullptr)};
+            const Hdf5Properties create{H5Pcreate(H5P_DATASET_CREATE)};
+            const hsize_t chunk[2] = {1, 16};
+            H5Pset_chunk(create.get(), 2, chunk);
+            const Hdf5Dataset written{H5Dcreate2(file.get(),
+                                                 "input_ids",
+                                                 H5T_STD_I32LE,
+                                                 space.get(),
+                                                 H5P_DEFAULT,
+                                                 create.get(),
+                                                 H5P_DEFAULT)};
+            HETSEQ_ASSERT(static_cast<bool>(written));
+        });
+
+        expect_bad_data(opening(), folder_ / "c.h5: dataset 'input_ids' is too large", why);
+    }
+}
+
 TEST_F(BadInputTest, WrongRank) {
     write_with([](auto& all) {
         auto& labels = dataset(all, "next_sentence_labels").dataset;
@@ -317,6 +357,34 @@ TEST_F(BadInputTest, TheFirstBadFileIsNamedHoweverManyRanksLook) {
     });
 
     EXPECT_THAT(opening().text, HasSubstr(folder_ / "b.h5 is not an HDF5 file"));
+}
+
+// Read as int64, they would come as its largest value, which a field without bounds may hold.
+TEST_F(BadInputTest, UnsignedValuesThatInt64CannotHold) {
+    on_first_rank([&] {
+        const Hdf5File file = test::create_file(folder_ / "c.h5");
+        const hsize_t length = 3;
+        const std::uint64_t values[3] = {0, 9223372036854775807u, 9223372036854775808u};
+        const Hdf5Space space{H5Screate_simple(1, &length, nullptr)};
+        const Hdf5Dataset written{H5Dcreate2(file.get(),
+                                             "values",
+                                             H5T_STD_U64LE,
+                                             space.get(),
+                                             H5P_DEFAULT,
+                                             H5P_DEFAULT,
+                                             H5P_DEFAULT)};
+        HETSEQ_HDF5_TRY(
+            H5Dwrite(written.get(), H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
+    });
+    const CorpusSchema schema{.kind = "numbers",
+                              .fields = {{.name = "values", .type = ElementType::int64}}};
+
+    const Thrown thrown = thrown_by([&] { check_corpus(world_, folder_.path(), schema); });
+
+    expect_same_on_all_ranks(thrown);
+    expect_bad_data(thrown,
+                    folder_ / "c.h5: dataset 'values', row 2: value 9223372036854775808",
+                    "expected 0 to 9223372036854775807");
 }
 
 TEST_F(BadInputTest, IdOutsideTheVocabulary) {

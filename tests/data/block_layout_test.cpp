@@ -13,8 +13,8 @@ namespace {
 ShardSet shards(std::int64_t samples, std::int64_t columns, std::int64_t chunk_rows) {
     const CorpusSchema schema{
         "test",
-        {{.name = "a", .rank = 2, .type = c10::ScalarType::Int, .row_shape = {-1}},
-         {.name = "b", .type = c10::ScalarType::Byte}}};
+        {{.name = "a", .rank = 2, .type = ElementType::int32, .row_shape = {-1}},
+         {.name = "b", .type = ElementType::uint8}}};
     const ShardHeader header{samples,
                              {{{4, true}, {columns}, chunk_rows}, {{1, false}, {}, samples}}};
     return ShardSet({{"one.h5", header, {}, 0}}, schema);

@@ -83,7 +83,7 @@ CorpusSchema nvidia_schema() {
     const auto tokens = [](const std::string& name, std::int64_t maximum) {
         return FieldSchema{.name = name,
                            .rank = 2,
-                           .type = c10::ScalarType::Int,
+                           .type = ElementType::int32,
                            .row_shape = {-1},
                            .minimum = 0,
                            .maximum = maximum};
@@ -94,7 +94,7 @@ CorpusSchema nvidia_schema() {
              tokens("segment_ids", 1),
              tokens("masked_lm_positions", 127),
              tokens("masked_lm_ids", 30521),
-             {.name = "next_sentence_labels", .type = c10::ScalarType::Char, .row_shape = {}}}};
+             {.name = "next_sentence_labels", .type = ElementType::int8, .row_shape = {}}}};
 }
 
 TEST(CheckCorpusTest, NvidiasShardsHaveTheirKnownSums) {

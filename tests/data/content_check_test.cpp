@@ -13,11 +13,10 @@ TEST(ContentCheckTest, FindsTheFirstValueOutside) {
     const std::vector<std::int32_t> values{0, 5, 10, -1, 11};
 
     const auto high =
-        first_violation(std::as_bytes(std::span{values}), c10::ScalarType::Int, {-1, 9});
-    const auto low =
-        first_violation(std::as_bytes(std::span{values}), c10::ScalarType::Int, {0, 10});
+        first_violation(std::as_bytes(std::span{values}), ElementType::int32, {-1, 9});
+    const auto low = first_violation(std::as_bytes(std::span{values}), ElementType::int32, {0, 10});
     const auto none =
-        first_violation(std::as_bytes(std::span{values}), c10::ScalarType::Int, {-1, 11});
+        first_violation(std::as_bytes(std::span{values}), ElementType::int32, {-1, 11});
 
     EXPECT_EQ(high->element, 2);
     EXPECT_EQ(high->value, 10);
@@ -27,16 +26,16 @@ TEST(ContentCheckTest, FindsTheFirstValueOutside) {
 }
 
 TEST(ContentCheckTest, EmptyIsFine) {
-    EXPECT_FALSE(first_violation({}, c10::ScalarType::Byte, {0, 0}).has_value());
+    EXPECT_FALSE(first_violation({}, ElementType::uint8, {0, 0}).has_value());
 }
 
 TEST(ContentCheckTest, BytesAreUnsignedAndCharsSigned) {
     const std::vector<std::uint8_t> values{255};
 
     ValueSummary bytes;
-    bytes.add(std::as_bytes(std::span{values}), c10::ScalarType::Byte);
+    bytes.add(std::as_bytes(std::span{values}), ElementType::uint8);
     ValueSummary chars;
-    chars.add(std::as_bytes(std::span{values}), c10::ScalarType::Char);
+    chars.add(std::as_bytes(std::span{values}), ElementType::int8);
 
     EXPECT_EQ(bytes.sum, 255);
     EXPECT_EQ(chars.sum, -1);
@@ -47,10 +46,10 @@ TEST(ContentCheckTest, BytesAreUnsignedAndCharsSigned) {
 TEST(ContentCheckTest, AllowedRangeIsTheBoundsWithinTheType) {
     const CorpusSchema schema{
         "test",
-        {{.name = "ids", .rank = 2, .type = c10::ScalarType::Int, .row_shape = {-1}, .minimum = 3},
+        {{.name = "ids", .rank = 2, .type = ElementType::int32, .row_shape = {-1}, .minimum = 3},
          {.name = "positions",
           .rank = 2,
-          .type = c10::ScalarType::Byte,
+          .type = ElementType::uint8,
           .row_shape = {-1},
           .below_row_length_of = "ids"}}};
     const ShardHeader header{1, {{{4, true}, {16}, 0}, {{1, false}, {2}, 0}}};

@@ -46,8 +46,8 @@ protected:
             alone_,
             spec,
             {"images",
-             {{.name = "images", .rank = 3, .type = c10::ScalarType::Byte, .row_shape = {2, 3}},
-              {.name = "labels", .type = c10::ScalarType::Byte, .row_shape = {}, .maximum = 9}}});
+             {{.name = "images", .rank = 3, .type = ElementType::uint8, .row_shape = {2, 3}},
+              {.name = "labels", .type = ElementType::uint8, .row_shape = {}, .maximum = 9}}});
     }
 
     bool nothing_written() const { return !std::filesystem::exists(folder_ / "out"); }

@@ -6,7 +6,7 @@ namespace hetseq {
 namespace {
 
 ShardSet shards_of(const std::vector<std::int64_t>& sizes) {
-    const CorpusSchema schema{"test", {{.name = "a", .type = c10::ScalarType::Byte}}};
+    const CorpusSchema schema{"test", {{.name = "a", .type = ElementType::uint8}}};
     std::vector<Shard> shards;
     for (const std::int64_t size : sizes)
         shards.push_back({"shard", {size, {{{1, false}, {}, 0}}}, {}, 0});

@@ -1,11 +1,11 @@
+#include "hetseq/model/bert_config.hpp"
+
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
 
 #include "util/temporary_folder.hpp"
 #include <nlohmann/json.hpp>
-
-#include "hetseq/model/bert.hpp"
 
 namespace hetseq {
 namespace {

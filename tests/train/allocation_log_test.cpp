@@ -50,6 +50,23 @@ TEST_F(AllocationLogTest, RefusesWhatItCannotReplay) {
     EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": "all"}]})"), ExitCode::bad_data);
     EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [4, 3, 3]}]})"), ExitCode::config);
     EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [5, 4]}]})"), ExitCode::config);
+    for (const char* update : {"0", "1.5", "true", "-9223372036854775808"})
+        EXPECT_EQ(code_of(R"({"allocations": [{"update": )" + std::string(update) +
+                          R"(, "units": [5, 5]}]})"),
+                  ExitCode::bad_data)
+            << update;
+    for (const char* units : {"[5.5, 5]",
+                              "[1e300, 0]",
+                              "[18446744073709551615, 11]",
+                              "[9223372036854775807, 9223372036854775807]",
+                              "[true, 9]"})
+        EXPECT_EQ(
+            code_of(R"({"allocations": [{"update": 1, "units": )" + std::string(units) + "}]}"),
+            ExitCode::bad_data)
+            << units;
+    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [5, 5]},)"
+                      R"( {"update": 1, "units": [6, 4]}]})"),
+              ExitCode::bad_data);
     std::ofstream{path_} << R"({"allocations": [{"update": 1, "units": [5, 5]}]})";
     EXPECT_THROW(read_allocations(path_, {4, 0}, 10), Error);
     fs::remove(path_);

@@ -8,6 +8,8 @@
 
 #include "hetseq/util/error.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace hetseq {
 namespace {
 
@@ -33,6 +35,40 @@ TEST(StepCostJsonTest, ReadsBackExactly) {
 TEST(StepCostJsonTest, RefusesWhatIsNone) {
     EXPECT_THROW(parse_step_cost("{}"), Error);
     EXPECT_THROW(parse_step_cost("no json"), Error);
+}
+
+// Every one of them would break what allocation rests on: costs are finite and never fall.
+TEST(StepCostJsonTest, RefusesNumbersThatNoMeasurementGives) {
+    const auto with = [](const std::string& key, const std::string& value) {
+        auto json = nlohmann::json::parse(step_cost_json(line()));
+        json[key] = nlohmann::json::parse(value);
+        return json.dump();
+    };
+    ASSERT_NO_THROW(parse_step_cost(with("scale", "2")));
+    const std::pair<const char*, const char*> wrong[] = {{"start_ms", "-1"},
+                                                         {"unit_ms", "-0.5"},
+                                                         {"unit_ms", "1e300"},
+                                                         {"micro_batch_ms", "true"},
+                                                         {"micro_batch", "1.5"},
+                                                         {"micro_batch", "-1"},
+                                                         {"micro_batch", "1e300"},
+                                                         {"scale", "0"},
+                                                         {"max_units", "18446744073709551615"},
+                                                         {"table", "[]"},
+                                                         {"table", "[[0, 1]]"},
+                                                         {"table", "[[8, 1], [8, 2]]"},
+                                                         {"table", "[[8, -1]]"},
+                                                         {"table", "[[-8, 1]]"},
+                                                         {"table", "[8]"}};
+    for (const auto& [key, value] : wrong) {
+        try {
+            parse_step_cost(with(key, value));
+            ADD_FAILURE() << key << " " << value << ": accepted";
+        } catch (const BadData& error) {
+            EXPECT_EQ(std::string(error.what()).find("internal error"), std::string::npos)
+                << error.what();
+        }
+    }
 }
 
 class StepCostCacheTest : public testing::Test {

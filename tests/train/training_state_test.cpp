@@ -1,6 +1,7 @@
 #include "hetseq/train/training_state.hpp"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -8,11 +9,13 @@
 #include "hetseq/util/error.hpp"
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 namespace hetseq {
 namespace {
 
 using testing::HasSubstr;
+using Json = nlohmann::json;
 
 TrainingState some_state() {
     TrainingState state;
@@ -34,6 +37,18 @@ TrainingState some_state() {
     progress.window = {.updates = 2, .finite_updates = 1, .losses = {0.7}};
     progress.schedule_origin = 3;
     return state;
+}
+
+// What reading says of the state after `change`.
+std::string error_after(const std::function<void(Json&)>& change) {
+    Json json = Json::parse(training_state_json(some_state()));
+    change(json);
+    try {
+        parse_training_state(json.dump(), "S");
+    } catch (const BadData& error) {
+        return error.what();
+    }
+    return "no error";
 }
 
 std::string error_of(const std::string& text) {
@@ -82,8 +97,41 @@ TEST(TrainingStateTest, WhatIsNoneIsRefused) {
     EXPECT_THAT(error_of(""), HasSubstr("S is no state of a training"));
     EXPECT_THAT(error_of(text.substr(0, text.size() / 2)), HasSubstr("S is no state"));
     EXPECT_THAT(with("\"format\": 1", "\"format\": 2"), HasSubstr("its format is 2"));
-    EXPECT_THAT(with("\"updates\": 12", "\"updates\": -1"), HasSubstr("a count is -1"));
+    EXPECT_THAT(with("\"updates\": 12", "\"updates\": -1"), HasSubstr("is no whole number"));
     EXPECT_THAT(with("\"updates\": 12", "\"updates\": \"12\""), HasSubstr("S is no state"));
+}
+
+TEST(TrainingStateTest, ANumberThatIsNoCountIsRefused) {
+    for (const char* number : {"-1", "1.5", "1e300", "true", "18446744073709551615", "null"}) {
+        const Json value = Json::parse(number);
+        EXPECT_THAT(error_after([&](Json& json) { json["progress"]["updates"] = value; }),
+                    HasSubstr("is no whole number"))
+            << number;
+        EXPECT_THAT(error_after([&](Json& json) { json["format"] = value; }),
+                    HasSubstr("is no whole number"))
+            << number;
+    }
+}
+
+// Updates are counted from 1 in files; 0 would be the one before the first.
+TEST(TrainingStateTest, AllocationsAreOfDifferentUpdatesFrom1On) {
+    EXPECT_THAT(error_after([](Json& json) { json["progress"]["allocations"][0]["update"] = 0; }),
+                HasSubstr("is no whole number from 1"));
+    EXPECT_THAT(error_after([](Json& json) { json["progress"]["allocations"][1]["update"] = 1; }),
+                HasSubstr("two allocations are of update 1"));
+}
+
+// Written out to be read again, such a value would take the stack.
+TEST(TrainingStateTest, DeeplyNestedJsonIsBadData) {
+    const std::string text = training_state_json(some_state());
+    const std::string costs = "\"costs\": [";
+    const auto place = text.find(costs);
+    ASSERT_NE(place, std::string::npos);
+    const std::string deep = std::string(500'000, '[') + std::string(500'000, ']') + ",";
+    std::string nested = text;
+    nested.insert(place + costs.size(), deep);
+
+    EXPECT_THROW(parse_training_state(nested, "S"), BadData);
 }
 
 }  // namespace

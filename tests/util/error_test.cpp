@@ -18,6 +18,15 @@ TEST(ErrorTest, LeavesOutWhatIsNotGiven) {
                  "no command: try hetseq --help");
 }
 
+// What a damaged file holds neither acts on the terminal nor ends the text.
+TEST(ErrorTest, ShowsControlCharactersAndCutsWhatIsEndless) {
+    EXPECT_STREQ(BadData(std::string("'a\0b\x1b[2J\x7f'", 10), "two\nlines").what(),
+                 "'a\\x00b\\x1b[2J\\x7f' (two\nlines)");
+    const std::string text = BadData(std::string(1 << 20, 'x'), "why", "what to do").what();
+    EXPECT_LT(text.size(), 5000u);
+    EXPECT_NE(text.find("xxx... (1048576 bytes in all) (why) what to do"), std::string::npos);
+}
+
 TEST(MessageTest, LeavesOutStackFrames) {
     const std::runtime_error error(
         "sizes differ\nException raised from add at add.cpp:3\nframe #0: x");

@@ -57,12 +57,24 @@ TEST(ManifestTest, WhatIsNoneIsRefused) {
     EXPECT_THAT(parse(""), HasSubstr("M is no manifest"));
     EXPECT_THAT(parse("[]"), HasSubstr("M is no manifest"));
     EXPECT_THAT(parse(R"({"format":2,"files":{}})"), HasSubstr("its format is 2"));
+    for (const char* number : {"1.5", "1e300", "true", "4294967297"})
+        EXPECT_THAT(parse(R"({"format":)" + std::string(number) + R"(,"files":{}})"),
+                    HasSubstr("is no whole number"));
     EXPECT_THAT(parse(R"({"format":1,"files":{"../a":{"bytes":1,"xxh64":"0000000000000000"}}})"),
                 HasSubstr("no name of a file"));
     EXPECT_THAT(parse(R"({"format":1,"files":{"a":{"bytes":-1,"xxh64":"0000000000000000"}}})"),
                 HasSubstr("has no size"));
     EXPECT_THAT(parse(R"({"format":1,"files":{"a":{"bytes":1,"xxh64":"0"}}})"),
                 HasSubstr("no checksum"));
+}
+
+TEST(ManifestTest, DeeplyNestedJsonIsBadData) {
+    const std::string deep = std::string(500'000, '[') + std::string(500'000, ']');
+
+    EXPECT_THAT(error_of([&] {
+                    parse_manifest(R"({"a":)" + deep + R"(,"b":1,"files":{},"format":1.5})", "M");
+                }),
+                HasSubstr("M is no manifest"));
 }
 
 TEST(ManifestTest, AFolderWithoutOneIsNotComplete) {

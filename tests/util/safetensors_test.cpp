@@ -52,6 +52,32 @@ TEST(SafetensorsTest, WhatIsWrittenIsRead) {
     EXPECT_EQ(reader.find("absent"), nullptr);
 }
 
+// Their offsets are those where the next tensor begins, whatever their names.
+TEST(SafetensorsTest, TensorsWithoutElementsLieAnywhere) {
+    const TemporaryFolder folder;
+    const float values[2] = {1, 2};
+    const SafetensorData tensors[] = {
+        {"a", SafetensorType::F32, {1}, values},
+        {"z", SafetensorType::F32, {0}, nullptr},
+        {"b", SafetensorType::F32, {2}, values},
+    };
+
+    write_safetensors(folder / "a.safetensors", tensors);
+
+    EXPECT_EQ(SafetensorsReader{folder / "a.safetensors"}.entries().size(), 3u);
+}
+
+// Quoted whole, such a value would take the stack.
+TEST(SafetensorsTest, DeeplyNestedJsonIsBadData) {
+    const TemporaryFolder folder;
+    const std::string deep = std::string(500'000, '[') + std::string(500'000, ']');
+    folder.write(
+        "a",
+        with_length(R"({"a":{"dtype":"F32","shape":[)" + deep + R"(],"data_offsets":[0,4]}})"));
+
+    EXPECT_THROW(SafetensorsReader{folder / "a"}, BadData);
+}
+
 TEST(SafetensorsTest, EveryTensorIsAligned) {
     const TemporaryFolder folder;
     const std::vector<char> zeros(64);

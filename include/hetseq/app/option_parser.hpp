@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/task/parts.hpp"
 #include "hetseq/app/options.hpp"
 
 namespace hetseq {
@@ -30,10 +29,6 @@ struct GivenOptions {
 
 /// Parses a command line that may name one configuration, and that. Throws as the two above.
 GivenOptions parse_with_config(const std::vector<std::string>& words);
-
-/// What takes effect: `line` over `file` over the task's defaults over the table's. Throws
-/// BadConfig for an unknown task or part.
-OptionValues effective_values(const GivenOptions& given, const Parts& parts);
 
 /// The text of config.cfg: every option but those of the command, with `values`.
 std::string config_text(const OptionValues& values);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hetseq/comm/topology.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/corpus.hpp"
 #include "hetseq/task/part_options.hpp"
 
 namespace hetseq {

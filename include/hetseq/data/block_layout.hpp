@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <c10/core/ScalarType.h>
+#include "hetseq/data/element_type.hpp"
 
 namespace hetseq {
 
@@ -12,7 +12,7 @@ class ShardSet;
 
 /// How the rows of one field lie in memory.
 struct FieldLayout {
-    c10::ScalarType type = c10::ScalarType::Byte;
+    ElementType type = ElementType::uint8;
     std::int64_t row_elements = 1;
     std::size_t row_bytes = 1;
     std::size_t offset = 0;  // of the field's first row in a block's slot

@@ -57,7 +57,7 @@ private:
     void check(const Piece& piece,
                RowRange part,
                std::span<const std::byte> bytes,
-               c10::ScalarType type) const;
+               ElementType type) const;
 
     const ShardSet& shards_;
     const BlockLayout& layout_;

@@ -22,7 +22,7 @@ struct ValueRange {
 };
 
 /// What `type` can hold.
-ValueRange range_of(c10::ScalarType type);
+ValueRange range_of(ElementType type);
 
 /// What each field of `shards` may hold: its bounds, where set, within its type.
 std::vector<ValueRange> allowed_ranges(const ShardSet& shards);
@@ -35,13 +35,14 @@ struct Violation {
 
 /// The first element outside of `range`. `bytes`: elements of `type`.
 std::optional<Violation> first_violation(std::span<const std::byte> bytes,
-                                         c10::ScalarType type,
+                                         ElementType type,
                                          const ValueRange& range);
 
 /// A bad value's place in a file.
 struct BadValue {
     std::int64_t row = 0;
     std::int64_t value = 0;
+    bool is_signed = true;  // false: `value` has the bits of an unsigned one
 };
 
 /// Names file, dataset, row, value and what was expected.
@@ -51,9 +52,7 @@ BadData bad_value(const std::string& path,
                   const ValueRange& allowed);
 
 /// Narrows int64 `values` that lie in the range of `type` to `type`.
-void narrow(std::span<const std::int64_t> values,
-            c10::ScalarType type,
-            std::span<std::byte> result);
+void narrow(std::span<const std::int64_t> values, ElementType type, std::span<std::byte> result);
 
 /// Sum, smallest and largest of the values seen so far.
 struct ValueSummary {
@@ -62,7 +61,7 @@ struct ValueSummary {
     std::int64_t maximum = std::numeric_limits<std::int64_t>::min();
 
     /// `bytes`: elements of `type`.
-    void add(std::span<const std::byte> bytes, c10::ScalarType type);
+    void add(std::span<const std::byte> bytes, ElementType type);
 };
 
 }  // namespace hetseq

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <c10/core/ScalarType.h>
+#include "hetseq/data/element_type.hpp"
 
 namespace hetseq {
 
@@ -13,8 +13,8 @@ namespace hetseq {
 struct FieldSchema {
     std::string name{};  // of the HDF5 dataset
     int rank = 1;        // dimensions, the samples' included
-    /// Kept in memory as Byte, Char, Int or Long; any HDF5 integer type converts.
-    c10::ScalarType type = c10::ScalarType::Int;
+    /// Kept in memory so; any HDF5 integer type converts.
+    ElementType type = ElementType::int32;
     /// Expected row shape, -1 where any length is right (the same in all shards).
     std::vector<std::int64_t> row_shape{};
     /// Another field whose row shape this one must have; empty: none.

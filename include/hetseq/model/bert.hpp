@@ -1,45 +1,11 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <memory>
-#include <string>
 
+#include "hetseq/model/bert_config.hpp"
 #include "hetseq/model/model.hpp"
 
 namespace hetseq {
-
-/// A BERT as Hugging Face's config.json describes it. The defaults are bert-base-uncased's.
-struct BertConfig {
-    std::int64_t vocab_size = 30522;
-    std::int64_t hidden_size = 768;
-    std::int64_t layers = 12;  // num_hidden_layers
-    std::int64_t heads = 12;   // num_attention_heads
-    std::int64_t intermediate_size = 3072;
-    std::int64_t max_position_embeddings = 512;
-    std::int64_t type_vocab_size = 2;
-    std::int64_t pad_token_id = 0;   // its embedding gets no gradient from the input
-    double hidden_dropout = 0.1;     // hidden_dropout_prob, in [0, 1)
-    double attention_dropout = 0.1;  // attention_probs_dropout_prob, in [0, 1)
-    double layer_norm_eps = 1e-12;
-    double initializer_range = 0.02;  // standard deviation
-};
-
-/// Of a preset (tiny, mini, small, base, large: Turc et al. 2019 and Devlin et al. 2019) or, for
-/// any other name, of the config.json at that path. Throws as `read_bert_config`.
-BertConfig bert_config(const std::string& preset_or_path);
-
-/// Reads a config.json. Keys that are absent keep their defaults, keys that don't change the
-/// network are ignored. Throws MissingInput, BadData (no JSON object) or BadConfig, naming the file
-/// and the key, for what hetseq's BERT is not: another activation than "gelu", another
-/// position_embedding_type than "absolute", a decoder, sizes that don't fit.
-BertConfig read_bert_config(const std::filesystem::path& path);
-
-/// Throws BadConfig, naming `origin` and the key, unless the values fit together.
-void check(const BertConfig& config, const std::string& origin);
-
-/// As a config.json that transformers reads.
-std::string to_json(const BertConfig& config);
 
 /// BertForPreTraining: BERT with a masked-token head, whose decoder is the word embedding, and a
 /// next-sentence head. Parameters are stored under Hugging Face's names. Throws BadConfig as

@@ -6,19 +6,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "hetseq/optim/optimizer_options.hpp"
+
 namespace hetseq {
 
 class FlatParameters;
-
-struct OptimizerOptions {
-    std::string name = "adam";          // adam, adamw, adadelta, sgd
-    double weight_decay = 0;            // added to the gradient; adamw: decoupled from it
-    double beta1 = 0.9, beta2 = 0.999;  // adam, adamw
-    double eps = 1e-8;                  // adam, adamw
-    double adadelta_eps = 1e-6;         // adadelta
-    double rho = 0.9;                   // adadelta
-    double momentum = 0;                // sgd
-};
 
 /// Updates flat parameters from their summed gradients. All memory is taken by the constructor;
 /// `step` takes none. Weight decay applies to segments that decay.

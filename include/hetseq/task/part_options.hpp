@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "hetseq/optim/optimizer.hpp"
+#include "hetseq/optim/optimizer_options.hpp"
 #include "hetseq/optim/schedule.hpp"
 
 namespace hetseq {

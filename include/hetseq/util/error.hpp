@@ -25,7 +25,7 @@ struct Explanation {
     std::string why;         // may be empty
     std::string what_to_do;  // may be empty
 
-    /// "problem (why) what to do"
+    /// "problem (why) what to do", control characters as "\x1b" and a part of over 4 KiB cut.
     std::string text() const;
 };
 

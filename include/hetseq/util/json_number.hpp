@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hetseq/util/error.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace hetseq {
+
+/// `value` as error messages show it: what holds others by its type alone, since it may be of any
+/// size and depth.
+template <class Json>
+std::string brief_json(const Json& value) {
+    return value.is_structured() ? "an " + std::string(value.type_name()) : value.dump();
+}
+
+/// `value`, a whole number from `least` to `most`. The library's own conversion drops fractions,
+/// wraps what is too large and takes `true` for 1. Throws BadData.
+template <class Json>
+std::int64_t json_integer(const Json& value, std::int64_t least, std::int64_t most) {
+    const bool is_too_large =
+        value.is_number_unsigned() &&
+        value.template get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX);
+    if (!value.is_number_integer() || is_too_large || value.template get<std::int64_t>() < least ||
+        value.template get<std::int64_t>() > most)
+        throw BadData(brief_json(value) + " is no whole number from " + std::to_string(least) +
+                      " to " + std::to_string(most));
+    return value.template get<std::int64_t>();
+}
+
+/// `value`, a number from `least` to `most`. Throws BadData.
+template <class Json>
+double json_number(const Json& value, double least, double most) {
+    // Comparisons that a NaN fails.
+    if (!value.is_number() ||
+        !(value.template get<double>() >= least && value.template get<double>() <= most))
+        throw BadData(brief_json(value) + " is no number from " + Json(least).dump() + " to " +
+                      Json(most).dump());
+    return value.template get<double>();
+}
+
+}  // namespace hetseq

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "hetseq/balance/step_cost.hpp"
+
+namespace hetseq {
+
+/// The object that `step_cost_json` writes. Throws BadData, and what the library throws.
+StepCost step_cost_from_json(const nlohmann::json& json);
+
+}  // namespace hetseq

@@ -1,0 +1,255 @@
+#include "fuzz/written_shard.hpp"
+
+#include <algorithm>
+
+#include "fuzz/shard_reading.hpp"
+
+#include "hetseq/data/hdf5_image.hpp"
+
+namespace hetseq::fuzz {
+
+namespace {
+
+constexpr std::uint64_t most_written = 512;  // elements of a dataset
+
+// An input that has come to its end gives zeros: they choose what a good shard has.
+bool rarely(FuzzedDataProvider& input) {
+    return input.ConsumeIntegralInRange(0, 31) == 31;
+}
+
+struct IntegerType {
+    Hdf5Type type;
+    bool is_signed = true;
+    int bits = 64;
+};
+
+// Any size, order, sign and padding.
+IntegerType integer_type(FuzzedDataProvider& input) {
+    IntegerType result;
+    result.is_signed = input.ConsumeBool();
+    result.type =
+        Hdf5Type{HETSEQ_HDF5_TRY(H5Tcopy(result.is_signed ? H5T_STD_I64LE : H5T_STD_U64LE))};
+    const hid_t type = result.type.get();
+    const auto bytes = input.PickValueInArray<std::size_t>({4, 1, 2, 8, 3, 5, 16});
+    HETSEQ_HDF5_TRY(H5Tset_precision(type, std::min<std::size_t>(8 * bytes, 64)));
+    HETSEQ_HDF5_TRY(H5Tset_size(type, bytes));
+    result.bits = static_cast<int>(std::min<std::size_t>(8 * bytes, 64));
+    if (input.ConsumeBool()) {
+        result.bits = input.ConsumeIntegralInRange<int>(1, result.bits);
+        HETSEQ_HDF5_TRY(H5Tset_precision(type, static_cast<std::size_t>(result.bits)));
+        const auto spare = 8 * bytes - static_cast<std::size_t>(result.bits);
+        HETSEQ_HDF5_TRY(H5Tset_offset(type, input.ConsumeIntegralInRange<std::size_t>(0, spare)));
+    }
+    if (input.ConsumeBool())
+        HETSEQ_HDF5_TRY(H5Tset_order(type, H5T_ORDER_BE));
+    return result;
+}
+
+Hdf5Type other_type(FuzzedDataProvider& input) {
+    const hsize_t three = 3;
+    switch (input.ConsumeIntegralInRange(0, 8)) {
+        case 0:
+            return Hdf5Type{H5Tcopy(H5T_IEEE_F32LE)};
+        case 1:
+            return Hdf5Type{H5Tcopy(H5T_C_S1)};
+        case 2: {
+            Hdf5Type text{H5Tcopy(H5T_C_S1)};
+            HETSEQ_HDF5_TRY(H5Tset_size(text.get(), H5T_VARIABLE));
+            return text;
+        }
+        case 3:
+            return Hdf5Type{H5Tcreate(H5T_OPAQUE, 5)};
+        case 4: {
+            Hdf5Type compound{H5Tcreate(H5T_COMPOUND, 8)};
+            HETSEQ_HDF5_TRY(H5Tinsert(compound.get(), "a", 4, H5T_STD_I32LE));
+            return compound;
+        }
+        case 5:
+            return Hdf5Type{H5Tenum_create(H5T_STD_I16LE)};
+        case 6:
+            return Hdf5Type{H5Tarray_create2(H5T_STD_I32LE, 1, &three)};
+        case 7:
+            return Hdf5Type{H5Tvlen_create(H5T_STD_I32LE)};
+        default:
+            return Hdf5Type{H5Tcopy(H5T_STD_B8LE)};
+    }
+}
+
+std::uint64_t elements(const std::vector<hsize_t>& shape) {
+    std::uint64_t count = 1;
+    for (const hsize_t extent : shape)
+        if (__builtin_mul_overflow(count, extent, &count))
+            return ~std::uint64_t{0};
+    return count;
+}
+
+hsize_t extent(FuzzedDataProvider& input, hsize_t usual) {
+    switch (input.ConsumeIntegralInRange(0, 31)) {
+        case 30:
+            return input.ConsumeIntegralInRange<hsize_t>(0, 9);
+        case 31:
+            return input.ConsumeIntegral<std::uint64_t>() >> input.ConsumeIntegralInRange(0, 40);
+        default:
+            return usual;
+    }
+}
+
+std::vector<hsize_t> shape_of(FuzzedDataProvider& input, const FieldSchema& field, hsize_t rows) {
+    std::vector<hsize_t> shape{extent(input, rows)};
+    for (int i = 1; i < field.rank; ++i) {
+        const std::int64_t usual = field.row_shape[static_cast<std::size_t>(i - 1)];
+        shape.push_back(extent(input, usual < 0 ? 4 : static_cast<hsize_t>(usual)));
+    }
+    if (rarely(input))
+        shape.resize(input.ConsumeIntegralInRange<std::size_t>(0, 5), 2);
+    return shape;
+}
+
+void choose_filters(FuzzedDataProvider& input, hid_t properties) {
+    switch (input.ConsumeIntegralInRange(0, 6)) {
+        case 6:
+            H5Pset_deflate(properties, 1);
+            break;
+        case 1:
+            H5Pset_shuffle(properties);
+            H5Pset_deflate(properties, 9);
+            break;
+        case 2:
+            H5Pset_fletcher32(properties);
+            break;
+        case 3:
+            H5Pset_scaleoffset(properties, H5Z_SO_INT, H5Z_SO_INT_MINBITS_DEFAULT);
+            break;
+        case 4:
+            H5Pset_nbit(properties);
+            break;
+        case 5:
+            H5Pset_filter(properties, 32000, H5Z_FLAG_OPTIONAL, 0, nullptr);
+            break;
+        default:
+            break;
+    }
+}
+
+// Storage that HDF5 refuses to make for this shape leaves a dataset out.
+Hdf5Properties storage(FuzzedDataProvider& input, const std::vector<hsize_t>& shape) {
+    Hdf5Properties properties{HETSEQ_HDF5_TRY(H5Pcreate(H5P_DATASET_CREATE))};
+    const auto rank = static_cast<int>(shape.size());
+    switch (input.ConsumeIntegralInRange(0, 7)) {
+        case 0:
+        case 1:
+            break;
+        case 6:
+            H5Pset_layout(properties.get(), H5D_COMPACT);
+            break;
+        case 7:
+            H5Pset_external(properties.get(), "/nonexistent/values", 0, H5F_UNLIMITED);
+            break;
+        default: {
+            std::vector<hsize_t> chunk;
+            for (const hsize_t length : shape)
+                chunk.push_back(std::clamp<hsize_t>(
+                    input.ConsumeIntegralInRange<hsize_t>(1, 9), 1, std::max<hsize_t>(length, 1)));
+            if (rank > 0)
+                H5Pset_chunk(properties.get(), rank, chunk.data());
+            choose_filters(input, properties.get());
+        }
+    }
+    return properties;
+}
+
+// Most of them as the schema allows, some any that the type can hold.
+StoredValue value(FuzzedDataProvider& input, const IntegerType& type) {
+    const auto choice = input.ConsumeIntegral<std::uint8_t>();
+    if (choice != 255)
+        return {type.is_signed, type.bits < 3 ? 0 : std::uint64_t{choice} % 4};
+    const auto any = input.ConsumeIntegral<std::uint64_t>();
+    const int unused = 64 - type.bits;
+    return {type.is_signed,
+            type.is_signed
+                ? static_cast<std::uint64_t>(static_cast<std::int64_t>(any << unused) >> unused)
+                : any << unused >> unused};
+}
+
+std::vector<StoredValue> write_integers(FuzzedDataProvider& input,
+                                        hid_t dataset,
+                                        const IntegerType& type,
+                                        std::uint64_t count) {
+    std::vector<StoredValue> values;
+    std::vector<std::uint64_t> bits;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        values.push_back(value(input, type));
+        bits.push_back(values.back().bits);
+    }
+    const hid_t memory = type.is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
+    if (H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, bits.data()) < 0)
+        return {};
+    return values;
+}
+
+std::vector<StoredValue> write_dataset(FuzzedDataProvider& input,
+                                       hid_t file,
+                                       const FieldSchema& field,
+                                       hsize_t rows) {
+    const std::vector<hsize_t> shape = shape_of(input, field, rows);
+    const auto rank = static_cast<int>(shape.size());
+    const Hdf5Space space{rarely(input) ? H5Screate(H5S_NULL)
+                                        : H5Screate_simple(rank, shape.data(), nullptr)};
+    const Hdf5Properties properties = storage(input, shape);
+    const bool is_integer = !rarely(input);
+    const IntegerType integer = integer_type(input);
+    const Hdf5Type other = is_integer ? Hdf5Type{} : other_type(input);
+    const Hdf5Dataset dataset{H5Dcreate2(file,
+                                         field.name.c_str(),
+                                         is_integer ? integer.type.get() : other.get(),
+                                         space.get(),
+                                         H5P_DEFAULT,
+                                         properties.get(),
+                                         H5P_DEFAULT)};
+    if (!dataset || !is_integer || elements(shape) > most_written ||
+        H5Sget_simple_extent_type(space.get()) == H5S_NULL)
+        return {};
+    return write_integers(input, dataset.get(), integer, elements(shape));
+}
+
+// What stands under a dataset's name and is none.
+void write_other(FuzzedDataProvider& input, hid_t file, const char* name) {
+    switch (input.ConsumeIntegralInRange(0, 4)) {
+        case 0:
+            return;
+        case 1:
+            Hdf5Group{H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)};
+            return;
+        case 2:
+            H5Lcreate_soft(input.ConsumeBool() ? "/labels" : "/nowhere", file, name, 0, 0);
+            return;
+        case 3:
+            H5Lcreate_external("/nonexistent/file.h5", "/ids", file, name, 0, 0);
+            return;
+        default: {
+            const Hdf5Type type{H5Tcopy(H5T_STD_I32LE)};
+            H5Tcommit2(file, name, type.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        }
+    }
+}
+
+}  // namespace
+
+WrittenShard write_shard(FuzzedDataProvider& input) {
+    WrittenShard shard;
+    shard.bytes = make_hdf5_image([&](hid_t file) {
+        const hsize_t rows = 20 - input.ConsumeIntegralInRange<hsize_t>(0, 20);
+        for (const FieldSchema& field : shard_schema().fields) {
+            shard.values.emplace_back();
+            if (rarely(input))
+                write_other(input, file, field.name.c_str());
+            else
+                shard.values.back() = write_dataset(input, file, field, rows);
+        }
+        if (rarely(input))
+            write_other(input, file, "surplus");
+    });
+    return shard;
+}
+
+}  // namespace hetseq::fuzz
