@@ -76,10 +76,10 @@ TEST(StallDetectorTest, TheSlowestRanksLongestStretchIsAllowedToAll) {
     detector.heard(2, at(Phase::computing, 0.1, 100), 5);
     for (const int rank : {0, 2})
         detector.heard(rank, at(Phase::reducing, 1), 100);
-    detector.heard(1, at(Phase::computing, 105), 100);
+    detector.heard(1, at(Phase::computing, 108), 100);
 
-    EXPECT_FALSE(detector.judge(104.9));
-    const auto stall = detector.judge(105.1);
+    EXPECT_FALSE(detector.judge(101.9));
+    const auto stall = detector.judge(102.1);
 
     ASSERT_TRUE(stall);
     EXPECT_THAT(stall->ranks, ElementsAre(1));

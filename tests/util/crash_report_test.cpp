@@ -24,12 +24,13 @@ using testing::ExitedWithCode;
 using testing::HasSubstr;
 using testing::KilledBySignal;
 
-[[gnu::noinline]] void write_to(volatile int* place) {
+void write_to(volatile int* place) {
     *place = 1;
 }
 
 void touch_foreign_memory() {
-    write_to(reinterpret_cast<volatile int*>(16));
+    const volatile std::uintptr_t place = 16;
+    write_to(reinterpret_cast<volatile int*>(place));
 }
 
 // What a truncated file leaves of its mapping.
