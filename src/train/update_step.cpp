@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/data/loader.hpp"
@@ -37,9 +38,11 @@ Verdict UpdateStep::run(LoadedShare& share,
                         const ForwardContext& context) {
     timing_ = {};
     for (;;) {
+        activity::enter(Phase::computing, context.update + 1);
         timer_.begin();
         compute(share, weights, context);
         timer_.end();
+        activity::enter(Phase::reducing);
         reducer_.finish();
         const Verdict verdict = read_status();
         timing_.compute_ms += timer_.ms();

@@ -5,6 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../end_to_end/common.sh"
 
 most_seconds=${HETSEQ_FAULT_SECONDS:-10} # from the fault to mpirun's end
 make_images
+# shellcheck disable=SC2034 # for the scripts
 train=("$bin/hetseq_faulty" train --task mnist --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5"
   --max-sentences 8 --max-update 12 --valid-interval 3 --log-interval 1 --bucket-mb 0.001 --threads 1 --cache-dir none)
 
