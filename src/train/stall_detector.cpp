@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
@@ -11,8 +12,6 @@
 namespace hetseq {
 
 namespace {
-
-constexpr const char* option = "--stall-timeout";
 
 std::string seconds_text(double seconds) {
     return (seconds < 10 ? format_number(seconds, 2) : std::to_string(std::llround(seconds))) +
@@ -100,10 +99,10 @@ std::optional<Stall> StallDetector::judge_work(double now) const {
     return Stall{
         ranks,
         Explanation{
-            who(ranks) + (ranks.size() == 1 ? " stalls " : " stall ") + what(ranks.front(), now),
-            "the longest that any rank needed for this was " + seconds_text(longest(activity)),
+            who(ranks) + (ranks.size() == 1 ? " is " : " are ") + what(ranks.front(), now),
+            "the longest that any rank ever needed for this was " + seconds_text(longest(activity)),
             "look at that process and its host (does a file system or a device hang?), or raise " +
-                std::string(option) + " " + format_number(timeout_)}
+                option_text()}
             .text()};
 }
 
@@ -147,18 +146,35 @@ std::optional<Stall> StallDetector::judge_waits(double now) const {
     }
     if (ranks.empty())
         return {};
-    // Since the last of them came.
-    const auto last = *std::min_element(ranks.begin(), ranks.end(), [&](int a, int b) {
-        return in_stretch(ranks_[static_cast<std::size_t>(a)], now) <
-               in_stretch(ranks_[static_cast<std::size_t>(b)], now);
+    const std::vector<int> behind = those_behind(ranks);
+    const Activity& activity = ranks_[static_cast<std::size_t>(behind.front())].activity;
+    const std::string who_is_behind =
+        behind.size() < ranks.size()
+            ? ", " + who(behind) + (behind.size() == 1 ? " is behind" : " are behind")
+            : "";
+    return Stall{
+        ranks,
+        Explanation{
+            "all ranks wait for each other" + who_is_behind + ", " + what(behind.front(), now),
+            "the longest such wait before was " + seconds_text(longest(activity)),
+            "look at the network between the hosts and at the devices, or raise " + option_text()}
+            .text()};
+}
+
+// Those of the first update, and there of the first phase.
+std::vector<int> StallDetector::those_behind(const std::vector<int>& ranks) const {
+    const auto place = [&](int rank) {
+        const Activity& activity = ranks_[static_cast<std::size_t>(rank)].activity;
+        return std::pair{activity.update, activity.phase};
+    };
+    auto first = place(ranks.front());
+    for (const int rank : ranks)
+        first = std::min(first, place(rank));
+    std::vector<int> behind;
+    std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(behind), [&](int rank) {
+        return place(rank) == first;
     });
-    const Activity& activity = ranks_[static_cast<std::size_t>(last)].activity;
-    return Stall{ranks,
-                 Explanation{"all ranks wait for each other, " + what(last, now),
-                             "the longest such wait before was " + seconds_text(longest(activity)),
-                             "look at the network between the hosts, or raise " +
-                                 std::string(option) + " " + format_number(timeout_)}
-                     .text()};
+    return behind;
 }
 
 // "rank 1 on node07", "ranks 1, 3 and 7 more".
@@ -174,6 +190,10 @@ std::string StallDetector::who(const std::vector<int>& ranks) const {
     if (ranks.size() > shown)
         text += " and " + std::to_string(ranks.size() - shown) + " more";
     return text;
+}
+
+std::string StallDetector::option_text() const {
+    return "--stall-timeout (now " + format_number(timeout_) + ")";
 }
 
 std::string StallDetector::what(int rank, double now) const {

@@ -49,7 +49,7 @@ std::chrono::milliseconds beat_period(const WatchdogOptions& options) {
 }  // namespace
 
 void end_stalled_job(const Stall& stall) {
-    log::here(log::Level::error, stall.text + "\n  " + process_line());
+    log::here(log::Level::error, "the job stalls: " + stall.text + "\n  " + process_line());
     std::this_thread::sleep_for(time_to_print);
     MpiEnvironment::abort(static_cast<int>(ExitCode::device));
 }

@@ -56,6 +56,8 @@ private:
     double longest(const Activity& activity) const;
     std::optional<Stall> judge_silence(double now) const;
     std::optional<Stall> judge_waits(double now) const;
+    std::vector<int> those_behind(const std::vector<int>& ranks) const;
+    std::string option_text() const;
     std::string who(const std::vector<int>& ranks) const;
     std::string what(int rank, double now) const;
     Stall lost(const std::vector<int>& ranks, double now) const;
