@@ -1,7 +1,6 @@
 #include "hetseq/app/standard_streams.hpp"
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 
@@ -14,7 +13,6 @@
 namespace hetseq {
 
 void keep_standard_streams() {
-    std::signal(SIGPIPE, SIG_IGN);
     // Opening takes the lowest free number, here one of the three until none is left.
     for (int descriptor = 0; descriptor <= STDERR_FILENO;) {
         descriptor = ::open("/dev/null", O_RDWR);

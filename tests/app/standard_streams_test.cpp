@@ -1,6 +1,7 @@
 #include "hetseq/app/standard_streams.hpp"
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +22,7 @@ using testing::ExitedWithCode;
 // The exit code of a process that prints to `descriptor` as its standard output.
 int print_to(int descriptor) {
     ::dup2(descriptor, STDOUT_FILENO);
+    std::signal(SIGPIPE, SIG_IGN);  // as signal_inbox::open does
     keep_standard_streams();
     for (int i = 0; i < 10000; ++i)
         std::puts("a line of a long table");

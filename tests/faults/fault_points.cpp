@@ -9,6 +9,8 @@
 //     exit            the process leaves at once, with code 0
 //     stop            SIGSTOP of this process
 //     stall=SECONDS   nothing happens for so long
+//     file-limit=N    no file of this process grows beyond N bytes, as a quota makes it
+//     sh=COMMAND      a command of the shell, without colons and commas
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -17,6 +19,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/resource.h>
 
 #include "hetseq/util/fault_point.hpp"
 #include "hetseq/util/text.hpp"
@@ -58,25 +62,43 @@ void touch_foreign_memory() {
     *reinterpret_cast<volatile int*>(place) = 1;
 }
 
+void stall(const std::string& seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::stod(seconds)));
+}
+
+void limit_files(const std::string& bytes) {
+    const rlimit limit{std::stoull(bytes), std::stoull(bytes)};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+void run_command(const std::string& command) {
+    if (std::system(command.c_str()) != 0)
+        std::fprintf(stderr, "HETSEQ_FAULT: '%s' failed\n", command.c_str());
+}
+
 void act(const std::string& action) {
-    const std::string stall = "stall=";
-    if (action == "throw")
+    const std::string name = action.substr(0, action.find('='));
+    const std::string value = name.size() < action.size() ? action.substr(name.size() + 1) : "";
+    if (name == "throw")
         throw std::runtime_error("a fault on purpose");
-    if (action == "throw-in-thread")
+    if (name == "throw-in-thread")
         std::thread([] { throw std::runtime_error("a fault on purpose"); }).join();
-    if (action == "kill")
+    if (name == "kill")
         std::raise(SIGKILL);
-    if (action == "stop")
+    if (name == "stop") {
         std::raise(SIGSTOP);
-    if (action == "segv")
-        touch_foreign_memory();
-    if (action == "exit")
-        std::_Exit(0);
-    if (action.compare(0, stall.size(), stall) == 0) {
-        std::this_thread::sleep_for(
-            std::chrono::duration<double>(std::stod(action.substr(stall.size()))));
         return;
     }
+    if (name == "segv")
+        touch_foreign_memory();
+    if (name == "exit")
+        std::_Exit(0);
+    if (name == "stall")
+        return stall(value);
+    if (name == "file-limit")
+        return limit_files(value);
+    if (name == "sh")
+        return run_command(value);
     std::fprintf(stderr, "HETSEQ_FAULT: there is no action '%s'\n", action.c_str());
     std::_Exit(1);
 }
