@@ -30,7 +30,8 @@ for fault in 0:checkpoint_copy:6 0:checkpoint_write:6 0:file:6 0:checkpoint_comm
   run=$work/kill-${fault//:/-}
   run_faulty 3 "$fault:kill" "${train[@]}" --save-dir "$run"
   ((rc == 137)) || { cat "$work/log"; fail "exit code $rc, expected 137 (SIGKILL): $fault"; }
-  [[ $(newest "$run") == 4 ]] || fail "$fault: the newest checkpoint is of update $(newest "$run")"
+  # While update 6 is at work that of update 4 may still be written.
+  [[ $(newest "$run") == [24] ]] || fail "$fault: the newest checkpoint is of update $(newest "$run")"
   table "SIGKILL, ${fault%:*}"
   continues "$run" "$fault"
   ! grep -q 'cannot be used' "$work/log" || { cat "$work/log"; fail "$fault: half a checkpoint bears a name"; }
@@ -41,7 +42,7 @@ for fault in computing:5 reduce_thread:5 loader_thread:5 checkpoint_write:6; do
   run_faulty 3 "1:$fault:segv" "${train[@]}" --save-dir "$run"
   ((rc == 139)) || { cat "$work/log"; fail "exit code $rc, expected 139 (SIGSEGV): $fault"; }
   expect_count 1 '^error: the program was ended by SIGSEGV'
-  expect_count 1 '^  hetseq .*, rank 1 of 3 on .*, update [56]$'
+  expect_count 1 '^  hetseq .*, rank 1 of 3 on .*, update [5-9]$'
   table "SIGSEGV, ${fault%:*}"
   continues "$run" "$fault"
 done
