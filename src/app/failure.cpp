@@ -8,6 +8,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/process_line.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi_environment.hpp"
@@ -18,6 +19,15 @@ namespace {
 
 constexpr std::chrono::seconds meeting_time{2};
 constexpr std::chrono::milliseconds time_to_print{200};  // before a rank's end takes the others
+
+// The block of one failure: what this rank met, or what all of them did.
+void print_block(const std::exception& error) {
+    log::here(log::Level::error, message_of(error) + "\n  " + process_line());
+}
+
+void print_shared_block(const std::exception& error) {
+    log::once(log::Level::error, message_of(error) + "\n  " + job_line());
+}
 
 // All ranks threw it at the same place, with nothing under way between them: by agreement, or
 // because it follows from what all of them know (options, data). A device or the program itself may
@@ -54,14 +64,16 @@ int end_ranks(const HostComm& meeting, const std::exception& error) {
     const auto deadline = std::chrono::steady_clock::now() + meeting_time;
     while (!pending.test()) {
         if (std::chrono::steady_clock::now() > deadline) {
-            print_error(error);
+            print_block(error);
             MpiEnvironment::abort(exit_code_of(error));
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     const bool same_on_all = bounds[0] == -bounds[1];
-    if (!same_on_all || meeting.rank() == 0)
-        print_error(error);
+    if (same_on_all)
+        print_shared_block(error);
+    else
+        print_block(error);
     if (!same_on_all || !leaves_in_order(error)) {
         std::this_thread::sleep_for(time_to_print);
         MpiEnvironment::abort(exit_code_of(error));

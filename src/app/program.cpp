@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/signal_inbox.hpp"
@@ -19,6 +20,8 @@
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 #include "hetseq/app/option_parser.hpp"
+#include "hetseq/app/program_agreement.hpp"
+#include "hetseq/app/standard_streams.hpp"
 
 namespace hetseq {
 
@@ -71,6 +74,8 @@ int run_on_ranks(int argc,
     const HostComm meeting = world.duplicate();
     log::set_identity(world.rank(), world.size(), host_name());
     try {
+        activity::enter(Phase::starting, 0);
+        agree_on_program(world, program_text());
         return command.run({&environment, world, meeting, parts, words});
     } catch (const std::exception& error) {
         return end_ranks(meeting, error);
@@ -109,7 +114,9 @@ int dispatch(int argc, char** argv, const Parts& parts) {
 
 int run_program(int argc, char** argv, const Parts& parts) {
     try {
-        return dispatch(argc, argv, parts);
+        const int exit_code = dispatch(argc, argv, parts);
+        check_standard_output();
+        return exit_code;
     } catch (const std::exception& error) {
         print_error(error);
         return exit_code_of(error);

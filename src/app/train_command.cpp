@@ -13,6 +13,7 @@
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/train/run_folder.hpp"
 #include "hetseq/train/summary.hpp"
+#include "hetseq/train/watchdog.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 #include "hetseq/app/option_parser.hpp"
@@ -96,6 +97,8 @@ int train_command(const CommandContext& context) {
     const HostComm& world = context.world;
     const GivenOptions given = agree_on(world, [&] { return parse_with_config(context.words); });
     SettledOptions settled = settle_options(world, given, context.parts);
+    const Watchdog watchdog(
+        *context.environment, world, {.stall_timeout = settled.options.stall_timeout});
     signal_inbox::choose(settled.options.stop_signals, settled.options.checkpoint_signals);
     std::optional<RunFolder> folder;
     if (!settled.options.save_dir.empty())

@@ -7,7 +7,9 @@
 #include <ATen/Dispatch.h>
 #include <ATen/core/Tensor.h>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/fault_point.hpp"
 
 #include "collective_thread.hpp"
 #include "doubling_all_reduce.hpp"
@@ -27,7 +29,10 @@ constexpr std::size_t small_bytes = std::size_t{32} << 10;
 class MpiWork final : public Work {
 public:
     explicit MpiWork(std::shared_ptr<Outcome> outcome) : outcome_{std::move(outcome)} {}
-    void wait() override { outcome_->wait(); }
+    void wait() override {
+        const activity::Waiting waiting;
+        outcome_->wait();
+    }
     bool done() override { return outcome_->done(); }
     double own_ms() override { return outcome_->own_ms(); }
 
@@ -66,7 +71,7 @@ public:
         auto outcome = thread_.enqueue([this, tensor, root] {
             guarded(tensor, [&](Progress& p) { send_all(tensor, root, p); });
         });
-        outcome->wait();
+        MpiWork{outcome}.wait();
     }
 
 private:
@@ -82,8 +87,10 @@ private:
     // both are then given up, never freed.
     template <class Collective>
     void guarded(const at::Tensor& tensor, Collective&& collective) {
+        const activity::Waiting waiting;  // where this is the job's thread
         Progress progress{options_.deadline, abandoned_, other_ranks()};
         try {
+            fault_point("reduce_thread", activity::now().update);
             collective(progress);
         } catch (...) {
             static_cast<void>(new at::Tensor(tensor));

@@ -1,7 +1,9 @@
 #include "hetseq/comm/mpi_environment.hpp"
 
+#include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <thread>
 
 #include <mpi.h>
 
@@ -71,6 +73,19 @@ void finalize() {
     MPI_TRY(MPI_Finalize());
 }
 
+// MPI_Abort waits for the launcher to answer, which may be beyond a link that is cut. A launcher
+// that can be reached ends the others when one has gone.
+void end_this_process_soon(int exit_code) noexcept {
+    try {
+        std::thread([exit_code] {
+            std::this_thread::sleep_for(std::chrono::seconds(5));
+            std::_Exit(exit_code);
+        }).detach();
+    } catch (const std::exception&) {
+        // no thread is left to be had: MPI_Abort alone
+    }
+}
+
 }  // namespace
 
 const char* to_string(ThreadSupport support) noexcept {
@@ -111,8 +126,10 @@ MpiEnvironment::~MpiEnvironment() {
 }
 
 void MpiEnvironment::abort(int exit_code) noexcept {
-    if (mpi_runs())
+    if (mpi_runs()) {
+        end_this_process_soon(exit_code);
         MPI_Abort(MPI_COMM_WORLD, exit_code);
+    }
     std::_Exit(exit_code);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/log.hpp"
 
 #include "backoff.hpp"
@@ -75,6 +76,7 @@ void NcclChannel::fail(std::exception_ptr failure) {
 template <class Done>
 void NcclChannel::poll(const char* what, Done&& done) {
     check();
+    const activity::Waiting waiting;
     const auto start = Clock::now();
     Backoff backoff{device_waits};
     try {

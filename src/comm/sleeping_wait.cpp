@@ -1,5 +1,7 @@
 #include "sleeping_wait.hpp"
 
+#include "hetseq/util/activity.hpp"
+
 #include "backoff.hpp"
 
 #include "hetseq/comm/mpi_try.hpp"
@@ -7,6 +9,7 @@
 namespace hetseq {
 
 void sleeping_wait(MPI_Request& request) {
+    const activity::Waiting waiting;
     Backoff backoff{Backoff::Options{}};
     for (int complete = 0; complete == 0;) {
         MPI_TRY(MPI_Test(&request, &complete, MPI_STATUS_IGNORE));

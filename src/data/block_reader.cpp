@@ -4,7 +4,9 @@
 #include <atomic>
 #include <utility>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/fault_point.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi_handle.hpp"
@@ -110,7 +112,10 @@ void BlockReader::read(std::int64_t block, std::span<std::byte> slot) {
     const std::int64_t end = std::min(begin + layout_.block_length, shards_.samples());
     const std::vector<ShardRows> parts = shards_.rows(begin, end);
     // Also where the ranks meet, so that none spins inside of MPI-IO for one that comes late.
-    agree_on(*node_, [&] { check_files(parts); });
+    agree_on(*node_, [&] {
+        fault_point("io_thread", activity::now().update);
+        check_files(parts);
+    });
     failure_.reset();
     std::int64_t first_row = 0;
     for (const ShardRows& part : parts) {

@@ -15,7 +15,9 @@
 
 #include <ATen/Parallel.h>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/fault_point.hpp"
 
 #include "corpus_impl.hpp"
 
@@ -226,6 +228,7 @@ Outcome Loader::Impl::load(Request& request) {
     try {
         if (failure_)
             std::rethrow_exception(failure_);
+        fault_point("loader_thread", activity::now().update);
         outcome.share.emplace(assemble(request, released));
     } catch (...) {
         failure_ = outcome.error = std::current_exception();

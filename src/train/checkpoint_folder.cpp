@@ -41,9 +41,10 @@ void check(const std::error_code& error, const std::string& problem) {
         throw IoError(problem, error.message(), "check the folder's permissions and free space");
 }
 
+// Not those above it: a run's folder that was removed is not made again.
 void make(const fs::path& folder) {
     std::error_code error;
-    fs::create_directories(folder, error);
+    fs::create_directory(folder, error);
     check(error, "cannot make " + folder.string());
 }
 
@@ -92,6 +93,7 @@ std::vector<CheckpointFolder::Entry> CheckpointFolder::list() const {
 }
 
 fs::path CheckpointFolder::begin(std::int64_t update) const {
+    make(path_);
     make(temporary(update));
     return temporary(update);
 }

@@ -10,6 +10,7 @@
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/fault_point.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/safetensors.hpp"
 #include "hetseq/comm/agree.hpp"
@@ -103,8 +104,10 @@ void CheckpointWriter::start(const TrainingState& state) {
         [this,
          copied = std::move(copied),
          text = world_.rank() == 0 ? training_state_json(state) : std::string()]() mutable {
+            fault_point("checkpoint_copy", last_update_);
             copy();
             copied.set_value();
+            fault_point("checkpoint_write", last_update_);
             const std::filesystem::path path = folder_.begin(last_update_);
             std::vector<FileDigest> digests = write(path);
             if (!text.empty())
@@ -227,6 +230,7 @@ void CheckpointWriter::end_gathering() {
     }
     manifest.files[TrainingState::file_name] = state_digest_;
     committed_ = std::async(std::launch::async, [this, manifest = std::move(manifest)] {
+        fault_point("checkpoint_commit", last_update_);
         folder_.commit(last_update_, manifest);
         folder_.prune(options_.keep_last, best_update_);
     });

@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/data/batch_plan.hpp"
 #include "hetseq/data/loader.hpp"
@@ -97,7 +98,10 @@ std::vector<double> Evaluator::add_up(std::exception_ptr& failure) {
         request(batch);
     for (std::int64_t batch = 0; batch < batches; ++batch) {
         std::optional<LoadedShare> share;
-        attempt([&] { share.emplace(loader_.take()); });
+        attempt([&] {
+            activity::enter(Phase::validating);
+            share.emplace(loader_.take());
+        });
         if (batch + requests_ahead < batches)
             request(batch + requests_ahead);
         if (share && !failure)

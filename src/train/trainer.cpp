@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/agree.hpp"
@@ -67,6 +68,7 @@ TrainerReport Trainer::run() {
     report_.first_update_seconds = seconds_now();
     for (; update_ < options_.updates && report_.stop == StopReason::none; ++update_) {
         const double begin = seconds_now();
+        activity::enter(Phase::agreeing, update_ + 1);
         agreement_.wait();
         if (asked_to_stop())
             break;
@@ -95,6 +97,7 @@ bool Trainer::asked_to_stop() {
 }
 
 void Trainer::end() {
+    activity::enter(Phase::ending, report_.updates);
     if (report_.stop != StopReason::none)
         parts_.recorder.event(
             report_.updates, "stops, asked to by " + to_string(report_.stop), log::Level::info);
@@ -105,7 +108,9 @@ void Trainer::end() {
         return;
     if (parts_.checkpoints->last_update() != report_.updates)
         save();
+    activity::enter(Phase::saving);
     parts_.checkpoints->finish();
+    activity::enter(Phase::ending);
     report_.checkpoint_seconds = parts_.checkpoints->seconds();
 }
 
@@ -141,6 +146,7 @@ void Trainer::load_next() {
         return;
     std::exception_ptr failure;
     try {
+        activity::enter(Phase::loading, update_ + (share_ ? 2 : 1));
         next_share_.emplace(parts_.loader.take());
         report_.data_ms.push_back(next_share_->wait_ms());
     } catch (...) {
@@ -202,6 +208,7 @@ void Trainer::change_allocation(const std::vector<std::int64_t>& allocation) {
 }
 
 void Trainer::update_parameters(Verdict verdict) {
+    activity::enter(Phase::optimizing, update_ + 1);
     const at::Tensor gradients = parts_.parameters.gradients();
     grad_norm_ = gradient_norm(gradients).item<double>();
     lr_ = parts_.schedule(update_ - report_.schedule_origin, share_->batch().epoch);
@@ -209,7 +216,7 @@ void Trainer::update_parameters(Verdict verdict) {
         report_.checkpoint_wait_ms =
             std::max(report_.checkpoint_wait_ms, parts_.checkpoints->wait_for_copy());
     if (verdict == Verdict::skip || !std::isfinite(grad_norm_)) {
-        skip();
+        skip(verdict);
         return;
     }
     report_.skips_in_a_row = 0;
@@ -220,16 +227,19 @@ void Trainer::update_parameters(Verdict verdict) {
     optimizer_ms_ = 1000 * (seconds_now() - begin);
 }
 
-// Parameters stay as they are; the ranks whose loss was not finite say on which samples.
-void Trainer::skip() {
+// Parameters stay as they are; the ranks whose loss or gradient was not finite say on which
+// samples.
+void Trainer::skip(Verdict verdict) {
     ++report_.skipped;
     ++report_.skips_in_a_row;
     parts_.recorder.event(update_ + 1, "skipped, its loss or gradient is not finite");
-    const auto samples =
-        non_finite_samples(parts_.model, *share_, {Mode::train, options_.seed, update_});
+    const ForwardContext context{Mode::train, options_.seed, update_};
+    const bool is_loss = verdict == Verdict::skip;
+    const auto samples = is_loss ? non_finite_samples(parts_.model, *share_, context)
+                                 : step_.non_finite_gradient_samples(*share_, context);
     if (!samples.empty())
-        log::warn_here("update " + std::to_string(update_ + 1) +
-                       ": not finite is the loss of a micro-batch of the samples " +
+        log::warn_here("update " + std::to_string(update_ + 1) + ": not finite is the " +
+                       (is_loss ? "loss" : "gradient") + " of a micro-batch of the samples " +
                        first_few(samples));
     if (report_.skips_in_a_row >= options_.max_skips)
         throw BadData(std::to_string(report_.skips_in_a_row) +
@@ -314,6 +324,7 @@ void Trainer::validate_when_due() {
         return;
     report_.best_valid = evaluation;
     report_.best_update = update_ + 1;
+    activity::enter(Phase::saving);
     if (parts_.folder != nullptr && parts_.world.rank() == 0)
         save_model(parts_.folder->best_model(), parts_.model);
 }
@@ -332,6 +343,7 @@ void Trainer::save_when_due() {
 
 // Saved in the background: nobody writes to the tensors before the next optimizer step.
 void Trainer::save() {
+    activity::enter(Phase::saving);
     if (options_.unlike_devices)
         copy_replica(parts_.world, parts_.communicator, parts_.parameters, parts_.optimizer);
     TrainingState state{options_.identity, report_};

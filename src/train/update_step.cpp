@@ -1,13 +1,16 @@
 #include "hetseq/train/update_step.hpp"
 
+#include <cmath>
 #include <string>
 
 #include <ATen/ATen.h>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
 #include "hetseq/train/normalised_loss.hpp"
 #include "hetseq/train/out_of_memory.hpp"
@@ -21,6 +24,12 @@ void mark_non_finite(const at::Tensor& status) {
     const at::Tensor losses =
         status.narrow(0, status_slot::first_loss, status.numel() - status_slot::first_loss);
     status[status_slot::non_finite].copy_(at::logical_not(at::isfinite(losses.sum())));
+}
+
+void append_ids(const MicroBatch& micro_batch, std::vector<std::int64_t>& samples) {
+    const at::Tensor ids = micro_batch.sample_ids.to(at::kCPU);
+    const auto* begin = ids.const_data_ptr<std::int64_t>();
+    samples.insert(samples.end(), begin, begin + ids.numel());
 }
 
 }  // namespace
@@ -37,9 +46,11 @@ Verdict UpdateStep::run(LoadedShare& share,
                         const ForwardContext& context) {
     timing_ = {};
     for (;;) {
+        activity::enter(Phase::computing, context.update + 1);
         timer_.begin();
         compute(share, weights, context);
         timer_.end();
+        activity::enter(Phase::reducing);
         reducer_.finish();
         const Verdict verdict = read_status();
         timing_.compute_ms += timer_.ms();
@@ -110,6 +121,21 @@ void UpdateStep::halve_micro_batch(LoadedShare& share, const std::string& reason
                    " samples");
 }
 
+std::vector<std::int64_t> UpdateStep::non_finite_gradient_samples(const LoadedShare& share,
+                                                                  const ForwardContext& context) {
+    const std::vector<double> weights(losses_.size(), 1);  // what is not finite stays so
+    std::vector<std::int64_t> samples;
+    for (const MicroBatch& micro_batch : share.micro_batches()) {
+        parameters_.zero_gradients();
+        normalised_loss(model_.forward(micro_batch, context), weights, parameters_.status())
+            .backward();
+        if (!std::isfinite(gradient_norm(parameters_.gradients()).item<double>()))
+            append_ids(micro_batch, samples);
+    }
+    parameters_.zero_gradients();
+    return samples;
+}
+
 Verdict UpdateStep::read_status() {
     const at::Tensor status = parameters_.status().to(at::kCPU, at::kDouble);
     const double* slots = status.const_data_ptr<double>();
@@ -130,11 +156,8 @@ std::vector<std::int64_t> non_finite_samples(Model& model,
         bool finite = true;
         for (const at::Tensor& loss : model.forward(micro_batch, context).losses)
             finite = finite && at::isfinite(loss).item<bool>();
-        if (finite)
-            continue;
-        const at::Tensor ids = micro_batch.sample_ids.to(at::kCPU);
-        const auto* begin = ids.const_data_ptr<std::int64_t>();
-        samples.insert(samples.end(), begin, begin + ids.numel());
+        if (!finite)
+            append_ids(micro_batch, samples);
     }
     return samples;
 }

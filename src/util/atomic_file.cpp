@@ -5,6 +5,9 @@
 
 #include <unistd.h>
 
+#include "hetseq/util/activity.hpp"
+#include "hetseq/util/fault_point.hpp"
+
 #include "posix_try.hpp"
 #include <fcntl.h>
 
@@ -52,6 +55,7 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
 
 FileDigest AtomicFile::commit() {
     HETSEQ_ASSERT(file_);
+    fault_point("file", activity::now().update);
     HETSEQ_POSIX_TRY(::fsync(file_.get()), path_);
     HETSEQ_POSIX_TRY(std::rename(temporary_.c_str(), path_.c_str()), path_);
     file_.reset();

@@ -1,5 +1,7 @@
 #include "hetseq/util/log.hpp"
 
+#include "hetseq/util/process_line.hpp"
+
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -41,6 +43,7 @@ spdlog::level::level_enum to_spdlog(Level level) {
 }  // namespace
 
 void set_identity(int rank, int size, const std::string& host) {
+    set_process_identity(rank, size, host);
     state().rank = rank;
     if (size > 1)
         state().prefix = "[rank " + std::to_string(rank) + " on " + host + "] ";

@@ -85,6 +85,7 @@ void signal_inbox::open() {
     for (const KnownSignal& signal : known)
         handle(signal.number, receive);
     handle(SIGPIPE, SIG_IGN);
+    handle(SIGXFSZ, SIG_IGN);
 }
 
 void signal_inbox::choose(const std::set<int>& stop, const std::set<int>& checkpoint) {

@@ -1,6 +1,7 @@
 // hetseq with a model that fails where FAILING_MODEL says: "forward:UPDATE" or "backward:UPDATE"
-// (counted from 1) throws there, "kill:UPDATE" ends the process as SIGKILL does. Without it the
-// model is good.
+// (counted from 1) throws there, "kill:UPDATE" ends the process as SIGKILL does, "nan:UPDATE" makes
+// gradients that are no numbers, from that update on. Without it the model is good.
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <stdexcept>
@@ -30,7 +31,10 @@ public:
         update_ = std::stoll(whole.substr(colon + 1)) - 1;
     }
     bool is_due(const std::string& place, const hetseq::ForwardContext& context) const {
-        return context.mode == hetseq::Mode::train && place == place_ && context.update == update_;
+        return is_due_from(place, context) && context.update == update_;
+    }
+    bool is_due_from(const std::string& place, const hetseq::ForwardContext& context) const {
+        return context.mode == hetseq::Mode::train && place == place_ && context.update >= update_;
     }
 
 private:
@@ -61,6 +65,8 @@ public:
         // When the output's gradients are ready, and their bucket has left.
         if (failure_.is_due("backward", context))
             hidden.register_hook([](const at::Tensor&) -> at::Tensor { fail(); });
+        if (failure_.is_due_from("nan", context))
+            hidden.register_hook([](const at::Tensor& gradient) { return gradient * NAN; });
         const at::Tensor logits = output_->forward(hidden);  // (n, 10)
         hetseq::ForwardResult result;
         result.losses = {at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum)};

@@ -274,5 +274,24 @@ TEST_F(UpdateStepTest, NonFiniteSamplesAreThoseOfTheMicroBatchesWithSuchALoss) {
                                         bad.const_data_ptr<std::int64_t>() + bad.numel()));
 }
 
+TEST_F(UpdateStepTest, NonFiniteGradientsAreFoundWhereTheLossIsFinite) {
+    const auto update = together();
+    const at::Tensor bad = update->share().micro_batches().back().sample_ids;
+    update->model().set_spoil([&](const MicroBatch& batch, const ForwardContext&, auto& result) {
+        if (batch.sample_ids.equal(bad))
+            result.losses[1].register_hook(
+                [](const at::Tensor& gradient) { return gradient * NAN; });
+    });
+
+    const auto by_loss = non_finite_samples(update->model(), update->share(), context);
+    const auto by_gradient = update->step().non_finite_gradient_samples(update->share(), context);
+
+    EXPECT_TRUE(by_loss.empty());
+    EXPECT_EQ(by_gradient,
+              std::vector<std::int64_t>(bad.const_data_ptr<std::int64_t>(),
+                                        bad.const_data_ptr<std::int64_t>() + bad.numel()));
+    EXPECT_EQ(update->gradients().abs().max().item<double>(), 0);
+}
+
 }  // namespace
 }  // namespace hetseq::test

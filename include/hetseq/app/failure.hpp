@@ -10,11 +10,12 @@ class HostComm;
 /// The exit code of `error`: its own, or that of an internal error.
 int exit_code_of(const std::exception& error);
 
-/// Prints `error` with this rank's name.
+/// Prints `error`, of a process that is no rank of a job.
 void print_error(const std::exception& error);
 
 /// How ranks end after an error: one that all of them met at the same place is printed once and its
-/// exit code returned, so that all leave in order; any other is printed and ends the whole job.
+/// exit code returned, so that all leave in order; any other is printed and ends the whole job. A
+/// line under the message says which program, version, rank and host it was, and what it was at.
 /// `meeting` serves nothing else, so that ranks stuck in another collective do not disturb it.
 /// Called while the objects of the job still live: destroying them could wait for ranks that do not
 /// come.

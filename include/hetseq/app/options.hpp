@@ -62,6 +62,7 @@ struct Options {
     std::set<int> checkpoint_signals;
     std::int64_t stop_exit_code = 75;
     std::int64_t patience = 0;        // 0: never stops early
+    double stall_timeout = 0;         // [s]; 0: nobody watches
     std::int64_t check_interval = 0;  // 0: replicas are not compared
     std::string drift;                // warn, sync, abort
 

@@ -104,7 +104,7 @@ private:
     Requests requests() const;
     bool asked_to_stop();
     void update_parameters(Verdict verdict);
-    void skip();
+    void skip(Verdict verdict);
     void record();
     void compare_replicas_when_due();
     void validate_when_due();

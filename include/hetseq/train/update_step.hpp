@@ -26,6 +26,12 @@ public:
     /// again).
     Verdict run(LoadedShare& share, std::span<const double> weights, const ForwardContext& context);
 
+    /// The ids of the samples in those micro-batches of `share` whose gradient is not finite though
+    /// their loss may be, found by computing them again one by one, without reduction. Leaves the
+    /// gradients at zero.
+    std::vector<std::int64_t> non_finite_gradient_samples(const LoadedShare& share,
+                                                          const ForwardContext& context);
+
     /// S_j / W_j of the last update, by loss term.
     const std::vector<double>& losses() const noexcept { return losses_; }
     /// Ranks whose loss was not finite.

@@ -8,7 +8,7 @@ namespace hetseq {
 /// Signals as requests that the program looks up when it can act on them. One a process, like the
 /// handlers behind it. The first request is kept; a signal that asks to stop again more than 5 s
 /// later ends the process at once, with 128 + its number: schedulers and mpirun may both deliver
-/// the same request. Broken pipes become errors of the writing call.
+/// the same request. Broken pipes and files beyond their limit become errors of the writing call.
 namespace signal_inbox {
 
 /// Catches USR1, USR2, XCPU and TERM, which are kept until `choose` or `release` says what they

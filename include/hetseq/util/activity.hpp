@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace hetseq {
+
+/// What a rank of a job may be at. In `agreeing` and `reducing` it waits for the other ranks; in
+/// the others the work is its own.
+enum class Phase : std::uint8_t {
+    starting,
+    loading,
+    agreeing,
+    computing,
+    reducing,
+    optimizing,
+    validating,
+    saving,
+    ending,
+};
+inline constexpr int phase_count = 9;
+
+/// "starting", "loading" and so on. Async-signal-safe.
+const char* to_string(Phase phase) noexcept;
+
+/// What a process is at, since when, and how long such a stretch has lasted before.
+struct Activity {
+    Phase phase = Phase::starting;
+    bool waits = false;        // for other ranks
+    std::int64_t update = 0;   // counted from 1; 0: before the first
+    std::int64_t changes = 0;  // stretches that have ended
+    double seconds = 0;        // of this stretch
+    double longest = 0;        // [s] of the longest that has ended, same phase and `waits`
+};
+
+/// "computing update 12", or "starting" before the first.
+std::string phase_text(Phase phase, std::int64_t update);
+
+/// What this process is at, for whoever reports on it: the watchdog, an error's report, a crash's.
+/// One object a process, as the logger is: a crash hands nothing down. Lock-free; one thread, the
+/// one that runs the job, tells, and any may read.
+namespace activity {
+
+/// The job's thread goes over to `phase` of `update`. It is a fault point of the phase's name.
+void enter(Phase phase, std::int64_t update);
+/// The same update's next phase.
+void enter(Phase phase);
+
+/// Async-signal-safe.
+Activity now() noexcept;
+
+/// While one lives, the thread that made it waits for other ranks, whatever its phase. Of no effect
+/// in threads other than the job's, and inside another one.
+class Waiting {
+public:
+    Waiting() noexcept;
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+private:
+    bool counts_;
+};
+
+}  // namespace activity
+
+}  // namespace hetseq

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# A rank that stalls is named with host, phase and time within the timeout, and the job ends; an idle rank is no stall.
+source "$(dirname "$0")/common.sh"
+timeout_s=3
+most_seconds=$((timeout_s + 10))
+train+=(--stall-timeout "$timeout_s")
+
+for fault in 1:computing:5 1:optimizing:5 0:loading:5 2:validating:6 1:saving:3 0:ending:12; do
+  IFS=: read -r rank phase _ <<<"$fault"
+  run_faulty 3 "$fault:stall=100" "${train[@]}" --save-dir "$work/$phase"
+  expect_block 71 "the job stalls: rank $rank on .* is $phase .*since [3-9]" 'rank 0 of 3 on '
+  table "stall, $phase, rank $rank"
+done
+
+# In a collective's own thread: everybody waits, and nobody is ahead.
+run_faulty 3 1:reduce_thread:5:stall=100 "${train[@]}" --save-dir "$work/reduce"
+expect_block 71 'the job stalls: all ranks wait for each other, reducing update 5' 'rank 0 of 3 on '
+table 'stall, reduce_thread'
+# In the main thread between collectives: it is behind.
+run_faulty 3 1:reducing:5:stall=100 "${train[@]}" --save-dir "$work/behind"
+expect_block 71 'the job stalls: all ranks wait for each other, rank 1 on .* is behind, reducing update 5' 'rank 0 of 3 on '
+table 'stall, behind'
+# A thread that reads for the ranks of the host: their loading.
+run_faulty 3 1:io_thread:0:stall=100 "${train[@]}" --save-dir "$work/io"
+expect_block 71 'the job stalls: ranks .* are (loading|starting)' 'rank 0 of 3 on '
+table 'stall, io_thread'
+
+# A whole process that stands still; when it is rank 0, rank 1 says so.
+run_faulty 3 2:computing:5:stop "${train[@]}" --save-dir "$work/stop2"
+expect_block 71 'the job stalls: rank 2 on .* was not heard from for [3-9]' 'rank 0 of 3 on '
+table 'SIGSTOP, rank 2'
+run_faulty 3 0:computing:5:stop "${train[@]}" --save-dir "$work/stop0"
+expect_block 71 'the job stalls: rank 0 on .* was not heard from for [3-9]' 'rank 1 of 3 on '
+table 'SIGSTOP, rank 0'
+
+# A rank without work waits for others that take 4 s an update, above the timeout, but in pieces below it.
+most_seconds=90
+run_faulty 3 "0:computing:*:stall=2,0:loading:*:stall=2" "${train[@]}" --max-update 2 --valid-interval 0 \
+  --balance declared --max-sentences 0=8,1=8,2=0
+expect_ok 'an idle rank'

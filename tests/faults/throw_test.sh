@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# A rank that throws, in any phase and any thread, ends the job in seconds with one block that names it.
+source "$(dirname "$0")/common.sh"
+
+# Met while the others go on: the rank says so itself, and ends them.
+for fault in starting:0 agreeing:5 computing:5 reducing:5 optimizing:5 saving:3 ending:12 reduce_thread:5; do
+  run_faulty 3 "1:$fault:throw" "${train[@]}" --save-dir "$work/${fault%:*}"
+  expect_block 70 '\[rank 1 on .*\] a fault on purpose' 'rank 1 of 3 on '
+  table "throw, ${fault%:*}"
+done
+
+# Met before a collective: all ranks learn of it there, and leave in order.
+for fault in loading:5 loader_thread:5 io_thread:0 validating:6; do
+  run_faulty 3 "1:$fault:throw" "${train[@]}" --save-dir "$work/${fault%:*}"
+  expect_block 70 'a fault on purpose \[rank 1 on ' '3 ranks, '
+  table "throw, ${fault%:*}"
+done
+
+# Rank 0, which speaks for all, and two ranks at once.
+run_faulty 3 0:optimizing:5:throw "${train[@]}" --save-dir "$work/zero"
+expect_block 70 '\[rank 0 on .*\] a fault on purpose' 'rank 0 of 3 on '
+table 'throw, optimizing, rank 0'
+run_faulty 3 '1:computing:5:throw,2:computing:5:throw' "${train[@]}" --save-dir "$work/two"
+((rc == 70)) || { cat "$work/log"; fail "exit code $rc after two ranks threw"; }
+
+# In a thread where nobody catches it.
+run_faulty 3 1:computing:5:throw-in-thread "${train[@]}" --save-dir "$work/thread"
+((rc == 134)) || { cat "$work/log"; fail "exit code $rc, expected 134 (SIGABRT)"; }
+expect_count 1 'what\(\):  a fault on purpose'
+expect_count 1 '^error: the program was ended by SIGABRT'
+expect_count 1 '^  hetseq .*, rank 1 of 3 on .*, computing, update 5$'
+table 'throw, nobody catches'
