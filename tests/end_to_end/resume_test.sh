@@ -110,6 +110,26 @@ train patient 1 --max-epoch 1000 --patience 2 --valid-interval 3 --lr 0.00000001
 expect_ok patience
 grep -q 'no longer improves' "$work/log" || fail "did not end early"
 
+# At a signal that asks for a checkpoint it saves and goes on; what the ranks cost is kept with it.
+start saved 2 --max-epoch 1000 --balance auto --cache-dir none --save-interval 0 --save-minutes 0 --stop-signals USR1 \
+  --checkpoint-signals USR2
+wait_for 'update 5/'
+kill -USR2 "$(pgrep -P "$launcher" -x mpirun)"
+for ((tries = 0; tries < 400; ++tries)); do
+  ! compgen -G "$work/saved/checkpoints/update-*" >/dev/null || break
+  sleep 0.05
+done
+kill -USR1 "$(pgrep -P "$launcher" -x mpirun)"
+finish
+expect_error 75 "asked to by a signal"
+[[ $(find "$work/saved/checkpoints" -maxdepth 1 -name 'update-*' | wc -l) == 2 ]] || fail "no checkpoint at the signal"
+start saved 2 --max-epoch 1000 --balance auto --cache-dir none
+wait_for 'continues from'
+touch "$work/saved/STOP"
+finish
+expect_error 75 "asked to by the file STOP"
+! grep -q 'measuring the speed' "$work/log" || fail "measured what the checkpoint knew"
+
 # Looked at.
 "$bin/hetseq" checkpoint list "$work/whole" >"$work/log"
 grep -q 'update-00000114 *3 .*best' "$work/log" || { cat "$work/log"; fail list; }
