@@ -1,0 +1,130 @@
+#!/bin/bash
+# Trains with hetseq on PBS Professional, OpenPBS or Torque, in as many jobs as it takes:  qsub pbs.sh
+# Copy this file, edit 1 to 3, submit. docs/clusters.md says what happens then.
+
+# 1. Resources: one MPI process a GPU. (Torque: -l nodes=4:ppn=4:gpus=4)
+#PBS -l select=4:ncpus=16:mpiprocs=4:ngpus=4 -l walltime=12:00:00
+#PBS -N hetseq -j oe -r y -S /bin/bash
+# 2. Environment modules.
+modules=(hetseq)
+# 3. The run and its command, which must end in hetseq's options; and this file's name, seen from where it is submitted.
+run=runs/bert
+command=(mpirun --hostfile "$PBS_NODEFILE" hetseq train inputs/bert-base.cfg --data 'shards/*.hdf5' --save-dir "$run")
+script=pbs.sh
+
+max_requeues=20 # how many jobs may follow the first
+margin=60       # seconds before the walltime by which hetseq has stopped by itself
+
+cd "$PBS_O_WORKDIR" || exit 66 # PBS starts jobs in the home folder
+
+# PBS sends TERM at the walltime and KILL after kill_delay, 10 s unless the site says otherwise: too little for a
+# checkpoint, so hetseq gets a time limit of its own. Torque tells it in PBS_WALLTIME, in seconds.
+start_of_job() {
+  local walltime
+  job=$PBS_JOBID
+  restarts=${HETSEQ_REQUEUES:-0} # handed from job to job
+  walltime=${PBS_WALLTIME:-$(qstat -f "$job" | sed -nE 's/^ *Resource_List\.walltime = ([0-9:]+)$/\1/p')}
+  if [[ $walltime ]]; then
+    limit=$(awk -F: -v margin="$margin" '{for (i = 1; i <= NF; i++) s = 60 * s + $i; print s - margin}' <<<"$walltime")
+  else
+    say "qstat shows no walltime: hetseq gets no time limit"
+  fi
+  [[ -r $script ]] || say "$PWD has no $script, so that no job can follow this one: set script"
+}
+
+# Submits the next job, which waits for this one's end. qrerun would keep the job's id, but only PBS's operators may use it.
+requeue() {
+  local next variables=HETSEQ_REQUEUES=$((restarts + 1))${HETSEQ_JOB:+,HETSEQ_JOB=$HETSEQ_JOB}
+  next=$(qsub -W "depend=afterany:$job" -v "$variables" "$script") ||
+    { say "qsub did not take $script: submit it again to go on"; return; }
+  say "status $status: job $next goes on (number $((restarts + 1)) of at most $max_requeues)"
+}
+
+end_of_job() { :; }
+
+# ---- From here on all job scripts are the same: run, pass the scheduler's signals on, ask for another start. ----
+say() { echo "$(date '+%F %T') job $job: $*"; }
+
+newest_checkpoint() {
+  local all=("$run"/checkpoints/update-*[0-9])
+  echo "${all[-1]}"
+}
+
+# Whichever signal comes, mpirun gets USR1, which it passes on: after TERM it would leave the ranks a few seconds only.
+# shellcheck disable=SC2317 # called by the traps
+ask_to_stop() {
+  interrupted=yes
+  [[ $1 != TERM && $1 != INT ]] || cancelled=$1
+  say "$1: hetseq is asked to write a checkpoint and stop"
+  [[ -z $pid ]] || kill -USR1 "$pid" 2>/dev/null
+}
+
+# Sets status. A signal ends bash's wait early, so that it waits again, until the command is known to have ended (127).
+run_command() {
+  local result
+  trap 'ask_to_stop USR1' USR1
+  trap 'ask_to_stop USR2' USR2
+  trap 'ask_to_stop XCPU' XCPU
+  trap 'ask_to_stop TERM' TERM
+  trap 'ask_to_stop INT' INT
+  "${command[@]}" &
+  pid=$!
+  while :; do
+    interrupted=
+    wait "$pid"
+    result=$?
+    ((result == 127)) && [[ $status ]] && break
+    status=$result
+    [[ $interrupted ]] || break
+  done
+}
+
+# Whether another start would go on where this one stopped; if not, says why.
+goes_on() {
+  if ((status == 0)); then
+    say "finished"
+  elif [[ $cancelled ]]; then
+    say "stopped by $cancelled, as a cancelled job is (status $status): submit it again to go on"
+  elif ((status != 75 && status != 205)); then # 205: mpirun lost a host
+    say "ended with status $status"
+  elif ((status == 75)) && grep -qs '"stopped_by": *"the file STOP"' "$run/summary.json"; then
+    say "stopped by $run/STOP: submit again to go on"
+  elif [[ $(newest_checkpoint) == "$before" ]]; then
+    say "status $status, and $run has no newer checkpoint than at the start (too little time, or another --save-dir): not started again"
+  elif ((restarts >= max_requeues)); then
+    say "status $status, and started again $restarts times already (max_requeues=$max_requeues): submit again to go on"
+  else
+    return 0
+  fi
+  return 1
+}
+
+if [[ $HETSEQ_JOB ]]; then # a file that sets any of the variables at the top
+  [[ -r $HETSEQ_JOB ]] || { echo "HETSEQ_JOB: $PWD has no $HETSEQ_JOB"; exit 66; }
+  # shellcheck source=/dev/null
+  source "$(realpath "$HETSEQ_JOB")"
+fi
+if ((${#modules[@]})); then
+  # shellcheck source=/dev/null
+  type module &>/dev/null || source /etc/profile
+  module load "${modules[@]}" || exit
+fi
+# A lost host is noticed after 10 s rather than 8 minutes. Ranks have 4 s from TERM to KILL rather than 2 s; more would hold up
+# the end of every job in which a rank failed, by four times the setting.
+export OMPI_MCA_oob_tcp_keepalive_time=5 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=3
+export OMPI_MCA_odls_base_sigkill_timeout=2
+
+limit=''
+start_of_job
+if [[ $limit ]]; then
+  left=$((limit > SECONDS ? limit - SECONDS : 1))
+  command+=(--time-limit "$(printf '%02d:%02d:%02d' $((left / 3600)) $((left / 60 % 60)) $((left % 60)))")
+fi
+status='' cancelled='' pid='' before=$(newest_checkpoint)
+say "start $((restarts + 1)) of at most $((max_requeues + 1)) on $HOSTNAME: ${command[*]}"
+run_command
+if goes_on; then
+  requeue
+fi
+end_of_job
+exit "$status"

@@ -1,0 +1,142 @@
+#!/bin/bash
+# Trains with hetseq on Grid Engine, through as many time limits as it takes:  qsub uge.sh
+# Copy this file, edit 1 to 3, submit. docs/clusters.md says what happens then.
+
+# 1. Resources: one slot a GPU; `qconf -spl` lists a site's parallel environments.
+#$ -pe mpi 16 -l h_rt=12:00:00
+#$ -notify -r y -cwd -j y -S /bin/bash -N hetseq
+# 2. Environment modules.
+modules=(hetseq)
+# 3. The run and its command, which must end in hetseq's options.
+run=runs/bert
+command=(mpirun hetseq train inputs/bert-base.cfg --data 'shards/*.hdf5' --save-dir "$run")
+
+max_requeues=20 # how often a job starts again at most
+margin=60       # seconds before h_rt by which hetseq has stopped by itself
+
+# hetseq gets a time limit of its own. Grid Engine's warning, s_rt, would end a job over several hosts: it also signals
+# Grid Engine's starters on the other hosts, and mpirun loses these.
+start_of_job() {
+  local h_rt
+  job=$JOB_ID
+  counter=$PWD/hetseq-$job.requeues # Grid Engine counts no restarts
+  restarts=$(cat "$counter" 2>/dev/null || echo 0)
+  h_rt=$(qstat -j "$job" | sed -nE 's/^hard.resource_list:.*\bh_rt=([0-9]+).*/\1/p')
+  if [[ $h_rt ]]; then
+    limit=$((h_rt - margin))
+  else
+    say "qstat shows no h_rt: hetseq gets no time limit"
+  fi
+}
+
+# A job on one host goes back into the queue by exiting with 99. One over several hosts would then
+# wait for ever for the other ones (Grid Engine awaits a clean-up there that has been), so that a copy of it is submitted.
+requeue() {
+  local next=''
+  if qstat -s r -u '*' | awk -v job="$job" '$1 == job && $5 ~ /d/ {found = 1} END {exit !found}'; then
+    say "deleted by qdel: submit it again to go on"
+    return
+  fi
+  if ((NHOSTS > 1)); then
+    next=$(qresub -h u "$job" | sed -nE 's/^Your job ([0-9]+) .*/\1/p')
+    [[ $next ]] || say "qresub did not take it"
+  fi
+  counter=$PWD/hetseq-${next:-$job}.requeues
+  echo $((restarts + 1)) >"$counter" || { say "$counter cannot be written: not started again"; return; }
+  if [[ $next ]] && qrls "$next"; then
+    say "status $status: job $next, a copy of this one, goes on (restart $((restarts + 1)) of at most $max_requeues)"
+    counter=$PWD/hetseq-$job.requeues
+  else
+    say "status $status: goes back into the queue (restart $((restarts + 1)) of at most $max_requeues)"
+    exit 99
+  fi
+}
+
+end_of_job() { rm -f "$counter"; }
+
+# ---- From here on all job scripts are the same: run, pass the scheduler's signals on, ask for another start. ----
+say() { echo "$(date '+%F %T') job $job: $*"; }
+
+newest_checkpoint() {
+  local all=("$run"/checkpoints/update-*[0-9])
+  echo "${all[-1]}"
+}
+
+# Whichever signal comes, mpirun gets USR1, which it passes on: after TERM it would leave the ranks a few seconds only.
+# shellcheck disable=SC2317 # called by the traps
+ask_to_stop() {
+  interrupted=yes
+  [[ $1 != TERM && $1 != INT ]] || cancelled=$1
+  say "$1: hetseq is asked to write a checkpoint and stop"
+  [[ -z $pid ]] || kill -USR1 "$pid" 2>/dev/null
+}
+
+# Sets status. A signal ends bash's wait early, so that it waits again, until the command is known to have ended (127).
+run_command() {
+  local result
+  trap 'ask_to_stop USR1' USR1
+  trap 'ask_to_stop USR2' USR2
+  trap 'ask_to_stop XCPU' XCPU
+  trap 'ask_to_stop TERM' TERM
+  trap 'ask_to_stop INT' INT
+  "${command[@]}" &
+  pid=$!
+  while :; do
+    interrupted=
+    wait "$pid"
+    result=$?
+    ((result == 127)) && [[ $status ]] && break
+    status=$result
+    [[ $interrupted ]] || break
+  done
+}
+
+# Whether another start would go on where this one stopped; if not, says why.
+goes_on() {
+  if ((status == 0)); then
+    say "finished"
+  elif [[ $cancelled ]]; then
+    say "stopped by $cancelled, as a cancelled job is (status $status): submit it again to go on"
+  elif ((status != 75 && status != 205)); then # 205: mpirun lost a host
+    say "ended with status $status"
+  elif ((status == 75)) && grep -qs '"stopped_by": *"the file STOP"' "$run/summary.json"; then
+    say "stopped by $run/STOP: submit again to go on"
+  elif [[ $(newest_checkpoint) == "$before" ]]; then
+    say "status $status, and $run has no newer checkpoint than at the start (too little time, or another --save-dir): not started again"
+  elif ((restarts >= max_requeues)); then
+    say "status $status, and started again $restarts times already (max_requeues=$max_requeues): submit again to go on"
+  else
+    return 0
+  fi
+  return 1
+}
+
+if [[ $HETSEQ_JOB ]]; then # a file that sets any of the variables at the top
+  [[ -r $HETSEQ_JOB ]] || { echo "HETSEQ_JOB: $PWD has no $HETSEQ_JOB"; exit 66; }
+  # shellcheck source=/dev/null
+  source "$(realpath "$HETSEQ_JOB")"
+fi
+if ((${#modules[@]})); then
+  # shellcheck source=/dev/null
+  type module &>/dev/null || source /etc/profile
+  module load "${modules[@]}" || exit
+fi
+# A lost host is noticed after 10 s rather than 8 minutes. Ranks have 4 s from TERM to KILL rather than 2 s; more would hold up
+# the end of every job in which a rank failed, by four times the setting.
+export OMPI_MCA_oob_tcp_keepalive_time=5 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=3
+export OMPI_MCA_odls_base_sigkill_timeout=2
+
+limit=''
+start_of_job
+if [[ $limit ]]; then
+  left=$((limit > SECONDS ? limit - SECONDS : 1))
+  command+=(--time-limit "$(printf '%02d:%02d:%02d' $((left / 3600)) $((left / 60 % 60)) $((left % 60)))")
+fi
+status='' cancelled='' pid='' before=$(newest_checkpoint)
+say "start $((restarts + 1)) of at most $((max_requeues + 1)) on $HOSTNAME: ${command[*]}"
+run_command
+if goes_on; then
+  requeue
+fi
+end_of_job
+exit "$status"
