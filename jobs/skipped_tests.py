@@ -36,6 +36,8 @@ def absent_here():
         (r"virtual hosts", not hosts),
         (r"mandoc nor groff", not shutil.which("mandoc") and not shutil.which("groff")),
         (r"Environment Modules nor Lmod", not modules),
+        (r"no Slurm here", subprocess.run(["tests/cluster/slurm-box", "possible"], check=False).returncode != 0),
+        (r"no Grid Engine here", subprocess.run(["tests/cluster/sge-box", "possible"], check=False).returncode != 0),
     ]
 
 

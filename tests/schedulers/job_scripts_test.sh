@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# What all job scripts share, tried with slurm.sh and uge.sh by themselves: what they do with signals and exit codes.
+source "$(dirname "$0")/common.sh"
+cd "$work"
+mkdir bin
+# shellcheck disable=SC2016
+printf '#!/bin/bash\necho "$@" >>requeued\n' >bin/scontrol
+chmod 755 bin/scontrol
+cp "$here/fake/qstat" bin
+export PATH=$work/bin:$PATH HETSEQ_JOB=settings
+
+# The scripts are copied one at a time, so that what they share stands in each.
+shared() { sed -n '/^# ---- From here on/,$p' "$1"; }
+for script in "$jobs"/{slurm-heterogeneous,uge,pbs,lsf}.sh; do
+  diff <(shared "$jobs/slurm.sh") <(shared "$script") || fail "$script differs from slurm.sh in what they share"
+done
+(($(shared "$jobs/slurm.sh" | wc -l) > 50)) || fail 'nothing is shared'
+
+updates() { if [[ -e run/updates ]]; then wc -l <run/updates; else echo 0; fi; }
+# The container is built from all that a build needs.
+if git -C "$here" rev-parse &>/dev/null; then
+  diff <(git -C "$here/../.." ls-files | cut -d/ -f1 | grep -vE '^\.|\.md$|^tests$' | sort -u) \
+    <(sed -nE 's|^    (\S+) /src/.*|\1|p' "$jobs/apptainer.def" | sort) || fail 'apptainer.def copies other files than these'
+fi
+
+# start SCRIPT [SIGNAL]: runs it in a process group of its own; SIGNAL reaches the script alone, at its tenth update.
+start() {
+  local pid signal=${2-} before
+  before=$(updates)
+  : >requeued
+  setsid env --default-signal=INT bash "$jobs/$1" >log 2>&1 & # what runs behind `&` would ignore INT
+  pid=$!
+  if [[ $signal ]]; then
+    until (($(updates) >= before + 10)); do sleep 0.02; done
+    kill -"$signal" "$pid"
+  fi
+  rc=0
+  wait "$pid" || rc=$?
+}
+new_run() { rm -rf run; settings settings "$@"; }
+expect() { # RC REQUEUES: how the last start ended
+  ((rc == $1)) || { cat log; fail "exit code $rc, expected $1"; }
+  (($(wc -l <requeued) == $2)) || { cat log; fail "expected $2 requeues"; }
+}
+
+export SLURM_JOB_ID=7 SLURM_RESTART_COUNT
+new_run 20
+SLURM_RESTART_COUNT=0 start slurm.sh
+expect 0 0
+expect_log log 1 finished\ at
+expect_updates run 20
+
+new_run 40
+start slurm.sh USR1
+expect 75 1
+expect_log requeued 1 'requeue 7'
+expect_log log 1 'restart 1 of at most 20'
+expect_log run/signals 1 USR1
+SLURM_RESTART_COUNT=1 start slurm.sh
+expect 0 0
+expect_log log 1 'resumed at update'
+expect_updates run 40
+echo 'a warning requeues, the next start goes on'
+
+new_run 40 max_requeues=3
+SLURM_RESTART_COUNT=2 start slurm.sh USR1
+expect 75 1
+new_run 40 max_requeues=3
+SLURM_RESTART_COUNT=3 start slurm.sh USR1
+expect 75 0
+expect_log log 1 'max_requeues=3'
+new_run 40 "command+=(--no-checkpoint)"
+SLURM_RESTART_COUNT=0 start slurm.sh USR1
+expect 75 0
+expect_log log 1 'no newer checkpoint'
+new_run 40 'mkdir -p run' "echo '{\"stopped_by\": \"the file STOP\"}' >run/summary.json" # as hetseq does
+start slurm.sh USR1
+expect 75 0
+expect_log log 1 'run/STOP'
+echo 'neither beyond the bound, nor without progress, nor after STOP'
+
+for signal in TERM INT; do
+  new_run 1000
+  start slurm.sh "$signal"
+  expect 75 0
+  expect_log run/signals 1 USR1
+  expect_log log 1 "stopped by $signal, as a cancelled job is"
+done
+new_run 20 'command+=(--fail 74)'
+start slurm.sh
+expect 74 0
+expect_log log 1 'ended with status 74'
+new_run 20 'command+=(--fail 205)' # mpirun lost a host
+start slurm.sh
+expect 205 1
+new_run 20 'command=(no-such-program)'
+start slurm.sh
+expect 127 0
+HETSEQ_JOB=missing start slurm.sh
+expect 66 0
+expect_log log 1 "$work has no missing"
+echo 'neither a cancelled job nor one that failed'
+
+# shellcheck disable=SC2016
+new_run 20 'modules=(openmpi hetseq)' 'module() { echo "module $*"; [[ $2 != "$refused" ]]; }'
+start slurm.sh
+expect 0 0
+expect_log log 1 'module load openmpi hetseq'
+new_run 20 'modules=(openmpi)' 'module() { return 1; }'
+start slurm.sh
+expect 1 0
+[[ ! -e run ]] || fail 'trained without its modules'
+new_run 20 'command=(env)'
+start slurm.sh
+for setting in oob_tcp_keepalive_{time=5,intvl=2,probes=3} odls_base_sigkill_timeout=2; do
+  expect_log log 1 "OMPI_MCA_$setting"
+done
+echo 'modules and what mpirun is told'
+
+# Grid Engine: exit status 99, a time limit for hetseq 60 s below h_rt, a count of its own.
+export JOB_ID=8 FAKE_H_RT=3661
+new_run 40
+start uge.sh USR2
+expect 99 0
+expect_log log 1 '--time-limit 01:00:01'
+expect_log hetseq-8.requeues 1 1
+start uge.sh
+expect 0 0
+expect_updates run 40
+[[ ! -e hetseq-8.requeues ]] || fail 'the counter outlived the job'
+new_run 100 margin=3659
+for ((starts = 1; ; ++starts)); do
+  start uge.sh
+  ((rc == 99)) || break
+done
+expect 0 0
+((starts > 2)) || fail "a time limit of 2 s was reached $((starts - 1)) times in 5 s"
+expect_updates run 100
+new_run 400 margin=3659 max_requeues=1
+start uge.sh
+expect 99 0
+start uge.sh
+expect 75 0
+FAKE_H_RT='' start uge.sh USR1
+expect 99 0
+expect_log log 1 'no h_rt'
+expect_log log 0 '--time-limit'
+new_run 400
+FAKE_STATE=dr start uge.sh USR2
+expect 75 0
+expect_log log 1 'deleted by qdel'
+# Over several hosts a copy of the job goes on, which is held until it can find its count.
+printf '#!/bin/bash\necho "Your job 9 (\"hetseq\") has been submitted"\n' >bin/qresub
+# shellcheck disable=SC2016
+printf '#!/bin/bash\necho "$@ with $(<hetseq-9.requeues)" >>requeued\n' >bin/qrls
+chmod 755 bin/qresub bin/qrls
+new_run 40 max_requeues=1
+NHOSTS=2 start uge.sh USR2
+expect 75 1
+expect_log requeued 1 '9 with 1'
+[[ ! -e hetseq-8.requeues ]] || fail 'the counter outlived the job'
+JOB_ID=9 NHOSTS=2 start uge.sh USR2
+expect 75 0
+expect_log log 1 'max_requeues=1'
+[[ ! -e hetseq-9.requeues ]] || fail 'the counter outlived the job'
+echo 'Grid Engine: time limit, 99 or a copy, bound, qdel'

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Stands in for `hetseq train` where a job script is tested alone: counts updates in RUN/updates, stops with 75 and a
+# checkpoint when asked to, goes on from the newest one, and ends with 0; with --fail it ends with CODE after 10 updates.
+# usage: trainer.sh --save-dir RUN --max-update N [--time-limit HH:MM:SS] [--fail CODE] [--no-checkpoint]
+set -euo pipefail
+limit=0 fail='' writes=yes
+while (($#)); do
+  case $1 in
+    --save-dir) run=$2; shift ;;
+    --max-update) last=$2; shift ;;
+    --time-limit) limit=$(awk -F: '{print 3600 * $1 + 60 * $2 + $3}' <<<"$2"); shift ;;
+    --fail) fail=$2; shift ;;
+    --no-checkpoint) writes=no ;;
+    *) echo "trainer.sh: unknown $1" >&2; exit 64 ;;
+  esac
+  shift
+done
+mkdir -p "$run/checkpoints"
+newest=$(find "$run/checkpoints" -name 'update-*' | sort | tail -n 1)
+update=$((10#0${newest##*update-}))
+[[ -z $newest ]] || echo "resumed at update $update"
+checkpoint() { [[ $writes == no ]] || mkdir -p "$run/checkpoints/$(printf 'update-%08d' "$update")"; }
+
+stop=''
+for signal in USR1 USR2 XCPU TERM; do
+  # shellcheck disable=SC2064 # each trap names its own signal
+  trap "stop=$signal; echo $signal >>'$run/signals'" "$signal"
+done
+while ((update < last)); do
+  sleep 0.05 || true
+  ((limit == 0 || SECONDS < limit)) || stop='the time limit'
+  if [[ $stop ]]; then
+    checkpoint
+    echo "stopped by $stop after update $update"
+    exit 75
+  fi
+  echo $((++update)) >>"$run/updates"
+  ((update < 10)) || [[ -z $fail ]] || { checkpoint; exit "$fail"; }
+done
+checkpoint
+echo "finished at update $update"
