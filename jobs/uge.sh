@@ -29,8 +29,8 @@ start_of_job() {
   fi
 }
 
-# A job on one host goes back into the queue by exiting with 99. One over several hosts would then
-# wait for ever for the other ones (Grid Engine awaits a clean-up there that has been), so that a copy of it is submitted.
+# A job on one host goes back into the queue by exiting with 99. One over several hosts would then wait for ever for the
+# others (Grid Engine awaits a clean-up there that has been already), so that a copy of it is submitted.
 requeue() {
   local next=''
   if qstat -s r -u '*' | awk -v job="$job" '$1 == job && $5 ~ /d/ {found = 1} END {exit !found}'; then
@@ -39,17 +39,15 @@ requeue() {
   fi
   if ((NHOSTS > 1)); then
     next=$(qresub -h u "$job" | sed -nE 's/^Your job ([0-9]+) .*/\1/p')
-    [[ $next ]] || say "qresub did not take it"
+    if [[ $next ]] && echo $((restarts + 1)) >"hetseq-$next.requeues" && qrls "$next"; then
+      say "status $status: job $next, a copy of this one, goes on (restart $((restarts + 1)) of at most $max_requeues)"
+      return
+    fi
+    say "no copy of it could be submitted${next:+, or let go: qdel $next}"
   fi
-  counter=$PWD/hetseq-${next:-$job}.requeues
   echo $((restarts + 1)) >"$counter" || { say "$counter cannot be written: not started again"; return; }
-  if [[ $next ]] && qrls "$next"; then
-    say "status $status: job $next, a copy of this one, goes on (restart $((restarts + 1)) of at most $max_requeues)"
-    counter=$PWD/hetseq-$job.requeues
-  else
-    say "status $status: goes back into the queue (restart $((restarts + 1)) of at most $max_requeues)"
-    exit 99
-  fi
+  say "status $status: goes back into the queue (restart $((restarts + 1)) of at most $max_requeues)"
+  exit 99
 }
 
 end_of_job() { rm -f "$counter"; }

@@ -163,4 +163,9 @@ JOB_ID=9 NHOSTS=2 start uge.sh USR2
 expect 75 0
 expect_log log 1 'max_requeues=1'
 [[ ! -e hetseq-9.requeues ]] || fail 'the counter outlived the job'
+new_run 400
+printf '#!/bin/bash\nexit 1\n' >bin/qresub
+NHOSTS=2 start uge.sh USR2
+expect 99 0
+expect_log hetseq-8.requeues 1 1
 echo 'Grid Engine: time limit, 99 or a copy, bound, qdel'
