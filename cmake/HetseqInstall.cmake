@@ -42,6 +42,8 @@ list(REMOVE_DUPLICATES folders)
 set_target_properties(hetseq PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/hetseq;${folders}")
 install(TARGETS hetseq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY inputs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hetseq/inputs)
+install(PROGRAMS jobs/slurm.sh jobs/slurm-heterogeneous.sh jobs/uge.sh jobs/pbs.sh jobs/lsf.sh
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/hetseq/jobs)
 # Written when hetseq was linked, where it can run.
 install(FILES ${CMAKE_BINARY_DIR}/documents/hetseq.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
 install(FILES ${CMAKE_BINARY_DIR}/documents/hetseq.bash RENAME hetseq
