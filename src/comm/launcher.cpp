@@ -11,7 +11,7 @@ namespace hetseq {
 namespace {
 
 // Open MPI 4.1.4 crashes at a SIGTERM once it has begun to abort: no gentler signal is left.
-constexpr unsigned patience_s = 4;
+constexpr unsigned patience_s = 6;
 constexpr int most_descriptors = 65536;
 
 // In a process of its own, alone of its threads: async-signal-safe calls only.
