@@ -130,7 +130,8 @@ Stall StallDetector::lost(const std::vector<int>& ranks, double now) const {
                             " not heard from for " + seconds_text(silent(first, now)),
                         "last seen " + phase_text(first.activity.phase, first.activity.update),
                         "see whether its host and the network link are up and the process runs"}
-                .text()};
+                .text(),
+            true};
 }
 
 std::optional<Stall> StallDetector::judge_waits(double now) const {

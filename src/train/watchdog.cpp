@@ -14,6 +14,7 @@
 #include "hetseq/comm/heartbeats.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/host_name.hpp"
+#include "hetseq/comm/launcher.hpp"
 #include "hetseq/comm/mpi_environment.hpp"
 
 #include <pthread.h>
@@ -50,6 +51,8 @@ std::chrono::milliseconds beat_period(const WatchdogOptions& options) {
 
 void end_stalled_job(const Stall& stall) {
     log::here(log::Level::error, "the job stalls: " + stall.text + "\n  " + process_line());
+    if (stall.is_lost)
+        end_launcher_if_stuck();
     std::this_thread::sleep_for(time_to_print);
     MpiEnvironment::abort(static_cast<int>(ExitCode::device));
 }

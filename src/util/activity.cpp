@@ -106,6 +106,11 @@ void activity::enter(Phase phase) {
     enter(phase, static_cast<std::int64_t>(current() >> update_shift));
 }
 
+void activity::progress() noexcept {
+    if (is_jobs_thread)
+        change(current());
+}
+
 Activity activity::now() noexcept {
     const std::uint64_t stretch = state.stretch.load(std::memory_order_acquire);
     const std::int64_t since = state.since_ns.load(std::memory_order_relaxed);

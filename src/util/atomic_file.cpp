@@ -50,6 +50,7 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
         const auto written = HETSEQ_POSIX_TRY(::write(file_.get(), next, bytes), path_);
         next += written;
         bytes -= static_cast<std::size_t>(written);
+        activity::progress();  // gigabytes may take minutes
     }
 }
 

@@ -95,8 +95,9 @@ TEST_F(HeartbeatsTest, PassBesideOtherCollectives) {
 
     EXPECT_EQ(sum, 500 * world_.size());
     EXPECT_TRUE(finished);
-    if (!alone())
+    if (!alone()) {
         EXPECT_GT(heard, 0U);
+    }
 }
 
 TEST_F(HeartbeatsTest, ABeatWhosePredecessorIsUnderWayIsSkippedAndNobodyWaits) {
@@ -112,8 +113,9 @@ TEST_F(HeartbeatsTest, ABeatWhosePredecessorIsUnderWayIsSkippedAndNobodyWaits) {
 TEST_F(HeartbeatsTest, AnEarlyEndIsHeardAndNotWaitedForBeyondTheLimit) {
     Heartbeats heartbeats{world_};
     const bool last = world_.rank() == world_.size() - 1 && !alone();
-    if (last)
+    if (last) {
         EXPECT_FALSE(heartbeats.finish(50ms));
+    }
     world_.barrier();
     if (world_.rank() == 0 && !alone()) {
         bool heard = false;
@@ -133,8 +135,9 @@ TEST_F(HeartbeatsTest, AbandonedOnesNeitherWaitNorDisturbOthers) {
         abandoned.send(computing(1));
     }
     Heartbeats next{world_};
-    if (!alone())
+    if (!alone()) {
         EXPECT_FALSE(exchange(next, 2).empty());
+    }
     world_.barrier();
     EXPECT_TRUE(next.finish(20s));
 }

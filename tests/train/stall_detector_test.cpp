@@ -54,6 +54,7 @@ TEST(StallDetectorTest, ARankLongInItsOwnWorkStalls) {
     const auto stall = detector.judge(10.1);
 
     ASSERT_TRUE(stall);
+    EXPECT_FALSE(stall->is_lost);
     EXPECT_THAT(stall->ranks, ElementsAre(1));
     EXPECT_THAT(stall->text, StartsWith("rank 1 on node02 is computing update 12 since 10 s ("));
     EXPECT_THAT(stall->text, HasSubstr("--stall-timeout (now 10)"));
@@ -130,6 +131,7 @@ TEST(StallDetectorTest, ARankNotHeardFromIsLost) {
     const auto stall = detector.judge(30.1);
 
     ASSERT_TRUE(stall);
+    EXPECT_TRUE(stall->is_lost);
     EXPECT_THAT(stall->ranks, ElementsAre(2));
     EXPECT_THAT(
         stall->text,

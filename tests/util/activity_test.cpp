@@ -36,6 +36,22 @@ TEST(ActivityTest, EveryChangeCountsAndStartsTheTimeAnew) {
     EXPECT_LT(after.seconds, before.seconds);
 }
 
+TEST(ActivityTest, ProgressStartsTheTimeAnewInTheJobsThreadAlone) {
+    activity::enter(Phase::saving, 2);
+    sleep_ms(20);
+    const Activity before = activity::now();
+
+    std::thread(activity::progress).join();
+    EXPECT_EQ(activity::now().changes, before.changes);
+    activity::progress();
+
+    const Activity after = activity::now();
+    EXPECT_EQ(after.changes, before.changes + 1);
+    EXPECT_LT(after.seconds, before.seconds);
+    EXPECT_EQ(after.phase, Phase::saving);
+    EXPECT_EQ(after.update, 2);
+}
+
 TEST(ActivityTest, TheNextPhaseKeepsTheUpdate) {
     activity::enter(Phase::computing, 7);
 

@@ -12,7 +12,8 @@ namespace hetseq {
 /// Who stalls, and what there is to say about it.
 struct Stall {
     std::vector<int> ranks;
-    std::string text;  // problem (why) what to do
+    std::string text;      // problem (why) what to do
+    bool is_lost = false;  // they cannot be heard, and perhaps not be reached
 };
 
 /// Decides from the ranks' beats whether one of them stalls. Pure: times are the caller's clock, in

@@ -46,6 +46,10 @@ void enter(Phase phase, std::int64_t update);
 /// The same update's next phase.
 void enter(Phase phase);
 
+/// A piece of a long work is done: its time starts anew. Of no effect in threads other than the
+/// job's.
+void progress() noexcept;
+
 /// Async-signal-safe.
 Activity now() noexcept;
 
