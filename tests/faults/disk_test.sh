@@ -24,7 +24,7 @@ table 'folder removed'
 # The disk fills up while a file is written: what was half written goes again, and the rest stays.
 rm -rf "$run"
 if mkdir "$run" && mount -t tmpfs -o size=128m none "$run" 2>/dev/null; then
-  trap 'umount -l "$run" 2>/dev/null; rm -rf "$work"' EXIT
+  trap 'umount -l "$run" "$run" 2>/dev/null; rm -rf "$work"' EXIT
   run_faulty 2 "0:computing:5:sh=head -c 128m /dev/zero >$run/other 2>$work/ignored || true" "${train[@]}" --save-dir "$run"
   ((rc == 74)) || { cat "$work/log"; fail "exit code $rc, expected 74 with a full disk"; }
   grep -q 'No space left on device' "$work/log" || { cat "$work/log"; fail 'the reason is not named'; }
@@ -37,14 +37,15 @@ if mkdir "$run" && mount -t tmpfs -o size=128m none "$run" 2>/dev/null; then
 updates = [json.loads(line)["update"] for line in open(sys.argv[1]) if json.loads(line)["kind"] == "train"]
 assert updates == list(range(1, 9)), updates' "$run/metrics.jsonl" || fail 'metrics.jsonl'
 
-  # Refused while a file is being written.
-  echo "until mount -o remount,bind,ro $run; do sleep 0.01; done 2>/dev/null" >"$work/read_only.sh"
+  # A read-only file system over the folder: one that has open files cannot be made read-only.
+  echo "mount -t tmpfs -o ro none $run" >"$work/read_only.sh"
   run_faulty 2 "0:computing:5:sh=sh $work/read_only.sh" "${train[@]}" --save-dir "$run" --overwrite --keep-last 2
   ((rc == 74)) || { cat "$work/log"; fail "exit code $rc, expected 74 with a folder made read-only"; }
   grep -q 'Read-only file system' "$work/log" || { cat "$work/log"; fail 'the reason is not named'; }
   table 'folder read-only'
   run_ranks 2 "${train[@]}" --save-dir "$run"
   expect_error 74 "cannot write into $run"
+  umount "$run"
   umount "$run"
   trap 'rm -rf "$work"' EXIT
 else
