@@ -2,14 +2,14 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/report/page.hpp"
+#include "hetseq/report/run_record.hpp"
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 
 #include "command_words.hpp"
 
-#include "hetseq/report/page.hpp"
-#include "hetseq/report/run_record.hpp"
 #include "hetseq/app/commands.hpp"
 
 namespace hetseq {

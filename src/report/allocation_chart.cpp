@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "hetseq/report/markup.hpp"
 #include "hetseq/util/text.hpp"
 
 #include "axes.hpp"
 #include "drawing.hpp"
-
-#include "hetseq/report/markup.hpp"
 
 namespace hetseq {
 

@@ -1,8 +1,8 @@
 #include "axes.hpp"
 
-#include "drawing.hpp"
-
 #include "hetseq/report/markup.hpp"
+
+#include "drawing.hpp"
 
 namespace hetseq::detail {
 

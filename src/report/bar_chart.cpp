@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hetseq/report/markup.hpp"
+#include "hetseq/report/scale.hpp"
 #include "hetseq/util/text.hpp"
 
 #include "drawing.hpp"
-
-#include "hetseq/report/markup.hpp"
-#include "hetseq/report/scale.hpp"
 
 namespace hetseq {
 

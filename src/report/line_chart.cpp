@@ -4,12 +4,11 @@
 #include <cmath>
 #include <optional>
 
+#include "hetseq/report/markup.hpp"
 #include "hetseq/util/text.hpp"
 
 #include "axes.hpp"
 #include "drawing.hpp"
-
-#include "hetseq/report/markup.hpp"
 
 namespace hetseq {
 

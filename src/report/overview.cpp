@@ -1,11 +1,9 @@
 #include <functional>
 
+#include "hetseq/report/markup.hpp"
 #include "hetseq/util/text.hpp"
 
 #include "drawing.hpp"
-
-#include "hetseq/report/markup.hpp"
-
 #include "sections.hpp"
 
 namespace hetseq::detail {

@@ -65,8 +65,8 @@ void MetricsFile::write_pending() {
 void MetricsFile::finish() {
     write_pending();
     if (!pending_.empty())
-        log::warn(std::to_string(pending_.size()) + " lines of " + path_.string() +
-                  " are lost (" + problem_ + ")");
+        log::warn(std::to_string(pending_.size()) + " lines of " + path_.string() + " are lost (" +
+                  problem_ + ")");
 }
 
 void cut_metrics(const std::filesystem::path& path, std::int64_t last_update) {

@@ -8,14 +8,14 @@
 #include <torch/torch.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/comm/communicator.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi_environment.hpp"
 
 #include "test_world.hpp"
 #include "train/toy_model.hpp"
 #include "train/toy_run.hpp"
 
-#include "hetseq/comm/communicator.hpp"
-#include "hetseq/comm/host_comm.hpp"
-#include "hetseq/comm/mpi_environment.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
