@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -25,6 +26,11 @@
 namespace hetseq {
 
 namespace {
+
+double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
 
 void say_start(const CommandContext& context, const RankSetup& setup, Training& training) {
     const ThreadSupport threads = context.environment->thread_support();
@@ -104,7 +110,9 @@ int train_command(const CommandContext& context) {
     if (!settled.options.save_dir.empty())
         folder.emplace(world, settled.options.save_dir, existing_run(settled.options));
     ResumeCandidates candidates(world, settled.options, folder ? &*folder : nullptr);
+    const double verification = seconds_now();
     std::optional<ResumePoint> point = candidates.next();
+    double reading_s = seconds_now() - verification;
     if (point)
         keep_settled(settled, *point);
     RankSetup setup = set_up_ranks(world, std::move(settled));
@@ -118,7 +126,9 @@ int train_command(const CommandContext& context) {
                       folder ? &*folder : nullptr,
                       point ? &*point : nullptr);
     setup.values["block-length"] = std::to_string(training.block_length());
+    const double loading = seconds_now();
     restore(candidates, point, training);
+    reading_s += seconds_now() - loading;
     if (point && training.is_finished()) {
         log::info("nothing to do: " + point->folder.string() + " is the end of the run");
         return 0;
@@ -129,7 +139,8 @@ int train_command(const CommandContext& context) {
         return 0;
     }
     if (point)
-        log::info("continues from " + point->folder.string());
+        log::info("continues from " + point->folder.string() + ", verified and read in " +
+                  format_number(reading_s, 3) + " s");
     if (folder && point && point->is_own)
         folder->resume(world, training.progress().updates, config_text(setup.values));
     else if (folder)

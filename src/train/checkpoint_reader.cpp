@@ -35,6 +35,13 @@ void check_names(const Manifest& manifest, const std::filesystem::path& folder) 
                           "every checkpoint has one");
 }
 
+// The tensor itself where a file can be read into it: new memory costs more than reading.
+at::Tensor memory_to_read(const at::Tensor& target) {
+    if (target.device().is_cpu() && target.is_contiguous())
+        return target;
+    return at::empty(target.sizes(), target.options().device(at::kCPU));
+}
+
 // To all ranks what rank `root` has read into `values`.
 void hand_out(const HostComm& world,
               Communicator& communicator,
@@ -92,8 +99,7 @@ void load_checkpoint(const HostComm& world,
     for (std::size_t i = 0; i < files.size(); ++i) {
         std::vector<at::Tensor> values;
         for (const NamedTensor& stored : files[i].tensors)
-            values.push_back(
-                at::empty(stored.tensor.sizes(), stored.tensor.options().device(at::kCPU)));
+            values.push_back(memory_to_read(stored.tensor));
         agree_on(world, [&] {
             if (!is_mine(world, i))
                 return;

@@ -1,6 +1,11 @@
 #include "hetseq/util/atomic_file.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
 #include <utility>
 
 #include <unistd.h>
@@ -14,6 +19,9 @@
 namespace hetseq {
 
 namespace {
+
+constexpr std::size_t alignment = 4096;  // that file systems ask for, bytes
+constexpr std::size_t buffer_bytes = 1 << 20;
 
 std::filesystem::path beside(const std::filesystem::path& path) {
     return path.string() + ".tmp-" + std::to_string(::getpid());
@@ -35,28 +43,68 @@ AtomicFile::AtomicFile(std::filesystem::path path)
     : path_{std::move(path)},
       temporary_{beside(path_)},
       file_{HETSEQ_POSIX_TRY(
-          ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), path_)} {}
+          ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), path_)},
+      buffer_{static_cast<std::byte*>(std::aligned_alloc(alignment, buffer_bytes))} {
+    if (!buffer_)
+        throw std::bad_alloc();
+}
 
 AtomicFile::~AtomicFile() {
     if (file_)
         ::unlink(temporary_.c_str());
 }
 
+void AtomicFile::Free::operator()(std::byte* memory) const noexcept {
+    std::free(memory);
+}
+
 void AtomicFile::write(const void* data, std::size_t bytes) {
-    const auto* next = static_cast<const char*>(data);
-    hash_.update(data, bytes);
-    bytes_ += bytes;
+    const auto* next = static_cast<const std::byte*>(data);
     while (bytes > 0) {
-        const auto written = HETSEQ_POSIX_TRY(::write(file_.get(), next, bytes), path_);
-        next += written;
-        bytes -= static_cast<std::size_t>(written);
-        activity::progress();  // gigabytes may take minutes
+        const std::size_t taken = std::min(bytes, buffer_bytes - buffered_);
+        std::memcpy(buffer_.get() + buffered_, next, taken);
+        buffered_ += taken;
+        next += taken;
+        bytes -= taken;
+        if (buffered_ == buffer_bytes)
+            flush();
     }
+}
+
+void AtomicFile::flush() {
+    hash_.update(buffer_.get(), buffered_);
+    const bool direct = buffered_ == buffer_bytes && pass_by_cache(true);
+    if (!direct)
+        pass_by_cache(false);
+    write_out(buffer_.get(), buffered_);
+    bytes_ += buffered_;
+    buffered_ = 0;
+    activity::progress();  // gigabytes may take minutes
+}
+
+void AtomicFile::write_out(const std::byte* data, std::size_t bytes) {
+    while (bytes > 0) {
+        ssize_t written = ::write(file_.get(), data, bytes);
+        if (written < 0 && errno == EINVAL && pass_by_cache(false))  // not so on this file system
+            written = ::write(file_.get(), data, bytes);
+        HETSEQ_POSIX_TRY(written, path_);
+        data += written;
+        bytes -= static_cast<std::size_t>(written);
+        if (bytes > 0)
+            pass_by_cache(false);  // what is left is not aligned
+    }
+}
+
+bool AtomicFile::pass_by_cache(bool on) const noexcept {
+    const int flags = ::fcntl(file_.get(), F_GETFL);
+    return flags >= 0 &&
+           ::fcntl(file_.get(), F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
 FileDigest AtomicFile::commit() {
     HETSEQ_ASSERT(file_);
     fault_point("file", activity::now().update);
+    flush();
     HETSEQ_POSIX_TRY(::fsync(file_.get()), path_);
     HETSEQ_POSIX_TRY(std::rename(temporary_.c_str(), path_.c_str()), path_);
     file_.reset();

@@ -34,6 +34,22 @@ TEST(AtomicFileTest, WithoutCommitTheFormerFileStaysAndNothingIsLeft) {
     EXPECT_EQ(folder.size(), 1);
 }
 
+// Longer than what is written at once, in pieces that end anywhere.
+TEST(AtomicFileTest, ALargeFileIsWhatWasWrittenToTheByte) {
+    const TemporaryFolder folder;
+    std::string content;
+    for (std::int64_t i = 0; content.size() < (std::size_t{5} << 20) + 123; ++i)
+        content += std::to_string(i * i) + ",";
+    AtomicFile file{folder / "a"};
+    for (std::size_t begin = 0, piece = 1; begin < content.size(); begin += piece, piece *= 3)
+        file.write(std::string_view(content).substr(begin, piece));
+
+    const FileDigest digest = file.commit();
+
+    EXPECT_EQ(folder.read("a"), content);
+    EXPECT_EQ(digest, digest_of(folder / "a"));
+}
+
 TEST(AtomicFileTest, ReplacesAFormerFile) {
     const TemporaryFolder folder;
     folder.write("a", "a former file that is longer");

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 
 #include "hetseq/util/checksum.hpp"
@@ -19,7 +21,8 @@ struct FileDescriptorTraits {
 
 /// A file that appears under its name complete or not at all: written beside it under a temporary
 /// name, synced to disk, renamed. Without `commit` nothing is left behind and a former file stays.
-/// All members throw IoError.
+/// What is large passes by the page cache where the file system allows it: that takes a fraction of
+/// the CPU time, which is the training's. All members throw IoError.
 class AtomicFile {
 public:
     explicit AtomicFile(std::filesystem::path path);
@@ -33,8 +36,18 @@ public:
     FileDigest commit();
 
 private:
+    void flush();
+    void write_out(const std::byte* data, std::size_t bytes);
+    bool pass_by_cache(bool on) const noexcept;
+
+    struct Free {
+        void operator()(std::byte* memory) const noexcept;
+    };
+
     std::filesystem::path path_, temporary_;
     UniqueHandle<detail::FileDescriptorTraits> file_;
+    std::unique_ptr<std::byte, Free> buffer_;
+    std::size_t buffered_ = 0;  // bytes
     std::uint64_t bytes_ = 0;
     Xxh64 hash_;
 };
