@@ -1,11 +1,12 @@
 #include "hetseq/app/process.hpp"
 
-#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include <unistd.h>
+
+#include "hetseq/util/clock.hpp"
 
 #include <malloc.h>
 
@@ -32,9 +33,7 @@ double process_start_seconds() {
     double seconds_up = 0;
     uptime >> seconds_up;
     const double age = seconds_up - std::stod(field) / static_cast<double>(sysconf(_SC_CLK_TCK));
-    const double now =
-        std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    return now - age;
+    return monotonic_seconds() - age;
 }
 
 }  // namespace hetseq

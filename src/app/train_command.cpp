@@ -1,9 +1,9 @@
-#include <chrono>
 #include <cstdio>
 #include <optional>
 #include <utility>
 
 #include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/signal_inbox.hpp"
@@ -26,11 +26,6 @@
 namespace hetseq {
 
 namespace {
-
-double seconds_now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 void say_start(const CommandContext& context, const RankSetup& setup, Training& training) {
     const ThreadSupport threads = context.environment->thread_support();
@@ -110,9 +105,9 @@ int train_command(const CommandContext& context) {
     if (!settled.options.save_dir.empty())
         folder.emplace(world, settled.options.save_dir, existing_run(settled.options));
     ResumeCandidates candidates(world, settled.options, folder ? &*folder : nullptr);
-    const double verification = seconds_now();
+    const double verification = monotonic_seconds();
     std::optional<ResumePoint> point = candidates.next();
-    double reading_s = seconds_now() - verification;
+    double reading_s = monotonic_seconds() - verification;
     if (point)
         keep_settled(settled, *point);
     RankSetup setup = set_up_ranks(world, std::move(settled));
@@ -126,9 +121,9 @@ int train_command(const CommandContext& context) {
                       folder ? &*folder : nullptr,
                       point ? &*point : nullptr);
     setup.values["block-length"] = std::to_string(training.block_length());
-    const double loading = seconds_now();
+    const double loading = monotonic_seconds();
     restore(candidates, point, training);
-    reading_s += seconds_now() - loading;
+    reading_s += monotonic_seconds() - loading;
     if (point && training.is_finished()) {
         log::info("nothing to do: " + point->folder.string() + " is the end of the run");
         return 0;

@@ -1,8 +1,8 @@
 #include "hetseq/train/run_control.hpp"
 
-#include <chrono>
 #include <system_error>
 
+#include "hetseq/util/clock.hpp"
 #include "hetseq/util/signal_inbox.hpp"
 
 namespace hetseq {
@@ -11,11 +11,6 @@ namespace {
 
 constexpr double look_every_s = 1;        // at the stop file, which may lie on a slow file system
 constexpr double checkpoint_times = 1.5;  // of the last one's duration are kept free
-
-double seconds_now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 }  // namespace
 
@@ -44,11 +39,11 @@ StopReason Requests::stop() const noexcept {
 }
 
 RunControl::RunControl(const RunControlOptions& options)
-    : options_{options}, last_save_{seconds_now()} {}
+    : options_{options}, last_save_{monotonic_seconds()} {}
 
 Requests RunControl::requests(double next_update_s, double checkpoint_s) {
     Requests requests;
-    const double now = seconds_now();
+    const double now = monotonic_seconds();
     requests.signal = signal_inbox::stop_signal() != 0 ? 1 : 0;
     requests.stop_file = stop_file_exists() ? 1 : 0;
     if (options_.watches_clock && options_.time_limit_s > 0) {
@@ -64,7 +59,7 @@ Requests RunControl::requests(double next_update_s, double checkpoint_s) {
 }
 
 bool RunControl::stop_file_exists() {
-    const double now = seconds_now();
+    const double now = monotonic_seconds();
     if (options_.stop_file.empty() || stop_file_seen_ || now - last_look_ < look_every_s)
         return stop_file_seen_;
     last_look_ = now;
@@ -74,7 +69,7 @@ bool RunControl::stop_file_exists() {
 }
 
 void RunControl::saved() {
-    last_save_ = seconds_now();
+    last_save_ = monotonic_seconds();
 }
 
 void RunControl::end() const noexcept {

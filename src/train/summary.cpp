@@ -1,11 +1,11 @@
 #include "hetseq/train/summary.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include <sys/resource.h>
 
+#include "hetseq/util/clock.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/topology.hpp"
@@ -120,10 +120,7 @@ Summary summarise(const HostComm& world,
         summary.status = "stopped";
     summary.policy = shares.policy();
     summary.step_ms = spread_of(steps).median;
-    summary.seconds = world.all_reduce(
-        std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() -
-            start_seconds,
-        ReduceOp::max);
+    summary.seconds = world.all_reduce(monotonic_seconds() - start_seconds, ReduceOp::max);
     summary.startup_s =
         world.all_reduce(report.first_update_seconds - start_seconds, ReduceOp::max);
     summary.samples_per_second =

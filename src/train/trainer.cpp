@@ -1,13 +1,13 @@
 #include "hetseq/train/trainer.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <string>
 #include <utility>
 
 #include "hetseq/util/activity.hpp"
+#include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/agree.hpp"
@@ -27,11 +27,6 @@ namespace {
 constexpr std::int64_t requests_ahead = 2;
 constexpr double tolerance_of_unlike_devices = 0.01;  // of max(1, |parameter|)
 constexpr double saved_bytes_a_second = 100e6;        // until a checkpoint has told
-
-double seconds_now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 std::string first_few(const std::vector<std::int64_t>& samples) {
     constexpr std::size_t shown = 8;
@@ -65,9 +60,9 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
 TrainerReport Trainer::run() {
     request_ahead();
     load_next();
-    report_.first_update_seconds = seconds_now();
+    report_.first_update_seconds = monotonic_seconds();
     for (; update_ < options_.updates && report_.stop == StopReason::none; ++update_) {
-        const double begin = seconds_now();
+        const double begin = monotonic_seconds();
         activity::enter(Phase::agreeing, update_ + 1);
         agreement_.wait();
         if (asked_to_stop())
@@ -79,7 +74,7 @@ TrainerReport Trainer::run() {
         request_ahead();
         load_next();
         update_parameters(verdict);
-        report_.step_ms.push_back(1000 * (seconds_now() - begin));
+        report_.step_ms.push_back(1000 * (monotonic_seconds() - begin));
         record();
         compare_replicas_when_due();
         validate_when_due();
@@ -222,9 +217,9 @@ void Trainer::update_parameters(Verdict verdict) {
     report_.skips_in_a_row = 0;
     if (options_.clip_norm > 0 && grad_norm_ > options_.clip_norm)
         gradients.mul_(options_.clip_norm / grad_norm_);
-    const double begin = seconds_now();
+    const double begin = monotonic_seconds();
     parts_.optimizer.step(parts_.parameters, lr_);
-    optimizer_ms_ = 1000 * (seconds_now() - begin);
+    optimizer_ms_ = 1000 * (monotonic_seconds() - begin);
 }
 
 // Parameters stay as they are; the ranks whose loss or gradient was not finite say on which

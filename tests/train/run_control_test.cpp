@@ -1,24 +1,20 @@
 #include "hetseq/train/run_control.hpp"
 
-#include <chrono>
-
 #include <gtest/gtest.h>
+
+#include "hetseq/util/clock.hpp"
 
 #include "util/temporary_folder.hpp"
 
 namespace hetseq {
 namespace {
 
-double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-
 TEST(RunControlTest, LeavesRoomForAnUpdateAndTheCheckpoint) {
     const double limit = 100;
     const auto asked_after = [&](double seconds, double update_s, double checkpoint_s) {
-        RunControl control(
-            {.start_seconds = now() - seconds, .time_limit_s = limit, .watches_clock = true});
+        RunControl control({.start_seconds = monotonic_seconds() - seconds,
+                            .time_limit_s = limit,
+                            .watches_clock = true});
         return control.requests(update_s, checkpoint_s).stop() == StopReason::time_limit;
     };
     EXPECT_FALSE(asked_after(50, 10, 10));
@@ -28,7 +24,8 @@ TEST(RunControlTest, LeavesRoomForAnUpdateAndTheCheckpoint) {
 }
 
 TEST(RunControlTest, OneRankAloneWatchesTheClock) {
-    RunControl control({.start_seconds = now() - 10, .time_limit_s = 1, .save_minutes = 1e-9});
+    RunControl control(
+        {.start_seconds = monotonic_seconds() - 10, .time_limit_s = 1, .save_minutes = 1e-9});
     const Requests requests = control.requests(0, 0);
     EXPECT_EQ(requests.stop(), StopReason::none);
     EXPECT_EQ(requests.checkpoint, 0);
