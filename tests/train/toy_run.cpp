@@ -26,6 +26,15 @@ std::unique_ptr<Optimizer> make_optimizer(FlatParameters& parameters, const ToyR
     return run.optimizer == "sgd" ? make_sgd(parameters, options) : make_adam(parameters, options);
 }
 
+// As a faulty memory would, unseen by autograd.
+ToyModel::Spoil corruption(const HostComm& world, ToyModel& model, const ToyRun& run) {
+    return [&model, is_faulty = world.rank() == world.size() - 1, update = run.corrupted_update](
+               const MicroBatch&, const ForwardContext& context, ForwardResult&) {
+        if (is_faulty && context.update == update)
+            model.parameters().front().data().add_(0.25);
+    };
+}
+
 }  // namespace
 
 ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, const ToyRun& run) {
@@ -34,7 +43,7 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
     ToyModel model(run.dropout);
     initialise_parameters(model, seed);
     model.to(run.device, run.dtype);
-    model.set_spoil(run.spoil);
+    model.set_spoil(run.corrupted_update < 0 ? run.spoil : corruption(world, model, run));
     FlatParameters parameters(
         model, [&](const std::string& name) { return model.decays(name); }, status_slot::count(2));
     SharePlan shares(world, run.balance, run.capacities);
@@ -72,7 +81,11 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
                      .valid_interval = run.valid_interval,
                      .max_skips = run.max_skips,
                      .follow = run.follow,
-                     .replay = run.replay});
+                     .replay = run.replay,
+                     .check_interval = run.check_interval,
+                     .drift = run.drift,
+                     .identity = {.devices = std::vector<std::string>(
+                                      static_cast<std::size_t>(world.size()), "cpu")}});
     ToyResult result;
     result.report = trainer.run();
     result.parameters = parameters.values().clone();

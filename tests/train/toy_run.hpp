@@ -36,6 +36,9 @@ struct ToyRun {
     AllocationsByUpdate replay = {};
     std::int64_t valid_interval = 0;
     std::int64_t max_skips = 100;
+    std::int64_t check_interval = 0;
+    DriftPolicy drift = DriftPolicy::warn;
+    std::int64_t corrupted_update = -1;  // in which the last rank's parameters change by themselves
     at::Device device = at::kCPU;
     const RunFolder* folder = nullptr;
     /// See ToyModel::Spoil.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
 #include "test_world.hpp"
@@ -210,6 +211,45 @@ TEST_F(TrainerTest, ValidatesAtTheEndOfEachEpochAndOfTheRun) {
     EXPECT_EQ(report.best_update, 3);
     EXPECT_EQ(report.epochs, 1);
     EXPECT_DOUBLE_EQ(report.last_valid->loss(), 2);
+}
+
+// The ranks' parameters after a run in which one of them went wrong.
+std::vector<double> sums_by_rank(const HostComm& world, const ToyResult& result) {
+    return world.all_gather(result.parameters.sum().item<double>());
+}
+
+TEST_F(TrainerTest, ReplicasThatDriftAreMadeOneAgain) {
+    ToyRun run = run_of(6);
+    run.corrupted_update = 2;
+    run.check_interval = 2;
+
+    run.drift = DriftPolicy::warn;
+    const std::vector<double> warned = sums_by_rank(*world, train(run));
+    run.drift = DriftPolicy::sync;
+    const std::vector<double> synced = sums_by_rank(*world, train(run));
+
+    EXPECT_EQ(warned.front() != warned.back(), world->size() > 1);
+    EXPECT_EQ(synced.front(), synced.back());
+}
+
+TEST_F(TrainerTest, ReplicasThatDriftEndTheRunWhereAsked) {
+    ToyRun run = run_of(6);
+    run.corrupted_update = 2;
+    run.check_interval = 2;
+    run.drift = DriftPolicy::abort;
+    if (world->size() == 1) {
+        EXPECT_NO_THROW(train(run));
+        return;
+    }
+    try {
+        train(run);
+        FAIL() << "went on";
+    } catch (const AgreedError& error) {
+        EXPECT_NE(
+            std::string(error.what()).find("those of rank " + std::to_string(world->size() - 1)),
+            std::string::npos)
+            << error.what();
+    }
 }
 
 TEST_F(TrainerTest, TheBestModelIsKept) {
