@@ -1,7 +1,9 @@
 #include "hetseq/comm/launcher.hpp"
 
+#include <algorithm>
 #include <csignal>
-#include <cstdlib>
+#include <fstream>
+#include <string>
 
 #include <sys/types.h>
 #include <unistd.h>
@@ -13,6 +15,17 @@ namespace {
 // Open MPI 4.1.4 crashes at a SIGTERM once it has begun to abort: no gentler signal is left.
 constexpr unsigned patience_s = 6;
 constexpr int most_descriptors = 65536;
+
+// Not a shell, and not a scheduler's daemon: srun ends a job whose host is gone by itself.
+bool is_launcher(pid_t process) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/comm");
+    std::string name;
+    std::getline(file, name);
+    const auto prefixes = {"mpirun", "mpiexec", "orte", "prte"};
+    return std::any_of(prefixes.begin(), prefixes.end(), [&](const char* prefix) {
+        return name.rfind(prefix, 0) == 0;
+    });
+}
 
 // In a process of its own, alone of its threads: async-signal-safe calls only.
 [[noreturn]] void end_process(pid_t launcher) noexcept {
@@ -27,11 +40,9 @@ constexpr int most_descriptors = 65536;
 
 }  // namespace
 
-void end_launcher_if_stuck() noexcept {
+void end_launcher_if_stuck() {
     const pid_t launcher = ::getppid();
-    if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr || launcher <= 1)
-        return;
-    if (::fork() == 0)
+    if (is_launcher(launcher) && ::fork() == 0)
         end_process(launcher);
 }
 
