@@ -3,7 +3,7 @@
 source "$(dirname "$0")/common.sh"
 make_images
 options=(--task mnist --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --max-sentences 8 --seed 3
-  --balance declared --batch-size 16 --log-interval 5 --max-epoch 3)
+  --balance declared --batch-size 16 --log-interval 5 --max-epoch 8)
 
 # start RUN RANKS OPTION...: in the background, its launcher in $launcher.
 start() {
@@ -41,7 +41,7 @@ finish
 expect_error 75 "asked to by a signal"
 [[ $(json "$work/cut/summary.json" status) == stopped ]] || fail "status"
 stopped_at=$(json "$work/cut/summary.json" updates)
-((stopped_at < 114)) || fail "stopped at the end"
+((stopped_at < 304)) || fail "stopped at the end"
 
 # By the file STOP, which goes with the stop.
 start cut 2
@@ -50,6 +50,7 @@ touch "$work/cut/STOP"
 finish
 expect_error 75 "asked to by the file STOP"
 [[ ! -e $work/cut/STOP ]] || fail "STOP is still there"
+stopped_at=$(json "$work/cut/summary.json" updates)
 
 # By kill -9 of a rank, wherever it is; what was being written counts for nothing.
 start cut 2 --save-interval-updates 2
@@ -67,32 +68,32 @@ cmp "$work/cut/model.safetensors" "$work/whole/model.safetensors" || fail "the c
 cmp "$work/cut/best.safetensors" "$work/whole/best.safetensors" || fail "its best model differs"
 [[ $(losses "$work/cut/metrics.jsonl") == "$(losses "$work/whole/metrics.jsonl")" ]] || fail "its losses differ"
 for file in model.safetensors optimizer-00001-of-00001.safetensors; do
-  cmp "$work"/{cut,whole}/checkpoints/update-00000114/"$file" || fail "equal states have unequal bytes"
+  cmp "$work"/{cut,whole}/checkpoints/update-00000304/"$file" || fail "equal states have unequal bytes"
 done
 
 # On other ranks: the same but for rounding; the batch stays what it was.
 train copy 3
 expect_ok "on three ranks"
 "$bin/compare_models" "$work/copy/model.safetensors" "$work/whole/model.safetensors" 1e-3 || fail "three ranks differ"
-[[ $(json "$work/copy/summary.json" samples) == 1800 ]] || fail "samples"
+[[ $(json "$work/copy/summary.json" samples) == 4800 ]] || fail "samples"
 
 # The newest is damaged: named, and the one before it taken.
-truncate -s -1 "$work/cut/checkpoints/update-00000114/model.safetensors"
+truncate -s -1 "$work/cut/checkpoints/update-00000304/model.safetensors"
 train cut 2
 expect_ok "after damage"
-grep -q 'update-00000114 cannot be used: .*model.safetensors has' "$work/log" || { cat "$work/log"; fail "damage is not named"; }
-grep -q 'continues from .*update-00000076' "$work/log" || fail "the one before is not taken"
+grep -q 'update-00000304 cannot be used: .*model.safetensors has' "$work/log" || { cat "$work/log"; fail "damage is not named"; }
+grep -q 'continues from .*update-00000266' "$work/log" || fail "the one before is not taken"
 cmp "$work/cut/model.safetensors" "$work/whole/model.safetensors" || fail "differs after damage"
 truncate -s -1 "$work"/cut/checkpoints/*/state.json
 train cut 2
 expect_error 65 "none of the 3 checkpoints can be used"
 
 # What a run keeps to its end, and another run that begins where it ended.
-train whole 2 --max-epoch 4 --lr 0.5
+train whole 2 --max-epoch 9 --lr 0.5
 expect_error 78 "--reset-lr-scheduler"
-train whole 2 --max-epoch 4 --optimizer sgd
+train whole 2 --max-epoch 9 --optimizer sgd
 expect_error 78 "--reset-optimizer"
-train other 2 --max-epoch 4 --restore-file "$work/whole" --lr 0.0005 --reset-lr-scheduler
+train other 2 --max-epoch 9 --restore-file "$work/whole" --lr 0.0005 --reset-lr-scheduler
 expect_ok "another schedule"
 [[ $(json "$work/other/summary.json" updates_since_start) == 38 ]] || fail "did not go on from the checkpoint"
 train fresh 2 --max-epoch 1 --restore-file "$work/whole" --reset-lr-scheduler --reset-optimizer --reset-position
@@ -132,7 +133,7 @@ expect_error 75 "asked to by the file STOP"
 
 # Looked at.
 "$bin/hetseq" checkpoint list "$work/whole" >"$work/log"
-grep -q 'update-00000114 *3 .*best' "$work/log" || { cat "$work/log"; fail list; }
+grep -q 'update-00000304 *8 .*best' "$work/log" || { cat "$work/log"; fail list; }
 "$bin/hetseq" checkpoint verify "$work/whole" >"$work/log" || fail verify
 rc=0; "$bin/hetseq" checkpoint verify "$work/cut" >"$work/log" || rc=$?
 ((rc == 65)) || fail "damage passed the verification"
