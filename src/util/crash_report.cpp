@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <string>
 
 #include <unistd.h>
@@ -38,7 +39,10 @@ constexpr const char* what_to_do =
 
 constexpr std::size_t stack_bytes = std::size_t{64} << 10;
 alignas(16) std::array<char, stack_bytes> report_stack;
-constinit std::atomic_flag reported = ATOMIC_FLAG_INIT;
+
+enum class Report { none, being_written, written };
+constinit std::atomic<Report> report_state{Report::none};
+static_assert(std::atomic<Report>::is_always_lock_free);
 
 const char* meaning_of(int number) noexcept {
     for (const CrashSignal& signal : crash_signals)
@@ -58,12 +62,24 @@ void write_report(int number) noexcept {
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, buffer.data(), text.size());
 }
 
-// The default action follows when this returns and the signal is no longer blocked. A second
-// thread that crashes meanwhile says nothing.
+// A second thread that crashes meanwhile says nothing, and does not end the process before the
+// first one has.
+void wait_for_report() noexcept {
+    constexpr timespec pause{0, 1'000'000};  // [ns]
+    for (int i = 0; i < 1000 && report_state != Report::written; ++i)
+        ::nanosleep(&pause, nullptr);
+}
+
+// The default action follows when this returns and the signal is no longer blocked.
 void report(int number) {
     const int error = errno;
-    if (!reported.test_and_set())
+    Report none = Report::none;
+    if (report_state.compare_exchange_strong(none, Report::being_written)) {
         write_report(number);
+        report_state = Report::written;
+    } else {
+        wait_for_report();
+    }
     std::signal(number, SIG_DFL);
     std::raise(number);
     errno = error;
