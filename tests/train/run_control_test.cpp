@@ -25,7 +25,7 @@ TEST(RunControlTest, LeavesRoomForAnUpdateAndTheCheckpoint) {
 
 TEST(RunControlTest, OneRankAloneWatchesTheClock) {
     RunControl control(
-        {.start_seconds = monotonic_seconds() - 10, .time_limit_s = 1, .save_minutes = 1e-9});
+        {.start_seconds = monotonic_seconds() - 10, .time_limit_s = 1, .save_minutes = 1e-15});
     const Requests requests = control.requests(0, 0);
     EXPECT_EQ(requests.stop(), StopReason::none);
     EXPECT_EQ(requests.checkpoint, 0);
@@ -44,7 +44,7 @@ TEST(RunControlTest, AStopFileIsSeenAndTakenAway) {
 }
 
 TEST(RunControlTest, SavesByTheClock) {
-    RunControl control({.save_minutes = 1e-9, .watches_clock = true});
+    RunControl control({.save_minutes = 1e-15, .watches_clock = true});
     EXPECT_EQ(control.requests(0, 0).checkpoint, 1);
     RunControl later({.save_minutes = 60, .watches_clock = true});
     EXPECT_EQ(later.requests(0, 0).checkpoint, 0);
