@@ -185,6 +185,16 @@ void keep_settled(SettledOptions& settled, const ResumePoint& point) {
     settled.options = typed_options(settled.values);
 }
 
+std::string foreign_model(const OptionValues& values, const ResumePoint& point) {
+    for (const std::string& name : fixed_options().front().names) {
+        const auto stored = point.state.run.options.find(name);
+        if (stored != point.state.run.options.end() && stored->second != values.at(name))
+            return "its --" + name + " is '" + stored->second + "', this run's is '" +
+                   values.at(name) + "'";
+    }
+    return "";
+}
+
 void check_same_run(const OptionValues& values, const Options& options, const ResumePoint& point) {
     for (const FixedOptions& group : fixed_options()) {
         if (!point.is_own && group.is_reset != nullptr && options.*group.is_reset)

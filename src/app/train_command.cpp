@@ -107,6 +107,10 @@ int train_command(const CommandContext& context) {
     ResumeCandidates candidates(world, settled.options, folder ? &*folder : nullptr);
     const double verification = monotonic_seconds();
     std::optional<ResumePoint> point = candidates.next();
+    while (point && point->is_own && !foreign_model(settled.values, *point).empty()) {
+        candidates.pass(BadConfig("it is of another model", foreign_model(settled.values, *point)));
+        point = candidates.next();
+    }
     double reading_s = monotonic_seconds() - verification;
     if (point)
         keep_settled(settled, *point);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "hetseq/train/training_state.hpp"
@@ -45,6 +46,10 @@ private:
 /// What was settled when the run began holds where it is not given again: the global batch, the
 /// blocks' length.
 void keep_settled(SettledOptions& settled, const ResumePoint& point);
+
+/// What a checkpoint's model, dropout or precision has otherwise than `values`; empty where
+/// nothing.
+std::string foreign_model(const OptionValues& values, const ResumePoint& point);
 
 /// Throws BadConfig that names an option which a checkpoint fixes and `values` has otherwise, and
 /// what to do about it.
