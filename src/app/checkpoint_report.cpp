@@ -1,7 +1,5 @@
 #include "hetseq/app/checkpoint_report.hpp"
 
-#include <fstream>
-
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
@@ -22,14 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* model_file_name = "model.safetensors";
-
-TrainingState read_state(const fs::path& checkpoint) {
-    const fs::path path = checkpoint / TrainingState::file_name;
-    std::ifstream file{path, std::ios::binary};
-    if (!file)
-        throw MissingInput("cannot read " + path.string(), "no such file, or not readable");
-    return parse_training_state({std::istreambuf_iterator<char>(file), {}}, path);
-}
 
 std::uint64_t bytes_of(const Manifest& manifest) {
     std::uint64_t sum = 0;
@@ -56,7 +46,7 @@ Row read_row(const fs::path& checkpoint) {
     row.name = checkpoint.filename().string();
     try {
         row.bytes = bytes_of(read_manifest(checkpoint));
-        const TrainingProgress progress = read_state(checkpoint).progress;
+        const TrainingProgress progress = read_training_state(checkpoint).progress;
         row.update = progress.updates;
         row.epochs = progress.epochs;
         row.samples = progress.samples;
@@ -72,7 +62,7 @@ std::string verify(const fs::path& checkpoint) {
     try {
         for (const auto& [name, digest] : read_manifest(checkpoint).files)
             verify_file(checkpoint, name, digest);
-        read_state(checkpoint);
+        read_training_state(checkpoint);
         return "";
     } catch (const Error& error) {
         return error.what();
@@ -98,11 +88,7 @@ const SafetensorEntry& same_tensor(const SafetensorsReader& file, const Safetens
 }  // namespace
 
 std::vector<fs::path> checkpoints_of(const fs::path& path) {
-    if (fs::exists(path / Manifest::file_name))
-        return {path};
-    std::vector<fs::path> checkpoints;
-    for (const auto& entry : CheckpointFolder(path / "checkpoints").list())
-        checkpoints.push_back(entry.path);
+    std::vector<fs::path> checkpoints = checkpoints_at(path);
     if (checkpoints.empty())
         throw MissingInput(path.string() + " holds no checkpoint",
                            "neither it nor its folder 'checkpoints'",
@@ -146,7 +132,7 @@ std::string verify_checkpoints(const std::vector<fs::path>& checkpoints, int& da
 
 std::string inspect_checkpoint(const fs::path& checkpoint) {
     const Manifest manifest = read_manifest(checkpoint);
-    const TrainingState state = read_state(checkpoint);
+    const TrainingState state = read_training_state(checkpoint);
     const TrainingProgress& progress = state.progress;
     std::string text = checkpoint.string() + "\nupdates " + std::to_string(progress.updates) +
                        ", epochs " + std::to_string(progress.epochs) + ", samples " +

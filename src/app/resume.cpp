@@ -74,18 +74,11 @@ void check_options(const Options& options, const RunFolder* folder) {
         throw BadConfig("--resume must and --overwrite contradict each other", "", "give one");
 }
 
-std::vector<fs::path> newest_first(const CheckpointFolder& checkpoints) {
-    std::vector<fs::path> folders;
-    for (const auto& entry : checkpoints.list())
-        folders.push_back(entry.path);
-    return folders;
-}
-
 // Of the run itself.
 std::vector<fs::path> own_candidates(const Options& options, const RunFolder* folder) {
     if (folder == nullptr || !folder->holds_run() || options.overwrite || options.resume == "never")
         return {};
-    std::vector<fs::path> folders = newest_first(folder->checkpoints());
+    std::vector<fs::path> folders = checkpoints_at(folder->path());
     std::error_code ignored;
     if (folders.empty() && fs::exists(folder->summary(), ignored))
         throw BadConfig(folder->path().string() + " holds a run that cannot be continued",
@@ -96,10 +89,7 @@ std::vector<fs::path> own_candidates(const Options& options, const RunFolder* fo
 
 // A checkpoint, or those of a run.
 std::vector<fs::path> given_candidates(const std::string& restore_file) {
-    const fs::path path = restore_file;
-    if (fs::exists(path / Manifest::file_name))
-        return {path};
-    const std::vector<fs::path> folders = newest_first(CheckpointFolder(path / "checkpoints"));
+    std::vector<fs::path> folders = checkpoints_at(restore_file);
     if (folders.empty())
         throw MissingInput("--restore-file " + restore_file + " is no checkpoint",
                            "neither it nor a folder 'checkpoints' in it holds one",
@@ -112,6 +102,18 @@ std::string lines_of(const std::vector<fs::path>& paths) {
     for (const fs::path& path : paths)
         lines.push_back(path.string());
     return join(lines, "\n");
+}
+
+// The first of `group` that the checkpoint has otherwise; empty where none.
+std::string differing_option(const FixedOptions& group,
+                             const OptionValues& values,
+                             const ResumePoint& point) {
+    for (const std::string& name : group.names) {
+        const auto stored = point.state.run.options.find(name);
+        if (stored != point.state.run.options.end() && stored->second != values.at(name))
+            return name;
+    }
+    return "";
 }
 
 std::string advice_on(const FixedOptions& group, const ResumePoint& point) {
@@ -186,29 +188,24 @@ void keep_settled(SettledOptions& settled, const ResumePoint& point) {
 }
 
 std::string foreign_model(const OptionValues& values, const ResumePoint& point) {
-    for (const std::string& name : fixed_options().front().names) {
-        const auto stored = point.state.run.options.find(name);
-        if (stored != point.state.run.options.end() && stored->second != values.at(name))
-            return "its --" + name + " is '" + stored->second + "', this run's is '" +
-                   values.at(name) + "'";
-    }
-    return "";
+    const std::string name = differing_option(fixed_options().front(), values, point);
+    if (name.empty())
+        return "";
+    return "its --" + name + " is '" + point.state.run.options.at(name) + "', this run's is '" +
+           values.at(name) + "'";
 }
 
 void check_same_run(const OptionValues& values, const Options& options, const ResumePoint& point) {
     for (const FixedOptions& group : fixed_options()) {
         if (!point.is_own && group.is_reset != nullptr && options.*group.is_reset)
             continue;
-        for (const std::string& name : group.names) {
-            const auto stored = point.state.run.options.find(name);
-            if (stored == point.state.run.options.end() || stored->second == values.at(name))
-                continue;
+        const std::string name = differing_option(group, values, point);
+        if (!name.empty())
             throw BadConfig("--" + name + " is '" + values.at(name) + "', " +
-                                point.folder.string() + " was trained with '" + stored->second +
-                                "'",
+                                point.folder.string() + " was trained with '" +
+                                point.state.run.options.at(name) + "'",
                             "a run keeps it to its end",
                             advice_on(group, point));
-        }
     }
 }
 

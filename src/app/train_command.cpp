@@ -107,8 +107,11 @@ int train_command(const CommandContext& context) {
     ResumeCandidates candidates(world, settled.options, folder ? &*folder : nullptr);
     const double verification = monotonic_seconds();
     std::optional<ResumePoint> point = candidates.next();
-    while (point && point->is_own && !foreign_model(settled.values, *point).empty()) {
-        candidates.pass(BadConfig("it is of another model", foreign_model(settled.values, *point)));
+    while (point && point->is_own) {
+        const std::string difference = foreign_model(settled.values, *point);
+        if (difference.empty())
+            break;
+        candidates.pass(BadConfig("it is of another model", difference));
         point = candidates.next();
     }
     double reading_s = monotonic_seconds() - verification;

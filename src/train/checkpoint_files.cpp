@@ -71,6 +71,10 @@ std::vector<CheckpointFile> checkpoint_files(const Model& model,
     return files;
 }
 
+int checkpoint_owner(std::size_t file, int ranks) noexcept {
+    return static_cast<int>(file % static_cast<std::size_t>(ranks));
+}
+
 void check_fits(const CheckpointFile& file, const std::filesystem::path& folder) {
     const SafetensorsReader reader(folder / file.name);
     const std::string path = reader.path().string();

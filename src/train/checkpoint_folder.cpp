@@ -135,4 +135,13 @@ void CheckpointFolder::clean(std::int64_t update) const {
         remove_tree(path);
 }
 
+std::vector<fs::path> checkpoints_at(const fs::path& path) {
+    if (fs::exists(path / Manifest::file_name))
+        return {path};
+    std::vector<fs::path> folders;
+    for (const auto& entry : CheckpointFolder(path / "checkpoints").list())
+        folders.push_back(entry.path);
+    return folders;
+}
+
 }  // namespace hetseq

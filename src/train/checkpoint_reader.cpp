@@ -1,6 +1,5 @@
 #include "hetseq/train/checkpoint_reader.hpp"
 
-#include <fstream>
 #include <span>
 #include <string>
 
@@ -16,17 +15,6 @@
 namespace hetseq {
 
 namespace {
-
-bool is_mine(const HostComm& world, std::size_t index) {
-    return index % static_cast<std::size_t>(world.size()) == static_cast<std::size_t>(world.rank());
-}
-
-std::string read_text(const std::filesystem::path& path) {
-    std::ifstream file{path, std::ios::binary};
-    if (!file)
-        throw MissingInput("cannot read " + path.string(), "its folder is not complete");
-    return {std::istreambuf_iterator<char>(file), {}};
-}
 
 void check_names(const Manifest& manifest, const std::filesystem::path& folder) {
     for (const char* name : {TrainingState::file_name, "model.safetensors"})
@@ -73,17 +61,13 @@ TrainingState verified_state(const HostComm& world, const std::filesystem::path&
     agree_on(world, [&] {
         std::size_t index = 0;
         for (const auto& [name, digest] : manifest.files)
-            if (is_mine(world, index++))
+            if (checkpoint_owner(index++, world.size()) == world.rank())
                 verify_file(folder, name, digest);
     });
-    const std::filesystem::path path = folder / TrainingState::file_name;
     const std::string state = agree_on(world, [&] {
-        const std::string own = world.rank() == 0 ? read_text(path) : std::string();
-        if (world.rank() == 0)
-            parse_training_state(own, path);
-        return own;
+        return world.rank() == 0 ? training_state_json(read_training_state(folder)) : std::string();
     });
-    return parse_training_state(world.broadcast(state, 0), path);
+    return parse_training_state(world.broadcast(state, 0), folder);
 }
 
 void load_checkpoint(const HostComm& world,
@@ -93,7 +77,7 @@ void load_checkpoint(const HostComm& world,
     const at::NoGradGuard no_grad;
     agree_on(world, [&] {
         for (std::size_t i = 0; i < files.size(); ++i)
-            if (is_mine(world, i))
+            if (checkpoint_owner(i, world.size()) == world.rank())
                 check_fits(files[i], folder);
     });
     for (std::size_t i = 0; i < files.size(); ++i) {
@@ -101,13 +85,13 @@ void load_checkpoint(const HostComm& world,
         for (const NamedTensor& stored : files[i].tensors)
             values.push_back(memory_to_read(stored.tensor));
         agree_on(world, [&] {
-            if (!is_mine(world, i))
+            if (checkpoint_owner(i, world.size()) != world.rank())
                 return;
             SafetensorsReader reader(folder / files[i].name);
             for (std::size_t t = 0; t < values.size(); ++t)
                 reader.read(*reader.find(files[i].tensors[t].name), values[t].mutable_data_ptr());
         });
-        const int root = static_cast<int>(i % static_cast<std::size_t>(world.size()));
+        const int root = checkpoint_owner(i, world.size());
         for (std::size_t t = 0; t < values.size(); ++t)
             hand_out(world, communicator, values[t], files[i].tensors[t].tensor, root);
     }

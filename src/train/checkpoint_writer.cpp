@@ -9,6 +9,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/fault_point.hpp"
 #include "hetseq/util/log.hpp"
@@ -21,10 +22,6 @@ namespace hetseq {
 namespace {
 
 constexpr std::size_t numbers_a_file = 3;
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 template <class T>
 bool is_ready(const std::future<T>& future) {
@@ -77,8 +74,7 @@ CheckpointWriter::CheckpointWriter(const HostComm& world,
 }
 
 bool CheckpointWriter::is_mine(std::size_t file) const {
-    return file % static_cast<std::size_t>(world_.size()) ==
-           static_cast<std::size_t>(world_.rank());
+    return checkpoint_owner(file, world_.size()) == world_.rank();
 }
 
 std::int64_t CheckpointWriter::bytes() const {
@@ -90,7 +86,7 @@ std::int64_t CheckpointWriter::bytes() const {
 
 void CheckpointWriter::start(const TrainingState& state) {
     advance(Wait::yes);
-    begin_ = std::chrono::steady_clock::now();
+    begin_ = monotonic_seconds();
     last_update_ = state.progress.updates;
     best_update_ = state.progress.best_update;
     if (tensors_ready_) {
@@ -152,10 +148,10 @@ std::vector<FileDigest> CheckpointWriter::write(const std::filesystem::path& fol
 double CheckpointWriter::wait_for_copy() {
     if (!copied_.valid())
         return 0;
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = monotonic_seconds();
     copied_.wait();
     copied_ = {};
-    return 1000 * seconds_since(begin);
+    return 1000 * (monotonic_seconds() - begin);
 }
 
 void CheckpointWriter::poll() {
@@ -260,7 +256,7 @@ void CheckpointWriter::end(const std::string& failure) {
     failure_ = failure;
     failures_ = failure.empty() ? 0 : failures_ + 1;
     if (failure.empty())
-        seconds_ = seconds_since(begin_);
+        seconds_ = monotonic_seconds() - begin_;
     stage_ = Stage::idle;
 }
 

@@ -1,5 +1,7 @@
 #include "hetseq/train/training_state.hpp"
 
+#include <fstream>
+#include <iterator>
 #include <limits>
 
 #include "hetseq/util/error.hpp"
@@ -186,6 +188,14 @@ TrainingState parse_training_state(const std::string& text, const std::filesyste
     } catch (const std::exception& error) {
         throw BadData(path.string() + " is no state of a training", error.what());
     }
+}
+
+TrainingState read_training_state(const std::filesystem::path& folder) {
+    const std::filesystem::path path = folder / TrainingState::file_name;
+    std::ifstream file{path, std::ios::binary};
+    if (!file)
+        throw MissingInput("cannot read " + path.string(), "its folder is not complete");
+    return parse_training_state({std::istreambuf_iterator<char>(file), {}}, path);
 }
 
 }  // namespace hetseq

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/process_line.hpp"
@@ -23,7 +24,6 @@ namespace hetseq {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::chrono::milliseconds farewell{2000};
@@ -31,10 +31,6 @@ constexpr std::chrono::milliseconds time_to_print{200};
 
 // A wake-up that much too late is no slow processor: the process was suspended.
 constexpr double suspended_s = 1;
-
-double now_s() {
-    return Seconds(Clock::now().time_since_epoch()).count();
-}
 
 // Where rank 0 is lost all others miss it: the lowest speaks first, and its end takes the others.
 double grace_s(int rank) {
@@ -63,7 +59,7 @@ public:
         : rank_{world.rank()},
           end_{options.end},
           period_{beat_period(options)},
-          detector_{world.all_gather(host_name()), options.stall_timeout, now_s()} {
+          detector_{world.all_gather(host_name()), options.stall_timeout, monotonic_seconds()} {
         if (beats)
             heartbeats_.emplace(world);
         else
@@ -89,9 +85,9 @@ private:
     void run() {
         pthread_setname_np(pthread_self(), "hetseq-watch");
         try {
-            double woken = now_s();
+            double woken = monotonic_seconds();
             while (sleep()) {
-                const double slept = now_s() - woken;
+                const double slept = monotonic_seconds() - woken;
                 woken += slept;
                 excuse(slept - Seconds(period_).count());
                 if (const auto stall = look(woken)) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -22,12 +23,14 @@ struct CheckpointFile {
 
 /// model.safetensors, with the model's stored tensors, and the optimizer's state cut by parameter
 /// ("exp_avg/encoder.weight") into files of about `file_bytes`,
-/// optimizer-00001-of-00003.safetensors and so on. The same whatever the ranks. File i is rank (i
-/// modulo ranks)'s to write and to read.
+/// optimizer-00001-of-00003.safetensors and so on. The same whatever the ranks.
 std::vector<CheckpointFile> checkpoint_files(const Model& model,
                                              const FlatParameters& parameters,
                                              const Optimizer& optimizer,
                                              std::int64_t file_bytes = 256 << 20);
+
+/// The rank that writes and reads the file of this index.
+int checkpoint_owner(std::size_t file, int ranks) noexcept;
 
 /// Throws BadData, MissingInput or IoError, naming the tensor and both shapes or types, unless
 /// `folder` holds `file` with just these tensors. Reads headers alone.

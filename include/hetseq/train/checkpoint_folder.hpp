@@ -43,4 +43,8 @@ private:
     std::filesystem::path path_;
 };
 
+/// The checkpoint that `path` is, or those of the run in it, the newest first; none where it is
+/// neither.
+std::vector<std::filesystem::path> checkpoints_at(const std::filesystem::path& path);
+
 }  // namespace hetseq

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <future>
 #include <optional>
@@ -75,7 +74,7 @@ private:
     Stage stage_ = Stage::idle;
     std::int64_t last_update_ = -1;
     std::int64_t best_update_ = 0;
-    std::chrono::steady_clock::time_point begin_;
+    double begin_ = 0;                         // of the checkpoint at work, monotonic clock [s]
     std::optional<c10::Event> tensors_ready_;  // on a device
     std::future<void> copied_;
     std::future<std::vector<FileDigest>> written_;  // by file, with rank 0's of the state behind

@@ -66,4 +66,7 @@ std::string training_state_json(const TrainingState& state);
 /// `path` is named in errors. Throws BadData: no state, or one of another format.
 TrainingState parse_training_state(const std::string& text, const std::filesystem::path& path);
 
+/// That of the checkpoint `folder`. Throws MissingInput or BadData.
+TrainingState read_training_state(const std::filesystem::path& folder);
+
 }  // namespace hetseq
