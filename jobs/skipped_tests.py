@@ -28,12 +28,15 @@ def absent_here():
     modules = [path for pattern in ("/usr/lib/*/modulecmd.tcl", "/usr/share/Modules/libexec/modulecmd.tcl",
                                     "/usr/share/lmod/lmod/libexec/lmod") for path in glob.glob(pattern)]
     modules += [os.environ[name] for name in ("MODULES_CMD", "LMOD_CMD") if name in os.environ]
+    python = os.environ.get("HETSEQ_TENSORBOARD_PYTHON", "python3")
     hosts = subprocess.run(["tests/cluster/vcluster", "possible"], check=False).returncode == 0
     return [
         (r"HETSEQ_TEST_DATA", not os.path.isdir(data)),
         (r"\bGPUs?\b|\bCUDA\b", not glob.glob("/dev/nvidia[0-9]*")),
         (r"built without CUDA", True),
         (r"virtual hosts", not hosts),
+        (r"has no tensorboard", subprocess.run([python, "-c", "import tensorboard"], check=False,
+                                               stderr=subprocess.DEVNULL).returncode != 0),
         (r"mandoc nor groff", not shutil.which("mandoc") and not shutil.which("groff")),
         (r"Environment Modules nor Lmod", not modules),
         (r"no Slurm here", subprocess.run(["tests/cluster/slurm-box", "possible"], check=False).returncode != 0),

@@ -5,10 +5,11 @@ make_images
 options=(--task mnist --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --max-sentences 8 --seed 3
   --balance declared --batch-size 16 --log-interval 5 --max-epoch 8)
 
-# start RUN RANKS OPTION...: in the background, its launcher in $launcher.
+# start RUN RANKS OPTION...: in the background, its launcher in $launcher; slow, so that it is still there when something
+# happens to it.
 start() {
   local run=$1 ranks=$2; shift 2
-  timeout 200 mpirun -np "$ranks" "$bin/hetseq" train "${options[@]}" --save-dir "$work/$run" "$@" >"$work/log" 2>&1 &
+  HETSEQ_FAULT='0:loading:*:stall=0.03' timeout 200 mpirun -np "$ranks" "$bin/hetseq_faulty" train "${options[@]}" --save-dir "$work/$run" "$@" >"$work/log" 2>&1 &
   launcher=$!
 }
 # wait_for TEXT: until the log has it.
@@ -22,7 +23,7 @@ wait_for() {
 }
 finish() { rc=0; wait "$launcher" || rc=$?; }
 train() { local run=$1 ranks=$2; shift 2; run_ranks "$ranks" "$bin/hetseq" train "${options[@]}" --save-dir "$work/$run" "$@"; }
-ranks_of_launcher() { pgrep -P "$(pgrep -P "$launcher" -x mpirun)" -x hetseq; }
+ranks_of_launcher() { pgrep -P "$(pgrep -P "$launcher" -x mpirun)" hetseq; }
 losses() {
   python3 -c 'import json,sys
 print([(x["kind"], x["update"], x["loss"]) for x in map(json.loads, open(sys.argv[1])) if x["kind"] != "event"])' "$1"
@@ -35,8 +36,8 @@ expect_ok whole
 start cut 2
 wait_for 'update 5/'
 kill -USR1 "$(pgrep -P "$launcher" -x mpirun)"
-sleep 0.2
-ranks_of_launcher | xargs kill -USR1
+sleep 0.02
+ranks_of_launcher | xargs --no-run-if-empty kill -USR1 || true # they may be gone by now
 finish
 expect_error 75 "asked to by a signal"
 [[ $(json "$work/cut/summary.json" status) == stopped ]] || fail "status"
