@@ -72,10 +72,11 @@ std::vector<StepCost> measured_costs(const HostComm& world,
                       subject.loader,
                       subject.plan,
                       setup.capacities,
-                      !cost,
+                      cost,
                       {.memory_mb = on_cpu ? setup.topology.rank(world.rank()).memory_mb : 0});
         if (!cost)
-            cache.store(key, *(cost = measured));
+            cache.store(key, measured);
+        cost = measured;
     }
     std::vector<StepCost> costs;
     for (const std::string& json : world.all_gather(step_cost_json(*cost)))

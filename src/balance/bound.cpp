@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <limits>
 #include <span>
-#include <vector>
 
 #include "hetseq/balance/allocate.hpp"
 
@@ -11,67 +9,44 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// At `ms` the ranks' units begin to grow faster, or jump.
-struct Change {
-    double ms = 0;
-    double rate = 0;   // more units a millisecond from here on
-    double units = 0;  // at once
-};
-
-// From `ms` on the rank computes `rate` units a millisecond.
-void add_start(double ms, double rate, std::vector<Change>& changes) {
-    changes.push_back(rate < infinity ? Change{ms, rate, 0} : Change{ms, 0, infinity});
+// With fractions, micro-batches always full.
+double units_within(const StepCost& cost, double ms) {
+    if (cost.micro_batch == 0)
+        return 0;
+    if (!cost.table.empty())
+        return cost.table.units_within(ms / cost.scale);
+    const double left_ms = ms - cost.scale * cost.start_ms;
+    if (left_ms < 0)
+        return 0;
+    return cost.rate() < infinity ? cost.rate() * left_ms : infinity;
 }
 
-void add_table(const StepCost& cost, std::vector<Change>& changes) {
-    const std::span<const CostPoint> points = cost.table.points();
-    for (std::size_t i = 0; i + 1 < points.size(); ++i) {
-        const double begin = cost.scale * points[i].ms;
-        const double end = cost.scale * points[i + 1].ms;
-        const auto units = static_cast<double>(points[i + 1].units - points[i].units);
-        const double rate = units / (end - begin);
-        if (rate < infinity) {
-            changes.push_back({begin, rate, 0});
-            changes.push_back({end, -rate, 0});
-        } else {
-            changes.push_back({begin, 0, units});
-        }
-    }
-    add_start(cost.scale * points.back().ms, cost.rate(), changes);
+double units_within(std::span<const StepCost> costs, double ms) {
+    double units = 0;
+    for (const StepCost& cost : costs)
+        units += units_within(cost, ms);
+    return units;
 }
 
 }  // namespace
 
 double bound_ms(std::span<const StepCost> costs, std::int64_t units) {
-    if (units == 0)
+    const auto all = static_cast<double>(units);
+    if (units_within(costs, 0) >= all)
         return 0;
-    std::vector<Change> changes;
-    for (const StepCost& cost : costs) {
-        if (cost.micro_batch == 0)
-            continue;
-        if (cost.table.empty())
-            add_start(cost.scale * cost.start_ms, cost.rate(), changes);
-        else
-            add_table(cost, changes);
+    double below = 0;
+    double enough = 1;
+    while (units_within(costs, enough) < all) {
+        below = enough;
+        enough *= 2;
+        if (enough == infinity)
+            return infinity;
     }
-    std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-        return a.ms < b.ms;
-    });
-    // The units that all ranks together have done grow linearly from one change to the next.
-    double rate = 0;
-    auto missing = static_cast<double>(units);
-    double time = 0;
-    for (const Change& change : changes) {
-        const double done = rate * (change.ms - time);
-        if (done >= missing)
-            break;
-        missing -= done + change.units;
-        time = change.ms;
-        if (missing <= 0)
-            return time;
-        rate += change.rate;
-    }
-    return changes.empty() ? infinity : time + missing / rate;
+    // Until no number lies between the two.
+    for (double middle = enough / 2 + below / 2; below < middle && middle < enough;
+         middle = enough / 2 + below / 2)
+        (units_within(costs, middle) < all ? below : enough) = middle;
+    return enough;
 }
 
 }  // namespace hetseq

@@ -73,7 +73,7 @@ double StepCost::rate() const {
     if (micro_batch == 0)
         return 0;
     if (!table.empty())
-        return 1 / (scale * table.slope_beyond_ms());
+        return 1 / (scale * table.unit_ms());
     return 1 / (scale * (unit_ms + micro_batch_ms / static_cast<double>(micro_batch)));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
@@ -54,33 +55,53 @@ StepTable::StepTable(std::vector<CostPoint> points) : points_{std::move(points)}
         HETSEQ_ASSERT(i == 0 ? points_[i].units == 0 : points_[i - 1].units < points_[i].units);
     }
     make_nondecreasing(points_);
-    slope_beyond_ms_ = std::max(slope_ms(points_[points_.size() - 2], points_.back()),
-                                slope_ms(points_.front(), points_.back()));
 }
 
-double StepTable::time_ms(std::int64_t units) const {
+// Up to the last point.
+double StepTable::within_ms(std::int64_t units) const {
     const auto next = std::lower_bound(
         points_.begin() + 1, points_.end(), units, [](const CostPoint& point, std::int64_t value) {
             return point.units < value;
         });
     const CostPoint& before = *std::prev(next);
-    const auto more = static_cast<double>(units - before.units);
-    if (next == points_.end())
-        return before.ms + more * slope_beyond_ms_;
     // Rounding must not make it fall at the next point.
-    return std::min(next->ms, before.ms + more * slope_ms(before, *next));
+    return std::min(
+        next->ms, before.ms + static_cast<double>(units - before.units) * slope_ms(before, *next));
+}
+
+double StepTable::time_ms(std::int64_t units) const {
+    const std::int64_t full = (units - 1) / points_.back().units;
+    if (full == 0)
+        return within_ms(units);
+    const double start = points_.front().ms;
+    const auto until = [&](std::int64_t periods) {
+        return start + static_cast<double>(periods) * period_ms();
+    };
+    const double rest = within_ms(units - full * points_.back().units) - start;
+    return std::min(until(full + 1), until(full) + rest);  // no fall by rounding here either
 }
 
 double StepTable::units_within(double ms) const {
-    if (ms < points_.front().ms)
+    const double start = points_.front().ms;
+    if (ms < start)
         return 0;
+    if (ms >= points_.back().ms && period_ms() == 0)
+        return std::numeric_limits<double>::infinity();
+    const double full = ms < points_.back().ms ? 0 : std::floor((ms - start) / period_ms());
+    const double rest = std::min(ms - full * period_ms(), points_.back().ms);
+    const double done = full * static_cast<double>(points_.back().units);
     const auto next = std::upper_bound(
-        points_.begin() + 1, points_.end(), ms, [](double value, const CostPoint& point) {
+        points_.begin() + 1, points_.end(), rest, [](double value, const CostPoint& point) {
             return value < point.ms;
         });
     const CostPoint& before = *std::prev(next);
-    const double slope = next == points_.end() ? slope_beyond_ms_ : slope_ms(before, *next);
-    return static_cast<double>(before.units) + (ms - before.ms) / slope;
+    if (next == points_.end())
+        return done + static_cast<double>(before.units);
+    return done + static_cast<double>(before.units) + (rest - before.ms) / slope_ms(before, *next);
+}
+
+double StepTable::unit_ms() const {
+    return slope_ms(points_.front(), points_.back());
 }
 
 }  // namespace hetseq

@@ -4,8 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
-#include <optional>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include <ATen/ATen.h>
 
@@ -24,11 +25,11 @@ namespace hetseq {
 
 namespace {
 
-// A measurement is the mean over a block of repeats of at least this long: shorter ones would fall
+// A measurement is the mean over a block of passes of at least this long: shorter ones would fall
 // between the pauses that a CPU quota imposes.
 constexpr double block_ms = 50;
-constexpr double enough_ms = 150;  // measured at one size, in blocks
-constexpr double long_ms = 300;    // of a pass
+constexpr std::size_t least_blocks = 3;
+constexpr double precise = 0.01;  // standard error of the largest size's time
 constexpr double memory_part = 0.9;
 
 // Sizes that a rank is measured at, ascending; as many for every rank, since all request the same
@@ -54,60 +55,99 @@ private:
     at::Tensor state_;
 };
 
+// Samples that a rank is measured with, in one or two micro-batches.
+struct Size {
+    std::size_t share = 0;
+    std::int64_t micro_batches = 1;
+    double pass_ms = 0;  // the last time known
+    std::vector<double> blocks_ms = {};
+};
+
+// Of their mean, relative to it; infinite where there are too few to tell.
+double standard_error(const std::vector<double>& values) {
+    if (values.size() < least_blocks)
+        return std::numeric_limits<double>::infinity();
+    const auto count = static_cast<double>(values.size());
+    double sum = 0, squares = 0;
+    for (const double value : values)
+        sum += value;
+    for (const double value : values)
+        squares += std::pow(value - sum / count, 2);
+    return std::sqrt(squares / (count - 1) / count) / (sum / count);
+}
+
+// First every size once, from the smallest on: what is new (memory, kernels chosen) is slow, and on
+// a GPU memory shows by trying. Then in rounds, each size once, the largest first, for it is what
+// most of an update is made of.
 class Calibrator {
 public:
-    Calibrator(Model& model, FlatParameters& parameters, const CalibrationOptions& options)
+    Calibrator(Model& model,
+               FlatParameters& parameters,
+               std::vector<LoadedShare> shares,
+               const CalibrationOptions& options)
         : model_{model},
           parameters_{parameters},
+          shares_{std::move(shares)},
           options_{options},
           timer_{parameters.values().device()},
           begin_{std::chrono::steady_clock::now()} {}
 
-    /// Measures at the share's size, while time and memory last.
-    void measure(LoadedShare& share) {
-        if (full_ || share.samples() == 0 || share.samples() == largest_ || is_plain() ||
-            expected_ms(share.samples()) > left_ms())
-            return;
-        ++sizes_;
-        try {
-            peak_.reset();
-            measure(share, 1);
-            note_memory(share.samples());
-            if (share.samples() >= 2 && !halved_ && expected_ms(2 * share.samples()) < left_ms()) {
-                halved_ = true;
-                share.recut((share.samples() + 1) / 2);
-                measure(share, 2);
+    /// At the smallest size; samples a millisecond.
+    double first_look() {
+        try_size(0);
+        if (sizes_.empty())
+            throw DeviceError("calibration ran out of memory",
+                              full_reason_,
+                              "lower --max-sentences on this rank, or give it 0");
+        measure_block(sizes_.front());
+        return static_cast<double>(samples(sizes_.front())) / sizes_.front().pass_ms;
+    }
+
+    /// At all sizes, while memory and time last. `update_ms`: what an update will take about.
+    void measure(double update_ms) {
+        const double soft_ms = 1000 * options_.seconds;
+        const double limit_ms = std::max(soft_ms, options_.updates * update_ms);
+        for (std::size_t i = 1; i < shares_.size() && !full_; ++i)
+            if (samples(i) > samples(sizes_.back()) && elapsed_ms() + expected_ms(i) < limit_ms)
+                try_size(i);
+        std::reverse(sizes_.begin(), sizes_.end());
+        add_halved();
+        // Every size once within the limit, but for the halved one, and again within the seconds.
+        bool measured = true;
+        while (measured && standard_error(sizes_.front().blocks_ms) > precise) {
+            measured = false;
+            for (Size& size : sizes_) {
+                const bool is_due = size.blocks_ms.empty() && size.micro_batches == 1;
+                const double left_ms = (is_due ? limit_ms : soft_ms) - elapsed_ms();
+                if (std::max(block_ms, size.pass_ms) < left_ms) {
+                    measure_block(size);
+                    measured = true;
+                }
             }
-        } catch (const std::exception& error) {
-            if (!is_out_of_memory(error))
-                throw;
-            run_full(error);
         }
     }
 
     /// The cost with micro-batches of at most `capacity`.
     StepCost cost(std::int64_t capacity) const {
+        std::vector<StepSample> points;
+        for (const Size& size : sizes_)
+            for (const double ms : size.blocks_ms)
+                points.push_back({static_cast<double>(samples(size)), size.micro_batches, ms});
         return fit_step_cost(
-            samples_, std::min(capacity, memory_limit()), std::numeric_limits<std::int64_t>::max());
+            points, std::min(capacity, memory_limit()), std::numeric_limits<std::int64_t>::max());
     }
 
 private:
-    // On a CPU two sizes and a long pass make the line: training is not kept waiting for more. A
-    // GPU's memory shows only by trying.
-    bool is_plain() const {
-        return parameters_.values().is_cpu() && sizes_ >= 2 && largest_ms_ >= long_ms;
-    }
+    std::int64_t samples(std::size_t share) const { return shares_[share].samples(); }
+    std::int64_t samples(const Size& size) const { return samples(size.share); }
     double elapsed_ms() const {
         return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_)
             .count();
     }
-    double left_ms() const { return 1000 * options_.seconds - elapsed_ms(); }
-
-    // Twice, by the last size's time: once to warm up.
-    double expected_ms(std::int64_t samples) const {
-        return largest_ == 0
-                   ? 0
-                   : 2 * largest_ms_ * static_cast<double>(samples) / static_cast<double>(largest_);
+    // A pass of a larger share, by the largest tried so far.
+    double expected_ms(std::size_t share) const {
+        return sizes_.back().pass_ms * static_cast<double>(samples(share)) /
+               static_cast<double>(samples(sizes_.back()));
     }
 
     double forward_backward_ms(const LoadedShare& share) {
@@ -122,33 +162,40 @@ private:
         return timer_.ms();
     }
 
-    // Long passes count from the first one on, but for the process's very first.
-    void measure(const LoadedShare& share, std::int64_t micro_batches) {
-        const bool is_first = largest_ == 0;
-        double last_ms = forward_backward_ms(share);
-        const int repeats = std::max(1, static_cast<int>(std::ceil(block_ms / last_ms)));
-        double measured_ms = 0;
-        if (!is_first && last_ms >= enough_ms)
-            measured_ms = add_sample(share, micro_batches, last_ms);
-        while (measured_ms < enough_ms && repeats * last_ms < left_ms()) {
-            double total_ms = 0;
-            for (int i = 0; i < repeats; ++i)
-                total_ms += forward_backward_ms(share);
-            last_ms = total_ms / repeats;
-            add_sample(share, micro_batches, last_ms);
-            measured_ms += total_ms;
-        }
-        if (measured_ms == 0)  // no time for more than what should have warmed up
-            add_sample(share, micro_batches, last_ms);
-        if (micro_batches == 1) {
-            largest_ = share.samples();
-            largest_ms_ = last_ms;
+    // Nothing larger where memory does not hold it.
+    void try_size(std::size_t share) {
+        try {
+            peak_.reset();
+            sizes_.push_back({.share = share, .pass_ms = forward_backward_ms(shares_[share])});
+            note_memory(samples(share));
+        } catch (const std::exception& error) {
+            if (!is_out_of_memory(error))
+                throw;
+            full_ = true;
+            full_reason_ = error.what();
         }
     }
 
-    double add_sample(const LoadedShare& share, std::int64_t micro_batches, double ms) {
-        samples_.push_back({static_cast<double>(share.samples()), micro_batches, ms});
-        return ms;
+    void add_halved() {
+        Size halved = sizes_.front();
+        if (samples(halved) < 2)
+            return;
+        halved.micro_batches = 2;
+        halved.blocks_ms.clear();
+        sizes_.push_back(halved);
+    }
+
+    void measure_block(Size& size) {
+        LoadedShare& share = shares_[size.share];
+        const auto micro_batches = static_cast<std::int64_t>(share.micro_batches().size());
+        if (micro_batches != size.micro_batches)
+            share.recut((share.samples() + size.micro_batches - 1) / size.micro_batches);
+        const int passes = std::max(1, static_cast<int>(std::ceil(block_ms / size.pass_ms)));
+        double total_ms = 0;
+        for (int i = 0; i < passes; ++i)
+            total_ms += forward_backward_ms(share);
+        size.pass_ms = total_ms / passes;
+        size.blocks_ms.push_back(size.pass_ms);
     }
 
     void note_memory(std::int64_t samples) {
@@ -160,18 +207,9 @@ private:
         peak_mb_ = mb;
     }
 
-    // Nothing larger than the last size that went through.
-    void run_full(const std::exception& error) {
-        if (largest_ == 0)
-            throw DeviceError("calibration ran out of memory",
-                              error.what(),
-                              "lower --max-sentences on this rank, or give it 0");
-        full_ = true;
-    }
-
     std::int64_t memory_limit() const {
         if (full_)
-            return largest_;
+            return peak_samples_;
         if (options_.memory_mb == 0 || mb_per_sample_ == 0)
             return std::numeric_limits<std::int64_t>::max();
         const double free_mb = memory_part * static_cast<double>(options_.memory_mb) - peak_mb_;
@@ -181,17 +219,15 @@ private:
 
     Model& model_;
     FlatParameters& parameters_;
+    std::vector<LoadedShare> shares_;
     CalibrationOptions options_;
     ComputeTimer timer_;
     std::chrono::steady_clock::time_point begin_;
-    std::vector<StepSample> samples_;
-    std::int64_t largest_ = 0;  // size measured last, and its time
-    double largest_ms_ = 0;
-    int sizes_ = 0;
-    bool halved_ = false;
+    std::vector<Size> sizes_;  // that fit, in the order in which they are measured
     bool full_ = false;
+    std::string full_reason_;
     PeakMemory peak_;
-    std::int64_t peak_samples_ = 0;
+    std::int64_t peak_samples_ = 0;  // the largest size that fits
     double peak_mb_ = 0, mb_per_sample_ = 0;
 };
 
@@ -212,6 +248,21 @@ void request_shares(Loader& loader,
     }
 }
 
+// All of them, whatever fails: the other ranks read them with this one.
+std::vector<LoadedShare> take_shares(const HostComm& world, Loader& loader) {
+    std::vector<LoadedShare> shares;
+    std::exception_ptr failure;
+    while (loader.outstanding() > 0) {
+        try {
+            shares.push_back(loader.take());
+        } catch (...) {
+            failure = failure ? failure : std::current_exception();
+        }
+    }
+    agree(world, failure);
+    return shares;
+}
+
 }  // namespace
 
 StepCost calibrate(const HostComm& world,
@@ -220,28 +271,26 @@ StepCost calibrate(const HostComm& world,
                    Loader& loader,
                    const BatchPlan& plan,
                    std::span<const std::int64_t> capacities,
-                   bool measure,
+                   const std::optional<StepCost>& known,
                    const CalibrationOptions& options) {
     const std::int64_t capacity = capacities[static_cast<std::size_t>(world.rank())];
+    const bool measures = !known && capacity > 0;
     const KeepGenerator keep{parameters.values().device()};
     request_shares(loader, plan, capacities, world.rank());
-    Calibrator calibrator{model, parameters, options};
-    // A failure waits until all shares are taken: the other ranks read them with this one.
-    std::exception_ptr failure;
-    while (loader.outstanding() > 0) {
-        try {
-            LoadedShare share = loader.take();
-            if (measure && capacity > 0 && !failure)
-                calibrator.measure(share);
-        } catch (...) {
-            failure = failure ? failure : std::current_exception();
-        }
-    }
+    Calibrator calibrator{model, parameters, take_shares(world, loader), options};
+    const double rate = agree_on(world, [&] {
+        return measures ? calibrator.first_look()
+                        : known.value_or(StepCost{.micro_batch = 0}).rate();
+    });
+    const double rates = world.all_reduce(rate, ReduceOp::sum);
+    agree_on(world, [&] {
+        if (measures)
+            calibrator.measure(static_cast<double>(plan.batch(0).size()) / rates);
+    });
     parameters.zero_gradients();
-    agree(world, failure);
-    if (!measure)
-        return {};
-    return capacity > 0 ? calibrator.cost(capacity) : StepCost{.micro_batch = 0};
+    if (known)
+        return *known;
+    return measures ? calibrator.cost(capacity) : StepCost{.micro_batch = 0};
 }
 
 }  // namespace hetseq

@@ -239,14 +239,16 @@ TEST(BoundTest, IsTheFractionalOptimum) {
 }
 
 TEST(BoundTest, FollowsTables) {
-    // 2 units until 2 ms, 4 at once there, then one each 2 ms; beside them a unit a millisecond.
+    // 2 units until 2 ms, 4 at once there, then one each 2 ms, and again beyond 10 units; beside
+    // them a unit a millisecond.
     const std::vector<StepCost> costs{{.scale = 2, .table = StepTable({{2, 1}, {6, 1}, {10, 5}})},
                                       {.unit_ms = 1}};
 
     EXPECT_DOUBLE_EQ(bound_ms(costs, 3), 1.5);
     EXPECT_DOUBLE_EQ(bound_ms(costs, 7), 2);
     EXPECT_DOUBLE_EQ(bound_ms(costs, 11), 4);
-    EXPECT_DOUBLE_EQ(bound_ms(costs, 23), 12);
+    EXPECT_DOUBLE_EQ(bound_ms(costs, 23), 11.5);
+    EXPECT_DOUBLE_EQ(bound_ms(costs, 25), 12);
 }
 
 TEST(BoundTest, IsInfiniteWithoutRanks) {

@@ -31,13 +31,23 @@ TEST(StepTableTest, StartsAtZeroWithoutAPointThere) {
     EXPECT_DOUBLE_EQ(StepTable({{4, 6}}).time_ms(1), 1.5);
 }
 
-TEST(StepTableTest, GoesOnWithTheLastSlope) {
-    EXPECT_DOUBLE_EQ(StepTable({{4, 4}, {8, 12}}).time_ms(10), 16);
+TEST(StepTableTest, RepeatsBeyondItsLastPointWithoutItsStart) {
+    const StepTable table({{0, 3}, {4, 4}, {8, 12}});
+
+    EXPECT_DOUBLE_EQ(table.time_ms(12), 12 + 1);
+    EXPECT_DOUBLE_EQ(table.time_ms(14), 12 + 1 + 4);
+    EXPECT_DOUBLE_EQ(table.time_ms(16), 12 + 9);
+    EXPECT_DOUBLE_EQ(table.time_ms(20), 12 + 9 + 1);
+    EXPECT_DOUBLE_EQ(table.unit_ms(), 9.0 / 8);
 }
 
-TEST(StepTableTest, APlateauDoesNotGoOn) {
-    // 12 ms for 8 units so far: 1.5 ms for each further one.
-    EXPECT_DOUBLE_EQ(StepTable({{4, 12}, {8, 12}}).time_ms(10), 15);
+TEST(StepTableTest, NeverFallsAndIsInvertedFarBeyondItsLastPoint) {
+    const StepTable table({{0, 0.1}, {1, 0.2}, {3, 0.3}, {7, 1.3}});
+
+    for (std::int64_t units = 1; units < 10'000; ++units) {
+        EXPECT_LE(table.time_ms(units), table.time_ms(units + 1));
+        EXPECT_GE(table.units_within(table.time_ms(units)), static_cast<double>(units) - 1e-6);
+    }
 }
 
 TEST(StepTableTest, FallingTimesBecomeTheirMean) {
@@ -52,6 +62,7 @@ TEST(StepTableTest, UnitsWithinInvertsTime) {
     EXPECT_DOUBLE_EQ(table.units_within(3), 2);
     EXPECT_DOUBLE_EQ(table.units_within(5), 8);
     EXPECT_DOUBLE_EQ(table.units_within(9), 12);
+    EXPECT_DOUBLE_EQ(table.units_within(13), 16);
     EXPECT_DOUBLE_EQ(table.units_within(15), 18);
 }
 

@@ -48,7 +48,7 @@ protected:
     // Calibrates with a fresh model that holds micro-batches of at most `most_samples` here.
     StepCost calibrate_toy(const std::vector<std::int64_t>& capacities,
                            std::int64_t most_samples = 1000,
-                           bool measure = true) {
+                           const std::optional<StepCost>& known = {}) {
         DataContext context(world_, environment().thread_support() == ThreadSupport::multiple);
         DrawingModel model(most_samples);
         initialise_parameters(model, 3);
@@ -62,8 +62,8 @@ protected:
         Loader loader(corpus, collator, {.seed = 4, .loss_terms = 2});
         const BatchPlan plan(corpus.samples(), 40);
         const at::Tensor generator = state_of_generator();
-        const StepCost cost = calibrate(
-            world_, model, parameters, loader, plan, capacities, measure, {.seconds = 30});
+        const StepCost cost =
+            calibrate(world_, model, parameters, loader, plan, capacities, known, {});
         EXPECT_TRUE(at::equal(parameters.values(), before));
         EXPECT_TRUE(at::equal(state_of_generator(), generator));
         EXPECT_EQ(parameters.gradients().abs().max().item<double>(), 0);
@@ -91,8 +91,14 @@ TEST_F(CalibrationTest, ARankWithoutWorkAndOneThatKnowsItsCostTakePart) {
     std::vector<std::int64_t> capacities = all(4);
     capacities.back() = 0;
 
-    const StepCost cost = calibrate_toy(capacities, 1000, world_.rank() != 0);
+    const std::optional<StepCost> known =
+        world_.rank() == 0 ? std::optional(StepCost{.unit_ms = 7, .micro_batch = 4}) : std::nullopt;
 
+    const StepCost cost = calibrate_toy(capacities, 1000, known);
+
+    if (world_.rank() == 0 && capacities[0] > 0) {
+        EXPECT_EQ(cost.unit_ms, 7);
+    }
     if (world_.rank() == world_.size() - 1 && world_.size() > 1) {
         EXPECT_EQ(cost.micro_batch, 0);
     }

@@ -25,8 +25,8 @@ struct StepCost {
     double time_ms(std::int64_t units) const;
     /// The most units whose time is at most `ms`, no more than `limit`.
     std::int64_t units_within(double ms, std::int64_t limit) const;
-    /// Units a millisecond once started, micro-batches full (beyond the last point of a table);
-    /// 0 for a rank without work, infinite where units cost nothing.
+    /// Units a millisecond once started, micro-batches full; 0 for a rank without work, infinite
+    /// where units cost nothing.
     double rate() const;
 };
 

@@ -13,8 +13,7 @@ struct CostPoint {
 };
 
 /// Measured times of an update, as a nondecreasing function of its units: linear between the
-/// points. Beyond the last one a unit costs what it cost in the last segment, and no less than the
-/// average unit so far, so that a plateau at the end gives no work away for nothing.
+/// points. The last one is a full micro-batch: beyond it the table repeats, its start left out.
 class StepTable {
 public:
     /// No measurements.
@@ -32,12 +31,14 @@ public:
     double time_ms(std::int64_t units) const;
     /// The units, with fractions, that `ms` are enough for; infinite beyond a table of zeros.
     double units_within(double ms) const;
-    /// Price of a unit beyond the last point [ms].
-    double slope_beyond_ms() const { return slope_beyond_ms_; }
+    /// Mean price of a unit, the start left out [ms].
+    double unit_ms() const;
 
 private:
+    double period_ms() const { return points_.back().ms - points_.front().ms; }
+    double within_ms(std::int64_t units) const;
+
     std::vector<CostPoint> points_;
-    double slope_beyond_ms_ = 0;
 };
 
 }  // namespace hetseq

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,27 +16,28 @@ class Loader;
 class Model;
 
 struct CalibrationOptions {
-    double seconds = 5;          // a rank starts no measurement that would end later
+    double seconds = 5;          // a rank starts nothing that would end later,
+    double updates = 5;          // or after the time of so many updates, if that is longer
     std::int64_t memory_mb = 0;  // that this rank may use; 0: its device says when it is full
 };
 
 /// Collective. Measures what an update costs this rank's device, communication excluded: forward
 /// and backward of the first samples of training, in micro-batches of an eighth, a quarter, half
-/// and all of its capacity, and once cut in two. Parameters, the generators of random numbers and,
-/// on return, the gradients (zero) are as before.
-/// `capacities`: samples a micro-batch, by rank; 0: a rank without work. The cost's micro-batch is
-/// the capacity, or less where memory does not hold it: on a GPU by trying, on a CPU, where running
-/// out kills the process, by the measured peaks' line up to 90 % of `memory_mb`.
-/// `measure`: whether this rank measures; one that knows its cost already takes part and returns a
-/// default cost.
-/// Throws on all ranks what any rank met: bad data, or too little memory for one sample.
+/// and all of its capacity, and all of it cut in two. Each size once to warm up, then in rounds
+/// until the largest one's time has a standard error of 1 %, or the seconds are over: beyond those
+/// only what was not measured at all. Parameters, the generators of random numbers and, on return,
+/// the gradients (zero) are as before. `capacities`: samples a micro-batch, by rank; 0: a rank
+/// without work. The cost's micro-batch is the capacity, or less where memory does not hold it: on
+/// a GPU by trying, on a CPU, where running out kills the process, by the measured peaks' line up
+/// to 90 % of `memory_mb`. `known`: the cost of a rank that need not be measured. Throws on all
+/// ranks what any rank met: bad data, or too little memory for one sample.
 StepCost calibrate(const HostComm& world,
                    Model& model,
                    FlatParameters& parameters,
                    Loader& loader,
                    const BatchPlan& plan,
                    std::span<const std::int64_t> capacities,
-                   bool measure,
+                   const std::optional<StepCost>& known,
                    const CalibrationOptions& options);
 
 }  // namespace hetseq
