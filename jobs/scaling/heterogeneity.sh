@@ -1,57 +1,76 @@
 #!/usr/bin/env bash
 # Unlike hosts on one machine: how fast --balance auto and equal train on virtual hosts with CPU quotas, against the sum
-# of what the hosts reach each for itself: one after the other, and all at once, since the cores of one machine share
-# caches and memory. Needs root, iproute2, and a machine that is otherwise idle.
+# of what the hosts reach each for itself. In rounds, since the speed of a shared machine drifts: each host alone, then
+# auto, then equal, both continued where the round before left them. Needs root, iproute2, and a machine that is otherwise
+# idle.
 set -euo pipefail
 
-usage='usage: jobs/scaling/heterogeneity.sh [mnist|bert] [BATCH] [UPDATES] [QUOTA...]
-  default: mnist 2048 30 1.0 0.25   (quotas: cores of each host; their sum must fit the machine)
+usage='usage: jobs/scaling/heterogeneity.sh [mnist|bert] [BATCH] [QUOTA...]
+  default: mnist 2048 1.0 0.25   (quotas: cores of each host; their sum must fit the machine)
 environment:
   HETSEQ_TEST_DATA   folder with bert/*.hdf5 (default ../shared/data)
-  ROUNDS             repetitions, equal and auto in turns (default 1)
-  ALONE_UPDATES      updates of each host for itself (default 25)'
+  ROUNDS             default 3
+  UPDATES            of each run in each round, besides its first two, which do not count (default 7)'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 task=${1:-mnist}
 batch=${2:-2048}
-updates=${3:-30}
-quotas=("${@:4}")
+quotas=("${@:3}")
 ((${#quotas[@]})) || quotas=(1.0 0.25)
-rounds=${ROUNDS:-1}
-alone_updates=${ALONE_UPDATES:-25}
+rounds=${ROUNDS:-3}
+updates=${UPDATES:-7}
 [[ $task =~ ^(mnist|bert)$ && $batch$updates$rounds =~ ^[0-9]+$ ]] || { echo "$usage" >&2; exit 64; }
 work=$(mktemp -d)
 source "$(dirname "$0")/virtual_hosts.sh"
 results=build/scaling/$task-$batch-$(IFS=-; echo "${quotas[*]}")
+length=$((updates + 2))
+hosts=$(seq ${#quotas[@]})
+total=$(printf '%s\n' "${quotas[@]}" | awk '{t += $1} END {print t}')
 
-sum() { awk '{t += $1} END {print t}'; }
 # part_of QUOTA: that host's part of the batch.
 part_of() { awk -v b="$batch" -v q="$1" -v t="$total" 'BEGIN {printf "%d", b * q / t + 0.5}'; }
+# alone NUMBER: host hNUMBER trains its part of the batch for itself; its rate.
+alone() {
+  train_alone "h$1" --batch-size "$(part_of "${quotas[$1 - 1]}")" --max-update "$length" \
+    --save-dir "$results/alone-$1-$round"
+  rate_of "$results/alone-$1-$round" 3 "$length"
+}
+# together POLICY: all hosts; the rate in this round.
+together() {
+  train_on_hosts --batch-size "$batch" --balance "$1" --max-update $((round * length)) --save-interval 0 \
+    --save-dir "$results/$1"
+  rate_of "$results/$1" $(((round - 1) * length + 3)) $((round * length))
+}
 
 virtual_hosts_set_up
+rm -rf "$results"
 mkdir -p "$results"
-say "$task, global batch $batch, hosts of ${quotas[*]} cores, $updates updates"
-total=$(printf '%s\n' "${quotas[@]}" | sum)
-# alone NUMBER NAME: host hNUMBER trains its part of the batch for itself, into RESULTS/NAME-NUMBER.
-alone() {
-  train_alone "h$1" --batch-size "$(part_of "${quotas[$1 - 1]}")" --max-update "$alone_updates" --save-dir "$results/$2-$1"
-}
-hosts=$(seq ${#quotas[@]})
-for i in $hosts; do alone "$i" alone; done
-for i in $hosts; do alone "$i" at-once & done
-wait
-for i in $hosts; do
-  echo "h$i (${quotas[i - 1]} cores) for itself: $(rate_of "$results/alone-$i") samples/s, with the others at work" \
-    "$(rate_of "$results/at-once-$i")"
-done
-bound=$(for i in $hosts; do rate_of "$results/alone-$i"; done | sum)
-at_once=$(for i in $hosts; do rate_of "$results/at-once-$i"; done | sum)
+say "$task, global batch $batch, hosts of ${quotas[*]} cores, $rounds rounds of $updates updates"
+for i in $hosts; do printf '\th%s' "$i"; done
+printf '\tauto\tequal\n'
 for ((round = 1; round <= rounds; ++round)); do
-  for balance in equal auto; do
-    train_on_hosts --batch-size "$batch" --max-update "$updates" --balance "$balance" --save-dir "$results/$balance-$round"
-  done
-  awk -v e="$(rate_of "$results/equal-$round")" -v a="$(rate_of "$results/auto-$round")" -v b="$bound" -v o="$at_once" \
-    -v head="| $task | $batch | ${quotas[*]}" 'BEGIN {
-    printf "%s | %.1f | %.1f | %.2f | %.1f, %.1f %% | %.1f, %.1f %% |\n", head, e, a, a / e, b, 100 * a / b, o, 100 * a / o }'
+  {
+    printf '%s' "$round"
+    for i in $hosts; do printf '\t%s' "$(alone "$i")"; done
+    printf '\t%s\t%s\n' "$(together auto)" "$(together equal)"
+  } | tee -a "$results/rates.tsv"
 done
-echo '(task, batch, cores; samples a second: equal, auto; auto / equal; sum of the hosts one after the other, and what part'
-echo ' of it auto reaches; the same of the hosts all at once)'
+round=at-once
+for i in $hosts; do alone "$i" >"$work/at-once-$i" & done
+wait
+python3 - "$results/rates.tsv" "| $task | $batch | ${quotas[*]} " "$work"/at-once-* <<'PY'
+import statistics, sys
+rounds = [list(map(float, line.split()[1:])) for line in open(sys.argv[1])]
+at_once = sum(float(open(path).read()) for path in sys.argv[3:])
+alone = [sum(rates[:-2]) for rates in rounds]
+auto, equal = [rates[-2] for rates in rounds], [rates[-1] for rates in rounds]
+
+def spread(values, form, factor=1):
+    return f"{form % (factor * statistics.median(values))} ({form % (factor * min(values))} to {form % (factor * max(values))})"
+
+print(f"{sys.argv[2]}| {statistics.median(equal):.1f} | {statistics.median(auto):.1f} | "
+      f"{spread([a / e for a, e in zip(auto, equal)], '%.2f')} | {statistics.median(alone):.1f} | "
+      f"{spread([a / b for a, b in zip(auto, alone)], '%.1f', 100)} |")
+print(f"All at once, each for itself, the hosts reach {at_once:.1f}: {100 * at_once / statistics.median(alone):.1f} % of alone.")
+PY
+echo '(task, batch, cores; samples a second: equal, auto; auto / equal; the sum of the hosts alone; auto as a percentage of'
+echo ' it. Medians and range of the rounds, ratios within each.)'

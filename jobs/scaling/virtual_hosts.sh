@@ -21,7 +21,7 @@ virtual_hosts_set_up() {
         --data "$(realpath -m "${HETSEQ_TEST_DATA:-../shared/data}")/bert/*.hdf5")
       ;;
   esac
-  options+=(--threads 1 --log-interval 1 --cache-dir "$work/cache" --overwrite)
+  options+=(--threads 1 --log-interval 1 --cache-dir "$work/cache")
   for i in "${!quotas[@]}"; do specs+=("h$((i + 1)):cpu=${quotas[i]},slots=1"); done
   "$vcluster" down
   trap '"$vcluster" down; rm -rf "$work"' EXIT

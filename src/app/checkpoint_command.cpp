@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 
 #include "hetseq/util/error.hpp"
@@ -39,7 +40,7 @@ Words read_words(const std::vector<std::string>& words) {
                  values["last"].as<int>(),
                  values["json"].as<bool>()};
     const std::vector<std::string> actions{"list", "verify", "inspect", "average"};
-    if (nearest_name(result.action, actions) != result.action)
+    if (std::find(actions.begin(), actions.end(), result.action) == actions.end())
         throw BadUsage("'" + result.action + "' is nothing to do with checkpoints",
                        "",
                        suggestion(result.action, actions));

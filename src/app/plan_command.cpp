@@ -1,7 +1,9 @@
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hetseq/util/error.hpp"
@@ -60,11 +62,14 @@ std::string read_description(const std::string& path) {
 PlanReport make_report(const Words& words) {
     PlanReport report;
     report.cluster = parse_cluster(read_description(words.description), words.description);
+    report.taken = fill_from_cost_files(report.cluster,
+                                        std::filesystem::path(words.description).parent_path());
     std::vector<MeasuredRun> runs;
     for (const std::string& folder : words.runs)
         runs.push_back(read_measured_run(folder));
     if (!runs.empty())
-        report.taken = fill_from_runs(report.cluster, runs);
+        for (std::string& note : fill_from_runs(report.cluster, runs))
+            report.taken.push_back(std::move(note));
     require_complete(report.cluster);
     if (!report.cluster.rows.empty()) {
         report.fit = fit_cluster(report.cluster);

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hetseq/train/step_cost_file.hpp"
 #include "hetseq/app/option_parser.hpp"
 
 namespace hetseq {
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr double most_measured = 1e15;
+constexpr double most_rate = 1e6;  // units a millisecond
 
 Json read_summary(const fs::path& path) {
     std::ifstream file(path);
@@ -49,13 +51,15 @@ double measured(const MeasuredRun& run, const Json& json, const char* key) {
 void take_summary(const Json& summary, MeasuredRun& run) {
     const double updates = std::max(1.0, measured(run, summary, "updates"));
     run.step_ms = measured(run, summary.at("step_ms"), "median");
-    for (const Json& rank : summary.at("ranks"))
+    for (const Json& rank : summary.at("ranks")) {
         run.ranks.push_back({rank.at("host").get<std::string>(),
                              rank.at("device").get<std::string>(),
                              measured(run, rank, "units") / updates,
                              measured(run, rank, "compute_ms"),
-                             measured(run, rank, "wait_ms"),
-                             0});
+                             measured(run, rank, "wait_ms")});
+        if (rank.contains("cost"))
+            run.ranks.back().cost = parse_step_cost(rank.at("cost").dump());
+    }
     const double units = std::accumulate(
         run.ranks.begin(), run.ranks.end(), 0.0, [](double sum, const MeasuredRun::Rank& rank) {
             return sum + rank.units;
@@ -118,6 +122,25 @@ MeasuredRun read_measured_run(const std::string& folder) {
     if (fs::exists(model))
         run.model_bytes = static_cast<double>(fs::file_size(model));
     return run;
+}
+
+std::vector<std::string> fill_from_cost_files(Cluster& cluster, const fs::path& folder) {
+    std::vector<std::string> notes;
+    for (DeviceClass& device : cluster.devices) {
+        if (device.costs.empty())
+            continue;
+        const fs::path path = folder / device.costs;
+        const StepCost cost = read_step_cost(path);
+        if (cost.micro_batch == 0 || !(cost.rate() <= most_rate))
+            throw BadData(path.string() + " holds the cost of a rank without work",
+                          "[device " + device.name + "]",
+                          "name another file");
+        take_cost(device, cost);
+        notes.push_back(device.name + ": " + format_number(1000 * device.cost.rate()) +
+                        " units/s, micro-batch " + std::to_string(device.cost.micro_batch) +
+                        ", as in " + path.string());
+    }
+    return notes;
 }
 
 }  // namespace hetseq

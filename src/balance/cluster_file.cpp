@@ -173,6 +173,7 @@ void ClusterParser::read_device(const IniSection& section) {
     device.cost.micro_batch = std::min(device.cost.micro_batch, memory_units);
     fields.integer("max-units", device.cost.max_units, 0, most_units);
     fields.number("update-ms", device.update_ms, 0, most_ms);
+    fields.text("costs", device.costs);
     fields.text("measured", device.measured);
     device.has_times = has_line;
     read_times(fields, device, has_line);
@@ -186,22 +187,28 @@ void ClusterParser::read_times(IniFields& fields, DeviceClass& device, bool has_
         const auto more = read_points(entry);
         points.insert(points.end(), more.begin(), more.end());
     });
-    if (!points.empty() && has_line)
-        fields.reject(
-            "times", "both 'times' and 'unit-ms'", "either gives the speed", "remove one");
     if (points.size() > most_points)
         fields.reject("times", "more than 256 times");
-    if (!device.measured.empty() && (has_line || !points.empty()))
-        fields.reject("measured",
-                      "both 'measured' and times of its own",
-                      "either gives the speed",
-                      "remove one");
+    const char* given = has_line ? "unit-ms" : nullptr;
+    for (const auto& [key, is_given] : {std::pair{"times", !points.empty()},
+                                        std::pair{"costs", !device.costs.empty()},
+                                        std::pair{"measured", !device.measured.empty()}}) {
+        if (!is_given)
+            continue;
+        if (given != nullptr)
+            fields.reject(key,
+                          std::string("both '") + given + "' and '" + key + "'",
+                          "either gives the speed",
+                          "remove one");
+        given = key;
+    }
     if (points.empty())
         return;
-    const StepCost line = fit_times(points, device.cost.micro_batch).cost;
-    device.cost.start_ms = line.start_ms;
-    device.cost.micro_batch_ms = line.micro_batch_ms;
-    device.cost.unit_ms = line.unit_ms;
+    const StepCost measured = cost_of_times(points, device.cost.micro_batch);
+    device.cost.start_ms = measured.start_ms;
+    device.cost.micro_batch_ms = measured.micro_batch_ms;
+    device.cost.unit_ms = measured.unit_ms;
+    device.cost.table = measured.table;
     device.has_times = true;
 }
 
@@ -456,9 +463,10 @@ void require_complete(const Cluster& cluster) {
             names.push_back(device.name);
     for (const DeviceClass& device : cluster.devices)
         if (!device.has_times)
-            throw BadConfig("the device '" + device.name + "' has no times",
-                            "neither 'unit-ms' nor 'times' in [device " + device.name + "]",
-                            "give one, or --from RUN; " + suggestion(device.name, names));
+            throw BadConfig(
+                "the device '" + device.name + "' has no times",
+                "neither 'unit-ms' nor 'times' nor 'costs' in [device " + device.name + "]",
+                "give one, or --from RUN; " + suggestion(device.name, names));
 }
 
 }  // namespace hetseq

@@ -38,12 +38,6 @@ std::string meaning_of(FitNumber number) {
     HETSEQ_ASSERT(false);
 }
 
-void scale(StepCost& cost, double factor) {
-    cost.start_ms *= factor;
-    cost.micro_batch_ms *= factor;
-    cost.unit_ms *= factor;
-}
-
 // The place of a number that is no factor on times.
 double& place_of(Cluster& cluster, FitNumber number) {
     switch (number) {
@@ -76,7 +70,7 @@ void multiply(Cluster& cluster, const FitParameter& parameter, double factor) {
     }
     for (std::size_t i = 0; i < cluster.devices.size(); ++i)
         if (!parameter.device || *parameter.device == i)
-            scale(cluster.devices[i].cost, factor);
+            cluster.devices[i].cost.scale *= factor;
 }
 
 // With the fit's numbers multiplied by exp(`logs`).

@@ -59,31 +59,59 @@ std::string points_text(const std::vector<TimePoint>& points) {
     return join(texts, ", ");
 }
 
-std::string fill_device(DeviceClass& device, std::span<const MeasuredRun> runs) {
-    const std::string name = device.measured.empty() ? device.name : device.measured;
+// What the runs know of a device.
+struct DeviceMeasurements {
+    std::vector<StepCost> costs;
     std::vector<TimePoint> points;
     std::int64_t micro_batch = 0;
-    double rest = std::numeric_limits<double>::infinity();
+    double rest_ms = std::numeric_limits<double>::infinity();
+};
+
+DeviceMeasurements measurements_of(const std::string& name, std::span<const MeasuredRun> runs) {
+    DeviceMeasurements measured;
     for (const MeasuredRun& run : runs)
         for (const MeasuredRun::Rank& rank : run.ranks) {
-            if (!is_of(rank, name) || rank.units <= 0 || rank.compute_ms <= 0)
+            if (!is_of(rank, name))
                 continue;
-            points.push_back({rank.units, rank.compute_ms});
-            micro_batch = std::max(micro_batch, rank.micro_batch);
-            rest = std::min(rest, rest_ms(run));
+            if (rank.cost && rank.cost->micro_batch > 0)
+                measured.costs.push_back(*rank.cost);
+            else if (rank.units <= 0 || rank.compute_ms <= 0)
+                continue;
+            else
+                measured.points.push_back({rank.units, rank.compute_ms});
+            measured.micro_batch = std::max(measured.micro_batch, rank.micro_batch);
+            measured.rest_ms = std::min(measured.rest_ms, rest_ms(run));
         }
-    if (points.empty())
+    return measured;
+}
+
+const StepCost& of_median_rate(std::vector<StepCost>& costs) {
+    const auto middle = costs.begin() + static_cast<std::ptrdiff_t>(costs.size() / 2);
+    std::nth_element(costs.begin(), middle, costs.end(), [](const StepCost& a, const StepCost& b) {
+        return a.rate() < b.rate();
+    });
+    return *middle;
+}
+
+std::string fill_device(DeviceClass& device, std::span<const MeasuredRun> runs) {
+    const std::string name = device.measured.empty() ? device.name : device.measured;
+    DeviceMeasurements measured = measurements_of(name, runs);
+    if (measured.costs.empty() && measured.points.empty())
         reject_device(device.name, name, runs);
-    if (micro_batch > 0)
-        device.cost.micro_batch = std::min(device.cost.micro_batch, micro_batch);
-    const LineFit fitted = fit_times(points, device.cost.micro_batch);
-    const std::int64_t max_units = device.cost.max_units;
-    device.cost = fitted.cost;
-    device.cost.max_units = max_units;
-    device.update_ms = rest;
-    device.has_times = true;
-    return device.name + ": " + points_text(points) + " as measured on '" + name + "', " +
-           format_number(rest) + " ms besides" +
+    if (measured.micro_batch > 0)
+        device.cost.micro_batch = std::min(device.cost.micro_batch, measured.micro_batch);
+    device.update_ms = measured.rest_ms;
+    const std::string besides = format_number(measured.rest_ms) + " ms besides";
+    if (!measured.costs.empty()) {
+        take_cost(device, of_median_rate(measured.costs));
+        return device.name + ": the cost of " + std::to_string(measured.costs.size()) +
+               (measured.costs.size() == 1 ? " rank" : " ranks") + " on '" + name + "', " +
+               format_number(1000 * device.cost.rate()) + " units/s, " + besides;
+    }
+    const LineFit fitted = fit_times(measured.points, device.cost.micro_batch);
+    take_cost(device, fitted.cost);
+    return device.name + ": " + points_text(measured.points) + " as measured on '" + name + "', " +
+           besides +
            (fitted.worst_error > 0.05 ? "; a line misses one of them by " +
                                             format_number(100 * fitted.worst_error, 2) + " %"
                                       : "");
@@ -147,6 +175,15 @@ std::string fill_links(Cluster& cluster, const MeasuredRun& run) {
 }
 
 }  // namespace
+
+void take_cost(DeviceClass& device, const StepCost& cost) {
+    const std::int64_t micro_batch = std::min(device.cost.micro_batch, cost.micro_batch);
+    const std::int64_t max_units = std::min(device.cost.max_units, cost.max_units);
+    device.cost = cost;
+    device.cost.micro_batch = micro_batch;
+    device.cost.max_units = max_units;
+    device.has_times = true;
+}
 
 std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const MeasuredRun> runs) {
     std::vector<std::string> notes;

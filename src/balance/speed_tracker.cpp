@@ -60,9 +60,10 @@ std::optional<std::vector<std::int64_t>> SpeedTracker::propose(
     std::span<const std::int64_t> current) {
     HETSEQ_ASSERT(current.size() == ranks_.size());
     const std::int64_t units = std::accumulate(current.begin(), current.end(), std::int64_t{0});
-    if (updates_ < options_.period || units == 0)
+    const bool is_due =
+        updates_ == options_.first || (updates_ > 0 && updates_ % options_.period == 0);
+    if (!is_due || units == 0)
         return std::nullopt;
-    updates_ = 0;
     const std::vector<StepCost> now = costs();
     const std::vector<std::int64_t> best = options_.communication_ms.empty()
                                                ? allocate(now, units)

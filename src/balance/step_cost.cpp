@@ -42,6 +42,10 @@ double StepCost::time_ms(std::int64_t units) const {
             static_cast<double>(units) * unit_ms);
 }
 
+double StepCost::fixed_ms() const {
+    return scale * (table.empty() ? start_ms : table.points().front().ms);
+}
+
 std::int64_t StepCost::units_within(double ms, std::int64_t limit) const {
     const std::int64_t most = std::min(limit, max_units);
     if (micro_batch == 0 || most <= 0 || ms < 0)

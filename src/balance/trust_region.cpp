@@ -13,6 +13,8 @@ namespace {
 
 using Units = std::vector<std::int64_t>;
 
+constexpr double far_off = 2;  // of the optimum's time: no small step helps then
+
 std::int64_t total(std::span<const std::int64_t> units) {
     return std::accumulate(units.begin(), units.end(), std::int64_t{0});
 }
@@ -63,7 +65,7 @@ std::vector<std::int64_t> step_towards(std::span<const std::int64_t> best,
     if (capacity < total(best))
         return {best.begin(), best.end()};
     Units step = allocate_from(low, limited, total(best));
-    if (makespan_ms(costs, step) > factor * makespan_ms(costs, best))
+    if (makespan_ms(costs, step) > far_off * makespan_ms(costs, best))
         return {best.begin(), best.end()};
     return step;
 }

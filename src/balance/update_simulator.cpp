@@ -83,7 +83,7 @@ RankGroup make_group(const Cluster& cluster, std::size_t node, std::int64_t unit
         static_cast<double>((units + cost.micro_batch - 1) / cost.micro_batch);
     group.compute_ms = cost.time_ms(units);
     group.backward_ms =
-        cluster.model.backward_fraction * (group.compute_ms - cost.start_ms) / micro_batches;
+        cluster.model.backward_fraction * (group.compute_ms - cost.fixed_ms()) / micro_batches;
     return group;
 }
 

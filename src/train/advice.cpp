@@ -21,6 +21,7 @@ std::string percent(double share) {
 
 struct Host {
     double idle_share = 1;  // of an update, of its least idle rank
+    double unit_ms = 0;     // of that rank
     std::int64_t units = 0;
 };
 
@@ -28,17 +29,23 @@ std::map<std::string, Host> hosts_of(const Summary& summary) {
     std::map<std::string, Host> hosts;
     for (const Summary::Rank& rank : summary.ranks) {
         Host& host = hosts[rank.host];
-        host.idle_share = std::min(host.idle_share, rank.wait_ms / summary.step_ms);
+        if (rank.wait_ms / summary.step_ms <= host.idle_share) {
+            host.idle_share = rank.wait_ms / summary.step_ms;
+            host.unit_ms = rank.unit_ms;
+        }
         host.units += rank.units;
     }
     return hosts;
 }
 
-std::string why_idle(const Summary& summary) {
+std::string why_idle(const Summary& summary, const Host& host) {
     if (summary.policy != "auto")
         return "batches are not cut by measured speed; --balance auto does that";
     if (summary.communication_share() > idling)
         return "its link, not its device, is the limit";
+    if (host.unit_ms < host.idle_share * summary.step_ms)
+        return "it was faster than when its share was cut, or another rank slower; shares follow "
+               "what lasts";
     return "a sample more would take it longer than the others wait; a larger --batch-size would "
            "fill it";
 }
@@ -55,7 +62,7 @@ std::vector<std::string> advice(const Summary& summary) {
             lines.push_back(name + " had no work: at this batch size it is too slow to pay");
         else if (host.idle_share - communication > idling)
             lines.push_back(name + " idles " + percent(host.idle_share) +
-                            " of each update: " + why_idle(summary));
+                            " of each update: " + why_idle(summary, host));
     }
     if (communication > communicating)
         lines.push_back("communication takes " + percent(communication) +

@@ -30,19 +30,6 @@ std::uint64_t hash(const std::string& text) {
     return value;
 }
 
-Json to_json(const StepCost& cost) {
-    Json json{{"start_ms", cost.start_ms},
-              {"micro_batch_ms", cost.micro_batch_ms},
-              {"unit_ms", cost.unit_ms},
-              {"micro_batch", cost.micro_batch},
-              {"max_units", cost.max_units},
-              {"scale", cost.scale}};
-    if (!cost.table.empty())
-        for (const CostPoint& point : cost.table.points())
-            json["table"].push_back({point.units, point.ms});
-    return json;
-}
-
 constexpr std::int64_t most_units = std::numeric_limits<std::int64_t>::max();
 constexpr double most_ms = 1e12;  // products with units stay finite
 constexpr double least_scale = 1e-9, most_scale = 1e9;
@@ -66,6 +53,19 @@ StepTable table_from_json(const ReadJson& json) {
 
 }  // namespace
 
+Json step_cost_to_json(const StepCost& cost) {
+    Json json{{"start_ms", cost.start_ms},
+              {"micro_batch_ms", cost.micro_batch_ms},
+              {"unit_ms", cost.unit_ms},
+              {"micro_batch", cost.micro_batch},
+              {"max_units", cost.max_units},
+              {"scale", cost.scale}};
+    if (!cost.table.empty())
+        for (const CostPoint& point : cost.table.points())
+            json["table"].push_back({point.units, point.ms});
+    return json;
+}
+
 StepCost step_cost_from_json(const ReadJson& json) {
     StepCost cost;
     cost.start_ms = json_number(json.at("start_ms"), 0, most_ms);
@@ -80,7 +80,7 @@ StepCost step_cost_from_json(const ReadJson& json) {
 }
 
 std::string step_cost_json(const StepCost& cost) {
-    return to_json(cost).dump();
+    return step_cost_to_json(cost).dump();
 }
 
 StepCost parse_step_cost(const std::string& json) {
@@ -88,6 +88,21 @@ StepCost parse_step_cost(const std::string& json) {
         return step_cost_from_json(ReadJson::parse(json));
     } catch (const std::exception& error) {
         throw BadData("no step cost: " + json.substr(0, 80), error.what());
+    }
+}
+
+StepCost read_step_cost(const std::filesystem::path& path) {
+    std::ifstream file{path};
+    if (!file)
+        throw MissingInput("cannot read " + path.string(),
+                           "no such file, or not readable",
+                           "name a step-cost-*.json of a run's --cache-dir");
+    try {
+        return step_cost_from_json(ReadJson::parse(file).at("cost"));
+    } catch (const std::exception& error) {
+        throw BadData(path.string() + " holds no measured cost",
+                      error.what(),
+                      "name a step-cost-*.json of a run's --cache-dir");
     }
 }
 
@@ -113,7 +128,8 @@ std::optional<StepCost> StepCostCache::find(const std::string& key) const {
 void StepCostCache::store(const std::string& key, const StepCost& cost) const {
     try {
         std::filesystem::create_directories(folder_);
-        write_atomically(file_of(key), Json{{"key", key}, {"cost", to_json(cost)}}.dump(2) + "\n");
+        write_atomically(file_of(key),
+                         Json{{"key", key}, {"cost", step_cost_to_json(cost)}}.dump(2) + "\n");
     } catch (const std::exception&) {  // a cache is a convenience
     }
 }

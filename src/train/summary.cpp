@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <sys/resource.h>
 
@@ -10,6 +11,7 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/topology.hpp"
 
+#include "step_cost_json.hpp"
 #include <nlohmann/json.hpp>
 
 #include "hetseq/balance/allocate.hpp"
@@ -201,7 +203,7 @@ std::string Summary::json(const TrainerReport& report) const {
                 {"achieved", optional(achieved())},
                 {"communication_share", communication_share()},
                 {"reallocations", report.reallocations}}}};
-    for (const Rank& rank : ranks)
+    for (const Rank& rank : ranks) {
         json["ranks"].push_back({{"rank", rank.rank},
                                  {"host", rank.host},
                                  {"device", rank.device},
@@ -212,6 +214,10 @@ std::string Summary::json(const TrainerReport& report) const {
                                  {"optimizer_ms", rank.optimizer_ms},
                                  {"data_ms", rank.data_ms},
                                  {"peak_memory_mb", rank.peak_memory_mb}});
+        if (std::cmp_less(rank.rank, report.costs.size()))
+            json["ranks"].back()["cost"] =
+                step_cost_to_json(report.costs[static_cast<std::size_t>(rank.rank)]);
+    }
     json["advice"] = advice(*this);
     if (report.last_valid) {
         json["valid"] = evaluation_json(*report.last_valid, report.updates);

@@ -49,10 +49,6 @@ void set_identity(int rank, int size, const std::string& host) {
         state().prefix = "[rank " + std::to_string(rank) + " on " + host + "] ";
 }
 
-void set_level(Level level) {
-    state().logger->set_level(to_spdlog(level));
-}
-
 void once(Level level, const std::string& message) {
     if (state().rank == 0)
         state().logger->log(to_spdlog(level), "{}", message);

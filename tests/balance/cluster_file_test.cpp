@@ -115,6 +115,18 @@ TEST(ClusterFileTest, ReadsTimesAsALine) {
     EXPECT_NEAR(cost.unit_ms, 2, 1e-9);
 }
 
+TEST(ClusterFileTest, ReadsTimesThatNoLineDescribesAsATable) {
+    const StepCost cost = parse_cluster(
+                              "[nodes a]\n[device a]\ntimes = 8=10, 16=10, 32=40\n"
+                              "[job]\nbatch = 8\n",
+                              "c.cfg")
+                              .devices[0]
+                              .cost;
+
+    EXPECT_DOUBLE_EQ(cost.time_ms(12), 10);
+    EXPECT_DOUBLE_EQ(cost.time_ms(24), 25);
+}
+
 TEST(ClusterFileTest, ReadsRowsOfTheFit) {
     const Cluster cluster = parse_cluster(whole, "c.cfg");
 
@@ -147,7 +159,8 @@ TEST(ClusterFileTest, ErrorsNameTheLineAndTheRemedy) {
         {"[job]\n[job]", "line 2: [job] stands twice (first on line 1) join them"},
         {"[job x]", "[job x] has a name"},
         {"[device]", "[device] has no name"},
-        {"[device a]\nunit-ms = 1\ntimes = 1=1", "line 3: both 'times' and 'unit-ms'"},
+        {"[device a]\nunit-ms = 1\ntimes = 1=1", "line 3: both 'unit-ms' and 'times'"},
+        {"[device a]\ncosts = c.json\ntimes = 1=1", "line 2: both 'times' and 'costs'"},
         {"[device a]\ntimes = 8:3", "line 2: times: cannot read '8:3'"},
         {"[device a]\ntimes = 0=3", "'0' is not a whole number from 1"},
         {"[device a]\nunit-ms = 0", "'0' is not a number from 1e-06"},

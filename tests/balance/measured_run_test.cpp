@@ -73,6 +73,26 @@ TEST(MeasuredRunTest, TwoRunsGiveALine) {
     EXPECT_NEAR(cluster.devices[0].cost.time_ms(32), 112, 1e-6);
 }
 
+TEST(MeasuredRunTest, ARunThatFollowedItsCostsGivesThem) {
+    Cluster cluster = parse_cluster(
+        "[device v100]\nmicro-batch = 4\n[nodes v100]\n[nodes h2]\n"
+        "[job]\nbatch = 32\n",
+        "c.cfg");
+    MeasuredRun run = two_hosts();
+    for (const double unit_ms : {3, 5, 4})
+        run.ranks.push_back(
+            {"h1", "Tesla V100", 24, 96, 4, 8, StepCost{.unit_ms = unit_ms, .micro_batch = 8}});
+    run.ranks[1].cost =
+        StepCost{.micro_batch = 8, .scale = 2, .table = StepTable({{0, 1}, {4, 3}, {8, 9}})};
+
+    fill_from_runs(cluster, std::vector{run});
+
+    EXPECT_DOUBLE_EQ(cluster.devices[0].cost.unit_ms, 4) << "of median rate";
+    EXPECT_EQ(cluster.devices[0].cost.micro_batch, 4) << "as described";
+    EXPECT_DOUBLE_EQ(cluster.devices[1].cost.time_ms(4), 6);
+    EXPECT_DOUBLE_EQ(cluster.devices[1].cost.fixed_ms(), 2);
+}
+
 TEST(MeasuredRunTest, DescribedNumbersStay) {
     Cluster cluster = parse_cluster(
         "[device h1]\nunit-ms = 1\n[nodes h1]\n[links]\ninter-bandwidth-gb = 3\n"

@@ -44,7 +44,7 @@ expect_error 78 "two.cfg line 8: unknown key 'batsh' in [job]: Did you mean batc
 
 # From a run: another number of ranks and another batch need no measured numbers of their own.
 make_images
-run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --batch-size 24 --max-sentences 0=8,1=4 \
+run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --batch-size 24 --max-sentences 0=8,1=4 --balance declared \
   --max-update 20 --save-dir "$work/run"
 expect_ok "training"
 host=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["ranks"][0]["host"])' "$work/run/summary.json")
@@ -56,3 +56,18 @@ grep -q "as measured on '$host'" "$work/log" || { cat "$work/log"; fail "no word
 printf '[nodes elsewhere]\n' >"$work/elsewhere.cfg"
 rc=0; "$bin/hetseq" plan "$work/elsewhere.cfg" --from "$work/run" 2>"$work/log" || rc=$?
 expect_error 78 "no rank of the run measures 'elsewhere'"
+
+# From a run that measured its ranks, and from the costs it kept: also where a batch is another number of micro-batches.
+run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --batch-size 64 --max-sentences 16 \
+  --cache-dir "$work/cache" --max-update 20 --save-dir "$work/auto"
+expect_ok "training with balance auto"
+printf '[nodes %s]\n[job]\nbatch = 200\n' "$host" >"$work/one.cfg"
+"$bin/hetseq" plan "$work/one.cfg" --from "$work/auto" >"$work/log" || { cat "$work/log"; fail "plan --from auto"; }
+grep -q "the cost of 2 ranks on '$host'" "$work/log" || { cat "$work/log"; fail "the costs are not taken"; }
+kept=("$work"/cache/step-cost-*.json)
+printf '[device measured]\ncosts = cache/%s\n[nodes measured]\ncount = 2\n[job]\nbatch = 64\n' "${kept[0]##*/}" >"$work/kept.cfg"
+"$bin/hetseq" plan "$work/kept.cfg" >"$work/log" || { cat "$work/log"; fail "plan with costs"; }
+grep -q 'micro-batch 16, as in ' "$work/log" || { cat "$work/log"; fail "the kept cost is not taken"; }
+echo '{}' >"${kept[0]}"
+rc=0; "$bin/hetseq" plan "$work/kept.cfg" 2>"$work/log" || rc=$?
+expect_error 65 "holds no measured cost"

@@ -46,6 +46,15 @@ TEST(AdviceTest, WhereTheLinkIsTheLimitItSaysSo) {
                 ElementsAre(HasSubstr("its link, not its device, is the limit")));
 }
 
+TEST(AdviceTest, AHostThatCouldTakeMoreSaysWhetherASampleFits) {
+    Summary summary = two_hosts(30, 2);
+    summary.ranks[0].unit_ms = 40;
+    EXPECT_THAT(advice(summary), ElementsAre(HasSubstr("a sample more would take it longer")));
+
+    summary.ranks[0].unit_ms = 4;
+    EXPECT_THAT(advice(summary), ElementsAre(HasSubstr("faster than when its share was cut")));
+}
+
 TEST(AdviceTest, AHostWithoutWorkIsNamed) {
     Summary summary = two_hosts(3, 90);
     summary.ranks[1].units = 0;

@@ -92,6 +92,16 @@ TEST_F(StepCostCacheTest, FindsWhatWasStoredUnderTheSameKey) {
     EXPECT_FALSE(cache_.find("a P100"));
 }
 
+TEST_F(StepCostCacheTest, AFileIsReadForItself) {
+    StepCostCache(folder_).store("V100, BERT", line());
+    for (const auto& entry : fs::directory_iterator(folder_))
+        EXPECT_EQ(read_step_cost(entry.path()).time_ms(65), line().time_ms(65));
+
+    EXPECT_THROW(read_step_cost(folder_ / "none.json"), MissingInput);
+    std::ofstream(folder_ / "other.json") << "{}";
+    EXPECT_THROW(read_step_cost(folder_ / "other.json"), BadData);
+}
+
 TEST_F(StepCostCacheTest, ADamagedFileIsAsNone) {
     cache_.store("key", line());
     std::ofstream{fs::directory_iterator(folder_ / "made")->path()} << "{\"key\": \"key\", \"co";

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "hetseq/balance/measured_run.hpp"
 
@@ -10,5 +12,10 @@ namespace hetseq {
 /// bucket and the micro-batches; the size of model.safetensors; the latter two where they are
 /// there. Throws MissingInput without a summary, BadData where it is none.
 MeasuredRun read_measured_run(const std::string& folder);
+
+/// Gives the devices that name a file of measured costs what it holds; relative paths start at
+/// `folder`. Says in the result, a sentence each, what it took. Throws MissingInput or BadData.
+std::vector<std::string> fill_from_cost_files(Cluster& cluster,
+                                              const std::filesystem::path& folder);
 
 }  // namespace hetseq

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct MeasuredRun {
         double compute_ms = 0;
         double wait_ms = 0;            // for the slowest rank and for reductions
         std::int64_t micro_batch = 0;  // units; 0: not known
+        std::optional<StepCost> cost =
+            {};  // as measured and followed to the end, with balance auto
     };
 
     std::string name;
@@ -28,12 +31,16 @@ struct MeasuredRun {
     std::int64_t batch = 0;  // units; 0: not known
 };
 
+/// Gives the class a measured cost; micro-batch and most units stay where they are less.
+void take_cost(DeviceClass& device, const StepCost& cost);
+
 /// Fills in what `cluster` leaves open: the times of devices without any from the ranks whose host
-/// is, or whose device's name contains, the class's `measured` name (runs of several batches give a
-/// line, one a proportion); model and batch from the first run; the links, where no [links] are
-/// described, as the one bandwidth with which the model takes the first run's step time. Says in
-/// the result, a sentence each, what it took. Throws BadConfig for a device of which the runs have
-/// no rank with work.
+/// is, or whose device's name contains, the class's `measured` name: by their costs, of which the
+/// one of median rate is taken, or, where the runs have none, by their mean updates (runs of
+/// several batches give a line, one a proportion); model and batch from the first run; the links,
+/// where no [links] are described, as the one bandwidth with which the model takes the first run's
+/// step time. Says in the result, a sentence each, what it took. Throws BadConfig for a device of
+/// which the runs have no rank with work.
 std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const MeasuredRun> runs);
 
 }  // namespace hetseq

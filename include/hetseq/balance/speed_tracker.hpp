@@ -11,10 +11,11 @@
 namespace hetseq {
 
 struct SpeedTrackerOptions {
-    int period = 10;               // updates from one decision to the next
+    int first = 5;                 // updates before the first decision
+    int period = 10;               // a decision after each multiple of so many updates
     double least_gain = 0.05;      // of the predicted time, for a new allocation
     double follow_up_gain = 0.02;  // where the trust region cut the last one short
-    double trust_factor = 2;       // by which a rank's units may change at once
+    double trust_factor = 3;       // by which a rank's units may change at once
     int retry_after = 100;         // updates without work, after which a scale begins to fade
     std::vector<double> communication_ms = {};  // by size of the group, as for allocate; or empty
 };
@@ -31,8 +32,8 @@ public:
     /// above 0, infinite) do not count.
     void observe(std::span<const double> compute_ms, std::span<const std::int64_t> allocation);
 
-    /// After every period-th update, given the full batch's allocation: a better one of the same
-    /// sum that is worth the change; nothing otherwise.
+    /// After the first few and every period-th update, given the full batch's allocation: a better
+    /// one of the same sum that is worth the change; nothing otherwise.
     std::optional<std::vector<std::int64_t>> propose(std::span<const std::int64_t> current);
 
     /// The calibrated costs, slower or faster as measured since.
@@ -55,8 +56,8 @@ private:
     std::vector<StepCost> calibrated_;
     SpeedTrackerOptions options_;
     std::vector<Rank> ranks_;
-    int updates_ = 0;          // since the last decision
-    bool unfinished_ = false;  // the trust region cut the last change short
+    std::int64_t updates_ = 0;  // observed
+    bool unfinished_ = false;   // the trust region cut the last change short
 };
 
 }  // namespace hetseq

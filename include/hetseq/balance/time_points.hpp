@@ -17,4 +17,7 @@ struct TimePoint {
 /// of at most `micro_batch` units: `fit_line`, with a unit that costs at least something.
 LineFit fit_times(std::span<const TimePoint> points, std::int64_t micro_batch);
 
+/// That line, or a table where the line misses a point by more than 5 %; the units are whole ones.
+StepCost cost_of_times(std::span<const TimePoint> points, std::int64_t micro_batch);
+
 }  // namespace hetseq

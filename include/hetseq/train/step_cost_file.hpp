@@ -14,6 +14,9 @@ std::string step_cost_json(const StepCost& cost);
 /// Throws BadData for anything else.
 StepCost parse_step_cost(const std::string& json);
 
+/// Of one of the cache's files. Throws MissingInput or BadData.
+StepCost read_step_cost(const std::filesystem::path& path);
+
 /// Measured costs that later runs start with, one small file each, named by a hash of their key
 /// (what they depend on: device, model, build).
 class StepCostCache {

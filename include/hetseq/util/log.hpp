@@ -14,7 +14,6 @@ enum class Level { debug, info, warning, error };
 
 /// Names this process. Before the call messages print as those of a single process.
 void set_identity(int rank, int size, const std::string& host);
-void set_level(Level level);
 
 void once(Level level, const std::string& message);
 void here(Level level, const std::string& message);
