@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A host that slows down while it trains and recovers: two virtual hosts of one core, the second throttled to 0.3 at update
 # 40 and released at 120. Prints the rate of each stretch, 30 updates after its change, against the sum of what the hosts
-# reach alone, and every allocation. Needs root, iproute2, and a machine that is otherwise idle.
+# reach alone and what the ranks' own rates then allow, how near the cut itself is to that, and every allocation. Needs
+# root, iproute2, and a machine that is otherwise idle.
 set -euo pipefail
 
 usage='usage: jobs/scaling/throttle.sh [BATCH]     (MNIST; default 2048)'
@@ -39,10 +40,12 @@ wait_for 120
 "$vcluster" cpu h2 1.0
 wait $training
 stretch() { # NAME FIRST LAST SUM_OF_RATES
-  awk -v name="$1" -v a="$(rate_of "$results/run" "$2" "$3")" -v o="$(optimum_of "$results/run" "$2" "$3")" -v b="$4" \
-    -v span="$2 to $3" 'BEGIN {
-    printf "%s (updates %s): %.1f samples/s, %.1f %% of what the ranks'"'"' own rates then allow (%.1f), ", name, span, a, 100 * a / o, o
-    printf "%.1f %% of the hosts alone (%.1f)\n", 100 * a / b, b }'
+  local optimum cut
+  read -r optimum cut < <(allowed_by_rates "$results/run" "$2" "$3")
+  awk -v name="$1 (updates $2 to $3)" -v a="$(rate_of "$results/run" "$2" "$3")" -v o="$optimum" -v c="$cut" -v b="$4" 'BEGIN {
+    printf "%s: %.1f samples/s, %.1f %% of the hosts alone (%.1f), %.1f %% of what the ranks'"'"' own rates allow (%.1f);", name,
+      a, 100 * a / b, b, 100 * a / o, o
+    printf " the cut reaches %.1f %% of that\n", 100 * c / o }'
 }
 stretch 'before' 10 40 "$(awk -v a="$whole" 'BEGIN {print 2 * a}')"
 stretch 'throttled, 30 updates later' 71 120 "$(awk -v a="$whole" -v b="$part" 'BEGIN {print a + b}')"

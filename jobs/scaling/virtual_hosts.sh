@@ -40,9 +40,9 @@ train_alone() {
     { cat "$work/$1.log" >&2; return 1; }
 }
 
-# optimum_of RUN FIRST LAST: samples a second that the ranks' own rates in these updates allow, perfectly cut and without
-# communication: the sum of each rank's samples over its own time.
-optimum_of() {
+# allowed_by_rates RUN FIRST LAST: samples a second that the ranks' own median rates in these updates allow, without
+# communication: perfectly cut (the sum of the rates), and cut as the batches were.
+allowed_by_rates() {
   python3 - "$@" <<'PY'
 import json, statistics, sys
 updates = [line for line in map(json.loads, open(sys.argv[1] + "/metrics.jsonl")) if line["kind"] == "train"]
@@ -51,8 +51,9 @@ first, last = map(int, sys.argv[2:4])
 # A line holds the ranks' times of the update before it.
 pairs = [(then["allocation"], now["rank_compute_ms"]) for then, now in zip(updates, updates[1:])
          if then["samples"] == full and first <= then["update"] <= last]
-ranks = range(len(pairs[0][0]))
-print(round(sum(statistics.median(1000 * units[r] / ms[r] for units, ms in pairs) for r in ranks), 2))
+rates = [statistics.median(1000 * units[r] / ms[r] for units, ms in pairs) for r in range(len(pairs[0][0]))]
+cut = statistics.median(max(part / rate for part, rate in zip(units, rates)) for units, _ in pairs)
+print(round(sum(rates), 2), round(full / cut, 2))
 PY
 }
 
