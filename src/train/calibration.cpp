@@ -10,6 +10,7 @@
 
 #include <ATen/ATen.h>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/balance/fit_step_cost.hpp"
@@ -29,6 +30,7 @@ namespace {
 // between the pauses that a CPU quota imposes.
 constexpr double block_ms = 50;
 constexpr std::size_t least_blocks = 3;
+constexpr double shortest_pass_ms = 1e-3;
 constexpr double precise = 0.01;  // standard error of the largest size's time
 constexpr double memory_part = 0.9;
 
@@ -159,7 +161,9 @@ private:
                 loss.backward();
         }
         timer_.end();
-        return timer_.ms();
+        const double ms = timer_.ms();
+        activity::progress();
+        return std::max(ms, shortest_pass_ms);
     }
 
     // Nothing larger where memory does not hold it.
