@@ -4,6 +4,7 @@
 # auto, then equal, both continued where the round before left them. Needs root, iproute2, and a machine that is otherwise
 # idle.
 set -euo pipefail
+shopt -s inherit_errexit
 
 usage='usage: jobs/scaling/heterogeneity.sh [mnist|bert] [BATCH] [QUOTA...]
   default: mnist 2048 1.0 0.25   (quotas: cores of each host; their sum must fit the machine)
@@ -19,12 +20,14 @@ quotas=("${@:3}")
 rounds=${ROUNDS:-3}
 updates=${UPDATES:-7}
 [[ $task =~ ^(mnist|bert)$ && $batch$updates$rounds =~ ^[0-9]+$ ]] || { echo "$usage" >&2; exit 64; }
+total=$(printf '%s\n' "${quotas[@]}" | awk '{t += $1} END {print t}')
+awk -v t="$total" -v n="$(nproc)" 'BEGIN {exit !(t > 0 && t <= n)}' ||
+  { echo "the quotas ${quotas[*]} need $total cores, this machine has $(nproc)" >&2; exit 64; }
 work=$(mktemp -d)
 source "$(dirname "$0")/virtual_hosts.sh"
 results=build/scaling/$task-$batch-$(IFS=-; echo "${quotas[*]}")
 length=$((updates + 2))
 hosts=$(seq ${#quotas[@]})
-total=$(printf '%s\n' "${quotas[@]}" | awk '{t += $1} END {print t}')
 
 # part_of QUOTA: that host's part of the batch.
 part_of() { awk -v b="$batch" -v q="$1" -v t="$total" 'BEGIN {printf "%d", b * q / t + 0.5}'; }
@@ -48,15 +51,24 @@ say "$task, global batch $batch, hosts of ${quotas[*]} cores, $rounds rounds of 
 for i in $hosts; do printf '\th%s' "$i"; done
 printf '\tauto\tequal\n'
 for ((round = 1; round <= rounds; ++round)); do
-  {
-    printf '%s' "$round"
-    for i in $hosts; do printf '\t%s' "$(alone "$i")"; done
-    printf '\t%s\t%s\n' "$(together auto)" "$(together equal)"
-  } | tee -a "$results/rates.tsv"
+  rates=("$round")
+  for i in $hosts; do
+    rate=$(alone "$i")
+    rates+=("$rate")
+  done
+  for balance in auto equal; do
+    rate=$(together "$balance")
+    rates+=("$rate")
+  done
+  (IFS=$'\t'; echo "${rates[*]}") | tee -a "$results/rates.tsv"
 done
 round=at-once
-for i in $hosts; do alone "$i" >"$work/at-once-$i" & done
-wait
+started=()
+for i in $hosts; do
+  alone "$i" >"$work/at-once-$i" &
+  started+=($!)
+done
+for process in "${started[@]}"; do wait "$process"; done
 python3 - "$results/rates.tsv" "| $task | $batch | ${quotas[*]} " "$work"/at-once-* <<'PY'
 import statistics, sys
 rounds = [list(map(float, line.split()[1:])) for line in open(sys.argv[1])]

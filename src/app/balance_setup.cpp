@@ -1,5 +1,6 @@
 #include "hetseq/app/balance_setup.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "hetseq/util/log.hpp"
@@ -31,7 +32,8 @@ std::string cost_key(const RankSetup& setup, int rank, const CalibrationSubject&
                                    format_number(info.cpu_share, 3) + " cores",
                                    std::to_string(info.memory_mb) + " MiB",
                                    std::to_string(setup.threads[r]) + " threads",
-                                   std::to_string(setup.capacities[r]) + " samples",
+                                   std::to_string(std::min(setup.capacities[r], setup.batch_size)) +
+                                       " of " + std::to_string(setup.capacities[r]) + " samples",
                                    setup.options.precision,
                                    setup.options.model,
                                    setup.options.batching,

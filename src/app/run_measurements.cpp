@@ -23,7 +23,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr double most_measured = 1e15;
-constexpr double most_rate = 1e6;  // units a millisecond
 
 Json read_summary(const fs::path& path) {
     std::ifstream file(path);
@@ -48,6 +47,14 @@ double measured(const MeasuredRun& run, const Json& json, const char* key) {
     return value;
 }
 
+StepCost step_cost_of(const MeasuredRun& run, const Json& json) {
+    try {
+        return parse_step_cost(json.dump());
+    } catch (const BadData& error) {
+        throw BadData(run.name + "/summary.json: " + error.what(), "", "name another run");
+    }
+}
+
 void take_summary(const Json& summary, MeasuredRun& run) {
     const double updates = std::max(1.0, measured(run, summary, "updates"));
     run.step_ms = measured(run, summary.at("step_ms"), "median");
@@ -58,7 +65,7 @@ void take_summary(const Json& summary, MeasuredRun& run) {
                              measured(run, rank, "compute_ms"),
                              measured(run, rank, "wait_ms")});
         if (rank.contains("cost"))
-            run.ranks.back().cost = parse_step_cost(rank.at("cost").dump());
+            run.ranks.back().cost = step_cost_of(run, rank.at("cost"));
     }
     const double units = std::accumulate(
         run.ranks.begin(), run.ranks.end(), 0.0, [](double sum, const MeasuredRun::Rank& rank) {
@@ -130,12 +137,7 @@ std::vector<std::string> fill_from_cost_files(Cluster& cluster, const fs::path& 
         if (device.costs.empty())
             continue;
         const fs::path path = folder / device.costs;
-        const StepCost cost = read_step_cost(path);
-        if (cost.micro_batch == 0 || !(cost.rate() <= most_rate))
-            throw BadData(path.string() + " holds the cost of a rank without work",
-                          "[device " + device.name + "]",
-                          "name another file");
-        take_cost(device, cost);
+        take_cost(device, read_step_cost(path), path.string());
         notes.push_back(device.name + ": " + format_number(1000 * device.cost.rate()) +
                         " units/s, micro-batch " + std::to_string(device.cost.micro_batch) +
                         ", as in " + path.string());

@@ -65,7 +65,7 @@ private:
 
     void read(const IniSection& section);
     void read_device(const IniSection& section);
-    void read_times(IniFields& fields, DeviceClass& device, bool has_line);
+    void read_times(IniFields& fields, DeviceClass& device, const char* given);
     void read_nodes(const IniSection& section);
     void read_links(const IniSection& section);
     void read_link(IniFields& fields, const std::string& prefix, Link& link, bool& given) const;
@@ -164,9 +164,13 @@ void ClusterParser::read_device(const IniSection& section) {
     DeviceClass device;
     device.name = section.name;
     device.cost.micro_batch = most_units;
-    fields.number("start-ms", device.cost.start_ms, 0, most_ms);
-    fields.number("micro-batch-ms", device.cost.micro_batch_ms, 0, most_ms);
+    const bool has_start = fields.number("start-ms", device.cost.start_ms, 0, most_ms);
+    const bool has_fixed = fields.number("micro-batch-ms", device.cost.micro_batch_ms, 0, most_ms);
     const bool has_line = fields.number("unit-ms", device.cost.unit_ms, least_unit_ms, most_ms);
+    const char* line_key = has_line    ? "unit-ms"
+                           : has_fixed ? "micro-batch-ms"
+                           : has_start ? "start-ms"
+                                       : nullptr;
     std::int64_t memory_units = most_units;
     fields.integer("memory-units", memory_units, 1, most_units);
     fields.integer("micro-batch", device.cost.micro_batch, 1, most_units);
@@ -176,12 +180,13 @@ void ClusterParser::read_device(const IniSection& section) {
     fields.text("costs", device.costs);
     fields.text("measured", device.measured);
     device.has_times = has_line;
-    read_times(fields, device, has_line);
+    read_times(fields, device, line_key);
     fields.finish();
     cluster_.devices.push_back(std::move(device));
 }
 
-void ClusterParser::read_times(IniFields& fields, DeviceClass& device, bool has_line) {
+// `given`: the key that gives the speed as a line, or null.
+void ClusterParser::read_times(IniFields& fields, DeviceClass& device, const char* given) {
     std::vector<TimePoint> points;
     fields.each("times", [&](const IniEntry& entry) {
         const auto more = read_points(entry);
@@ -189,7 +194,6 @@ void ClusterParser::read_times(IniFields& fields, DeviceClass& device, bool has_
     });
     if (points.size() > most_points)
         fields.reject("times", "more than 256 times");
-    const char* given = has_line ? "unit-ms" : nullptr;
     for (const auto& [key, is_given] : {std::pair{"times", !points.empty()},
                                         std::pair{"costs", !device.costs.empty()},
                                         std::pair{"measured", !device.measured.empty()}}) {
@@ -209,6 +213,7 @@ void ClusterParser::read_times(IniFields& fields, DeviceClass& device, bool has_
     device.cost.micro_batch_ms = measured.micro_batch_ms;
     device.cost.unit_ms = measured.unit_ms;
     device.cost.table = measured.table;
+    device.cost.micro_batch = measured.micro_batch;
     device.has_times = true;
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double lowest_gb = 1e-6;  // bandwidths between which the run's is looked for [GB/s]
 constexpr double highest_gb = 1e4;
+constexpr double most_rate = 1e6;  // units a millisecond
 
 bool is_of(const MeasuredRun::Rank& rank, const std::string& name) {
     return rank.host == name || to_lower(rank.device).find(to_lower(name)) != std::string::npos;
@@ -103,13 +104,13 @@ std::string fill_device(DeviceClass& device, std::span<const MeasuredRun> runs) 
     device.update_ms = measured.rest_ms;
     const std::string besides = format_number(measured.rest_ms) + " ms besides";
     if (!measured.costs.empty()) {
-        take_cost(device, of_median_rate(measured.costs));
+        take_cost(device, of_median_rate(measured.costs), "the run's rank on '" + name + "'");
         return device.name + ": the cost of " + std::to_string(measured.costs.size()) +
                (measured.costs.size() == 1 ? " rank" : " ranks") + " on '" + name + "', " +
                format_number(1000 * device.cost.rate()) + " units/s, " + besides;
     }
     const LineFit fitted = fit_times(measured.points, device.cost.micro_batch);
-    take_cost(device, fitted.cost);
+    take_cost(device, fitted.cost, "the run's time on '" + name + "'");
     return device.name + ": " + points_text(measured.points) + " as measured on '" + name + "', " +
            besides +
            (fitted.worst_error > 0.05 ? "; a line misses one of them by " +
@@ -176,9 +177,20 @@ std::string fill_links(Cluster& cluster, const MeasuredRun& run) {
 
 }  // namespace
 
-void take_cost(DeviceClass& device, const StepCost& cost) {
+void take_cost(DeviceClass& device, const StepCost& cost, const std::string& source) {
     const std::int64_t micro_batch = std::min(device.cost.micro_batch, cost.micro_batch);
     const std::int64_t max_units = std::min(device.cost.max_units, cost.max_units);
+    if (cost.micro_batch == 0 || !(cost.rate() <= most_rate && cost.time_ms(1) >= 1 / most_rate))
+        throw BadData(source + " holds no cost of work",
+                      "micro-batch " + std::to_string(cost.micro_batch) + ", " +
+                          format_number(cost.rate()) + " units a millisecond",
+                      "name another one for [device " + device.name + "]");
+    if (!cost.table.empty() && micro_batch < cost.micro_batch)
+        throw BadConfig(
+            "[device " + device.name + "]: a micro-batch of " + std::to_string(micro_batch) +
+                " units",
+            source + " is a table of micro-batches up to " + std::to_string(cost.micro_batch),
+            "measure with that micro-batch, or leave it out");
     device.cost = cost;
     device.cost.micro_batch = micro_batch;
     device.cost.max_units = max_units;

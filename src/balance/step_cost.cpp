@@ -43,7 +43,7 @@ double StepCost::time_ms(std::int64_t units) const {
 }
 
 double StepCost::fixed_ms() const {
-    return scale * (table.empty() ? start_ms : table.points().front().ms);
+    return table.empty() ? scale * start_ms : 0;
 }
 
 std::int64_t StepCost::units_within(double ms, std::int64_t limit) const {

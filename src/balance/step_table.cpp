@@ -71,25 +71,22 @@ double StepTable::within_ms(std::int64_t units) const {
 
 double StepTable::time_ms(std::int64_t units) const {
     const std::int64_t full = (units - 1) / points_.back().units;
-    if (full == 0)
-        return within_ms(units);
-    const double start = points_.front().ms;
     const auto until = [&](std::int64_t periods) {
-        return start + static_cast<double>(periods) * period_ms();
+        return static_cast<double>(periods) * points_.back().ms;
     };
-    const double rest = within_ms(units - full * points_.back().units) - start;
+    const double rest = within_ms(units - full * points_.back().units);
     return std::min(until(full + 1), until(full) + rest);  // no fall by rounding here either
 }
 
 double StepTable::units_within(double ms) const {
-    const double start = points_.front().ms;
-    if (ms < start)
-        return 0;
-    if (ms >= points_.back().ms && period_ms() == 0)
+    const CostPoint& last = points_.back();
+    if (last.ms == 0)
         return std::numeric_limits<double>::infinity();
-    const double full = ms < points_.back().ms ? 0 : std::floor((ms - start) / period_ms());
-    const double rest = std::min(ms - full * period_ms(), points_.back().ms);
-    const double done = full * static_cast<double>(points_.back().units);
+    const double full = std::floor(ms / last.ms);
+    const double rest = std::clamp(ms - full * last.ms, 0.0, last.ms);
+    const double done = full * static_cast<double>(last.units);
+    if (rest < points_.front().ms)
+        return done;
     const auto next = std::upper_bound(
         points_.begin() + 1, points_.end(), rest, [](double value, const CostPoint& point) {
             return value < point.ms;
@@ -101,7 +98,7 @@ double StepTable::units_within(double ms) const {
 }
 
 double StepTable::unit_ms() const {
-    return slope_ms(points_.front(), points_.back());
+    return points_.back().ms / static_cast<double>(points_.back().units);
 }
 
 }  // namespace hetseq

@@ -29,10 +29,12 @@ LineFit fit_times(std::span<const TimePoint> points, std::int64_t micro_batch) {
 }
 
 StepCost cost_of_times(std::span<const TimePoint> points, std::int64_t micro_batch) {
-    const StepCost cost = fit_step_cost(
+    StepCost cost = fit_step_cost(
         samples_of(points, micro_batch), micro_batch, std::numeric_limits<std::int64_t>::max());
-    const bool is_table = !cost.table.empty() && cost.table.unit_ms() >= least_unit_ms;
-    return is_table ? cost : fit_times(points, micro_batch).cost;
+    if (cost.table.empty() || cost.table.unit_ms() < least_unit_ms)
+        return fit_times(points, micro_batch).cost;
+    cost.micro_batch = std::min(micro_batch, cost.table.points().back().units);
+    return cost;
 }
 
 }  // namespace hetseq

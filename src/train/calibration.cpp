@@ -91,26 +91,23 @@ public:
           parameters_{parameters},
           shares_{std::move(shares)},
           options_{options},
-          timer_{parameters.values().device()},
-          begin_{std::chrono::steady_clock::now()} {}
+          timer_{parameters.values().device()} {}
 
     /// At the smallest size; samples a millisecond.
     double first_look() {
         try_size(0);
-        if (sizes_.empty())
-            throw DeviceError("calibration ran out of memory",
-                              full_reason_,
-                              "lower --max-sentences on this rank, or give it 0");
-        measure_block(sizes_.front());
+        measure_block(0);
         return static_cast<double>(samples(sizes_.front())) / sizes_.front().pass_ms;
     }
 
     /// At all sizes, while memory and time last. `update_ms`: what an update will take about.
     void measure(double update_ms) {
+        begin_ = std::chrono::steady_clock::now();
         const double soft_ms = 1000 * options_.seconds;
         const double limit_ms = std::max(soft_ms, options_.updates * update_ms);
         for (std::size_t i = 1; i < shares_.size() && !full_; ++i)
-            if (samples(i) > samples(sizes_.back()) && elapsed_ms() + expected_ms(i) < limit_ms)
+            if (samples(i) > samples(sizes_.back()) && samples(i) <= memory_limit() &&
+                elapsed_ms() + 2 * expected_ms(i) < limit_ms)
                 try_size(i);
         std::reverse(sizes_.begin(), sizes_.end());
         add_halved();
@@ -118,11 +115,11 @@ public:
         bool measured = true;
         while (measured && standard_error(sizes_.front().blocks_ms) > precise) {
             measured = false;
-            for (Size& size : sizes_) {
-                const bool is_due = size.blocks_ms.empty() && size.micro_batches == 1;
+            for (std::size_t i = 0; i < sizes_.size(); ++i) {
+                const bool is_due = sizes_[i].blocks_ms.empty() && sizes_[i].micro_batches == 1;
                 const double left_ms = (is_due ? limit_ms : soft_ms) - elapsed_ms();
-                if (std::max(block_ms, size.pass_ms) < left_ms) {
-                    measure_block(size);
+                if (std::max(block_ms, sizes_[i].pass_ms) < left_ms) {
+                    measure_block(i);
                     measured = true;
                 }
             }
@@ -161,22 +158,33 @@ private:
                 loss.backward();
         }
         timer_.end();
-        const double ms = timer_.ms();
         activity::progress();
-        return std::max(ms, shortest_pass_ms);
+        return std::max(timer_.ms(), shortest_pass_ms);
     }
 
-    // Nothing larger where memory does not hold it.
     void try_size(std::size_t share) {
-        try {
-            peak_.reset();
-            sizes_.push_back({.share = share, .pass_ms = forward_backward_ms(shares_[share])});
+        peak_.reset();
+        sizes_.push_back({.share = share});
+        within_memory(share, [&] {
+            sizes_.back().pass_ms = forward_backward_ms(shares_[share]);
             note_memory(samples(share));
+        });
+    }
+
+    // Where memory does not hold the share, neither it nor any larger one is measured.
+    template <class Function>
+    void within_memory(std::size_t share, Function&& function) {
+        try {
+            function();
         } catch (const std::exception& error) {
             if (!is_out_of_memory(error))
                 throw;
             full_ = true;
-            full_reason_ = error.what();
+            std::erase_if(sizes_, [&](const Size& size) { return size.share >= share; });
+            if (sizes_.empty())
+                throw DeviceError("calibration ran out of memory",
+                                  error.what(),
+                                  "lower --max-sentences on this rank, or give it 0");
         }
     }
 
@@ -189,17 +197,19 @@ private:
         sizes_.push_back(halved);
     }
 
-    void measure_block(Size& size) {
-        LoadedShare& share = shares_[size.share];
-        const auto micro_batches = static_cast<std::int64_t>(share.micro_batches().size());
-        if (micro_batches != size.micro_batches)
-            share.recut((share.samples() + size.micro_batches - 1) / size.micro_batches);
-        const int passes = std::max(1, static_cast<int>(std::ceil(block_ms / size.pass_ms)));
-        double total_ms = 0;
-        for (int i = 0; i < passes; ++i)
-            total_ms += forward_backward_ms(share);
-        size.pass_ms = total_ms / passes;
-        size.blocks_ms.push_back(size.pass_ms);
+    void measure_block(std::size_t index) {
+        LoadedShare& share = shares_[sizes_[index].share];
+        within_memory(sizes_[index].share, [&] {
+            Size& size = sizes_[index];
+            if (std::cmp_not_equal(share.micro_batches().size(), size.micro_batches))
+                share.recut((share.samples() + size.micro_batches - 1) / size.micro_batches);
+            int passes = 0;
+            double total_ms = 0;
+            for (; total_ms < block_ms; ++passes)
+                total_ms += forward_backward_ms(share);
+            size.pass_ms = total_ms / passes;
+            size.blocks_ms.push_back(size.pass_ms);
+        });
     }
 
     void note_memory(std::int64_t samples) {
@@ -212,8 +222,12 @@ private:
     }
 
     std::int64_t memory_limit() const {
-        if (full_)
-            return peak_samples_;
+        if (full_) {
+            std::int64_t most = 0;
+            for (const Size& size : sizes_)
+                most = std::max(most, samples(size));
+            return most;
+        }
         if (options_.memory_mb == 0 || mb_per_sample_ == 0)
             return std::numeric_limits<std::int64_t>::max();
         const double free_mb = memory_part * static_cast<double>(options_.memory_mb) - peak_mb_;
@@ -229,9 +243,8 @@ private:
     std::chrono::steady_clock::time_point begin_;
     std::vector<Size> sizes_;  // that fit, in the order in which they are measured
     bool full_ = false;
-    std::string full_reason_;
     PeakMemory peak_;
-    std::int64_t peak_samples_ = 0;  // the largest size that fits
+    std::int64_t peak_samples_ = 0;
     double peak_mb_ = 0, mb_per_sample_ = 0;
 };
 

@@ -160,6 +160,7 @@ TEST(ClusterFileTest, ErrorsNameTheLineAndTheRemedy) {
         {"[job x]", "[job x] has a name"},
         {"[device]", "[device] has no name"},
         {"[device a]\nunit-ms = 1\ntimes = 1=1", "line 3: both 'unit-ms' and 'times'"},
+        {"[device a]\nstart-ms = 1\ncosts = c.json", "line 3: both 'start-ms' and 'costs'"},
         {"[device a]\ncosts = c.json\ntimes = 1=1", "line 2: both 'times' and 'costs'"},
         {"[device a]\ntimes = 8:3", "line 2: times: cannot read '8:3'"},
         {"[device a]\ntimes = 0=3", "'0' is not a whole number from 1"},

@@ -90,7 +90,19 @@ TEST(MeasuredRunTest, ARunThatFollowedItsCostsGivesThem) {
     EXPECT_DOUBLE_EQ(cluster.devices[0].cost.unit_ms, 4) << "of median rate";
     EXPECT_EQ(cluster.devices[0].cost.micro_batch, 4) << "as described";
     EXPECT_DOUBLE_EQ(cluster.devices[1].cost.time_ms(4), 6);
-    EXPECT_DOUBLE_EQ(cluster.devices[1].cost.fixed_ms(), 2);
+    EXPECT_DOUBLE_EQ(cluster.devices[1].cost.fixed_ms(), 0);
+}
+
+TEST(MeasuredRunTest, ACostMustBeOfWorkAndFitTheDescription) {
+    DeviceClass device{.name = "a", .cost = {.micro_batch = 4}};
+    const StepCost table{.micro_batch = 8, .table = StepTable({{0, 1}, {4, 3}, {8, 9}})};
+
+    EXPECT_THROW(take_cost(device, {.unit_ms = 0, .micro_batch = 8}, "c.json"), BadData);
+    EXPECT_THROW(take_cost(device, {.micro_batch = 0}, "c.json"), BadData);
+    EXPECT_THROW(take_cost(device, table, "c.json"), BadConfig);
+    device.cost.micro_batch = 1000;
+    take_cost(device, table, "c.json");
+    EXPECT_EQ(device.cost.micro_batch, 8);
 }
 
 TEST(MeasuredRunTest, DescribedNumbersStay) {

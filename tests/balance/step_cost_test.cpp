@@ -33,7 +33,7 @@ TEST(StepCostTest, ATableReplacesTheLine) {
 
     EXPECT_DOUBLE_EQ(cost.time_ms(0), 0);
     EXPECT_DOUBLE_EQ(cost.time_ms(4), 6);
-    EXPECT_DOUBLE_EQ(cost.rate(), 1);
+    EXPECT_DOUBLE_EQ(cost.rate(), 0.8);
 }
 
 TEST(StepCostTest, ScaleMultipliesAllTimes) {

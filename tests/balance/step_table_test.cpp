@@ -8,6 +8,8 @@
 
 #include <gmock/gmock.h>
 
+#include "hetseq/balance/allocate.hpp"
+
 namespace hetseq {
 namespace {
 
@@ -31,14 +33,25 @@ TEST(StepTableTest, StartsAtZeroWithoutAPointThere) {
     EXPECT_DOUBLE_EQ(StepTable({{4, 6}}).time_ms(1), 1.5);
 }
 
-TEST(StepTableTest, RepeatsBeyondItsLastPointWithoutItsStart) {
+TEST(StepTableTest, RepeatsBeyondItsLastPoint) {
     const StepTable table({{0, 3}, {4, 4}, {8, 12}});
 
-    EXPECT_DOUBLE_EQ(table.time_ms(12), 12 + 1);
-    EXPECT_DOUBLE_EQ(table.time_ms(14), 12 + 1 + 4);
-    EXPECT_DOUBLE_EQ(table.time_ms(16), 12 + 9);
-    EXPECT_DOUBLE_EQ(table.time_ms(20), 12 + 9 + 1);
-    EXPECT_DOUBLE_EQ(table.unit_ms(), 9.0 / 8);
+    EXPECT_DOUBLE_EQ(table.time_ms(12), 12 + 4);
+    EXPECT_DOUBLE_EQ(table.time_ms(14), 12 + 8);
+    EXPECT_DOUBLE_EQ(table.time_ms(16), 24);
+    EXPECT_DOUBLE_EQ(table.time_ms(20), 24 + 4);
+    EXPECT_DOUBLE_EQ(table.unit_ms(), 12.0 / 8);
+    EXPECT_DOUBLE_EQ(table.units_within(24 + 2), 16);
+    EXPECT_DOUBLE_EQ(table.units_within(24 + 8), 22);
+}
+
+TEST(StepTableTest, APlateauAtItsStartIsInvertedToo) {
+    const StepTable table({{0, 0.01}, {8, 0.01}, {16, 0.02}});
+
+    for (const double ms : {0.5, 4.0, 1024.0})
+        EXPECT_NEAR(table.units_within(ms), ms / 0.02 * 16, 16);
+    const std::vector<StepCost> costs{{.micro_batch = 16, .table = table}};
+    EXPECT_NEAR(bound_ms(costs, 4000), 5, 0.02);
 }
 
 TEST(StepTableTest, NeverFallsAndIsInvertedFarBeyondItsLastPoint) {
@@ -63,7 +76,7 @@ TEST(StepTableTest, UnitsWithinInvertsTime) {
     EXPECT_DOUBLE_EQ(table.units_within(5), 8);
     EXPECT_DOUBLE_EQ(table.units_within(9), 12);
     EXPECT_DOUBLE_EQ(table.units_within(13), 16);
-    EXPECT_DOUBLE_EQ(table.units_within(15), 18);
+    EXPECT_DOUBLE_EQ(table.units_within(15), 17);
 }
 
 TEST(StepTableTest, RefusesWhatIsNoTable) {

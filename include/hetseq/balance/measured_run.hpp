@@ -31,8 +31,10 @@ struct MeasuredRun {
     std::int64_t batch = 0;  // units; 0: not known
 };
 
-/// Gives the class a measured cost; micro-batch and most units stay where they are less.
-void take_cost(DeviceClass& device, const StepCost& cost);
+/// Gives the class a measured cost; described micro-batch and most units stay where they are less.
+/// `source` is named in errors. Throws BadData for a cost of no work or no time, BadConfig for a
+/// table with a smaller micro-batch than it was measured with.
+void take_cost(DeviceClass& device, const StepCost& cost, const std::string& source);
 
 /// Fills in what `cluster` leaves open: the times of devices without any from the ranks whose host
 /// is, or whose device's name contains, the class's `measured` name: by their costs, of which the

@@ -23,7 +23,7 @@ struct StepCost {
 
     /// Time for `units` >= 0 [ms].
     double time_ms(std::int64_t units) const;
-    /// What of it comes before the first unit: A, or the table's start [ms].
+    /// What of it comes once an update: A, nothing with a table [ms].
     double fixed_ms() const;
     /// The most units whose time is at most `ms`, no more than `limit`.
     std::int64_t units_within(double ms, std::int64_t limit) const;

@@ -13,7 +13,9 @@ struct CostPoint {
 };
 
 /// Measured times of an update, as a nondecreasing function of its units: linear between the
-/// points. The last one is a full micro-batch: beyond it the table repeats, its start left out.
+/// points. The last one is a full micro-batch (or several); beyond it the table repeats, its point
+/// at 0 units included, since every micro-batch starts anew: k full ones and r units take k T(m) +
+/// T(r).
 class StepTable {
 public:
     /// No measurements.
@@ -31,11 +33,10 @@ public:
     double time_ms(std::int64_t units) const;
     /// The units, with fractions, that `ms` are enough for; infinite beyond a table of zeros.
     double units_within(double ms) const;
-    /// Mean price of a unit, the start left out [ms].
+    /// Price of a unit where micro-batches are full [ms].
     double unit_ms() const;
 
 private:
-    double period_ms() const { return points_.back().ms - points_.front().ms; }
     double within_ms(std::int64_t units) const;
 
     std::vector<CostPoint> points_;

@@ -30,7 +30,7 @@ struct CalibrationOptions {
 /// without work. The cost's micro-batch is the capacity, or less where memory does not hold it: on
 /// a GPU by trying, on a CPU, where running out kills the process, by the measured peaks' line up
 /// to 90 % of `memory_mb`. `known`: the cost of a rank that need not be measured. Throws on all
-/// ranks what any rank met: bad data, or too little memory for one sample.
+/// ranks what any rank met: bad data, or too little memory for an eighth of the capacity.
 StepCost calibrate(const HostComm& world,
                    Model& model,
                    FlatParameters& parameters,
