@@ -21,7 +21,7 @@ run_faulty 3 1:reducing:5:stall=100 "${train[@]}" --save-dir "$work/behind"
 expect_block 71 'the job stalls: all ranks wait for each other, rank 1 on .* is behind, reducing update 5' 'rank 0 of 3 on '
 table 'stall, behind'
 # A thread that reads for the ranks of the host: their loading, of all or of the one that is there first.
-run_faulty 3 1:io_thread:0:stall=100 "${train[@]}" --save-dir "$work/io"
+run_faulty 3 "1:io_thread:*:stall=100" "${train[@]}" --save-dir "$work/io"
 expect_block 71 'the job stalls: (rank 0 on .* is|ranks .* are) (loading|starting)' 'rank 0 of 3 on '
 table 'stall, io_thread'
 

@@ -10,7 +10,7 @@ for fault in starting:0 agreeing:5 computing:5 reducing:5 optimizing:5 saving:3 
 done
 
 # Met before a collective: all ranks learn of it there, and leave in order.
-for fault in loading:5 'loader_thread:*' io_thread:0 validating:6; do
+for fault in loading:5 'loader_thread:*' 'io_thread:*' validating:6; do
   run_faulty 3 "1:$fault:throw" "${train[@]}" --save-dir "$work/${fault%:*}"
   expect_block 70 'a fault on purpose \[rank 1 on ' '3 ranks, '
   table "throw, ${fault%:*}"

