@@ -128,7 +128,7 @@ start uge.sh
 expect 0 0
 expect_updates run 40
 [[ ! -e hetseq-8.requeues ]] || fail 'the counter outlived the job'
-new_run 100 margin=3659
+new_run 100 margin=3688
 for ((starts = 1; ; ++starts)); do
   start uge.sh
   ((rc == 99)) || break
