@@ -136,7 +136,7 @@ done
 expect 0 0
 ((starts > 2)) || fail "a time limit of 2 s was reached $((starts - 1)) times in 5 s"
 expect_updates run 100
-new_run 400 margin=3659 max_requeues=1
+new_run 400 margin=3688 max_requeues=1
 start uge.sh
 expect 99 0
 start uge.sh
