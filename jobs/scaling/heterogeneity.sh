@@ -11,7 +11,8 @@ usage='usage: jobs/scaling/heterogeneity.sh [mnist|bert] [BATCH] [QUOTA...]
 environment:
   HETSEQ_TEST_DATA   folder with bert/*.hdf5 (default ../shared/data)
   ROUNDS             default 3
-  UPDATES            of each run in each round, besides its first two, which do not count (default 7)'
+  UPDATES            of each run in each round, besides its first two, which do not count (default 7)
+  POLICIES           of auto and equal (default: both)'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 task=${1:-mnist}
 batch=${2:-2048}
@@ -19,6 +20,7 @@ quotas=("${@:3}")
 ((${#quotas[@]})) || quotas=(1.0 0.25)
 rounds=${ROUNDS:-3}
 updates=${UPDATES:-7}
+read -ra policies <<<"${POLICIES:-auto equal}"
 [[ $task =~ ^(mnist|bert)$ && $batch$updates$rounds =~ ^[0-9]+$ ]] || { echo "$usage" >&2; exit 64; }
 total=$(printf '%s\n' "${quotas[@]}" | awk '{t += $1} END {print t}')
 awk -v t="$total" -v n="$(nproc)" 'BEGIN {exit !(t > 0 && t <= n)}' ||
@@ -27,7 +29,7 @@ work=$(mktemp -d)
 source "$(dirname "$0")/virtual_hosts.sh"
 results=build/scaling/$task-$batch-$(IFS=-; echo "${quotas[*]}")
 length=$((updates + 2))
-hosts=$(seq ${#quotas[@]})
+mapfile -t hosts < <(seq ${#quotas[@]})
 
 # part_of QUOTA: that host's part of the batch.
 part_of() { awk -v b="$batch" -v q="$1" -v t="$total" 'BEGIN {printf "%d", b * q / t + 0.5}'; }
@@ -48,40 +50,44 @@ virtual_hosts_set_up
 rm -rf "$results"
 mkdir -p "$results"
 say "$task, global batch $batch, hosts of ${quotas[*]} cores, $rounds rounds of $updates updates"
-for i in $hosts; do printf '\th%s' "$i"; done
-printf '\tauto\tequal\n'
+tabbed() { (IFS=$'\t'; echo "$*") | tee -a "$results/rates.tsv"; }
+tabbed round "${hosts[@]/#/h}" "${policies[@]}"
 for ((round = 1; round <= rounds; ++round)); do
   rates=("$round")
-  for i in $hosts; do
+  for i in "${hosts[@]}"; do
     rate=$(alone "$i")
     rates+=("$rate")
   done
-  for balance in auto equal; do
+  for balance in "${policies[@]}"; do
     rate=$(together "$balance")
     rates+=("$rate")
   done
-  (IFS=$'\t'; echo "${rates[*]}") | tee -a "$results/rates.tsv"
+  tabbed "${rates[@]}"
 done
 round=at-once
 started=()
-for i in $hosts; do
+for i in "${hosts[@]}"; do
   alone "$i" >"$work/at-once-$i" &
   started+=($!)
 done
 for process in "${started[@]}"; do wait "$process"; done
 python3 - "$results/rates.tsv" "| $task | $batch | ${quotas[*]} " "$work"/at-once-* <<'PY'
-import statistics, sys
-rounds = [list(map(float, line.split()[1:])) for line in open(sys.argv[1])]
+import csv, statistics, sys
+rounds = list(csv.DictReader(open(sys.argv[1]), delimiter="\t"))
+column = lambda name: [float(row[name]) for row in rounds if name in row]
+alone = [sum(float(rate) for name, rate in row.items() if name.startswith("h")) for row in rounds]
+auto, equal = column("auto"), column("equal")
 at_once = sum(float(open(path).read()) for path in sys.argv[3:])
-alone = [sum(rates[:-2]) for rates in rounds]
-auto, equal = [rates[-2] for rates in rounds], [rates[-1] for rates in rounds]
 
-def spread(values, form, factor=1):
-    return f"{form % (factor * statistics.median(values))} ({form % (factor * min(values))} to {form % (factor * max(values))})"
+def middle(values):
+    return f"{statistics.median(values):.1f}" if values else ""
 
-print(f"{sys.argv[2]}| {statistics.median(equal):.1f} | {statistics.median(auto):.1f} | "
-      f"{spread([a / e for a, e in zip(auto, equal)], '%.2f')} | {statistics.median(alone):.1f} | "
-      f"{spread([a / b for a, b in zip(auto, alone)], '%.1f', 100)} |")
+def ratios(above, below, form, factor=1):
+    values = [factor * a / b for a, b in zip(above, below)]
+    return f"{form % statistics.median(values)} ({form % min(values)} to {form % max(values)})" if values else ""
+
+print(f"{sys.argv[2]}| {middle(equal)} | {middle(auto)} | {ratios(auto, equal, '%.2f')} | {middle(alone)} | "
+      f"{ratios(auto, alone, '%.1f', 100)} |")
 print(f"All at once, each for itself, the hosts reach {at_once:.1f}: {100 * at_once / statistics.median(alone):.1f} % of alone.")
 PY
 echo '(task, batch, cores; samples a second: equal, auto; auto / equal; the sum of the hosts alone; auto as a percentage of'
