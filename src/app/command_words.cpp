@@ -1,10 +1,18 @@
 #include "command_words.hpp"
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
 
 namespace hetseq {
 
 namespace po = boost::program_options;
+
+std::string reason_of(const po::error& error, const std::vector<std::string>& words) {
+    for (const std::string& word : words)
+        if (word.find('%') != std::string::npos)
+            return "cannot read the options in '" + join(words, " ") + "'";
+    return error.what();
+}
 
 po::variables_map parse_command_words(po::options_description options,
                                       const std::vector<std::string>& words,
@@ -18,7 +26,7 @@ po::variables_map parse_command_words(po::options_description options,
                   values);
         po::notify(values);
     } catch (const po::error& error) {
-        throw BadUsage(error.what(), "", usage);
+        throw BadUsage(reason_of(error, words), "", usage);
     }
     return values;
 }

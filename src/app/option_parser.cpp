@@ -8,6 +8,8 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 
+#include "command_words.hpp"
+
 namespace hetseq {
 
 namespace {
@@ -82,7 +84,7 @@ ParsedOptions parse_command_line(const std::vector<std::string>& words) {
                        "",
                        nearest_option(error.get_option_name()));
     } catch (const po::error& error) {
-        throw BadUsage(error.what(), "", "see hetseq train --help");
+        throw BadUsage(reason_of(error, words), "", "see hetseq train --help");
     }
 }
 
@@ -98,9 +100,11 @@ OptionValues parse_config_file(const std::string& path) {
         throw BadConfig(path + ": unknown option '" + error.get_option_name() + "'",
                         "",
                         nearest_option(error.get_option_name()));
-    } catch (const po::error& error) {
-        throw BadConfig(path + ": " + error.what(),
+    } catch (const po::invalid_syntax& error) {
+        throw BadConfig(path + ": cannot read the line '" + error.tokens() + "'",
                         "a line is 'name = value', a comment begins with #");
+    } catch (const po::error& error) {
+        throw BadConfig(path + ": " + error.what(), "", "give each option once");
     }
 }
 

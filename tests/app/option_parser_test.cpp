@@ -63,6 +63,19 @@ TEST(CommandLineTest, RefusesAnOptionWithoutItsValue) {
     EXPECT_THAT(error_of([] { parse_command_line({"--lr"}); }), HasSubstr("lr"));
 }
 
+// The library would look for its placeholders in them without end.
+TEST(CommandLineTest, RefusesWordsThatHoldPlaceholdersOfTheLibrary) {
+    EXPECT_THAT(error_of([] { parse_command_line({"--overwrite=%canonical_option%%value%"}); }),
+                HasSubstr("%canonical_option%"));
+}
+
+TEST(ConfigFileTest, RefusesALineThatHoldsAPlaceholderOfTheLibrary) {
+    const ConfigFile config("lr = 3\n3%invalid_line%\n");
+
+    EXPECT_THAT(error_of([&] { parse_config_file(config.path()); }),
+                HasSubstr("cannot read the line '3%invalid_line%'"));
+}
+
 TEST(ConfigFileTest, ReadsOptions) {
     const ConfigFile good("# comment\ntask = mnist\nlr = 0.5\n");
 
