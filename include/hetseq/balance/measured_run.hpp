@@ -17,10 +17,9 @@ struct MeasuredRun {
         std::string device;
         double units = 0;  // an update
         double compute_ms = 0;
-        double wait_ms = 0;            // for the slowest rank and for reductions
-        std::int64_t micro_batch = 0;  // units; 0: not known
-        std::optional<StepCost> cost =
-            {};  // as measured and followed to the end, with balance auto
+        double wait_ms = 0;                 // for the slowest rank and for reductions
+        std::int64_t micro_batch = 0;       // units; 0: not known
+        std::optional<StepCost> cost = {};  // as followed to the end, with balance auto
     };
 
     std::string name;

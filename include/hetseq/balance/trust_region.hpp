@@ -14,8 +14,8 @@ namespace hetseq {
 ///
 /// Three things are no prediction: a rank that `best` leaves without work goes to 0 at once (its
 /// time is then known); a rank that had none starts with one micro-batch; and where the step would
-/// still take more than twice the optimum's time, or the others cannot take the rest, the
-/// step goes all the way.
+/// still take more than twice the optimum's time, or the others cannot take the rest, the step goes
+/// all the way.
 std::vector<std::int64_t> step_towards(std::span<const std::int64_t> best,
                                        std::span<const std::int64_t> current,
                                        std::span<const StepCost> costs,

@@ -26,11 +26,16 @@ struct CalibrationOptions {
 /// and all of its capacity, and all of it cut in two. Each size once to warm up, then in rounds
 /// until the largest one's time has a standard error of 1 %, or the seconds are over: beyond those
 /// only what was not measured at all. Parameters, the generators of random numbers and, on return,
-/// the gradients (zero) are as before. `capacities`: samples a micro-batch, by rank; 0: a rank
-/// without work. The cost's micro-batch is the capacity, or less where memory does not hold it: on
-/// a GPU by trying, on a CPU, where running out kills the process, by the measured peaks' line up
-/// to 90 % of `memory_mb`. `known`: the cost of a rank that need not be measured. Throws on all
-/// ranks what any rank met: bad data, or too little memory for an eighth of the capacity.
+/// the gradients (zero) are as before.
+///
+/// `capacities`: samples a micro-batch, by rank; 0: a rank without work. The cost's micro-batch is
+/// the capacity, or less where memory does not hold it: on a GPU by trying, on a CPU, where running
+/// out kills the process, by the measured peaks' line up to 90 % of `memory_mb`.
+///
+/// `known`: the cost of a rank that need not be measured.
+///
+/// Throws on all ranks what any rank met: bad data, or too little memory for an eighth of the
+/// capacity.
 StepCost calibrate(const HostComm& world,
                    Model& model,
                    FlatParameters& parameters,
