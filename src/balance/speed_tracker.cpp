@@ -72,11 +72,12 @@ std::optional<std::vector<std::int64_t>> SpeedTracker::propose(
     // A new change needs evidence: the current allocation is judged by times that lie two standard
     // errors lower. The rest of a change that was found worth it does not.
     const double current_ms = time_ms(unfinished_ ? now : cautious_costs(), current);
-    const double gain = unfinished_ ? options_.follow_up_gain : options_.least_gain;
+    const bool is_young = updates_ <= options_.young;
+    const double gain = unfinished_ || is_young ? options_.small_gain : options_.least_gain;
     const double best_ms = time_ms(now, best);
     const double next_ms = time_ms(now, next);
     const bool adopt = best_ms < (1 - gain) * current_ms && next_ms < current_ms;
-    unfinished_ = adopt && best_ms < (1 - options_.follow_up_gain) * next_ms;
+    unfinished_ = adopt && best_ms < (1 - options_.small_gain) * next_ms;
     if (!adopt)
         return std::nullopt;
     return next;

@@ -252,6 +252,21 @@ TEST(SpeedTrackerTest, DecidesAfterFiveAndEveryTenUpdates) {
     }
 }
 
+TEST(SpeedTrackerTest, AYoungCalibrationIsCorrectedForLess) {
+    // 4.8 % to gain.
+    Simulation wrong(cluster({1, 1}), 1024, 5, {.sigma = 0.01, .spikes = 0});
+    wrong.set_speed(1, 0.9);
+    wrong.run(20);
+    EXPECT_EQ(wrong.changes(), 1);
+    EXPECT_LE(wrong.excess(), 1.02);
+
+    Simulation slowed(cluster({1, 1}), 1024, 5, {.sigma = 0.01, .spikes = 0});
+    slowed.run(30);
+    slowed.set_speed(1, 0.9);
+    slowed.run(60);
+    EXPECT_EQ(slowed.changes(), 0);
+}
+
 TEST(SpeedTrackerTest, TimesThatAreNoneDoNotCount) {
     SpeedTracker tracker(cluster({1, 1}));
 

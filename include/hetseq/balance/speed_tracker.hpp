@@ -11,12 +11,13 @@
 namespace hetseq {
 
 struct SpeedTrackerOptions {
-    int first = 5;                 // updates before the first decision
-    int period = 10;               // a decision after each multiple of so many updates
-    double least_gain = 0.05;      // of the predicted time, for a new allocation
-    double follow_up_gain = 0.02;  // where the trust region cut the last one short
-    double trust_factor = 3;       // by which a rank's units may change at once
-    int retry_after = 100;         // updates without work, after which a scale begins to fade
+    int first = 5;             // updates before the first decision
+    int period = 10;           // a decision after each multiple of so many updates
+    double least_gain = 0.05;  // of the predicted time, for a new allocation
+    double small_gain = 0.02;  // instead, while young or where the last change was cut short
+    int young = 20;            // updates that may correct the calibration
+    double trust_factor = 3;   // by which a rank's units may change at once
+    int retry_after = 100;     // updates without work, after which a scale begins to fade
     std::vector<double> communication_ms = {};  // by size of the group, as for allocate; or empty
 };
 
