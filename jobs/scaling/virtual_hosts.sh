@@ -50,7 +50,7 @@ full = max(line["samples"] for line in updates)
 first, last = map(int, sys.argv[2:4])
 # A line holds the ranks' times of the update before it.
 pairs = [(then["allocation"], now["rank_compute_ms"]) for then, now in zip(updates, updates[1:])
-         if then["samples"] == full and first <= then["update"] <= last]
+         if then["samples"] == full and now["rank_compute_ms"] and first <= then["update"] <= last]
 rates = [statistics.median(1000 * units[r] / ms[r] for units, ms in pairs) for r in range(len(pairs[0][0]))]
 cut = statistics.median(max(part / rate for part, rate in zip(units, rates)) for units, _ in pairs)
 print(round(sum(rates), 2), round(full / cut, 2))

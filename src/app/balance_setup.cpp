@@ -24,16 +24,10 @@ namespace {
 
 // All that this rank's cost depends on.
 std::string cost_key(const RankSetup& setup, int rank, const CalibrationSubject& subject) {
-    const RankInfo& info = setup.topology.rank(rank);
-    const auto r = static_cast<std::size_t>(rank);
     std::vector<std::string> parts{version::number,
                                    version::revision,
-                                   info.device_name,
-                                   format_number(info.cpu_share, 3) + " cores",
-                                   std::to_string(info.memory_mb) + " MiB",
-                                   std::to_string(setup.threads[r]) + " threads",
-                                   std::to_string(std::min(setup.capacities[r], setup.batch_size)) +
-                                       " of " + std::to_string(setup.capacities[r]) + " samples",
+                                   setup.topology.rank(rank).device_name,
+                                   rank_limits(setup, rank),
                                    setup.options.precision,
                                    setup.options.model,
                                    setup.options.batching,
@@ -55,6 +49,17 @@ StepCostCache cache_of(const Options& options) {
                                                    : std::filesystem::path(options.cache_dir));
 }
 
+// Of the host, this rank's part, without the caches that fill while it trains [MiB]; 0 on other
+// devices, which say when they are full.
+std::int64_t memory_to_plan_with(const RankSetup& setup, int rank) {
+    if (!setup.device.is_cpu())
+        return 0;
+    const std::int64_t caches =
+        setup.options.corpus.cache_mb * (setup.options.valid_data.empty() ? 1 : 2);
+    return std::max<std::int64_t>(
+        1, setup.topology.rank(rank).memory_mb - caches / setup.topology.ranks_on_host_of(rank));
+}
+
 // Collective. Every rank's cost, by rank.
 std::vector<StepCost> measured_costs(const HostComm& world,
                                      const RankSetup& setup,
@@ -66,7 +71,6 @@ std::vector<StepCost> measured_costs(const HostComm& world,
     if (unknown > 0) {
         log::info("measuring the speed of " + std::to_string(unknown) + " of " +
                   std::to_string(world.size()) + " ranks");
-        const bool on_cpu = setup.device.is_cpu();
         const StepCost measured =
             calibrate(world,
                       subject.model,
@@ -75,7 +79,7 @@ std::vector<StepCost> measured_costs(const HostComm& world,
                       subject.plan,
                       setup.capacities,
                       cost,
-                      {.memory_mb = on_cpu ? setup.topology.rank(world.rank()).memory_mb : 0});
+                      {.memory_mb = memory_to_plan_with(setup, world.rank())});
         if (!cost)
             cache.store(key, measured);
         cost = measured;
@@ -86,10 +90,19 @@ std::vector<StepCost> measured_costs(const HostComm& world,
     return costs;
 }
 
+// With the micro-batches that the recorded run had, which its results' roundings depend on.
+std::vector<StepCost> recorded_costs(const RankSetup& setup, const RecordedAllocations& recorded) {
+    std::vector<std::int64_t> capacities = setup.capacities;
+    for (std::size_t r = 0; r < capacities.size(); ++r)
+        capacities[r] = std::min(capacities[r], recorded.micro_batches[r]);
+    return declared_costs(capacities);
+}
+
 }  // namespace
 
 SharePlan make_shares(const HostComm& world,
                       const RankSetup& setup,
+                      const RecordedAllocations& recorded,
                       const CalibrationSubject& subject,
                       std::vector<StepCost> known) {
     const std::string& balance = setup.options.balance;
@@ -97,17 +110,36 @@ SharePlan make_shares(const HostComm& world,
         return {world, balance, std::move(known)};
     if (balance == "auto" && world.size() > 1)
         return {world, balance, measured_costs(world, setup, subject)};
-    if (balance == "auto" || balance == "file")
+    if (balance == "file")
+        return {world, balance, recorded_costs(setup, recorded)};
+    if (balance == "auto")
         return {world, balance, declared_costs(setup.capacities)};
     return {world, balance, setup.capacities};
 }
 
-AllocationsByUpdate replayed_allocations(const HostComm& world, const RankSetup& setup) {
+RecordedAllocations replayed_allocations(const HostComm& world, const RankSetup& setup) {
     if (setup.options.balance != "file")
         return {};
     return agree_on(world, [&] {
         return read_allocations(setup.options.plan_file, setup.capacities, setup.batch_size);
     });
+}
+
+void keep_costs(const HostComm& world,
+                const RankSetup& setup,
+                const CalibrationSubject& subject,
+                const std::vector<StepCost>& costs,
+                std::int64_t reduced_micro_batch) {
+    std::vector<std::string> lines;
+    for (const StepCost& cost : costs)
+        lines.push_back(step_cost_json(cost));
+    lines = split(world.broadcast(join(lines, "\n"), 0), '\n');
+    if (std::ssize(lines) != world.size())
+        return;
+    StepCost cost = parse_step_cost(lines[static_cast<std::size_t>(world.rank())]);
+    if (reduced_micro_batch > 0)
+        cost = limited_to(std::move(cost), reduced_micro_batch);
+    cache_of(setup.options).store(cost_key(setup, world.rank(), subject), cost);
 }
 
 }  // namespace hetseq

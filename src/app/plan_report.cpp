@@ -107,7 +107,7 @@ std::string class_table(const PlanReport& report) {
              plan.one_more ? milliseconds(plan.one_more->step_ms) + " ms, " +
                                  signed_percent(plan.one_more->rate / report.plan.update.rate - 1) +
                                  " units/s"
-                           : "too many ranks"});
+                           : "cannot be planned"});
     }
     return format_table(rows);
 }

@@ -1,7 +1,6 @@
 #include "hetseq/app/rank_list.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -38,43 +37,13 @@ std::optional<RankRange> to_ranks(std::string_view key) {
     return RankRange{*first, *last};
 }
 
-bool is_word_character(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0;
-}
-
-std::vector<std::string> words_of(const std::string& text) {
-    std::vector<std::string> words(1);
-    for (const char c : to_lower(text)) {
-        if (is_word_character(c))
-            words.back() += c;
-        else if (!words.back().empty())
-            words.emplace_back();
-    }
-    return words;
-}
-
-// Whether `key` is a run of the name's words: "v100" and "tesla v100" are of "Tesla
-// V100-SXM2-16GB", "1080ti" is of "GeForce GTX 1080 Ti", "a10" is not of "A100".
-bool names_device(const std::string& key, const std::string& device) {
-    const std::string wanted = join(words_of(key), "");
-    const std::vector<std::string> words = words_of(device);
-    for (std::size_t begin = 0; begin < words.size(); ++begin) {
-        std::string run;
-        for (std::size_t end = begin; end < words.size() && run.size() < wanted.size(); ++end)
-            run += words[end];
-        if (!run.empty() && run == wanted)
-            return true;
-    }
-    return false;
-}
-
 bool key_fits(const std::string& key, const RankInfo& info, const Topology& topology) {
     if (const auto ranks = to_ranks(key))
         return ranks->first <= info.rank && info.rank <= ranks->last;
     const bool is_host = std::any_of(topology.ranks.begin(),
                                      topology.ranks.end(),
                                      [&](const RankInfo& other) { return other.host == key; });
-    return is_host ? key == info.host : names_device(key, info.device_name);
+    return is_host ? key == info.host : holds_words(info.device_name, key);
 }
 
 [[noreturn]] void reject_entry(const std::string& option, const std::string& entry) {

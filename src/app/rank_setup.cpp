@@ -1,5 +1,6 @@
 #include "hetseq/app/rank_setup.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -107,6 +108,20 @@ RankSetup set_up_ranks(const HostComm& world, SettledOptions settled) {
     set_threads(world, setup);
     set_cache(world, setup);
     return setup;
+}
+
+std::string rank_limits(const RankSetup& setup, int rank) {
+    const RankInfo& info = setup.topology.rank(rank);
+    const auto r = static_cast<std::size_t>(rank);
+    const auto sharing = std::count_if(
+        setup.topology.ranks.begin(), setup.topology.ranks.end(), [&](const RankInfo& other) {
+            return !info.device_uuid.empty() && other.device_uuid == info.device_uuid;
+        });
+    return format_number(info.cpu_share, 3) + " cores, " + std::to_string(info.memory_mb) +
+           " MiB, threads " + std::to_string(setup.threads[r]) + ", measured up to " +
+           std::to_string(std::min(setup.capacities[r], setup.batch_size)) + " of " +
+           std::to_string(setup.capacities[r]) + " samples" +
+           (sharing > 1 ? ", a device of " + std::to_string(sharing) + " ranks" : "");
 }
 
 std::string start_report(const RankSetup& setup, SharePlan& shares) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 
 #include "hetseq/util/error.hpp"
@@ -19,6 +20,9 @@
 namespace hetseq {
 
 namespace {
+
+// From so many on the speeds followed say more than those measured at the start.
+constexpr std::int64_t updates_worth_keeping = 20;
 
 // Validation batches: no larger than one micro-batch of every rank.
 std::int64_t valid_batch_size(SharePlan& shares) {
@@ -44,6 +48,13 @@ std::vector<std::string> device_names(const Topology& topology) {
     for (const RankInfo& info : topology.ranks)
         names.push_back(info.device_name);
     return names;
+}
+
+std::vector<std::string> all_limits(const RankSetup& setup) {
+    std::vector<std::string> limits;
+    for (const RankInfo& info : setup.topology.ranks)
+        limits.push_back(rank_limits(setup, info.rank));
+    return limits;
 }
 
 bool are_unlike(const std::vector<std::string>& devices) {
@@ -131,19 +142,21 @@ Training::Training(const MpiEnvironment& environment,
             *model_,
             setup.batch_size,
             Shuffle::yes},
+      optimizer_{parts.optimizers.get(setup.options.parts.optimizer.name)(
+          parameters_, setup.options.parts.optimizer)},
+      checkpoint_files_{checkpoint_files(*model_, parameters_, *optimizer_)},
+      checkpoints_{make_checkpoints()},
+      recorded_{replayed_allocations(world, setup)},
       shares_{make_shares(
           world,
           setup,
-          {*model_, parameters_, feed_.corpus(), feed_.loader(), feed_.plan()},
+          recorded_,
+          calibration_subject(),
           continues_as_it_was() ? point->state.progress.costs : std::vector<StepCost>{})},
-      replay_{replayed_allocations(world, setup)},
       updates_{
           updates_to_run(setup.options, feed_.plan().batches_per_epoch(), progress_.order_origin)},
       schedule_updates_{span_of_schedule()},
-      schedule_{make_schedule(parts, setup.options.parts.schedule, schedule_updates_)},
-      optimizer_{parts.optimizers.get(setup.options.parts.optimizer.name)(
-          parameters_, setup.options.parts.optimizer)},
-      checkpoint_files_{checkpoint_files(*model_, parameters_, *optimizer_)} {
+      schedule_{make_schedule(parts, setup.options.parts.schedule, schedule_updates_)} {
     if (!setup.options.valid_data.empty()) {
         valid_feed_.emplace(data_,
                             setup.options.valid_data,
@@ -154,18 +167,42 @@ Training::Training(const MpiEnvironment& environment,
                             Shuffle::no);
         evaluator_.emplace(world, *model_, valid_feed_->loader(), valid_feed_->plan(), shares_);
     }
-    if (folder != nullptr && !setup.options.dry_run)
-        checkpoints_.emplace(world,
-                             folder->checkpoints(),
-                             checkpoint_files_,
-                             CheckpointWriter::Options{.keep_last = setup.options.keep_last});
     // CPUs of different makes may have initialised to other last bits.
     communicator_->broadcast(parameters_.values(), 0);
+    if (!continued_)
+        take_first_cut();
+}
+
+CalibrationSubject Training::calibration_subject() {
+    return {*model_, parameters_, feed_.corpus(), feed_.loader(), feed_.plan()};
+}
+
+std::unique_ptr<CheckpointWriter> Training::make_checkpoints() const {
+    if (folder_ == nullptr || setup_.options.dry_run)
+        return nullptr;
+    return std::make_unique<CheckpointWriter>(
+        world_,
+        folder_->checkpoints(),
+        checkpoint_files_,
+        CheckpointWriter::Options{.keep_last = setup_.options.keep_last});
+}
+
+// The cuts to repeat, of a recorded run or of this one before it was continued.
+const AllocationsByUpdate& Training::replay() const {
+    return setup_.options.balance == "auto" ? progress_.allocations : recorded_.by_update;
+}
+
+// So that the start report shows the cut that the run begins with.
+void Training::take_first_cut() {
+    const auto after = replay().upper_bound(progress_.updates);
+    if (after != replay().begin())
+        shares_.change(std::prev(after)->second);
 }
 
 // On the same ranks, whose speed is known then.
 bool Training::continues_as_it_was() const {
-    return continued_ && continued_->devices == device_names(setup_.topology);
+    return continued_ && continued_->devices == device_names(setup_.topology) &&
+           continued_->limits == all_limits(setup_);
 }
 
 std::int64_t Training::span_of_schedule() const {
@@ -181,7 +218,8 @@ RunIdentity Training::identity() const {
             .schedule_updates = schedule_updates_,
             .samples = feed_.plan().samples(),
             .corpus = corpus_text(feed_.corpus()),
-            .devices = device_names(setup_.topology)};
+            .devices = device_names(setup_.topology),
+            .limits = all_limits(setup_)};
 }
 
 void Training::restore(const ResumePoint& point) {
@@ -203,6 +241,7 @@ void Training::restore(const ResumePoint& point) {
     continued_ = point.state.run;
     if (!continues_as_it_was())
         progress_.allocations.clear();
+    take_first_cut();
 }
 
 bool Training::is_finished() const {
@@ -238,7 +277,7 @@ TrainerReport Training::run(double start_seconds) {
                      .recorder = recorder,
                      .evaluator = evaluator_ ? &*evaluator_ : nullptr,
                      .folder = folder_,
-                     .checkpoints = checkpoints_ ? &*checkpoints_ : nullptr,
+                     .checkpoints = checkpoints_.get(),
                      .control = &control},
                     {.updates = updates_,
                      .seed = options.seed,
@@ -247,7 +286,7 @@ TrainerReport Training::run(double start_seconds) {
                      .valid_interval = options.valid_interval,
                      .max_skips = options.max_skips,
                      .follow = options.balance == "auto",
-                     .replay = options.balance == "auto" ? progress_.allocations : replay_,
+                     .replay = replay(),
                      .save_interval_updates = options.save_interval_updates,
                      .save_interval = options.save_interval,
                      .patience = options.patience,
@@ -258,6 +297,8 @@ TrainerReport Training::run(double start_seconds) {
                      .progress = progress_});
     TrainerReport report = trainer.run();
     control.end();
+    if (options.balance == "auto" && std::ssize(report.step_ms) >= updates_worth_keeping)
+        keep_costs(world_, setup_, calibration_subject(), report.costs, report.reduced_micro_batch);
     return report;
 }
 

@@ -8,39 +8,21 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 
+#include "cluster_sections.hpp"
 #include "ini_fields.hpp"
-
-#include "hetseq/balance/time_points.hpp"
 
 namespace hetseq {
 
 namespace {
 
-// Limits of what a value may be: wide, and such that no sum or product of them overflows.
-constexpr double most_ms = 1e6;
-constexpr double least_unit_ms = 1e-6;
 constexpr double most_latency_us = 1e6;
 constexpr double least_gb = 1e-6;
 constexpr double most_gb = 1e6;
 constexpr double most_bytes = 1e14;
 constexpr double most_buckets = 65536;
 constexpr double bytes_of_mib = 1 << 20;
-constexpr std::int64_t most_units = 1000000000;
 constexpr std::int64_t most_updates = 1000000000000;
 constexpr std::size_t most_classes = 64;
-constexpr std::size_t most_points = 256;
-constexpr std::size_t most_rows = 256;
-
-// The words of `text`, which blanks or commas separate.
-std::vector<std::string> words_of(std::string text) {
-    std::replace(text.begin(), text.end(), ',', ' ');
-    std::replace(text.begin(), text.end(), '\t', ' ');
-    std::vector<std::string> words;
-    for (std::string& word : split(text, ' '))
-        if (!word.empty())
-            words.push_back(std::move(word));
-    return words;
-}
 
 class ClusterParser {
 public:
@@ -64,20 +46,13 @@ private:
     void check_size() const;
 
     void read(const IniSection& section);
-    void read_device(const IniSection& section);
-    void read_times(IniFields& fields, DeviceClass& device, const char* given);
+    void add_device(const IniSection& section);
     void read_nodes(const IniSection& section);
     void read_links(const IniSection& section);
     void read_link(IniFields& fields, const std::string& prefix, Link& link, bool& given) const;
     void read_model(const IniSection& section);
     void read_job(const IniSection& section);
-    void read_fit(const IniSection& section);
-    void read_parameter(const std::string& word, const IniEntry& entry);
-    void read_row(const IniEntry& entry);
-    std::vector<TimePoint> read_points(const IniEntry& entry) const;
 
-    std::vector<std::string> device_names() const;
-    std::vector<std::string> node_names() const;
     std::size_t device_of(const std::string& name);
 
     const std::string& file_;
@@ -144,7 +119,7 @@ void ClusterParser::check_size() const {
 
 void ClusterParser::read(const IniSection& section) {
     if (section.kind == "device")
-        read_device(section);
+        add_device(section);
     else if (section.kind == "nodes")
         read_nodes(section);
     else if (section.kind == "links")
@@ -154,86 +129,13 @@ void ClusterParser::read(const IniSection& section) {
     else if (section.kind == "job")
         read_job(section);
     else
-        read_fit(section);
+        read_fit(section, file_, cluster_);
 }
 
-void ClusterParser::read_device(const IniSection& section) {
+void ClusterParser::add_device(const IniSection& section) {
     if (cluster_.devices.size() == most_classes)
         reject_line(file_, section.line, "more than 64 devices", "", "describe like ones once");
-    IniFields fields(section, file_);
-    DeviceClass device;
-    device.name = section.name;
-    device.cost.micro_batch = most_units;
-    const bool has_start = fields.number("start-ms", device.cost.start_ms, 0, most_ms);
-    const bool has_fixed = fields.number("micro-batch-ms", device.cost.micro_batch_ms, 0, most_ms);
-    const bool has_line = fields.number("unit-ms", device.cost.unit_ms, least_unit_ms, most_ms);
-    const char* line_key = has_line    ? "unit-ms"
-                           : has_fixed ? "micro-batch-ms"
-                           : has_start ? "start-ms"
-                                       : nullptr;
-    std::int64_t memory_units = most_units;
-    fields.integer("memory-units", memory_units, 1, most_units);
-    fields.integer("micro-batch", device.cost.micro_batch, 1, most_units);
-    device.cost.micro_batch = std::min(device.cost.micro_batch, memory_units);
-    fields.integer("max-units", device.cost.max_units, 0, most_units);
-    fields.number("update-ms", device.update_ms, 0, most_ms);
-    fields.text("costs", device.costs);
-    fields.text("measured", device.measured);
-    device.has_times = has_line;
-    read_times(fields, device, line_key);
-    fields.finish();
-    cluster_.devices.push_back(std::move(device));
-}
-
-// `given`: the key that gives the speed as a line, or null.
-void ClusterParser::read_times(IniFields& fields, DeviceClass& device, const char* given) {
-    std::vector<TimePoint> points;
-    fields.each("times", [&](const IniEntry& entry) {
-        const auto more = read_points(entry);
-        points.insert(points.end(), more.begin(), more.end());
-    });
-    if (points.size() > most_points)
-        fields.reject("times", "more than 256 times");
-    for (const auto& [key, is_given] : {std::pair{"times", !points.empty()},
-                                        std::pair{"costs", !device.costs.empty()},
-                                        std::pair{"measured", !device.measured.empty()}}) {
-        if (!is_given)
-            continue;
-        if (given != nullptr)
-            fields.reject(key,
-                          std::string("both '") + given + "' and '" + key + "'",
-                          "either gives the speed",
-                          "remove one");
-        given = key;
-    }
-    if (points.empty())
-        return;
-    const StepCost measured = cost_of_times(points, device.cost.micro_batch);
-    device.cost.start_ms = measured.start_ms;
-    device.cost.micro_batch_ms = measured.micro_batch_ms;
-    device.cost.unit_ms = measured.unit_ms;
-    device.cost.table = measured.table;
-    device.cost.micro_batch = measured.micro_batch;
-    device.has_times = true;
-}
-
-// "8=12.5, 16=20": units and their time [ms].
-std::vector<TimePoint> ClusterParser::read_points(const IniEntry& entry) const {
-    std::vector<TimePoint> points;
-    for (const std::string& word : words_of(entry.value)) {
-        const auto equals = word.find('=');
-        if (equals == std::string::npos)
-            reject_line(file_,
-                        entry.line,
-                        "times: cannot read '" + word + "'",
-                        "a time is UNITS=MS",
-                        "write for example times = 8=12.5, 16=20");
-        const std::int64_t units = to_integer(word.substr(0, equals), entry, file_, 1, most_units);
-        points.push_back(
-            {static_cast<double>(units),
-             to_number(word.substr(equals + 1), entry, file_, least_unit_ms, most_ms)});
-    }
-    return points;
+    cluster_.devices.push_back(read_device(section, file_));
 }
 
 void ClusterParser::read_nodes(const IniSection& section) {
@@ -312,131 +214,9 @@ void ClusterParser::read_job(const IniSection& section) {
                       "remove one");
 }
 
-void ClusterParser::read_fit(const IniSection& section) {
-    IniFields fields(section, file_);
-    fields.each("parameters", [&](const IniEntry& entry) {
-        for (const std::string& word : words_of(entry.value))
-            read_parameter(word, entry);
-    });
-    fields.each("row", [&](const IniEntry& entry) { read_row(entry); });
-    fields.finish();
-    const auto fitted = static_cast<std::size_t>(
-        std::count_if(cluster_.rows.begin(), cluster_.rows.end(), [](const MeasuredRow& row) {
-            return row.is_fitted;
-        }));
-    if (cluster_.fit.size() > fitted)
-        fields.reject("parameters",
-                      std::to_string(cluster_.fit.size()) + " numbers are to be fitted to " +
-                          std::to_string(fitted) + " rows",
-                      "that determines nothing",
-                      "fit fewer, or mark more rows 'fit'");
-    if (cluster_.rows.size() > most_rows)
-        fields.reject("row", "more than 256 rows");
-}
-
-// "compute" or "compute:DEVICE" or a link's number.
-void ClusterParser::read_parameter(const std::string& word, const IniEntry& entry) {
-    static const std::map<std::string, FitNumber> numbers{
-        {"compute", FitNumber::compute},
-        {"spread", FitNumber::spread},
-        {"intra-latency-us", FitNumber::intra_latency},
-        {"intra-bandwidth-gb", FitNumber::intra_bandwidth},
-        {"inter-latency-us", FitNumber::inter_latency},
-        {"inter-bandwidth-gb", FitNumber::inter_bandwidth},
-        {"inter-update-ms", FitNumber::inter_update}};
-    FitParameter parameter{word, FitNumber::compute, std::nullopt};
-    if (word.rfind("compute:", 0) == 0) {
-        const auto names = device_names();
-        const auto found = std::find(names.begin(), names.end(), word.substr(8));
-        if (found == names.end())
-            reject_line(file_,
-                        entry.line,
-                        "parameters: no device '" + word.substr(8) + "'",
-                        "",
-                        suggestion(word.substr(8), names));
-        parameter.device = static_cast<std::size_t>(found - names.begin());
-    } else if (const auto found = numbers.find(word); found != numbers.end()) {
-        parameter.number = found->second;
-    } else {
-        std::vector<std::string> names;
-        for (const auto& number : numbers)
-            names.push_back(number.first);
-        reject_line(file_,
-                    entry.line,
-                    "parameters: '" + word + "' cannot be fitted",
-                    "",
-                    suggestion(word, names));
-    }
-    for (const FitParameter& other : cluster_.fit)
-        if (other.name == word)
-            reject_line(file_, entry.line, "parameters: '" + word + "' stands twice");
-    cluster_.fit.push_back(parameter);
-}
-
-// "fit 940 p100=4 batch=512": use, step time [ms], nodes by class, and the batch where it is not
-// the job's.
-void ClusterParser::read_row(const IniEntry& entry) {
-    const char* example = "write for example row = fit 940 p100=4";
-    const auto words = words_of(entry.value);
-    if (words.size() < 3 || (words[0] != "fit" && words[0] != "predict"))
-        reject_line(file_,
-                    entry.line,
-                    "row: cannot read '" + entry.value + "'",
-                    "a row is fit|predict STEP_MS NODES=COUNT ... [batch=UNITS]",
-                    example);
-    MeasuredRow row;
-    row.is_fitted = words[0] == "fit";
-    row.step_ms = to_number(words[1], entry, file_, least_unit_ms, most_ms * most_ms);
-    row.nodes.resize(cluster_.nodes.size(), 0);
-    const auto names = node_names();
-    std::int64_t ranks = 0;
-    for (std::size_t i = 2; i < words.size(); ++i) {
-        const auto equals = words[i].find('=');
-        if (equals == std::string::npos)
-            reject_line(file_,
-                        entry.line,
-                        "row: cannot read '" + words[i] + "'",
-                        "expected NODES=COUNT",
-                        example);
-        const std::string name = words[i].substr(0, equals);
-        const std::string number = words[i].substr(equals + 1);
-        if (name == "batch") {
-            row.batch = to_integer(number, entry, file_, 1, most_units);
-            continue;
-        }
-        const auto found = std::find(names.begin(), names.end(), name);
-        if (found == names.end())
-            reject_line(
-                file_, entry.line, "row: no nodes '" + name + "'", "", suggestion(name, names));
-        const auto index = static_cast<std::size_t>(found - names.begin());
-        row.nodes[index] = to_integer(number, entry, file_, 0, most_planned_ranks);
-        ranks += row.nodes[index] * cluster_.nodes[index].gpus;
-    }
-    if (ranks < 1 || ranks > most_planned_ranks)
-        reject_line(file_,
-                    entry.line,
-                    "row: its nodes have " + std::to_string(ranks) + " GPUs",
-                    "1 to 16384 are planned for");
-    cluster_.rows.push_back(std::move(row));
-}
-
-std::vector<std::string> ClusterParser::device_names() const {
-    std::vector<std::string> names;
-    for (const DeviceClass& device : cluster_.devices)
-        names.push_back(device.name);
-    return names;
-}
-
-std::vector<std::string> ClusterParser::node_names() const {
-    std::vector<std::string> names;
-    for (const NodeClass& node : cluster_.nodes)
-        names.push_back(node.name);
-    return names;
-}
-
 // A device that no section describes may come from a run.
 std::size_t ClusterParser::device_of(const std::string& name) {
-    const auto names = device_names();
+    const auto names = names_of(cluster_.devices);
     const auto found = std::find(names.begin(), names.end(), name);
     if (found != names.end())
         return static_cast<std::size_t>(found - names.begin());

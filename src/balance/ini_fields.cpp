@@ -36,6 +36,16 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> words_of(std::string value) {
+    std::replace(value.begin(), value.end(), ',', ' ');
+    std::replace(value.begin(), value.end(), '\t', ' ');
+    std::vector<std::string> words;
+    for (std::string& word : split(value, ' '))
+        if (!word.empty())
+            words.push_back(std::move(word));
+    return words;
+}
+
 double to_number(const std::string& text,
                  const IniEntry& entry,
                  const std::string& file,

@@ -49,6 +49,9 @@ private:
     std::vector<std::string> repeated_;
 };
 
+/// The words of a value, which blanks or commas separate.
+std::vector<std::string> words_of(std::string value);
+
 /// A whole number, or a decimal one that is finite, within limits. Throw BadConfig that names the
 /// line of `entry`.
 double to_number(const std::string& text,

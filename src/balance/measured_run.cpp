@@ -18,8 +18,13 @@ constexpr double lowest_gb = 1e-6;  // bandwidths between which the run's is loo
 constexpr double highest_gb = 1e4;
 constexpr double most_rate = 1e6;  // units a millisecond
 
-bool is_of(const MeasuredRun::Rank& rank, const std::string& name) {
-    return rank.host == name || to_lower(rank.device).find(to_lower(name)) != std::string::npos;
+// A host's name is never taken for a device.
+bool is_host(const std::string& name, std::span<const MeasuredRun> runs) {
+    return std::any_of(runs.begin(), runs.end(), [&](const MeasuredRun& run) {
+        return std::any_of(run.ranks.begin(), run.ranks.end(), [&](const MeasuredRun::Rank& rank) {
+            return rank.host == name;
+        });
+    });
 }
 
 // What of the step is neither own compute nor waiting: reading, optimizer, bookkeeping. Of the rank
@@ -44,7 +49,7 @@ double rest_ms(const MeasuredRun& run) {
     throw BadConfig(
         "no rank of the run measures '" + name + "' for the device '" + device + "'",
         names.empty() ? "no rank had work" : "those with work are on " + join(names, ", "),
-        "name a host or a part of a device's name: measured = NAME in [device " + device + "]");
+        "name a host or words of a device's name: measured = NAME in [device " + device + "]");
 }
 
 std::string points_text(const std::vector<TimePoint>& points) {
@@ -70,9 +75,10 @@ struct DeviceMeasurements {
 
 DeviceMeasurements measurements_of(const std::string& name, std::span<const MeasuredRun> runs) {
     DeviceMeasurements measured;
+    const bool by_host = is_host(name, runs);
     for (const MeasuredRun& run : runs)
         for (const MeasuredRun::Rank& rank : run.ranks) {
-            if (!is_of(rank, name))
+            if (by_host ? rank.host != name : !holds_words(rank.device, name))
                 continue;
             if (rank.cost && rank.cost->micro_batch > 0)
                 measured.costs.push_back(*rank.cost);
@@ -101,8 +107,9 @@ std::string fill_device(DeviceClass& device, std::span<const MeasuredRun> runs) 
         reject_device(device.name, name, runs);
     if (measured.micro_batch > 0)
         device.cost.micro_batch = std::min(device.cost.micro_batch, measured.micro_batch);
-    device.update_ms = measured.rest_ms;
-    const std::string besides = format_number(measured.rest_ms) + " ms besides";
+    if (!device.update_given)
+        device.update_ms = measured.rest_ms;
+    const std::string besides = format_number(device.update_ms) + " ms besides";
     if (!measured.costs.empty()) {
         take_cost(device, of_median_rate(measured.costs), "the run's rank on '" + name + "'");
         return device.name + ": the cost of " + std::to_string(measured.costs.size()) +

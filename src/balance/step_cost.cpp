@@ -81,6 +81,21 @@ double StepCost::rate() const {
     return 1 / (scale * (unit_ms + micro_batch_ms / static_cast<double>(micro_batch)));
 }
 
+StepCost limited_to(StepCost cost, std::int64_t micro_batch) {
+    if (micro_batch >= cost.micro_batch)
+        return cost;
+    if (!cost.table.empty()) {
+        std::vector<CostPoint> points;
+        for (const CostPoint& point : cost.table.points())
+            if (point.units < micro_batch)
+                points.push_back(point);
+        points.push_back({micro_batch, cost.table.time_ms(micro_batch)});
+        cost.table = StepTable(std::move(points));
+    }
+    cost.micro_batch = micro_batch;
+    return cost;
+}
+
 std::vector<StepCost> declared_costs(std::span<const std::int64_t> capacities) {
     std::vector<StepCost> costs(capacities.size());
     for (std::size_t r = 0; r < costs.size(); ++r) {

@@ -38,13 +38,14 @@ void add_curves(const Json& line, double update, std::map<std::string, Series>& 
     }
 }
 
-// Adds the line's means to sums over all lines.
+// Adds the line's means to sums over all lines that know the ranks' times.
 void add_times(const Json& line, RunMetrics& metrics) {
     ++metrics.train_lines;
-    metrics.step_ms += line.value("step_ms", 0.0);
     const auto times = line.find("rank_compute_ms");
-    if (times == line.end())
+    if (times == line.end() || times->empty())
         return;
+    ++metrics.timed_lines;
+    metrics.step_ms += line.value("step_ms", 0.0);
     metrics.compute_ms.resize(std::max(metrics.compute_ms.size(), times->size()));
     for (std::size_t r = 0; r < times->size(); ++r)
         metrics.compute_ms[r] += times->at(r).is_number() ? times->at(r).get<double>() : 0;
@@ -109,7 +110,7 @@ RunMetrics read_metrics(const std::filesystem::path& path, std::vector<std::stri
                           " lines of metrics.jsonl are not hetseq's and are left out.");
     if (metrics.train_lines == 0)
         missing.push_back("metrics.jsonl holds no updates.");
-    const auto lines = static_cast<double>(std::max<std::int64_t>(1, metrics.train_lines));
+    const auto lines = static_cast<double>(std::max<std::int64_t>(1, metrics.timed_lines));
     metrics.step_ms /= lines;
     for (double& mean : metrics.compute_ms)
         mean /= lines;

@@ -22,20 +22,23 @@ constexpr std::int64_t most_updates = 1'000'000'000'000;
 constexpr std::int64_t most_units = 1'000'000'000'000;  // sums over any ranks do not overflow
 
 // Throws what the library throws, and BadData.
-AllocationsByUpdate parse(const ReadJson& json) {
-    AllocationsByUpdate allocations;
+RecordedAllocations parse(const ReadJson& json) {
+    RecordedAllocations recorded;
+    for (const ReadJson& samples : json.at("micro_batches"))
+        recorded.micro_batches.push_back(json_integer(samples, 0, most_units));
     for (const ReadJson& entry : json.at("allocations")) {
         const std::int64_t update = json_integer(entry.at("update"), 1, most_updates);
         std::vector<std::int64_t> units;
         for (const ReadJson& share : entry.at("units"))
             units.push_back(json_integer(share, 0, most_units));
-        if (!allocations.emplace(update - 1, std::move(units)).second)
+        if (!recorded.by_update.emplace(update - 1, std::move(units)).second)
             throw BadData("two entries are of update " + std::to_string(update));
     }
-    return allocations;
+    return recorded;
 }
 
 void check(const std::vector<std::int64_t>& units,
+           const std::vector<std::int64_t>& micro_batches,
            const std::string& path,
            const std::vector<std::int64_t>& capacities,
            std::int64_t batch_size) {
@@ -43,8 +46,11 @@ void check(const std::vector<std::int64_t>& units,
         throw BadConfig(path + " is of " + std::to_string(units.size()) + " ranks",
                         "this job has " + std::to_string(capacities.size()),
                         "start as many, or use --balance auto");
+    if (micro_batches.size() != units.size())
+        throw BadData(path + " has micro-batches of " + std::to_string(micro_batches.size()) +
+                      " ranks and cuts for " + std::to_string(units.size()));
     for (std::size_t r = 0; r < units.size(); ++r)
-        if (units[r] > 0 && capacities[r] == 0)
+        if (units[r] > 0 && (capacities[r] == 0 || micro_batches[r] == 0))
             throw BadConfig(path + " gives rank " + std::to_string(r) + " work",
                             "its --max-sentences is 0",
                             "give it a capacity, or use --balance auto");
@@ -64,14 +70,16 @@ bool AllocationLog::add(std::int64_t update, const std::vector<std::int64_t>& al
         allocations_[update] = allocation;
     if (path_.empty())
         return is_new;
-    Json json{{"ranks", allocation.size()}, {"allocations", Json::array()}};
+    Json json{{"ranks", allocation.size()},
+              {"micro_batches", micro_batches_},
+              {"allocations", Json::array()}};
     for (const auto& [first, units] : allocations_)
         json["allocations"].push_back({{"update", first + 1}, {"units", units}});
     write_atomically(path_, json.dump() + "\n");
     return is_new;
 }
 
-AllocationsByUpdate read_allocations(const std::filesystem::path& path,
+RecordedAllocations read_allocations(const std::filesystem::path& path,
                                      const std::vector<std::int64_t>& capacities,
                                      std::int64_t batch_size) {
     std::ifstream file{path};
@@ -79,18 +87,18 @@ AllocationsByUpdate read_allocations(const std::filesystem::path& path,
         throw MissingInput("cannot read " + path.string(),
                            "--balance file: names allocations.json of a run",
                            "check the path");
-    AllocationsByUpdate allocations;
+    RecordedAllocations recorded;
     try {
-        allocations = parse(ReadJson::parse(file));
+        recorded = parse(ReadJson::parse(file));
     } catch (const std::exception& error) {
         throw BadData(path.string() + " holds no allocations", error.what());
     }
-    if (allocations.count(0) == 0)
+    if (recorded.by_update.count(0) == 0)
         throw BadData(path.string() + " does not say how the first update is cut",
                       "no entry for update 1");
-    for (const auto& [update, units] : allocations)
-        check(units, path.string(), capacities, batch_size);
-    return allocations;
+    for (const auto& [update, units] : recorded.by_update)
+        check(units, recorded.micro_batches, path.string(), capacities, batch_size);
+    return recorded;
 }
 
 }  // namespace hetseq

@@ -95,6 +95,8 @@ public:
 
     /// At the smallest size; samples a millisecond.
     double first_look() {
+        peak_.reset();
+        note_memory(0);
         try_size(0);
         measure_block(0);
         return static_cast<double>(samples(sizes_.front())) / sizes_.front().pass_ms;
@@ -214,7 +216,7 @@ private:
 
     void note_memory(std::int64_t samples) {
         const double mb = peak_.mb();
-        if (samples > peak_samples_ && peak_samples_ > 0)
+        if (samples > peak_samples_)
             mb_per_sample_ =
                 std::max(0.0, (mb - peak_mb_) / static_cast<double>(samples - peak_samples_));
         peak_samples_ = samples;

@@ -1,7 +1,6 @@
 #include "hetseq/train/gradient_reducer.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
@@ -90,14 +89,11 @@ void GradientReducer::start(Bucket& bucket) {
 }
 
 void GradientReducer::finish() {
-    const auto begin = std::chrono::steady_clock::now();
     while (next_ < buckets_.size())
         start(buckets_[next_++]);
     for (Bucket& bucket : buckets_)
         bucket.work->wait();
     timing_ = {};
-    timing_.wait_ms =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     for (Bucket& bucket : buckets_) {
         timing_.last_bucket_ms = bucket.work->own_ms();
         timing_.buckets_ms += timing_.last_bucket_ms;

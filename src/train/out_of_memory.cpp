@@ -11,9 +11,15 @@ bool is_out_of_memory(const std::exception& error) {
     if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
         dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
         return true;
-    // The CPU allocator throws a plain c10::Error.
-    return std::string(error.what()).find("DefaultCPUAllocator: can't allocate memory") !=
-           std::string::npos;
+    // Plain errors: of the CPU's allocator, and of CUDA's libraries for their own memory.
+    const std::string text = error.what();
+    for (const char* sign : {"DefaultCPUAllocator: can't allocate memory",
+                             "CUDA error: out of memory",
+                             "CUBLAS_STATUS_ALLOC_FAILED",
+                             "CUDNN_STATUS_ALLOC_FAILED"})
+        if (text.find(sign) != std::string::npos)
+            return true;
+    return false;
 }
 
 }  // namespace hetseq

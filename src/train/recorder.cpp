@@ -62,13 +62,27 @@ void Recorder::train(const UpdateRecord& record) {
     window_.finite_updates += finite ? 1 : 0;
     for (std::size_t j = 0; finite && j < window_.losses.size(); ++j)
         window_.losses[j] += record.losses[j];
-    rank_compute_ms_.resize(record.compute_ms.size());
-    for (std::size_t r = 0; r < record.compute_ms.size(); ++r)
-        rank_compute_ms_[r] += record.compute_ms[r];
+    count_compute(record);
     if (terminal_)
         draw_bar(record);
     if (record.update % options_.log_interval == 0 || record.update == options_.total_updates)
         log_interval(record);
+}
+
+// The ranks' times are of the update before: of none where the run was just started, and not what
+// an update takes where a rank computed something twice.
+void Recorder::count_compute(const UpdateRecord& record) {
+    bool is_whole = before_.allocation.size() == record.compute_ms.size();
+    for (std::size_t r = 0; is_whole && r < record.compute_ms.size(); ++r)
+        is_whole = before_.allocation[r] == 0 || record.compute_ms[r] > 0;
+    if (is_whole) {
+        rank_compute_ms_.resize(record.compute_ms.size());
+        for (std::size_t r = 0; r < record.compute_ms.size(); ++r)
+            rank_compute_ms_[r] += record.compute_ms[r];
+        computed_in_ms_ += before_.step_ms;
+        ++computed_updates_;
+    }
+    before_ = {record.step_ms, record.allocation};
 }
 
 // One line for the updates since the last: losses are the mean of those that were finite, rates
@@ -101,7 +115,7 @@ void Recorder::log_interval(const UpdateRecord& last) {
     line["step_ms"] = ms_ / updates;
     line["rank_compute_ms"] = Json::array();
     for (const double ms : rank_compute_ms_)
-        line["rank_compute_ms"].push_back(ms / updates);
+        line["rank_compute_ms"].push_back(ms / computed_updates_);
     line["allocation"] = last.allocation;
     write(last.update, line.dump(), scalars_of(line));
 
@@ -109,16 +123,17 @@ void Recorder::log_interval(const UpdateRecord& last) {
     window_.losses.resize(options_.loss_terms.size());
     timed_updates_ = timed_samples_ = 0;
     ms_ = 0;
-    rank_compute_ms_.assign(rank_compute_ms_.size(), 0);
+    rank_compute_ms_.clear();
+    computed_in_ms_ = computed_updates_ = 0;
 }
 
 // What even the rank that computes longest spends on other things is waiting that no cut avoids.
 std::string Recorder::slowest_rank() const {
     const auto slowest = std::max_element(rank_compute_ms_.begin(), rank_compute_ms_.end());
-    if (rank_compute_ms_.size() < 2 || *slowest == 0)
+    if (rank_compute_ms_.size() < 2)
         return "";
     return "slowest rank " + std::to_string(slowest - rank_compute_ms_.begin()) + " waits " +
-           format_number(std::max(0.0, 100 * (1 - *slowest / ms_)), 2) + " %  ";
+           format_number(std::max(0.0, 100 * (1 - *slowest / computed_in_ms_)), 2) + " %  ";
 }
 
 void Recorder::valid(std::int64_t update,

@@ -1,6 +1,7 @@
 #include "hetseq/train/summary.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -27,14 +28,63 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t enough = 5;  // updates, to tell what one takes
+
 // The first updates warm caches and allocators up; they are left out of the steady state.
+std::size_t warm_up(std::size_t updates) {
+    return std::min<std::size_t>(10, updates / 10);
+}
+
 std::vector<double> steady(const std::vector<double>& values) {
-    const std::size_t skipped = std::min<std::size_t>(10, values.size() / 10);
-    return {values.begin() + static_cast<std::ptrdiff_t>(skipped), values.end()};
+    return {values.begin() + static_cast<std::ptrdiff_t>(warm_up(values.size())), values.end()};
+}
+
+// Updates of the steady state whose times may be compared with one another and with what the costs
+// say at the end: of full batches, cut as the last one; cut in any way where those are few.
+std::vector<std::size_t> like_updates(const TrainerReport& report) {
+    const std::vector<std::int64_t>& sizes = report.batch_samples;
+    const std::int64_t full = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
+    const std::size_t warm = warm_up(sizes.size());
+    const auto full_from = [&](std::size_t first) {
+        std::vector<std::size_t> updates;
+        for (std::size_t i = first; i < sizes.size(); ++i)
+            if (sizes[i] == full)
+                updates.push_back(i);
+        return updates;
+    };
+    std::vector<std::size_t> updates = full_from(std::max(warm, report.cut_since));
+    return updates.size() >= enough ? updates : full_from(warm);
+}
+
+std::vector<double> at(const std::vector<std::size_t>& updates, const std::vector<double>& values) {
+    std::vector<double> chosen;
+    for (const std::size_t i : updates)
+        if (i < values.size())
+            chosen.push_back(values[i]);
+    return chosen;
+}
+
+// This rank's compute time of a unit, by update.
+std::vector<double> unit_times(const TrainerReport& report) {
+    std::vector<double> times;
+    for (std::size_t i = 0; i < report.own_units.size(); ++i)
+        times.push_back(report.own_units[i] > 0
+                            ? report.compute_ms[i] / static_cast<double>(report.own_units[i])
+                            : 0);
+    return times;
 }
 
 double sum(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+// All ranks', from the end of the warm-up on.
+double samples_per_second(const TrainerReport& report) {
+    const auto& samples = report.batch_samples;
+    const auto first = static_cast<std::ptrdiff_t>(warm_up(samples.size()));
+    const auto counted = std::accumulate(samples.begin() + first, samples.end(), std::int64_t{0});
+    const double ms = sum(steady(report.step_ms));
+    return ms > 0 ? 1000 * static_cast<double>(counted) / ms : 0;
 }
 
 // Of the host's memory: ru_maxrss counts KiB on Linux.
@@ -92,6 +142,19 @@ void compare_with_other_cuts(Summary& summary,
     summary.bound_ms = bound_ms(costs, batch_size);
 }
 
+Summary::Range range_over(const std::vector<const Summary::Rank*>& ranks,
+                          double Summary::Rank::*time) {
+    std::vector<double> values;
+    for (const Summary::Rank* rank : ranks)
+        values.push_back(rank->*time);
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    return {*least, sum(values) / static_cast<double>(values.size()), *most};
+}
+
+Json range_json(const Summary::Range& range) {
+    return {{"min", range.min}, {"avg", range.avg}, {"max", range.max}};
+}
+
 Json optional(const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
 }
@@ -115,34 +178,33 @@ Summary summarise(const HostComm& world,
                   const TrainerReport& report,
                   double start_seconds) {
     Summary summary;
-    const std::vector<double> steps = steady(report.step_ms);
-    const double samples_an_update = static_cast<double>(report.samples) /
-                                     std::max<double>(1, static_cast<double>(report.updates));
+    const std::vector<std::size_t> updates = like_updates(report);
     if (report.stop != StopReason::none && report.stop != StopReason::patience)
         summary.status = "stopped";
     summary.policy = shares.policy();
-    summary.step_ms = spread_of(steps).median;
+    summary.step_ms = spread_of(at(updates, report.step_ms));
     summary.seconds = world.all_reduce(monotonic_seconds() - start_seconds, ReduceOp::max);
     summary.startup_s =
         world.all_reduce(report.first_update_seconds - start_seconds, ReduceOp::max);
-    summary.samples_per_second =
-        steps.empty() ? 0
-                      : 1000 * samples_an_update * static_cast<double>(steps.size()) / sum(steps);
+    summary.samples_per_second = samples_per_second(report);
     summary.units_per_second = summary.samples_per_second;
     summary.finish_ratio = world.all_reduce(spread_of(report.finish_ratio).median, ReduceOp::max);
 
-    const auto units = world.all_gather(report.own_units);
-    const auto compute = world.all_gather(spread_of(steady(report.compute_ms)).median);
-    const auto wait = world.all_gather(spread_of(steady(report.wait_ms)).median);
-    const auto reduce = world.all_gather(spread_of(steady(report.reduce_ms)).median);
+    const auto median = [&](const std::vector<double>& values) {
+        return world.all_gather(spread_of(at(updates, values)).median);
+    };
+    const auto units = world.all_gather(
+        std::accumulate(report.own_units.begin(), report.own_units.end(), std::int64_t{0}));
+    const auto compute = median(report.compute_ms);
+    const auto wait = median(report.wait_ms);
+    const auto reduce = median(report.reduce_ms);
     const auto optimizer = world.all_gather(spread_of(steady(report.optimizer_ms)).median);
-    const auto data = world.all_gather(spread_of(steady(report.data_ms)).median);
+    const auto data = median(report.data_ms);
+    const auto unit_ms = median(unit_times(report));
     const auto memory = world.all_gather(peak_memory_mb());
     for (int r = 0; r < world.size(); ++r) {
         const auto i = static_cast<std::size_t>(r);
         const RankInfo& info = topology.rank(r);
-        const double own_share =
-            static_cast<double>(units[i]) / std::max<double>(1, std::ssize(report.step_ms));
         summary.ranks.push_back({r,
                                  info.host,
                                  info.device_name,
@@ -154,28 +216,47 @@ Summary summarise(const HostComm& world,
                                  optimizer[i],
                                  data[i],
                                  memory[i],
-                                 own_share > 0 ? compute[i] / own_share : 0});
+                                 unit_ms[i]});
     }
     compare_with_other_cuts(
         summary, measured_costs(world, report, summary.ranks), shares, batch_size);
     return summary;
 }
 
+std::vector<Summary::Class> Summary::classes() const {
+    std::map<std::string, std::vector<const Rank*>> members;
+    for (const Rank& rank : ranks)
+        members[rank.is_gpu ? rank.device : rank.device + " of " + rank.host].push_back(&rank);
+    std::vector<Class> classes;
+    for (const auto& [name, own] : members) {
+        Class& one = classes.emplace_back();
+        one.name = name;
+        one.ranks = std::ssize(own);
+        for (const Rank* rank : own)
+            one.units += rank->units;
+        one.data_ms = range_over(own, &Rank::data_ms);
+        one.compute_ms = range_over(own, &Rank::compute_ms);
+        one.wait_ms = range_over(own, &Rank::wait_ms);
+        one.reduce_ms = range_over(own, &Rank::reduce_ms);
+        one.optimizer_ms = range_over(own, &Rank::optimizer_ms);
+    }
+    return classes;
+}
+
 double Summary::communication_share() const {
     double least = 0;
     for (std::size_t r = 0; r < ranks.size(); ++r)
         least = r == 0 ? ranks[r].wait_ms : std::min(least, ranks[r].wait_ms);
-    return step_ms > 0 ? least / step_ms : 0;
+    return step_ms.median > 0 ? least / step_ms.median : 0;
 }
 
 std::optional<double> Summary::achieved() const {
-    if (!bound_ms || step_ms <= 0)
+    if (!bound_ms || step_ms.median <= 0)
         return std::nullopt;
-    return *bound_ms / step_ms;
+    return *bound_ms / step_ms.median;
 }
 
 std::string Summary::json(const TrainerReport& report) const {
-    const Spread step = spread_of(steady(report.step_ms));
     Json json{{"status", status},
               {"updates", report.updates},
               {"epochs", report.epochs},
@@ -191,14 +272,14 @@ std::string Summary::json(const TrainerReport& report) const {
               {"startup_s", startup_s},
               {"samples_per_second", samples_per_second},
               {"units_per_second", units_per_second},
-              {"step_ms", {{"median", step.median}, {"p10", step.p10}, {"p90", step.p90}}},
+              {"step_ms", {{"median", step_ms.median}, {"p10", step_ms.p10}, {"p90", step_ms.p90}}},
               {"finish_wait_over_last_bucket", finish_ratio},
               {"balance",
                {{"policy", policy},
                 {"equal_ms", optional(equal_ms)},
                 {"proportional_ms", optional(proportional_ms)},
                 {"predicted_ms", optional(predicted_ms)},
-                {"measured_ms", step.median},
+                {"measured_ms", step_ms.median},
                 {"bound_ms", optional(bound_ms)},
                 {"achieved", optional(achieved())},
                 {"communication_share", communication_share()},
@@ -218,6 +299,15 @@ std::string Summary::json(const TrainerReport& report) const {
             json["ranks"].back()["cost"] =
                 step_cost_to_json(report.costs[static_cast<std::size_t>(rank.rank)]);
     }
+    for (const Class& one : classes())
+        json["classes"].push_back({{"name", one.name},
+                                   {"ranks", one.ranks},
+                                   {"units", one.units},
+                                   {"data_ms", range_json(one.data_ms)},
+                                   {"compute_ms", range_json(one.compute_ms)},
+                                   {"wait_ms", range_json(one.wait_ms)},
+                                   {"reduce_ms", range_json(one.reduce_ms)},
+                                   {"optimizer_ms", range_json(one.optimizer_ms)}});
     json["advice"] = advice(*this);
     if (report.last_valid) {
         json["valid"] = evaluation_json(*report.last_valid, report.updates);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/checkpoint_writer.hpp"
+#include "hetseq/train/out_of_memory.hpp"
 #include "hetseq/train/replicas.hpp"
 #include "hetseq/train/run_folder.hpp"
 #include "hetseq/train/share_plan.hpp"
@@ -46,15 +46,21 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
       reducer_{parts.parameters, parts.communicator, options.bucket_bytes},
       step_{parts.model, parts.parameters, reducer_},
       agreement_{parts.world, parts.model.loss_terms().size()},
-      allocations_{
-          parts.folder != nullptr && parts.world.rank() == 0 ? parts.folder->allocations() : "",
-          options.progress.allocations},
-      update_{options.progress.updates},
-      first_update_{update_},
+      rebalancer_{parts.shares,
+                  parts.recorder,
+                  AllocationLog{
+                      parts.folder != nullptr && is_first_rank() ? parts.folder->allocations() : "",
+                      parts.shares.micro_batches(),
+                      options.progress.allocations},
+                  options.progress,
+                  {.follows = options.follow && is_first_rank() && parts.world.size() > 1,
+                   .batch_size = parts.plan.batch_size(),
+                   .replay = options.replay}},
+      optimizer_timer_{parts.parameters.values().device()},
+      first_update_{options.progress.updates},
+      update_{first_update_},
       requested_{update_} {
     static_cast<TrainingProgress&>(report_) = options.progress;
-    if (options.follow && parts.world.rank() == 0 && parts.world.size() > 1)
-        tracker_.emplace(parts.shares.costs());
 }
 
 TrainerReport Trainer::run() {
@@ -67,7 +73,8 @@ TrainerReport Trainer::run() {
         agreement_.wait();
         if (asked_to_stop())
             break;
-        follow_speeds();
+        compute_ms_.assign(agreement_.compute_ms().begin(), agreement_.compute_ms().end());
+        rebalancer_.begin_update(agreement_.allocation(), compute_ms_);
         share_ = std::move(next_share_);
         const ForwardContext context{Mode::train, options_.seed, update_};
         const Verdict verdict = step_.run(*share_, agreement_.weights(), context);
@@ -97,8 +104,10 @@ void Trainer::end() {
         parts_.recorder.event(
             report_.updates, "stops, asked to by " + to_string(report_.stop), log::Level::info);
     parts_.recorder.finish();
-    if (tracker_)
-        report_.costs = tracker_->costs();
+    note_optimizer_time();
+    rebalancer_.save_to(report_);
+    report_.reduced_micro_batch = step_.reduced_micro_batch();
+    report_.cut_since = static_cast<std::size_t>(rebalancer_.cut_since() - first_update_);
     if (parts_.checkpoints == nullptr)
         return;
     if (parts_.checkpoints->last_update() != report_.updates)
@@ -112,27 +121,12 @@ void Trainer::end() {
 // Issued by all ranks at the same updates, so that the hosts' block loads keep one order.
 void Trainer::request_ahead() {
     for (; requested_ < std::min(update_ + 1 + requests_ahead, options_.updates); ++requested_) {
-        if (const auto* replayed = replayed_allocation())
-            change_allocation(*replayed);
-        else if (requested_ == first_update_)  // an epoch's last batch is cut in proportion, as in
-                                               // a replay
-            change_allocation(std::vector(parts_.shares.allocation(parts_.plan.batch_size())));
         const GlobalBatch batch = parts_.plan.batch(requested_ - report_.order_origin);
-        requested_allocations_.push_back(parts_.shares.allocation(batch.size()));
         std::int64_t micro_batch = parts_.shares.micro_batch();
         if (step_.reduced_micro_batch() > 0)
             micro_batch = std::min(micro_batch, step_.reduced_micro_batch());
-        parts_.loader.request(batch, parts_.shares.slices(batch), micro_batch);
+        parts_.loader.request(batch, rebalancer_.cut(batch), micro_batch);
     }
-}
-
-// That of the next request, or, where the run was just started, the one that holds there.
-const std::vector<std::int64_t>* Trainer::replayed_allocation() const {
-    const auto next = options_.replay.upper_bound(requested_);
-    if (next == options_.replay.begin())
-        return nullptr;
-    const auto& [from, allocation] = *std::prev(next);
-    return from == requested_ || requested_ == first_update_ ? &allocation : nullptr;
 }
 
 // Takes the next update's share and tells the other ranks, without waiting for them.
@@ -151,9 +145,8 @@ void Trainer::load_next() {
     agreement_.post(next_share_ ? next_share_->weights() : std::vector<double>{},
                     failure,
                     {.compute_ms = step_.timing().is_regular ? step_.timing().compute_ms : 0,
-                     .allocation = proposal_,
+                     .allocation = rebalancer_.take_proposal(),
                      .requests = requests()});
-    proposal_.clear();
 }
 
 // Whoever is not heard now is heard two updates later.
@@ -174,38 +167,11 @@ Requests Trainer::requests() const {
     return parts_.control->requests(2 * longest_ms / 1000 + valid_s, checkpoint_s);
 }
 
-// The ranks' times of the update before, and perhaps another cut of the batches to come.
-void Trainer::follow_speeds() {
-    rank_compute_ms_.assign(agreement_.compute_ms().begin(), agreement_.compute_ms().end());
-    if (const auto allocation = agreement_.allocation())
-        change_allocation(*allocation);
-    if (tracker_ && update_ > first_update_) {
-        tracker_->observe(rank_compute_ms_, allocation_);
-        if (const auto better =
-                tracker_->propose(parts_.shares.allocation(parts_.plan.batch_size())))
-            proposal_ = *better;
-    }
-    allocation_ = std::move(requested_allocations_.front());
-    requested_allocations_.pop_front();
-}
-
-// From the next request on, the same one on all ranks.
-void Trainer::change_allocation(const std::vector<std::int64_t>& allocation) {
-    parts_.shares.change(allocation);
-    const bool is_new = allocations_.add(requested_, allocation);
-    if (!is_new || requested_ == first_update_)
-        return;
-    ++report_.reallocations;
-    std::string units;
-    for (const std::int64_t of_rank : allocation)
-        units += " " + std::to_string(of_rank);
-    parts_.recorder.event(requested_ + 1, "from here on the ranks take" + units, log::Level::info);
-}
-
 void Trainer::update_parameters(Verdict verdict) {
     activity::enter(Phase::optimizing, update_ + 1);
     const at::Tensor gradients = parts_.parameters.gradients();
     grad_norm_ = gradient_norm(gradients).item<double>();
+    note_optimizer_time();
     lr_ = parts_.schedule(update_ - report_.schedule_origin, share_->batch().epoch);
     if (parts_.checkpoints != nullptr)
         report_.checkpoint_wait_ms =
@@ -217,9 +183,29 @@ void Trainer::update_parameters(Verdict verdict) {
     report_.skips_in_a_row = 0;
     if (options_.clip_norm > 0 && grad_norm_ > options_.clip_norm)
         gradients.mul_(options_.clip_norm / grad_norm_);
-    const double begin = monotonic_seconds();
-    parts_.optimizer.step(parts_.parameters, lr_);
-    optimizer_ms_ = 1000 * (monotonic_seconds() - begin);
+    step_optimizer();
+}
+
+// Allocates nothing, so that memory that suffices for a gradient suffices here.
+void Trainer::step_optimizer() {
+    optimizer_timer_.begin();
+    try {
+        parts_.optimizer.step(parts_.parameters, lr_);
+    } catch (const std::exception& error) {
+        if (!is_out_of_memory(error))
+            throw;
+        throw DeviceError("out of memory in the optimizer, whose update is half done",
+                          error.what(),
+                          "continue from the last checkpoint with a lower --max-sentences here");
+    }
+    optimizer_timer_.end();
+    is_optimizer_timed_ = true;
+}
+
+// When the next update's gradients are there the device is done with it: reading it does not wait.
+void Trainer::note_optimizer_time() {
+    if (std::exchange(is_optimizer_timed_, false))
+        report_.optimizer_ms.push_back(optimizer_timer_.ms());
 }
 
 // Parameters stay as they are; the ranks whose loss or gradient was not finite say on which
@@ -249,14 +235,13 @@ void Trainer::record() {
     report_.epochs = ends_epoch() ? batch.epoch + 1 : batch.epoch;
     report_.samples += batch.size();
     report_.units += batch.size();
-    report_.own_units += share_->units();
+    report_.batch_samples.push_back(batch.size());
+    report_.own_units.push_back(share_->units());
     report_.compute_ms.push_back(step_.timing().compute_ms);
     report_.wait_ms.push_back(step_.timing().wait_ms);
     report_.reduce_ms.push_back(step_.timing().reduce_ms);
-    report_.optimizer_ms.push_back(optimizer_ms_);
     if (reducer_.timing().last_bucket_ms > 0)
-        report_.finish_ratio.push_back(reducer_.timing().wait_ms /
-                                       reducer_.timing().last_bucket_ms);
+        report_.finish_ratio.push_back(step_.timing().wait_ms / reducer_.timing().last_bucket_ms);
     parts_.recorder.train({.update = update_ + 1,
                            .epoch = batch.epoch + 1,
                            .losses = step_.losses(),
@@ -265,8 +250,8 @@ void Trainer::record() {
                            .samples = batch.size(),
                            .units = batch.size(),
                            .step_ms = report_.step_ms.back(),
-                           .allocation = allocation_,
-                           .compute_ms = rank_compute_ms_});
+                           .allocation = rebalancer_.allocation(),
+                           .compute_ms = compute_ms_});
 }
 
 void Trainer::compare_replicas_when_due() {
@@ -320,7 +305,7 @@ void Trainer::validate_when_due() {
     report_.best_valid = evaluation;
     report_.best_update = update_ + 1;
     activity::enter(Phase::saving);
-    if (parts_.folder != nullptr && parts_.world.rank() == 0)
+    if (parts_.folder != nullptr && is_first_rank())
         save_model(parts_.folder->best_model(), parts_.model);
 }
 
@@ -342,9 +327,7 @@ void Trainer::save() {
     if (options_.unlike_devices)
         copy_replica(parts_.world, parts_.communicator, parts_.parameters, parts_.optimizer);
     TrainingState state{options_.identity, report_};
-    state.progress.allocations = allocations_.allocations();
-    if (tracker_)
-        state.progress.costs = tracker_->costs();
+    rebalancer_.save_to(state.progress);
     state.progress.window = parts_.recorder.window();
     parts_.checkpoints->start(state);
     if (parts_.control != nullptr)

@@ -150,7 +150,8 @@ Json run_json(const RunIdentity& run) {
             {"schedule_updates", run.schedule_updates},
             {"samples", run.samples},
             {"corpus", run.corpus},
-            {"devices", run.devices}};
+            {"devices", run.devices},
+            {"limits", run.limits}};
 }
 
 RunIdentity run_of(const ReadJson& json) {
@@ -160,6 +161,7 @@ RunIdentity run_of(const ReadJson& json) {
     run.samples = count_of(json.at("samples"));
     run.corpus = json.at("corpus").get<std::string>();
     run.devices = json.at("devices").get<std::vector<std::string>>();
+    run.limits = json.at("limits").get<std::vector<std::string>>();
     return run;
 }
 

@@ -1,5 +1,7 @@
 #include "hetseq/train/update_step.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <string>
 
@@ -26,6 +28,17 @@ void mark_non_finite(const at::Tensor& status) {
     status[status_slot::non_finite].copy_(at::logical_not(at::isfinite(losses.sum())));
 }
 
+std::int64_t largest_micro_batch(const LoadedShare& share) {
+    std::int64_t largest = 0;
+    for (const MicroBatch& micro_batch : share.micro_batches())
+        largest = std::max(largest, micro_batch.samples);
+    return largest;
+}
+
+std::string first_line(const std::string& text) {
+    return text.substr(0, text.find('\n'));
+}
+
 void append_ids(const MicroBatch& micro_batch, std::vector<std::int64_t>& samples) {
     const at::Tensor ids = micro_batch.sample_ids.to(at::kCPU);
     const auto* begin = ids.const_data_ptr<std::int64_t>();
@@ -45,16 +58,23 @@ Verdict UpdateStep::run(LoadedShare& share,
                         std::span<const double> weights,
                         const ForwardContext& context) {
     timing_ = {};
+    // Requested before this rank knew.
+    if (reduced_micro_batch_ > 0 && largest_micro_batch(share) > reduced_micro_batch_)
+        share.recut(reduced_micro_batch_);
     for (;;) {
-        activity::enter(Phase::computing, context.update + 1);
+        const auto begin = std::chrono::steady_clock::now();
         timer_.begin();
+        activity::enter(Phase::computing, context.update + 1);
         compute(share, weights, context);
         timer_.end();
         activity::enter(Phase::reducing);
         reducer_.finish();
+        const std::chrono::duration<double, std::milli> all =
+            std::chrono::steady_clock::now() - begin;
         const Verdict verdict = read_status();
         timing_.compute_ms += timer_.ms();
-        timing_.wait_ms += reducer_.timing().wait_ms;
+        // On a GPU backward returns before it has computed, so that finish() waits for both.
+        timing_.wait_ms += std::max(0.0, all.count() - timer_.ms());
         timing_.reduce_ms += reducer_.timing().buckets_ms;
         if (verdict != Verdict::repeat)
             return verdict;
@@ -108,9 +128,7 @@ void UpdateStep::forward_backward(const LoadedShare& share,
 }
 
 void UpdateStep::halve_micro_batch(LoadedShare& share, const std::string& reason) {
-    std::int64_t largest = 0;
-    for (const MicroBatch& micro_batch : share.micro_batches())
-        largest = std::max(largest, micro_batch.samples);
+    const std::int64_t largest = largest_micro_batch(share);
     if (largest <= 1)
         throw DeviceError("out of memory with a micro-batch of one sample",
                           reason,
@@ -118,7 +136,7 @@ void UpdateStep::halve_micro_batch(LoadedShare& share, const std::string& reason
     reduced_micro_batch_ = largest / 2;
     share.recut(reduced_micro_batch_);
     log::warn_here("out of memory: micro-batch halved to " + std::to_string(reduced_micro_batch_) +
-                   " samples");
+                   " samples (" + first_line(reason) + ")");
 }
 
 std::vector<std::int64_t> UpdateStep::non_finite_gradient_samples(const LoadedShare& share,

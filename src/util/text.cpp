@@ -32,6 +32,18 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
+// In small letters; anything but letters and digits separates them.
+std::vector<std::string> words_of(std::string_view text) {
+    std::vector<std::string> words(1);
+    for (const char c : to_lower(text)) {
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+            words.back() += c;
+        else if (!words.back().empty())
+            words.emplace_back();
+    }
+    return words;
+}
+
 }  // namespace
 
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
@@ -83,6 +95,19 @@ std::string to_lower(std::string_view text) {
         return static_cast<char>(std::tolower(c));
     });
     return lower;
+}
+
+bool holds_words(std::string_view text, std::string_view key) {
+    const std::string wanted = join(words_of(key), "");
+    const std::vector<std::string> words = words_of(text);
+    for (std::size_t begin = 0; begin < words.size(); ++begin) {
+        std::string run;
+        for (std::size_t end = begin; end < words.size() && run.size() < wanted.size(); ++end)
+            run += words[end];
+        if (!run.empty() && run == wanted)
+            return true;
+    }
+    return false;
 }
 
 std::string format_duration(double seconds) {

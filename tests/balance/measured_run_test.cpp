@@ -37,6 +37,28 @@ TEST(MeasuredRunTest, FillsDevicesBatchAndModel) {
     EXPECT_DOUBLE_EQ(cluster.model.bucket_mib, 1);
 }
 
+TEST(MeasuredRunTest, AHostIsNoPartOfADevicesName) {
+    MeasuredRun run = two_hosts();
+    run.ranks = {{"h1", "NVIDIA H100", 24, 96, 4, 8}, {"h10", "NVIDIA H100", 8, 80, 20, 8}};
+    Cluster cluster = parse_cluster("[nodes h1]\n[nodes h100]\n", "c.cfg");
+
+    fill_from_runs(cluster, std::vector{run});
+
+    EXPECT_NEAR(cluster.devices[0].cost.unit_ms, 4, 1e-9);
+    EXPECT_NEAR(cluster.devices[1].cost.time_ms(24), 96, 1) << "by device";
+    Cluster other = parse_cluster("[nodes h10]\n[nodes h]\n", "c.cfg");
+    EXPECT_THROW(fill_from_runs(other, std::vector{run}), Error);
+}
+
+TEST(MeasuredRunTest, WhatIsDescribedStays) {
+    Cluster cluster = parse_cluster("[device h1]\nupdate-ms = 3\n[nodes h1]\n", "c.cfg");
+
+    fill_from_runs(cluster, std::vector{two_hosts()});
+
+    EXPECT_EQ(cluster.devices[0].update_ms, 3);
+    EXPECT_TRUE(cluster.devices[0].has_times);
+}
+
 TEST(MeasuredRunTest, TheRunItselfIsPredictedWithItsStepTime) {
     Cluster cluster = parse_cluster("[nodes h1]\n[nodes h2]\n[job]\nbatch = 32\n", "c.cfg");
     MeasuredRun run = two_hosts();

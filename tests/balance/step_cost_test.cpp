@@ -87,5 +87,17 @@ TEST(StepCostTest, UnitsWithinEqualsCounting) {
     }
 }
 
+TEST(StepCostTest, SmallerMicroBatchesStartMoreOften) {
+    const StepCost line{.start_ms = 1, .micro_batch_ms = 2, .unit_ms = 3, .micro_batch = 8};
+    EXPECT_EQ(limited_to(line, 4).time_ms(8), 1 + 2 * 2 + 8 * 3);
+    EXPECT_EQ(limited_to(line, 16).micro_batch, 8);
+
+    StepCost table{.micro_batch = 8, .table = StepTable({{0, 1}, {2, 3}, {8, 6}})};
+    const StepCost limited = limited_to(table, 4);
+    EXPECT_EQ(limited.micro_batch, 4);
+    EXPECT_DOUBLE_EQ(limited.time_ms(4), table.time_ms(4));
+    EXPECT_DOUBLE_EQ(limited.time_ms(8), 2 * table.time_ms(4));
+}
+
 }  // namespace
 }  // namespace hetseq

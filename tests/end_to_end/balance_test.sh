@@ -35,6 +35,27 @@ run_ranks 2 "${train[@]}" --balance "file:$work/recorded/allocations.json" --sav
 expect_ok replayed
 "$bin/compare_models" "$work/recorded/model.safetensors" "$work/replayed/model.safetensors" 0 || fail 'the replayed run differs'
 cmp "$work/recorded/allocations.json" "$work/replayed/allocations.json" || fail 'other allocations were recorded'
+
+# A rank that slows down loses work; that run, too, is replayed bit for bit, and another number of samples at once or another
+# capacity is measured anew where it is continued.
+export HETSEQ_FAULT='1:computing:*:stall=0.05'
+run_ranks 2 "$bin/hetseq_faulty" "${train[@]:1}" --save-dir "$work/moved"
+unset HETSEQ_FAULT
+expect_ok moved
+(($(json "$work/moved/summary.json" balance.reallocations) > 0)) || { cat "$work/log"; fail 'the shares did not follow'; }
+run_ranks 2 "${train[@]}" --balance "file:$work/moved/allocations.json" --save-dir "$work/moved_again"
+expect_ok 'moved again'
+"$bin/compare_models" "$work/moved/model.safetensors" "$work/moved_again/model.safetensors" 0 || fail 'the replayed run differs'
+cmp "$work/moved/allocations.json" "$work/moved_again/allocations.json" || fail 'other allocations were recorded'
+
+run_ranks 2 "${train[@]}" --max-update 32 --save-dir "$work/moved"
+expect_ok 'continued'
+! grep -q 'measuring' "$work/log" || { cat "$work/log"; fail 'measured again'; }
+run_ranks 2 "${train[@]}" --max-update 34 --max-sentences 0=16,1=0 --save-dir "$work/moved"
+expect_ok 'continued with other capacities'
+grep -q 'measuring the speed of [12] of 2 ranks' "$work/log" || { cat "$work/log"; fail 'an old speed was taken'; }
+[[ $(json "$work/moved/allocations.json" allocations | tail -c 12) == *'[32, 0]}]' ]] || { cat "$work/moved/allocations.json"; fail 'a rank of no capacity has work'; }
+
 run_ranks 3 "${train[@]}" --balance "file:$work/recorded/allocations.json"
 expect_error 78 'is of 2 ranks'
 run_ranks 2 "${train[@]}" --balance fair

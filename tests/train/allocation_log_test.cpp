@@ -32,27 +32,42 @@ protected:
 };
 
 TEST_F(AllocationLogTest, ReadsBackAsItWas) {
-    AllocationLog log{path_};
+    AllocationLog log{path_, {4, 3}};
     log.add(0, {5, 5});
     log.add(12, {7, 3});
 
     const AllocationsByUpdate expected{{0, {5, 5}}, {12, {7, 3}}};
-    EXPECT_EQ(read_allocations(path_, {4, 4}, 10), expected);
+    const RecordedAllocations recorded = read_allocations(path_, {4, 4}, 10);
+    EXPECT_EQ(recorded.by_update, expected);
+    EXPECT_EQ(recorded.micro_batches, (std::vector<std::int64_t>{4, 3}));
     EXPECT_EQ(log.allocations(), expected);
 }
 
 TEST_F(AllocationLogTest, RefusesWhatItCannotReplay) {
-    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [5, 5]}]})"), ExitCode::finished);
-    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [5, 5]})"), ExitCode::bad_data);
-    EXPECT_EQ(code_of(R"({"allocations": [{"update": 2, "units": [5, 5]}]})"), ExitCode::bad_data);
-    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [12, -2]}]})"),
-              ExitCode::bad_data);
-    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": "all"}]})"), ExitCode::bad_data);
-    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [4, 3, 3]}]})"), ExitCode::config);
-    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [5, 4]}]})"), ExitCode::config);
+    EXPECT_EQ(
+        code_of(R"({"micro_batches": [4, 4], "allocations": [{"update": 1, "units": [5, 5]}]})"),
+        ExitCode::finished);
+    EXPECT_EQ(
+        code_of(R"({"micro_batches": [4, 4], "allocations": [{"update": 1, "units": [5, 5]})"),
+        ExitCode::bad_data);
+    EXPECT_EQ(
+        code_of(R"({"micro_batches": [4, 4], "allocations": [{"update": 2, "units": [5, 5]}]})"),
+        ExitCode::bad_data);
+    EXPECT_EQ(
+        code_of(R"({"micro_batches": [4, 4], "allocations": [{"update": 1, "units": [12, -2]}]})"),
+        ExitCode::bad_data);
+    EXPECT_EQ(
+        code_of(R"({"micro_batches": [4, 4], "allocations": [{"update": 1, "units": "all"}]})"),
+        ExitCode::bad_data);
+    EXPECT_EQ(
+        code_of(R"({"micro_batches": [4, 4], "allocations": [{"update": 1, "units": [4, 3, 3]}]})"),
+        ExitCode::config);
+    EXPECT_EQ(
+        code_of(R"({"micro_batches": [4, 4], "allocations": [{"update": 1, "units": [5, 4]}]})"),
+        ExitCode::config);
     for (const char* update : {"0", "1.5", "true", "-9223372036854775808"})
-        EXPECT_EQ(code_of(R"({"allocations": [{"update": )" + std::string(update) +
-                          R"(, "units": [5, 5]}]})"),
+        EXPECT_EQ(code_of(R"({"micro_batches": [4, 4], "allocations": [{"update": )" +
+                          std::string(update) + R"(, "units": [5, 5]}]})"),
                   ExitCode::bad_data)
             << update;
     for (const char* units : {"[5.5, 5]",
@@ -60,14 +75,15 @@ TEST_F(AllocationLogTest, RefusesWhatItCannotReplay) {
                               "[18446744073709551615, 11]",
                               "[9223372036854775807, 9223372036854775807]",
                               "[true, 9]"})
-        EXPECT_EQ(
-            code_of(R"({"allocations": [{"update": 1, "units": )" + std::string(units) + "}]}"),
-            ExitCode::bad_data)
+        EXPECT_EQ(code_of(R"({"micro_batches": [4, 4], "allocations": [{"update": 1, "units": )" +
+                          std::string(units) + "}]}"),
+                  ExitCode::bad_data)
             << units;
-    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [5, 5]},)"
+    EXPECT_EQ(code_of(R"({"micro_batches": [4, 4], "allocations": [{"update": 1, "units": [5, 5]},)"
                       R"( {"update": 1, "units": [6, 4]}]})"),
               ExitCode::bad_data);
-    std::ofstream{path_} << R"({"allocations": [{"update": 1, "units": [5, 5]}]})";
+    std::ofstream{path_}
+        << R"({"micro_batches": [4, 4], "allocations": [{"update": 1, "units": [5, 5]}]})";
     EXPECT_THROW(read_allocations(path_, {4, 0}, 10), Error);
     fs::remove(path_);
     EXPECT_THROW(read_allocations(path_, {4, 4}, 10), Error);

@@ -1,6 +1,8 @@
 // Invariant 1 of docs/architecture.md: any number of ranks, any allocation, zero-sized shares
 // included, dropout on or off, give what one rank gives.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -9,6 +11,7 @@
 #include "hetseq/comm/mpi_environment.hpp"
 
 #include "test_world.hpp"
+#include "train/toy_model.hpp"
 #include "train/toy_run.hpp"
 
 namespace hetseq::test {
@@ -46,6 +49,15 @@ protected:
 
     static std::vector<std::int64_t> everybody() {
         return std::vector<std::int64_t>(static_cast<std::size_t>(world->size()), 5);
+    }
+
+    // A model that takes 3 ms for each sample on the first rank.
+    static ToyModel::Spoil slow_on_first_rank() {
+        return [is_slow = world->rank() == 0](
+                   const MicroBatch& batch, const ForwardContext&, ForwardResult&) {
+            if (is_slow)
+                std::this_thread::sleep_for(std::chrono::milliseconds(3 * batch.samples));
+        };
     }
 
     static double largest_difference(const at::Tensor& a, const at::Tensor& b) {
@@ -119,14 +131,39 @@ TEST_F(EquivalenceTest, SharesThatMoveGiveWhatOneRankGives) {
 }
 
 TEST_F(EquivalenceTest, FollowingSpeedsGivesWhatOneRankGives) {
-    const ToyRun run{.data = *corpus,
-                     .capacities = uneven(),
-                     .updates = 60,
-                     .dropout = 0.1,
-                     .optimizer = "sgd",
-                     .follow = true};
+    ToyRun run{.data = *corpus,
+               .capacities = uneven(),
+               .updates = 60,
+               .dropout = 0.1,
+               .optimizer = "sgd",
+               .follow = true};
+    const ToyResult reference = alone(run);
+    run.spoil = slow_on_first_rank();
 
-    EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-12);
+    const ToyResult followed = together(run);
+
+    EXPECT_EQ(followed.report.reallocations > 0, world->size() > 1);
+    EXPECT_LE(largest_difference(reference.parameters, followed.parameters), 1e-12);
+}
+
+TEST_F(EquivalenceTest, ARunThatFollowedSpeedsIsReplayedBitForBit) {
+    ToyRun run{.data = *corpus,
+               .capacities = everybody(),
+               .updates = 30,
+               .dropout = 0.3,
+               .dtype = at::kFloat,
+               .follow = true,
+               .spoil = slow_on_first_rank()};
+    const ToyResult followed = together(run);
+    run.follow = false;
+    run.spoil = {};
+    run.replay = followed.report.allocations;
+
+    const ToyResult replayed = together(run);
+
+    EXPECT_EQ(followed.report.reallocations > 0, world->size() > 1);
+    EXPECT_EQ(replayed.report.allocations, followed.report.allocations);
+    EXPECT_TRUE(at::equal(replayed.parameters, followed.parameters));
 }
 
 TEST_F(EquivalenceTest, ARunReplayedIsTheSameBitForBit) {

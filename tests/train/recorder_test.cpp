@@ -204,6 +204,45 @@ TEST_F(RecorderTest, AnIntervalThatWasSavedHalfwayIsTheSameLine) {
         EXPECT_EQ(lines()[0][key], lines()[1][key]);
 }
 
+// A record's times are of the update before it.
+TEST_F(RecorderTest, WaitingIsToldOfTheUpdatesWhoseTimesAreKnown) {
+    const auto record = [](int update, double step_ms, std::vector<double> compute_ms) {
+        return UpdateRecord{.update = update,
+                            .epoch = 1,
+                            .losses = {1, 10},
+                            .step_ms = step_ms,
+                            .allocation = {6, 2, 0},
+                            .compute_ms = std::move(compute_ms)};
+    };
+    Recorder recorder = make(2);
+    testing::internal::CaptureStderr();
+
+    recorder.train(record(1, 10, {0, 0, 0}));
+    recorder.train(record(2, 20, {8, 4, 0}));
+    recorder.train(record(3, 30, {0, 12, 0}));  // rank 0 ran out of memory
+    recorder.train(record(4, 40, {24, 12, 0}));
+
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(lines()[0]["rank_compute_ms"], (Json{8, 4, 0}));
+    EXPECT_EQ(lines()[1]["rank_compute_ms"], (Json{24, 12, 0}));
+    EXPECT_EQ(lines()[1]["step_ms"], 35);
+    EXPECT_THAT(log,
+                testing::AllOf(testing::HasSubstr("step 15 ms  slowest rank 0 waits 20 %"),
+                               testing::HasSubstr("step 35 ms  slowest rank 0 waits 20 %")));
+}
+
+TEST_F(RecorderTest, WithoutKnownTimesNoRankIsTheSlowest) {
+    Recorder recorder = make(1);
+
+    recorder.train({.update = 1,
+                    .losses = {1, 10},
+                    .step_ms = 10,
+                    .allocation = {6, 2},
+                    .compute_ms = {0, 0}});
+
+    EXPECT_TRUE(lines()[0]["rank_compute_ms"].empty());
+}
+
 TEST_F(RecorderTest, AFolderThatHoldsARunIsRefused) {
     EXPECT_THROW(RunFolder(HostComm::serial(), path_, ExistingRun::refuse), Error);
     EXPECT_NO_THROW(RunFolder(HostComm::serial(), path_, ExistingRun::overwrite));

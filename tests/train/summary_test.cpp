@@ -47,7 +47,8 @@ TrainerReport report_of(const HostComm& world, SharePlan& shares) {
     TrainerReport report;
     report.updates = updates;
     report.samples = updates * batch;
-    report.own_units = updates * own;
+    report.batch_samples.assign(updates, batch);
+    report.own_units.assign(updates, own);
     report.compute_ms.assign(updates, static_cast<double>(own) * (world.rank() + 1));
     report.step_ms.assign(updates, 5000);
     report.wait_ms.assign(updates, 10.0 * world.rank());
@@ -153,6 +154,50 @@ TEST(SummaryTest, RatesAndTimesAreThoseOfTheSteadyState) {
         units += rank.units;
     }
     EXPECT_EQ(units, updates * batch);
+}
+
+TEST(SummaryTest, RanksOnLikeDevicesAreAClass) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "equal", first_of(world, {1, 1, 1, 1}));
+
+    const Summary summary = summary_of(world, shares);
+
+    ASSERT_EQ(summary.classes().size(), 1U);
+    const Summary::Class one = summary.classes().front();
+    EXPECT_EQ(one.name, "a CPU of node");
+    EXPECT_EQ(one.ranks, world.size());
+    EXPECT_EQ(one.wait_ms.min, 0);
+    EXPECT_EQ(one.wait_ms.avg, 5.0 * (world.size() - 1));
+    EXPECT_EQ(one.wait_ms.max, 10.0 * (world.size() - 1));
+}
+
+// Of 40 updates every fourth ends an epoch with half a batch, and at the 21st the devices slowed
+// down and the cut changed.
+TEST(SummaryTest, TimesAreOfFullBatchesThatWereCutAsTheLastOne) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "equal", first_of(world, {1, 1, 1, 1}));
+    TrainerReport report;
+    report.updates = 40;
+    report.cut_since = 20;
+    const std::int64_t own = shares.allocation(batch)[static_cast<std::size_t>(world.rank())];
+    for (int update = 0; update < 40; ++update) {
+        const int part = update % 4 == 3 ? 2 : 1;
+        const double slow = update < 20 ? 1 : 3;
+        report.batch_samples.push_back(batch / part);
+        report.own_units.push_back(own / part);
+        report.step_ms.push_back(100 * slow / part);
+        report.compute_ms.push_back(90 * slow / part);
+        report.wait_ms.push_back(10 * slow / part);
+    }
+
+    const Summary summary = summarise(world, topology_of(world), shares, batch, report, 0);
+
+    EXPECT_DOUBLE_EQ(summary.step_ms.median, 300);
+    EXPECT_DOUBLE_EQ(summary.step_ms.p10, 300);
+    EXPECT_DOUBLE_EQ(summary.ranks[0].compute_ms, 270);
+    EXPECT_DOUBLE_EQ(summary.ranks[0].wait_ms, 30);
+    EXPECT_NEAR(*summary.bound_ms, 270, 1);
+    EXPECT_NEAR(*summary.achieved(), 0.9, 0.01);
 }
 
 }  // namespace

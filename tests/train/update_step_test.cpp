@@ -3,6 +3,7 @@
 #include <cmath>
 #include <new>
 #include <optional>
+#include <string>
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -13,6 +14,7 @@
 #include "hetseq/comm/mpi_environment.hpp"
 
 #include "test_world.hpp"
+#include "train/failing_allocator.hpp"
 #include "train/toy_model.hpp"
 #include "train/toy_run.hpp"
 
@@ -247,6 +249,53 @@ TEST_F(OutOfMemoryTest, AfterTheFirstBucketAllRanksRepeatTheUpdate) {
     const bool failed = world->rank() == 0;
     EXPECT_EQ(update_->step().reduced_micro_batch() > 0, failed);
     EXPECT_EQ(update_->model().forwards(), failed ? forwards_of_the_failing_rank() : 2 * passed_);
+    expect_reference(update_->gradients());
+}
+
+// Rank 0's allocator fails at each tensor of forward and backward in turn: in the forward, in the
+// backward before any bucket has left, and after each.
+TEST_F(OutOfMemoryTest, WhereverTheAllocatorFailsTheGradientsAreTheSame) {
+    FailingAllocator allocator;
+    const at::Tensor reference = reference_gradients();
+    FailingAllocator::arm();
+    EXPECT_EQ(update_->run(), Verdict::apply);
+    const std::size_t allocations =
+        std::stoul(world->broadcast(std::to_string(FailingAllocator::allocations()), 0));
+    ASSERT_GT(allocations, 100U);
+    int repeated_by_all = 0;
+
+    for (std::size_t passed = 0; passed < allocations; ++passed) {
+        const auto update = together();
+        FailingAllocator::arm(world->rank() == 0 ? passed : allocations * 1000);
+
+        EXPECT_EQ(update->run(), Verdict::apply) << passed;
+
+        FailingAllocator::arm();
+        EXPECT_LE((update->gradients() - reference).abs().max().item<double>(), 1e-14) << passed;
+        EXPECT_EQ(update->step().reduced_micro_batch() > 0, world->rank() == 0) << passed;
+        repeated_by_all += update->model().forwards() == 2 * passed_ ? 1 : 0;
+    }
+    if (world->rank() != 0) {
+        EXPECT_GT(repeated_by_all, 10);
+        EXPECT_LT(repeated_by_all, static_cast<int>(allocations) - 10);
+    }
+}
+
+// Shares that were loaded before are cut to what the memory is known to hold.
+TEST_F(OutOfMemoryTest, ItIsRememberedForSharesThatAreLoaded) {
+    if (world->rank() == 0)
+        update_->model().set_spoil([](const MicroBatch& batch, const ForwardContext&, auto&) {
+            if (batch.samples > 2)
+                throw std::bad_alloc();
+        });
+    EXPECT_EQ(update_->run(), Verdict::apply);
+    update_->share().recut(4);
+    const std::int64_t forwards = update_->model().forwards();
+
+    EXPECT_EQ(update_->run(), Verdict::apply);
+
+    EXPECT_EQ(update_->model().forwards() - forwards, count_micro_batches());
+    EXPECT_EQ(update_->step().reduced_micro_batch(), world->rank() == 0 ? 2 : 0);
     expect_reference(update_->gradients());
 }
 

@@ -28,6 +28,15 @@ TEST(SplitTest, TrimsPartsAndKeepsEmptyOnesBetweenSeparators) {
     EXPECT_TRUE(split("  ", ',').empty());
 }
 
+TEST(HoldsWordsTest, TakesWholeWordsInARow) {
+    EXPECT_TRUE(holds_words("Tesla V100-SXM2-16GB", "v100"));
+    EXPECT_TRUE(holds_words("Tesla V100-SXM2-16GB", "tesla v100"));
+    EXPECT_TRUE(holds_words("GeForce GTX 1080 Ti", "1080ti"));
+    EXPECT_FALSE(holds_words("NVIDIA A100", "a10"));
+    EXPECT_FALSE(holds_words("NVIDIA H100", "h1"));
+    EXPECT_FALSE(holds_words("NVIDIA H100", ""));
+}
+
 TEST(FormatDurationTest, ShowsHoursOnlyWhenThereAreSome) {
     EXPECT_EQ(format_duration(59.4), "0:59");
     EXPECT_EQ(format_duration(61), "1:01");

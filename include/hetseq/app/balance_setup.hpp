@@ -23,14 +23,24 @@ struct CalibrationSubject {
     const BatchPlan& plan;
 };
 
+/// What --balance file: repeats; nothing for another balance. Throws on all ranks.
+RecordedAllocations replayed_allocations(const HostComm& world, const RankSetup& setup);
+
 /// Collective. How batches are cut, as --balance says; "auto" measures the ranks whose cost
 /// --cache-dir does not hold, unless all of them are `known` (by rank).
 SharePlan make_shares(const HostComm& world,
                       const RankSetup& setup,
+                      const RecordedAllocations& recorded,
                       const CalibrationSubject& subject,
                       std::vector<StepCost> known);
 
-/// The cuts that --balance file: repeats; none for another balance. Throws on all ranks.
-AllocationsByUpdate replayed_allocations(const HostComm& world, const RankSetup& setup);
+/// Collective. Keeps under --cache-dir, for later runs, what a run with balance auto has followed
+/// to its end: `costs`, by rank, on rank 0 alone; and what this rank's memory held, if it ran out:
+/// micro-batches of `reduced_micro_batch` (0: it did not).
+void keep_costs(const HostComm& world,
+                const RankSetup& setup,
+                const CalibrationSubject& subject,
+                const std::vector<StepCost>& costs,
+                std::int64_t reduced_micro_batch);
 
 }  // namespace hetseq

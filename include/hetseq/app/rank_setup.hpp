@@ -42,6 +42,10 @@ SettledOptions settle_options(const HostComm& world, const GivenOptions& given, 
 /// all ranks.
 RankSetup set_up_ranks(const HostComm& world, SettledOptions settled);
 
+/// What the speed of a rank depends on besides its device: its cores, memory, threads, capacity,
+/// and how many ranks share its device.
+std::string rank_limits(const RankSetup& setup, int rank);
+
 /// The start report: hosts, ranks, devices, threads and shares of a full batch; where the ranks'
 /// speed is known (`shares` of balance auto), their rates and the time their shares should take.
 std::string start_report(const RankSetup& setup, SharePlan& shares);

@@ -85,6 +85,10 @@ public:
 
 private:
     bool continues_as_it_was() const;
+    std::unique_ptr<CheckpointWriter> make_checkpoints() const;
+    const AllocationsByUpdate& replay() const;
+    void take_first_cut();
+    CalibrationSubject calibration_subject();
     std::int64_t span_of_schedule() const;
     RunIdentity identity() const;
 
@@ -98,15 +102,16 @@ private:
     std::shared_ptr<Model> model_;
     FlatParameters parameters_;
     Feed feed_;
+    // Before the shares: what memory they leave shows when those are measured.
+    std::unique_ptr<Optimizer> optimizer_;
+    std::vector<CheckpointFile> checkpoint_files_;
+    std::unique_ptr<CheckpointWriter> checkpoints_;  // null: none are saved
+    RecordedAllocations recorded_;                   // what --balance file: repeats
     SharePlan shares_;
-    AllocationsByUpdate replay_;
     std::optional<Feed> valid_feed_;
     std::int64_t updates_;
     std::int64_t schedule_updates_;
     Schedule schedule_;
-    std::unique_ptr<Optimizer> optimizer_;
-    std::vector<CheckpointFile> checkpoint_files_;
-    std::optional<CheckpointWriter> checkpoints_;
     std::optional<Evaluator> evaluator_;
 };
 

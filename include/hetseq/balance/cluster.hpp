@@ -28,9 +28,10 @@ struct DeviceClass {
     std::string name;
     StepCost cost;         // ms and units
     double update_ms = 0;  // after the reduction, once an update: clipping, optimizer, bookkeeping
-    bool has_times = false;  // false: to be taken from a file of costs or a run
-    std::string costs;       // that file (--cache-dir/step-cost-*.json); empty: none
-    std::string measured;    // the run's host or device to take them from; empty: the class's name
+    bool update_given = false;  // false: to be taken from a run, or none
+    bool has_times = false;     // false: to be taken from a file of costs or a run
+    std::string costs;          // that file (--cache-dir/step-cost-*.json); empty: none
+    std::string measured;  // the run's host or device to take them from; empty: the class's name
 };
 
 struct NodeClass {

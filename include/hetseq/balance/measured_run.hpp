@@ -36,12 +36,12 @@ struct MeasuredRun {
 void take_cost(DeviceClass& device, const StepCost& cost, const std::string& source);
 
 /// Fills in what `cluster` leaves open: the times of devices without any from the ranks whose host
-/// is, or whose device's name contains, the class's `measured` name: by their costs, of which the
-/// one of median rate is taken, or, where the runs have none, by their mean updates (runs of
-/// several batches give a line, one a proportion); model and batch from the first run; the links,
-/// where no [links] are described, as the one bandwidth with which the model takes the first run's
-/// step time. Says in the result, a sentence each, what it took. Throws BadConfig for a device of
-/// which the runs have no rank with work.
+/// is, or whose device's name holds the words of, the class's `measured` name: by their costs, of
+/// which the one of median rate is taken, or, where the runs have none, by their mean updates (runs
+/// of several batches give a line, one a proportion); model and batch from the first run; the
+/// links, where no [links] are described, as the one bandwidth with which the model takes the first
+/// run's step time. Says in the result, a sentence each, what it took. Throws BadConfig for a
+/// device of which the runs have no rank with work.
 std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const MeasuredRun> runs);
 
 }  // namespace hetseq

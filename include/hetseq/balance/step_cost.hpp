@@ -32,6 +32,9 @@ struct StepCost {
     double rate() const;
 };
 
+/// The same device with micro-batches of at most `micro_batch` > 0 units.
+StepCost limited_to(StepCost cost, std::int64_t micro_batch);
+
 /// Ranks that declare capacities (samples or units a micro-batch; 0: no work) are taken to be as
 /// fast as those.
 std::vector<StepCost> declared_costs(std::span<const std::int64_t> capacities);

@@ -25,7 +25,8 @@ struct RunMetrics {
     std::int64_t last_update = 0;
     double epoch = 0;  // of the last line
     std::int64_t train_lines = 0;
-    double step_ms = 0;              // mean over the lines
+    std::int64_t timed_lines = 0;    // that know the ranks' times
+    double step_ms = 0;              // mean over those
     std::vector<double> compute_ms;  // likewise, by rank
 };
 

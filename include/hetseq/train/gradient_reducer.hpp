@@ -41,7 +41,6 @@ public:
     void zero_unstarted();
 
     struct Timing {
-        double wait_ms = 0;         // inside the last finish()
         double last_bucket_ms = 0;  // the last bucket's own time
         double buckets_ms = 0;      // all buckets' own time
     };

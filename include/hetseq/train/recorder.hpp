@@ -54,6 +54,7 @@ public:
     const MetricsWindow& window() const noexcept { return window_; }
 
 private:
+    void count_compute(const UpdateRecord& record);
     void log_interval(const UpdateRecord& last);
     std::string slowest_rank() const;
     void write(std::int64_t update, const std::string& line, const std::vector<Scalar>& scalars);
@@ -70,7 +71,14 @@ private:
     std::int64_t timed_updates_ = 0;
     std::int64_t timed_samples_ = 0;
     double ms_ = 0;
-    std::vector<double> rank_compute_ms_;  // by rank
+    // of the updates whose times by rank are known; sums
+    std::vector<double> rank_compute_ms_;
+    double computed_in_ms_ = 0;
+    double computed_updates_ = 0;
+    struct {
+        double step_ms = 0;
+        std::vector<std::int64_t> allocation = {};
+    } before_;  // the update before, since the run was last started
 };
 
 }  // namespace hetseq

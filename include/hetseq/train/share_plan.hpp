@@ -34,6 +34,7 @@ public:
 
     /// This rank's micro-batch [samples].
     std::int64_t micro_batch() const;
+    const std::vector<std::int64_t>& micro_batches() const noexcept { return capacities_; }
     std::int64_t total_capacity() const;
     const std::string& policy() const noexcept { return policy_; }
     /// What the ranks are taken to cost, by rank.

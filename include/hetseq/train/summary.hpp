@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/train/statistics.hpp"
+
 namespace hetseq {
 
 class HostComm;
@@ -30,6 +32,18 @@ struct Summary {
         double unit_ms = 0;  // own compute time of a unit; 0: the rank had no work
     };
 
+    /// Least, mean and most over the ranks of a class.
+    struct Range {
+        double min = 0, avg = 0, max = 0;
+    };
+    /// Ranks on devices of one name; of CPUs, which may have unlike quotas, those of one host.
+    struct Class {
+        std::string name;
+        std::int64_t ranks = 0;
+        std::int64_t units = 0;
+        Range data_ms, compute_ms, wait_ms, reduce_ms, optimizer_ms;
+    };
+
     std::string status = "finished";
     double seconds = 0;
     double startup_s = 0;           // from the process's start to the first update
@@ -38,11 +52,15 @@ struct Summary {
     double finish_ratio =
         0;  // median of the wait in finish() over the last bucket's own time, slowest rank
     std::string policy;
-    double step_ms = 0;  // median of an update, steady state
+    // The times of an update are those of the steady state: full batches, cut as the last one, and
+    // not the first tenth of the updates (10 at most).
+    Spread step_ms;
     std::optional<double> equal_ms, proportional_ms, predicted_ms,
         bound_ms;  // of a full batch, by the measured rates
     std::vector<Rank> ranks;
 
+    /// By name.
+    std::vector<Class> classes() const;
     /// Of an update's time: what even the rank that waits least spends waiting for the reduction.
     double communication_share() const;
     /// bound_ms over step_ms, or nothing.

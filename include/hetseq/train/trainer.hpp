@@ -1,17 +1,17 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/balance/speed_tracker.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/optim/schedule.hpp"
 #include "hetseq/train/allocation_log.hpp"
+#include "hetseq/train/compute_timer.hpp"
 #include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
+#include "hetseq/train/rebalancer.hpp"
 #include "hetseq/train/recorder.hpp"
 #include "hetseq/train/run_control.hpp"
 #include "hetseq/train/training_state.hpp"
@@ -77,11 +77,14 @@ struct TrainerReport : TrainingProgress {
     std::vector<double> reduce_ms;  // of all buckets, overlapped with backward or not
     std::vector<double> optimizer_ms;
     std::vector<double> data_ms;
-    std::vector<double> finish_ratio;  // wait in finish() over the last bucket's own time
-    std::int64_t own_units = 0;        // this rank's
-    double first_update_seconds = 0;   // monotonic clock, when the first update began
-    double checkpoint_wait_ms = 0;     // the longest wait for a checkpoint's copy
-    double checkpoint_seconds = 0;     // from the start of the last to its end; 0: none
+    std::vector<double> finish_ratio;  // wait for the reduction over the last bucket's own time
+    std::vector<std::int64_t> batch_samples;  // by update, of all ranks
+    std::vector<std::int64_t> own_units;      // by update, this rank's
+    std::size_t cut_since = 0;                // the first update that was cut as the last full one
+    std::int64_t reduced_micro_batch = 0;     // this rank's after running out of memory; 0: never
+    double first_update_seconds = 0;          // monotonic clock, when the first update began
+    double checkpoint_wait_ms = 0;            // the longest wait for a checkpoint's copy
+    double checkpoint_seconds = 0;            // from the start of the last to its end; 0: none
 };
 
 /// Trains: the life of an update, one line a stage.
@@ -98,12 +101,11 @@ public:
 private:
     void request_ahead();
     void load_next();
-    void follow_speeds();
-    void change_allocation(const std::vector<std::int64_t>& allocation);
-    const std::vector<std::int64_t>* replayed_allocation() const;
     Requests requests() const;
     bool asked_to_stop();
     void update_parameters(Verdict verdict);
+    void step_optimizer();
+    void note_optimizer_time();
     void skip(Verdict verdict);
     void record();
     void compare_replicas_when_due();
@@ -111,6 +113,7 @@ private:
     void save_when_due();
     void save();
     void end();
+    bool is_first_rank() const { return parts_.world.rank() == 0; }
     bool ends_epoch() const;
     bool validates_after(std::int64_t update) const;
 
@@ -119,20 +122,17 @@ private:
     GradientReducer reducer_;
     UpdateStep step_;
     UpdateAgreement agreement_;
-    AllocationLog allocations_;
-    std::optional<SpeedTracker> tracker_;  // on rank 0, which decides for all
+    Rebalancer rebalancer_;
+    ComputeTimer optimizer_timer_;
+    bool is_optimizer_timed_ = false;  // and not noted yet
     TrainerReport report_;
 
-    std::int64_t update_ = 0;                // the one at work, counted from 0
-    std::int64_t first_update_ = 0;          // since the run was last started
+    std::int64_t first_update_ = 0;          // since the run was last started, counted from 0
+    std::int64_t update_ = 0;                // the one at work
     std::int64_t requested_ = 0;             // updates whose loading was issued
     std::optional<LoadedShare> share_;       // of the update at work
     std::optional<LoadedShare> next_share_;  // loaded, its weights told to the other ranks
-    std::vector<std::int64_t> allocation_;   // of the update at work, by rank
-    std::deque<std::vector<std::int64_t>> requested_allocations_;
-    std::vector<std::int64_t> proposal_;   // not told yet
-    std::vector<double> rank_compute_ms_;  // by rank, of the update before
-    double optimizer_ms_ = 0;
+    std::vector<double> compute_ms_;         // by rank, of the update before
     double lr_ = 0;
     double grad_norm_ = 0;
     bool checkpoint_asked_ = false;  // by a signal or the clock

@@ -50,6 +50,7 @@ struct RunIdentity {
     std::int64_t samples = 0;                    // of the corpus
     std::string corpus;                          // what the corpus holds, as a checksum
     std::vector<std::string> devices;            // by rank, of the ranks that saved it
+    std::vector<std::string> limits;             // by rank, what else its speed depends on
 };
 
 /// All of a checkpoint but its tensors: state.json. Holds no clock's times, so that equal states

@@ -21,6 +21,11 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 
 std::string to_lower(std::string_view text);
 
+/// Whether `key` is a run of whole words of `text`, any case, what is between them aside: "v100"
+/// and "tesla v100" are of "Tesla V100-SXM2-16GB", "1080ti" is of "GeForce GTX 1080 Ti", "a10" is
+/// not of "A100".
+bool holds_words(std::string_view text, std::string_view key);
+
 /// "1:02:03" or "2:03" from seconds.
 std::string format_duration(double seconds);
 

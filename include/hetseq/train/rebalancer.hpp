@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "hetseq/balance/speed_tracker.hpp"
+#include "hetseq/data/batch_plan.hpp"
+#include "hetseq/train/allocation_log.hpp"
+#include "hetseq/train/training_state.hpp"
+
+namespace hetseq {
+
+class Recorder;
+class SharePlan;
+
+struct RebalancerOptions {
+    bool follows = false;         // whether cuts follow the ranks' speeds; on the rank that decides
+    std::int64_t batch_size = 0;  // of a full batch
+    AllocationsByUpdate replay = {};  // cuts to repeat, each from its update on
+};
+
+/// How the batches of a run are cut, update by update: as the ranks' costs say at its start, as
+/// another run did, or as the ranks' speeds ask for. Batches are cut when their samples are
+/// requested, some updates ahead; each new cut is logged.
+class Rebalancer {
+public:
+    /// `progress`: of the run so far.
+    Rebalancer(SharePlan& shares,
+               Recorder& recorder,
+               AllocationLog log,
+               const TrainingProgress& progress,
+               RebalancerOptions options);
+
+    /// Collective. Cuts the batch of the next update to be requested.
+    std::vector<Slice> cut(const GlobalBatch& batch);
+
+    /// The next update begins, the first of those cut and not begun. `agreed`: the cut that all
+    /// ranks adopt for the batches not requested yet; `compute_ms`: of the update before, by rank.
+    void begin_update(const std::optional<std::vector<std::int64_t>>& agreed,
+                      std::span<const double> compute_ms);
+    /// Of the update that has begun; units by rank.
+    const std::vector<std::int64_t>& allocation() const noexcept { return allocation_; }
+
+    /// The first update, of those since the start, that was cut as the last full batch.
+    std::int64_t cut_since() const noexcept { return cut_since_; }
+
+    /// A better cut, to be told to all ranks; once, and empty where there is none.
+    std::vector<std::int64_t> take_proposal();
+
+    /// Sets what of the progress is known here.
+    void save_to(TrainingProgress& progress) const;
+
+private:
+    const std::vector<std::int64_t>* replayed() const;
+    void change(const std::vector<std::int64_t>& allocation);
+
+    SharePlan& shares_;
+    Recorder& recorder_;
+    AllocationLog log_;
+    RebalancerOptions options_;
+    std::optional<SpeedTracker> tracker_;
+    std::int64_t first_ = 0;  // update since the run was last started
+    std::int64_t next_ = 0;   // update to be requested
+    std::int64_t reallocations_ = 0;
+    std::deque<std::vector<std::int64_t>> requested_;  // of updates that have not begun
+    std::vector<std::int64_t> allocation_;
+    std::int64_t begun_ = 0;  // update that begins next
+    std::int64_t cut_since_ = 0;
+    std::vector<std::int64_t> full_;  // the last full batch's allocation
+    std::vector<std::int64_t> proposal_;
+};
+
+}  // namespace hetseq

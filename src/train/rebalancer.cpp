@@ -1,0 +1,96 @@
+#include "hetseq/train/rebalancer.hpp"
+
+#include <iterator>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "hetseq/util/log.hpp"
+#include "hetseq/train/recorder.hpp"
+#include "hetseq/train/share_plan.hpp"
+
+namespace hetseq {
+
+Rebalancer::Rebalancer(SharePlan& shares,
+                       Recorder& recorder,
+                       AllocationLog log,
+                       const TrainingProgress& progress,
+                       RebalancerOptions options)
+    : shares_{shares},
+      recorder_{recorder},
+      log_{std::move(log)},
+      options_{std::move(options)},
+      first_{progress.updates},
+      next_{progress.updates},
+      reallocations_{progress.reallocations},
+      begun_{progress.updates},
+      cut_since_{progress.updates} {
+    if (options_.follows)
+        tracker_.emplace(shares.costs());
+}
+
+std::vector<Slice> Rebalancer::cut(const GlobalBatch& batch) {
+    if (const auto* allocation = replayed())
+        change(*allocation);
+    else if (next_ == first_)  // an epoch's last batch is cut in proportion, as in a replay
+        change(std::vector(shares_.allocation(options_.batch_size)));
+    requested_.push_back(shares_.allocation(batch.size()));
+    ++next_;
+    return shares_.slices(batch);
+}
+
+// That of the next request, or, where the run was just started, the one that holds there.
+const std::vector<std::int64_t>* Rebalancer::replayed() const {
+    const auto after = options_.replay.upper_bound(next_);
+    if (after == options_.replay.begin())
+        return nullptr;
+    const auto& [from, allocation] = *std::prev(after);
+    return from == next_ || next_ == first_ ? &allocation : nullptr;
+}
+
+// From the next request on, the same one on all ranks.
+void Rebalancer::change(const std::vector<std::int64_t>& allocation) {
+    shares_.change(allocation);
+    const bool is_new = log_.add(next_, allocation);
+    if (!is_new || next_ == first_)
+        return;
+    ++reallocations_;
+    std::string units;
+    for (const std::int64_t of_rank : allocation)
+        units += " " + std::to_string(of_rank);
+    recorder_.event(next_ + 1, "from here on the ranks take" + units, log::Level::info);
+}
+
+void Rebalancer::begin_update(const std::optional<std::vector<std::int64_t>>& agreed,
+                              std::span<const double> compute_ms) {
+    if (agreed)
+        change(*agreed);
+    const bool is_first = allocation_.empty();
+    if (tracker_ && !is_first) {
+        tracker_->observe(compute_ms, allocation_);
+        if (auto better = tracker_->propose(shares_.allocation(options_.batch_size)))
+            proposal_ = std::move(*better);
+    }
+    allocation_ = std::move(requested_.front());
+    requested_.pop_front();
+    const bool is_full = std::accumulate(allocation_.begin(), allocation_.end(), std::int64_t{0}) ==
+                         options_.batch_size;
+    if (is_full && allocation_ != full_) {
+        full_ = allocation_;
+        cut_since_ = begun_;
+    }
+    ++begun_;
+}
+
+std::vector<std::int64_t> Rebalancer::take_proposal() {
+    return std::exchange(proposal_, {});
+}
+
+void Rebalancer::save_to(TrainingProgress& progress) const {
+    progress.allocations = log_.allocations();
+    progress.reallocations = reallocations_;
+    if (tracker_)
+        progress.costs = tracker_->costs();
+}
+
+}  // namespace hetseq
