@@ -22,6 +22,21 @@ namespace hetseq {
 
 namespace {
 
+constexpr std::int64_t mib = 1 << 20;
+
+// Of the host, this rank's part, without the caches that fill while it trains, that of validation
+// no larger than that of training [MiB]; 0 on other devices, which say when they are full.
+std::int64_t memory_to_plan_with(const RankSetup& setup,
+                                 int rank,
+                                 const CalibrationSubject& subject) {
+    if (!setup.device.is_cpu())
+        return 0;
+    const std::int64_t caches =
+        subject.corpus.cache_bytes() / mib * (setup.options.valid_data.empty() ? 1 : 2);
+    return std::max<std::int64_t>(
+        1, setup.topology.rank(rank).memory_mb - caches / setup.topology.ranks_on_host_of(rank));
+}
+
 // All that this rank's cost depends on.
 std::string cost_key(const RankSetup& setup, int rank, const CalibrationSubject& subject) {
     std::vector<std::string> parts{version::number,
@@ -31,7 +46,9 @@ std::string cost_key(const RankSetup& setup, int rank, const CalibrationSubject&
                                    setup.options.precision,
                                    setup.options.model,
                                    setup.options.batching,
-                                   subject.model.config_json()};
+                                   subject.model.config_json(),
+                                   subject.beside,
+                                   std::to_string(memory_to_plan_with(setup, rank, subject))};
     for (const auto& parameter : subject.parameters.parameters())
         parts.push_back(std::to_string(parameter.numel));
     for (const auto& [field, shape] : subject.corpus.row_shapes()) {
@@ -47,17 +64,6 @@ StepCostCache cache_of(const Options& options) {
         return StepCostCache({});
     return StepCostCache(options.cache_dir.empty() ? default_cache_folder()
                                                    : std::filesystem::path(options.cache_dir));
-}
-
-// Of the host, this rank's part, without the caches that fill while it trains [MiB]; 0 on other
-// devices, which say when they are full.
-std::int64_t memory_to_plan_with(const RankSetup& setup, int rank) {
-    if (!setup.device.is_cpu())
-        return 0;
-    const std::int64_t caches =
-        setup.options.corpus.cache_mb * (setup.options.valid_data.empty() ? 1 : 2);
-    return std::max<std::int64_t>(
-        1, setup.topology.rank(rank).memory_mb - caches / setup.topology.ranks_on_host_of(rank));
 }
 
 // Collective. Every rank's cost, by rank.
@@ -79,7 +85,11 @@ std::vector<StepCost> measured_costs(const HostComm& world,
                       subject.plan,
                       setup.capacities,
                       cost,
-                      {.memory_mb = memory_to_plan_with(setup, world.rank())});
+                      {.memory_mb = memory_to_plan_with(setup, world.rank(), subject)});
+        const std::int64_t capacity = setup.capacities[static_cast<std::size_t>(world.rank())];
+        if (measured.micro_batch < capacity)
+            log::warn_here("memory holds micro-batches of " + std::to_string(measured.micro_batch) +
+                           " samples, --max-sentences is " + std::to_string(capacity));
         if (!cost)
             cache.store(key, measured);
         cost = measured;
@@ -93,7 +103,7 @@ std::vector<StepCost> measured_costs(const HostComm& world,
 // With the micro-batches that the recorded run had, which its results' roundings depend on.
 std::vector<StepCost> recorded_costs(const RankSetup& setup, const RecordedAllocations& recorded) {
     std::vector<std::int64_t> capacities = setup.capacities;
-    for (std::size_t r = 0; r < capacities.size(); ++r)
+    for (std::size_t r = 0; r < recorded.micro_batches.size(); ++r)
         capacities[r] = std::min(capacities[r], recorded.micro_batches[r]);
     return declared_costs(capacities);
 }
@@ -123,23 +133,6 @@ RecordedAllocations replayed_allocations(const HostComm& world, const RankSetup&
     return agree_on(world, [&] {
         return read_allocations(setup.options.plan_file, setup.capacities, setup.batch_size);
     });
-}
-
-void keep_costs(const HostComm& world,
-                const RankSetup& setup,
-                const CalibrationSubject& subject,
-                const std::vector<StepCost>& costs,
-                std::int64_t reduced_micro_batch) {
-    std::vector<std::string> lines;
-    for (const StepCost& cost : costs)
-        lines.push_back(step_cost_json(cost));
-    lines = split(world.broadcast(join(lines, "\n"), 0), '\n');
-    if (std::ssize(lines) != world.size())
-        return;
-    StepCost cost = parse_step_cost(lines[static_cast<std::size_t>(world.rank())]);
-    if (reduced_micro_batch > 0)
-        cost = limited_to(std::move(cost), reduced_micro_batch);
-    cache_of(setup.options).store(cost_key(setup, world.rank(), subject), cost);
 }
 
 }  // namespace hetseq

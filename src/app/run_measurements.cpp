@@ -56,13 +56,11 @@ StepCost step_cost_of(const MeasuredRun& run, const Json& json) {
 }
 
 void take_summary(const Json& summary, MeasuredRun& run) {
-    // A continued run counts its ranks' units from where it was last started.
-    const double updates = std::max(1.0, measured(run, summary, "updates_since_start"));
     run.step_ms = measured(run, summary.at("step_ms"), "median");
     for (const Json& rank : summary.at("ranks")) {
         run.ranks.push_back({rank.at("host").get<std::string>(),
                              rank.at("device").get<std::string>(),
-                             measured(run, rank, "units") / updates,
+                             measured(run, rank, "share"),
                              measured(run, rank, "compute_ms"),
                              measured(run, rank, "wait_ms")});
         if (rank.contains("cost"))
@@ -73,16 +71,6 @@ void take_summary(const Json& summary, MeasuredRun& run) {
             return sum + rank.units;
         });
     run.batch = std::llround(std::min(units, 1e9));
-}
-
-// An epoch's last batch may be smaller; times are those of full ones.
-void scale_to_full_batches(MeasuredRun& run) {
-    double units = 0;
-    for (const MeasuredRun::Rank& rank : run.ranks)
-        units += rank.units;
-    for (MeasuredRun::Rank& rank : run.ranks)
-        if (units > 0)
-            rank.units *= static_cast<double>(run.batch) / units;
 }
 
 template <class Number>
@@ -116,7 +104,6 @@ void take_config(const std::string& path, MeasuredRun& run) {
     };
     if (const auto batch = number_of<std::int64_t>(value("batch-size")); batch > 0)
         run.batch = batch;
-    scale_to_full_batches(run);
     if (const auto bucket = number_of<double>(value("bucket-mb"));
         bucket > 0 && bucket <= most_measured)
         run.bucket_mib = bucket;

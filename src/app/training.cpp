@@ -21,9 +21,6 @@ namespace hetseq {
 
 namespace {
 
-// From so many on the speeds followed say more than those measured at the start.
-constexpr std::int64_t updates_worth_keeping = 20;
-
 // Validation batches: no larger than one micro-batch of every rank.
 std::int64_t valid_batch_size(SharePlan& shares) {
     return shares.total_capacity();
@@ -174,11 +171,17 @@ Training::Training(const MpiEnvironment& environment,
 }
 
 CalibrationSubject Training::calibration_subject() {
-    return {*model_, parameters_, feed_.corpus(), feed_.loader(), feed_.plan()};
+    return {*model_,
+            parameters_,
+            feed_.corpus(),
+            feed_.loader(),
+            feed_.plan(),
+            setup_.options.parts.optimizer.name +
+                (checkpoints_ ? ", checkpoints" : ", no checkpoints")};
 }
 
 std::unique_ptr<CheckpointWriter> Training::make_checkpoints() const {
-    if (folder_ == nullptr || setup_.options.dry_run)
+    if (folder_ == nullptr)
         return nullptr;
     return std::make_unique<CheckpointWriter>(
         world_,
@@ -188,20 +191,30 @@ std::unique_ptr<CheckpointWriter> Training::make_checkpoints() const {
 }
 
 // The cuts to repeat, of a recorded run or of this one before it was continued.
-const AllocationsByUpdate& Training::replay() const {
-    return setup_.options.balance == "auto" ? progress_.allocations : recorded_.by_update;
+AllocationsByUpdate Training::replay() const {
+    if (setup_.options.balance != "auto")
+        return recorded_.by_update;
+    return continues_as_it_was() ? progress_.allocations : AllocationsByUpdate{};
 }
 
 // So that the start report shows the cut that the run begins with.
 void Training::take_first_cut() {
-    const auto after = replay().upper_bound(progress_.updates);
-    if (after != replay().begin())
+    const AllocationsByUpdate cuts = replay();
+    const auto after = cuts.upper_bound(progress_.updates);
+    if (after != cuts.begin())
         shares_.change(std::prev(after)->second);
 }
 
-// On the same ranks, whose speed is known then.
+// The same batches on as many ranks.
+bool Training::continues_its_batches() const {
+    return continued_ && std::ssize(continued_->devices) == world_.size() &&
+           continued_->corpus == corpus_text(feed_.corpus()) &&
+           continued_->options.at("batch-size") == setup_.values.at("batch-size");
+}
+
+// And on the same ranks, whose speed is known then.
 bool Training::continues_as_it_was() const {
-    return continued_ && continued_->devices == device_names(setup_.topology) &&
+    return continues_its_batches() && continued_->devices == device_names(setup_.topology) &&
            continued_->limits == all_limits(setup_);
 }
 
@@ -239,7 +252,7 @@ void Training::restore(const ResumePoint& point) {
     load_checkpoint(world_, *communicator_, point.folder, files);
     progress_ = continued_progress(setup_.options, point);
     continued_ = point.state.run;
-    if (!continues_as_it_was())
+    if (!continues_its_batches())
         progress_.allocations.clear();
     take_first_cut();
 }
@@ -297,8 +310,6 @@ TrainerReport Training::run(double start_seconds) {
                      .progress = progress_});
     TrainerReport report = trainer.run();
     control.end();
-    if (options.balance == "auto" && std::ssize(report.step_ms) >= updates_worth_keeping)
-        keep_costs(world_, setup_, calibration_subject(), report.costs, report.reduced_micro_batch);
     return report;
 }
 

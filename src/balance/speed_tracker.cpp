@@ -20,8 +20,10 @@ constexpr int longest_retry = 1 << 20;     // updates
 
 SpeedTracker::SpeedTracker(std::vector<StepCost> costs, SpeedTrackerOptions options)
     : calibrated_{std::move(costs)}, options_{std::move(options)}, ranks_(calibrated_.size()) {
-    for (Rank& rank : ranks_)
-        rank.retry_after = options_.retry_after;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        ranks_[r].retry_after = options_.retry_after;
+        ranks_[r].scale = RobustScale{std::exchange(calibrated_[r].scale, 1)};
+    }
 }
 
 void SpeedTracker::observe(std::span<const double> compute_ms,

@@ -24,7 +24,7 @@ constexpr std::int64_t most_units = 1'000'000'000'000;  // sums over any ranks d
 // Throws what the library throws, and BadData.
 RecordedAllocations parse(const ReadJson& json) {
     RecordedAllocations recorded;
-    for (const ReadJson& samples : json.at("micro_batches"))
+    for (const ReadJson& samples : json.value("micro_batches", ReadJson::array()))
         recorded.micro_batches.push_back(json_integer(samples, 0, most_units));
     for (const ReadJson& entry : json.at("allocations")) {
         const std::int64_t update = json_integer(entry.at("update"), 1, most_updates);
@@ -46,11 +46,14 @@ void check(const std::vector<std::int64_t>& units,
         throw BadConfig(path + " is of " + std::to_string(units.size()) + " ranks",
                         "this job has " + std::to_string(capacities.size()),
                         "start as many, or use --balance auto");
-    if (micro_batches.size() != units.size())
+    if (!micro_batches.empty() && micro_batches.size() != units.size())
         throw BadData(path + " has micro-batches of " + std::to_string(micro_batches.size()) +
                       " ranks and cuts for " + std::to_string(units.size()));
+    for (std::size_t r = 0; r < micro_batches.size(); ++r)
+        if (units[r] > 0 && micro_batches[r] == 0)
+            throw BadData(path + " gives rank " + std::to_string(r) + " work and no micro-batch");
     for (std::size_t r = 0; r < units.size(); ++r)
-        if (units[r] > 0 && (capacities[r] == 0 || micro_batches[r] == 0))
+        if (units[r] > 0 && capacities[r] == 0)
             throw BadConfig(path + " gives rank " + std::to_string(r) + " work",
                             "its --max-sentences is 0",
                             "give it a capacity, or use --balance auto");

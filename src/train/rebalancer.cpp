@@ -62,9 +62,11 @@ void Rebalancer::change(const std::vector<std::int64_t>& allocation) {
 }
 
 void Rebalancer::begin_update(const std::optional<std::vector<std::int64_t>>& agreed,
-                              std::span<const double> compute_ms) {
-    if (agreed)
+                              std::span<const double> compute_ms,
+                              std::span<const double> micro_batches) {
+    if (agreed && next_ < options_.updates)
         change(*agreed);
+    micro_batches_.assign(micro_batches.begin(), micro_batches.end());
     const bool is_first = allocation_.empty();
     if (tracker_ && !is_first) {
         tracker_->observe(compute_ms, allocation_);
@@ -89,8 +91,13 @@ std::vector<std::int64_t> Rebalancer::take_proposal() {
 void Rebalancer::save_to(TrainingProgress& progress) const {
     progress.allocations = log_.allocations();
     progress.reallocations = reallocations_;
-    if (tracker_)
-        progress.costs = tracker_->costs();
+    if (!tracker_)
+        return;
+    progress.costs = tracker_->costs();
+    for (std::size_t r = 0; r < micro_batches_.size(); ++r)
+        if (micro_batches_[r] > 0)
+            progress.costs[r] = limited_to(std::move(progress.costs[r]),
+                                           static_cast<std::int64_t>(micro_batches_[r]));
 }
 
 }  // namespace hetseq

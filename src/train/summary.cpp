@@ -64,13 +64,13 @@ std::vector<double> at(const std::vector<std::size_t>& updates, const std::vecto
     return chosen;
 }
 
-// This rank's compute time of a unit, by update.
-std::vector<double> unit_times(const TrainerReport& report) {
+// This rank's compute time of a unit, in those of the updates in which it had any.
+std::vector<double> unit_times(const std::vector<std::size_t>& updates,
+                               const TrainerReport& report) {
     std::vector<double> times;
-    for (std::size_t i = 0; i < report.own_units.size(); ++i)
-        times.push_back(report.own_units[i] > 0
-                            ? report.compute_ms[i] / static_cast<double>(report.own_units[i])
-                            : 0);
+    for (const std::size_t i : updates)
+        if (report.own_units[i] > 0)
+            times.push_back(report.compute_ms[i] / static_cast<double>(report.own_units[i]));
     return times;
 }
 
@@ -130,11 +130,15 @@ std::vector<StepCost> by_rate(const std::vector<StepCost>& costs) {
 // What the measured costs say of other cuts of the same batch.
 void compare_with_other_cuts(Summary& summary,
                              const std::vector<StepCost>& costs,
-                             SharePlan& shares,
+                             const std::vector<std::int64_t>& ours,
                              std::int64_t batch_size) {
-    const auto& ours = shares.allocation(batch_size);
-    const auto works = [](const StepCost& cost) { return cost.micro_batch > 0; };
-    if (std::none_of(costs.begin(), costs.end(), works))
+    bool is_known = false;
+    for (std::size_t r = 0; r < costs.size(); ++r) {
+        if (costs[r].micro_batch == 0 && ours[r] > 0)
+            return;  // nothing is known of a rank that has work
+        is_known = is_known || costs[r].micro_batch > 0;
+    }
+    if (!is_known)
         return;
     summary.equal_ms = makespan_ms(costs, allocate(equal_costs(working(costs)), batch_size));
     summary.proportional_ms = makespan_ms(costs, allocate(by_rate(costs), batch_size));
@@ -200,8 +204,10 @@ Summary summarise(const HostComm& world,
     const auto reduce = median(report.reduce_ms);
     const auto optimizer = world.all_gather(spread_of(steady(report.optimizer_ms)).median);
     const auto data = median(report.data_ms);
-    const auto unit_ms = median(unit_times(report));
+    const auto unit_ms = world.all_gather(spread_of(unit_times(updates, report)).median);
     const auto memory = world.all_gather(peak_memory_mb());
+    const std::vector<std::int64_t> ours =
+        report.full_allocation.empty() ? shares.allocation(batch_size) : report.full_allocation;
     for (int r = 0; r < world.size(); ++r) {
         const auto i = static_cast<std::size_t>(r);
         const RankInfo& info = topology.rank(r);
@@ -210,6 +216,7 @@ Summary summarise(const HostComm& world,
                                  info.device_name,
                                  !info.device_uuid.empty(),
                                  units[i],
+                                 ours[i],
                                  compute[i],
                                  wait[i],
                                  reduce[i],
@@ -219,7 +226,7 @@ Summary summarise(const HostComm& world,
                                  unit_ms[i]});
     }
     compare_with_other_cuts(
-        summary, measured_costs(world, report, summary.ranks), shares, batch_size);
+        summary, measured_costs(world, report, summary.ranks), ours, batch_size);
     return summary;
 }
 
@@ -289,6 +296,7 @@ std::string Summary::json(const TrainerReport& report) const {
                                  {"host", rank.host},
                                  {"device", rank.device},
                                  {"units", rank.units},
+                                 {"share", rank.share},
                                  {"compute_ms", rank.compute_ms},
                                  {"wait_ms", rank.wait_ms},
                                  {"reduce_ms", rank.reduce_ms},

@@ -55,6 +55,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
                   options.progress,
                   {.follows = options.follow && is_first_rank() && parts.world.size() > 1,
                    .batch_size = parts.plan.batch_size(),
+                   .updates = options.updates,
                    .replay = options.replay}},
       optimizer_timer_{parts.parameters.values().device()},
       first_update_{options.progress.updates},
@@ -74,7 +75,7 @@ TrainerReport Trainer::run() {
         if (asked_to_stop())
             break;
         compute_ms_.assign(agreement_.compute_ms().begin(), agreement_.compute_ms().end());
-        rebalancer_.begin_update(agreement_.allocation(), compute_ms_);
+        rebalancer_.begin_update(agreement_.allocation(), compute_ms_, agreement_.micro_batches());
         share_ = std::move(next_share_);
         const ForwardContext context{Mode::train, options_.seed, update_};
         const Verdict verdict = step_.run(*share_, agreement_.weights(), context);
@@ -108,6 +109,7 @@ void Trainer::end() {
     rebalancer_.save_to(report_);
     report_.reduced_micro_batch = step_.reduced_micro_batch();
     report_.cut_since = static_cast<std::size_t>(rebalancer_.cut_since() - first_update_);
+    report_.full_allocation = rebalancer_.full_allocation();
     if (parts_.checkpoints == nullptr)
         return;
     if (parts_.checkpoints->last_update() != report_.updates)
@@ -146,6 +148,7 @@ void Trainer::load_next() {
                     failure,
                     {.compute_ms = step_.timing().is_regular ? step_.timing().compute_ms : 0,
                      .allocation = rebalancer_.take_proposal(),
+                     .micro_batch = step_.reduced_micro_batch(),
                      .requests = requests()});
 }
 

@@ -161,7 +161,8 @@ RunIdentity run_of(const ReadJson& json) {
     run.samples = count_of(json.at("samples"));
     run.corpus = json.at("corpus").get<std::string>();
     run.devices = json.at("devices").get<std::vector<std::string>>();
-    run.limits = json.at("limits").get<std::vector<std::string>>();
+    if (json.contains("limits"))  // a checkpoint without is continued with speeds measured anew
+        run.limits = json.at("limits").get<std::vector<std::string>>();
     return run;
 }
 

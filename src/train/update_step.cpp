@@ -1,7 +1,6 @@
 #include "hetseq/train/update_step.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <string>
 
@@ -52,6 +51,7 @@ UpdateStep::UpdateStep(Model& model, FlatParameters& parameters, GradientReducer
       parameters_{parameters},
       reducer_{reducer},
       timer_{parameters.values().device()},
+      wait_timer_{parameters.values().device()},
       losses_(model.loss_terms().size()) {}
 
 Verdict UpdateStep::run(LoadedShare& share,
@@ -62,19 +62,17 @@ Verdict UpdateStep::run(LoadedShare& share,
     if (reduced_micro_batch_ > 0 && largest_micro_batch(share) > reduced_micro_batch_)
         share.recut(reduced_micro_batch_);
     for (;;) {
-        const auto begin = std::chrono::steady_clock::now();
         timer_.begin();
         activity::enter(Phase::computing, context.update + 1);
         compute(share, weights, context);
         timer_.end();
         activity::enter(Phase::reducing);
+        wait_timer_.begin();
         reducer_.finish();
-        const std::chrono::duration<double, std::milli> all =
-            std::chrono::steady_clock::now() - begin;
+        wait_timer_.end();
         const Verdict verdict = read_status();
         timing_.compute_ms += timer_.ms();
-        // On a GPU backward returns before it has computed, so that finish() waits for both.
-        timing_.wait_ms += std::max(0.0, all.count() - timer_.ms());
+        timing_.wait_ms += wait_timer_.ms();
         timing_.reduce_ms += reducer_.timing().buckets_ms;
         if (verdict != Verdict::repeat)
             return verdict;

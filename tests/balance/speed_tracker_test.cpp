@@ -279,11 +279,24 @@ TEST(SpeedTrackerTest, TimesThatAreNoneDoNotCount) {
     EXPECT_FALSE(tracker.propose(Units{8, 8}));
 }
 
-TEST(SpeedTrackerTest, CalibratedScalesStay) {
+// In a run that is continued as well.
+TEST(SpeedTrackerTest, AnIdleRanksEarlierScaleFadesToo) {
+    std::vector<StepCost> costs = cluster({1, 1});
+    costs[1].scale = 3;
+    SpeedTracker tracker(costs, {.retry_after = 20});
+
+    for (int i = 0; i < 70; ++i)
+        tracker.observe(std::vector<double>{11, 0}, Units{8, 0});
+
+    EXPECT_NEAR(tracker.costs()[1].scale, 2, 1e-9);
+}
+
+TEST(SpeedTrackerTest, EarlierScalesStayUntilTimesAreKnown) {
     std::vector<StepCost> costs = cluster({1});
     costs[0].scale = 2;
     SpeedTracker tracker(costs);
 
+    EXPECT_EQ(tracker.costs()[0].scale, 2);
     for (int i = 0; i < 5; ++i)
         tracker.observe(std::vector<double>{3 * costs[0].time_ms(8)}, Units{8});
 

@@ -15,7 +15,7 @@ expect_ok equal
 "$bin/compare_models" "$work/auto/model.safetensors" "$work/equal/model.safetensors" 1e-12 || fail 'auto gives other parameters than equal'
 
 # Two ranks of one machine are alike: one file serves both, and the second run measures nothing.
-run_ranks 2 "${train[@]}" --precision fp64 --max-update 1
+run_ranks 2 "${train[@]}" --precision fp64 --max-update 1 --save-dir "$work/second"
 expect_ok 'second run'
 ! grep -q 'measuring' "$work/log" || { cat "$work/log"; fail 'measured again'; }
 
@@ -36,8 +36,8 @@ expect_ok replayed
 "$bin/compare_models" "$work/recorded/model.safetensors" "$work/replayed/model.safetensors" 0 || fail 'the replayed run differs'
 cmp "$work/recorded/allocations.json" "$work/replayed/allocations.json" || fail 'other allocations were recorded'
 
-# A rank that slows down loses work; that run, too, is replayed bit for bit, and another number of samples at once or another
-# capacity is measured anew where it is continued.
+# A rank that slows down loses work. That run, too, is replayed bit for bit; continued, it starts with its last cut, and
+# with other capacities it is cut anew.
 export HETSEQ_FAULT='1:computing:*:stall=0.05'
 run_ranks 2 "$bin/hetseq_faulty" "${train[@]:1}" --save-dir "$work/moved"
 unset HETSEQ_FAULT
@@ -51,6 +51,8 @@ cmp "$work/moved/allocations.json" "$work/moved_again/allocations.json" || fail 
 run_ranks 2 "${train[@]}" --max-update 32 --save-dir "$work/moved"
 expect_ok 'continued'
 ! grep -q 'measuring' "$work/log" || { cat "$work/log"; fail 'measured again'; }
+last=$(json "$work/moved_again/summary.json" ranks | python3 -c 'import ast, sys; print(ast.literal_eval(sys.stdin.read())[1]["share"])')
+grep -Eq "^1 .* $last +[0-9.]+ %" "$work/log" || { cat "$work/log"; fail "the start table does not show rank 1's share of $last"; }
 run_ranks 2 "${train[@]}" --max-update 34 --max-sentences 0=16,1=0 --save-dir "$work/moved"
 expect_ok 'continued with other capacities'
 grep -q 'measuring the speed of [12] of 2 ranks' "$work/log" || { cat "$work/log"; fail 'an old speed was taken'; }

@@ -44,6 +44,12 @@ TEST_F(AllocationLogTest, ReadsBackAsItWas) {
 }
 
 TEST_F(AllocationLogTest, RefusesWhatItCannotReplay) {
+    EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [5, 5]}]})"), ExitCode::finished);
+    EXPECT_EQ(code_of(R"({"micro_batches": [4], "allocations": [{"update": 1, "units": [5, 5]}]})"),
+              ExitCode::bad_data);
+    EXPECT_EQ(
+        code_of(R"({"micro_batches": [4, 0], "allocations": [{"update": 1, "units": [5, 5]}]})"),
+        ExitCode::bad_data);
     EXPECT_EQ(
         code_of(R"({"micro_batches": [4, 4], "allocations": [{"update": 1, "units": [5, 5]}]})"),
         ExitCode::finished);

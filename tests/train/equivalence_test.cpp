@@ -2,6 +2,7 @@
 // included, dropout on or off, give what one rank gives.
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include <ATen/ATen.h>
@@ -144,6 +145,21 @@ TEST_F(EquivalenceTest, FollowingSpeedsGivesWhatOneRankGives) {
 
     EXPECT_EQ(followed.report.reallocations > 0, world->size() > 1);
     EXPECT_LE(largest_difference(reference.parameters, followed.parameters), 1e-12);
+}
+
+TEST_F(EquivalenceTest, RunningOutOfMemoryChangesNothing) {
+    ToyRun run{.data = *corpus, .capacities = everybody(), .dropout = 0.1};
+    const ToyResult reference = alone(run);
+    run.spoil = [is_small = world->rank() == 0](
+                    const MicroBatch& batch, const ForwardContext&, ForwardResult&) {
+        if (is_small && batch.samples > 2)
+            throw std::bad_alloc();
+    };
+
+    const ToyResult small = together(run);
+
+    EXPECT_EQ(small.report.reduced_micro_batch > 0, world->rank() == 0);
+    EXPECT_LE(largest_difference(reference.parameters, small.parameters), 1e-12);
 }
 
 TEST_F(EquivalenceTest, ARunThatFollowedSpeedsIsReplayedBitForBit) {

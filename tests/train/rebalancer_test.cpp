@@ -17,6 +17,7 @@ class RebalancerTest : public testing::Test {
 protected:
     Rebalancer rebalancer(RebalancerOptions options, const TrainingProgress& progress = {}) {
         options.batch_size = batch_size_;
+        options.updates = 20;
         return {shares_, recorder_, AllocationLog{"", {}, progress.allocations}, progress, options};
     }
 
@@ -54,7 +55,7 @@ TEST_F(RebalancerTest, CutsAsTheSharesSayAndTellsWhatIsAtWork) {
     }
 
     for (std::int64_t update = 0; update < 5; ++update) {
-        cuts.begin_update({}, equal_ms_);
+        cuts.begin_update({}, equal_ms_, {});
         EXPECT_EQ(cuts.allocation(),
                   Units(static_cast<std::size_t>(world_.size()), update == 4 ? 6 : 12));
     }
@@ -70,7 +71,7 @@ TEST_F(RebalancerTest, RepeatsRecordedCuts) {
 
     for (std::int64_t update = 0; update < 4; ++update) {
         cuts.cut(batch(update));
-        cuts.begin_update({}, equal_ms_);
+        cuts.begin_update({}, equal_ms_, {});
         EXPECT_EQ(cuts.allocation(), but_the_first(update < 3 ? 8 : 10));
     }
 
@@ -87,7 +88,7 @@ TEST_F(RebalancerTest, AContinuedRunTakesTheRecordedCutThatHolds) {
     Rebalancer cuts = rebalancer({.replay = recorded}, {.updates = 6, .reallocations = 1});
 
     cuts.cut(batch(6));
-    cuts.begin_update({}, equal_ms_);
+    cuts.begin_update({}, equal_ms_, {});
 
     EXPECT_EQ(cuts.allocation(), but_the_first(10));
     TrainingProgress progress;
@@ -100,13 +101,13 @@ TEST_F(RebalancerTest, AnAgreedCutHoldsFromTheNextRequestOn) {
     cuts.cut(batch(0));
     cuts.cut(batch(1));
 
-    cuts.begin_update(but_the_first(7), equal_ms_);
+    cuts.begin_update(but_the_first(7), equal_ms_, {});
     cuts.cut(batch(2));
 
     EXPECT_EQ(cuts.allocation(), but_the_first(12));
-    cuts.begin_update({}, equal_ms_);
+    cuts.begin_update({}, equal_ms_, {});
     EXPECT_EQ(cuts.allocation(), but_the_first(12));
-    cuts.begin_update({}, equal_ms_);
+    cuts.begin_update({}, equal_ms_, {});
     EXPECT_EQ(cuts.allocation(), but_the_first(7));
     TrainingProgress progress;
     cuts.save_to(progress);
@@ -114,6 +115,47 @@ TEST_F(RebalancerTest, AnAgreedCutHoldsFromTheNextRequestOn) {
         EXPECT_EQ(progress.allocations,
                   (AllocationsByUpdate{{0, but_the_first(12)}, {2, but_the_first(7)}}));
     }
+}
+
+TEST_F(RebalancerTest, TellsSinceWhenFullBatchesAreCutAsTheyAre) {
+    const AllocationsByUpdate recorded{{0, but_the_first(8)}, {7, but_the_first(10)}};
+    Rebalancer cuts = rebalancer({.replay = recorded}, {.updates = 3});
+    EXPECT_TRUE(cuts.full_allocation().empty());
+
+    for (std::int64_t update = 3; update < 10; ++update) {  // 4 and 9 end epochs
+        cuts.cut(batch(update));
+        cuts.begin_update({}, equal_ms_, {});
+        const bool is_new = update >= 7 && world_.size() > 1;
+        EXPECT_EQ(cuts.cut_since(), is_new ? 7 : 3) << update;
+        EXPECT_EQ(cuts.full_allocation(), but_the_first(is_new ? 10 : 8)) << update;
+    }
+}
+
+TEST_F(RebalancerTest, ACutThatNoBatchIsLeftForIsNone) {
+    Rebalancer cuts = rebalancer({}, {.updates = 18});
+    cuts.cut(batch(18));
+    cuts.cut(batch(20));
+
+    cuts.begin_update(but_the_first(7), equal_ms_, {});
+
+    TrainingProgress progress;
+    cuts.save_to(progress);
+    EXPECT_EQ(progress.reallocations, 0);
+    EXPECT_EQ(progress.allocations.size(), 1U);
+}
+
+TEST_F(RebalancerTest, WhatMemoryHoldsStandsInTheCostsThatAreKept) {
+    Rebalancer cuts = rebalancer({.follows = true});
+    cuts.cut(batch(0));
+    std::vector<double> micro_batches(static_cast<std::size_t>(world_.size()), 0);
+    micro_batches.back() = 3;
+
+    cuts.begin_update({}, equal_ms_, micro_batches);
+
+    TrainingProgress progress;
+    cuts.save_to(progress);
+    EXPECT_EQ(progress.costs.back().micro_batch, 3);
+    EXPECT_EQ(progress.costs.front().micro_batch, world_.size() > 1 ? 4 : 3);
 }
 
 TEST_F(RebalancerTest, ProposesABetterCutOnceWhereItFollows) {
@@ -124,7 +166,7 @@ TEST_F(RebalancerTest, ProposesABetterCutOnceWhereItFollows) {
         for (std::int64_t update = 0; update < 6; ++update) {
             cuts.cut({.begin = 0, .end = batch_size_});
             EXPECT_TRUE(cuts.take_proposal().empty());
-            cuts.begin_update({}, ms);
+            cuts.begin_update({}, ms, {});
         }
 
         const Units proposal = cuts.take_proposal();

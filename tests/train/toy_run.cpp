@@ -1,5 +1,7 @@
 #include "train/toy_run.hpp"
 
+#include <new>
+
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi_environment.hpp"
@@ -21,7 +23,16 @@ namespace {
 
 constexpr std::uint64_t seed = 11;
 
+// One whose memory does not suffice.
+class FullOptimizer final : public Optimizer {
+public:
+    void step(FlatParameters&, double) override { throw std::bad_alloc(); }
+    std::map<std::string, at::Tensor> state() const override { return {}; }
+};
+
 std::unique_ptr<Optimizer> make_optimizer(FlatParameters& parameters, const ToyRun& run) {
+    if (run.optimizer == "full")
+        return std::make_unique<FullOptimizer>();
     OptimizerOptions options{.name = run.optimizer, .weight_decay = 0.01};
     return run.optimizer == "sgd" ? make_sgd(parameters, options) : make_adam(parameters, options);
 }

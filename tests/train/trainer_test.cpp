@@ -167,6 +167,18 @@ void validate_with(ToyRun& run, const std::vector<double>& losses) {
     };
 }
 
+TEST_F(TrainerTest, AnOptimizerWithoutMemoryEndsTheRunAndSaysSo) {
+    ToyRun run = run_of(2);
+    run.optimizer = "full";
+
+    try {
+        train(run);
+        FAIL() << "the update went on";
+    } catch (const DeviceError& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("out of memory in the optimizer"));
+    }
+}
+
 TEST_F(TrainerTest, TheBestValidationIsThatOfTheLeastLoss) {
     ToyRun run = run_of(0);
     validate_with(run, {3, 1, 1, 2});

@@ -289,13 +289,15 @@ TEST_F(OutOfMemoryTest, ItIsRememberedForSharesThatAreLoaded) {
                 throw std::bad_alloc();
         });
     EXPECT_EQ(update_->run(), Verdict::apply);
+    const std::int64_t held = update_->step().reduced_micro_batch();
+    EXPECT_EQ(held > 0, world->rank() == 0);
     update_->share().recut(4);
     const std::int64_t forwards = update_->model().forwards();
 
     EXPECT_EQ(update_->run(), Verdict::apply);
 
     EXPECT_EQ(update_->model().forwards() - forwards, count_micro_batches());
-    EXPECT_EQ(update_->step().reduced_micro_batch(), world->rank() == 0 ? 2 : 0);
+    EXPECT_EQ(update_->step().reduced_micro_batch(), held);
     expect_reference(update_->gradients());
 }
 

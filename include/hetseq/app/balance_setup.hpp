@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "hetseq/train/allocation_log.hpp"
@@ -21,6 +22,7 @@ struct CalibrationSubject {
     Corpus& corpus;
     Loader& loader;
     const BatchPlan& plan;
+    std::string beside;  // what else has its memory already
 };
 
 /// What --balance file: repeats; nothing for another balance. Throws on all ranks.
@@ -33,14 +35,5 @@ SharePlan make_shares(const HostComm& world,
                       const RecordedAllocations& recorded,
                       const CalibrationSubject& subject,
                       std::vector<StepCost> known);
-
-/// Collective. Keeps under --cache-dir, for later runs, what a run with balance auto has followed
-/// to its end: `costs`, by rank, on rank 0 alone; and what this rank's memory held, if it ran out:
-/// micro-batches of `reduced_micro_batch` (0: it did not).
-void keep_costs(const HostComm& world,
-                const RankSetup& setup,
-                const CalibrationSubject& subject,
-                const std::vector<StepCost>& costs,
-                std::int64_t reduced_micro_batch);
 
 }  // namespace hetseq

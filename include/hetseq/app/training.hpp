@@ -84,9 +84,10 @@ public:
     std::int64_t block_length() { return feed_.corpus().block_length(); }
 
 private:
+    bool continues_its_batches() const;
     bool continues_as_it_was() const;
     std::unique_ptr<CheckpointWriter> make_checkpoints() const;
-    const AllocationsByUpdate& replay() const;
+    AllocationsByUpdate replay() const;
     void take_first_cut();
     CalibrationSubject calibration_subject();
     std::int64_t span_of_schedule() const;

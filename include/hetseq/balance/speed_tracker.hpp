@@ -25,7 +25,7 @@ struct SpeedTrackerOptions {
 /// (docs/allocation.md). A function of the numbers it is given, in their order.
 class SpeedTracker {
 public:
-    /// `costs` as calibrated, by rank.
+    /// `costs` as calibrated, by rank; a scale is what an earlier tracker followed to its end.
     explicit SpeedTracker(std::vector<StepCost> costs, SpeedTrackerOptions options = {});
 
     /// One update: each rank's own compute time [ms], waiting and communication excluded, and the

@@ -50,6 +50,8 @@ public:
     std::int64_t blocks_read() const noexcept;
     /// Blocks this host can hold at once.
     std::int64_t cached_blocks() const noexcept;
+    /// Memory of this host's cache when it is full.
+    std::int64_t cache_bytes() const noexcept;
     const std::shared_ptr<Impl>& impl() noexcept { return impl_; }
 
 private:

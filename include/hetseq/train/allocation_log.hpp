@@ -13,7 +13,7 @@ using AllocationsByUpdate = std::map<std::int64_t, std::vector<std::int64_t>>;
 /// What allocations.json says.
 struct RecordedAllocations {
     AllocationsByUpdate by_update;
-    std::vector<std::int64_t> micro_batches;  // most samples of one, by rank
+    std::vector<std::int64_t> micro_batches;  // most samples of one, by rank; empty: not said
 };
 
 /// RUN/allocations.json: how full batches were cut, rewritten whole at each change.

@@ -19,6 +19,7 @@ class SharePlan;
 struct RebalancerOptions {
     bool follows = false;         // whether cuts follow the ranks' speeds; on the rank that decides
     std::int64_t batch_size = 0;  // of a full batch
+    std::int64_t updates = 0;     // of the whole run
     AllocationsByUpdate replay = {};  // cuts to repeat, each from its update on
 };
 
@@ -39,13 +40,17 @@ public:
 
     /// The next update begins, the first of those cut and not begun. `agreed`: the cut that all
     /// ranks adopt for the batches not requested yet; `compute_ms`: of the update before, by rank.
+    /// `micro_batches`: what memory holds where ranks ran out of it, by rank; 0: they did not.
     void begin_update(const std::optional<std::vector<std::int64_t>>& agreed,
-                      std::span<const double> compute_ms);
+                      std::span<const double> compute_ms,
+                      std::span<const double> micro_batches);
     /// Of the update that has begun; units by rank.
     const std::vector<std::int64_t>& allocation() const noexcept { return allocation_; }
 
     /// The first update, of those since the start, that was cut as the last full batch.
     std::int64_t cut_since() const noexcept { return cut_since_; }
+    /// Of that batch; empty where there was none.
+    const std::vector<std::int64_t>& full_allocation() const noexcept { return full_; }
 
     /// A better cut, to be told to all ranks; once, and empty where there is none.
     std::vector<std::int64_t> take_proposal();
@@ -71,6 +76,7 @@ private:
     std::int64_t cut_since_ = 0;
     std::vector<std::int64_t> full_;  // the last full batch's allocation
     std::vector<std::int64_t> proposal_;
+    std::vector<double> micro_batches_;  // as last told
 };
 
 }  // namespace hetseq

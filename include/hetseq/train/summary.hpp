@@ -23,7 +23,8 @@ struct Summary {
         std::string device;
         bool is_gpu = false;
         std::int64_t units = 0;
-        double compute_ms = 0;  // median of an update
+        std::int64_t share = 0;  // units of a full batch, as it was cut last
+        double compute_ms = 0;   // median of an update
         double wait_ms = 0;
         double reduce_ms = 0;  // of all buckets, overlapped with backward or not
         double optimizer_ms = 0;

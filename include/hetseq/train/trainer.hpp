@@ -81,10 +81,12 @@ struct TrainerReport : TrainingProgress {
     std::vector<std::int64_t> batch_samples;  // by update, of all ranks
     std::vector<std::int64_t> own_units;      // by update, this rank's
     std::size_t cut_since = 0;                // the first update that was cut as the last full one
-    std::int64_t reduced_micro_batch = 0;     // this rank's after running out of memory; 0: never
-    double first_update_seconds = 0;          // monotonic clock, when the first update began
-    double checkpoint_wait_ms = 0;            // the longest wait for a checkpoint's copy
-    double checkpoint_seconds = 0;            // from the start of the last to its end; 0: none
+    std::vector<std::int64_t>
+        full_allocation;                   // of the last full batch, by rank; empty: there was none
+    std::int64_t reduced_micro_batch = 0;  // this rank's after running out of memory; 0: never
+    double first_update_seconds = 0;       // monotonic clock, when the first update began
+    double checkpoint_wait_ms = 0;         // the longest wait for a checkpoint's copy
+    double checkpoint_seconds = 0;         // from the start of the last to its end; 0: none
 };
 
 /// Trains: the life of an update, one line a stage.

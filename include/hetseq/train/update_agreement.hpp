@@ -16,6 +16,7 @@ struct UpdateNotes {
     double compute_ms = 0;  // own time of the last update; 0: none that counts
     std::span<const std::int64_t> allocation = {};  // rank 0's alone: how to cut full batches from
                                                     // now on; empty: as before
+    std::int64_t micro_batch = 0;  // that memory holds, where the rank ran out of it
     Requests requests = {};
 };
 
@@ -41,6 +42,8 @@ public:
     std::span<const double> compute_ms() const { return by_rank(0); }
     /// All ranks' requests, summed; valid after `wait`.
     Requests requests() const;
+    /// Each rank's noted micro-batch; valid after `wait`.
+    std::span<const double> micro_batches() const { return by_rank(2); }
     /// Rank 0's noted allocation, if any; valid after `wait`.
     std::optional<std::vector<std::int64_t>> allocation() const;
 
@@ -49,8 +52,8 @@ private:
 
     HostComm comm_;
     std::size_t loss_terms_;
-    // weights by loss term, the number of ranks that failed, four kinds of requests, times by rank,
-    // units by rank
+    // weights by loss term, the number of ranks that failed, four kinds of requests; by rank:
+    // times, units, micro-batches
     std::vector<double> values_;
     std::exception_ptr failure_;
     Pending pending_;

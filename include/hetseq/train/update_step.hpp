@@ -61,6 +61,8 @@ private:
     FlatParameters& parameters_;
     GradientReducer& reducer_;
     ComputeTimer timer_;
+    ComputeTimer
+        wait_timer_;  // by the device as well: there backward returns before it has computed
     std::vector<double> losses_;
     double non_finite_ranks_ = 0;
     std::int64_t reduced_micro_batch_ = 0;
