@@ -26,8 +26,12 @@ jobs=("h1,h2 $batch 1 1" "h1,h2 $((2 * batch)) 1 1" "h1,h2 $((batch / 2)) 1 1" "
 
 # train RUN HOSTS BATCH: its median update [ms].
 train() {
-  local hosts=${2//,/ }
-  "$vcluster" run -np "$(wc -w <<<"$hosts")" --host "$2" -x OMP_NUM_THREADS=1 "$hetseq" train "${options[@]}" --batch-size "$3" \
+  local hosts specs=() host
+  IFS=, read -ra hosts <<<"$2"
+  for host in "${hosts[@]}"; do specs+=("$host:cpu=${quotas[${host#h} - 1]},slots=1"); done
+  "$vcluster" down
+  "$vcluster" up "${specs[@]}"
+  "$vcluster" run -np "${#hosts[@]}" -x OMP_NUM_THREADS=1 "$hetseq" train "${options[@]}" --batch-size "$3" \
     --max-update $((updates + 10)) --save-interval 0 --save-dir "$1" >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
   awk -v b="$3" -v r="$(rate_of "$1" 11 $((updates + 10)))" 'BEGIN {print 1000 * b / r}'
 }

@@ -5,7 +5,8 @@ usage: jobs/scaling/table.py FOLDER RUN...
 
 Reads FOLDER/RUN/summary.json of each run, the first one being what the others are compared with, and prints nodes,
 devices, batch, step time, samples a second, speed-up (of samples a second), expansion (speed-up over devices, relative to
-the first run's), the share of its own bound that each reached, and what communication took. Writes FOLDER/scaling.svg.
+the first run's), the share of its own bound that each reached, and what communication took. Writes FOLDER/scaling.svg:
+speed-up over devices, dashed what the devices of each run allow.
 """
 import json
 import os
@@ -44,23 +45,28 @@ def table(rows):
 
 
 def plot(rows, path):
-    """Speed-up over devices, with the straight line of perfect scaling."""
+    """Speed-up over devices, and dashed what each run's own devices allow (its bound)."""
     width, height, margin = 480, 360, 56
-    most = max(max(row["devices"] for row in rows) / rows[0]["devices"], max(row["speed_up"] for row in rows))
+    rows = sorted(rows, key=lambda row: row["devices"])
+    allowed = [(row["devices"], row["speed_up"] / row["achieved"]) for row in rows if row["achieved"]]
+    most_devices = max(row["devices"] for row in rows)
+    most = max([row["speed_up"] for row in rows] + [speed_up for _, speed_up in allowed])
 
     def place(devices, speed_up):
-        return (margin + devices / rows[0]["devices"] / most * (width - 2 * margin),
+        return (margin + devices / most_devices * (width - 2 * margin),
                 height - margin - speed_up / most * (height - 2 * margin))
+
+    def polyline(points, style):
+        return f'<polyline fill="none" {style} points="' + " ".join(f"{x:.1f},{y:.1f}" for x, y in points) + '"/>'
 
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
              'font-size="12">', f'<rect width="{width}" height="{height}" fill="white"/>']
     x0, y0 = place(0, 0)
-    x1, y1 = place(rows[0]["devices"] * most, most)
+    x1, y1 = place(most_devices, most)
     lines.append(f'<path d="M{x0:.1f} {y1:.1f}V{y0:.1f}H{x1:.1f}" fill="none" stroke="black"/>')
-    lines.append(f'<path d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}" stroke="gray" stroke-dasharray="4 4"/>')
+    lines.append(polyline([place(*point) for point in allowed], 'stroke="gray" stroke-dasharray="4 4"'))
     points = [place(row["devices"], row["speed_up"]) for row in rows]
-    lines.append('<polyline fill="none" stroke="#1f6feb" stroke-width="2" points="' +
-                 " ".join(f"{x:.1f},{y:.1f}" for x, y in points) + '"/>')
+    lines.append(polyline(points, 'stroke="#1f6feb" stroke-width="2"'))
     for row, (x, y) in zip(rows, points):
         lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#1f6feb"/>')
         lines.append(f'<text x="{x:.1f}" y="{y - 9:.1f}" text-anchor="middle">{row["speed_up"]:.2f}</text>')

@@ -43,17 +43,54 @@ double relative_error(const Line& line, const StepSample& point) {
     return line_ms(line, point) / point.ms - 1;
 }
 
-std::vector<StepSample> medians(std::span<const StepSample> samples) {
+// Times by units and micro-batches.
+std::map<std::pair<double, std::int64_t>, std::vector<double>> repeats_of(
+    std::span<const StepSample> samples) {
     std::map<std::pair<double, std::int64_t>, std::vector<double>> repeats;
     for (const StepSample& sample : samples) {
         HETSEQ_ASSERT(sample.units > 0 && sample.micro_batches > 0);
         HETSEQ_ASSERT(std::isfinite(sample.ms) && sample.ms > 0);
         repeats[{sample.units, sample.micro_batches}].push_back(sample.ms);
     }
+    return repeats;
+}
+
+std::vector<StepSample> medians(std::span<const StepSample> samples) {
     std::vector<StepSample> points;
-    for (const auto& [point, ms] : repeats)
+    for (const auto& [point, ms] : repeats_of(samples))
         points.push_back({point.first, point.second, median(ms)});
     return points;
+}
+
+// Standard deviation of two or more values over their median: by their range where they are few
+// (Tippett, Biometrika 17 (1925) 364), by their median absolute deviation otherwise.
+double relative_sigma(std::vector<double> values) {
+    constexpr std::array<double, 5> ranges{0, 0, 1.128, 1.693, 2.059};  // of 2, 3, 4 normal values
+    const double middle = median(values);
+    if (values.size() < ranges.size()) {
+        const auto [least, most] = std::minmax_element(values.begin(), values.end());
+        return (*most - *least) / ranges[values.size()] / middle;
+    }
+    for (double& value : values)
+        value = std::abs(value - middle);
+    return 1.4826 * median(std::move(values)) / middle;
+}
+
+// Relative standard errors of the medians, in their order; the points' typical noise stands in
+// where one has less or was not repeated. 0 where none was.
+std::vector<double> standard_errors(std::span<const StepSample> samples) {
+    const auto repeats = repeats_of(samples);
+    std::vector<double> sigmas;
+    for (const auto& [point, ms] : repeats)
+        if (ms.size() > 1)
+            sigmas.push_back(relative_sigma(ms));
+    const double typical = sigmas.empty() ? 0 : median(sigmas);
+    std::vector<double> errors;
+    for (const auto& [point, ms] : repeats) {
+        const double sigma = ms.size() > 1 ? std::max(typical, relative_sigma(ms)) : typical;
+        errors.push_back(1.2533 * sigma / std::sqrt(static_cast<double>(ms.size())));
+    }
+    return errors;
 }
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
@@ -143,6 +180,17 @@ double start_ms(const std::vector<CostPoint>& points) {
         points[0].ms - slope * static_cast<double>(points[0].units), 0.0, points[0].ms);
 }
 
+// Whether the line misses no point by more than 5 % beyond what its noise explains.
+bool is_line(const StepCost& cost, std::span<const StepSample> samples) {
+    const Line line{cost.start_ms, cost.micro_batch_ms, cost.unit_ms};
+    const std::vector<StepSample> points = medians(samples);
+    const std::vector<double> errors = standard_errors(samples);
+    for (std::size_t i = 0; i < points.size(); ++i)
+        if (std::abs(relative_error(line, points[i])) > tolerated_error + 2 * errors[i])
+            return false;
+    return true;
+}
+
 }  // namespace
 
 LineFit fit_line(std::span<const StepSample> samples, std::int64_t micro_batch) {
@@ -166,7 +214,7 @@ StepCost fit_step_cost(std::span<const StepSample> samples,
     LineFit fit = fit_line(samples, micro_batch);
     fit.cost.max_units = max_units;
     std::vector<CostPoint> own = own_points(medians(samples), micro_batch);
-    if (fit.worst_error <= tolerated_error || own.size() < 2)
+    if (is_line(fit.cost, samples) || own.size() < 2)
         return fit.cost;
     own.push_back({0, start_ms(own)});
     fit.cost.table = StepTable(std::move(own));

@@ -119,6 +119,24 @@ TEST(FitStepCostTest, OutliersAmongRepeatsDoNotCount) {
     expect_times(cost, samples_of(truth, {1, 10, 16, 20, 40, 64}), 0.05);
 }
 
+// As of a host of a fifth of a core: times of a full micro-batch that scatter by a fifth.
+TEST(FitStepCostTest, NoiseMakesNoTable) {
+    std::vector<StepSample> samples;
+    for (const double units : {16.0, 32.0, 64.0})
+        for (const double noise : {0.98, 1.0, 1.02})
+            samples.push_back({units, 1, noise * 3.3 * units});
+    for (const double noise : {1.0, 1.1, 1.5})
+        samples.push_back({128, 1, noise * 3.3 * 128});
+
+    const StepCost noisy = fit_step_cost(samples, 128, no_limit);
+    EXPECT_TRUE(noisy.table.empty());
+    EXPECT_NEAR(noisy.time_ms(192), 3.3 * 192, 0.05 * 3.3 * 192);
+
+    for (int repeat = 0; repeat < 20; ++repeat)
+        samples.push_back({128, 1, (1.3 + 0.01 * (repeat % 3)) * 3.3 * 128});
+    EXPECT_FALSE(fit_step_cost(samples, 128, no_limit).table.empty()) << "no noise any more";
+}
+
 TEST(FitStepCostTest, AStaircaseDeviceBecomesATable) {
     // 10 ms for each started wave of 8 units, in one micro-batch.
     std::vector<StepSample> samples;

@@ -36,6 +36,12 @@ expect_ok replayed
 "$bin/compare_models" "$work/recorded/model.safetensors" "$work/replayed/model.safetensors" 0 || fail 'the replayed run differs'
 cmp "$work/recorded/allocations.json" "$work/replayed/allocations.json" || fail 'other allocations were recorded'
 
+# A replay has the micro-batches of the recorded run.
+sed 's/"micro_batches":\[16,16\]/"micro_batches":[16,8]/' "$work/recorded/allocations.json" >"$work/halved.json"
+run_ranks 2 "${train[@]}" --balance "file:$work/halved.json" --dry-run
+expect_ok halved
+grep -Eq '^1 .* 8 +16 +50 %' "$work/log" || { cat "$work/log"; fail 'the recorded micro-batch is not taken'; }
+
 # A rank that slows down loses work. That run, too, is replayed bit for bit; continued, it starts with its last cut, and
 # with other capacities it is cut anew.
 export HETSEQ_FAULT='1:computing:*:stall=0.05'

@@ -22,7 +22,8 @@ struct StepSample {
 /// chapter 23; with three unknowns every set of nonzero ones is tried). What the samples cannot
 /// tell apart goes to c before a before A: one point gives c alone, and where all samples are
 /// single micro-batches the fixed part is a micro-batch's, so that several cost several times it.
-/// Where that line misses a point by more than 5 %, the points that `micro_batch` itself produces
+/// Where that line misses a point by more than 5 % and twice the standard error of its median (none
+/// is assumed where no point was repeated), the points that `micro_batch` itself produces
 /// (units in ceil(units / micro_batch) pieces) become a table, if there are two of them; the time
 /// at 0 units is where the line through the first two points meets it. Throws InternalError for
 /// samples that are none.
