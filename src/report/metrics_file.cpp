@@ -41,11 +41,12 @@ void add_curves(const Json& line, double update, std::map<std::string, Series>& 
 // Adds the line's means to sums over all lines that know the ranks' times.
 void add_times(const Json& line, RunMetrics& metrics) {
     ++metrics.train_lines;
+    const double step_ms = line.value("step_ms", 0.0);
     const auto times = line.find("rank_compute_ms");
     if (times == line.end() || times->empty())
         return;
     ++metrics.timed_lines;
-    metrics.step_ms += line.value("step_ms", 0.0);
+    metrics.step_ms += step_ms;
     metrics.compute_ms.resize(std::max(metrics.compute_ms.size(), times->size()));
     for (std::size_t r = 0; r < times->size(); ++r)
         metrics.compute_ms[r] += times->at(r).is_number() ? times->at(r).get<double>() : 0;

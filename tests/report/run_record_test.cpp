@@ -122,6 +122,22 @@ TEST(RunRecordTest, WhatIsNotHetseqsIsLeftOutAndTold) {
     EXPECT_THAT(run.metrics.train.at("loss").x, ElementsAre(2, 4));
 }
 
+TEST(RunRecordTest, LinesWithoutTimesByRankAreInNoMean) {
+    TemporaryFolder folder;
+    write_run(folder);
+    folder.write(
+        "metrics.jsonl",
+        R"({"kind":"train","update":1,"loss":2,"step_ms":100,"rank_compute_ms":[],"allocation":[6,2]}
+{"kind":"train","update":2,"loss":1,"step_ms":10,"rank_compute_ms":[8,4],"allocation":[6,2]}
+)");
+
+    const RunRecord run = read_run(folder.path().string());
+
+    EXPECT_EQ(run.metrics.step_ms, 10);
+    EXPECT_THAT(run.metrics.compute_ms, ElementsAre(8, 4));
+    EXPECT_EQ(run.metrics.train.at("loss").size(), 2U);
+}
+
 TEST(RunRecordTest, LinesOfAContinuedRunReplaceLaterOnes) {
     TemporaryFolder folder;
     std::string text;

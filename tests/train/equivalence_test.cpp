@@ -52,12 +52,12 @@ protected:
         return std::vector<std::int64_t>(static_cast<std::size_t>(world->size()), 5);
     }
 
-    // A model that takes 3 ms for each sample on the first rank.
+    // A model that takes 8 ms for each sample on the first rank.
     static ToyModel::Spoil slow_on_first_rank() {
         return [is_slow = world->rank() == 0](
                    const MicroBatch& batch, const ForwardContext&, ForwardResult&) {
             if (is_slow)
-                std::this_thread::sleep_for(std::chrono::milliseconds(3 * batch.samples));
+                std::this_thread::sleep_for(std::chrono::milliseconds(8 * batch.samples));
         };
     }
 
