@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <limits>
 
 #include "hetseq/util/error.hpp"
@@ -200,9 +199,9 @@ AllocationsByUpdate Training::replay() const {
 // So that the start report shows the cut that the run begins with.
 void Training::take_first_cut() {
     const AllocationsByUpdate cuts = replay();
-    const auto after = cuts.upper_bound(progress_.updates);
-    if (after != cuts.begin())
-        shares_.change(std::prev(after)->second);
+    const auto holding = holding_at(cuts, progress_.updates);
+    if (holding != cuts.end())
+        shares_.change(holding->second);
 }
 
 // The same batches on as many ranks.

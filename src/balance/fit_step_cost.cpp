@@ -71,9 +71,7 @@ double relative_sigma(std::vector<double> values) {
         const auto [least, most] = std::minmax_element(values.begin(), values.end());
         return (*most - *least) / ranges[values.size()] / middle;
     }
-    for (double& value : values)
-        value = std::abs(value - middle);
-    return 1.4826 * median(std::move(values)) / middle;
+    return robust_sigma(std::move(values), middle) / middle;
 }
 
 // Relative standard errors of the medians, in their order; the points' typical noise stands in
@@ -88,7 +86,7 @@ std::vector<double> standard_errors(std::span<const StepSample> samples) {
     std::vector<double> errors;
     for (const auto& [point, ms] : repeats) {
         const double sigma = ms.size() > 1 ? std::max(typical, relative_sigma(ms)) : typical;
-        errors.push_back(1.2533 * sigma / std::sqrt(static_cast<double>(ms.size())));
+        errors.push_back(error_of_median(sigma, ms.size()));
     }
     return errors;
 }

@@ -17,13 +17,6 @@ constexpr std::ptrdiff_t least_ratios = 5;
 constexpr std::ptrdiff_t recent = 8;
 constexpr std::ptrdiff_t least_before = 4;
 
-// A normal distribution's standard deviation, estimated by the median absolute deviation.
-double robust_sigma(std::vector<double> values, double middle, double least) {
-    for (double& value : values)
-        value = std::abs(value - middle);
-    return std::max(1.4826 * median(std::move(values)), least);
-}
-
 }  // namespace
 
 void RobustScale::observe(double ratio) {
@@ -41,7 +34,7 @@ void RobustScale::forget_before_a_change() {
     const auto border = ratios_.end() - recent;
     const std::vector<double> before(ratios_.begin(), border);
     const double middle = median(before);
-    const double margin = 3 * robust_sigma(before, middle, 0.02 * middle);
+    const double margin = 3 * std::max(robust_sigma(before, middle), 0.02 * middle);
     const auto above =
         std::count_if(border, ratios_.end(), [&](double ratio) { return ratio > middle + margin; });
     const auto below =
@@ -53,8 +46,9 @@ void RobustScale::forget_before_a_change() {
 double RobustScale::standard_error() const {
     if (std::ssize(ratios_) < least_ratios)
         return 0.05;
-    const double sigma = robust_sigma({ratios_.begin(), ratios_.end()}, value_, 0.01 * value_);
-    return 1.2533 * sigma / value_ / std::sqrt(static_cast<double>(ratios_.size()));
+    const double sigma =
+        std::max(robust_sigma({ratios_.begin(), ratios_.end()}, value_), 0.01 * value_);
+    return error_of_median(sigma / value_, ratios_.size());
 }
 
 }  // namespace hetseq

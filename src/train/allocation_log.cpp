@@ -66,9 +66,15 @@ void check(const std::vector<std::int64_t>& units,
 
 }  // namespace
 
+AllocationsByUpdate::const_iterator holding_at(const AllocationsByUpdate& allocations,
+                                               std::int64_t update) {
+    const auto next = allocations.upper_bound(update);
+    return next == allocations.begin() ? allocations.end() : std::prev(next);
+}
+
 bool AllocationLog::add(std::int64_t update, const std::vector<std::int64_t>& allocation) {
-    const auto next = allocations_.upper_bound(update);
-    const bool is_new = next == allocations_.begin() || std::prev(next)->second != allocation;
+    const auto before = holding_at(allocations_, update);
+    const bool is_new = before == allocations_.end() || before->second != allocation;
     if (is_new)
         allocations_[update] = allocation;
     if (path_.empty())

@@ -23,7 +23,6 @@ Rebalancer::Rebalancer(SharePlan& shares,
       first_{progress.updates},
       next_{progress.updates},
       reallocations_{progress.reallocations},
-      begun_{progress.updates},
       cut_since_{progress.updates} {
     if (options_.follows)
         tracker_.emplace(shares.costs());
@@ -41,11 +40,10 @@ std::vector<Slice> Rebalancer::cut(const GlobalBatch& batch) {
 
 // That of the next request, or, where the run was just started, the one that holds there.
 const std::vector<std::int64_t>* Rebalancer::replayed() const {
-    const auto after = options_.replay.upper_bound(next_);
-    if (after == options_.replay.begin())
+    const auto holding = holding_at(options_.replay, next_);
+    if (holding == options_.replay.end())
         return nullptr;
-    const auto& [from, allocation] = *std::prev(after);
-    return from == next_ || next_ == first_ ? &allocation : nullptr;
+    return holding->first == next_ || next_ == first_ ? &holding->second : nullptr;
 }
 
 // From the next request on, the same one on all ranks.
@@ -73,15 +71,15 @@ void Rebalancer::begin_update(const std::optional<std::vector<std::int64_t>>& ag
         if (auto better = tracker_->propose(shares_.allocation(options_.batch_size)))
             proposal_ = std::move(*better);
     }
+    const std::int64_t update = next_ - std::ssize(requested_);
     allocation_ = std::move(requested_.front());
     requested_.pop_front();
     const bool is_full = std::accumulate(allocation_.begin(), allocation_.end(), std::int64_t{0}) ==
                          options_.batch_size;
     if (is_full && allocation_ != full_) {
         full_ = allocation_;
-        cut_since_ = begun_;
+        cut_since_ = update;
     }
-    ++begun_;
 }
 
 std::vector<std::int64_t> Rebalancer::take_proposal() {

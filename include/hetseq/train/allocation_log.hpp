@@ -10,6 +10,10 @@ namespace hetseq {
 /// Units by rank of a full batch, by the update (counted from 0) from which on they hold.
 using AllocationsByUpdate = std::map<std::int64_t, std::vector<std::int64_t>>;
 
+/// The entry that holds at `update`; the end where there is none.
+AllocationsByUpdate::const_iterator holding_at(const AllocationsByUpdate& allocations,
+                                               std::int64_t update);
+
 /// What allocations.json says.
 struct RecordedAllocations {
     AllocationsByUpdate by_update;

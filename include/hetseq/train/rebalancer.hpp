@@ -72,7 +72,6 @@ private:
     std::int64_t reallocations_ = 0;
     std::deque<std::vector<std::int64_t>> requested_;  // of updates that have not begun
     std::vector<std::int64_t> allocation_;
-    std::int64_t begun_ = 0;  // update that begins next
     std::int64_t cut_since_ = 0;
     std::vector<std::int64_t> full_;  // the last full batch's allocation
     std::vector<std::int64_t> proposal_;
