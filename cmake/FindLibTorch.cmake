@@ -6,7 +6,7 @@
 # folder, torch.utils.cmake_prefix_path, or a LibTorch archive), then the folder that jobs/setup.sh fills.
 include(HetseqChecks)
 
-set(hetseq_own_libtorch "${CMAKE_SOURCE_DIR}/build/libtorch-2.11.0")
+set(hetseq_own_libtorch "${PROJECT_SOURCE_DIR}/build/libtorch-2.11.0")
 set(HETSEQ_LIBTORCH_DIR "" CACHE PATH "Folder that holds LibTorch (include/ and lib/, or torch/include and torch/lib)")
 
 if(HETSEQ_LIBTORCH_DIR)

@@ -1,10 +1,11 @@
 include_guard(GLOBAL)
+include(HetseqUnits)
 
-set(HETSEQ_TEST_TIMEOUT 120 CACHE STRING "Seconds before a test is killed")
+set(HETSEQ_TEST_TIMEOUT 300 CACHE STRING "Seconds before a test is killed")
 
 # The GoogleTest entry point of tests that run as several ranks.
-add_library(hetseq_mpi_gtest_main STATIC ${CMAKE_SOURCE_DIR}/tests/mpi_gtest_main.cpp)
-target_link_libraries(hetseq_mpi_gtest_main PUBLIC GTest::gtest hetseq::mpi)
+add_library(hetseq_mpi_gtest_main STATIC ${PROJECT_SOURCE_DIR}/tests/mpi_gtest_main.cpp)
+target_link_libraries(hetseq_mpi_gtest_main PUBLIC GTest::gtest hetseq::mpi PRIVATE hetseq_comm)
 
 # Tests that need no LibTorch, for builds where it is too dear to compile with (sanitizers).
 add_custom_target(plain_tests)
@@ -15,30 +16,35 @@ set(hetseq_rank_environment
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
   PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
 
-# The precompiled header of LibTorch for an executable. It is built with -fPIC; with an executable's -fPIE the compiler
-# would not use it.
-function(hetseq_reuse_torch_header target)
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${target} PRIVATE -fPIC)
-  target_precompile_headers(${target} REUSE_FROM hetseq_torch_pch)
-endfunction()
-
-# hetseq_add_test(<name> [TORCH] [RANKS n...] [LABELS l...] [LIBRARIES t...] SOURCES f...)
+# hetseq_add_test(<name> [TORCH] [RANKS n...] [LABELS l...] [LIBRARIES t...] [INCLUDES folder...] SOURCES f...)
 #
 # Builds one test executable (a layer's tests of one kind together, since linking LibTorch is slow) and registers one
 # ctest entry per rank count (name/1, name/4, ...). Without RANKS the test is serial and does not start MPI.
-# TORCH: its units use tensors and share the precompiled header. Tests run in the repository's root.
+# TORCH: it has units that use tensors; they share the precompiled header. INCLUDES: folders of private headers that it
+# looks at. Tests run in the repository's root.
 function(hetseq_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "RANKS;LABELS;LIBRARIES;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "RANKS;LABELS;LIBRARIES;INCLUDES;SOURCES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hetseq_add_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
   set(target test_${name})
+  set(plain "")
+  if(arg_TORCH)
+    hetseq_split_by_torch(plain arg_SOURCES ${arg_SOURCES})
+  endif()
   add_executable(${target} ${arg_SOURCES})
-  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-  target_link_libraries(${target} PRIVATE hetseq_flags GTest::gmock ${arg_LIBRARIES})
-  # Designated initialisers leave the rest at its defaults.
-  target_compile_options(${target} PRIVATE -Wno-missing-field-initializers)
+  set(compiled ${target})
+  if(plain)
+    hetseq_compile_plain(${target} ${plain})
+    list(APPEND compiled ${target}_without_tensors)
+  endif()
+  foreach(part IN LISTS compiled)
+    target_include_directories(${part} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${arg_INCLUDES})
+    target_link_libraries(${part} PRIVATE hetseq_flags GTest::gmock ${arg_LIBRARIES})
+    # Designated initialisers leave the rest at its defaults.
+    target_compile_options(${part} PRIVATE -Wno-missing-field-initializers)
+    hetseq_compile_together(${part})
+  endforeach()
   if(arg_TORCH)
     target_link_libraries(${target} PRIVATE hetseq::torch Threads::Threads)
     hetseq_reuse_torch_header(${target})
@@ -51,7 +57,7 @@ function(hetseq_add_test name)
 
   if(NOT arg_RANKS)
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
-    add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${HETSEQ_TEST_TIMEOUT} LABELS "serial;${arg_LABELS}")
     return()
   endif()
@@ -61,7 +67,7 @@ function(hetseq_add_test name)
     add_test(NAME ${name}/${n}
       COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n} ${MPIEXEC_PREFLAGS}
               $<TARGET_FILE:${target}> ${MPIEXEC_POSTFLAGS}
-      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${name}/${n} PROPERTIES
       PROCESSORS ${n}
       TIMEOUT ${HETSEQ_TEST_TIMEOUT}
@@ -86,7 +92,7 @@ function(hetseq_add_script_test name)
     set(arg_TIMEOUT ${HETSEQ_TEST_TIMEOUT})
   endif()
   get_filename_component(script "${arg_SCRIPT}" ABSOLUTE)
-  add_test(NAME ${name} COMMAND bash "${script}" ${arg_ARGUMENTS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  add_test(NAME ${name} COMMAND bash "${script}" ${arg_ARGUMENTS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES
     PROCESSORS ${arg_RANKS}
     TIMEOUT ${arg_TIMEOUT}

@@ -1,17 +1,22 @@
 # cmake --install: a prefix that can be moved.
 #
 #   bin/hetseq                  finds its libraries by $ORIGIN
+#   lib/libhetseq.so, include/hetseq/, lib/cmake/hetseq/
+#                               for programs with parts of their own: find_package(hetseq)
 #   lib/hetseq/                 LibTorch's shared objects, unless LibTorch is the site's own
 #   share/hetseq/inputs/        the example inputs
+#   share/doc/hetseq/           docs/
 #   share/man/man1/hetseq.1     as the program itself writes it
 #   share/bash-completion/completions/hetseq
 #   share/modulefiles/hetseq/   VERSION for Environment Modules and Lmod, VERSION.lua for Lmod
 include_guard(GLOBAL)
 include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+include(HetseqHeaders)
 include(HetseqModules)
 
 # jobs/setup.sh's LibTorch lies in build/, which may go away; a site's own stays where it is.
-string(FIND "${LibTorch_ROOT}/" "${CMAKE_SOURCE_DIR}/build/" own_libtorch_at)
+string(FIND "${LibTorch_ROOT}/" "${PROJECT_SOURCE_DIR}/build/" own_libtorch_at)
 if(own_libtorch_at EQUAL 0)
   set(own_libtorch ON)
 else()
@@ -41,12 +46,34 @@ list(REMOVE_DUPLICATES folders)
 
 set_target_properties(hetseq PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/hetseq;${folders}")
 install(TARGETS hetseq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+# find_package(hetseq)
+set_target_properties(hetseq_shared PROPERTIES INSTALL_RPATH "$ORIGIN/hetseq;${folders}")
+install(TARGETS hetseq_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+hetseq_public_headers(${PROJECT_SOURCE_DIR}/docs/extending.md ${PROJECT_SOURCE_DIR}/include headers)
+foreach(header IN LISTS headers)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES include/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+endforeach()
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hetseq)
+configure_package_config_file(cmake/hetseqConfig.cmake.in ${PROJECT_BINARY_DIR}/package/hetseqConfig.cmake.in
+  INSTALL_DESTINATION ${package_dir})
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/package/hetseqConfig.cmake
+  INPUT ${PROJECT_BINARY_DIR}/package/hetseqConfig.cmake.in)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/hetseqConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/package/hetseqConfig.cmake ${PROJECT_BINARY_DIR}/package/hetseqConfigVersion.cmake
+  cmake/HetseqChecks.cmake DESTINATION ${package_dir})
+
 install(DIRECTORY inputs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hetseq/inputs)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(PROGRAMS jobs/slurm.sh jobs/slurm-heterogeneous.sh jobs/uge.sh jobs/pbs.sh jobs/lsf.sh
   DESTINATION ${CMAKE_INSTALL_DATADIR}/hetseq/jobs)
 # Written when hetseq was linked, where it can run.
-install(FILES ${CMAKE_BINARY_DIR}/documents/hetseq.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
-install(FILES ${CMAKE_BINARY_DIR}/documents/hetseq.bash RENAME hetseq
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions OPTIONAL)
+install(FILES ${PROJECT_BINARY_DIR}/documents/hetseq.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+# bash-completion finds a command's file by its name; the one file completes hetseq after launchers as well.
+foreach(command hetseq mpirun mpiexec srun)
+  install(FILES ${PROJECT_BINARY_DIR}/documents/hetseq.bash RENAME ${command}
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions OPTIONAL)
+endforeach()
 configure_file(cmake/install_extras.cmake.in install_extras.cmake @ONLY)
-install(SCRIPT "${CMAKE_BINARY_DIR}/install_extras.cmake")
+install(SCRIPT "${PROJECT_BINARY_DIR}/install_extras.cmake")

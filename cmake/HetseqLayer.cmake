@@ -1,5 +1,6 @@
 # The layers of docs/architecture.md as libraries, and their tests.
 include_guard(GLOBAL)
+include(HetseqUnits)
 
 add_library(hetseq_flags INTERFACE)
 target_compile_options(hetseq_flags INTERFACE
@@ -7,30 +8,74 @@ target_compile_options(hetseq_flags INTERFACE
   $<$<AND:$<BOOL:${HETSEQ_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
 target_include_directories(hetseq_flags INTERFACE
-  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)  # private headers, by their path from there
 
 # Tensors cost 17 s of compiling a unit without a precompiled header, 7 s with this one and 14 s with one of
 # <torch/torch.h>. Units still include what they use.
-add_library(hetseq_torch_pch OBJECT ${CMAKE_SOURCE_DIR}/cmake/torch_pch.cpp)
+add_library(hetseq_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 target_link_libraries(hetseq_torch_pch PUBLIC hetseq_flags hetseq::torch Threads::Threads)
 target_precompile_headers(hetseq_torch_pch PRIVATE
   <ATen/ATen.h> <torch/csrc/autograd/custom_function.h> <torch/csrc/autograd/variable.h> <torch/nn/module.h>
   <map> <memory> <string> <vector>)
 
-# hetseq_add_layer(<name> [TORCH] SOURCES f... [LIBRARIES t...] [PRIVATE_LIBRARIES t...])
+# The precompiled header of LibTorch for an executable. It is built with -fPIC; with an executable's -fPIE the compiler
+# would not use it.
+function(hetseq_reuse_torch_header target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+  target_precompile_headers(${target} REUSE_FROM hetseq_torch_pch)
+endfunction()
+
+# hetseq_add_layer(<name> [TORCH] [SOURCES f...] [WITHOUT f...] [CUDA f... NO_CUDA f...] [LIBRARIES t...] [PRIVATE_LIBRARIES t...])
 #
-# Defines the static library hetseq_<name> from src/<name>. TORCH: its units use tensors. Sources for devices (.cu,
-# nccl_communicator.cpp) are listed where HETSEQ_USE_CUDA, their stand-ins otherwise; a layer that has some names
-# hetseq::cuda among its PRIVATE_LIBRARIES (nothing in a build without CUDA).
+# Defines the static library hetseq_<name> from src/<name>: of SOURCES where they are given, else of all sources there and
+# in folders below, WITHOUT some. TORCH: it has units that use tensors. CUDA: sources for devices, taken with
+# HETSEQ_USE_CUDA; NO_CUDA: their stand-ins otherwise.
 function(hetseq_add_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;LIBRARIES;PRIVATE_LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;WITHOUT;CUDA;NO_CUDA;LIBRARIES;PRIVATE_LIBRARIES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hetseq_add_layer(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  add_library(hetseq_${name} STATIC ${arg_SOURCES})
-  target_link_libraries(hetseq_${name} PUBLIC hetseq_flags ${arg_LIBRARIES} PRIVATE ${arg_PRIVATE_LIBRARIES})
-  if(arg_TORCH)
-    target_link_libraries(hetseq_${name} PUBLIC hetseq::torch Threads::Threads)
-    target_precompile_headers(hetseq_${name} REUSE_FROM hetseq_torch_pch)
+  if(NOT arg_SOURCES)
+    file(GLOB_RECURSE arg_SOURCES CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
+    list(REMOVE_ITEM arg_SOURCES ${arg_WITHOUT} ${arg_CUDA} ${arg_NO_CUDA})
   endif()
+  if(HETSEQ_USE_CUDA)
+    set(cuda_sources ${arg_CUDA})
+  else()
+    set(cuda_sources "")
+    list(APPEND arg_SOURCES ${arg_NO_CUDA})
+  endif()
+
+  set(target hetseq_${name})
+  set(libraries hetseq_flags ${arg_LIBRARIES} ${arg_PRIVATE_LIBRARIES})
+  set(plain "")
+  set(sources ${arg_SOURCES})
+  if(arg_TORCH)
+    hetseq_split_by_torch(plain sources ${arg_SOURCES})
+  endif()
+  add_library(${target} STATIC ${sources})
+  target_link_libraries(${target} PUBLIC hetseq_flags ${arg_LIBRARIES} PRIVATE ${arg_PRIVATE_LIBRARIES})
+  hetseq_compile_together(${target})
+  if(arg_TORCH)
+    target_link_libraries(${target} PUBLIC hetseq::torch Threads::Threads)
+    target_precompile_headers(${target} REUSE_FROM hetseq_torch_pch)
+  endif()
+  if(plain)
+    hetseq_compile_plain(${target} ${plain})
+    target_link_libraries(${target}_without_tensors PRIVATE ${libraries})
+  endif()
+  if(cuda_sources)
+    # By themselves: no other unit is compiled otherwise than in a build without CUDA, and ccache knows it.
+    add_library(${target}_cuda OBJECT ${cuda_sources})
+    target_link_libraries(${target}_cuda PRIVATE ${libraries} hetseq::torch hetseq::cuda)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_cuda>)
+    target_link_libraries(${target} INTERFACE $<LINK_ONLY:hetseq::cuda>)
+  endif()
+  foreach(part IN ITEMS ${target} ${target}_without_tensors ${target}_cuda)
+    if(TARGET ${part})
+      set_property(GLOBAL APPEND PROPERTY hetseq_layer_objects $<TARGET_OBJECTS:${part}>)
+    endif()
+  endforeach()
 endfunction()

@@ -8,11 +8,11 @@ if(NOT hetseq_mpi_version)
   set(hetseq_mpi_version "MPI ${MPI_C_VERSION}")
 endif()
 
-set(generated_dir "${CMAKE_BINARY_DIR}/generated")
-configure_file("${CMAKE_SOURCE_DIR}/cmake/version.hpp.in" "${generated_dir}/hetseq/version.hpp" @ONLY)
+set(generated_dir "${PROJECT_BINARY_DIR}/generated")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/version.hpp.in" "${generated_dir}/hetseq/version.hpp" @ONLY)
 add_custom_target(hetseq_revision
-  COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${CMAKE_SOURCE_DIR} -DINPUT=${CMAKE_SOURCE_DIR}/cmake/revision.cpp.in
-          -DOUTPUT=${generated_dir}/revision.cpp -P ${CMAKE_SOURCE_DIR}/cmake/HetseqRevision.cmake
+  COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DINPUT=${PROJECT_SOURCE_DIR}/cmake/revision.cpp.in
+          -DOUTPUT=${generated_dir}/revision.cpp -P ${PROJECT_SOURCE_DIR}/cmake/HetseqRevision.cmake
   BYPRODUCTS "${generated_dir}/revision.cpp"
   COMMENT "Looking up the git revision" VERBATIM)
 add_library(hetseq_version STATIC "${generated_dir}/revision.cpp")

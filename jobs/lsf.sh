@@ -1,6 +1,6 @@
 #!/bin/bash
 # Trains with hetseq on LSF, through as many time limits as it takes, under one job id:  bsub < lsf.sh
-# Copy this file, edit 1 to 3, submit. docs/clusters.md says what happens then.
+# Copy this file, edit 1 to 3, submit. docs/clusters.md (installed: share/doc/hetseq) says what happens then.
 
 # 1. Resources: one slot a GPU. -wa and -wt: USR1 so many minutes before the run limit.
 #BSUB -n 16 -R "span[ptile=4]" -gpu "num=4" -W 12:00
@@ -9,7 +9,7 @@
 modules=(hetseq)
 # 3. The run and its command.
 run=runs/bert
-command=(mpirun --hostfile "$LSB_DJOB_HOSTFILE" hetseq train inputs/bert-base.cfg --data 'shards/*.hdf5' --save-dir "$run")
+command=(mpirun --hostfile "$LSB_DJOB_HOSTFILE" hetseq train "\$HETSEQ_INPUTS/bert-base.cfg" --data 'shards/*.hdf5' --save-dir "$run")
 
 max_requeues=20 # how often a job starts again at most
 
@@ -97,6 +97,7 @@ if ((${#modules[@]})); then
   type module &>/dev/null || source /etc/profile
   module load "${modules[@]}" || exit
 fi
+command=("${command[@]//\$HETSEQ_INPUTS/$HETSEQ_INPUTS}") # which the module has set
 # A lost host is noticed after 10 s rather than 8 minutes. Ranks have 4 s from TERM to KILL rather than 2 s; more would hold up
 # the end of every job in which a rank failed, by four times the setting.
 export OMPI_MCA_oob_tcp_keepalive_time=5 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=3

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Trains with hetseq on PBS Professional, OpenPBS or Torque, in as many jobs as it takes:  qsub pbs.sh
-# Copy this file, edit 1 to 3, submit. docs/clusters.md says what happens then.
+# Copy this file, edit 1 to 3, submit. docs/clusters.md (installed: share/doc/hetseq) says what happens then.
 
 # 1. Resources: one MPI process a GPU. (Torque: -l nodes=4:ppn=4:gpus=4)
 #PBS -l select=4:ncpus=16:mpiprocs=4:ngpus=4 -l walltime=12:00:00
@@ -9,7 +9,7 @@
 modules=(hetseq)
 # 3. The run and its command, which must end in hetseq's options; and this file's name, seen from where it is submitted.
 run=runs/bert
-command=(mpirun --hostfile "$PBS_NODEFILE" hetseq train inputs/bert-base.cfg --data 'shards/*.hdf5' --save-dir "$run")
+command=(mpirun --hostfile "$PBS_NODEFILE" hetseq train "\$HETSEQ_INPUTS/bert-base.cfg" --data 'shards/*.hdf5' --save-dir "$run")
 script=pbs.sh
 
 max_requeues=20 # how many jobs may follow the first
@@ -109,6 +109,7 @@ if ((${#modules[@]})); then
   type module &>/dev/null || source /etc/profile
   module load "${modules[@]}" || exit
 fi
+command=("${command[@]//\$HETSEQ_INPUTS/$HETSEQ_INPUTS}") # which the module has set
 # A lost host is noticed after 10 s rather than 8 minutes. Ranks have 4 s from TERM to KILL rather than 2 s; more would hold up
 # the end of every job in which a rank failed, by four times the setting.
 export OMPI_MCA_oob_tcp_keepalive_time=5 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=3

@@ -12,10 +12,11 @@ configure_and_build cpu hetseq
 
 prepare_fashion_mnist
 
-say 'training: mpirun -np 2 build/cpu/bin/hetseq train inputs/fashion-mnist.cfg'
+train=(mpirun -np 2 build/cpu/bin/hetseq train inputs/fashion-mnist.cfg --data 'data/fashion-mnist/train*.h5'
+  --valid-data 'data/fashion-mnist/t10k*.h5' --save-dir runs/fashion-mnist)
+say "training: ${train[*]}"
 allow_ranks 2
-mpirun -np 2 build/cpu/bin/hetseq train inputs/fashion-mnist.cfg --save-dir runs/fashion-mnist --overwrite 2>&1 |
-  tee build/quickstart.log
+"${train[@]}" --overwrite 2>&1 | tee build/quickstart.log
 
 say 'its last lines'
 grep ' valid ' build/quickstart.log | tail -n 1

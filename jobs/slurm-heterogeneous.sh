@@ -1,6 +1,6 @@
 #!/bin/bash
 # Trains with hetseq on two kinds of nodes in one Slurm allocation:  sbatch slurm-heterogeneous.sh
-# Copy this file, edit 1 to 3, submit. docs/clusters.md says what happens then, at a time limit too.
+# Copy this file, edit 1 to 3, submit. docs/clusters.md (installed: share/doc/hetseq) says what happens then, at a time limit too.
 
 # 1. Resources: the constraint names how many nodes of each feature; `sinfo -o '%N %f %G'` lists a site's features.
 #SBATCH --nodes=4 --constraint=[v100*2&p100*2] --ntasks-per-node=4 --gpus-per-node=4 --cpus-per-task=4 --time=12:00:00
@@ -9,7 +9,7 @@
 modules=(hetseq)
 # 3. The run and its command: what each kind of device holds at once, by its name. hetseq measures which share each takes.
 run=runs/bert
-command=(mpirun hetseq train inputs/bert-base.cfg --data 'shards/*.hdf5' --max-sentences 'v100=64,p100=32' --save-dir "$run")
+command=(mpirun hetseq train "\$HETSEQ_INPUTS/bert-base.cfg" --data 'shards/*.hdf5' --max-sentences 'v100=64,p100=32' --save-dir "$run")
 # Where one build does not run on both kinds of nodes: which takes hetseq's place on nodes of each feature (MPMD).
 declare -A builds=() # ([v100]=/software/hetseq-v100/bin/hetseq [p100]=/software/hetseq-p100/bin/hetseq)
 
@@ -124,6 +124,7 @@ if ((${#modules[@]})); then
   type module &>/dev/null || source /etc/profile
   module load "${modules[@]}" || exit
 fi
+command=("${command[@]//\$HETSEQ_INPUTS/$HETSEQ_INPUTS}") # which the module has set
 # A lost host is noticed after 10 s rather than 8 minutes. Ranks have 4 s from TERM to KILL rather than 2 s; more would hold up
 # the end of every job in which a rank failed, by four times the setting.
 export OMPI_MCA_oob_tcp_keepalive_time=5 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=3

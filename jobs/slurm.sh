@@ -1,6 +1,6 @@
 #!/bin/bash
 # Trains with hetseq on Slurm, through as many time limits as it takes, under one job id:  sbatch slurm.sh
-# Copy this file, edit 1 to 3, submit. docs/clusters.md says what happens then.
+# Copy this file, edit 1 to 3, submit. docs/clusters.md (installed: share/doc/hetseq) says what happens then.
 
 # 1. Resources: one task a GPU. --signal: USR1 to this script so many seconds before the time limit.
 #SBATCH --nodes=4 --ntasks-per-node=4 --gpus-per-node=4 --cpus-per-task=4 --time=12:00:00
@@ -9,7 +9,7 @@
 modules=(hetseq)
 # 3. The run and its command. `srun --mpi=pmix` may take mpirun's place.
 run=runs/bert
-command=(mpirun hetseq train inputs/bert-base.cfg --data 'shards/*.hdf5' --save-dir "$run")
+command=(mpirun hetseq train "\$HETSEQ_INPUTS/bert-base.cfg" --data 'shards/*.hdf5' --save-dir "$run")
 
 max_requeues=20 # how often a job starts again at most
 
@@ -94,6 +94,7 @@ if ((${#modules[@]})); then
   type module &>/dev/null || source /etc/profile
   module load "${modules[@]}" || exit
 fi
+command=("${command[@]//\$HETSEQ_INPUTS/$HETSEQ_INPUTS}") # which the module has set
 # A lost host is noticed after 10 s rather than 8 minutes. Ranks have 4 s from TERM to KILL rather than 2 s; more would hold up
 # the end of every job in which a rank failed, by four times the setting.
 export OMPI_MCA_oob_tcp_keepalive_time=5 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=3

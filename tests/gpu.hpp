@@ -5,7 +5,7 @@
 
 namespace hetseq::test {
 
-/// Whether LibTorch finds a GPU here.
+/// True if LibTorch finds a GPU here.
 inline bool has_gpu() {
     return at::hasCUDA();
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/comm/mpi_environment.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
 
 namespace hetseq::test {
 

@@ -11,7 +11,7 @@
 #include "hetseq/util/process_line.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/comm/mpi_environment.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
 
 namespace hetseq {
 
@@ -74,7 +74,7 @@ int end_ranks(const HostComm& meeting, const std::exception& error) {
         print_shared_block(error);
     else
         print_block(error);
-    if (!same_on_all || !leaves_in_order(error)) {
+    if (!same_on_all || !leaves_in_order(error) || MpiEnvironment::has_left_thread_behind()) {
         std::this_thread::sleep_for(time_to_print);
         MpiEnvironment::abort(exit_code_of(error));
     }

@@ -1,5 +1,6 @@
 #include "hetseq/app/program.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -10,16 +11,18 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/comm/host_name.hpp"
-#include "hetseq/comm/mpi_environment.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
 
 #include "hetseq/version.hpp"
 
-#include "hetseq/app/command_table.hpp"
+#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/app/command_line/command_help.hpp"
+#include "hetseq/app/command_line/command_table.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
-#include "hetseq/app/option_parser.hpp"
 #include "hetseq/app/program_agreement.hpp"
 #include "hetseq/app/standard_streams.hpp"
 
@@ -27,41 +30,24 @@ namespace hetseq {
 
 namespace {
 
-std::string usage() {
+std::string program_usage() {
     std::string text = "hetseq " + std::string(version::number) +
                        ": data-parallel training on unlike GPUs, one rank a device.\n\n"
                        "  mpirun -np N hetseq train CONFIG.cfg [--OPTION VALUE ...]\n\nCommands:\n";
     std::vector<std::vector<std::string>> rows;
     for (const CommandEntry& command : command_table())
-        rows.push_back({"  " + command.name, command.help});
+        rows.push_back({"  " + command.description.name, command.description.help});
     return text + format_table(rows) +
-           "\nhetseq COMMAND --help tells more; hetseq --version prints the version.\n";
-}
-
-std::string command_help(const CommandEntry& command) {
-    std::string text = "hetseq " + command.usage + "\n\n" + command.help + "\n";
-    if (command.takes_options)
-        text +=
-            "\nOptions stand on the command line or, without the dashes, in CONFIG.cfg; the command line wins.\n" +
-            options_help();
-    return text;
-}
-
-const CommandEntry& find_command(const std::string& name) {
-    std::vector<std::string> names;
-    for (const CommandEntry& command : command_table()) {
-        if (command.name == name)
-            return command;
-        names.push_back(command.name);
-    }
-    throw BadUsage("unknown command '" + name + "'", "", suggestion(name, names));
+           "\nhetseq COMMAND --help tells more; hetseq --version (-V, version) prints the version.\n";
 }
 
 int run_serially(const CommandEntry& command,
                  const std::vector<std::string>& words,
                  const Parts& parts) {
     const HostComm world = HostComm::serial();
-    return command.run({nullptr, world, world, parts, words});
+    const CommandWords told_apart =
+        parse_command_words(command.description, words, option_table(parts));
+    return command.run({nullptr, world, world, parts, told_apart});
 }
 
 int run_on_ranks(int argc,
@@ -76,33 +62,62 @@ int run_on_ranks(int argc,
     try {
         activity::enter(Phase::starting, 0);
         agree_on_program(world, program_text());
-        return command.run({&environment, world, meeting, parts, words});
+        const CommandWords told_apart = agree_on(world, [&] {
+            return parse_command_words(command.description, words, option_table(parts));
+        });
+        return command.run({&environment, world, meeting, parts, told_apart});
     } catch (const std::exception& error) {
         return end_ranks(meeting, error);
     }
+}
+
+bool is_help(const std::string& word) {
+    return word == "--help" || word == "-h" || word == "help";
+}
+
+bool is_version(const std::string& word) {
+    return word == "--version" || word == "-V" || word == "version";
+}
+
+// `hetseq bench step --help`: of the form where one is named.
+void print_help(const CommandEntry& command,
+                const std::vector<std::string>& words,
+                const Parts& parts) {
+    const std::string form = words.empty() ? "" : words.front();
+    std::fputs(command_help(command.description, form, parts).c_str(), stdout);
+}
+
+// Help and version, before any command. False: the words are a command's.
+bool answer(const std::vector<std::string>& words, const Parts& parts) {
+    if (is_help(words.front()) && words.size() > 1) {
+        print_help(find_command(words[1]), {words.begin() + 2, words.end()}, parts);
+        return true;
+    }
+    if (is_help(words.front())) {
+        std::fputs(program_usage().c_str(), stdout);
+        return true;
+    }
+    if (is_version(words.front()))
+        std::printf("hetseq %s (%s)\n", version::number, version::revision);
+    return is_version(words.front());
 }
 
 int dispatch(int argc, char** argv, const Parts& parts) {
     std::vector<std::string> words(argv + 1, argv + argc);
     if (words.empty())
         throw BadUsage("no command was given", "", "hetseq --help lists them");
-    if (words.front() == "--help" || words.front() == "-h" || words.front() == "help") {
-        std::fputs(usage().c_str(), stdout);
+    if (answer(words, parts))
         return 0;
-    }
-    if (words.front() == "--version") {
-        std::printf("hetseq %s (%s)\n", version::number, version::revision);
-        return 0;
-    }
     const CommandEntry& command = find_command(words.front());
     words.erase(words.begin());
     if (!command.takes_requests)
         signal_inbox::release();
-    for (const std::string& word : words)
-        if (word == "--help" || word == "-h") {
-            std::fputs(command_help(command).c_str(), stdout);
-            return 0;
-        }
+    if (std::any_of(words.begin(), words.end(), [](const std::string& word) {
+            return word == "--help" || word == "-h";
+        })) {
+        print_help(command, words, parts);
+        return 0;
+    }
     const bool with_mpi =
         command.needs_mpi == NeedsMpi::always ||
         (command.needs_mpi == NeedsMpi::launched && MpiEnvironment::launched_as_rank());

@@ -118,16 +118,4 @@ double makespan_ms(std::span<const StepCost> costs, std::span<const std::int64_t
     return latest;
 }
 
-double makespan_ms(std::span<const StepCost> costs,
-                   std::span<const std::int64_t> allocation,
-                   std::span<const double> communication_ms) {
-    const auto working = allocation.size() - static_cast<std::size_t>(std::count(
-                                                 allocation.begin(), allocation.end(), 0));
-    if (working == 0)
-        return 0;
-    HETSEQ_ASSERT(communication_ms.size() > costs.size());
-    const auto groups = communication_ms.first(costs.size() + 1).subspan(working);
-    return makespan_ms(costs, allocation) + *std::min_element(groups.begin(), groups.end());
-}
-
 }  // namespace hetseq

@@ -10,8 +10,11 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // With fractions, micro-batches always full.
-double units_within(const StepCost& cost, double ms) {
+double fractional_units_within(const StepCost& cost, double ms) {
     if (cost.micro_batch == 0)
+        return 0;
+    ms -= cost.update_ms;
+    if (ms < 0)
         return 0;
     if (!cost.table.empty())
         return cost.table.units_within(ms / cost.scale);
@@ -21,10 +24,10 @@ double units_within(const StepCost& cost, double ms) {
     return cost.rate() < infinity ? cost.rate() * left_ms : infinity;
 }
 
-double units_within(std::span<const StepCost> costs, double ms) {
+double fractional_units_within(std::span<const StepCost> costs, double ms) {
     double units = 0;
     for (const StepCost& cost : costs)
-        units += units_within(cost, ms);
+        units += fractional_units_within(cost, ms);
     return units;
 }
 
@@ -32,11 +35,11 @@ double units_within(std::span<const StepCost> costs, double ms) {
 
 double bound_ms(std::span<const StepCost> costs, std::int64_t units) {
     const auto all = static_cast<double>(units);
-    if (units_within(costs, 0) >= all)
+    if (fractional_units_within(costs, 0) >= all)
         return 0;
     double below = 0;
     double enough = 1;
-    while (units_within(costs, enough) < all) {
+    while (fractional_units_within(costs, enough) < all) {
         below = enough;
         enough *= 2;
         if (enough == infinity)
@@ -45,7 +48,7 @@ double bound_ms(std::span<const StepCost> costs, std::int64_t units) {
     // Until no number lies between the two.
     for (double middle = enough / 2 + below / 2; below < middle && middle < enough;
          middle = enough / 2 + below / 2)
-        (units_within(costs, middle) < all ? below : enough) = middle;
+        (fractional_units_within(costs, middle) < all ? below : enough) = middle;
     return enough;
 }
 

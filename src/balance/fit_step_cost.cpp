@@ -170,7 +170,7 @@ std::vector<CostPoint> own_points(const std::vector<StepSample>& points, std::in
     return own;
 }
 
-// Where the line through the first two points starts; not after the first one.
+// The start of the line through the first two points, at most the first point's time.
 double start_ms(const std::vector<CostPoint>& points) {
     const double slope =
         (points[1].ms - points[0].ms) / static_cast<double>(points[1].units - points[0].units);
@@ -178,7 +178,7 @@ double start_ms(const std::vector<CostPoint>& points) {
         points[0].ms - slope * static_cast<double>(points[0].units), 0.0, points[0].ms);
 }
 
-// Whether the line misses no point by more than 5 % beyond what its noise explains.
+// True if the line misses no point by more than 5 % beyond what its noise explains.
 bool is_line(const StepCost& cost, std::span<const StepSample> samples) {
     const Line line{cost.start_ms, cost.micro_batch_ms, cost.unit_ms};
     const std::vector<StepSample> points = medians(samples);

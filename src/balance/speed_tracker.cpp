@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
+#include <map>
 #include <numeric>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+
+#include "median.hpp"
+
 #include "hetseq/balance/allocate.hpp"
 #include "hetseq/balance/trust_region.hpp"
 
@@ -13,8 +19,84 @@ namespace hetseq {
 
 namespace {
 
+constexpr double no_limit_ms = std::numeric_limits<double>::infinity();
 const double fade = std::exp2(-1.0 / 50);  // of what a scale differs from 1, an update
 constexpr int longest_retry = 1 << 20;     // updates
+
+// A process that shares a core doubles a rank's time, and goes away again within seconds: only more
+// than that is believed at once, only less is taken for a calibration's error.
+constexpr double sudden_factor = 2.4;
+constexpr double most_over_believed = 5;  // of one update: it is not to speak for its block
+constexpr double correction_factor = 1.3;
+
+constexpr int corrections_begin = 5, corrections_end = 20;  // updates
+constexpr double correction_ms = 5000, soon_ms = 1000;
+constexpr double correction_errors = 4;
+constexpr double correction_spread = 0.02;  // of a block's gain, as if 3 had shown it
+
+constexpr std::size_t lasting_batches = 3;
+constexpr double lasting_errors = 5;
+constexpr double lasting_spread = 0.06;  // of a batch's gain, as if 3 had shown it
+constexpr double unlike_errors = 3;
+
+// Changes that follow each other need more evidence each, for many of them were noise.
+constexpr double short_lived_ms = 30000;  // a sudden change that another one follows within
+constexpr int most_caution = 8;
+constexpr double more_doubt = 1.5, most_doubt = 3;
+const double forgiveness = std::exp2(-1.0 / 24);  // of the doubt, a batch
+
+constexpr int least_updates = 5;  // that tell a scale
+constexpr double most_over_typical = 3;
+
+// The mean of the middle half: steady where a rank has two speeds in turn, deaf to single stalls.
+double middle_mean(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const auto cut = static_cast<std::ptrdiff_t>(values.size() / 4);
+    return std::accumulate(values.begin() + cut, values.end() - cut, 0.0) /
+           static_cast<double>(std::ssize(values) - 2 * cut);
+}
+
+using Blocks = std::vector<std::vector<const TimeBlock*>>;
+
+// By block the mean ratio of a rank's updates, each at most `most`; empty where a time is unknown.
+std::vector<double> mean_ratios(const Blocks& blocks, std::size_t rank, double most) {
+    std::vector<double> means;
+    for (const auto& block : blocks) {
+        double sum = 0;
+        for (const TimeBlock* update : block) {
+            if (!update->knows(rank))
+                return {};
+            sum += std::min(most, update->ratio(rank));
+        }
+        means.push_back(sum / static_cast<double>(block.size()));
+    }
+    return means;
+}
+
+// Whether all blocks but one in six show `rank` slower, or all show it faster, than `scale` by
+// the sudden factor.
+bool shows_another_speed(const Blocks& blocks, std::size_t rank, double scale) {
+    const std::vector<double> ratios = mean_ratios(blocks, rank, most_over_believed * scale);
+    const auto slower = std::count_if(
+        ratios.begin(), ratios.end(), [&](double ratio) { return ratio > scale * sudden_factor; });
+    const auto faster = std::count_if(
+        ratios.begin(), ratios.end(), [&](double ratio) { return ratio < scale / sudden_factor; });
+    return !ratios.empty() &&
+           std::max(slower, faster) >= std::ssize(ratios) - std::ssize(ratios) / 6;
+}
+
+// Like ranks (of equal `groups`) take the mean of their scales.
+void pool(std::vector<double>& scales, const std::vector<int>& groups) {
+    std::map<int, std::vector<double>> members;
+    for (std::size_t r = 0; r < scales.size(); ++r)
+        members[groups[r]].push_back(scales[r]);
+    for (std::size_t r = 0; r < scales.size(); ++r)
+        scales[r] = middle_mean(members[groups[r]]);
+}
+
+std::int64_t units_of_all(std::span<const std::int64_t> units) {
+    return std::accumulate(units.begin(), units.end(), std::int64_t{0});
+}
 
 }  // namespace
 
@@ -22,20 +104,39 @@ SpeedTracker::SpeedTracker(std::vector<StepCost> costs, SpeedTrackerOptions opti
     : calibrated_{std::move(costs)}, options_{std::move(options)}, ranks_(calibrated_.size()) {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
         ranks_[r].retry_after = options_.retry_after;
-        ranks_[r].scale = RobustScale{std::exchange(calibrated_[r].scale, 1)};
+        ranks_[r].scale = std::exchange(calibrated_[r].scale, 1);
     }
+    if (options_.kinds.empty()) {
+        options_.kinds.resize(ranks_.size());
+        std::iota(options_.kinds.begin(), options_.kinds.end(), 0);
+    }
+    HETSEQ_ASSERT(options_.kinds.size() == ranks_.size());
 }
 
 void SpeedTracker::observe(std::span<const double> compute_ms,
-                           std::span<const std::int64_t> allocation) {
+                           std::span<const std::int64_t> allocation,
+                           std::span<const double> update_ms) {
     HETSEQ_ASSERT(compute_ms.size() == ranks_.size() && allocation.size() == ranks_.size());
+    HETSEQ_ASSERT(update_ms.empty() || update_ms.size() == ranks_.size());
+    const Scales zeros(ranks_.size(), 0);
+    TimeBlock update{.ms = zeros, .expected_ms = zeros, .update_ms = zeros, .updates = 1};
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
-        if (allocation[r] == 0)
+        if (allocation[r] == 0) {
+            if (ranks_[r].worked > 0)
+                ranks_[r].scale = costs()[r].scale;
             observe_idle(ranks_[r]);
-        else
-            observe_work(ranks_[r], compute_ms[r] / calibrated_[r].time_ms(allocation[r]));
+            continue;
+        }
+        observe_work(ranks_[r]);
+        if (!std::isfinite(compute_ms[r]) || compute_ms[r] <= 0)
+            continue;
+        update.ms[r] = compute_ms[r];
+        update.expected_ms[r] = calibrated_[r].time_ms(allocation[r]);
+        update.update_ms[r] = update_ms.empty() ? 0 : update_ms[r];
+        update.span_ms = std::max(update.span_ms, update.ms[r] + update.update_ms[r]);
     }
-    ++updates_;
+    since_sudden_ms_ += update.span_ms;
+    history_.add(std::move(update));
 }
 
 // A rank that soon lost its work again after a retry waits twice as long for the next one.
@@ -47,63 +148,250 @@ void SpeedTracker::observe_idle(Rank& rank) const {
         rank.worked = 0;
     }
     if (++rank.idle > rank.retry_after)
-        rank.scale = RobustScale{1 + (rank.scale.value() - 1) * fade};
+        rank.scale = 1 + (rank.scale - 1) * fade;
 }
 
-void SpeedTracker::observe_work(Rank& rank, double ratio) const {
+void SpeedTracker::observe_work(Rank& rank) const {
     if (rank.worked++ == 0)
         rank.retried = rank.idle > rank.retry_after;
     rank.idle = 0;
-    if (std::isfinite(ratio) && ratio > 0)
-        rank.scale.observe(ratio);
 }
 
 std::optional<std::vector<std::int64_t>> SpeedTracker::propose(
     std::span<const std::int64_t> current) {
     HETSEQ_ASSERT(current.size() == ranks_.size());
-    const std::int64_t units = std::accumulate(current.begin(), current.end(), std::int64_t{0});
-    const bool is_due =
-        updates_ == options_.first || (updates_ > 0 && updates_ % options_.period == 0);
-    if (!is_due || units == 0)
+    if (units_of_all(current) == 0 || history_.updates() == 0)
         return std::nullopt;
-    const std::vector<StepCost> now = costs();
-    const std::vector<std::int64_t> best = options_.communication_ms.empty()
-                                               ? allocate(now, units)
-                                               : allocate(now, units, options_.communication_ms);
-    std::vector<std::int64_t> next = step_towards(best, current, now, options_.trust_factor);
-    // A new change needs evidence: the current allocation is judged by times that lie two standard
-    // errors lower. The rest of a change that was found worth it does not.
-    const double current_ms = time_ms(unfinished_ ? now : cautious_costs(), current);
-    const bool is_young = updates_ <= options_.young;
-    const double gain = unfinished_ || is_young ? options_.small_gain : options_.least_gain;
-    const double best_ms = time_ms(now, best);
-    const double next_ms = time_ms(now, next);
-    const bool adopt = best_ms < (1 - gain) * current_ms && next_ms < current_ms;
-    unfinished_ = adopt && best_ms < (1 - options_.small_gain) * next_ms;
-    if (!adopt)
+    if (auto next = sudden_change(current))
+        return next;
+    if (auto next = correction(current))
+        return next;
+    return lasting_change(current);
+}
+
+// For the ranks that in all of the last updates were far from what was believed; the others are
+// taken to be as believed.
+std::optional<std::vector<std::int64_t>> SpeedTracker::sudden_change(
+    std::span<const std::int64_t> current) {
+    const Blocks blocks = history_.last_blocks(caution_);
+    if (blocks.empty())
         return std::nullopt;
+    std::vector<StepCost> costs = whole(believed());
+    bool is_any = false;
+    for (std::size_t r = 0; r < costs.size(); ++r)
+        if (shows_another_speed(blocks, r, costs[r].scale)) {
+            const double scale = middle_mean(mean_ratios(blocks, r, no_limit_ms));
+            costs[r].update_ms *= scale / std::exchange(costs[r].scale, scale);
+            is_any = true;
+        }
+    if (!is_any)
+        return std::nullopt;
+    const Units best = allocate(costs, units_of_all(current));
+    if (makespan_ms(costs, best) >= (1 - options_.least_gain) * makespan_ms(costs, current))
+        return std::nullopt;
+    caution_ = since_sudden_ms_ < short_lived_ms ? std::min(2 * caution_, most_caution) : 1;
+    Units next = adopt(best, costs, current, false);
+    was_sudden_ = true;
+    since_sudden_ms_ = 0;
     return next;
 }
 
-std::vector<StepCost> SpeedTracker::costs() const {
+// A calibration of seconds, or the few updates that showed a sudden change, know less than the
+// first seconds that follow.
+std::optional<std::vector<std::int64_t>> SpeedTracker::correction(
+    std::span<const std::int64_t> current) {
+    const int updates = history_.updates();
+    const bool is_due =
+        history_.batch_ended() || (updates % corrections_begin == 0 && updates <= corrections_end);
+    if (!may_correct_ || !is_due || history_.span_ms() < (was_sudden_ ? soon_ms : correction_ms))
+        return std::nullopt;
+    if (updates > corrections_end && history_.batches().size() >= lasting_batches)
+        may_correct_ = false;
+    const std::vector<TimeBlock> blocks = history_.blocks();
+    Scales scales = measured(blocks);
+    pool(scales, believed_alike());
+    std::vector<double> factors;
+    for (std::size_t r = 0; r < scales.size(); ++r)
+        factors.push_back(scales[r] / ranks_[r].scale);
+    const double typical = median(factors);
+    for (const double factor : factors)
+        if (std::max(factor / typical, typical / factor) > correction_factor)
+            return std::nullopt;
+    std::vector<std::vector<RatioBlock>> observed;
+    for (const TimeBlock& block : blocks)
+        observed.push_back({ratios(block, scales)});
+    const std::vector<StepCost> costs = whole(scales);
+    const Units best = allocate(costs, units_of_all(current));
+    const std::vector<double> gains = paired_gains(observed, costs, current, best);
+    if (!estimate(gains, correction_spread).exceeds(options_.small_gain, correction_errors))
+        return std::nullopt;
+    return adopt(best, costs, current, true);
+}
+
+// What the last batches show, or only some of them: the change may have come later than the cut.
+std::optional<std::vector<std::int64_t>> SpeedTracker::lasting_change(
+    std::span<const std::int64_t> current) {
+    if (!history_.batch_ended())
+        return std::nullopt;
+    doubt_ = 1 + (doubt_ - 1) * forgiveness;
+    const auto& batches = history_.batches();
+    for (std::size_t count = lasting_batches; count <= batches.size(); ++count) {
+        const std::vector<std::vector<TimeBlock>> last(batches.end() - std::ptrdiff_t(count),
+                                                       batches.end());
+        const Scales scales = lasting_scales(last);
+        std::vector<std::vector<RatioBlock>> observed;
+        for (const std::vector<TimeBlock>& batch : last) {
+            observed.emplace_back();
+            for (const TimeBlock& block : batch)
+                observed.back().push_back(ratios(block, scales));
+        }
+        const std::vector<StepCost> costs = whole(scales);
+        const Units best = allocate(costs, units_of_all(current));
+        const std::vector<double> gains = paired_gains(observed, costs, current, best);
+        if (estimate(gains, lasting_spread).exceeds(options_.least_gain, doubt_ * lasting_errors)) {
+            doubt_ = std::min(more_doubt * doubt_, most_doubt);
+            return adopt(best, costs, current, true);
+        }
+    }
+    if (batches.size() >= lasting_batches) {
+        const Scales now =
+            lasting_scales(std::vector<std::vector<TimeBlock>>(batches.begin(), batches.end()));
+        for (std::size_t r = 0; r < ranks_.size(); ++r)
+            ranks_[r].scale = now[r];
+    }
+    return std::nullopt;
+}
+
+// A step towards `best`; what led to it is believed from here on.
+std::vector<std::int64_t> SpeedTracker::adopt(const Units& best,
+                                              const std::vector<StepCost>& costs,
+                                              std::span<const std::int64_t> current,
+                                              bool is_settled) {
+    Units next = step_towards(best, current, costs, options_.trust_factor);
+    const bool is_cut_short =
+        makespan_ms(costs, best) < (1 - options_.small_gain) * makespan_ms(costs, next);
+    may_correct_ = !is_settled || is_cut_short;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        ranks_[r].scale = costs[r].scale;
+        ranks_[r].update_ms = costs[r].update_ms;
+    }
+    history_.forget();
+    was_sudden_ = false;
+    return next;
+}
+
+SpeedTracker::Scales SpeedTracker::believed() const {
+    Scales scales;
+    for (const Rank& rank : ranks_)
+        scales.push_back(rank.scale);
+    return scales;
+}
+
+// As believed where no time is known.
+SpeedTracker::Scales SpeedTracker::measured(std::span<const TimeBlock> blocks) const {
+    Scales scales = believed();
+    for (std::size_t r = 0; r < scales.size(); ++r) {
+        std::vector<double> ratios;
+        for (const TimeBlock& block : blocks)
+            if (block.knows(r) && ranks_[r].idle == 0)
+                ratios.push_back(block.ratio(r));
+        if (!ratios.empty())
+            scales[r] = middle_mean(std::move(ratios));
+    }
+    return scales;
+}
+
+// Like ranks are taken to be equally fast, but for those that the batches tell from the others.
+SpeedTracker::Scales SpeedTracker::lasting_scales(
+    std::span<const std::vector<TimeBlock>> batches) const {
+    std::vector<TimeBlock> all;
+    std::vector<Scales> by_batch;
+    for (const std::vector<TimeBlock>& batch : batches) {
+        all.insert(all.end(), batch.begin(), batch.end());
+        by_batch.push_back(measured(batch));
+    }
+    Scales scales = measured(all);
+    std::map<int, std::vector<std::size_t>> members;
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        members[options_.kinds[r]].push_back(r);
+    std::vector<int> groups(ranks_.size());
+    std::iota(groups.begin(), groups.end(), 0);
+    for (const auto& [kind, ranks] : members) {
+        std::map<std::size_t, std::vector<double>> offsets;  // of the logarithm from the median
+        for (const Scales& batch : by_batch) {
+            std::vector<double> logs;
+            for (const std::size_t r : ranks)
+                logs.push_back(std::log(batch[r]));
+            const double middle = median(logs);
+            for (std::size_t i = 0; i < ranks.size(); ++i)
+                offsets[ranks[i]].push_back(logs[i] - middle);
+        }
+        for (const auto& [r, values] : offsets) {
+            const Estimate offset = estimate(values, lasting_spread);
+            if (std::abs(offset.mean) < unlike_errors * offset.error)
+                groups[r] = static_cast<int>(ranks_.size() + ranks.front());
+        }
+    }
+    pool(scales, groups);
+    return scales;
+}
+
+// The ranks' ratios, single stalls cut off; `typical` where no time is known.
+RatioBlock SpeedTracker::ratios(const TimeBlock& block, const Scales& typical) const {
+    RatioBlock result{typical, block.updates};
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        if (block.knows(r))
+            result.ratios[r] = std::clamp(
+                block.ratio(r), typical[r] / most_over_typical, typical[r] * most_over_typical);
+    return result;
+}
+
+// Groups of like ranks that are believed to be equally fast now.
+std::vector<int> SpeedTracker::believed_alike() const {
+    std::map<std::pair<int, double>, int> first;
+    std::vector<int> groups;
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        groups.push_back(
+            first.emplace(std::pair(options_.kinds[r], ranks_[r].scale), static_cast<int>(r))
+                .first->second);
+    return groups;
+}
+
+std::vector<StepCost> SpeedTracker::scaled(const Scales& scales) const {
     std::vector<StepCost> costs = calibrated_;
     for (std::size_t r = 0; r < costs.size(); ++r)
-        costs[r].scale *= ranks_[r].scale.value();
+        costs[r].scale = scales[r];
     return costs;
 }
 
-std::vector<StepCost> SpeedTracker::cautious_costs() const {
-    std::vector<StepCost> cautious = costs();
-    for (std::size_t r = 0; r < cautious.size(); ++r)
-        cautious[r].scale *= std::max(0.0, 1 - 2 * ranks_[r].scale.standard_error());
-    return cautious;
+std::vector<StepCost> SpeedTracker::whole(const Scales& scales) const {
+    std::vector<double> update_ms;
+    for (const Rank& rank : ranks_)
+        update_ms.push_back(rank.update_ms);
+    if (history_.updates() >= least_updates) {
+        const std::vector<TimeBlock> blocks = history_.blocks();
+        for (std::size_t r = 0; r < ranks_.size(); ++r) {
+            std::vector<double> times;
+            for (const TimeBlock& block : blocks)
+                if (block.knows(r))
+                    times.push_back(block.update_ms[r] / block.updates);
+            if (!times.empty())
+                update_ms[r] = middle_mean(std::move(times));
+        }
+        pool(update_ms, believed_alike());
+    }
+    std::vector<StepCost> costs = scaled(scales);
+    for (std::size_t r = 0; r < costs.size(); ++r)
+        costs[r].update_ms = update_ms[r];
+    return costs;
 }
 
-double SpeedTracker::time_ms(std::span<const StepCost> costs,
-                             std::span<const std::int64_t> allocation) const {
-    return options_.communication_ms.empty()
-               ? makespan_ms(costs, allocation)
-               : makespan_ms(costs, allocation, options_.communication_ms);
+std::vector<StepCost> SpeedTracker::costs() const {
+    if (history_.updates() < least_updates)
+        return scaled(believed());
+    Scales scales = measured(history_.blocks());
+    pool(scales, believed_alike());
+    return scaled(scales);
 }
 
 }  // namespace hetseq

@@ -13,6 +13,9 @@ std::int64_t micro_batches(std::int64_t units, std::int64_t micro_batch) {
 
 // About the most units whose time is at most `ms`, as a first guess.
 double estimated_units(const StepCost& cost, double ms) {
+    ms -= cost.update_ms;
+    if (ms <= 0)
+        return 0;
     if (!cost.table.empty())
         return cost.table.units_within(ms / cost.scale);
     const auto micro_batch = static_cast<double>(cost.micro_batch);
@@ -36,14 +39,15 @@ double StepCost::time_ms(std::int64_t units) const {
     if (units == 0)
         return 0;
     if (!table.empty())
-        return scale * table.time_ms(units);
-    return scale *
-           (start_ms + static_cast<double>(micro_batches(units, micro_batch)) * micro_batch_ms +
-            static_cast<double>(units) * unit_ms);
+        return update_ms + scale * table.time_ms(units);
+    return update_ms +
+           scale *
+               (start_ms + static_cast<double>(micro_batches(units, micro_batch)) * micro_batch_ms +
+                static_cast<double>(units) * unit_ms);
 }
 
 double StepCost::fixed_ms() const {
-    return table.empty() ? scale * start_ms : 0;
+    return update_ms + (table.empty() ? scale * start_ms : 0);
 }
 
 std::int64_t StepCost::units_within(double ms, std::int64_t limit) const {

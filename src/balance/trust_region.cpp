@@ -15,7 +15,7 @@ using Units = std::vector<std::int64_t>;
 
 constexpr double far_off = 2;  // of the optimum's time: no small step helps then
 
-std::int64_t total(std::span<const std::int64_t> units) {
+std::int64_t batch_of(std::span<const std::int64_t> units) {
     return std::accumulate(units.begin(), units.end(), std::int64_t{0});
 }
 
@@ -26,7 +26,7 @@ Units allocate_from(std::span<const std::int64_t> low,
                     std::int64_t units) {
     Units fixed(costs.size(), 0);
     while (true) {
-        Units allocation = allocate(costs, units - total(fixed));
+        Units allocation = allocate(costs, units - batch_of(fixed));
         bool enough = true;
         for (std::size_t r = 0; r < costs.size(); ++r) {
             if (fixed[r] > 0 || allocation[r] >= low[r])
@@ -49,7 +49,7 @@ std::vector<std::int64_t> step_towards(std::span<const std::int64_t> best,
                                        std::span<const std::int64_t> current,
                                        std::span<const StepCost> costs,
                                        double factor) {
-    HETSEQ_ASSERT(factor > 1 && total(best) == total(current));
+    HETSEQ_ASSERT(factor > 1 && batch_of(best) == batch_of(current));
     std::vector<StepCost> limited{costs.begin(), costs.end()};
     Units low(costs.size(), 0);
     std::int64_t capacity = 0;
@@ -62,9 +62,9 @@ std::vector<std::int64_t> step_towards(std::span<const std::int64_t> best,
         low[r] = std::min(cost.max_units, static_cast<std::int64_t>(now / factor));
         capacity += cost.micro_batch > 0 ? cost.max_units : 0;
     }
-    if (capacity < total(best))
+    if (capacity < batch_of(best))
         return {best.begin(), best.end()};
-    Units step = allocate_from(low, limited, total(best));
+    Units step = allocate_from(low, limited, batch_of(best));
     if (makespan_ms(costs, step) > far_off * makespan_ms(costs, best))
         return {best.begin(), best.end()};
     return step;

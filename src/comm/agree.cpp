@@ -3,15 +3,16 @@
 #include <limits>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/comm/host_name.hpp"
 
-#include "rank_ranges.hpp"
+#include "comm/host/rank_ranges.hpp"
+
+#include "hetseq/comm/host/host_name.hpp"
 
 namespace hetseq {
 
 namespace {
 
-// What a rank tells the others of its failure.
+// A rank's report of its failure to the others.
 struct Failure {
     ExitCode code = ExitCode::finished;
     std::string text;

@@ -6,7 +6,7 @@
 
 namespace hetseq {
 
-/// What to do between two tests of something not ready yet. Most waits are short, so the first
+/// Waits between two tests of something that is not ready yet. Most waits are short, so the first
 /// tests follow at once, and more after giving the core to whoever wants it; then come sleeps that
 /// double up to a limit, so that ranks sharing a core leave it to those that compute.
 class Backoff {

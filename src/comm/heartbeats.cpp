@@ -8,8 +8,8 @@
 #include <mpi.h>
 
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/comm/mpi_handle.hpp"
-#include "hetseq/comm/mpi_try.hpp"
+#include "hetseq/comm/mpi/mpi_handle.hpp"
+#include "hetseq/comm/mpi/mpi_try.hpp"
 
 namespace hetseq {
 
@@ -17,7 +17,7 @@ static_assert(std::is_trivially_copyable_v<Beat>);
 
 namespace {
 
-constexpr int tag = 0;
+constexpr int heartbeat_tag = 0;
 
 // One other rank: a beat to it and one from it, each under way or not.
 struct Peer {
@@ -59,7 +59,7 @@ struct Heartbeats::Impl {
                           sizeof(Beat),
                           MPI_BYTE,
                           peer.rank,
-                          tag,
+                          heartbeat_tag,
                           mpi_handle(comm),
                           &peer.receive));
     }
@@ -69,8 +69,13 @@ struct Heartbeats::Impl {
             return;
         peer.outgoing = beat;
         peer.told_last = beat.last;
-        MPI_TRY(MPI_Isend(
-            &peer.outgoing, sizeof(Beat), MPI_BYTE, peer.rank, tag, mpi_handle(comm), &peer.send));
+        MPI_TRY(MPI_Isend(&peer.outgoing,
+                          sizeof(Beat),
+                          MPI_BYTE,
+                          peer.rank,
+                          heartbeat_tag,
+                          mpi_handle(comm),
+                          &peer.send));
         complete(peer.send);
     }
 

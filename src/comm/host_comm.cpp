@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/comm/mpi_environment.hpp"
-#include "hetseq/comm/mpi_handle.hpp"
-#include "hetseq/comm/mpi_try.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/comm/mpi/mpi_handle.hpp"
+#include "hetseq/comm/mpi/mpi_try.hpp"
 
 #include "host_comm_impl.hpp"
 #include "sleeping_wait.hpp"

@@ -2,9 +2,9 @@
 
 #include <mpi.h>
 
-#include "hetseq/comm/host_comm.hpp"
+#include "comm/mpi/mpi_comm_handle.hpp"
 
-#include "mpi_comm_handle.hpp"
+#include "hetseq/comm/host_comm.hpp"
 
 namespace hetseq {
 

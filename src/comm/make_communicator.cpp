@@ -1,13 +1,15 @@
 #include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
+
+#include "comm/host/rank_ranges.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/nccl/nccl_communicator.hpp"
+
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/comm/mpi_environment.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
 
-#include "mpi_communicator.hpp"
-#include "nccl_communicator.hpp"
-#include "rank_ranges.hpp"
 #include "serial_communicator.hpp"
 
 namespace hetseq {

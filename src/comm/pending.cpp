@@ -3,7 +3,7 @@
 
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/comm/mpi_try.hpp"
+#include "hetseq/comm/mpi/mpi_try.hpp"
 
 #include "host_comm_impl.hpp"
 #include "sleeping_wait.hpp"

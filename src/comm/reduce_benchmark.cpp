@@ -11,8 +11,8 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/comm/mpi_handle.hpp"
-#include "hetseq/comm/mpi_try.hpp"
+#include "hetseq/comm/mpi/mpi_handle.hpp"
+#include "hetseq/comm/mpi/mpi_try.hpp"
 
 namespace hetseq {
 

@@ -4,7 +4,7 @@
 
 #include "backoff.hpp"
 
-#include "hetseq/comm/mpi_try.hpp"
+#include "hetseq/comm/mpi/mpi_try.hpp"
 
 namespace hetseq {
 

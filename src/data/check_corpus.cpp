@@ -5,13 +5,14 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <variant>
 
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/data/block_layout.hpp"
-#include "hetseq/data/block_reader.hpp"
-#include "hetseq/data/content_check.hpp"
-#include "hetseq/data/first_failure.hpp"
-#include "hetseq/data/shard_set.hpp"
+#include "hetseq/data/blocks/block_layout.hpp"
+#include "hetseq/data/blocks/block_reader.hpp"
+#include "hetseq/data/files/content_check.hpp"
+#include "hetseq/data/files/first_failure.hpp"
+#include "hetseq/data/files/shard_set.hpp"
 
 namespace hetseq {
 
@@ -47,7 +48,7 @@ void add_block(const BlockLayout& layout,
     for (std::size_t i = 0; i < layout.fields.size(); ++i) {
         const FieldLayout& field = layout.fields[i];
         const std::size_t bytes = field.row_bytes * static_cast<std::size_t>(rows);
-        summaries[i].add(slot.subspan(field.offset, bytes), field.type);
+        add_values(summaries[i], slot.subspan(field.offset, bytes), field.type);
     }
 }
 
@@ -75,15 +76,13 @@ std::optional<OrderedFailure> read_blocks(const HostComm& world,
     return std::nullopt;
 }
 
-void reduce(const HostComm& world, const Summaries& summaries, CorpusReport& report) {
-    for (std::size_t i = 0; i < summaries.size(); ++i) {
-        CorpusReport::Field& field = report.fields[i];
-        field.sum = world.all_reduce(summaries[i].sum, ReduceOp::sum);
-        field.minimum = world.all_reduce(summaries[i].minimum, ReduceOp::min);
-        field.maximum = world.all_reduce(summaries[i].maximum, ReduceOp::max);
-        if (field.minimum > field.maximum)
-            field.minimum = field.maximum = 0;
-    }
+template <class T>
+void reduce(const HostComm& world, const SumAndBounds<T>& own, CorpusReport::Field& field) {
+    const T minimum = world.all_reduce(own.minimum, ReduceOp::min);
+    const T maximum = world.all_reduce(own.maximum, ReduceOp::max);
+    field.sum = world.all_reduce(own.sum, ReduceOp::sum);
+    field.minimum = minimum > maximum ? 0 : minimum;
+    field.maximum = minimum > maximum ? 0 : maximum;
 }
 
 }  // namespace
@@ -93,9 +92,12 @@ CorpusReport check_corpus(const HostComm& world,
                           const CorpusSchema& schema) {
     const ShardSet shards = open_shard_set(world, spec, schema);
     CorpusReport report = describe(shards);
-    Summaries summaries(schema.fields.size());
+    Summaries summaries;
+    for (const FieldSchema& field : schema.fields)
+        summaries.push_back(empty_summary(field.type));
     agree_on_first(world, read_blocks(world, shards, summaries));
-    reduce(world, summaries, report);
+    for (std::size_t i = 0; i < summaries.size(); ++i)
+        std::visit([&](const auto& own) { reduce(world, own, report.fields[i]); }, summaries[i]);
     return report;
 }
 

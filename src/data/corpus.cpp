@@ -79,6 +79,7 @@ Corpus::Impl::Impl(DataContext::Impl& owner,
                    const CorpusSchema& schema,
                    const CorpusOptions& options)
     : context{owner},
+      meeting{owner.meeting},
       shards{open_shards(owner, spec, schema)},
       layout{layout_for(shards, options)},
       geometry{shards.samples(), layout.block_length, options.shuffle_blocks},
@@ -92,15 +93,14 @@ Corpus::Impl::Impl(DataContext::Impl& owner,
 
 void Corpus::Impl::enqueue(const std::vector<BlockLoad>& loads) {
     for (const BlockLoad& next : loads)
-        context.io.post([self = shared_from_this(), next, abandoned = context.io.abandoned()] {
-            self->load(next, abandoned);
-        });
+        context.io.post([self = shared_from_this(), next] { self->load(next); });
 }
 
-void Corpus::Impl::load(const BlockLoad& load, const std::function<bool()>& abandoned) {
+void Corpus::Impl::load(const BlockLoad& load) {
     std::exception_ptr error;
     try {
-        if (!cache.wait_for_release(load, abandoned))
+        cache.wait_for_release(load, meeting->abandoned());
+        if (!meeting->all_go_on())
             return;
         reader.read(load.block, cache.slot(load.slot));
         ++blocks_read;
@@ -147,6 +147,12 @@ std::map<std::string, std::vector<std::int64_t>> Corpus::row_shapes() const {
     for (std::size_t i = 0; i < fields.size(); ++i)
         shapes[fields[i].name] = impl_->shards.row_shape(i);
     return shapes;
+}
+
+CorpusIdentity Corpus::identity(const CorpusIdentity* before) const {
+    // As `open_shards`.
+    return impl_->context.io.run(
+        [&] { return identify_corpus(impl_->context.world, impl_->shards, before); });
 }
 
 std::int64_t Corpus::blocks_read() const noexcept {

@@ -5,14 +5,14 @@
 #include <memory>
 #include <vector>
 
+#include "data/blocks/block_cache.hpp"
 #include "data_context_impl.hpp"
 
-#include "hetseq/data/block_cache.hpp"
-#include "hetseq/data/block_layout.hpp"
-#include "hetseq/data/block_reader.hpp"
-#include "hetseq/data/block_schedule.hpp"
+#include "hetseq/data/blocks/block_layout.hpp"
+#include "hetseq/data/blocks/block_reader.hpp"
+#include "hetseq/data/blocks/block_schedule.hpp"
 #include "hetseq/data/corpus.hpp"
-#include "hetseq/data/shard_set.hpp"
+#include "hetseq/data/files/shard_set.hpp"
 
 namespace hetseq {
 
@@ -26,7 +26,8 @@ struct Corpus::Impl : std::enable_shared_from_this<Corpus::Impl> {
     /// Main thread: queues `loads` for the I/O thread, in order.
     void enqueue(const std::vector<BlockLoad>& loads);
 
-    DataContext::Impl& context;
+    DataContext::Impl& context;  // main thread
+    std::shared_ptr<ReaderMeeting> meeting;
     ShardSet shards;
     BlockLayout layout;
     GlobalOrder::Geometry geometry;
@@ -36,7 +37,7 @@ struct Corpus::Impl : std::enable_shared_from_this<Corpus::Impl> {
     std::atomic<std::int64_t> blocks_read{0};
 
 private:
-    void load(const BlockLoad& load, const std::function<bool()>& abandoned);
+    void load(const BlockLoad& load);
 };
 
 }  // namespace hetseq

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/data/batch_plan.hpp"
 #include "hetseq/data/loader.hpp"
+#include "hetseq/data/order/batch_plan.hpp"
 
 namespace hetseq {
 
@@ -16,13 +16,11 @@ constexpr std::size_t batches_ahead = 4;
 
 class RowsCollator final : public Collator {
 public:
-    MicroBatch collate(const TensorDict& rows, at::Tensor sample_ids) const override {
+    MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
         MicroBatch batch;
         for (const auto& [name, tensor] : rows)
             batch.tensors[name] = tensor.clone();
-        batch.sample_ids = sample_ids.clone();
-        batch.samples = batch.units = sample_ids.size(0);
-        batch.weights = {static_cast<double>(batch.samples)};
+        batch.weights = {static_cast<double>(sample_ids.numel())};
         return batch;
     }
 };

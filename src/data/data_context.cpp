@@ -1,8 +1,11 @@
 #include "hetseq/data/data_context.hpp"
 
+#include "hetseq/util/log.hpp"
+
 #include "data_context_impl.hpp"
 
-#include "hetseq/data/hdf5.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/data/files/hdf5.hpp"
 
 namespace hetseq {
 
@@ -15,6 +18,13 @@ std::vector<int> ranks_of(const HostComm& node, const HostComm& world) {
     return ranks;
 }
 
+void leave_reader_behind() {
+    log::warn_here(
+        "a read that other ranks take part in does not end (one of them is gone or stands still): "
+        "the job ends without waiting for it");
+    MpiEnvironment::leave_thread_behind();
+}
+
 }  // namespace
 
 DataContext::Impl::Impl(const HostComm& all, bool threads_may_call_mpi)
@@ -22,7 +32,9 @@ DataContext::Impl::Impl(const HostComm& all, bool threads_may_call_mpi)
       node{world.split_by_host()},
       io_node{std::make_shared<HostComm>(node.duplicate())},
       node_ranks{ranks_of(node, world)},
-      io{threads_may_call_mpi ? IoThreading::background : IoThreading::inline_in_caller} {
+      io{threads_may_call_mpi ? IoThreading::background : IoThreading::inline_in_caller,
+         {.left_behind = leave_reader_behind}},
+      meeting{std::make_shared<ReaderMeeting>(io_node, io.abandoned())} {
     initialize_hdf5();
 }
 

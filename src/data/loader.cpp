@@ -20,8 +20,7 @@
 #include "hetseq/util/fault_point.hpp"
 
 #include "corpus_impl.hpp"
-
-#include "hetseq/data/row_copy.hpp"
+#include "data/blocks/row_copy.hpp"
 
 namespace hetseq {
 
@@ -32,7 +31,7 @@ Slice intersection(const Slice& a, const Slice& b) {
     return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-// What a request needs of one group of mixed blocks.
+// The part of a request that lies in one group of mixed blocks.
 struct Segment {
     BlockUse use;
     Slice positions;  // this rank's, possibly none
@@ -239,7 +238,7 @@ Outcome Loader::Impl::load(Request& request) {
     return outcome;
 }
 
-// Where nothing runs in the background, blocks are scheduled and read only now, group by group: a
+// If nothing runs in the background, blocks are scheduled and read only now, group by group: a
 // group may need the slots of the one before.
 const Segment& Loader::Impl::scheduled(Request& request, std::size_t index) {
     if (request.segments.size() == index)

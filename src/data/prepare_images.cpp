@@ -8,8 +8,8 @@
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/data/hdf5_image.hpp"
-#include "hetseq/data/idx.hpp"
+#include "hetseq/data/files/hdf5_image.hpp"
+#include "hetseq/data/files/idx.hpp"
 
 namespace hetseq {
 

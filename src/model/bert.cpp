@@ -38,7 +38,7 @@ struct Heads {
     at::Tensor decoder_bias;  // (V)
 };
 
-/// What one forward pass carries along.
+/// The values that one forward pass carries along.
 struct Pass {
     const MicroBatch& batch;
     const ForwardContext& context;

@@ -31,14 +31,14 @@ class ConfigFile {
 public:
     explicit ConfigFile(const std::filesystem::path& path) : path_{path} {
         if (!std::filesystem::exists(path))
-            throw MissingInput("there is no model configuration " + path.string(),
+            throw MissingInput("there is not a model configuration " + path.string(),
                                "",
                                "give a preset (tiny, mini, small, base, large) or the path of a "
                                "config.json");
         std::ifstream file{path};
         root_ = json::parse(file, nullptr, /*allow_exceptions=*/false);
         if (!root_.is_object())
-            throw BadData(path.string() + " is no model configuration",
+            throw BadData(path.string() + " is not a model configuration",
                           "it holds no JSON object",
                           "give a config.json as Hugging Face writes it");
     }
@@ -46,7 +46,7 @@ public:
     void read(const char* key, std::int64_t& value) const {
         if (const json* found = find(key)) {
             if (!found->is_number_integer() || *found > std::numeric_limits<std::int64_t>::max())
-                fail(key, "it is no whole number");
+                fail(key, "it is not a whole number");
             value = found->get<std::int64_t>();
         }
     }
@@ -54,12 +54,12 @@ public:
     void read(const char* key, double& value) const {
         if (const json* found = find(key)) {
             if (!found->is_number())
-                fail(key, "it is no number");
+                fail(key, "it is not a number");
             value = found->get<double>();
         }
     }
 
-    /// Where the key is present, it must have this value.
+    /// If the key is present, it must have this value.
     void require(const char* key, const json& only) const {
         const json* found = find(key);
         if (found != nullptr && *found != only)
@@ -114,7 +114,7 @@ void check(const BertConfig& config, const std::string& origin) {
     require(config.pad_token_id >= 0 && config.pad_token_id < config.vocab_size,
             origin,
             "pad_token_id is " + std::to_string(config.pad_token_id),
-            "it is no id of the vocabulary");
+            "it is not an id of the vocabulary");
     for (const auto& [key, p] :
          {std::pair{"hidden_dropout_prob (--dropout)", config.hidden_dropout},
           std::pair{"attention_probs_dropout_prob (--attention-dropout)",

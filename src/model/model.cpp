@@ -14,7 +14,7 @@ bool ends_with(const std::string& text, const std::string& end) {
            text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-/// Inputs that one output of the layer sums over; 0 where the weight is no matrix.
+/// Inputs that one output of the layer sums over; 0 where the weight is not a matrix.
 std::int64_t fan_in(const at::Tensor& weight) {
     return weight.dim() >= 2 ? weight[0].numel() : 0;
 }

@@ -34,7 +34,7 @@ public:
         for (const SafetensorEntry& entry : file_.entries())
             if (known.count(entry.name) == 0 && aliases_.count(entry.name) == 0)
                 fail("tensor '" + entry.name + "' " + shape_text(entry.shape) + " of " + path() +
-                         " is none of the model's",
+                         " is not one of the model's",
                      "the model has " + std::to_string(known.size()) + " tensors, the file " +
                          std::to_string(file_.entries().size()));
         return matches;

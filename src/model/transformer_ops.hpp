@@ -8,7 +8,7 @@
 
 namespace hetseq::detail {
 
-/// Where a dropout's mask comes from. `p` = 0: none.
+/// The source of a dropout's mask. `p` = 0 means no dropout.
 struct Dropout {
     double p = 0;
     DropoutKey key;

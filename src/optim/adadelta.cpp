@@ -3,8 +3,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "optimizer_checks.hpp"
-
+#include "hetseq/util/error.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 
@@ -59,8 +58,8 @@ private:
 
 std::unique_ptr<Optimizer> make_adadelta(FlatParameters& parameters,
                                          const OptimizerOptions& options) {
-    detail::check_weight_decay(options);
-    detail::check_rho_and_eps(options);
+    HETSEQ_ASSERT(options.weight_decay >= 0 && options.adadelta_eps > 0);
+    HETSEQ_ASSERT(options.rho >= 0 && options.rho <= 1);
     return std::make_unique<Adadelta>(parameters, options);
 }
 

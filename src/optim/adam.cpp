@@ -3,7 +3,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "optimizer_checks.hpp"
+#include "hetseq/util/error.hpp"
+
 #include "segment_views.hpp"
 
 #include "hetseq/optim/flat_parameters.hpp"
@@ -89,8 +90,9 @@ private:
 std::unique_ptr<Optimizer> make(FlatParameters& parameters,
                                 const OptimizerOptions& options,
                                 Decay decay) {
-    detail::check_weight_decay(options);
-    detail::check_betas_and_eps(options);
+    HETSEQ_ASSERT(options.weight_decay >= 0 && options.eps >= 0);
+    HETSEQ_ASSERT(options.beta1 >= 0 && options.beta1 < 1);
+    HETSEQ_ASSERT(options.beta2 >= 0 && options.beta2 < 1);
     return std::make_unique<Adam>(parameters, options, decay);
 }
 

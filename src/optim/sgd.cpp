@@ -2,7 +2,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "optimizer_checks.hpp"
+#include "hetseq/util/error.hpp"
+
 #include "segment_views.hpp"
 
 #include "hetseq/optim/flat_parameters.hpp"
@@ -71,8 +72,8 @@ private:
 }  // namespace
 
 std::unique_ptr<Optimizer> make_sgd(FlatParameters& parameters, const OptimizerOptions& options) {
-    detail::check_weight_decay(options);
-    detail::check_momentum(options);
+    HETSEQ_ASSERT(options.weight_decay >= 0);
+    HETSEQ_ASSERT(options.momentum >= 0 && options.momentum < 1);
     return std::make_unique<Sgd>(parameters, options);
 }
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "hetseq/report/markup.hpp"
-#include "hetseq/util/text.hpp"
+#include "hetseq/util/quantity.hpp"
 
 #include "axes.hpp"
 #include "drawing.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 using detail::Axes;
 
-constexpr double height = 200;
+constexpr double allocation_chart_height = 200;
 constexpr std::size_t most_boxes = 3000;
 constexpr std::size_t legend_at_most = 12;  // ranks
 
@@ -56,10 +56,8 @@ std::string tip_text(const AllocationChart& chart, const Stretch& stretch, std::
     const std::int64_t units = stretch.allocation->units[rank],
                        batch = batch_of(*stretch.allocation);
     return rank_name(chart, rank) + "\n" + std::to_string(units) + " of " + std::to_string(batch) +
-           " units (" +
-           format_number(100 * static_cast<double>(units) / static_cast<double>(batch), 3) +
-           " %)\nupdates " + std::to_string(stretch.begin) + " to " +
-           std::to_string(stretch.end - 1);
+           " units (" + percent_text(static_cast<double>(units) / static_cast<double>(batch)) +
+           ")\nupdates " + std::to_string(stretch.begin) + " to " + std::to_string(stretch.end - 1);
 }
 
 std::string draw_stretch(const AllocationChart& chart, const Stretch& stretch, const Axes& axes) {
@@ -97,13 +95,13 @@ std::string allocation_chart(const AllocationChart& chart) {
     const Axes axes(Scale::of_counts({static_cast<double>(shown.front().begin),
                                       static_cast<double>(shown.back().end)}),
                     Scale::of_length(static_cast<double>(batch), 4),
-                    height);
+                    allocation_chart_height);
     std::string drawing = axes.draw("update"), legend;
     for (const Stretch& stretch : shown)
         drawing += draw_stretch(chart, stretch, axes);
     for (std::size_t r = 0; r < ranks && ranks <= legend_at_most; ++r)
         legend += detail::legend_box(static_cast<int>(r), "rank " + std::to_string(r));
-    return detail::figure(chart.title, "units by rank", legend, height, drawing);
+    return detail::figure(chart.title, "units by rank", legend, allocation_chart_height, drawing);
 }
 
 }  // namespace hetseq

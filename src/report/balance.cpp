@@ -22,6 +22,8 @@ const std::vector<std::pair<int, std::string>>& phases() {
     return table;
 }
 
+constexpr double least_rest_ms = 1e-6;  // less is what rounding leaves
+
 std::string ms(double value) {
     return format_number(value, 4) + " ms";
 }
@@ -37,7 +39,7 @@ Bar phase_bar(std::size_t rank,
             bar.parts.push_back(
                 {*times[i], phases()[i].first, phases()[i].second + ": " + ms(*times[i])});
     const double rest = step_ms - bar.length();
-    if (rest > 0)
+    if (rest > least_rest_ms)
         bar.parts.push_back({rest, other_color, phases().back().second + ": " + ms(rest)});
     return bar;
 }

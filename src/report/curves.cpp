@@ -8,7 +8,7 @@ namespace hetseq::detail {
 
 namespace {
 
-// Where one key's values come from.
+// The source of one key's values.
 enum class Source { train, valid };
 
 const Series* find(const RunRecord& run, Source source, const std::string& key) {

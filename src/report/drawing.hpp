@@ -4,7 +4,8 @@
 
 namespace hetseq::detail {
 
-/// Of every chart's own coordinates, which a screen scales to 0.75 to 1.5 times (style.cpp).
+/// Every chart's width in its own coordinates, which a screen scales to 0.75 to 1.5 times
+/// (style.cpp).
 constexpr double chart_width = 440;
 
 /// "c0" to "c5": the class that sets a colour of the palette.

@@ -16,7 +16,7 @@ namespace {
 
 using detail::Axes;
 
-constexpr double height = 240;
+constexpr double line_chart_height = 240;
 constexpr int columns = 370;             // of the plot: one for each unit of its width
 constexpr int most_tips = 90;            // places with a tool tip
 constexpr double dots_apart = 8;         // points at least so far apart are dots as well
@@ -82,7 +82,7 @@ std::string draw_curve(const Curve& curve, Interval updates, const Axes& axes) {
            (is_sparse ? draw_dots(curve, points, axes) : "");
 }
 
-// What each curve is nearest to `update`, for those that reach that far.
+// The value of each curve nearest to `update`, for those that reach that far.
 std::string tip_text(const LineChart& chart, double update) {
     std::string text;
     double named = update;
@@ -142,13 +142,13 @@ std::string line_chart(const LineChart& chart) {
         }
     if (!values)
         return "";
-    const Axes axes(Scale::of_counts(*updates), value_scale(chart, *values), height);
+    const Axes axes(Scale::of_counts(*updates), value_scale(chart, *values), line_chart_height);
     std::string drawing = axes.draw("update");
     for (const Curve& curve : chart.curves)
         if (curve.points.size() > 0)
             drawing += draw_curve(curve, *updates, axes);
     drawing += draw_tips(chart, *updates, axes);
-    return detail::figure(chart.title, chart.unit, legend(chart), height, drawing);
+    return detail::figure(chart.title, chart.unit, legend(chart), line_chart_height, drawing);
 }
 
 }  // namespace hetseq

@@ -35,7 +35,7 @@ std::size_t character_length(std::string_view text) {
                : length;
 }
 
-// Of one byte.
+// Escapes one byte.
 std::string escaped_ascii(char c) {
     switch (c) {
         case '&':

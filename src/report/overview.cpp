@@ -1,6 +1,7 @@
 #include <functional>
 
 #include "hetseq/report/markup.hpp"
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 
 #include "drawing.hpp"
@@ -21,13 +22,17 @@ std::string option(const RunRecord& run, const std::string& name) {
     return found == run.options.end() ? "" : found->second;
 }
 
-// A number of summary.json, times `factor`, with what belongs behind it.
-std::function<std::string(const RunRecord&)> summary_number(const std::string& key,
-                                                            const std::string& unit = "",
-                                                            double factor = 1) {
+std::function<std::string(const RunRecord&)> summary_number(const std::string& key) {
     return [=](const RunRecord& run) {
         const auto value = run.summary ? run.summary->number(key) : std::nullopt;
-        return value ? format_number(factor * *value, 4) + unit : std::string();
+        return value ? format_number(*value, 4) : std::string();
+    };
+}
+
+std::function<std::string(const RunRecord&)> summary_percent(const std::string& key) {
+    return [=](const RunRecord& run) {
+        const auto value = run.summary ? run.summary->number(key) : std::nullopt;
+        return value ? percent_text(*value, 4) : std::string();
     };
 }
 
@@ -60,8 +65,7 @@ std::string last_metrics(const RunRecord& run) {
     std::string text;
     for (const auto& [key, series] : run.metrics.valid)
         if (key != "seconds" && run.metrics.train.count(key) == 0 && series.size() > 0)
-            text += (text.empty() ? "" : ", ") + key + " " +
-                    format_number(100 * series.y.back(), 4) + " %";
+            text += (text.empty() ? "" : ", ") + key + " " + percent_text(series.y.back(), 4);
     return text;
 }
 
@@ -89,8 +93,8 @@ const std::vector<Row>& rows() {
         {"duration", duration},
         {"samples/s", summary_number("samples_per_second")},
         {"time of an update", step_time},
-        {"of the bound", summary_number("balance.achieved", " %", 100)},
-        {"lost to communication", summary_number("balance.communication_share", " %", 100)},
+        {"of the bound", summary_percent("balance.achieved")},
+        {"lost to communication", summary_percent("balance.communication_share")},
         {"reallocations", summary_number("balance.reallocations")},
         {"skipped updates", summary_number("skipped")},
         {"best validation loss", best_loss},

@@ -1,8 +1,9 @@
 #include <ATen/ATen.h>
 
+#include "builtin_parts.hpp"
+
 #include "hetseq/model/bert.hpp"
 #include "hetseq/model/model_file.hpp"
-#include "hetseq/task/builtin_parts.hpp"
 #include "hetseq/task/parts.hpp"
 
 namespace hetseq {
@@ -78,8 +79,7 @@ CorpusSchema pretraining_schema(const PartOptions& options) {
 /// `make_bert` takes them.
 class PretrainingCollator final : public Collator {
 public:
-    MicroBatch collate(const TensorDict& rows, at::Tensor sample_ids) const override {
-        const std::int64_t samples = sample_ids.numel();
+    MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
         const at::Tensor ids = rows.at("input_ids").to(at::kLong);  // (n, T)
         const at::Tensor labels = rows.at("masked_lm_ids");         // (n, P)
         const at::Tensor entries = at::nonzero(labels);             // (M, 2): sample, entry
@@ -93,9 +93,8 @@ public:
         batch.tensors["masked_positions"] = sample * ids.size(1) + position;  // (M), into n * T
         batch.tensors["masked_labels"] = labels.index({sample, entries.select(1, 1)}).to(at::kLong);
         batch.tensors["next_sentence_labels"] = rows.at("next_sentence_labels").to(at::kLong);
-        batch.weights = {static_cast<double>(entries.size(0)), static_cast<double>(samples)};
-        batch.sample_ids = std::move(sample_ids);
-        batch.samples = batch.units = samples;
+        batch.weights = {static_cast<double>(entries.size(0)),
+                         static_cast<double>(sample_ids.numel())};
         return batch;
     }
 };

@@ -1,7 +1,8 @@
 #include <ATen/ATen.h>
 
+#include "builtin_parts.hpp"
+
 #include "hetseq/model/mnist_cnn.hpp"
-#include "hetseq/task/builtin_parts.hpp"
 #include "hetseq/task/parts.hpp"
 
 namespace hetseq {
@@ -28,8 +29,7 @@ CorpusSchema image_schema(const PartOptions&) {
 /// Pixels (n, 28, 28) uint8 to "images" (n, 1, 28, 28) fp32, normalised; "labels" (n) int64.
 class ImageCollator final : public Collator {
 public:
-    MicroBatch collate(const TensorDict& rows, at::Tensor sample_ids) const override {
-        const std::int64_t samples = sample_ids.numel();
+    MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
         MicroBatch batch;
         batch.tensors["images"] = rows.at("images")
                                       .unsqueeze(1)
@@ -37,9 +37,7 @@ public:
                                       .mul_(1 / (255 * pixel_deviation))
                                       .sub_(pixel_mean / pixel_deviation);
         batch.tensors["labels"] = rows.at("labels").to(at::kLong);
-        batch.sample_ids = std::move(sample_ids);
-        batch.weights = {static_cast<double>(samples)};
-        batch.samples = batch.units = samples;
+        batch.weights = {static_cast<double>(sample_ids.numel())};
         return batch;
     }
 };

@@ -1,6 +1,6 @@
 #include "hetseq/task/parts.hpp"
 
-#include "hetseq/task/builtin_parts.hpp"
+#include "builtin_parts.hpp"
 
 namespace hetseq {
 

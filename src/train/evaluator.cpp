@@ -9,15 +9,15 @@
 
 #include "hetseq/util/activity.hpp"
 #include "hetseq/comm/agree.hpp"
-#include "hetseq/data/batch_plan.hpp"
 #include "hetseq/data/loader.hpp"
-#include "hetseq/train/share_plan.hpp"
+#include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
 
 namespace hetseq {
 
 namespace {
 
-constexpr std::int64_t requests_ahead = 2;
+constexpr std::int64_t batches_ahead = 2;
 
 // Losses, metrics and weights of this rank's shares.
 class Sums {
@@ -62,13 +62,6 @@ private:
 
 }  // namespace
 
-double Evaluation::loss() const {
-    double sum = 0;
-    for (const Value& term : losses)
-        sum += term.value;
-    return sum;
-}
-
 Evaluator::Evaluator(
     const HostComm& world, Model& model, Loader& loader, const BatchPlan& plan, SharePlan& shares)
     : world_{world.duplicate()}, model_{model}, loader_{loader}, plan_{plan}, shares_{shares} {
@@ -94,7 +87,7 @@ std::vector<double> Evaluator::add_up(std::exception_ptr& failure) {
             failure = failure ? failure : std::current_exception();
         }
     };
-    for (std::int64_t batch = 0; batch < std::min(requests_ahead, batches); ++batch)
+    for (std::int64_t batch = 0; batch < std::min(batches_ahead, batches); ++batch)
         request(batch);
     for (std::int64_t batch = 0; batch < batches; ++batch) {
         std::optional<LoadedShare> share;
@@ -102,8 +95,8 @@ std::vector<double> Evaluator::add_up(std::exception_ptr& failure) {
             activity::enter(Phase::validating);
             share.emplace(loader_.take());
         });
-        if (batch + requests_ahead < batches)
-            request(batch + requests_ahead);
+        if (batch + batches_ahead < batches)
+            request(batch + batches_ahead);
         if (share && !failure)
             attempt([&] { sums.add(*share); });
     }

@@ -81,16 +81,19 @@ void GradientReducer::on_gradient_ready(std::size_t bucket) {
 // the same sequence.
 void GradientReducer::start_ready_buckets() {
     while (next_ < buckets_.size() && buckets_[next_].missing == 0)
-        start(buckets_[next_++]);
+        start_next();
 }
 
-void GradientReducer::start(Bucket& bucket) {
+// A bucket that throws here has not left.
+void GradientReducer::start_next() {
+    Bucket& bucket = buckets_[next_];
     bucket.work = communicator_.start_all_reduce_sum(bucket.gradients);
+    ++next_;
 }
 
 void GradientReducer::finish() {
     while (next_ < buckets_.size())
-        start(buckets_[next_++]);
+        start_next();
     for (Bucket& bucket : buckets_)
         bucket.work->wait();
     timing_ = {};

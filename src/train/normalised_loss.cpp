@@ -1,4 +1,4 @@
-#include "hetseq/train/normalised_loss.hpp"
+#include "normalised_loss.hpp"
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include "hetseq/train/out_of_memory.hpp"
+#include "out_of_memory.hpp"
 
 #include <new>
 #include <string>

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "hetseq/util/log.hpp"
-#include "hetseq/train/recorder.hpp"
-#include "hetseq/train/share_plan.hpp"
+#include "hetseq/train/record/recorder.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
 
 namespace hetseq {
 
@@ -25,7 +25,7 @@ Rebalancer::Rebalancer(SharePlan& shares,
       reallocations_{progress.reallocations},
       cut_since_{progress.updates} {
     if (options_.follows)
-        tracker_.emplace(shares.costs());
+        tracker_.emplace(shares.costs(), SpeedTrackerOptions{.kinds = options_.like_ranks});
 }
 
 std::vector<Slice> Rebalancer::cut(const GlobalBatch& batch) {
@@ -38,7 +38,7 @@ std::vector<Slice> Rebalancer::cut(const GlobalBatch& batch) {
     return shares_.slices(batch);
 }
 
-// That of the next request, or, where the run was just started, the one that holds there.
+// The cut for the next request. If the run was just started, it is the one that holds there.
 const std::vector<std::int64_t>* Rebalancer::replayed() const {
     const auto holding = holding_at(options_.replay, next_);
     if (holding == options_.replay.end())
@@ -56,18 +56,19 @@ void Rebalancer::change(const std::vector<std::int64_t>& allocation) {
     std::string units;
     for (const std::int64_t of_rank : allocation)
         units += " " + std::to_string(of_rank);
-    recorder_.event(next_ + 1, "from here on the ranks take" + units, log::Level::info);
+    recorder_.event(next_ + 1, "new shares of the ranks:" + units, log::Level::info);
 }
 
 void Rebalancer::begin_update(const std::optional<std::vector<std::int64_t>>& agreed,
                               std::span<const double> compute_ms,
+                              std::span<const double> update_ms,
                               std::span<const double> micro_batches) {
     if (agreed && next_ < options_.updates)
         change(*agreed);
     micro_batches_.assign(micro_batches.begin(), micro_batches.end());
     const bool is_first = allocation_.empty();
     if (tracker_ && !is_first) {
-        tracker_->observe(compute_ms, allocation_);
+        tracker_->observe(compute_ms, allocation_, update_ms);
         if (auto better = tracker_->propose(shares_.allocation(options_.batch_size)))
             proposal_ = std::move(*better);
     }

@@ -70,6 +70,7 @@ bool RunControl::stop_file_exists() {
 
 void RunControl::saved() {
     last_save_ = monotonic_seconds();
+    checkpoints_asked_ = signal_inbox::checkpoint_requests();
 }
 
 void RunControl::end() const noexcept {

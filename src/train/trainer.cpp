@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -10,15 +11,17 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/agree.hpp"
-#include "hetseq/data/batch_plan.hpp"
+
+#include "out_of_memory.hpp"
+
+#include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
-#include "hetseq/train/checkpoint_writer.hpp"
-#include "hetseq/train/out_of_memory.hpp"
+#include "hetseq/train/checkpoint/checkpoint_writer.hpp"
+#include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/replicas.hpp"
-#include "hetseq/train/run_folder.hpp"
-#include "hetseq/train/share_plan.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
 
 namespace hetseq {
 
@@ -38,11 +41,26 @@ std::string first_few(const std::vector<std::int64_t>& samples) {
     return text;
 }
 
+// Batches are cut ahead of their updates. A cut that was decided for an update that is still to
+// come is made again, by the same replay, or never.
+TrainingProgress without_cuts_to_come(TrainingProgress progress) {
+    AllocationsByUpdate& cuts = progress.allocations;
+    const auto counted = std::distance(cuts.upper_bound(progress.updates), cuts.end());
+    progress.reallocations = std::max<std::int64_t>(0, progress.reallocations - counted);
+    cuts.erase(cuts.lower_bound(progress.updates), cuts.end());
+    return progress;
+}
+
+TrainerOptions settled(TrainerOptions options) {
+    options.progress = without_cuts_to_come(std::move(options.progress));
+    return options;
+}
+
 }  // namespace
 
 Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
     : parts_{parts},
-      options_{options},
+      options_{settled(options)},
       reducer_{parts.parameters, parts.communicator, options.bucket_bytes},
       step_{parts.model, parts.parameters, reducer_},
       agreement_{parts.world, parts.model.loss_terms().size()},
@@ -51,17 +69,18 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
                   AllocationLog{
                       parts.folder != nullptr && is_first_rank() ? parts.folder->allocations() : "",
                       parts.shares.micro_batches(),
-                      options.progress.allocations},
-                  options.progress,
+                      options_.progress.allocations},
+                  options_.progress,
                   {.follows = options.follow && is_first_rank() && parts.world.size() > 1,
                    .batch_size = parts.plan.batch_size(),
                    .updates = options.updates,
+                   .like_ranks = options.like_ranks,
                    .replay = options.replay}},
       optimizer_timer_{parts.parameters.values().device()},
       first_update_{options.progress.updates},
       update_{first_update_},
       requested_{update_} {
-    static_cast<TrainingProgress&>(report_) = options.progress;
+    static_cast<TrainingProgress&>(report_) = options_.progress;
 }
 
 TrainerReport Trainer::run() {
@@ -72,10 +91,14 @@ TrainerReport Trainer::run() {
         const double begin = monotonic_seconds();
         activity::enter(Phase::agreeing, update_ + 1);
         agreement_.wait();
+        const double agreed = monotonic_seconds();
         if (asked_to_stop())
             break;
         compute_ms_.assign(agreement_.compute_ms().begin(), agreement_.compute_ms().end());
-        rebalancer_.begin_update(agreement_.allocation(), compute_ms_, agreement_.micro_batches());
+        rebalancer_.begin_update(agreement_.allocation(),
+                                 compute_ms_,
+                                 agreement_.update_ms(),
+                                 agreement_.micro_batches());
         share_ = std::move(next_share_);
         const ForwardContext context{Mode::train, options_.seed, update_};
         const Verdict verdict = step_.run(*share_, agreement_.weights(), context);
@@ -83,6 +106,7 @@ TrainerReport Trainer::run() {
         load_next();
         update_parameters(verdict);
         report_.step_ms.push_back(1000 * (monotonic_seconds() - begin));
+        note_own_time(1000 * (monotonic_seconds() - agreed));
         record();
         compare_replicas_when_due();
         validate_when_due();
@@ -92,9 +116,12 @@ TrainerReport Trainer::run() {
     return std::move(report_);
 }
 
-// What the ranks asked for when they posted their shares: all of them stop at the same update.
+// The ranks asked when they posted their shares, during the update before: all of them stop at the
+// same update. A checkpoint that was taken after that update answers them already.
 bool Trainer::asked_to_stop() {
-    checkpoint_asked_ = agreement_.requests().checkpoint > 0;
+    const bool is_answered =
+        parts_.checkpoints != nullptr && parts_.checkpoints->last_update() == update_;
+    checkpoint_asked_ = agreement_.requests().checkpoint > 0 && !is_answered;
     report_.stop = agreement_.requests().stop();
     return report_.stop != StopReason::none;
 }
@@ -107,12 +134,11 @@ void Trainer::end() {
     parts_.recorder.finish();
     note_optimizer_time();
     rebalancer_.save_to(report_);
-    report_.reduced_micro_batch = step_.reduced_micro_batch();
     report_.cut_since = static_cast<std::size_t>(rebalancer_.cut_since() - first_update_);
     report_.full_allocation = rebalancer_.full_allocation();
     if (parts_.checkpoints == nullptr)
         return;
-    if (parts_.checkpoints->last_update() != report_.updates)
+    if (std::max(parts_.checkpoints->last_update(), options_.held_update) != report_.updates)
         save();
     activity::enter(Phase::saving);
     parts_.checkpoints->finish();
@@ -147,12 +173,13 @@ void Trainer::load_next() {
     agreement_.post(next_share_ ? next_share_->weights() : std::vector<double>{},
                     failure,
                     {.compute_ms = step_.timing().is_regular ? step_.timing().compute_ms : 0,
+                     .update_ms = own_update_ms_,
                      .allocation = rebalancer_.take_proposal(),
                      .micro_batch = step_.reduced_micro_batch(),
                      .requests = requests()});
 }
 
-// Whoever is not heard now is heard two updates later.
+// A later request takes effect two updates later.
 Requests Trainer::requests() const {
     if (parts_.control == nullptr)
         return {};
@@ -175,7 +202,7 @@ void Trainer::update_parameters(Verdict verdict) {
     const at::Tensor gradients = parts_.parameters.gradients();
     grad_norm_ = gradient_norm(gradients).item<double>();
     note_optimizer_time();
-    lr_ = parts_.schedule(update_ - report_.schedule_origin, share_->batch().epoch);
+    lr_ = parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs);
     if (parts_.checkpoints != nullptr)
         report_.checkpoint_wait_ms =
             std::max(report_.checkpoint_wait_ms, parts_.checkpoints->wait_for_copy());
@@ -205,6 +232,12 @@ void Trainer::step_optimizer() {
     is_optimizer_timed_ = true;
 }
 
+// What of an update is neither forward and backward nor waiting. On a GPU the host runs ahead: 0.
+void Trainer::note_own_time(double since_agreed_ms) {
+    own_update_ms_ =
+        std::max(0.0, since_agreed_ms - step_.timing().compute_ms - step_.timing().wait_ms);
+}
+
 // When the next update's gradients are there the device is done with it: reading it does not wait.
 void Trainer::note_optimizer_time() {
     if (std::exchange(is_optimizer_timed_, false))
@@ -222,9 +255,9 @@ void Trainer::skip(Verdict verdict) {
     const auto samples = is_loss ? non_finite_samples(parts_.model, *share_, context)
                                  : step_.non_finite_gradient_samples(*share_, context);
     if (!samples.empty())
-        log::warn_here("update " + std::to_string(update_ + 1) + ": not finite is the " +
-                       (is_loss ? "loss" : "gradient") + " of a micro-batch of the samples " +
-                       first_few(samples));
+        log::warn_here("update " + std::to_string(update_ + 1) + ": the " +
+                       (is_loss ? "loss" : "gradient") +
+                       " is not finite in the micro-batch with samples " + first_few(samples));
     if (report_.skips_in_a_row >= options_.max_skips)
         throw BadData(std::to_string(report_.skips_in_a_row) +
                           " updates in a row had a loss or gradient that is not finite",
@@ -236,6 +269,7 @@ void Trainer::record() {
     const GlobalBatch& batch = share_->batch();
     report_.updates = update_ + 1;
     report_.epochs = ends_epoch() ? batch.epoch + 1 : batch.epoch;
+    report_.schedule_epochs += ends_epoch() ? 1 : 0;
     report_.samples += batch.size();
     report_.units += batch.size();
     report_.batch_samples.push_back(batch.size());
@@ -296,15 +330,17 @@ void Trainer::validate_when_due() {
     if (!validates_after(update_))
         return;
     const Evaluation evaluation = parts_.evaluator->run(step_.reduced_micro_batch());
-    const bool best = std::isfinite(evaluation.loss()) &&
-                      (!report_.best_valid || evaluation.loss() < report_.best_valid->loss());
+    const bool best = is_better(parts_.world, evaluation, report_.best_valid, options_.best_by);
     parts_.recorder.valid(update_ + 1, share_->batch().epoch + 1, evaluation, best);
     report_.last_valid = evaluation;
     report_.validations_since_best = best ? 0 : report_.validations_since_best + 1;
     if (options_.patience > 0 && report_.validations_since_best >= options_.patience)
         report_.stop = StopReason::patience;
-    if (!best)
-        return;
+    if (best)
+        keep_best(evaluation);
+}
+
+void Trainer::keep_best(const Evaluation& evaluation) {
     report_.best_valid = evaluation;
     report_.best_update = update_ + 1;
     activity::enter(Phase::saving);

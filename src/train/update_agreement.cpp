@@ -17,7 +17,7 @@ constexpr std::size_t single_notes = 5;  // whether this rank failed, and its re
 UpdateAgreement::UpdateAgreement(const HostComm& world, std::size_t loss_terms)
     : comm_{world.duplicate()},
       loss_terms_{loss_terms},
-      values_(loss_terms + single_notes + 3 * static_cast<std::size_t>(world.size())) {}
+      values_(loss_terms + single_notes + 4 * static_cast<std::size_t>(world.size())) {}
 
 std::span<const double> UpdateAgreement::by_rank(std::size_t list) const {
     const auto ranks = static_cast<std::size_t>(comm_.size());
@@ -43,6 +43,7 @@ void UpdateAgreement::post(std::span<const double> weights,
     times[comm_.rank()] = notes.compute_ms;
     std::copy(notes.allocation.begin(), notes.allocation.end(), times + comm_.size());
     times[2 * comm_.size() + comm_.rank()] = static_cast<double>(notes.micro_batch);
+    times[3 * comm_.size() + comm_.rank()] = notes.update_ms;
     pending_ = comm_.start_all_reduce(values_, ReduceOp::sum);
     posted_ = true;
 }

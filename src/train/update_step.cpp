@@ -9,12 +9,14 @@
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+
+#include "normalised_loss.hpp"
+#include "out_of_memory.hpp"
+
 #include "hetseq/data/loader.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
-#include "hetseq/train/normalised_loss.hpp"
-#include "hetseq/train/out_of_memory.hpp"
 
 namespace hetseq {
 
@@ -155,12 +157,11 @@ std::vector<std::int64_t> UpdateStep::non_finite_gradient_samples(const LoadedSh
 Verdict UpdateStep::read_status() {
     const at::Tensor status = parameters_.status().to(at::kCPU, at::kDouble);
     const double* slots = status.const_data_ptr<double>();
-    non_finite_ranks_ = slots[status_slot::non_finite];
     for (std::size_t j = 0; j < losses_.size(); ++j)
         losses_[j] = slots[status_slot::first_loss + static_cast<std::int64_t>(j)];
     if (slots[status_slot::out_of_memory] > 0)
         return Verdict::repeat;
-    return non_finite_ranks_ > 0 ? Verdict::skip : Verdict::apply;
+    return slots[status_slot::non_finite] > 0 ? Verdict::skip : Verdict::apply;
 }
 
 std::vector<std::int64_t> non_finite_samples(Model& model,

@@ -26,7 +26,7 @@ void throw_if(const std::error_code& error, const std::string& what) {
 }
 
 BadData no_event_file(const fs::path& path, const std::string& why) {
-    return BadData(path.string() + " is no event file", why, "move it out of the folder");
+    return BadData(path.string() + " is not an event file", why, "move it out of the folder");
 }
 
 // The records of one file, in order, up to the first that is torn or damaged.
@@ -43,7 +43,7 @@ public:
     }
 
     std::uint64_t size() const noexcept { return size_; }
-    /// Where the record just read lies.
+    /// The place of the record that was just read.
     Range range() const noexcept { return range_; }
     bool next(std::string& message) {
         range_ = {range_.end, range_.end};
@@ -81,7 +81,7 @@ private:
     Range range_;
 };
 
-// Where the records to keep lie, neighbours joined.
+// The places of the records to keep, neighbours joined.
 std::vector<Range> ranges_to_keep(RecordReader& reader,
                                   const fs::path& path,
                                   std::int64_t last_step) {
@@ -91,7 +91,7 @@ std::vector<Range> ranges_to_keep(RecordReader& reader,
         const Range range = reader.range();
         const auto event = detail::parse_event(message);
         if (!event)
-            throw no_event_file(path, "a record of it is no event");
+            throw no_event_file(path, "one of its records is not an event");
         if (range.begin == 0 && event->file_version.rfind("brain.Event:", 0) != 0)
             throw no_event_file(path, "its first record names no version");
         if (event->step > last_step)

@@ -29,7 +29,7 @@ std::string Explanation::text() const {
     if (!why.empty())
         text += " (" + readable(why) + ")";
     if (!what_to_do.empty())
-        text += (why.empty() ? ": " : " ") + readable(what_to_do);
+        text += ": " + readable(what_to_do);
     return text;
 }
 

@@ -13,13 +13,13 @@ std::string version_event(double wall_time);
 std::string session_start_event(std::int64_t step, double wall_time);
 std::string scalar_event(std::string_view tag, std::int64_t step, double value, double wall_time);
 
-/// What is read of a message.
+/// The part of a message that is read.
 struct EventHead {
     std::int64_t step = 0;
     std::string_view file_version;  // of a file's first message
 };
 
-/// Nothing where `message` is no event.
+/// Nothing where `message` is not an event.
 std::optional<EventHead> parse_event(std::string_view message);
 
 // A record: the message's length (8 bytes, little-endian), its checksum, the message, its checksum.

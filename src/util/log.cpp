@@ -1,6 +1,7 @@
 #include "hetseq/util/log.hpp"
 
 #include "hetseq/util/process_line.hpp"
+#include "hetseq/util/status_line.hpp"
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -50,11 +51,14 @@ void set_identity(int rank, int size, const std::string& host) {
 }
 
 void once(Level level, const std::string& message) {
-    if (state().rank == 0)
-        state().logger->log(to_spdlog(level), "{}", message);
+    if (state().rank != 0)
+        return;
+    const auto hidden = status_line::hide();
+    state().logger->log(to_spdlog(level), "{}", message);
 }
 
 void here(Level level, const std::string& message) {
+    const auto hidden = status_line::hide();
     state().logger->log(to_spdlog(level), "{}{}", state().prefix, message);
 }
 

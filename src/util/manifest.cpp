@@ -20,13 +20,13 @@ std::uint64_t parse_checksum(const std::string& text) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
     if (error != std::errc() || end != text.data() + text.size() || checksum_text(value) != text)
-        throw BadData("'" + text + "' is no checksum of 16 hexadecimal digits");
+        throw BadData("'" + text + "' is not a checksum of 16 hexadecimal digits");
     return value;
 }
 
 void check_name(const std::string& name) {
     if (name.empty() || name.find('/') != std::string::npos || name == "." || name == "..")
-        throw BadData("'" + name + "' is no name of a file in the folder");
+        throw BadData("'" + name + "' is not the name of a file in the folder");
 }
 
 // Throws what the library throws, and BadData.
@@ -59,7 +59,7 @@ Manifest parse_manifest(const std::string& text, const std::filesystem::path& pa
     try {
         return from_json(ReadJson::parse(text));
     } catch (const std::exception& error) {
-        throw BadData(path.string() + " is no manifest", error.what());
+        throw BadData(path.string() + " is not a manifest", error.what());
     }
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t length_bytes = 8;              // of the header's length
 constexpr std::uint64_t longest_header = 100'000'000;  // bytes, as the format's own reader
-constexpr std::size_t alignment = 8;
+constexpr std::size_t header_alignment = 8;
 
 std::ifstream open(const std::filesystem::path& path) {
     if (!std::filesystem::exists(path))
@@ -90,7 +90,7 @@ std::string header_text(const std::vector<SafetensorData>& tensors,
         begin = end;
     }
     std::string text = header.dump();
-    text.resize((text.size() + alignment - 1) / alignment * alignment, ' ');
+    text.resize((text.size() + header_alignment - 1) / header_alignment * header_alignment, ' ');
     return text;
 }
 

@@ -60,20 +60,20 @@ private:
         try {
             root = json::parse(text, check_keys);
         } catch (const json::exception& error) {
-            fail(std::string("its header is no JSON: ") + error.what());
+            fail(std::string("its header is not JSON: ") + error.what());
         }
         if (!root.is_object())
-            fail("its header is no JSON object");
+            fail("its header is not a JSON object");
         return root;
     }
 
     std::map<std::string, std::string> metadata(const json& value) const {
         if (!value.is_object())
-            fail("__metadata__ is no object");
+            fail("__metadata__ is not an object");
         std::map<std::string, std::string> metadata;
         for (const auto& [key, text] : value.items()) {
             if (!text.is_string())
-                fail("__metadata__ '" + key + "' is no string");
+                fail("__metadata__ '" + key + "' is not a string");
             metadata[key] = text.get<std::string>();
         }
         return metadata;
@@ -107,7 +107,7 @@ private:
 
     const json& array(const std::string& name, const char* key, const json& value) const {
         if (!value.is_array())
-            fail("tensor '" + name + "': " + key + " is no array");
+            fail("tensor '" + name + "': " + key + " is not an array");
         return value;
     }
 

@@ -20,15 +20,15 @@ struct KnownSignal {
     int number;
     const char* name;
 };
-constexpr std::array<KnownSignal, 4> known{
-    {{SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}, {SIGXCPU, "XCPU"}, {SIGTERM, "TERM"}}};
+constexpr std::array<KnownSignal, 5> known{
+    {{SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}, {SIGXCPU, "XCPU"}, {SIGTERM, "TERM"}, {SIGINT, "INT"}}};
 
 constexpr int highest = 64;                 // Linux's last signal
 constexpr std::int64_t repeat_seconds = 5;  // within which it is the same request
 
 enum class Use { undecided, stop, checkpoint };
 
-// What handlers touch: lock-free, without destructors.
+// The data that handlers touch: lock-free, without destructors.
 std::array<std::atomic<Use>, highest + 1> uses{};
 std::array<std::atomic<int>, highest + 1> arrived{};
 std::atomic<int> first_stop{0};
@@ -43,17 +43,32 @@ std::int64_t now_seconds() noexcept {
     return now.tv_sec;
 }
 
+template <std::size_t n>
+void tell(const char (&text)[n]) noexcept {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, n - 1);
+}
+
+[[noreturn]] void leave(int signal) noexcept {
+    tell("hetseq: asked again to stop, leaves at once\n");
+    ::_exit(128 + signal);
+}
+
+// Nobody but a person at a terminal sends SIGINT, and then once for each Ctrl-C.
+bool is_from_keyboard(int signal) noexcept {
+    return signal == SIGINT;
+}
+
 void ask_to_stop(int signal) noexcept {
     int none = 0;
     if (first_stop.compare_exchange_strong(none, signal)) {
         first_stop_time = now_seconds();
-        return;
+        if (is_from_keyboard(signal))
+            tell(
+                "\nhetseq: stops after the next update, and saves where there is a --save-dir; another "
+                "Ctrl-C ends it at once\n");
+    } else if (is_from_keyboard(signal) || now_seconds() - first_stop_time > repeat_seconds) {
+        leave(signal);
     }
-    if (now_seconds() - first_stop_time <= repeat_seconds)
-        return;
-    constexpr char text[] = "hetseq: asked again to stop, leaves at once\n";
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, sizeof text - 1);
-    ::_exit(128 + signal);
 }
 
 void act(int signal) noexcept {
@@ -65,10 +80,18 @@ void act(int signal) noexcept {
 
 extern "C" void receive(int signal) {
     const auto index = static_cast<std::size_t>(signal);
-    if (uses[index] == Use::undecided)
-        ++arrived[index];
-    else
-        act(signal);
+    if (uses[index] == Use::undecided) {
+        if (++arrived[index] > 1 && is_from_keyboard(signal))
+            leave(signal);
+        return;
+    }
+    act(signal);
+}
+
+// As for a job in the background of a script, which a Ctrl-C at that script does not concern.
+bool is_ignored(int signal) noexcept {
+    struct sigaction action {};
+    return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 void handle(int signal, void (*handler)(int)) noexcept {
@@ -83,7 +106,8 @@ void handle(int signal, void (*handler)(int)) noexcept {
 
 void signal_inbox::open() {
     for (const KnownSignal& signal : known)
-        handle(signal.number, receive);
+        if (signal.number != SIGINT || !is_ignored(SIGINT))
+            handle(signal.number, receive);
     handle(SIGPIPE, SIG_IGN);
     handle(SIGXFSZ, SIG_IGN);
 }
@@ -94,7 +118,7 @@ void signal_inbox::choose(const std::set<int>& stop, const std::set<int>& checkp
         const bool used = stop.count(signal.number) + checkpoint.count(signal.number) > 0;
         if (used)
             uses[index] = stop.count(signal.number) > 0 ? Use::stop : Use::checkpoint;
-        else
+        else if (!is_ignored(signal.number))
             handle(signal.number, SIG_DFL);
         for (int times = arrived[index].exchange(0); times > 0; --times)
             used ? act(signal.number) : static_cast<void>(::raise(signal.number));
@@ -130,9 +154,9 @@ std::set<int> parse_signals(const std::string& list) {
         const auto found = std::find_if(
             known.begin(), known.end(), [&](const KnownSignal& each) { return name == each.name; });
         if (found == known.end())
-            throw BadConfig("'" + name + "' is no signal that can be chosen",
+            throw BadConfig("'" + name + "' is not a signal that can be chosen",
                             "",
-                            "use some of USR1, USR2, XCPU, TERM with commas between, or none");
+                            "use some of USR1, USR2, XCPU, TERM, INT with commas between, or none");
         signals.insert(found->number);
     }
     return signals;

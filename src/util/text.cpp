@@ -4,25 +4,36 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace hetseq {
 
 namespace {
 
-// Levenshtein's distance.
+// The fewest insertions, deletions, substitutions and swaps of neighbours that make `b` of `a`.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
+    std::vector<std::size_t> before;  // of a's first i - 2 letters to b's first j
+    std::vector<std::size_t> last(b.size() + 1);
+    std::iota(last.begin(), last.end(), std::size_t{0});
     for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = row[0]++;
+        std::vector<std::size_t> row(b.size() + 1, i);
         for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t substituted = diagonal + (a[i - 1] != b[j - 1] ? 1 : 0);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+            const std::size_t substituted = last[j - 1] + (a[i - 1] != b[j - 1] ? 1 : 0);
+            row[j] = std::min({last[j] + 1, row[j - 1] + 1, substituted});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = std::min(row[j], before[j - 2] + 1);
         }
+        before = std::exchange(last, std::move(row));
     }
-    return row.back();
+    return last.back();
+}
+
+// One letter in four, three at most: more make another word.
+std::size_t largest_misspelling(std::string_view name) {
+    return std::clamp<std::size_t>(name.size() / 4, 1, 3);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -30,6 +41,18 @@ std::string_view trimmed(std::string_view text) {
     if (begin == std::string_view::npos)
         return {};
     return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+constexpr double least_grouped = 1e4;
+constexpr double most_grouped = 1e15;  // beyond, an exponent tells more
+
+// "92,780" from "92780".
+std::string grouped(std::string number) {
+    const std::size_t begin = number.front() == '-' ? 1 : 0;
+    const std::size_t end = std::min(number.find('.'), number.size());
+    for (std::size_t at = end; at > begin + 3;)
+        number.insert(at -= 3, ",");
+    return number;
 }
 
 // In small letters; anything but letters and digits separates them.
@@ -48,7 +71,7 @@ std::vector<std::string> words_of(std::string_view text) {
 
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
     std::string nearest;
-    std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
+    std::size_t least = largest_misspelling(name) + 1;
     for (const std::string& candidate : candidates) {
         const std::size_t distance = edit_distance(name, candidate);
         if (distance < least) {
@@ -124,7 +147,13 @@ std::string format_duration(double seconds) {
 std::string format_number(double value, int digits) {
     char text[40];
     std::snprintf(text, sizeof text, "%.*g", digits, value);
-    return text;
+    const double shown = std::strtod(text, nullptr);
+    if (!(std::abs(shown) >= least_grouped && std::abs(shown) < most_grouped))
+        return text;
+    const bool has_exponent = std::strchr(text, 'e') != nullptr;
+    if (has_exponent)
+        std::snprintf(text, sizeof text, "%.0f", shown);
+    return grouped(text);
 }
 
 std::string format_table(std::span<const std::vector<std::string>> rows) {

@@ -41,7 +41,7 @@ TEST(ProgramAgreementTest, AnotherProgramIsNamedWithItsRank) {
     EXPECT_THAT(
         text,
         StartsWith("the program differs over ranks (here it is hetseq 0.0.9 (old), on rank 0 " +
-                   program_text() + ") start one version on all hosts"));
+                   program_text() + "): start one version on all hosts"));
     EXPECT_THAT(text, HasSubstr("[rank " + std::to_string(last) + " on "));
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto no_limit = std::numeric_limits<std::int64_t>::max();
 
-// What `cost` takes for each number of units.
+// The time of `cost` for each number of units.
 std::vector<StepSample> samples_of(const StepCost& cost, const std::vector<std::int64_t>& units) {
     std::vector<StepSample> samples;
     for (const std::int64_t count : units)
@@ -119,7 +119,7 @@ TEST(FitStepCostTest, OutliersAmongRepeatsDoNotCount) {
     expect_times(cost, samples_of(truth, {1, 10, 16, 20, 40, 64}), 0.05);
 }
 
-// As of a host of a fifth of a core: times of a full micro-batch that scatter by a fifth.
+// The times are those of a host of a fifth of a core: full micro-batches that scatter by a fifth.
 TEST(FitStepCostTest, NoiseMakesNoTable) {
     std::vector<StepSample> samples;
     for (const double units : {16.0, 32.0, 64.0})

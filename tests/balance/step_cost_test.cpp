@@ -45,6 +45,20 @@ TEST(StepCostTest, ScaleMultipliesAllTimes) {
     EXPECT_DOUBLE_EQ(cost.rate(), 1.0 / 3);
 }
 
+TEST(StepCostTest, WhatComesOnceAnUpdateIsNotScaled) {
+    const StepCost line{.start_ms = 5, .unit_ms = 1, .micro_batch = 4, .scale = 2, .update_ms = 3};
+    const StepCost table{.scale = 2, .update_ms = 3, .table = StepTable({{0, 2}, {8, 10}})};
+
+    for (const StepCost& cost : {line, table})
+        EXPECT_DOUBLE_EQ(cost.time_ms(0), 0);
+    EXPECT_DOUBLE_EQ(line.time_ms(6), 3 + 2 * (5 + 6));
+    EXPECT_DOUBLE_EQ(line.fixed_ms(), 3 + 2 * 5);
+    EXPECT_EQ(line.units_within(25, 100), 6);
+    EXPECT_DOUBLE_EQ(table.time_ms(4), 3 + 2 * 6);
+    EXPECT_EQ(table.units_within(15, 100), 4);
+    EXPECT_EQ(table.units_within(2.9, 100), 0);
+}
+
 TEST(StepCostTest, WholeRangeOfLimitsIsSafe) {
     constexpr auto most = std::numeric_limits<std::int64_t>::max();
     const StepCost costless{.unit_ms = 0, .micro_batch = 4};

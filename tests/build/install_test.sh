@@ -14,9 +14,15 @@ for modulefile in "$prefixes/first/share/modulefiles/hetseq/$version"{,.lua}; do
   ! grep -n '@[A-Za-z_]*@' "$modulefile" || fail "$modulefile is not filled in"
 done
 cmp <("$prefixes/first/bin/hetseq" document man) "$prefixes/first/share/man/man1/hetseq.1" || fail 'the man page'
-cmp <("$prefixes/first/bin/hetseq" document bash) "$prefixes/first/share/bash-completion/completions/hetseq" ||
-  fail 'the completion'
+for command in hetseq mpirun mpiexec srun; do
+  cmp <("$prefixes/first/bin/hetseq" document bash) "$prefixes/first/share/bash-completion/completions/$command" ||
+    fail "the completion of $command"
+done
 cmp inputs/mnist.cfg "$prefixes/first/share/hetseq/inputs/mnist.cfg" || fail inputs
+diff -r docs "$prefixes/first/share/doc/hetseq" || fail docs
+for script in "$prefixes/first"/share/hetseq/jobs/*; do
+  grep -q 'docs/clusters.md (installed: share/doc/hetseq)' "$script" || fail "$script does not say where its page is"
+done
 
 mv "$prefixes/first" "$prefixes/second"
 moved=$prefixes/second/bin/hetseq

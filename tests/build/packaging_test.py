@@ -2,7 +2,7 @@
 """The recipes of modules/packaging: what they ask for is what the build asks for, and EasyBuild's parser takes its own.
 
 EasyBuild is asked where it is importable. The Spack recipe is run against stand-ins for Spack's directives, since Spack
-is no Python package: that shows names and versions, not that Spack would build it.
+is not a Python package: that shows names and versions, not that Spack would build it.
 """
 import collections
 import importlib.util

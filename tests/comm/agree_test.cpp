@@ -42,11 +42,12 @@ TEST(AgreeTest, OneRanksFailureIsThrownOnAllWithItsNumber) {
 
     const Caught caught = caught_from(world, [&] {
         if (world.rank() == failing)
-            throw BadData("a.h5 is no HDF5 file", "its first bytes are wrong", "see docs");
+            throw BadData("a.h5 is not an HDF5 file", "its first bytes are wrong", "see docs");
     });
 
     EXPECT_EQ(caught.code, ExitCode::bad_data);
-    EXPECT_THAT(caught.text, StartsWith("a.h5 is no HDF5 file (its first bytes are wrong) see"));
+    EXPECT_THAT(caught.text,
+                StartsWith("a.h5 is not an HDF5 file (its first bytes are wrong): see"));
     if (world.size() > 1) {
         EXPECT_THAT(caught.text, HasSubstr("[rank " + std::to_string(failing) + " on "));
     }

@@ -10,8 +10,8 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/communicator.hpp"
-#include "hetseq/comm/mpi_environment.hpp"
-#include "hetseq/comm/shared_window.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/comm/mpi/shared_window.hpp"
 
 namespace hetseq {
 namespace {

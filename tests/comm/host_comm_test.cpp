@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/comm/mpi_handle.hpp"
+#include "hetseq/comm/mpi/mpi_handle.hpp"
 
 #include "test_world.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/comm/mpi_environment.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
 
 namespace hetseq {
 namespace {

@@ -9,23 +9,20 @@
 #include "data/generated_corpus.hpp"
 
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/data/batch_plan.hpp"
 #include "hetseq/data/loader.hpp"
+#include "hetseq/data/order/batch_plan.hpp"
 
 namespace hetseq::test {
 
 /// Hands the rows on as they are; weights: samples, and tokens of the mask.
 class EchoCollator final : public Collator {
 public:
-    MicroBatch collate(const TensorDict& rows, at::Tensor sample_ids) const override {
+    MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
         MicroBatch batch;
         for (const auto& [name, tensor] : rows)
             batch.tensors[name] = tensor.clone();
-        batch.sample_ids = sample_ids.clone();
-        batch.samples = sample_ids.size(0);
         const auto tokens = rows.at("input_mask").sum().item<std::int64_t>();
-        batch.weights = {static_cast<double>(batch.samples), static_cast<double>(tokens)};
-        batch.units = batch.samples;
+        batch.weights = {static_cast<double>(sample_ids.numel()), static_cast<double>(tokens)};
         return batch;
     }
 };

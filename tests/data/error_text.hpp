@@ -6,7 +6,7 @@
 
 namespace hetseq::test {
 
-/// What `function` throws; code `finished` when it does not.
+/// The error that `function` throws; its code is `finished` if there is none.
 struct Thrown {
     ExitCode code = ExitCode::finished;
     std::string text;

@@ -1,5 +1,8 @@
 #include "hetseq/data/loader.hpp"
 
+#include <limits>
+#include <utility>
+
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
@@ -189,9 +192,68 @@ TEST_F(LoaderTest, AnEmptyShareHasNoMicroBatchesAndZeroWeights) {
     EXPECT_EQ(share.units(), 0);
 }
 
+TEST_F(LoaderTest, MicroBatchesCarryTheirSamplesWhateverTheCollator) {
+    test::write_bert_like_corpus(world_, folder_, {30});
+    DataContext context{world_, true};
+    Corpus corpus{context, folder_.path(), bert_like_schema(), options()};
+    const test::EchoCollator collator;
+    Loader loader{corpus, collator, {.shuffle = Shuffle::no, .loss_terms = 2}};
+    const GlobalBatch batch{.begin = 0, .end = 30};
+    const auto slices = cut_by_rank(batch, test::split(30, test::uneven_weights(world_.size())));
+    const Slice own = slices[static_cast<std::size_t>(world_.rank())];
+
+    loader.request(batch, slices, 4);
+    const LoadedShare share = loader.take();
+
+    std::int64_t next = own.begin;
+    for (const MicroBatch& part : share.micro_batches()) {
+        EXPECT_EQ(part.samples, std::min<std::int64_t>(part.samples, 4));
+        EXPECT_EQ(part.units, part.samples);
+        ASSERT_EQ(part.sample_ids.numel(), part.samples);
+        for (std::int64_t i = 0; i < part.samples; ++i)
+            EXPECT_EQ(part.sample_ids[i].item<std::int64_t>(), next++);
+    }
+    EXPECT_EQ(next, own.end);
+}
+
+/// Gives what it is told to.
+class WrongCollator final : public Collator {
+public:
+    explicit WrongCollator(MicroBatch result) : result_{std::move(result)} {}
+    MicroBatch collate(const TensorDict&, const at::Tensor&) const override { return result_; }
+
+private:
+    MicroBatch result_;
+};
+
+TEST_F(LoaderTest, ACollatorsMistakeIsNamed) {
+    test::write_bert_like_corpus(world_, folder_, {30});
+    DataContext context{world_, true};
+    Corpus corpus{context, folder_.path(), bert_like_schema(), options()};
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const std::pair<MicroBatch, std::string> cases[] = {
+        {{.tensors = {}, .weights = {1}}, "gave 1 weights for a micro-batch, and the model has 2"},
+        {{.tensors = {}, .weights = {1, 2, 3}}, "gave 3 weights"},
+        {{.tensors = {}, .weights = {1, nan}}, "gave a weight of nan"},
+        {{.tensors = {}, .weights = {-1, 1}}, "gave a weight of -1"},
+        {{.tensors = {{"ids", at::Tensor()}}, .weights = {1, 1}}, "no tensor in host memory"}};
+    for (const auto& [result, text] : cases) {
+        const WrongCollator collator{result};
+        Loader loader{corpus, collator, {.loss_terms = 2}};
+        const GlobalBatch batch{.begin = 0, .end = 30};
+        const std::vector<std::int64_t> even(static_cast<std::size_t>(world_.size()), 1);
+
+        loader.request(batch, cut_by_rank(batch, test::split(30, even)), 4);
+        const auto thrown = thrown_by([&] { loader.take(); });
+
+        EXPECT_EQ(thrown.code, ExitCode::config);
+        EXPECT_THAT(thrown.text, HasSubstr(text));
+    }
+}
+
 class ThrowingCollator final : public Collator {
 public:
-    MicroBatch collate(const TensorDict&, at::Tensor) const override {
+    MicroBatch collate(const TensorDict&, const at::Tensor&) const override {
         throw BadData("this collator refuses", "as it should");
     }
 };

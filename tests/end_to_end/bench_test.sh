@@ -48,7 +48,7 @@ PY
 run_ranks 2 "$bin/hetseq" bench stpe --task mnist --data "$work/data"
 expect_error 64 "Did you mean step?"
 run_ranks 2 "$bin/hetseq" bench
-expect_error 64 "nothing to measure"
+expect_error 64 "hetseq bench needs one of data, step, reduce"
 run_ranks 2 "$bin/hetseq" bench data --task mnist
 expect_error 78 "no data were given"
 [[ $(ls) == $'data\nidx\nlog\nout.json' ]] || { ls; fail "something was left behind"; }

@@ -28,7 +28,7 @@ offers() {
 sets() { [[ $settings == *"$1"* ]] || fail "compopt $1 is not called, only '$settings'"; }
 
 mapfile -t commands < <("$bin/hetseq" --help | sed -nE '/^Commands:/,$ s/^  ([a-z]+)  .*/\1/p')
-offers "$(printf '%s\n' --help --version "${commands[@]}" | LC_ALL=C sort | paste -sd ' ')" ''
+offers "$(printf '%s\n' --help --version help version "${commands[@]}" | LC_ALL=C sort | paste -sd ' ')" ''
 offers 'train' tr
 
 # Every option that --help shows, for a command that takes those of the table, and only its own for another.
@@ -37,6 +37,9 @@ mapfile -t options < <("$bin/hetseq" train --help | sed -nE 's/^  (--[a-z-]+) .*
 offers "$(printf '%s\n' --help "${options[@]}" | LC_ALL=C sort | paste -sd ' ')" train --
 offers '--max-epoch --max-sentences --max-skips --max-update' train inputs/mnist.cfg --max-
 offers '--help --output --shards' prepare images --
+offers '--help --json --last --output' checkpoint --
+offers '--help --json --last' checkpoint list --
+offers '--help --last --output' checkpoint average runs --
 offers '--help --json' info --
 
 # Choices, with a blank or '=' before them, and after a switch a new word.
@@ -53,6 +56,12 @@ sets '+o default'
 offers 'auto declared equal file:' train --balance ''
 offers 'file:' train --balance f
 sets '-o nospace'
+
+# Only the options that a command uses.
+offers '--device --help --json' bench reduce --
+offers '' check --lr
+offers '--save-dir' train --save-d
+offers '' bench step --save-d
 
 # The words of a command, once.
 offers 'data reduce step' bench ''
@@ -73,4 +82,36 @@ offers 'runs' train --save-dir ''
 offers 'runs' evaluate ''
 offers 'a.cfg b.cfg data.h5 runs' prepare images ''
 offers 'runs' prepare images data.h5 --output ''
+offers 'runs' plan a.cfg --from ''
+offers 'runs' report ''
+
+# The same after a launcher, from the last hetseq on.
+# launched EXPECTED LAUNCHER WORD...: as offers, of a line that begins with a launcher.
+launched() {
+  local expected=$1 offered; shift
+  COMP_WORDS=("$@")
+  COMP_CWORD=$(($# - 1))
+  [[ $(complete -p "$1") == *' -F _hetseq_launched '* ]] || fail "no completion of $1 is registered"
+  _hetseq_launched "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+  offered=$(printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort | paste -sd ' ')
+  [[ $offered == "$expected" ]] || fail "'$*' offers '$offered', not '$expected'"
+}
+launched 'train' mpirun -np 2 hetseq tr
+launched 'train' mpiexec -n 2 /opt/hetseq/bin/hetseq tr
+launched '--max-epoch --max-sentences --max-skips --max-update' srun --ntasks 4 hetseq train a.cfg --max-
+launched 'serial' mpirun -np 2 hetseq train --io = s
+launched 'data.h5' mpirun -np 2 hetseq train --balance file : d
+launched 'fp64' mpirun -np 1 hetseq train a.cfg : -np 1 hetseq train --precision fp6
+launched '' mpirun -np 1 hetseq train a.cfg : -n
+launched '' mpirun -np 2 -x PATH ''
+launched '' mpirun --wdir "$work/files/runs" -n
+# Whatever completed a launcher before goes on doing so up to hetseq's name.
+_of_srun() { COMPREPLY=(--earlier); }
+complete -F _of_srun srun
+# shellcheck source=/dev/null
+source "$work/hetseq.bash"
+# shellcheck source=/dev/null
+source "$work/hetseq.bash"
+launched '--earlier' srun --ea
+launched 'train' srun -n 2 hetseq tr
 echo "the completion offers what it should"

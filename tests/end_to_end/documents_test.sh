@@ -41,6 +41,6 @@ for command in "${commands[@]}"; do
 done
 
 run_ranks 1 "$bin/hetseq" document mann
-expect_error 64 "there is no document 'mann'"
+expect_error 64 "hetseq document has no 'mann'"
 [[ -n $checked ]] || skip 'neither mandoc nor groff is here: the man page was not checked'
 echo "${#commands[@]} commands and ${#options[@]} options are documented; checked by ${checked# }"

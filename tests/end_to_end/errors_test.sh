@@ -12,6 +12,8 @@ run_ranks 2 "${train[@]}" --data "$work/data" --lr fast
 expect_error 78 "--lr"
 run_ranks 2 "${train[@]}" --data "$work/data" --optimizer adamx
 expect_error 78 "Did you mean adam?"
+run_ranks 2 "${train[@]}" --data "$work/data" --optimizer sgd --momentum 1
+expect_error 78 "'1' is not a number from 0 to below 1"
 run_ranks 2 "${train[@]}" --data "$work/data" --max-sentences 0
 expect_error 78 "no rank takes any work"
 run_ranks 2 "${train[@]}" --data "$work/data" --batch-size 8 --update-freq 2
@@ -35,4 +37,5 @@ expect_error 65 "train-00000-of-00002.h5"
 "$bin/hetseq" check --task mnist --data "$work/data/t10k*.h5" >"$work/log" 2>&1 || { cat "$work/log"; fail "check of good data"; }
 run_ranks 2 "${train[@]}" --data "$work/data/t10k*.h5" --dry-run
 expect_ok "dry run"
+grep -q 'everything was checked; would start a run of 2 updates' "$work/log" || { cat "$work/log"; fail "what it would do"; }
 [[ ! -e $work/run ]] || fail "a dry run wrote"

@@ -1,6 +1,6 @@
 // hetseq with a model that fails where FAILING_MODEL says: "forward:UPDATE" or "backward:UPDATE"
 // (counted from 1) throws there, "kill:UPDATE" ends the process as SIGKILL does, "nan:UPDATE" makes
-// gradients that are no numbers, from that update on. Without it the model is good.
+// gradients that are not numbers, from that update on. Without it the model is good.
 #include <cmath>
 #include <csignal>
 #include <cstdlib>

@@ -30,14 +30,14 @@ expect_ok "plan among ranks"
 (($(grep -c '^36 updates take 0:04' "$work/log") == 1)) || { cat "$work/log"; fail "ranks print once"; }
 
 rc=0; "$bin/hetseq" plan 2>"$work/log" || rc=$?
-expect_error 64 "one description of a cluster is needed"
+expect_error 64 "CLUSTER.cfg is missing"
 rc=0; "$bin/hetseq" plan "$work/none.cfg" 2>"$work/log" || rc=$?
 expect_error 66 "none.cfg"
 rc=0; "$bin/hetseq" plan "$work/two.cfg" --from "$work/none" 2>"$work/log" || rc=$?
 expect_error 66 "summary.json"
 mkdir "$work/bad"; echo '{"updates": 3}' >"$work/bad/summary.json"
 rc=0; "$bin/hetseq" plan "$work/two.cfg" --from "$work/bad" 2>"$work/log" || rc=$?
-expect_error 65 "is no run's summary"
+expect_error 65 "is not a run's summary"
 echo 'batsh = 3' >>"$work/two.cfg"
 rc=0; "$bin/hetseq" plan "$work/two.cfg" 2>"$work/log" || rc=$?
 expect_error 78 "two.cfg line 8: unknown key 'batsh' in [job]: Did you mean batch?"

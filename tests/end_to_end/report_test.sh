@@ -48,6 +48,6 @@ expect_error 66 "$work/data holds no run"
 rc=0; "$bin/hetseq" report "$work/none" >"$work/log" 2>&1 || rc=$?
 expect_error 66 "$work/none"
 rc=0; "$bin/hetseq" report >"$work/log" 2>&1 || rc=$?
-expect_error 64 'no run was given'
+expect_error 64 'RUN is missing'
 rc=0; "$bin/hetseq" report "$work/finished" --output "$work/none/report.html" >"$work/log" 2>&1 || rc=$?
 expect_error 74 "$work/none/report.html"

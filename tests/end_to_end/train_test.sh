@@ -19,6 +19,8 @@ run_ranks 3 "$bin/hetseq" evaluate "$work/run" --data "$work/data/t10k*.h5" --js
 expect_ok evaluate
 sed -n '/^{/,/^}/p' "$work/log" >"$work/evaluation.json"
 [[ $(json "$work/evaluation.json" accuracy) == $(json "$work/run/summary.json" valid.accuracy) ]] || fail "accuracy differs"
+[[ $(json "$work/evaluation.json" model) == "$work/run/model.safetensors" ]] || fail "evaluate does not name the model"
+[[ $(json "$work/evaluation.json" data) == "$work/data/t10k*.h5" ]] || fail "evaluate does not name the data"
 awk -v a="$(json "$work/evaluation.json" loss)" -v b="$(json "$work/run/summary.json" valid.loss)" \
   'BEGIN {d = a - b; exit !(d < 1e-9 && d > -1e-9)}' || fail "loss differs"
 
@@ -33,6 +35,14 @@ run_ranks 2 "$bin/hetseq" evaluate --task mnist --data "$work/data/t10k*.h5"
 expect_error 64 "no model to evaluate"
 run_ranks 2 "$bin/hetseq" evaluate --task mnist --init-model "$work/run/none.safetensors" --data "$work/data/t10k*.h5"
 expect_error 66 "none.safetensors"
+
+# Data given by a relative path: its configuration repeats it from another folder.
+bin=$(realpath "$bin")
+(cd "$work" && run_ranks 2 "$bin/hetseq" train --task mnist --data 'data/train*.h5' --valid-data data/t10k-00000-of-00002.h5 \
+  --max-update 2 --save-dir relative && expect_ok "relative paths")
+(cd / && run_ranks 2 "$bin/hetseq" train "$work/relative/config.cfg" --save-dir "$work/repeated" && expect_ok "from another folder")
+(cd / && run_ranks 2 "$bin/hetseq" evaluate "$work/relative" && expect_ok "evaluated from another folder")
+grep -q "^data  *$work/data/t10k" "$work/log" || { cat "$work/log"; fail "evaluate does not name the data"; }
 
 # Its configuration and its cuts repeat it; a folder that holds a run is not written again.
 run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --balance "file:$work/run/allocations.json" --save-dir "$work/again"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A rank that stalls is named with host, phase and time within the timeout, and the job ends; an idle rank is no stall.
+# A rank that stalls is named with host, phase and time within the timeout, and the job ends; an idle rank is not a stall.
 source "$(dirname "$0")/common.sh"
 timeout_s=3
 most_seconds=$((timeout_s + 10))

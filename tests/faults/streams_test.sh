@@ -21,7 +21,7 @@ grep -q 'cannot write to standard output (No space left on device)' "$work/log" 
 
 # All three closed: no file of the run may take their numbers, and be printed into.
 ends 0 'all closed' "$(printf '%q ' "${train[@]}" --json --save-dir "$work/run") <&- >&- 2>&-"
-[[ $(json "$work/run/summary.json" updates) == 4 ]] || fail 'the summary is no summary'
+[[ $(json "$work/run/summary.json" updates) == 4 ]] || fail 'the summary is not a summary'
 ends 0 'errors to a full device' "$(printf '%q ' "${train[@]}") 2>/dev/full"
 ends 0 'closed, several ranks' "mpirun -np 2 $(printf '%q ' "${train[@]}") --json >&-"
 # mpirun may die of the pipe, and then takes its ranks with it.

@@ -16,6 +16,18 @@ for fault in loading:5 'loader_thread:*' 'io_thread:*' validating:6; do
   table "throw, ${fault%:*}"
 done
 
+# In the thread that saves a checkpoint: it is not saved, and training goes on.
+for fault in checkpoint_copy:2 checkpoint_write:2; do
+  for rank in 0 1; do
+    run=$work/${fault%:*}-$rank
+    run_faulty 3 "$rank:$fault:throw" "${train[@]}" --save-interval-updates 2 --keep-last 0 --save-dir "$run"
+    expect_ok "$fault on rank $rank"
+    expect_count 1 "\\[rank $rank on .*\\] the checkpoint of update 2 is not saved: a fault on purpose"
+    [[ ! -e $run/checkpoints/update-00000002 && -e $run/checkpoints/update-00000004 ]] || fail "$fault: the checkpoints"
+    table "throw, ${fault%:*}"
+  done
+done
+
 # Rank 0, which speaks for all, and two ranks at once.
 run_faulty 3 0:optimizing:5:throw "${train[@]}" --save-dir "$work/zero"
 expect_block 70 '\[rank 0 on .*\] a fault on purpose' 'rank 0 of 3 on '

@@ -3,7 +3,7 @@
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"
 
-#include "hetseq/train/allocation_log.hpp"
+#include "hetseq/train/shares/allocation_log.hpp"
 
 using namespace hetseq;
 

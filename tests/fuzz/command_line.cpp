@@ -11,7 +11,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         else if (c != '\0')  // no word of a command line holds one
             words.back() += c;
     }
-    if (const auto parsed = fuzz::parsed([&] { return parse_command_line(words); }))
-        fuzz::check_options(parsed->values);
+    static const CommandDescription train{
+        "train",
+        "",
+        {{.word = "",
+          .help = "",
+          .arguments = {{"CONFIG.cfg", CommandArgument::Count::optional, ""}},
+          .options = options_but({})}}};
+    if (const auto parsed = fuzz::parsed([&] { return parse_command_words(train, words); }))
+        fuzz::check_options(parsed->options);
     return 0;
 }

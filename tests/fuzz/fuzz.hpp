@@ -22,7 +22,7 @@
 
 namespace hetseq::fuzz {
 
-/// Whether a terminal shows `text` as it is, all of it.
+/// True if a terminal shows all of `text` as it is.
 inline bool is_readable(const std::string& text) {
     for (const char c : text)
         if ((static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == '\x7f')
@@ -30,7 +30,7 @@ inline bool is_readable(const std::string& text) {
     return !text.empty() && text.size() < (std::size_t{1} << 16);
 }
 
-/// What `parse` gives; nothing where it throws a clear Error of the input's. Whatever else is
+/// The result of `parse`; nothing if it throws a clear Error about the input. Whatever else is
 /// thrown, our own mistakes included, ends the fuzzer.
 template <class Function>
 auto parsed(Function&& parse) -> std::optional<std::decay_t<decltype(parse())>> {

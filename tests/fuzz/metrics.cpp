@@ -4,7 +4,7 @@
 #include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"
 
-#include "hetseq/train/metrics_file.hpp"
+#include "hetseq/train/record/metrics_file.hpp"
 
 using namespace hetseq;
 

@@ -5,10 +5,10 @@
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"
 
-#include "hetseq/comm/topology.hpp"
-#include "hetseq/app/option_parser.hpp"
-#include "hetseq/app/options.hpp"
-#include "hetseq/app/rank_list.hpp"
+#include "hetseq/comm/host/topology.hpp"
+#include "hetseq/session/options.hpp"
+#include "hetseq/session/rank_list.hpp"
+#include "hetseq/app/command_line/option_parser.hpp"
 
 namespace hetseq::fuzz {
 

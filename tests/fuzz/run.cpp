@@ -1,10 +1,10 @@
-// What `hetseq plan --from RUN` reads of a run: summary.json, then after a line "----" config.cfg.
+// The input of `hetseq plan --from RUN`: summary.json, then after a line "----" config.cfg.
 #include <cmath>
 
 #include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"
 
-#include "hetseq/app/run_measurements.hpp"
+#include "hetseq/app/commands/run_measurements.hpp"
 
 using namespace hetseq;
 

@@ -3,7 +3,7 @@
 #include "fuzz/folder.hpp"
 #include "fuzz/shard_reading.hpp"
 
-#include "hetseq/data/hdf5_image.hpp"
+#include "hetseq/data/files/hdf5_image.hpp"
 
 using namespace hetseq;
 
@@ -15,8 +15,9 @@ std::string valid_shard() {
             std::vector<hsize_t> shape{9};
             for (const std::int64_t length : field.row_shape)
                 shape.push_back(length < 0 ? 4 : static_cast<hsize_t>(length));
-            const std::vector<std::uint8_t> zeros(9 * 2 * 3);
-            write_hdf5_dataset(file, field.name, H5T_NATIVE_UINT8, shape, zeros.data());
+            const std::vector<std::uint8_t> zeros(9 * 2 * 3 * sizeof(double));
+            const hid_t type = is_real(field.type) ? H5T_NATIVE_DOUBLE : H5T_NATIVE_UINT8;
+            write_hdf5_dataset(file, field.name, type, shape, zeros.data());
         }
     });
     return {reinterpret_cast<const char*>(image.data()), image.size()};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,11 +9,13 @@
 #include "fuzz/fuzz.hpp"
 
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/data/block_layout.hpp"
-#include "hetseq/data/block_reader.hpp"
-#include "hetseq/data/hdf5.hpp"
-#include "hetseq/data/shard_header.hpp"
-#include "hetseq/data/shard_set.hpp"
+#include "hetseq/data/blocks/block_layout.hpp"
+#include "hetseq/data/blocks/block_reader.hpp"
+#include "hetseq/data/files/half.hpp"
+#include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/files/number.hpp"
+#include "hetseq/data/files/shard_header.hpp"
+#include "hetseq/data/files/shard_set.hpp"
 
 namespace hetseq::fuzz {
 
@@ -39,27 +42,50 @@ inline CorpusSchema shard_schema() {
                     .minimum = 0,
                     .below_row_length_of = "ids"},
                    {.name = "pixels", .rank = 3, .type = ElementType::uint8, .row_shape = {2, 3}},
-                   {.name = "labels", .rank = 1, .type = ElementType::int64, .row_shape = {}}}};
+                   {.name = "labels", .rank = 1, .type = ElementType::int64, .row_shape = {}},
+                   {.name = "halves", .rank = 1, .type = ElementType::float16, .row_shape = {}},
+                   {.name = "weights",
+                    .rank = 2,
+                    .type = ElementType::float32,
+                    .row_shape = {2},
+                    .minimum = 0,
+                    .maximum = 1e30},
+                   {.name = "doubles", .rank = 1, .type = ElementType::float64, .row_shape = {}},
+                   {.name = "flags", .rank = 1, .type = ElementType::boolean, .row_shape = {}}}};
 }
 
-/// What was read of a shard, by field: all rows where they are few, otherwise the first.
+/// The rows read from a shard, by field: all of them if they are few, otherwise the first.
 struct ReadShard {
     ShardHeader header;
-    std::vector<std::vector<std::int64_t>> values;
+    std::vector<std::vector<Number>> values;
 };
 
-inline std::int64_t value_at(const std::byte* place, ElementType type) {
+template <class T>
+T bits_at(const std::byte* place) {
+    T value;
+    std::memcpy(&value, place, sizeof value);
+    return value;
+}
+
+inline Number value_at(const std::byte* place, ElementType type) {
     switch (type) {
         case ElementType::uint8:
-            return *reinterpret_cast<const std::uint8_t*>(place);
+        case ElementType::boolean:
+            return std::int64_t{bits_at<std::uint8_t>(place)};
         case ElementType::int8:
-            return *reinterpret_cast<const std::int8_t*>(place);
+            return std::int64_t{bits_at<std::int8_t>(place)};
         case ElementType::int32:
-            return *reinterpret_cast<const std::int32_t*>(place);
+            return std::int64_t{bits_at<std::int32_t>(place)};
         case ElementType::int64:
+            return bits_at<std::int64_t>(place);
+        case ElementType::float16:
+            return half_value(bits_at<std::uint16_t>(place));
+        case ElementType::float32:
+            return double{bits_at<float>(place)};
+        case ElementType::float64:
             break;
     }
-    return *reinterpret_cast<const std::int64_t*>(place);
+    return bits_at<double>(place);
 }
 
 /// Opens and reads the shard at `path` as training does, a few blocks of it.

@@ -5,7 +5,7 @@
 #include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"
 
-#include "hetseq/train/step_cost_file.hpp"
+#include "hetseq/train/shares/step_cost_file.hpp"
 
 using namespace hetseq;
 

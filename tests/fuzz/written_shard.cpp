@@ -1,10 +1,12 @@
 #include "fuzz/written_shard.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "fuzz/shard_reading.hpp"
 
-#include "hetseq/data/hdf5_image.hpp"
+#include "hetseq/data/files/hdf5_image.hpp"
+#include "hetseq/data/files/hdf5_types.hpp"
 
 namespace hetseq::fuzz {
 
@@ -187,6 +189,88 @@ std::vector<StoredValue> write_integers(FuzzedDataProvider& input,
     return values;
 }
 
+// IEEE formats, and some that are none.
+Hdf5Type real_type(FuzzedDataProvider& input) {
+    Hdf5Type type = half_type();
+    switch (input.ConsumeIntegralInRange(0, 3)) {
+        case 0:
+            type = Hdf5Type{HETSEQ_HDF5_TRY(H5Tcopy(H5T_IEEE_F32LE))};
+            break;
+        case 1:
+            type = Hdf5Type{HETSEQ_HDF5_TRY(H5Tcopy(H5T_IEEE_F64LE))};
+            break;
+        case 2:
+            break;
+        default:
+            HETSEQ_HDF5_TRY(H5Tset_ebias(type.get(), input.ConsumeIntegralInRange<hsize_t>(1, 31)));
+    }
+    if (input.ConsumeBool())
+        HETSEQ_HDF5_TRY(H5Tset_order(type.get(), H5T_ORDER_BE));
+    return type;
+}
+
+std::vector<StoredValue> write_reals(FuzzedDataProvider& input,
+                                     hid_t dataset,
+                                     std::uint64_t count) {
+    std::vector<StoredValue> values;
+    std::vector<double> reals;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const auto choice = input.ConsumeIntegral<std::uint8_t>();
+        const bool is_exact = choice != 255;
+        reals.push_back(is_exact ? 0.25 * (choice % 8)
+                                 : std::bit_cast<double>(input.ConsumeIntegral<std::uint64_t>()));
+        values.push_back({.real = reals.back(), .is_exact = is_exact});
+    }
+    if (H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, reals.data()) < 0)
+        return {};
+    return values;
+}
+
+// The bytes of an enumeration as they are, which need be none of its members.
+std::vector<StoredValue> write_booleans(FuzzedDataProvider& input,
+                                        hid_t dataset,
+                                        std::uint64_t count) {
+    std::vector<StoredValue> values;
+    std::vector<std::int8_t> bytes;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const auto choice = input.ConsumeIntegral<std::uint8_t>();
+        bytes.push_back(static_cast<std::int8_t>(choice < 250 ? choice % 2 : choice));
+        values.push_back(
+            {.is_signed = true,
+             .bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(bytes.back()))});
+    }
+    const Hdf5Type type = boolean_type();
+    if (H5Dwrite(dataset, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) < 0)
+        return {};
+    return values;
+}
+
+// A type that the field may have, and the way to write its values.
+struct GoodType {
+    IntegerType integer{};
+    Hdf5Type other{};  // null: the integer's
+    hid_t get() const { return other ? other.get() : integer.type.get(); }
+};
+
+GoodType good_type(FuzzedDataProvider& input, const FieldSchema& field) {
+    if (is_real(field.type))
+        return {.other = real_type(input)};
+    if (field.type == ElementType::boolean && !input.ConsumeBool())
+        return {.other = boolean_type()};
+    return {.integer = integer_type(input)};
+}
+
+std::vector<StoredValue> write_values(FuzzedDataProvider& input,
+                                      hid_t dataset,
+                                      const GoodType& type,
+                                      const FieldSchema& field,
+                                      std::uint64_t count) {
+    if (!type.other)
+        return write_integers(input, dataset, type.integer, count);
+    return is_real(field.type) ? write_reals(input, dataset, count)
+                               : write_booleans(input, dataset, count);
+}
+
 std::vector<StoredValue> write_dataset(FuzzedDataProvider& input,
                                        hid_t file,
                                        const FieldSchema& field,
@@ -196,23 +280,23 @@ std::vector<StoredValue> write_dataset(FuzzedDataProvider& input,
     const Hdf5Space space{rarely(input) ? H5Screate(H5S_NULL)
                                         : H5Screate_simple(rank, shape.data(), nullptr)};
     const Hdf5Properties properties = storage(input, shape);
-    const bool is_integer = !rarely(input);
-    const IntegerType integer = integer_type(input);
-    const Hdf5Type other = is_integer ? Hdf5Type{} : other_type(input);
+    const bool is_good = !rarely(input);
+    const GoodType good = good_type(input, field);
+    const Hdf5Type other = is_good ? Hdf5Type{} : other_type(input);
     const Hdf5Dataset dataset{H5Dcreate2(file,
                                          field.name.c_str(),
-                                         is_integer ? integer.type.get() : other.get(),
+                                         is_good ? good.get() : other.get(),
                                          space.get(),
                                          H5P_DEFAULT,
                                          properties.get(),
                                          H5P_DEFAULT)};
-    if (!dataset || !is_integer || elements(shape) > most_written ||
+    if (!dataset || !is_good || elements(shape) > most_written ||
         H5Sget_simple_extent_type(space.get()) == H5S_NULL)
         return {};
-    return write_integers(input, dataset.get(), integer, elements(shape));
+    return write_values(input, dataset.get(), good, field, elements(shape));
 }
 
-// What stands under a dataset's name and is none.
+// Writes something under a dataset's name that is not a dataset.
 void write_other(FuzzedDataProvider& input, hid_t file, const char* name) {
     switch (input.ConsumeIntegralInRange(0, 4)) {
         case 0:

@@ -205,38 +205,5 @@ TEST(OptimizerTest, RestoredStateGoesOnAsIfNothingHappened) {
     }
 }
 
-struct BadOption {
-    std::string flag;
-    Make make;
-    void (*spoil)(OptimizerOptions&);
-};
-
-TEST(OptimizerTest, BadValuesAreNamedByTheirOption) {
-    const BadOption cases[] = {
-        {"--weight-decay", make_adam, [](OptimizerOptions& o) { o.weight_decay = -1; }},
-        {"--weight-decay", make_sgd, [](OptimizerOptions& o) { o.weight_decay = -1; }},
-        {"--weight-decay", make_adadelta, [](OptimizerOptions& o) { o.weight_decay = -1; }},
-        {"--adam-betas", make_adam, [](OptimizerOptions& o) { o.beta1 = 1; }},
-        {"--adam-betas", make_adamw, [](OptimizerOptions& o) { o.beta2 = -0.1; }},
-        {"--adam-eps", make_adamw, [](OptimizerOptions& o) { o.eps = -1; }},
-        {"--rho", make_adadelta, [](OptimizerOptions& o) { o.rho = 1.5; }},
-        {"--adadelta-eps", make_adadelta, [](OptimizerOptions& o) { o.adadelta_eps = 0; }},
-        {"--momentum", make_sgd, [](OptimizerOptions& o) { o.momentum = 1; }},
-    };
-    ToyModule module;
-    FlatParameters flat(module, matrices_decay, 1);
-    for (const auto& [flag, make, spoil] : cases) {
-        OptimizerOptions options;
-        ASSERT_NO_THROW(make(flat, options));
-        spoil(options);
-        try {
-            make(flat, options);
-            ADD_FAILURE() << flag << " was accepted";
-        } catch (const BadConfig& error) {
-            EXPECT_NE(std::string(error.what()).find(flag), std::string::npos) << error.what();
-        }
-    }
-}
-
 }  // namespace
 }  // namespace hetseq

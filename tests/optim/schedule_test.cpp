@@ -114,14 +114,14 @@ TEST(ScheduleTest, CosineFallsFromItsRateToTheEndRate) {
     EXPECT_NEAR(schedule(111, 0), 0.2, 1e-15);
 }
 
-struct BadOption {
+struct BadSchedule {
     std::string flag;
     Schedule (*make)(const ScheduleOptions&);
     void (*spoil)(ScheduleOptions&);
 };
 
 TEST(ScheduleTest, BadValuesAreNamedByTheirOption) {
-    const BadOption cases[] = {
+    const BadSchedule cases[] = {
         {"--lr", fixed_schedule, [](ScheduleOptions& o) { o.lr = -1; }},
         {"--lr", fixed_schedule, [](ScheduleOptions& o) { o.lr = std::nan(""); }},
         {"--warmup-updates", fixed_schedule, [](ScheduleOptions& o) { o.warmup_updates = -1; }},

@@ -14,7 +14,7 @@ using test::occurrences;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr double gap = std::numeric_limits<double>::quiet_NaN();
+constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
 
 Curve curve(const std::string& label, Series points) {
     return {label, 0, Stroke::solid, std::move(points)};
@@ -42,7 +42,7 @@ TEST(LineChartTest, TextsAreEscaped) {
 
 TEST(LineChartTest, AGapInterruptsTheCurve) {
     const std::string figure =
-        line_chart({.title = "Loss", .curves = {curve("a", {{1, 2, 3, 4}, {1, gap, 2, 3}})}});
+        line_chart({.title = "Loss", .curves = {curve("a", {{1, 2, 3, 4}, {1, no_value, 2, 3}})}});
     const auto begin = figure.find("class=\"curve c0\" d=\"");
     const std::string path = figure.substr(begin, figure.find("/>", begin) - begin);
 
@@ -52,7 +52,7 @@ TEST(LineChartTest, AGapInterruptsTheCurve) {
 }
 
 TEST(LineChartTest, WithoutAFiniteValueThereIsNoFigure) {
-    EXPECT_EQ(line_chart({.title = "Loss", .curves = {curve("a", {{1}, {gap}})}}), "");
+    EXPECT_EQ(line_chart({.title = "Loss", .curves = {curve("a", {{1}, {no_value}})}}), "");
     EXPECT_EQ(line_chart({.title = "Loss"}), "");
 }
 

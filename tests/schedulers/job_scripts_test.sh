@@ -19,7 +19,7 @@ done
 updates() { if [[ -e run/updates ]]; then wc -l <run/updates; else echo 0; fi; }
 # The container is built from all that a build needs.
 if git -C "$here" rev-parse &>/dev/null; then
-  diff <(git -C "$here/../.." ls-files | cut -d/ -f1 | grep -vE '^\.|\.md$|^tests$' | sort -u) \
+  diff <(git -C "$here/../.." ls-files | cut -d/ -f1 | grep -vE '^\.|\.(md|cff)$|^(tests|LICENSE)$' | sort -u) \
     <(sed -nE 's|^    (\S+) /src/.*|\1|p' "$jobs/apptainer.def" | sort) || fail 'apptainer.def copies other files than these'
 fi
 
@@ -115,6 +115,12 @@ start slurm.sh
 for setting in oob_tcp_keepalive_{time=5,intvl=2,probes=3} odls_base_sigkill_timeout=2; do
   expect_log log 1 "OMPI_MCA_$setting"
 done
+# The module tells where the example inputs are, after the command was written down.
+# shellcheck disable=SC2016
+new_run 20 'modules=(hetseq)' 'module() { HETSEQ_INPUTS=/site/inputs; }' 'command=(echo "trains \$HETSEQ_INPUTS/bert.cfg")'
+start slurm.sh
+expect 0 0
+grep -qx 'trains /site/inputs/bert.cfg' log || { cat log; fail 'the module'"'"'s folder of inputs is not known'; }
 echo 'modules and what mpirun is told'
 
 # Grid Engine: exit status 99, a time limit for hetseq 60 s below h_rt, a count of its own.

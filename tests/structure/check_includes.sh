@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
 # usage: tests/structure/check_includes.sh ROOT
-# Refuses, in ROOT/src and ROOT/include: an include that looks up a layer, a private header of another folder, and a
-# source that does not include its own header first.
+# Refuses, in ROOT/src and ROOT/include:
+# - an include that looks up a layer;
+# - an include from a folder inside a layer to another one that is not listed below (`may`). Such a folder may include
+#   its layer's own headers, those in no folder of it; these may include all of the layer;
+# - a private header (one in src) of another layer, or one named by less than its path from src where it is in another
+#   folder;
+# - a source that does not include its own header first.
 set -euo pipefail
 cd "${1:?usage: check_includes.sh ROOT}"
 
@@ -19,6 +24,12 @@ function own_header(path,   stem, public) {
   if (stem in exists) { sub(/.*\//, "", stem); return stem }
   return ""
 }
+function check_folder(used) {
+  if (used != folder_in_src(file) && folder_in_src(file) ~ /\// && used ~ /\// && layer_of(file) == layer_of(used "/") &&
+      !((folder_in_src(file) ">" used) in allowed))
+    complain("the folder " folder_in_src(file) " includes \"" name "\" of the folder " used)
+}
+function folder_in_src(path) { sub(/^(src|include\/hetseq)\//, "", path); return folder_of(path) }
 function check_layer(used) {
   if (!(used in rank)) complain("\"" name "\" is of no known layer (" order ")")
   else if (rank[used] > rank[layer_of(file)])
@@ -26,12 +37,18 @@ function check_layer(used) {
 }
 function check_private() {
   if (file ~ /^include\//) complain("a public header includes the private \"" name "\"")
-  else if (name ~ /\.\.\// || !((folder_of(file) "/" name) in exists || ("src/" layer_of(file) "/" name) in exists))
-    complain("\"" name "\" is no private header of its own folder")
+  else if (name !~ /\.\.\// && (folder_of(file) "/" name) in exists) return
+  else if (name ~ /\.\.\// || !(("src/" name) in exists) || layer_of(file) != layer_of("src/" name))
+    complain("\"" name "\" is not a private header of its own folder or layer")
+  else check_folder(folder_of(name))
 }
 BEGIN {
-  order = "util report comm balance text data model optim task train app"
+  order = "util report comm balance plan text data model optim task train session app"
   count = split(order, layers, " "); for (i = 1; i <= count; i++) rank[layers[i]] = i
+  may = "app/commands>app/command_line app/commands>app/documents app/documents>app/command_line comm/nccl>comm/host " \
+    "data/blocks>data/files data/blocks>data/order train/checkpoint>train/shares train/record>train/checkpoint " \
+    "train/record>train/shares"
+  count = split(may, pairs, " "); for (i = 1; i <= count; i++) allowed[pairs[i]] = 1
   count = split(sources, paths, "\n"); for (i = 1; i <= count; i++) exists[paths[i]] = 1
 }
 {
@@ -45,7 +62,7 @@ BEGIN {
     if (own != "" && name != own) complain("its own header \"" own "\" is not its first include")
   }
   if (!quoted || name == "hetseq/version.hpp") next
-  if (name ~ /^hetseq\//) { split(name, step, "/"); check_layer(step[2]) }
+  if (name ~ /^hetseq\//) { split(name, step, "/"); check_layer(step[2]); check_folder(folder_of(substr(name, 8))) }
   else check_private()
 }
 END { exit bad }'

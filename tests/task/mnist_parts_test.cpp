@@ -22,7 +22,6 @@ TEST(ImageBatchingTest, NormalisesAsPyTorchsExample) {
     EXPECT_NEAR(images[1][0][0][0].item<double>(), (1 - 0.1307) / 0.3081, 1e-6);
     EXPECT_TRUE(batch.tensors.at("labels").equal(at::tensor({3, 9}, at::kLong)));
     EXPECT_EQ(batch.weights, std::vector<double>{2});
-    EXPECT_EQ(batch.samples, 2);
 }
 
 TEST(MnistModelTest, HasTheParametersOfTheExample) {

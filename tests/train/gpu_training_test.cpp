@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/comm/topology.hpp"
 
 #include "test_world.hpp"
 #include "train/toy_run.hpp"

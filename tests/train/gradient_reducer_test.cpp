@@ -35,12 +35,15 @@ public:
     int size() const noexcept override { return 2; }
     at::Device device() const noexcept override { return at::kCPU; }
     std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override {
+        if (tensor.storage_offset() == failing_offset)
+            throw std::runtime_error("out of memory");
         starts.push_back({tensor.storage_offset(), tensor.numel()});
         return std::make_unique<Doubling>(tensor);
     }
     void broadcast(at::Tensor, int) override {}
 
     std::vector<Start> starts;
+    std::int64_t failing_offset = -1;  // of the tensor whose reduction does not start
 
 private:
     class Doubling final : public Work {
@@ -86,7 +89,7 @@ protected:
         reducer_.reset();
         reducer_ = std::make_unique<GradientReducer>(flat_, communicator_, bucket_bytes);
     }
-    // What had started when `parameter`'s gradient was about to be accumulated.
+    // Records what had started when `parameter`'s gradient was about to be accumulated.
     void observe(const at::Tensor& parameter, std::vector<Start>& starts) {
         parameter.register_hook([&](const at::Tensor& gradient) {
             starts = communicator_.starts;
@@ -236,6 +239,30 @@ TEST_F(GradientReducerTest, ZeroingSparesTheBucketsThatHaveLeft) {
     EXPECT_TRUE((flat_.gradients().narrow(0, 0, 3) == 7 + 5 * 3).all().item<bool>());
     EXPECT_TRUE((flat_.gradients_and_status().narrow(0, 8, 26) == 0).all().item<bool>());
     reducer_->finish();
+}
+
+TEST_F(GradientReducerTest, ABucketThatCouldNotStartHasNotLeft) {
+    flat_.gradients_and_status().fill_(7);
+    communicator_.failing_offset = second_bucket.offset;
+    reducer_->arm();
+    EXPECT_THROW(chain_.loss_in_layout_order().backward(), std::exception);
+    ASSERT_THAT(starts(), ElementsAre(third_bucket));
+    communicator_.failing_offset = -1;
+
+    reducer_->zero_unstarted();
+    reducer_->finish();
+
+    EXPECT_THAT(starts(), ElementsAre(third_bucket, second_bucket, unused_bucket, first_bucket));
+    EXPECT_TRUE((flat_.gradients_and_status().narrow(0, 8, 26) == 0).all().item<bool>());
+}
+
+TEST_F(GradientReducerTest, WithoutItsFirstBucketNothingHasLeft) {
+    communicator_.failing_offset = third_bucket.offset;
+    reducer_->arm();
+    EXPECT_THROW(chain_.loss_in_layout_order().backward(), std::exception);
+
+    EXPECT_FALSE(reducer_->started());
+    reducer_->disarm();
 }
 
 TEST_F(GradientReducerTest, ItsHooksAreGoneWithIt) {

@@ -4,15 +4,15 @@
 
 #include "test_world.hpp"
 
-#include "hetseq/train/recorder.hpp"
-#include "hetseq/train/share_plan.hpp"
+#include "hetseq/train/record/recorder.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
 
 namespace hetseq {
 namespace {
 
 using Units = std::vector<std::int64_t>;
 
-// Of batches of 12 samples a rank, the last of an epoch of 5 half as large.
+// The batches have 12 samples a rank. An epoch has 5, the last one half as large.
 class RebalancerTest : public testing::Test {
 protected:
     Rebalancer rebalancer(RebalancerOptions options, const TrainingProgress& progress = {}) {
@@ -55,7 +55,7 @@ TEST_F(RebalancerTest, CutsAsTheSharesSayAndTellsWhatIsAtWork) {
     }
 
     for (std::int64_t update = 0; update < 5; ++update) {
-        cuts.begin_update({}, equal_ms_, {});
+        cuts.begin_update({}, equal_ms_, {}, {});
         EXPECT_EQ(cuts.allocation(),
                   Units(static_cast<std::size_t>(world_.size()), update == 4 ? 6 : 12));
     }
@@ -71,7 +71,7 @@ TEST_F(RebalancerTest, RepeatsRecordedCuts) {
 
     for (std::int64_t update = 0; update < 4; ++update) {
         cuts.cut(batch(update));
-        cuts.begin_update({}, equal_ms_, {});
+        cuts.begin_update({}, equal_ms_, {}, {});
         EXPECT_EQ(cuts.allocation(), but_the_first(update < 3 ? 8 : 10));
     }
 
@@ -88,7 +88,7 @@ TEST_F(RebalancerTest, AContinuedRunTakesTheRecordedCutThatHolds) {
     Rebalancer cuts = rebalancer({.replay = recorded}, {.updates = 6, .reallocations = 1});
 
     cuts.cut(batch(6));
-    cuts.begin_update({}, equal_ms_, {});
+    cuts.begin_update({}, equal_ms_, {}, {});
 
     EXPECT_EQ(cuts.allocation(), but_the_first(10));
     TrainingProgress progress;
@@ -101,13 +101,13 @@ TEST_F(RebalancerTest, AnAgreedCutHoldsFromTheNextRequestOn) {
     cuts.cut(batch(0));
     cuts.cut(batch(1));
 
-    cuts.begin_update(but_the_first(7), equal_ms_, {});
+    cuts.begin_update(but_the_first(7), equal_ms_, {}, {});
     cuts.cut(batch(2));
 
     EXPECT_EQ(cuts.allocation(), but_the_first(12));
-    cuts.begin_update({}, equal_ms_, {});
+    cuts.begin_update({}, equal_ms_, {}, {});
     EXPECT_EQ(cuts.allocation(), but_the_first(12));
-    cuts.begin_update({}, equal_ms_, {});
+    cuts.begin_update({}, equal_ms_, {}, {});
     EXPECT_EQ(cuts.allocation(), but_the_first(7));
     TrainingProgress progress;
     cuts.save_to(progress);
@@ -124,7 +124,7 @@ TEST_F(RebalancerTest, TellsSinceWhenFullBatchesAreCutAsTheyAre) {
 
     for (std::int64_t update = 3; update < 10; ++update) {  // 4 and 9 end epochs
         cuts.cut(batch(update));
-        cuts.begin_update({}, equal_ms_, {});
+        cuts.begin_update({}, equal_ms_, {}, {});
         const bool is_new = update >= 7 && world_.size() > 1;
         EXPECT_EQ(cuts.cut_since(), is_new ? 7 : 3) << update;
         EXPECT_EQ(cuts.full_allocation(), but_the_first(is_new ? 10 : 8)) << update;
@@ -136,7 +136,7 @@ TEST_F(RebalancerTest, ACutThatNoBatchIsLeftForIsNone) {
     cuts.cut(batch(18));
     cuts.cut(batch(20));
 
-    cuts.begin_update(but_the_first(7), equal_ms_, {});
+    cuts.begin_update(but_the_first(7), equal_ms_, {}, {});
 
     TrainingProgress progress;
     cuts.save_to(progress);
@@ -150,7 +150,7 @@ TEST_F(RebalancerTest, WhatMemoryHoldsStandsInTheCostsThatAreKept) {
     std::vector<double> micro_batches(static_cast<std::size_t>(world_.size()), 0);
     micro_batches.back() = 3;
 
-    cuts.begin_update({}, equal_ms_, micro_batches);
+    cuts.begin_update({}, equal_ms_, {}, micro_batches);
 
     TrainingProgress progress;
     cuts.save_to(progress);
@@ -162,11 +162,11 @@ TEST_F(RebalancerTest, ProposesABetterCutOnceWhereItFollows) {
     for (const bool follows : {true, false}) {
         Rebalancer cuts = rebalancer({.follows = follows});
         std::vector<double> ms = equal_ms_;
-        ms.front() *= 3;
-        for (std::int64_t update = 0; update < 6; ++update) {
+        ms.front() *= 10;
+        for (std::int64_t update = 0; update < 13; ++update) {
             cuts.cut({.begin = 0, .end = batch_size_});
             EXPECT_TRUE(cuts.take_proposal().empty());
-            cuts.begin_update({}, ms, {});
+            cuts.begin_update({}, ms, {}, {});
         }
 
         const Units proposal = cuts.take_proposal();

@@ -1,8 +1,11 @@
 #include "hetseq/train/run_control.hpp"
 
+#include <csignal>
+
 #include <gtest/gtest.h>
 
 #include "hetseq/util/clock.hpp"
+#include "hetseq/util/signal_inbox.hpp"
 
 #include "util/temporary_folder.hpp"
 
@@ -48,6 +51,20 @@ TEST(RunControlTest, SavesByTheClock) {
     EXPECT_EQ(control.requests(0, 0).checkpoint, 1);
     RunControl later({.save_minutes = 60, .watches_clock = true});
     EXPECT_EQ(later.requests(0, 0).checkpoint, 0);
+}
+
+TEST(RunControlTest, ACheckpointAnswersTheSignalsBeforeIt) {
+    signal_inbox::open();
+    signal_inbox::choose({}, {SIGUSR2});
+    RunControl control({});
+    std::raise(SIGUSR2);
+    control.saved();
+    EXPECT_EQ(control.requests(0, 0).checkpoint, 0);
+
+    std::raise(SIGUSR2);
+    EXPECT_EQ(control.requests(0, 0).checkpoint, 1);
+    EXPECT_EQ(control.requests(0, 0).checkpoint, 0);
+    signal_inbox::release();
 }
 
 TEST(RunControlTest, AnyRankMayAskAndTheFirstReasonIsTold) {

@@ -8,7 +8,7 @@
 
 #include "train/toy_run.hpp"
 
-#include "hetseq/data/hdf5.hpp"
+#include "hetseq/data/files/hdf5.hpp"
 
 namespace hetseq::test {
 

@@ -27,7 +27,7 @@ public:
     static constexpr std::int64_t width = 8;
     static constexpr std::int64_t classes = 4;
 
-    /// What a test does to a forward pass: throws, or changes its losses.
+    /// A test's change to a forward pass: it throws, or it changes the losses.
     using Spoil =
         std::function<void(const MicroBatch&, const ForwardContext&, ForwardResult& result)>;
 
@@ -96,14 +96,12 @@ private:
 /// padding, and the samples.
 class ToyCollator final : public Collator {
 public:
-    MicroBatch collate(const TensorDict& rows, at::Tensor sample_ids) const override {
+    MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
         MicroBatch batch;
         batch.tensors["tokens"] = rows.at("tokens").to(at::kLong);
         batch.tensors["labels"] = rows.at("labels").to(at::kLong);
-        batch.samples = batch.units = sample_ids.numel();
         batch.weights = {at::count_nonzero(batch.tensors["tokens"]).item<double>(),
-                         static_cast<double>(batch.samples)};
-        batch.sample_ids = std::move(sample_ids);
+                         static_cast<double>(sample_ids.numel())};
         return batch;
     }
 };

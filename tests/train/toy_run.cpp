@@ -1,21 +1,25 @@
 #include "train/toy_run.hpp"
 
+#include <memory>
 #include <new>
 
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/comm/mpi_environment.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
 
 #include "train/toy_model.hpp"
 
-#include "hetseq/data/batch_plan.hpp"
 #include "hetseq/data/loader.hpp"
+#include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/optim/schedule.hpp"
-#include "hetseq/train/recorder.hpp"
-#include "hetseq/train/share_plan.hpp"
+#include "hetseq/train/checkpoint/checkpoint_files.hpp"
+#include "hetseq/train/checkpoint/checkpoint_writer.hpp"
+#include "hetseq/train/record/recorder.hpp"
+#include "hetseq/train/record/run_folder.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
 
 namespace hetseq::test {
 
@@ -37,7 +41,7 @@ std::unique_ptr<Optimizer> make_optimizer(FlatParameters& parameters, const ToyR
     return run.optimizer == "sgd" ? make_sgd(parameters, options) : make_adam(parameters, options);
 }
 
-// As a faulty memory would, unseen by autograd.
+// Changes a value as a faulty memory would, unseen by autograd.
 ToyModel::Spoil corruption(const HostComm& world, ToyModel& model, const ToyRun& run) {
     return [&model, is_faulty = world.rank() == world.size() - 1, update = run.corrupted_update](
                const MicroBatch&, const ForwardContext& context, ForwardResult&) {
@@ -70,7 +74,14 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
     const BatchPlan valid_plan(corpus.samples(), shares.total_capacity());
     Evaluator evaluator(world, model, valid_loader, valid_plan, shares);
     const auto optimizer = make_optimizer(parameters, run);
-    const Schedule schedule = fixed_schedule({.lr = run.lr});
+    const Schedule schedule = run.schedule ? run.schedule : fixed_schedule({.lr = run.lr});
+    std::unique_ptr<CheckpointWriter> checkpoints;
+    if (run.saves)
+        checkpoints =
+            std::make_unique<CheckpointWriter>(world,
+                                               run.folder->checkpoints(),
+                                               checkpoint_files(model, parameters, *optimizer),
+                                               CheckpointWriter::Options{});
     Recorder recorder(nullptr, 1, {});
 
     Trainer trainer({.world = world,
@@ -84,7 +95,9 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
                      .shares = shares,
                      .recorder = recorder,
                      .evaluator = run.validate ? &evaluator : nullptr,
-                     .folder = run.folder},
+                     .folder = run.folder,
+                     .checkpoints = checkpoints.get(),
+                     .control = run.control},
                     {.updates = run.updates,
                      .seed = seed,
                      .clip_norm = run.clip_norm,
@@ -93,10 +106,14 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
                      .max_skips = run.max_skips,
                      .follow = run.follow,
                      .replay = run.replay,
+                     .patience = run.patience,
                      .check_interval = run.check_interval,
                      .drift = run.drift,
                      .identity = {.devices = std::vector<std::string>(
-                                      static_cast<std::size_t>(world.size()), "cpu")}});
+                                      static_cast<std::size_t>(world.size()), "cpu")},
+                     .progress = run.progress,
+                     .held_update = run.held_update,
+                     .best_by = run.best_by});
     ToyResult result;
     result.report = trainer.run();
     result.parameters = parameters.values().clone();

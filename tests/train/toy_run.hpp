@@ -18,7 +18,7 @@ class RunFolder;
 
 namespace hetseq::test {
 
-/// What a training run of the toy model depends on.
+/// Everything that a training run of the toy model depends on.
 struct ToyRun {
     std::string data;
     std::vector<std::int64_t> capacities{4};  // by rank
@@ -41,6 +41,13 @@ struct ToyRun {
     std::int64_t corrupted_update = -1;  // in which the last rank's parameters change by themselves
     at::Device device = at::kCPU;
     const RunFolder* folder = nullptr;
+    bool saves = false;             // checkpoints, into `folder`; all stay
+    RunControl* control = nullptr;  // as in TrainerParts
+    BestBy best_by = {};
+    std::int64_t patience = 0;
+    TrainingProgress progress = {};  // of a run that is continued, but for its tensors
+    std::int64_t held_update = -1;
+    Schedule schedule = {};  // empty: `lr` all along
     /// See ToyModel::Spoil.
     std::function<void(const MicroBatch&, const ForwardContext&, ForwardResult& result)> spoil{};
 };

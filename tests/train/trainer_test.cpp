@@ -1,12 +1,16 @@
 #include "hetseq/train/trainer.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <limits>
 
 #include <gtest/gtest.h>
 
+#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
@@ -17,7 +21,8 @@
 
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
-#include "hetseq/train/run_folder.hpp"
+#include "hetseq/train/record/run_folder.hpp"
+#include "hetseq/train/run_control.hpp"
 
 namespace hetseq::test {
 namespace {
@@ -56,7 +61,7 @@ protected:
         return "no error";
     }
 
-    // What the last rank's forward does in the updates that `is_bad` names, counted from 0.
+    // Makes the last rank's forward do `harm` in the updates that `is_bad` names, counted from 0.
     template <class IsBad, class Harm>
     static void harm(ToyRun& run, IsBad is_bad, Harm do_harm) {
         run.spoil = [=](const MicroBatch&, const ForwardContext& context, ForwardResult& result) {
@@ -225,6 +230,91 @@ TEST_F(TrainerTest, ValidatesAtTheEndOfEachEpochAndOfTheRun) {
     EXPECT_DOUBLE_EQ(report.last_valid->loss(), 2);
 }
 
+TEST_F(TrainerTest, TheBestValidationIsThatOfTheNamedTerm) {
+    ToyRun run = run_of(0);
+    validate_with(run, {3, 1, 2, nan});
+    run.best_by = {"label", Direction::max};
+
+    const TrainerReport report = train(run).report;
+
+    EXPECT_EQ(report.best_update, 1);
+    EXPECT_EQ(report.validations_since_best, 3);
+    run.best_by = {"token", Direction::min};  // 0 each time
+    EXPECT_EQ(train(run).report.best_update, 1);
+}
+
+TEST_F(TrainerTest, PatienceCountsByTheNamedTerm) {
+    ToyRun run = run_of(0);
+    validate_with(run, {3, 2, 1, 1, 1, 1});
+    run.patience = 2;
+
+    EXPECT_EQ(train(run).report.updates, 5);
+    run.best_by = {"label", Direction::max};
+    const TrainerReport report = train(run).report;
+
+    EXPECT_EQ(report.updates, 3);
+    EXPECT_EQ(report.stop, StopReason::patience);
+}
+
+// After 4 updates of 3 an epoch, with the order begun anew.
+TEST_F(TrainerTest, TheScheduleHasEpochsOfItsOwn) {
+    ToyRun run = run_of(8);
+    run.progress = {.updates = 4, .order_origin = 4, .schedule_origin = 2, .schedule_epochs = 1};
+    using Places = std::vector<std::pair<std::int64_t, std::int64_t>>;
+    Places places;
+    run.schedule = [&](std::int64_t update, std::int64_t epoch) {
+        places.push_back({update, epoch});
+        return 1e-3;
+    };
+
+    const TrainerReport report = train(run).report;
+
+    EXPECT_EQ(places, (Places{{2, 1}, {3, 1}, {4, 1}, {5, 2}}));
+    EXPECT_EQ(report.epochs, 1);
+    EXPECT_EQ(report.schedule_epochs, 2);
+}
+
+// Units of a full batch by rank: all on the first.
+std::vector<std::int64_t> first_alone(const HostComm& world) {
+    std::vector<std::int64_t> units(static_cast<std::size_t>(world.size()));
+    units[0] = 12;
+    return units;
+}
+
+TEST_F(TrainerTest, CutsThatWereDecidedAndNotMadeAreForgotten) {
+    ToyRun run = run_of(8);
+    const std::vector<std::int64_t> equal = std::get<1>(*train(run).report.allocations.begin());
+    const std::vector<std::int64_t> other = first_alone(*world);
+    const bool differ = world->size() > 1;
+    run.progress.updates = 4;
+    run.progress.allocations = {{0, equal}, {2, other}, {5, equal}, {6, other}};
+    run.progress.reallocations = 3;
+
+    const TrainerReport report = train(run).report;
+
+    AllocationsByUpdate made{{0, equal}, {2, other}};
+    if (differ)
+        made[4] = equal;
+    EXPECT_EQ(report.allocations, made);
+    EXPECT_EQ(report.reallocations, 1);
+}
+
+TEST_F(TrainerTest, CutsThatWereDecidedAreMadeByTheirReplay) {
+    if (world->size() == 1)
+        return;  // has no choice
+    ToyRun run = run_of(8);
+    const std::vector<std::int64_t> equal = std::get<1>(*train(run).report.allocations.begin());
+    run.progress.updates = 4;
+    run.progress.allocations = {{0, equal}, {2, first_alone(*world)}, {5, equal}};
+    run.progress.reallocations = 2;
+    run.replay = run.progress.allocations;
+
+    const TrainerReport report = train(run).report;
+
+    EXPECT_EQ(report.allocations, run.progress.allocations);
+    EXPECT_EQ(report.reallocations, 2);
+}
+
 // The ranks' parameters after a run in which one of them went wrong.
 std::vector<double> sums_by_rank(const HostComm& world, const ToyResult& result) {
     return world.all_gather(result.parameters.sum().item<double>());
@@ -262,6 +352,85 @@ TEST_F(TrainerTest, ReplicasThatDriftEndTheRunWhereAsked) {
             std::string::npos)
             << error.what();
     }
+}
+
+class TrainerCheckpointTest : public TrainerTest {
+protected:
+    TrainerCheckpointTest()
+        : path_{*corpus + "/run"}, folder_{*world, path_, ExistingRun::overwrite} {
+        folder_.begin(*world, "", "");
+    }
+    ~TrainerCheckpointTest() override {
+        world->barrier();
+        if (world->rank() == 0)
+            std::filesystem::remove_all(path_);
+        world->barrier();
+    }
+
+    ToyRun saving_run(std::int64_t updates, RunControl& control) const {
+        ToyRun run = run_of(updates);
+        run.folder = &folder_;
+        run.saves = true;
+        run.control = &control;
+        return run;
+    }
+    // The updates of its checkpoints, the first one first.
+    std::vector<std::int64_t> saved_by(const ToyRun& run) const {
+        train(run);
+        world->barrier();  // rank 0 has given the last one its name
+        std::vector<std::int64_t> updates;
+        for (const auto& entry : folder_.checkpoints().list())
+            updates.push_back(entry.update);
+        std::reverse(updates.begin(), updates.end());
+        return updates;
+    }
+
+    std::string path_;
+    RunFolder folder_;
+};
+
+using Updates = std::vector<std::int64_t>;
+
+// The clock is due at each update; what it asks while a checkpoint is taken, that one answers.
+TEST_F(TrainerCheckpointTest, TheClockIsAnsweredOnce) {
+    RunControl control({.save_minutes = 1e-15, .watches_clock = world->rank() == 0});
+
+    EXPECT_EQ(saved_by(saving_run(7, control)), (Updates{1, 3, 5, 7}));
+}
+
+TEST_F(TrainerCheckpointTest, ASignalThatRanksNoticeInNeighbouringUpdatesIsAnsweredOnce) {
+    signal_inbox::open();
+    signal_inbox::choose({}, {SIGUSR2});
+    RunControl control({});
+    control.saved();  // forgets signals of other tests
+    ToyRun run = saving_run(8, control);
+    run.spoil = [](const MicroBatch&, const ForwardContext& context, ForwardResult&) {
+        const bool first = world->rank() == 0 && context.update == 2;
+        const bool last = world->rank() == world->size() - 1 && context.update == 3;
+        if (first || last)
+            std::raise(SIGUSR2);
+    };
+
+    const Updates saved = saved_by(run);
+
+    EXPECT_EQ(saved, (Updates{4, 8}));
+    signal_inbox::release();
+}
+
+TEST_F(TrainerCheckpointTest, WhatTheFolderHoldsIsNotSavedAgain) {
+    if (world->rank() == 0)
+        write_atomically(folder_.stop_file(), "");
+    world->barrier();
+    const auto saved_after_3 = [&](std::int64_t held_update) {
+        RunControl control({.stop_file = world->rank() == 0 ? folder_.stop_file() : ""});
+        ToyRun run = saving_run(8, control);
+        run.progress.updates = 3;
+        run.held_update = held_update;
+        return saved_by(run);
+    };
+
+    EXPECT_EQ(saved_after_3(3), Updates{});
+    EXPECT_EQ(saved_after_3(-1), Updates{3});  // --restore-file into a new folder
 }
 
 TEST_F(TrainerTest, TheBestModelIsKept) {

@@ -39,6 +39,25 @@ TEST(UpdateAgreementTest, EachUpdateHasWeightsOfItsOwn) {
     }
 }
 
+TEST(UpdateAgreementTest, TimesAreToldByRank) {
+    const HostComm world = test::world();
+    UpdateAgreement agreement(world, 1);
+
+    agreement.post(std::array{1.0},
+                   nullptr,
+                   {.compute_ms = 10.0 + world.rank(),
+                    .update_ms = 20.0 + world.rank(),
+                    .micro_batch = 30 + world.rank()});
+    agreement.wait();
+
+    for (int r = 0; r < world.size(); ++r) {
+        const auto i = static_cast<std::size_t>(r);
+        EXPECT_EQ(agreement.compute_ms()[i], 10 + r);
+        EXPECT_EQ(agreement.update_ms()[i], 20 + r);
+        EXPECT_EQ(agreement.micro_batches()[i], 30 + r);
+    }
+}
+
 TEST(UpdateAgreementTest, OneRanksFailureIsThrownOnAllWithItsTextAndRank) {
     const HostComm world = test::world();
     UpdateAgreement agreement(world, 2);

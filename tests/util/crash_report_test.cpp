@@ -33,7 +33,7 @@ void touch_foreign_memory() {
     write_to(reinterpret_cast<volatile int*>(place));
 }
 
-// What a truncated file leaves of its mapping.
+// Touches the part of a mapping that a truncated file has lost.
 void touch_a_vanished_file() {
     std::FILE* file = std::tmpfile();
     void* place = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ::fileno(file), 0);
@@ -53,7 +53,7 @@ protected:
         activity::enter(Phase::computing, 12);
     }
 
-    // What a process reports that runs `crash`.
+    // The report of a process that runs `crash`.
     template <class Crash>
     static void dies(int signal, Crash&& crash) {
         EXPECT_EXIT(

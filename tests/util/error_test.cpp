@@ -8,7 +8,7 @@ namespace {
 TEST(ErrorTest, SaysProblemWhyAndWhatToDo) {
     const BadData error("a.h5 is truncated", "12 bytes of 40", "copy it again");
 
-    EXPECT_STREQ(error.what(), "a.h5 is truncated (12 bytes of 40) copy it again");
+    EXPECT_STREQ(error.what(), "a.h5 is truncated (12 bytes of 40): copy it again");
     EXPECT_EQ(error.code(), ExitCode::bad_data);
 }
 
@@ -18,13 +18,13 @@ TEST(ErrorTest, LeavesOutWhatIsNotGiven) {
                  "no command: try hetseq --help");
 }
 
-// What a damaged file holds neither acts on the terminal nor ends the text.
+// The contents of a damaged file neither act on the terminal nor end the text.
 TEST(ErrorTest, ShowsControlCharactersAndCutsWhatIsEndless) {
     EXPECT_STREQ(BadData(std::string("'a\0b\x1b[2J\x7f'", 10), "two\nlines").what(),
                  "'a\\x00b\\x1b[2J\\x7f' (two\nlines)");
     const std::string text = BadData(std::string(1 << 20, 'x'), "why", "what to do").what();
     EXPECT_LT(text.size(), 5000u);
-    EXPECT_NE(text.find("xxx... (1048576 bytes in all) (why) what to do"), std::string::npos);
+    EXPECT_NE(text.find("xxx... (1048576 bytes in all) (why): what to do"), std::string::npos);
 }
 
 TEST(MessageTest, LeavesOutStackFrames) {

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 constexpr double wall_time = 1700000000.25;
 
-// Of tests/reference/event_file.py.
+// The bytes that tests/reference/event_file.py writes.
 std::string reference_bytes() {
     std::ifstream file("tests/reference/event_file.json");
     const auto hex = nlohmann::json::parse(file).at("hex").get<std::string>();
@@ -204,7 +204,7 @@ TEST(CutEventsTest, AFileThatIsNoneIsNamed) {
             cut_events(folder.path(), 3);
             FAIL() << "taken: " << content;
         } catch (const BadData& error) {
-            EXPECT_THAT(error.what(), HasSubstr("a.tfevents is no event file"));
+            EXPECT_THAT(error.what(), HasSubstr("a.tfevents is not an event file"));
         }
         EXPECT_EQ(folder.read("a.tfevents"), content);
     }

@@ -54,18 +54,18 @@ TEST(ManifestTest, WhatIsNoneIsRefused) {
     const auto parse = [](const std::string& text) {
         return error_of([&] { parse_manifest(text, "M"); });
     };
-    EXPECT_THAT(parse(""), HasSubstr("M is no manifest"));
-    EXPECT_THAT(parse("[]"), HasSubstr("M is no manifest"));
+    EXPECT_THAT(parse(""), HasSubstr("M is not a manifest"));
+    EXPECT_THAT(parse("[]"), HasSubstr("M is not a manifest"));
     EXPECT_THAT(parse(R"({"format":2,"files":{}})"), HasSubstr("its format is 2"));
     for (const char* number : {"1.5", "1e300", "true", "4294967297"})
         EXPECT_THAT(parse(R"({"format":)" + std::string(number) + R"(,"files":{}})"),
-                    HasSubstr("is no whole number"));
+                    HasSubstr("is not a whole number"));
     EXPECT_THAT(parse(R"({"format":1,"files":{"../a":{"bytes":1,"xxh64":"0000000000000000"}}})"),
-                HasSubstr("no name of a file"));
+                HasSubstr("not the name of a file"));
     EXPECT_THAT(parse(R"({"format":1,"files":{"a":{"bytes":-1,"xxh64":"0000000000000000"}}})"),
                 HasSubstr("has no size"));
     EXPECT_THAT(parse(R"({"format":1,"files":{"a":{"bytes":1,"xxh64":"0"}}})"),
-                HasSubstr("no checksum"));
+                HasSubstr("not a checksum"));
 }
 
 TEST(ManifestTest, DeeplyNestedJsonIsBadData) {
@@ -74,7 +74,7 @@ TEST(ManifestTest, DeeplyNestedJsonIsBadData) {
     EXPECT_THAT(error_of([&] {
                     parse_manifest(R"({"a":)" + deep + R"(,"b":1,"files":{},"format":1.5})", "M");
                 }),
-                HasSubstr("M is no manifest"));
+                HasSubstr("M is not a manifest"));
 }
 
 TEST(ManifestTest, AFolderWithoutOneIsNotComplete) {

@@ -68,6 +68,48 @@ TEST_F(SignalInboxTest, ARepeatLaterLeavesAtOnce) {
     EXPECT_EXIT(work(), ExitedWithCode(128 + SIGUSR1), "leaves at once");
 }
 
+TEST_F(SignalInboxTest, CtrlCAsksToStopAndASecondOneLeavesAtOnce) {
+    const auto once = [] {
+        ::signal(SIGINT, SIG_DFL);
+        signal_inbox::open();
+        signal_inbox::choose({SIGINT, SIGTERM}, {});
+        ::raise(SIGINT);
+        leave_if(signal_inbox::stop_signal() == SIGINT);
+    };
+    const auto twice = [] {
+        ::signal(SIGINT, SIG_DFL);
+        signal_inbox::open();
+        signal_inbox::choose({SIGINT, SIGTERM}, {});
+        ::raise(SIGINT);
+        ::raise(SIGINT);
+        std::_Exit(1);
+    };
+    const auto before_its_use_was_known = [] {
+        ::signal(SIGINT, SIG_DFL);
+        signal_inbox::open();
+        ::raise(SIGINT);
+        ::raise(SIGINT);
+        std::_Exit(1);
+    };
+    EXPECT_EXIT(once(), ExitedWithCode(0), "another Ctrl-C ends it at once");
+    EXPECT_EXIT(twice(), ExitedWithCode(128 + SIGINT), "leaves at once");
+    EXPECT_EXIT(before_its_use_was_known(), ExitedWithCode(128 + SIGINT), "leaves at once");
+}
+
+// A shell starts jobs in the background of a script so.
+TEST_F(SignalInboxTest, CtrlCThatWasIgnoredStaysIgnored) {
+    const auto work = [] {
+        ::signal(SIGINT, SIG_IGN);
+        signal_inbox::open();
+        signal_inbox::choose({SIGINT}, {});
+        ::raise(SIGINT);
+        signal_inbox::release();
+        ::raise(SIGINT);
+        leave_if(signal_inbox::stop_signal() == 0);
+    };
+    EXPECT_EXIT(work(), ExitedWithCode(0), "");
+}
+
 TEST_F(SignalInboxTest, ASignalWithoutUseHasItsDefaultEffect) {
     const auto not_chosen = [] {
         signal_inbox::open();
@@ -86,7 +128,7 @@ TEST_F(SignalInboxTest, ASignalWithoutUseHasItsDefaultEffect) {
 }
 
 TEST(SignalNamesTest, AreReadWithAndWithoutSig) {
-    EXPECT_EQ(parse_signals("USR1,SIGTERM"), (std::set<int>{SIGUSR1, SIGTERM}));
+    EXPECT_EQ(parse_signals("USR1,SIGTERM,INT"), (std::set<int>{SIGUSR1, SIGTERM, SIGINT}));
     EXPECT_TRUE(parse_signals("none").empty());
     EXPECT_TRUE(parse_signals("").empty());
     EXPECT_THROW(parse_signals("USR1,KILL"), BadConfig);

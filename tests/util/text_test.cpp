@@ -1,5 +1,7 @@
 #include "hetseq/util/text.hpp"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 namespace hetseq {
@@ -12,10 +14,12 @@ TEST(NearestNameTest, FindsAMisspelling) {
 
     EXPECT_EQ(nearest_name("max-sentence", names), "max-sentences");
     EXPECT_EQ(nearest_name("max-updaet", names), "max-update");
+    EXPECT_EQ(nearest_name("rl", names), "lr");
 }
 
 TEST(NearestNameTest, IsEmptyForAnUnlikeWord) {
     EXPECT_EQ(nearest_name("zzzzzz", Names{"max-sentences", "lr"}), "");
+    EXPECT_EQ(nearest_name("learning-rate", Names{"end-learning-rate"}), "");
 }
 
 TEST(SuggestionTest, ListsAllWhenNothingIsNear) {
@@ -41,6 +45,25 @@ TEST(FormatDurationTest, ShowsHoursOnlyWhenThereAreSome) {
     EXPECT_EQ(format_duration(59.4), "0:59");
     EXPECT_EQ(format_duration(61), "1:01");
     EXPECT_EQ(format_duration(3723), "1:02:03");
+}
+
+TEST(FormatNumberTest, LargeNumbersAreWrittenOutInGroups) {
+    EXPECT_EQ(format_number(92784.4), "92,780");
+    EXPECT_EQ(format_number(-92784.4), "-92,780");
+    EXPECT_EQ(format_number(1234567.0, 3), "1,230,000");
+    EXPECT_EQ(format_number(12345.25, 7), "12,345.25");
+    EXPECT_EQ(format_number(9999.9), "10,000");
+    EXPECT_EQ(format_number(1e9), "1,000,000,000");
+    EXPECT_EQ(format_number(2682.4), "2682");
+}
+
+TEST(FormatNumberTest, OthersHaveSoManyDigits) {
+    EXPECT_EQ(format_number(0.12344), "0.1234");
+    EXPECT_EQ(format_number(1.2e-5), "1.2e-05");
+    EXPECT_EQ(format_number(1e300), "1e+300");
+    EXPECT_EQ(format_number(std::numeric_limits<double>::infinity()), "inf");
+    EXPECT_EQ(format_number(std::numeric_limits<double>::quiet_NaN()), "nan");
+    EXPECT_EQ(format_number(0), "0");
 }
 
 TEST(FormatTableTest, AlignsColumns) {

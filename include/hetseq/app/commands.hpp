@@ -1,22 +1,20 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "hetseq/task/parts.hpp"
+#include "hetseq/app/command_line/command_words.hpp"
 
 namespace hetseq {
 
 class HostComm;
 class MpiEnvironment;
 
-/// What a command gets: its words, and the job it runs in.
+/// A command's words, and the job it runs in.
 struct CommandContext {
     const MpiEnvironment* environment = nullptr;  // null: not among ranks, and `world` is serial
     const HostComm& world;
     const HostComm& meeting;  // for `end_ranks` alone
     const Parts& parts;
-    const std::vector<std::string>& words;  // after the command's name
+    const CommandWords& words;  // the same on all ranks but for options that may differ
 };
 
 /// Each returns an exit code, the same on all ranks.

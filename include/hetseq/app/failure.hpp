@@ -10,7 +10,7 @@ class HostComm;
 /// The exit code of `error`: its own, or that of an internal error.
 int exit_code_of(const std::exception& error);
 
-/// Prints `error`, of a process that is no rank of a job.
+/// Prints `error`, of a process that is not a rank of a job.
 void print_error(const std::exception& error);
 
 /// How ranks end after an error: one that all of them met at the same place is printed once and its

@@ -6,7 +6,7 @@ namespace hetseq {
 
 class HostComm;
 
-/// "hetseq 0.1.0 (43b6565)"; builds for other devices or processors of one revision are the same.
+/// "hetseq 0.2.0 (43b6565)"; builds for other devices or processors of one revision are the same.
 std::string program_text();
 
 /// Collective. Throws BadConfig on all ranks when `program` differs over ranks, naming both and the

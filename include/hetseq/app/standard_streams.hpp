@@ -7,7 +7,7 @@ namespace hetseq {
 void keep_standard_streams();
 
 /// At the end: throws IoError when what was printed to standard output did not get there. A reader
-/// that left on purpose is no error.
+/// that left on purpose is not an error.
 void check_standard_output();
 
 }  // namespace hetseq

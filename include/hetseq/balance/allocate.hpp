@@ -13,21 +13,8 @@ namespace hetseq {
 /// `units`. Throws BadConfig when no rank takes work or the limits hold less than `units`.
 std::vector<std::int64_t> allocate(std::span<const StepCost> costs, std::int64_t units);
 
-/// The same with communication: `communication_ms[k]` is what reducing gradients over a group of k
-/// ranks takes, k = 0 .. ranks ([0] is not used). Minimises slowest rank's time + communication
-/// exactly (to 1e-12 of it), leaving ranks without work where a smaller group pays; where a larger
-/// group is the faster one, it may hold ranks without work.
-std::vector<std::int64_t> allocate(std::span<const StepCost> costs,
-                                   std::int64_t units,
-                                   std::span<const double> communication_ms);
-
 /// Time of an update cut so: the slowest rank's [ms].
 double makespan_ms(std::span<const StepCost> costs, std::span<const std::int64_t> allocation);
-
-/// The same plus the communication of the best group that holds all ranks with work [ms].
-double makespan_ms(std::span<const StepCost> costs,
-                   std::span<const std::int64_t> allocation,
-                   std::span<const double> communication_ms);
 
 /// Lower bound of any cut's time, without communication or memory limits, fractions of units and of
 /// micro-batches allowed [ms]: min { T : sum_r f_r(T) >= units }, f_r(T) = max(0, T - A_r) rate_r

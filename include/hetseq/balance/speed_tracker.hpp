@@ -1,24 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "hetseq/balance/robust_scale.hpp"
+#include "hetseq/balance/paired_gain.hpp"
 #include "hetseq/balance/step_cost.hpp"
+#include "hetseq/balance/time_history.hpp"
 
 namespace hetseq {
 
 struct SpeedTrackerOptions {
-    int first = 5;             // updates before the first decision
-    int period = 10;           // a decision after each multiple of so many updates
-    double least_gain = 0.05;  // of the predicted time, for a new allocation
-    double small_gain = 0.02;  // instead, while young or where the last change was cut short
-    int young = 20;            // updates that may correct the calibration
-    double trust_factor = 3;   // by which a rank's units may change at once
-    int retry_after = 100;     // updates without work, after which a scale begins to fade
-    std::vector<double> communication_ms = {};  // by size of the group, as for allocate; or empty
+    std::vector<int> kinds = {};  // by rank, the same number for like devices; empty: all unlike
+    double least_gain = 0.05;     // of the predicted time, for a new allocation
+    double small_gain = 0.02;     // for a correction
+    double trust_factor = 3;      // by which a rank's units may change at once
+    int retry_after = 100;        // updates without work, after which a scale begins to fade
 };
 
 /// Follows how fast the ranks are while they train, and says when to cut the batch otherwise
@@ -29,36 +28,62 @@ public:
     explicit SpeedTracker(std::vector<StepCost> costs, SpeedTrackerOptions options = {});
 
     /// One update: each rank's own compute time [ms], waiting and communication excluded, and the
-    /// units it computed in it. A rank without units keeps its scale; times that are no times (not
-    /// above 0, infinite) do not count.
-    void observe(std::span<const double> compute_ms, std::span<const std::int64_t> allocation);
+    /// units it computed in it. A rank without units keeps its scale; times that are not times (not
+    /// above 0, infinite) do not count. `update_ms`: what else each rank did itself in an update
+    /// (optimizer, loading; waiting excluded) [ms]; empty: nothing.
+    void observe(std::span<const double> compute_ms,
+                 std::span<const std::int64_t> allocation,
+                 std::span<const double> update_ms = {});
 
-    /// After the first few and every period-th update, given the full batch's allocation: a better
-    /// one of the same sum that is worth the change; nothing otherwise.
+    /// After each update, given the full batch's allocation: a better one of the same sum that is
+    /// worth the change; nothing otherwise.
     std::optional<std::vector<std::int64_t>> propose(std::span<const std::int64_t> current);
 
-    /// The calibrated costs, slower or faster as measured since.
+    /// The calibrated costs, slower or faster as measured since; forward and backward alone.
     std::vector<StepCost> costs() const;
 
 private:
+    using Units = std::vector<std::int64_t>;
+    using Scales = std::vector<double>;  // by rank
+
     struct Rank {
-        RobustScale scale = RobustScale{};
-        int worked = 0;       // updates since it last had no work
-        int idle = 0;         // updates since it last had work
-        int retry_after = 0;  // updates without work before it is tried again
+        double scale = 1;      // as believed before the updates of the history
+        double update_ms = 0;  // the same
+        int worked = 0;        // updates since it last had no work
+        int idle = 0;          // updates since it last had work
+        int retry_after = 0;   // updates without work before it is tried again
         bool retried = false;
     };
 
     void observe_idle(Rank& rank) const;
-    void observe_work(Rank& rank, double ratio) const;
-    std::vector<StepCost> cautious_costs() const;
-    double time_ms(std::span<const StepCost> costs, std::span<const std::int64_t> allocation) const;
+    void observe_work(Rank& rank) const;
+
+    std::optional<Units> sudden_change(std::span<const std::int64_t> current);
+    std::optional<Units> correction(std::span<const std::int64_t> current);
+    std::optional<Units> lasting_change(std::span<const std::int64_t> current);
+    Units adopt(const Units& best,
+                const std::vector<StepCost>& costs,
+                std::span<const std::int64_t> current,
+                bool is_settled);
+
+    Scales believed() const;
+    Scales measured(std::span<const TimeBlock> blocks) const;
+    Scales lasting_scales(std::span<const std::vector<TimeBlock>> batches) const;
+    RatioBlock ratios(const TimeBlock& block, const Scales& typical) const;
+    std::vector<int> believed_alike() const;
+    std::vector<StepCost> scaled(const Scales& scales) const;
+    /// The same with what else an update takes.
+    std::vector<StepCost> whole(const Scales& scales) const;
 
     std::vector<StepCost> calibrated_;
     SpeedTrackerOptions options_;
     std::vector<Rank> ranks_;
-    std::int64_t updates_ = 0;  // observed
-    bool unfinished_ = false;   // the trust region cut the last change short
+    TimeHistory history_;      // since the last cut
+    bool may_correct_ = true;  // the present cut, for a small gain
+    bool was_sudden_ = false;  // the last change
+    double since_sudden_ms_ = std::numeric_limits<double>::infinity();
+    int caution_ = 1;   // times the usual updates that show a sudden change
+    double doubt_ = 1;  // times the usual standard errors that show a lasting one
 };
 
 }  // namespace hetseq

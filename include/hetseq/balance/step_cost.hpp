@@ -9,9 +9,10 @@
 
 namespace hetseq {
 
-/// What one rank's part of an update costs it, communication excluded (docs/allocation.md):
-/// T(0) = 0, T(b) = scale (start_ms + ceil(b / micro_batch) micro_batch_ms + b unit_ms), or
-/// T(b) = scale table(b) where there is a table; the three numbers of the line are then ignored.
+/// The time that one rank's part of an update takes, without communication (docs/allocation.md):
+/// T(0) = 0, T(b) = scale (start_ms + ceil(b / micro_batch) micro_batch_ms + b unit_ms), or T(b) =
+/// scale table(b) where there is a table; the three numbers of the line are then ignored.
+/// Either way with `update_ms` more for any work.
 struct StepCost {
     double start_ms = 0;           // A, once an update
     double micro_batch_ms = 0;     // a, for each micro-batch
@@ -19,11 +20,12 @@ struct StepCost {
     std::int64_t micro_batch = 1;  // m, units; 0 declares a rank without work
     std::int64_t max_units = std::numeric_limits<std::int64_t>::max();
     double scale = 1;      // > 0; how much slower than the line or the table the rank is now
+    double update_ms = 0;  // once an update, whatever the scale: what is not forward and backward
     StepTable table = {};  // measured times, for a device that no line describes
 
     /// Time for `units` >= 0 [ms].
     double time_ms(std::int64_t units) const;
-    /// What of it comes once an update: A, nothing with a table [ms].
+    /// The part that comes once an update: A (0 with a table) and `update_ms` [ms].
     double fixed_ms() const;
     /// The most units whose time is at most `ms`, no more than `limit`.
     std::int64_t units_within(double ms, std::int64_t limit) const;

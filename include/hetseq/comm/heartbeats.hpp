@@ -10,7 +10,7 @@ namespace hetseq {
 
 class HostComm;
 
-/// What a rank says of itself.
+/// A rank's report about itself.
 struct Beat {
     Activity activity;
     bool last = false;  // it leaves in order, no more will come

@@ -9,7 +9,7 @@ namespace hetseq {
 class Communicator;
 class HostComm;
 
-/// Of repeated timings [ms], each that of the slowest rank.
+/// The spread of repeated timings [ms], each of the slowest rank.
 struct TimeSpread {
     double median = 0;
     double p10 = 0;

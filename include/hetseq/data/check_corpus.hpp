@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/data/files/number.hpp"
 #include "hetseq/data/schema.hpp"
 
 namespace hetseq {
 
 class HostComm;
 
-/// What a corpus turned out to hold.
+/// The contents of a corpus, as found by reading it.
 struct CorpusReport {
     struct Shard {
         std::string path;
@@ -20,9 +21,9 @@ struct CorpusReport {
         std::string name;
         std::string type;  // as stored: "int32"; several where shards differ
         std::vector<std::int64_t> row_shape;
-        std::int64_t sum = 0;      // of all values
-        std::int64_t minimum = 0;  // 0 where rows have no values
-        std::int64_t maximum = 0;
+        Number sum{};      // of all values
+        Number minimum{};  // 0 where rows have no values
+        Number maximum{};
     };
     std::vector<Shard> shards;  // in file-name order
     std::int64_t samples = 0;

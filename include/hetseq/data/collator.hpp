@@ -9,10 +9,10 @@ class Collator {
 public:
     virtual ~Collator() = default;
 
-    /// `rows`: by field name, (n, row shape...) in the schema's memory type, n >= 1; valid only
-    /// during the call. `sample_ids`: (n) int64. The result owns its memory (CPU; the loader pins
-    /// and copies it).
-    virtual MicroBatch collate(const TensorDict& rows, at::Tensor sample_ids) const = 0;
+    /// Fills `tensors` and `weights` of a micro-batch; the loader fills the rest. `rows`: by field
+    /// name, (n, row shape...) in the schema's memory type, n >= 1; valid only during the call.
+    /// `sample_ids`: (n) int64. The tensors own their memory (CPU; the loader pins and copies it).
+    virtual MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const = 0;
 };
 
 }  // namespace hetseq

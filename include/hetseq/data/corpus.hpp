@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/data/global_order.hpp"
-#include "hetseq/data/io_mode.hpp"
+#include "hetseq/data/blocks/io_mode.hpp"
+#include "hetseq/data/corpus_identity.hpp"
+#include "hetseq/data/order/global_order.hpp"
 #include "hetseq/data/schema.hpp"
 
 namespace hetseq {
@@ -46,6 +47,9 @@ public:
     GlobalOrder::Geometry geometry() const noexcept;
     /// Row shapes as the files have them, by field.
     std::map<std::string, std::vector<std::int64_t>> row_shapes() const;
+    /// Collective. Which data these are; `before`, what is known of them, may be null. Reads a few
+    /// rows; throws IoError on all ranks. See `identify_corpus`.
+    CorpusIdentity identity(const CorpusIdentity* before) const;
     /// Blocks this host has read so far.
     std::int64_t blocks_read() const noexcept;
     /// Blocks this host can hold at once.

@@ -6,10 +6,10 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "hetseq/data/batch_plan.hpp"
 #include "hetseq/data/collator.hpp"
 #include "hetseq/data/device_transfer.hpp"
 #include "hetseq/data/micro_batch.hpp"
+#include "hetseq/data/order/batch_plan.hpp"
 
 namespace hetseq {
 

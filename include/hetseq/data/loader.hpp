@@ -7,12 +7,12 @@
 
 #include <c10/core/Device.h>
 
-#include "hetseq/data/batch_plan.hpp"
 #include "hetseq/data/collator.hpp"
 #include "hetseq/data/corpus.hpp"
 #include "hetseq/data/data_context.hpp"
-#include "hetseq/data/global_order.hpp"
 #include "hetseq/data/loaded_share.hpp"
+#include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/data/order/global_order.hpp"
 
 namespace hetseq {
 

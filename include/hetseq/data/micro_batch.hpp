@@ -12,11 +12,13 @@ namespace hetseq {
 /// A set of named tensors.
 using TensorDict = std::map<std::string, at::Tensor>;
 
-/// What one forward and backward takes: collated samples with their weights.
+/// The input of one forward and backward: collated samples with their weights.
 struct MicroBatch {
+    // The collator fills these.
     TensorDict tensors;           // as the model expects them
-    at::Tensor sample_ids;        // (n) int64, positions in the corpus; keys of dropout
     std::vector<double> weights;  // by loss term: tokens, sentences, images
+    // The loader fills these.
+    at::Tensor sample_ids;  // (n) int64, positions in the corpus; keys of dropout
     std::int64_t samples = 0;
     std::int64_t units = 0;  // what work and speed are counted in: samples, or target tokens
 };

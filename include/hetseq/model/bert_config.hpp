@@ -22,8 +22,8 @@ struct BertConfig {
     double initializer_range = 0.02;  // standard deviation
 };
 
-/// Of a preset (tiny, mini, small, base, large: Turc et al. 2019 and Devlin et al. 2019) or, for
-/// any other name, of the config.json at that path. Throws as `read_bert_config`.
+/// The configuration of a preset (tiny, mini, small, base, large: Turc et al. 2019 and Devlin et
+/// al. 2019). Any other name is the path of a config.json. Throws as `read_bert_config`.
 BertConfig bert_config(const std::string& preset_or_path);
 
 /// Reads a config.json. Keys that are absent keep their defaults, keys that don't change the
@@ -35,7 +35,7 @@ BertConfig read_bert_config(const std::filesystem::path& path);
 /// Throws BadConfig, naming `origin` and the key, unless the values fit together.
 void check(const BertConfig& config, const std::string& origin);
 
-/// As a config.json that transformers reads.
+/// The text of a config.json that transformers reads.
 std::string to_json(const BertConfig& config);
 
 }  // namespace hetseq

@@ -13,7 +13,7 @@ namespace hetseq {
 
 enum class Mode { train, evaluate };
 
-/// What a forward pass depends on besides parameters and input.
+/// Everything besides parameters and input that a forward pass depends on.
 struct ForwardContext {
     Mode mode = Mode::train;
     std::uint64_t seed = 1;   // of the run
@@ -41,7 +41,7 @@ struct NamedTensor {
     at::Tensor tensor;
 };
 
-/// What a parameter's elements are drawn from at the start.
+/// The distribution from which a parameter's elements are drawn at the start.
 struct InitialDistribution {
     enum class Kind { constant, uniform, normal };
     Kind kind = Kind::constant;
@@ -55,8 +55,8 @@ public:
     virtual std::vector<std::string> loss_terms() const = 0;
     virtual std::vector<MetricSchema> metrics() const = 0;
     virtual ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) = 0;
-    /// Whether weight decay applies to the parameter of this name. By default, as is the custom,
-    /// not to biases and not to the vectors of normalisations.
+    /// True if weight decay applies to the parameter of this name. By default it does not apply to
+    /// biases and to the vectors of normalisations.
     virtual bool decays(const std::string& parameter_name) const;
     /// The parameters as files hold them: names, and views of the parameters' storage. A tied
     /// parameter appears once. By default `named_parameters`.
@@ -65,8 +65,9 @@ public:
     /// under both, or only under the other one; an empty stored name: the file's tensor is no
     /// parameter and is not read.
     virtual std::map<std::string, std::string> tensor_aliases() const { return {}; }
-    /// Of the stored tensor of this name. By default PyTorch's for linear and convolution layers:
-    /// U(-1/sqrt(fan_in), 1/sqrt(fan_in)); vectors of normalisations 1, their biases 0.
+    /// The distribution of the stored tensor of this name. The default is PyTorch's for linear and
+    /// convolution layers: U(-1/sqrt(fan_in), 1/sqrt(fan_in)); vectors of normalisations 1, their
+    /// biases 0.
     virtual InitialDistribution initial_distribution(const std::string& name) const;
     /// The text of a config.json that describes the network, to stand beside its parameters; empty
     /// where it needs none.

@@ -7,7 +7,7 @@ namespace hetseq {
 
 class Model;
 
-/// What --init-model names: a .safetensors file, or a folder that holds model.safetensors.
+/// The file that --init-model names: a .safetensors file, or model.safetensors in the folder.
 std::filesystem::path model_file(const std::string& file_or_folder);
 /// The config.json beside that file.
 std::filesystem::path model_config_file(const std::string& file_or_folder);

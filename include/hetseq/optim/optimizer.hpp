@@ -25,8 +25,8 @@ public:
     virtual std::map<std::string, at::Tensor> state() const = 0;
 };
 
-/// Each throws BadConfig, naming the option, for a value out of range. `parameters` must outlive
-/// the optimizer. As torch::optim has them, without amsgrad and Nesterov momentum:
+/// `options` are in the ranges that the command line's options have. `parameters` must outlive the
+/// optimizer. As torch::optim has them, without amsgrad and Nesterov momentum:
 /// Adam (Kingma & Ba 2015), AdamW (Loshchilov & Hutter 2019), SGD (dampening 0),
 /// Adadelta (Zeiler 2012).
 std::unique_ptr<Optimizer> make_adam(FlatParameters& parameters, const OptimizerOptions& options);

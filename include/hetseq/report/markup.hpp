@@ -5,7 +5,7 @@
 
 namespace hetseq {
 
-/// `text` as content or as a quoted attribute of HTML or XML; what is no UTF-8 or may not stand in
+/// `text` as content or as a quoted attribute of HTML or XML; what is not UTF-8 or may not stand in
 /// XML becomes U+FFFD.
 std::string escaped(std::string_view text);
 

@@ -16,7 +16,7 @@ struct RunEvent {
     std::string message;
 };
 
-/// What metrics.jsonl tells.
+/// The contents of metrics.jsonl.
 struct RunMetrics {
     std::map<std::string, Series> train, valid;  // by key, over updates
     std::vector<RunEvent> events;                // the first ones
@@ -30,7 +30,7 @@ struct RunMetrics {
     std::vector<double> compute_ms;  // likewise, by rank
 };
 
-/// What summary.json tells; a number it lacks is absent.
+/// The contents of summary.json; a number that it lacks is absent.
 struct RunSummary {
     struct Rank {
         std::string name;  // "rank 0, host, device"

@@ -1,14 +1,16 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
 #include "hetseq/optim/optimizer_options.hpp"
 #include "hetseq/optim/schedule.hpp"
+#include "hetseq/task/part_option.hpp"
 
 namespace hetseq {
 
-/// What the user chose for the parts of a task; each part reads what concerns it.
+/// The user's choices for the parts of a task; each part reads its own.
 struct PartOptions {
     std::string model_config{};  // a preset's name or a config.json; empty: the task's default
     std::string
@@ -17,6 +19,14 @@ struct PartOptions {
     std::optional<double> attention_dropout{};
     OptimizerOptions optimizer{};
     ScheduleOptions schedule{};
+    std::map<std::string, std::string> own{};  // texts of options that parts declared, by name
+
+    /// The value of an option that the reading part declared.
+    template <class T>
+    T get(const PartOption<T>& option) const {
+        const auto found = own.find(option.name());
+        return option.read(found != own.end() ? found->second : option.default_value());
+    }
 };
 
 }  // namespace hetseq

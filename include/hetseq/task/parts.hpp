@@ -27,40 +27,54 @@ public:
     PartTable(std::string kind, std::string option)
         : kind_{std::move(kind)}, option_{std::move(option)} {}
 
-    void add(const std::string& name, Part part) {
+    /// `options` are of this part alone: known where it is chosen, and read by it through
+    /// PartOptions::get.
+    void add(const std::string& name, Part part, std::vector<PartOptionSpec> options = {}) {
         if (find(name) != nullptr)
             throw InternalError("two parts of kind " + kind_ + " are named " + name);
-        entries_.emplace_back(name, std::move(part));
+        entries_.push_back({name, std::move(part), std::move(options)});
     }
 
     /// Throws BadConfig with the nearest name when there is none of this one.
     const Part& get(const std::string& name) const {
-        if (const Part* part = find(name))
-            return *part;
+        if (const Entry* entry = find(name))
+            return entry->part;
         throw BadConfig(
             "there is no " + kind_ + " named '" + name + "'", option_, suggestion(name, names()));
     }
 
     const std::string& option() const { return option_; }
 
+    /// The options that the part `name` declared; none for an unknown name.
+    std::vector<PartOptionSpec> options_of(const std::string& name) const {
+        const Entry* entry = find(name);
+        return entry != nullptr ? entry->options : std::vector<PartOptionSpec>{};
+    }
+
     std::vector<std::string> names() const {
         std::vector<std::string> names;
-        for (const auto& entry : entries_)
-            names.push_back(entry.first);
+        for (const Entry& entry : entries_)
+            names.push_back(entry.name);
         return names;
     }
 
 private:
-    const Part* find(const std::string& name) const {
-        for (const auto& entry : entries_)
-            if (entry.first == name)
-                return &entry.second;
+    struct Entry {
+        std::string name;
+        Part part;
+        std::vector<PartOptionSpec> options;
+    };
+
+    const Entry* find(const std::string& name) const {
+        for (const Entry& entry : entries_)
+            if (entry.name == name)
+                return &entry;
         return nullptr;
     }
 
     std::string kind_;
     std::string option_;
-    std::vector<std::pair<std::string, Part>> entries_;
+    std::vector<Entry> entries_;
 };
 
 /// Makes a network on the CPU in fp32; the caller moves, initialises or loads it.
@@ -70,8 +84,9 @@ using DatasetPart = std::function<CorpusSchema(const PartOptions&)>;
 /// Makes micro-batches of a corpus's rows.
 using BatchingPart = std::function<std::unique_ptr<Collator>(const PartOptions&)>;
 using OptimizerPart =
-    std::function<std::unique_ptr<Optimizer>(FlatParameters&, const OptimizerOptions&)>;
-using SchedulePart = std::function<Schedule(const ScheduleOptions&)>;
+    std::function<std::unique_ptr<Optimizer>(FlatParameters&, const PartOptions&)>;
+/// `schedule.total_updates` is where the decay ends, by option or by the run's length.
+using SchedulePart = std::function<Schedule(const PartOptions&)>;
 
 /// One part of each kind, bound under a name; `defaults` are option values that fit them ("lr" to
 /// "1.0").

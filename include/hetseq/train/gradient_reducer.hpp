@@ -35,7 +35,7 @@ public:
     /// all ranks.
     void finish();
 
-    /// Whether a bucket of this update has left already, so that its memory must not be touched.
+    /// True if a bucket of this update has left already, so that its memory must not be touched.
     bool started() const noexcept { return next_ > 0; }
     /// Zeroes the gradients that have not left.
     void zero_unstarted();
@@ -59,7 +59,7 @@ private:
     void make_buckets(std::int64_t bucket_bytes);
     void on_gradient_ready(std::size_t bucket);
     void start_ready_buckets();
-    void start(Bucket& bucket);
+    void start_next();
 
     FlatParameters& parameters_;
     Communicator& communicator_;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "hetseq/balance/speed_tracker.hpp"
-#include "hetseq/data/batch_plan.hpp"
-#include "hetseq/train/allocation_log.hpp"
-#include "hetseq/train/training_state.hpp"
+#include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/train/checkpoint/training_state.hpp"
+#include "hetseq/train/shares/allocation_log.hpp"
 
 namespace hetseq {
 
@@ -20,6 +20,8 @@ struct RebalancerOptions {
     bool follows = false;         // whether cuts follow the ranks' speeds; on the rank that decides
     std::int64_t batch_size = 0;  // of a full batch
     std::int64_t updates = 0;     // of the whole run
+    std::vector<int> like_ranks =
+        {};  // by rank, the same number for like devices; empty: all unlike
     AllocationsByUpdate replay = {};  // cuts to repeat, each from its update on
 };
 
@@ -39,17 +41,19 @@ public:
     std::vector<Slice> cut(const GlobalBatch& batch);
 
     /// The next update begins, the first of those cut and not begun. `agreed`: the cut that all
-    /// ranks adopt for the batches not requested yet; `compute_ms`: of the update before, by rank.
+    /// ranks adopt for the batches not requested yet; `compute_ms`: of the update before, by rank;
+    /// `update_ms`: what else an update took the ranks themselves, waiting excluded.
     /// `micro_batches`: what memory holds where ranks ran out of it, by rank; 0: they did not.
     void begin_update(const std::optional<std::vector<std::int64_t>>& agreed,
                       std::span<const double> compute_ms,
+                      std::span<const double> update_ms,
                       std::span<const double> micro_batches);
-    /// Of the update that has begun; units by rank.
+    /// The allocation of the update that has begun; units by rank.
     const std::vector<std::int64_t>& allocation() const noexcept { return allocation_; }
 
     /// The first update, of those since the start, that was cut as the last full batch.
     std::int64_t cut_since() const noexcept { return cut_since_; }
-    /// Of that batch; empty where there was none.
+    /// The allocation of that batch; empty if there was none.
     const std::vector<std::int64_t>& full_allocation() const noexcept { return full_; }
 
     /// A better cut, to be told to all ranks; once, and empty where there is none.

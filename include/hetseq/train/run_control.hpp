@@ -12,7 +12,7 @@ enum class StopReason { none, signal, stop_file, time_limit, patience };
 /// "a signal", "the file RUN/STOP", ...
 std::string to_string(StopReason reason);
 
-/// What one rank asks of all, as numbers that are summed over the ranks.
+/// One rank's requests to all, as numbers that are summed over the ranks.
 struct Requests {
     double signal = 0;
     double stop_file = 0;
@@ -38,7 +38,8 @@ public:
     /// This rank's requests, now. `next_update_s`: how long until the job could next notice one;
     /// `checkpoint_s`: how long saving takes.
     Requests requests(double next_update_s, double checkpoint_s);
-    /// The clock of --save-minutes starts anew.
+    /// A checkpoint is being taken: it answers the signals so far, and the clock of --save-minutes
+    /// starts anew.
     void saved();
     /// Removes the stop file, so that the next start does not stop at once. Ignores failures.
     void end() const noexcept;

@@ -4,7 +4,7 @@
 
 namespace hetseq {
 
-/// What lies behind the flat gradients and is summed over ranks with the last bucket.
+/// The slots behind the flat gradients that are summed over ranks with the last bucket.
 namespace status_slot {
 
 constexpr std::int64_t out_of_memory = 0;  // ranks that ran out of memory
@@ -17,7 +17,7 @@ constexpr std::int64_t count(std::int64_t loss_terms) {
 
 }  // namespace status_slot
 
-/// What all ranks do with an update once its gradients are summed.
+/// The decision of all ranks about an update whose gradients are summed.
 enum class Verdict { apply, skip, repeat };
 
 }  // namespace hetseq

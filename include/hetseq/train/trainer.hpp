@@ -7,14 +7,15 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/optim/schedule.hpp"
-#include "hetseq/train/allocation_log.hpp"
+#include "hetseq/train/best_by.hpp"
+#include "hetseq/train/checkpoint/training_state.hpp"
 #include "hetseq/train/compute_timer.hpp"
 #include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
 #include "hetseq/train/rebalancer.hpp"
-#include "hetseq/train/recorder.hpp"
+#include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/run_control.hpp"
-#include "hetseq/train/training_state.hpp"
+#include "hetseq/train/shares/allocation_log.hpp"
 #include "hetseq/train/update_agreement.hpp"
 #include "hetseq/train/update_step.hpp"
 
@@ -28,7 +29,7 @@ class Optimizer;
 class RunFolder;
 class SharePlan;
 
-/// What happens when replicas differ by more than rounding.
+/// The reaction to replicas that differ by more than rounding.
 enum class DriftPolicy { warn, sync, abort };
 
 struct TrainerOptions {
@@ -39,6 +40,7 @@ struct TrainerOptions {
     std::int64_t valid_interval = 0;         // updates; 0: at the end of each epoch
     std::int64_t max_skips = 100;            // updates in a row whose loss is not finite
     bool follow = false;                     // whether shares follow the ranks' speeds
+    std::vector<int> like_ranks = {};        // by rank, the same number for like devices
     AllocationsByUpdate replay = {};         // cuts to repeat, each from its update on
     std::int64_t save_interval_updates = 0;  // between checkpoints; 0: not by updates
     std::int64_t save_interval = 0;          // epochs between checkpoints; 0: not by epochs
@@ -48,9 +50,11 @@ struct TrainerOptions {
     bool unlike_devices = false;  // replicas may differ in last bits; a checkpoint makes them one
     RunIdentity identity = {};    // for checkpoints
     TrainingProgress progress = {};  // of the checkpoint that is continued
+    std::int64_t held_update = -1;   // of that checkpoint, where the run's folder holds it; -1: not
+    BestBy best_by = {};             // which validation is the best
 };
 
-/// What a trainer works with; all outlive it.
+/// The parts that a trainer works with; all outlive it.
 struct TrainerParts {
     const HostComm& world;
     Communicator& communicator;
@@ -68,7 +72,7 @@ struct TrainerParts {
     RunControl* control = nullptr;            // null: the run ends with its last update
 };
 
-/// What a run was, and, since it was last started, what this rank saw of it.
+/// The whole run's progress, and this rank's times since the run was last started.
 struct TrainerReport : TrainingProgress {
     StopReason stop = StopReason::none;
     std::vector<double> step_ms;     // by update, validation excluded
@@ -82,11 +86,10 @@ struct TrainerReport : TrainingProgress {
     std::vector<std::int64_t> own_units;      // by update, this rank's
     std::size_t cut_since = 0;                // the first update that was cut as the last full one
     std::vector<std::int64_t>
-        full_allocation;                   // of the last full batch, by rank; empty: there was none
-    std::int64_t reduced_micro_batch = 0;  // this rank's after running out of memory; 0: never
-    double first_update_seconds = 0;       // monotonic clock, when the first update began
-    double checkpoint_wait_ms = 0;         // the longest wait for a checkpoint's copy
-    double checkpoint_seconds = 0;         // from the start of the last to its end; 0: none
+        full_allocation;              // of the last full batch, by rank; empty: there was none
+    double first_update_seconds = 0;  // monotonic clock, when the first update began
+    double checkpoint_wait_ms = 0;    // the longest wait for a checkpoint's copy
+    double checkpoint_seconds = 0;    // from the start of the last to its end; 0: none
 };
 
 /// Trains: the life of an update, one line a stage.
@@ -108,10 +111,12 @@ private:
     void update_parameters(Verdict verdict);
     void step_optimizer();
     void note_optimizer_time();
+    void note_own_time(double since_agreed_ms);
     void skip(Verdict verdict);
     void record();
     void compare_replicas_when_due();
     void validate_when_due();
+    void keep_best(const Evaluation& evaluation);
     void save_when_due();
     void save();
     void end();
@@ -135,6 +140,7 @@ private:
     std::optional<LoadedShare> share_;       // of the update at work
     std::optional<LoadedShare> next_share_;  // loaded, its weights told to the other ranks
     std::vector<double> compute_ms_;         // by rank, of the update before
+    double own_update_ms_ = 0;               // of the last update, beside computing
     double lr_ = 0;
     double grad_norm_ = 0;
     bool checkpoint_asked_ = false;  // by a signal or the clock

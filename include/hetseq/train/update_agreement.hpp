@@ -11,9 +11,10 @@
 
 namespace hetseq {
 
-/// What a rank tells the others with its next share.
+/// A rank's notes to the others, sent with its next share.
 struct UpdateNotes {
     double compute_ms = 0;  // own time of the last update; 0: none that counts
+    double update_ms = 0;   // own time of an update beside that; waiting is not part of either
     std::span<const std::int64_t> allocation = {};  // rank 0's alone: how to cut full batches from
                                                     // now on; empty: as before
     std::int64_t micro_batch = 0;  // that memory holds, where the rank ran out of it
@@ -42,6 +43,8 @@ public:
     std::span<const double> compute_ms() const { return by_rank(0); }
     /// All ranks' requests, summed; valid after `wait`.
     Requests requests() const;
+    /// Each rank's noted time beside that; valid after `wait`.
+    std::span<const double> update_ms() const { return by_rank(3); }
     /// Each rank's noted micro-batch; valid after `wait`.
     std::span<const double> micro_batches() const { return by_rank(2); }
     /// Rank 0's noted allocation, if any; valid after `wait`.
@@ -53,7 +56,7 @@ private:
     HostComm comm_;
     std::size_t loss_terms_;
     // weights by loss term, the number of ranks that failed, four kinds of requests; by rank:
-    // times, units, micro-batches
+    // times, units, micro-batches, times beside those
     std::vector<double> values_;
     std::exception_ptr failure_;
     Pending pending_;

@@ -34,8 +34,6 @@ public:
 
     /// S_j / W_j of the last update, by loss term.
     const std::vector<double>& losses() const noexcept { return losses_; }
-    /// Ranks whose loss was not finite.
-    double non_finite_ranks() const noexcept { return non_finite_ranks_; }
 
     struct Timing {
         double compute_ms = 0;   // forward and backward of this rank's micro-batches
@@ -64,7 +62,6 @@ private:
     ComputeTimer
         wait_timer_;  // by the device as well: there backward returns before it has computed
     std::vector<double> losses_;
-    double non_finite_ranks_ = 0;
     std::int64_t reduced_micro_batch_ = 0;
     Timing timing_;
 };

@@ -5,8 +5,8 @@
 
 namespace hetseq {
 
-/// What a rank of a job may be at. In `agreeing` and `reducing` it waits for the other ranks; in
-/// the others the work is its own.
+/// The phases of a rank's work. In `agreeing` and `reducing` it waits for the other ranks; in the
+/// others the work is its own.
 enum class Phase : std::uint8_t {
     starting,
     loading,
@@ -23,7 +23,7 @@ inline constexpr int phase_count = 9;
 /// "starting", "loading" and so on. Async-signal-safe.
 const char* to_string(Phase phase) noexcept;
 
-/// What a process is at, since when, and how long such a stretch has lasted before.
+/// The current phase of a process, when it began, and how long this phase has lasted before.
 struct Activity {
     Phase phase = Phase::starting;
     bool waits = false;        // for other ranks
@@ -36,9 +36,9 @@ struct Activity {
 /// "computing update 12", or "starting" before the first.
 std::string phase_text(Phase phase, std::int64_t update);
 
-/// What this process is at, for whoever reports on it: the watchdog, an error's report, a crash's.
-/// One object a process, as the logger is: a crash hands nothing down. Lock-free; one thread, the
-/// one that runs the job, tells, and any may read.
+/// The activity of this process, for those who report on it: the watchdog, an error, a crash. One
+/// object a process, as the logger is: a crash hands nothing down. Lock-free; one thread, the one
+/// that runs the job, tells, and any may read.
 namespace activity {
 
 /// The job's thread goes over to `phase` of `update`. It is a fault point of the phase's name.

@@ -17,7 +17,7 @@ public:
     Xxh64& operator=(Xxh64&&) noexcept;
 
     void update(const void* data, std::size_t bytes);
-    /// Of all bytes so far.
+    /// The checksum of all bytes so far.
     std::uint64_t digest() const;
 
 private:
@@ -25,7 +25,7 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// What a file holds, told by its size and checksum.
+/// A file's contents, identified by size and checksum.
 struct FileDigest {
     std::uint64_t bytes = 0;
     std::uint64_t xxh64 = 0;

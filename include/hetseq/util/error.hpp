@@ -19,13 +19,13 @@ enum class ExitCode : int {
     config = 78,
 };
 
-/// What every error tells its reader: the problem, why it is one, and what to do about it.
+/// The text of an error: the problem, the reason, and what to do about it.
 struct Explanation {
     std::string problem;
     std::string why;         // may be empty
     std::string what_to_do;  // may be empty
 
-    /// "problem (why) what to do", control characters as "\x1b" and a part of over 4 KiB cut.
+    /// "problem (why): what to do", control characters as "\x1b" and a part of over 4 KiB cut.
     std::string text() const;
 };
 
@@ -42,7 +42,7 @@ private:
     ExitCode code_;
 };
 
-/// What `error` says, without the stack frames that LibTorch appends.
+/// The message of `error` without the stack frames that LibTorch appends.
 std::string message_of(const std::exception& error);
 
 namespace detail {

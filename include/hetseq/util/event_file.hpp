@@ -18,7 +18,7 @@ public:
     /// later ones. `wall_time`: seconds since 1970.
     EventFile(std::filesystem::path folder, std::int64_t first_step, double wall_time);
 
-    /// Of the file, once it is flushed.
+    /// The path of the file, which is there once the file is flushed.
     const std::filesystem::path& path() const noexcept { return path_; }
     /// Kept in memory until `flush`. `value` is stored in single precision.
     void add_scalar(std::string_view tag, std::int64_t step, double value, double wall_time);

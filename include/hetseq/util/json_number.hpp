@@ -25,7 +25,7 @@ std::int64_t json_integer(const Json& value, std::int64_t least, std::int64_t mo
         value.template get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX);
     if (!value.is_number_integer() || is_too_large || value.template get<std::int64_t>() < least ||
         value.template get<std::int64_t>() > most)
-        throw BadData(brief_json(value) + " is no whole number from " + std::to_string(least) +
+        throw BadData(brief_json(value) + " is not a whole number from " + std::to_string(least) +
                       " to " + std::to_string(most));
     return value.template get<std::int64_t>();
 }
@@ -36,7 +36,7 @@ double json_number(const Json& value, double least, double most) {
     // Comparisons that a NaN fails.
     if (!value.is_number() ||
         !(value.template get<double>() >= least && value.template get<double>() <= most))
-        throw BadData(brief_json(value) + " is no number from " + Json(least).dump() + " to " +
+        throw BadData(brief_json(value) + " is not a number from " + Json(least).dump() + " to " +
                       Json(most).dump());
     return value.template get<double>();
 }

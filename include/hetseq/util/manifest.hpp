@@ -21,7 +21,7 @@ std::string manifest_json(const Manifest& manifest);
 /// `path` is named in errors. Throws BadData: no manifest, another format, a name with a path.
 Manifest parse_manifest(const std::string& text, const std::filesystem::path& path);
 
-/// That of `folder`. Throws MissingInput or BadData.
+/// Reads the manifest of `folder`. Throws MissingInput or BadData.
 Manifest read_manifest(const std::filesystem::path& folder);
 /// Reads `name` of `folder`. Throws BadData that says how it differs from the manifest,
 /// MissingInput or IoError.

@@ -56,7 +56,7 @@ private:
     std::map<std::string, std::string> metadata_;
 };
 
-/// What to write as one tensor: `data` is row-major and contiguous.
+/// One tensor to write; `data` is row-major and contiguous.
 struct SafetensorData {
     std::string name;
     SafetensorType type = SafetensorType::F32;

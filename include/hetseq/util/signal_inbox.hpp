@@ -8,14 +8,16 @@ namespace hetseq {
 /// Signals as requests that the program looks up when it can act on them. One a process, like the
 /// handlers behind it. The first request is kept; a signal that asks to stop again more than 5 s
 /// later ends the process at once, with 128 + its number: schedulers and mpirun may both deliver
-/// the same request. Broken pipes and files beyond their limit become errors of the writing call.
+/// the same request. A second SIGINT (Ctrl-C) ends it at once whenever it comes. Broken pipes and
+/// files beyond their limit become errors of the writing call.
 namespace signal_inbox {
 
-/// Catches USR1, USR2, XCPU and TERM, which are kept until `choose` or `release` says what they
-/// are for. Called first in `main`.
+/// Catches USR1, USR2, XCPU, TERM and INT, which are kept until `choose` or `release` says what
+/// they are for. INT stays ignored where it was, as in the background of a script. Called first in
+/// `main`.
 void open();
 
-/// From now on `stop` ask to stop and `checkpoint` to save; those of the four in neither have their
+/// From now on `stop` ask to stop and `checkpoint` to save; those of the five in neither have their
 /// default effect, also when they came before.
 void choose(const std::set<int>& stop, const std::set<int>& checkpoint);
 
@@ -32,7 +34,7 @@ int checkpoint_requests() noexcept;
 /// "SIGUSR1"
 std::string signal_name(int signal);
 /// The signals that a list such as "USR1,SIGTERM" names; none for an empty one or "none". Throws
-/// BadConfig, naming what may be given: USR1, USR2, XCPU, TERM.
+/// BadConfig, naming what may be given: USR1, USR2, XCPU, TERM, INT.
 std::set<int> parse_signals(const std::string& list);
 
 }  // namespace hetseq

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hetseq/app/command_line/command_description.hpp"
+#include "hetseq/app/commands.hpp"
+
+namespace hetseq {
+
+/// always: the command trains or measures on ranks; a single process is a job of one rank.
+/// launched: MPI only when started as ranks. never: a single process's work.
+enum class NeedsMpi { always, launched, never };
+
+struct CommandEntry {
+    CommandDescription description;
+    NeedsMpi needs_mpi;
+    int (*run)(const CommandContext&);
+    bool takes_requests = false;  // signals are requests, not the process's end
+};
+
+/// The one table of commands.
+const std::vector<CommandEntry>& command_table();
+
+/// Throws BadUsage with the nearest name where there is none of this one.
+const CommandEntry& find_command(const std::string& name);
+
+}  // namespace hetseq

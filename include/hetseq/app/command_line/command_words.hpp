@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hetseq/session/options.hpp"
+#include "hetseq/app/command_line/command_description.hpp"
+
+namespace hetseq {
+
+/// The words of one call, told apart as its form describes them.
+struct CommandWords {
+    std::string form;  // its word: "images"
+    std::vector<std::string> arguments;
+    OptionValues options;  // given ones of the option table
+    OptionValues own;      // the form's own options, given or by default
+
+    bool has(const std::string& own_switch) const;
+    const std::string& text(const std::string& own_option) const;
+    /// Throws BadUsage for anything but a whole number in this range.
+    std::int64_t whole_number(const std::string& own_option,
+                              std::int64_t minimum,
+                              std::int64_t maximum) const;
+};
+
+/// Tells apart the words that follow a command's name. Throws BadUsage, with the usage and the
+/// nearest name, for a word or an option that the command does not take and for one that is
+/// missing. `table` has the parts' own options too.
+CommandWords parse_command_words(const CommandDescription& command,
+                                 const std::vector<std::string>& words,
+                                 const OptionTable& table = option_table());
+
+}  // namespace hetseq

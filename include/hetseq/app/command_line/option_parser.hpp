@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "hetseq/session/options.hpp"
+#include "hetseq/app/command_line/command_words.hpp"
+
+namespace hetseq {
+
+/// Parses an INI file of options (`name = value`, `#` comments). Throws MissingInput, BadConfig
+/// that name the file, and the nearest option for an unknown one.
+OptionValues parse_config_file(const std::string& path, const OptionTable& table = option_table());
+
+/// The options of a call, and those of the configuration that its first argument names. Throws as
+/// above.
+GivenOptions given_options(const CommandWords& words, const OptionTable& table);
+
+/// The text of config.cfg: every option of `table` but those of the command, with `values`.
+std::string config_text(const OptionValues& values, const OptionTable& table = option_table());
+
+}  // namespace hetseq

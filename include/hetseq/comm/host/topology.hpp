@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hetseq {
+
+class HostComm;
+
+/// The value of --device.
+enum class DeviceChoice { automatic, cpu, cuda };
+
+/// One rank's place in the job.
+struct RankInfo {
+    int rank = 0;
+    std::string host;         // unique: two hosts that bear one name become "name" and "name (2)"
+    int local_rank = 0;       // among the ranks of its host
+    std::string device;       // "cpu" or "cuda:0"
+    std::string device_name;  // "AMD EPYC ..." or "NVIDIA H200"
+    std::string device_uuid;  // empty for a CPU
+    int cores = 1;  // cores this process may use, by affinity and cgroup quota (rounded up)
+    /// Whole cores this rank has when the ranks of a host divide evenly what they may use in
+    /// common; at least 1. A rank's threads should be no more than these.
+    int own_cores = 1;
+    double cpu_share = 1;        // the same before it is rounded [cores]
+    int host_cores = 1;          // that the ranks of its host may use together
+    std::int64_t memory_mb = 0;  // of the device, or of the host's share this process may use [MiB]
+};
+
+/// Every rank's place, the same on all ranks.
+struct Topology {
+    std::vector<RankInfo> ranks;  // by rank
+    int hosts = 0;
+
+    const RankInfo& rank(int rank) const { return ranks.at(static_cast<std::size_t>(rank)); }
+    /// How many ranks share the host of `rank`.
+    int ranks_on_host_of(int rank) const;
+    /// Ranks, in pairs and more, that use one GPU together (by UUID); empty when none do.
+    std::vector<std::vector<int>> shared_devices() const;
+    /// A table of hosts, ranks, devices and cores, unlike hosts apart, for the start report.
+    std::string table() const;
+};
+
+/// Collective. Chooses this rank's device and makes it current (a rank that sees exactly one GPU
+/// uses it, otherwise the GPU of its local rank; CPU where there is none and the choice is
+/// automatic) and gathers every rank's place. Throws DeviceError on all ranks when a GPU is asked
+/// for and missing, or there are more local ranks than GPUs.
+Topology discover_topology(const HostComm& world, DeviceChoice choice);
+
+}  // namespace hetseq

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hetseq/data/files/shard_header.hpp"
+#include "hetseq/data/files/shard_spec.hpp"
+#include "hetseq/data/schema.hpp"
+
+namespace hetseq {
+
+class HostComm;
+
+struct Shard {
+    std::string path;
+    ShardHeader header;
+    FileStamp stamp;          // as this rank saw the file at start
+    std::int64_t offset = 0;  // of its first sample in the corpus
+    std::int64_t samples() const noexcept { return header.samples; }
+};
+
+/// Rows [begin, end) of one shard.
+struct ShardRows {
+    std::size_t shard = 0;
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    std::int64_t size() const noexcept { return end - begin; }
+    friend bool operator==(const ShardRows&, const ShardRows&) = default;
+};
+
+/// A corpus's shards in name order, their samples laid end to end.
+class ShardSet {
+public:
+    /// `shards` with paths, headers and stamps; offsets are set here. Throws BadData where shards
+    /// do not fit together or hold no sample at all.
+    ShardSet(std::vector<Shard> shards, CorpusSchema schema);
+
+    const std::vector<Shard>& shards() const noexcept { return shards_; }
+    const CorpusSchema& schema() const noexcept { return schema_; }
+    std::int64_t samples() const noexcept { return samples_; }
+    /// Row shape of field `field`, the same in all shards.
+    const std::vector<std::int64_t>& row_shape(std::size_t field) const;
+    /// Samples [begin, end) of the corpus as rows of its shards, in order.
+    std::vector<ShardRows> rows(std::int64_t begin, std::int64_t end) const;
+
+private:
+    std::vector<Shard> shards_;
+    CorpusSchema schema_;
+    std::int64_t samples_ = 0;
+};
+
+/// Collective over `world`. Expands `spec` on rank 0, makes sure that every rank can read every
+/// file, reads each header on one rank and shares it. The first error in file order is thrown on
+/// all ranks. Uses HDF5 on the calling thread.
+ShardSet open_shard_set(const HostComm& world, const std::string& spec, const CorpusSchema& schema);
+
+}  // namespace hetseq

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hetseq {
+
+/// The files that `spec` names, in name order: a file, a folder (its *.h5 and *.hdf5), a glob, or
+/// several of them separated by commas. Throws MissingInput where one matches nothing and BadConfig
+/// where a file is named twice.
+std::vector<std::string> expand_shard_spec(const std::string& spec);
+
+/// Tells one version of a file from another.
+struct FileStamp {
+    std::int64_t bytes = 0;
+    std::int64_t modified_ns = 0;  // since 1970
+    friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+/// Throws MissingInput, with `what_to_do`, or IoError where this process cannot read `path`.
+FileStamp stamp_readable_file(const std::string& path,
+                              const std::string& what_to_do = "check --data and --valid-data");
+
+/// Throws BadData where the file at `path` is no longer the one that `stamp` was taken of.
+void check_unchanged(const std::string& path, const FileStamp& stamp);
+
+}  // namespace hetseq

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hetseq/data/order/keyed_permutation.hpp"
+
+namespace hetseq {
+
+enum class Shuffle { yes, no };
+
+/// Which sample stands at each position of an epoch: blocks are permuted, then the samples inside
+/// each group of `shuffle_blocks` consecutive permuted blocks. A function of (samples, block
+/// length, shuffle_blocks, seed, epoch) alone; O(1) memory and time. The ragged last block keeps
+/// its length wherever it lands. Without shuffling position = sample, and a group is one block.
+class GlobalOrder {
+public:
+    struct Geometry {
+        std::int64_t samples = 0;       // >= 1
+        std::int64_t block_length = 1;  // samples, >= 1
+        std::int64_t shuffle_blocks = 8;
+
+        std::int64_t blocks() const noexcept { return (samples + block_length - 1) / block_length; }
+        friend bool operator==(const Geometry&, const Geometry&) = default;
+    };
+
+    GlobalOrder(const Geometry& geometry,
+                std::uint64_t seed,
+                std::int64_t epoch,
+                Shuffle shuffle = Shuffle::yes);
+
+    std::int64_t size() const noexcept { return geometry_.samples; }
+    std::int64_t groups() const noexcept;
+    /// The sample at `position`, both in [0, samples).
+    std::int64_t operator()(std::int64_t position) const;
+    /// The group of blocks that `position` is drawn from.
+    std::int64_t group_of(std::int64_t position) const;
+    /// [begin, end) of the positions that `group` fills.
+    std::int64_t group_begin(std::int64_t group) const;
+    std::int64_t group_end(std::int64_t group) const { return group_begin(group + 1); }
+    /// The blocks that `group` mixes.
+    std::vector<std::int64_t> group_blocks(std::int64_t group) const;
+    /// The group that mixes `block`.
+    std::int64_t group_of_block(std::int64_t block) const;
+
+private:
+    std::int64_t block_at(std::int64_t slot) const;
+    std::int64_t sample_at(std::int64_t slot_position) const;
+    std::int64_t group_length() const noexcept;  // of a group without the ragged block [samples]
+
+    Geometry geometry_;
+    std::uint64_t key_ = 0;
+    Shuffle shuffle_ = Shuffle::yes;
+    KeyedPermutation blocks_;
+    std::int64_t ragged_slot_ = 0;  // where the last block lands among the permuted blocks
+    std::int64_t missing_ = 0;      // samples the last block lacks to be a full one
+};
+
+}  // namespace hetseq

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hetseq/balance/step_cost.hpp"
+
+namespace hetseq {
+
+/// The most ranks that a described cluster may have.
+constexpr std::int64_t most_planned_ranks = 16384;
+
+constexpr double bytes_of_mib = 1 << 20;
+
+/// A link: a message of S bytes takes latency + S / bandwidth. Without a bandwidth it is free.
+struct Link {
+    double latency_us = 0;
+    double bandwidth_gb = std::numeric_limits<double>::infinity();  // 10^9 bytes a second
+
+    /// Time of one message [ms].
+    double message_ms(double bytes) const {
+        return latency_us / 1e3 + bytes / (bandwidth_gb * 1e6);
+    }
+};
+
+struct DeviceClass {
+    std::string name;
+    StepCost cost;         // ms and units
+    double update_ms = 0;  // after the reduction, once an update: clipping, optimizer, bookkeeping
+    bool update_given = false;  // false: to be taken from a run, or none
+    bool has_times = false;     // false: to be taken from a file of costs or a run
+    std::string costs;          // that file (--cache-dir/step-cost-*.json); empty: none
+    std::string measured;  // the run's host or device to take them from; empty: the class's name
+};
+
+struct NodeClass {
+    std::string name;
+    std::size_t device = 0;            // of Cluster::devices
+    std::int64_t gpus = 1;             // a node, one rank each
+    std::int64_t count = 1;            // nodes
+    std::optional<Link> intra, inter;  // where they differ from the cluster's
+};
+
+enum class AllReduceAlgorithm { ring, tree };
+
+struct Network {
+    bool given = false;  // false: to be taken from a run, or free
+    Link intra;          // between the GPUs of a node
+    Link inter;          // between nodes
+    AllReduceAlgorithm algorithm = AllReduceAlgorithm::ring;
+    double inter_update_ms = 0;  // once an update of more than one node, not overlapped
+};
+
+struct ModelSize {
+    double bytes = 0;  // of all gradients; 0: nothing is reduced
+    double bucket_mib = 8;
+    bool bucket_given = false;
+    double backward_fraction = 2.0 / 3;  // of a micro-batch's time
+};
+
+/// balanced: as `allocate` cuts it. declared: in proportion to the micro-batches. equal: the same
+/// for every rank, as HetSeq did.
+enum class Cut { balanced, declared, equal };
+
+struct PlannedJob {
+    std::int64_t batch = 0;           // units, global; 0: units_per_rank times the ranks
+    std::int64_t units_per_rank = 0;  // 0: batch is given
+    std::int64_t updates = 0;         // 0: not said
+    double spread = 0;  // coefficient of variation of a rank's time from update to update
+    Cut cut = Cut::balanced;
+};
+
+/// A number of the description that measured rows may determine.
+enum class FitNumber {
+    compute,  // a factor on the times of all devices, or of one
+    spread,
+    intra_latency,
+    intra_bandwidth,
+    inter_latency,
+    inter_bandwidth,
+    inter_update,
+};
+
+struct FitParameter {
+    std::string name;  // as written
+    FitNumber number = FitNumber::compute;
+    std::optional<std::size_t> device;  // of Cluster::devices; compute only
+};
+
+/// A measured run of the same job on other nodes.
+struct MeasuredRow {
+    std::vector<std::int64_t> nodes;  // by node class
+    double step_ms = 0;
+    std::int64_t batch = 0;  // units; 0: the job's
+    bool is_fitted = false;  // false: predicted only
+};
+
+/// The description that `hetseq plan` reads (docs/planning.md).
+struct Cluster {
+    std::vector<DeviceClass> devices;
+    std::vector<NodeClass> nodes;
+    Network network;
+    ModelSize model;
+    PlannedJob job;
+    std::vector<FitParameter> fit;
+    std::vector<MeasuredRow> rows;
+
+    std::int64_t ranks() const;
+    /// The job's global batch [units] on this many ranks.
+    std::int64_t batch() const;
+};
+
+}  // namespace hetseq

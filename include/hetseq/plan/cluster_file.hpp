@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "hetseq/plan/cluster.hpp"
+
+namespace hetseq {
+
+/// Reads a description of a cluster (docs/planning.md has the format). `name` stands in messages.
+/// Devices without times keep `has_times` false. Throws BadConfig that names the line.
+Cluster parse_cluster(std::string_view text, const std::string& name);
+
+/// Throws BadConfig where a device has no times, or no node is there to plan for.
+void require_complete(const Cluster& cluster);
+
+}  // namespace hetseq

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "hetseq/session/options.hpp"
+
+namespace hetseq {
+
+/// `values` as config.cfg holds them, so that it repeats the run from any folder: relative paths
+/// are made absolute. One stays relative where the current folder's name holds what such a value
+/// cannot (',', '#', or a glob's '*', '?', '[').
+OptionValues repeatable_values(OptionValues values);
+
+/// Whether the two texts name the same file, or are the same.
+bool names_same_file(const std::string& a, const std::string& b);
+
+}  // namespace hetseq

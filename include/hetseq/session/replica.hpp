@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hetseq/comm/communicator.hpp"
+#include "hetseq/data/loader.hpp"
+#include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+#include "hetseq/task/parts.hpp"
+#include "hetseq/train/checkpoint/checkpoint_writer.hpp"
+#include "hetseq/session/run_settings.hpp"
+
+namespace hetseq {
+
+class HostComm;
+class MpiEnvironment;
+class RunFolder;
+struct RunIdentity;
+
+/// Collective. The model as options say, on the device: initialised from the seed, or read from
+/// --init-model.
+std::shared_ptr<Model> build_model(const HostComm& world,
+                                   const RunSettings& settings,
+                                   const Parts& parts);
+
+/// A corpus, and what reads it batch by batch.
+class Feed {
+public:
+    /// Collective.
+    Feed(DataContext& context,
+         const std::string& data,
+         const RunSettings& settings,
+         const Parts& parts,
+         const Model& model,
+         Shuffle shuffle);
+
+    Loader& loader() noexcept { return loader_; }
+    Corpus& corpus() noexcept { return corpus_; }
+    const Corpus& corpus() const noexcept { return corpus_; }
+
+private:
+    Corpus corpus_;
+    std::unique_ptr<Collator> collator_;
+    Loader loader_;
+};
+
+/// The model that a rank trains, with its optimizer, their checkpoints and the data. The members
+/// stand in the order of lifetime.
+class Replica {
+public:
+    /// Collective. Throws on all ranks what is wrong with model, data or devices. `folder`, where
+    /// checkpoints are saved, may be null.
+    Replica(const MpiEnvironment& environment,
+            const HostComm& world,
+            const RunSettings& settings,
+            const Parts& parts,
+            const RunFolder* folder);
+
+    Communicator& communicator() noexcept { return *communicator_; }
+    Model& model() noexcept { return *model_; }
+    const Model& model() const noexcept { return *model_; }
+    FlatParameters& parameters() noexcept { return parameters_; }
+    std::int64_t parameter_count() const;
+    /// Collective. Finds out which data it is fed with, by the rows that `before`, a checkpoint's,
+    /// knows; it may be null. Throws IoError on all ranks.
+    void identify_data(const RunIdentity* before);
+    /// None before `identify_data`.
+    const std::optional<CorpusIdentity>& data_identity() const noexcept { return data_identity_; }
+    const std::optional<CorpusIdentity>& valid_data_identity() const noexcept {
+        return valid_data_identity_;
+    }
+    Optimizer& optimizer() noexcept { return *optimizer_; }
+    Feed& feed() noexcept { return feed_; }
+    const Feed& feed() const noexcept { return feed_; }
+    const BatchPlan& plan() const noexcept { return plan_; }
+    Feed* valid_feed() noexcept { return valid_feed_ ? &*valid_feed_ : nullptr; }  // null: none
+    CheckpointWriter* checkpoints() noexcept { return checkpoints_.get(); }        // null: none
+    /// The model's first.
+    const std::vector<CheckpointFile>& checkpoint_files() const noexcept {
+        return checkpoint_files_;
+    }
+
+private:
+    std::unique_ptr<Communicator> communicator_;
+    DataContext data_;
+    std::shared_ptr<Model> model_;
+    FlatParameters parameters_;
+    Feed feed_;
+    BatchPlan plan_;
+    std::optional<Feed> valid_feed_;
+    std::optional<CorpusIdentity> data_identity_;
+    std::optional<CorpusIdentity> valid_data_identity_;
+    std::unique_ptr<Optimizer> optimizer_;
+    std::vector<CheckpointFile> checkpoint_files_;
+    std::unique_ptr<CheckpointWriter> checkpoints_;
+};
+
+}  // namespace hetseq

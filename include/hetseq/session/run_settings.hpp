@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include "hetseq/comm/host/topology.hpp"
+#include "hetseq/task/parts.hpp"
+#include "hetseq/session/options.hpp"
+
+namespace hetseq {
+
+class HostComm;
+class SharePlan;
+
+/// Effective option values in two forms that always say the same: typed, and as the texts that
+/// config.cfg and checkpoints hold.
+class SettledOptions {
+public:
+    SettledOptions() = default;
+    /// `table`: the options that this run has. Throws BadConfig that names the option.
+    explicit SettledOptions(OptionValues values, OptionTable table = option_table())
+        : table_{std::move(table)},
+          values_{std::move(values)},
+          options_{typed_options(values_, table_)} {}
+
+    const Options& options() const noexcept { return options_; }
+    const OptionValues& values() const noexcept { return values_; }
+    const OptionTable& table() const noexcept { return table_; }
+    /// Replaces the values that `settled` names. Throws BadConfig that names the option.
+    void settle(const OptionValues& settled);
+
+private:
+    OptionTable table_;
+    OptionValues values_;
+    Options options_;
+};
+
+/// Everything settled before data or models are touched, the same on all ranks but for what
+/// concerns a rank. `options().batch_size` is the global batch; numbers that differ over ranks are
+/// lists by rank in `values()`.
+struct RunSettings : SettledOptions {
+    Topology topology = {};
+    at::Device device = at::kCPU;
+    at::ScalarType dtype = at::kFloat;
+    std::vector<std::int64_t> threads = {};     // by rank
+    std::vector<std::int64_t> capacities = {};  // samples a micro-batch, by rank
+    CorpusOptions corpus = {};                  // with this rank's cache
+
+    std::int64_t batch_size() const noexcept { return options().batch_size; }  // samples, global
+};
+
+/// Collective. Throws on all ranks.
+SettledOptions settle_options(const HostComm& world, const GivenOptions& given, const Parts& parts);
+/// Collective. Finds devices, settles what depends on ranks and sets this rank's threads. Throws on
+/// all ranks.
+RunSettings set_up_ranks(const HostComm& world, SettledOptions settled);
+
+/// The limits of a rank's speed besides its device: its cores, memory, threads and capacity, and
+/// how many ranks share its device.
+std::string rank_limits(const RunSettings& settings, int rank);
+
+/// By rank, the same number for ranks that should be equally fast: the same device with the same
+/// limits, but for memory.
+std::vector<int> like_ranks(const RunSettings& settings);
+
+/// The start report: hosts, ranks, devices, threads and shares of a full batch; where the ranks'
+/// speed is known (`shares` of balance auto), their rates and the time their shares should take.
+std::string start_report(const RunSettings& settings, SharePlan& shares);
+
+}  // namespace hetseq

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <optional>
+
+#include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/optim/schedule.hpp"
+#include "hetseq/train/evaluator.hpp"
+#include "hetseq/train/trainer.hpp"
+#include "hetseq/session/resume.hpp"
+#include "hetseq/session/run_length.hpp"
+#include "hetseq/session/run_settings.hpp"
+#include "hetseq/session/shares.hpp"
+
+namespace hetseq {
+
+class HostComm;
+class Replica;
+class RunFolder;
+
+/// The parts of a training run; all outlive it.
+struct TrainingParts {
+    const HostComm& world;
+    const RunSettings& settings;
+    const Parts& parts;
+    const RunFolder* folder = nullptr;  // null: nothing is written
+    Replica& replica;
+};
+
+/// One training run, from its starting point to its end.
+class Training {
+public:
+    /// Collective. Throws on all ranks.
+    Training(const TrainingParts& parts,
+             const RunLength& length,
+             StartingPoint start,
+             Shares shares);
+
+    /// Collective. `start_seconds`: of the process, monotonic clock.
+    TrainerReport run(double start_seconds);
+    /// Collective. Some updates of the run, in a few seconds, that leave nothing on disk: what they
+    /// tell of its rate. Replica and training are of no use afterwards.
+    TrainerReport try_out();
+
+    const RunLength& length() const noexcept { return length_; }
+    SharePlan& shares() noexcept { return shares_.plan; }
+
+private:
+    RunIdentity identity() const;
+    TrainerOptions trainer_options() const;
+
+    TrainingParts parts_;
+    RunLength length_;
+    StartingPoint start_;
+    Shares shares_;
+    Schedule schedule_;
+    std::optional<BatchPlan> valid_plan_;
+    std::optional<Evaluator> evaluator_;
+};
+
+}  // namespace hetseq

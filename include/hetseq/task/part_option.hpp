@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hetseq {
+
+/// An option that one part declares (or several parts alike), as help, configurations and
+/// completion show it.
+struct PartOptionSpec {
+    std::string name;           // without dashes: "label-smoothing"
+    std::string type;           // as help shows it: "N", "X", "PATH"; empty for a switch
+    std::string default_value;  // as text
+    std::string help;
+    std::vector<std::string> choices = {};          // where they can be listed
+    std::function<void(const std::string&)> check;  // throws BadConfig that says what was expected
+};
+
+/// The same with the type of its value: a part declares it and reads it by one object.
+template <class T>
+class PartOption {
+public:
+    using Reader = std::function<T(const std::string&)>;  // throws BadConfig
+
+    PartOption(PartOptionSpec spec, Reader read) : spec_{std::move(spec)}, read_{std::move(read)} {
+        spec_.check = [read = read_](const std::string& text) { read(text); };
+    }
+
+    const std::string& name() const noexcept { return spec_.name; }
+    const std::string& default_value() const noexcept { return spec_.default_value; }
+    T read(const std::string& text) const { return read_(text); }
+
+    operator PartOptionSpec() const { return spec_; }
+
+private:
+    PartOptionSpec spec_;
+    Reader read_;
+};
+
+/// A number from `minimum` to `maximum`. Throws InternalError where the default is not one, as the
+/// others do.
+PartOption<double> number_option(const std::string& name,
+                                 const std::string& default_value,
+                                 const std::string& help,
+                                 double minimum = 0,
+                                 double maximum = std::numeric_limits<double>::max());
+PartOption<std::int64_t> whole_number_option(const std::string& name,
+                                             const std::string& default_value,
+                                             const std::string& help,
+                                             std::int64_t minimum = 0,
+                                             std::int64_t maximum = 1'000'000'000);
+/// `type` as help shows it; "PATH", "FILE" and "DIR" are completed.
+PartOption<std::string> text_option(const std::string& name,
+                                    const std::string& type,
+                                    const std::string& default_value,
+                                    const std::string& help);
+PartOption<std::string> choice_option(const std::string& name,
+                                      const std::vector<std::string>& choices,
+                                      const std::string& default_value,
+                                      const std::string& help);
+/// False unless given.
+PartOption<bool> switch_option(const std::string& name, const std::string& help);
+
+}  // namespace hetseq

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hetseq/train/evaluation.hpp"
+
+namespace hetseq {
+
+class HostComm;
+
+enum class Direction { min, max };
+
+/// Which validation is the best: the one whose `name` is the lowest or the highest. "loss" is the
+/// sum of the loss terms, other names are a term's or a metric's.
+struct BestBy {
+    std::string name = "loss";
+    Direction direction = Direction::min;
+};
+
+/// "accuracy:max"
+std::string to_string(const BestBy& best_by);
+/// Throws BadConfig unless `text` is NAME:min or NAME:max.
+BestBy parse_best_by(const std::string& text);
+
+/// `names`: of the model's loss terms and metrics. Throws BadConfig that lists them and "loss" if
+/// `best_by` has another name.
+void check_best_by(const BestBy& best_by, std::vector<std::string> names);
+
+/// Whether `evaluation` is better than `best`. One that is not finite, or has no such name, is
+/// never better, and any other is better than it.
+bool is_better(const Evaluation& evaluation,
+               const std::optional<Evaluation>& best,
+               const BestBy& best_by);
+/// Collective. Rank 0's answer: MPI does not promise that all ranks sum to the same bits.
+bool is_better(const HostComm& world,
+               const Evaluation& evaluation,
+               const std::optional<Evaluation>& best,
+               const BestBy& best_by);
+
+}  // namespace hetseq

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "hetseq/train/checkpoint/checkpoint_files.hpp"
+#include "hetseq/train/checkpoint/training_state.hpp"
+
+namespace hetseq {
+
+class Communicator;
+class HostComm;
+
+/// Collective. The state of the checkpoint `folder`, once its files are found to be what its
+/// manifest says; each rank reads some of them. Throws on all ranks MissingInput, BadData or
+/// IoError that names the file.
+TrainingState verified_state(const HostComm& world, const std::filesystem::path& folder);
+
+/// Collective. Fills the tensors of `files` from `folder`: each file is read by one rank. Throws on
+/// all ranks, before any tensor is touched, when one does not fit; IoError when reading fails.
+void load_checkpoint(const HostComm& world,
+                     Communicator& communicator,
+                     const std::filesystem::path& folder,
+                     const std::vector<CheckpointFile>& files);
+
+}  // namespace hetseq

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <c10/core/Event.h>
+
+#include "hetseq/util/checksum.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/train/checkpoint/checkpoint_files.hpp"
+#include "hetseq/train/checkpoint/checkpoint_folder.hpp"
+#include "hetseq/train/checkpoint/training_state.hpp"
+
+namespace hetseq {
+
+/// Saves checkpoints while training goes on: a thread copies this rank's files into memory taken
+/// once, then writes them; the last of the ranks' files done, rank 0 gives the folder its name.
+/// All ranks call the same members in the same order from one thread.
+class CheckpointWriter {
+public:
+    struct Options {
+        std::int64_t keep_last = 0;  // 0: all
+        int most_failures = 3;       // in a row, after which `poll` and `start` throw
+    };
+
+    /// Collective. `files` are views of tensors that outlive the writer; takes memory for a copy
+    /// of this rank's.
+    CheckpointWriter(const HostComm& world,
+                     CheckpointFolder folder,
+                     std::vector<CheckpointFile> files,
+                     const Options& options);
+
+    /// Collective. Starts saving `state` (rank 0's counts) and the tensors as they are now. Waits
+    /// for an earlier checkpoint that is not complete yet.
+    void start(const TrainingState& state);
+    /// Until then nobody may write to the tensors. A copy that failed ends here too; the checkpoint
+    /// is then not saved. Returns how long that was [ms].
+    double wait_for_copy();
+    /// Collective, never waits: moves the checkpoint at work on. One that fails is reported, the
+    /// ones before stay; after several in a row throws IoError.
+    void poll();
+    /// Collective. Waits for the checkpoint at work. Throws IoError on all ranks when it failed.
+    void finish();
+
+    /// The bytes of a checkpoint's tensors.
+    std::int64_t bytes() const;
+    /// Update of the last checkpoint started; -1: none.
+    std::int64_t last_update() const noexcept { return last_update_; }
+    /// From the start of the last complete checkpoint to its end on this rank [s]; 0: none yet.
+    double seconds() const noexcept { return seconds_; }
+
+private:
+    enum class Stage { idle, writing, gathering, committing };
+    enum class Wait { no, yes };
+
+    bool is_mine(std::size_t file) const;
+    void copy(std::promise<void>& copied);
+    void copy_tensors();
+    std::vector<FileDigest> write(const std::filesystem::path& folder) const;
+    void advance(Wait wait);
+    void end_writing();
+    void end_gathering();
+    void end_committing();
+    void report(const std::exception& error) const;
+    void end(const std::string& failure);
+
+    HostComm world_;
+    CheckpointFolder folder_;
+    std::vector<CheckpointFile> files_;
+    std::vector<std::vector<at::Tensor>> copies_;  // by file, of this rank's alone
+    Options options_;
+
+    Stage stage_ = Stage::idle;
+    std::int64_t last_update_ = -1;
+    std::int64_t best_update_ = 0;
+    double begin_ = 0;                         // of the checkpoint at work, monotonic clock [s]
+    std::optional<c10::Event> tensors_ready_;  // on a device
+    std::future<void> copied_;
+    std::future<std::vector<FileDigest>> written_;  // by file, with rank 0's of the state behind
+    std::future<void> committed_;                   // on rank 0
+    FileDigest state_digest_;                       // on rank 0
+    std::vector<double> digests_;                   // by file: bytes, upper and lower half of the
+                                                    // checksum; then the ranks that failed
+    Pending gathered_;
+    std::string failure_;  // of the last checkpoint; empty: none
+    int failures_ = 0;     // in a row
+    double seconds_ = 0;
+};
+
+}  // namespace hetseq

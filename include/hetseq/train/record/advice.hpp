@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hetseq {
+
+struct Summary;
+
+/// Advice on how to gain back the time that a run lost, one sentence each. A run near its bound
+/// gets none.
+std::vector<std::string> advice(const Summary& summary);
+
+}  // namespace hetseq

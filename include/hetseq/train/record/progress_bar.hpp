@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace hetseq {
+
+/// How far a run is, at one update.
+struct ProgressNow {
+    std::int64_t update = 0;
+    std::int64_t total_updates = 0;
+    double loss = 0;
+    double samples_per_second = 0;
+    double seconds_left = 0;
+};
+
+/// "[=====     ]  50 %  1407/2814  loss 0.31  2705 samples/s  ETA 0:33", cut to fewer characters
+/// than `columns`.
+std::string progress_text(const ProgressNow& now, int columns);
+
+/// The columns of the terminal that shows this process's standard error, directly or through
+/// mpirun; 0 where none does.
+int columns_of_terminal();
+
+/// A line on the terminal that follows a run. Rate and time left are those of the last updates.
+class ProgressBar {
+public:
+    /// `columns`: of the terminal; 0: nothing is drawn.
+    ProgressBar(std::int64_t total_updates, int columns);
+
+    /// After each update; draws at most ten times a second.
+    void advance(std::int64_t update, double loss, std::int64_t samples, double step_ms);
+    void erase();
+
+private:
+    std::int64_t total_updates_;
+    int columns_;
+    // Of the last updates, the older ones with less weight.
+    double updates_ = 0, samples_ = 0, ms_ = 0;
+    double drawn_s_ = 0;  // monotonic clock
+};
+
+}  // namespace hetseq

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hetseq/util/log.hpp"
+#include "hetseq/train/best_by.hpp"
+#include "hetseq/train/checkpoint/training_state.hpp"
+#include "hetseq/train/evaluation.hpp"
+#include "hetseq/train/record/metrics_file.hpp"
+#include "hetseq/train/record/progress_bar.hpp"
+#include "hetseq/train/record/scalar_events.hpp"
+
+namespace hetseq {
+
+class RunFolder;
+
+/// The record of one update, the same on all ranks except for the times.
+struct UpdateRecord {
+    std::int64_t update = 0;     // counted from 1
+    std::int64_t epoch = 0;      // counted from 1
+    std::vector<double> losses;  // by term, normalised
+    double lr = 0;
+    double grad_norm = 0;  // before clipping
+    std::int64_t samples = 0;
+    std::int64_t units = 0;
+    double step_ms = 0;
+    std::vector<std::int64_t> allocation;  // units by rank
+    std::vector<double> compute_ms;        // by rank, of the update before
+};
+
+/// Tells the user how a run goes: log lines, a progress bar on a terminal, and metrics.jsonl
+/// and, with the same numbers, an event file of TensorBoard's. Silent and idle on all ranks but 0.
+class Recorder {
+public:
+    struct Options {
+        std::int64_t log_interval = 100;  // updates
+        std::int64_t total_updates = 0;
+        std::vector<std::string> loss_terms;
+        BestBy best_by = {};        // which validation is called the best
+        MetricsWindow window = {};  // of a run that is continued
+    };
+
+    /// `folder` may be null: nothing is written then.
+    Recorder(const RunFolder* folder, int rank, Options options);
+
+    void train(const UpdateRecord& record);
+    void valid(std::int64_t update, std::int64_t epoch, const Evaluation& evaluation, bool best);
+    void event(std::int64_t update,
+               const std::string& message,
+               log::Level level = log::Level::warning);
+    /// Ends the progress bar's line.
+    void finish();
+    /// The updates since the last log line.
+    const MetricsWindow& window() const noexcept { return window_; }
+
+private:
+    void count_compute(const UpdateRecord& record);
+    void log_interval(const UpdateRecord& last);
+    std::string slowest_rank() const;
+    void write(std::int64_t update, const std::string& line, const std::vector<Scalar>& scalars);
+
+    bool active_;
+    Options options_;
+    ProgressBar bar_;
+    std::optional<MetricsFile> metrics_;
+    std::optional<ScalarEvents> events_;
+    MetricsWindow window_;
+    // of the window's updates since the run was last started
+    std::int64_t timed_updates_ = 0;
+    std::int64_t timed_samples_ = 0;
+    double ms_ = 0;
+    // of the updates whose times by rank are known; sums
+    std::vector<double> rank_compute_ms_;
+    double computed_in_ms_ = 0;
+    double computed_updates_ = 0;
+    struct {
+        double step_ms = 0;
+        std::vector<std::int64_t> allocation = {};
+    } before_;  // the update before, since the run was last started
+};
+
+}  // namespace hetseq

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "hetseq/train/checkpoint/checkpoint_folder.hpp"
+
+namespace hetseq {
+
+class HostComm;
+
+enum class ExistingRun { refuse, overwrite, resume };
+
+/// The folder a run leaves behind (docs/outputs.md). Only rank 0 writes into it.
+class RunFolder {
+public:
+    /// Collective. Throws on all ranks: BadConfig when `path` holds a run already and may not be
+    /// overwritten, IoError when it could not be written. Makes nothing.
+    RunFolder(const HostComm& world, const std::filesystem::path& path, ExistingRun existing);
+
+    /// Collective. Makes the folder, removes the files of an earlier run and writes config.cfg and,
+    /// unless its text is empty, the model's config.json. Throws IoError on all ranks.
+    void begin(const HostComm& world,
+               const std::string& config_text,
+               const std::string& model_config_text) const;
+    /// Collective. Cuts what the run wrote back to `update` and writes config.cfg anew. Throws
+    /// IoError on all ranks.
+    void resume(const HostComm& world, std::int64_t update, const std::string& config_text) const;
+
+    /// True if it held a run when this object was made; the same on all ranks.
+    bool holds_run() const noexcept { return holds_run_; }
+
+    std::filesystem::path config() const { return path_ / "config.cfg"; }
+    std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+    std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
+    std::filesystem::path summary() const { return path_ / "summary.json"; }
+    std::filesystem::path allocations() const { return path_ / "allocations.json"; }
+    std::filesystem::path model() const { return path_ / "model.safetensors"; }
+    std::filesystem::path best_model() const { return path_ / "best.safetensors"; }
+    std::filesystem::path model_config() const { return path_ / "config.json"; }
+    std::filesystem::path stop_file() const { return path_ / "STOP"; }
+    CheckpointFolder checkpoints() const { return CheckpointFolder(path_ / "checkpoints"); }
+    const std::filesystem::path& path() const noexcept { return path_; }
+
+private:
+    std::filesystem::path path_;
+    bool holds_run_ = false;
+};
+
+}  // namespace hetseq

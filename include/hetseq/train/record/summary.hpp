@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hetseq/train/record/statistics.hpp"
+
+namespace hetseq {
+
+class HostComm;
+class RunFolder;
+class SharePlan;
+struct Topology;
+struct TrainerReport;
+
+/// How a run went, over all ranks: summary.json (docs/outputs.md).
+struct Summary {
+    struct Rank {
+        int rank = 0;
+        std::string host;
+        std::string device;
+        bool is_gpu = false;
+        std::int64_t units = 0;
+        std::int64_t share = 0;  // units of a full batch, as it was cut last
+        double compute_ms = 0;   // median of an update
+        double wait_ms = 0;
+        double reduce_ms = 0;  // of all buckets, overlapped with backward or not
+        double optimizer_ms = 0;
+        double data_ms = 0;
+        double peak_memory_mb = 0;
+        double unit_ms = 0;  // own compute time of a unit; 0: the rank had no work
+    };
+
+    /// Least, mean and most over the ranks of a class.
+    struct Range {
+        double min = 0, avg = 0, max = 0;
+    };
+    /// Ranks on devices of one name; of CPUs, which may have unlike quotas, those of one host.
+    struct Class {
+        std::string name;
+        std::int64_t ranks = 0;
+        std::int64_t units = 0;
+        Range data_ms, compute_ms, wait_ms, reduce_ms, optimizer_ms;
+    };
+
+    std::string status = "finished";
+    double seconds = 0;
+    double startup_s = 0;           // from the process's start to the first update
+    double samples_per_second = 0;  // steady state
+    double units_per_second = 0;
+    double finish_ratio =
+        0;  // median of the wait in finish() over the last bucket's own time, slowest rank
+    std::string policy;
+    // The times of an update are those of the steady state: full batches, cut as the last one, and
+    // not the first tenth of the updates (10 at most).
+    Spread step_ms;
+    std::optional<double> equal_ms, proportional_ms, predicted_ms,
+        bound_ms;  // of a full batch, by the measured rates
+    std::vector<Rank> ranks;
+
+    /// By name.
+    std::vector<Class> classes() const;
+    /// The part of an update's time that even the rank that waits least spends waiting for the
+    /// reduction.
+    double communication_share() const;
+    /// bound_ms over step_ms, or nothing.
+    std::optional<double> achieved() const;
+
+    /// The summary as JSON text, together with `report`.
+    std::string json(const TrainerReport& report) const;
+    /// The end report for people: rates, ranks, and how near the bound the run came.
+    std::string text(const TrainerReport& report) const;
+};
+
+/// Collective; the same on all ranks. `batch_size`: of a full batch; `start_seconds`: of the
+/// process, monotonic clock.
+Summary summarise(const HostComm& world,
+                  const Topology& topology,
+                  SharePlan& shares,
+                  std::int64_t batch_size,
+                  const TrainerReport& report,
+                  double start_seconds);
+
+}  // namespace hetseq

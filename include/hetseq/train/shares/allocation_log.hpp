@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <vector>
+
+namespace hetseq {
+
+/// Units by rank of a full batch, by the update (counted from 0) from which on they hold.
+using AllocationsByUpdate = std::map<std::int64_t, std::vector<std::int64_t>>;
+
+/// The entry that holds at `update`; the end where there is none.
+AllocationsByUpdate::const_iterator holding_at(const AllocationsByUpdate& allocations,
+                                               std::int64_t update);
+
+/// The contents of allocations.json.
+struct RecordedAllocations {
+    AllocationsByUpdate by_update;
+    std::vector<std::int64_t> micro_batches;  // most samples of one, by rank; empty: not said
+};
+
+/// RUN/allocations.json: how full batches were cut, rewritten whole at each change.
+class AllocationLog {
+public:
+    /// `path` empty: nothing is written. `micro_batches`: by rank. `earlier`: what a continued run
+    /// has behind it.
+    AllocationLog(std::filesystem::path path,
+                  std::vector<std::int64_t> micro_batches,
+                  AllocationsByUpdate earlier = {})
+        : path_{std::move(path)},
+          micro_batches_{std::move(micro_batches)},
+          allocations_{std::move(earlier)} {}
+
+    /// Returns true if the allocation is a new one. Throws IoError.
+    bool add(std::int64_t update, const std::vector<std::int64_t>& allocation);
+    const AllocationsByUpdate& allocations() const noexcept { return allocations_; }
+
+private:
+    std::filesystem::path path_;
+    std::vector<std::int64_t> micro_batches_;
+    AllocationsByUpdate allocations_;
+};
+
+/// Reads such a file for ranks of these capacities (samples a micro-batch) and a global batch of
+/// `batch_size`. Throws MissingInput, BadData (nothing from the first update on) or BadConfig
+/// (another number of ranks, another batch, work for a rank that takes none).
+RecordedAllocations read_allocations(const std::filesystem::path& path,
+                                     const std::vector<std::int64_t>& capacities,
+                                     std::int64_t batch_size);
+
+}  // namespace hetseq

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "hetseq/balance/step_cost.hpp"
+
+namespace hetseq {
+
+/// One line of JSON: start_ms, micro_batch_ms, unit_ms, micro_batch, scale; max_units where it is
+/// limited, and the table's points where there is one.
+std::string step_cost_json(const StepCost& cost);
+/// Throws BadData for anything else.
+StepCost parse_step_cost(const std::string& json);
+
+/// Reads one of the cache's files. Throws MissingInput or BadData.
+StepCost read_step_cost(const std::filesystem::path& path);
+
+/// Measured costs that later runs start with, one small file each, named by a hash of their key
+/// (what they depend on: device, model, build).
+class StepCostCache {
+public:
+    explicit StepCostCache(std::filesystem::path folder) : folder_{std::move(folder)} {}
+
+    /// Nothing where there is none, or only what cannot be read.
+    std::optional<StepCost> find(const std::string& key) const;
+    /// Quietly keeps nothing where the folder cannot be written.
+    void store(const std::string& key, const StepCost& cost) const;
+
+private:
+    std::filesystem::path file_of(const std::string& key) const;
+
+    std::filesystem::path folder_;
+};
+
+/// $XDG_CACHE_HOME/hetseq or ~/.cache/hetseq; empty without either.
+std::filesystem::path default_cache_folder();
+
+}  // namespace hetseq

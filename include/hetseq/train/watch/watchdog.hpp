@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "hetseq/train/watch/stall_detector.hpp"
+
+namespace hetseq {
+
+class HostComm;
+class MpiEnvironment;
+
+/// Prints `stall` with this rank's name and ends the job with the exit code of a communication
+/// that failed.
+void end_stalled_job(const Stall& stall);
+
+struct WatchdogOptions {
+    double stall_timeout = 300;              // [s]; 0: nobody watches
+    std::chrono::milliseconds period{1000};  // of beats, unless the timeout is short
+    std::function<void(const Stall&)> end = end_stalled_job;  // called once, on the watching thread
+};
+
+/// While one lives, a rank that stalls, or a link that is cut, ends the job with a message that
+/// names rank, host, phase and how long. A thread of its own tells rank 0 what this rank is at
+/// (`activity`); rank 0 judges all ranks, and the others whether rank 0 is there. Without
+/// MPI_THREAD_MULTIPLE each rank judges its own work alone.
+class Watchdog {
+public:
+    /// Collective.
+    Watchdog(const MpiEnvironment& environment,
+             const HostComm& world,
+             const WatchdogOptions& options = {});
+    /// Says goodbye to the other ranks and waits briefly for theirs; not while an exception
+    /// unwinds.
+    ~Watchdog();
+    Watchdog(const Watchdog&) = delete;
+    Watchdog& operator=(const Watchdog&) = delete;
+
+private:
+    class Watch;
+    std::unique_ptr<Watch> watch_;  // null: nobody watches
+};
+
+}  // namespace hetseq

@@ -1,0 +1,204 @@
+#include "hetseq/app/command_line/command_table.hpp"
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using Count = CommandArgument::Count;
+using Need = CommandOption::Need;
+
+CommandArgument configuration() {
+    return {"CONFIG.cfg", Count::optional, "a file of options; the command line wins"};
+}
+
+CommandDescription train() {
+    return {"train",
+            "train a model on all ranks",
+            {{.word = "", .help = "", .arguments = {configuration()}, .options = options_but({})}}};
+}
+
+CommandDescription evaluate() {
+    return {"evaluate",
+            "losses and metrics of a model on data",
+            {{.word = "",
+              .help = "",
+              .arguments = {{"RUN",
+                             Count::optional,
+                             "a run's folder: its options, its final model and its validation "
+                             "data, where the options below say nothing else; without it "
+                             "--task, --init-model and --data are needed"}},
+              .options = {"task",
+                          "model",
+                          "model-config",
+                          "init-model",
+                          "dataset",
+                          "batching",
+                          "precision",
+                          "data",
+                          "block-length",
+                          "cache-mb",
+                          "io",
+                          "max-sentences",
+                          "batch-size",
+                          "device",
+                          "threads",
+                          "json"}}}};
+}
+
+CommandDescription check() {
+    return {"check",
+            "read all data and report what is wrong",
+            {{.word = "",
+              .help = "",
+              .arguments = {configuration()},
+              .options = {"task", "model-config", "init-model", "dataset", "data", "json"}}}};
+}
+
+CommandDescription checkpoint() {
+    const CommandArgument run{"RUN", Count::one, "a run's folder, or one checkpoint"};
+    const CommandOption last{"last", "N", "0", "only the newest N; 0: all"};
+    return {"checkpoint",
+            "look at a run's checkpoints, or average their models",
+            {{.word = "list",
+              .help = "update, epoch, size and validation loss of each",
+              .arguments = {run},
+              .own_options = {last},
+              .options = {"json"}},
+             {.word = "verify",
+              .help = "read all their bytes and compare the checksums",
+              .arguments = {run},
+              .own_options = {last}},
+             {.word = "inspect",
+              .help = "progress, options and tensors of the newest",
+              .arguments = {run}},
+             {.word = "average",
+              .help = "write the mean of their models' parameters",
+              .arguments = {run},
+              .own_options = {
+                  {"output", "FILE", "", "the safetensors file to write", Need::required}, last}}}};
+}
+
+CommandDescription prepare() {
+    return {"prepare",
+            "convert data to HDF5 shards",
+            {{.word = "images",
+              .help = "of IDX files of images and labels, as MNIST has them",
+              .arguments = {{"IDX",
+                             Count::many,
+                             "files of images and as many of labels, in one order; plain or gzip"}},
+              .own_options = {{"output", "DIR", "", "folder of the shards", Need::required},
+                              {"shards", "N", "1", "shards of each pair of files"}}}}};
+}
+
+// It writes nothing and stops by itself.
+std::vector<std::string> step_options() {
+    return options_but({"resume",
+                        "restore-file",
+                        "reset-optimizer",
+                        "reset-lr-scheduler",
+                        "reset-position",
+                        "save-interval",
+                        "save-interval-updates",
+                        "save-minutes",
+                        "keep-last",
+                        "time-limit",
+                        "stop-signals",
+                        "checkpoint-signals",
+                        "stop-exit-code",
+                        "stall-timeout",
+                        "save-dir",
+                        "overwrite",
+                        "dry-run"});
+}
+
+CommandDescription bench() {
+    return {"bench",
+            "measure reading, updates or reductions; prints JSON",
+            {{.word = "data",
+              .help = "samples a second, read and from the cache",
+              .arguments = {configuration()},
+              .options = {"task",
+                          "model-config",
+                          "init-model",
+                          "dataset",
+                          "data",
+                          "shuffle-blocks",
+                          "block-length",
+                          "cache-mb",
+                          "io",
+                          "json"}},
+             {.word = "step",
+              .help = "training of --max-update updates that leaves nothing behind",
+              .arguments = {configuration()},
+              .options = step_options()},
+             {.word = "reduce",
+              .help = "all-reduce, beside MPI's own",
+              .options = {"device", "json"}}}};
+}
+
+CommandDescription plan() {
+    return {"plan",
+            "predict the step time of a job on a described cluster",
+            {{.word = "",
+              .help = "",
+              .arguments = {{"CLUSTER.cfg", Count::one, "its hosts, devices and links"}},
+              .own_options =
+                  {{"from", "RUN[,RUN...]", "", "folders of runs whose measured speeds it takes"}},
+              .options = {"json"}}}};
+}
+
+CommandDescription report() {
+    return {"report",
+            "draw one or several runs as one HTML file",
+            {{.word = "",
+              .help = "",
+              .arguments = {{"RUN", Count::many, "folders of runs"}},
+              .own_options = {{"output", "FILE", "report.html", "the file to write"}}}}};
+}
+
+CommandDescription info() {
+    return {"info",
+            "versions and features of this build",
+            {{.word = "", .help = "", .options = {"json"}}}};
+}
+
+CommandDescription document() {
+    return {"document",
+            "print the man page, the bash completion or the page of all options",
+            {{.word = "man", .help = "hetseq(1), for man -l"},
+             {.word = "bash", .help = "completes hetseq in bash: source <(hetseq document bash)"},
+             {.word = "options", .help = "all options, as Markdown"}}};
+}
+
+}  // namespace
+
+const std::vector<CommandEntry>& command_table() {
+    static const std::vector<CommandEntry> table{
+        {train(), NeedsMpi::always, train_command, true},
+        {evaluate(), NeedsMpi::always, evaluate_command},
+        {check(), NeedsMpi::launched, check_command},
+        {checkpoint(), NeedsMpi::never, checkpoint_command},
+        {prepare(), NeedsMpi::never, prepare_command},
+        {bench(), NeedsMpi::always, bench_command},
+        {plan(), NeedsMpi::launched, plan_command},
+        {report(), NeedsMpi::never, report_command},
+        {info(), NeedsMpi::never, info_command},
+        {document(), NeedsMpi::never, document_command},
+    };
+    return table;
+}
+
+const CommandEntry& find_command(const std::string& name) {
+    std::vector<std::string> names;
+    for (const CommandEntry& command : command_table()) {
+        if (command.description.name == name)
+            return command;
+        names.push_back(command.description.name);
+    }
+    throw BadUsage("unknown command '" + name + "'", "", suggestion(name, names));
+}
+
+}  // namespace hetseq

@@ -1,0 +1,154 @@
+#include <cstdio>
+#include <map>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/comm/reduce_benchmark.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "hetseq/data/data_benchmark.hpp"
+#include "hetseq/train/record/statistics.hpp"
+#include "hetseq/train/record/summary.hpp"
+#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/session/replica.hpp"
+#include "hetseq/session/run_settings.hpp"
+#include "hetseq/session/training.hpp"
+#include "hetseq/app/command_line/option_parser.hpp"
+#include "hetseq/app/commands.hpp"
+#include "hetseq/app/failure.hpp"
+#include "hetseq/app/process.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void print(const HostComm& world, const Json& result) {
+    if (world.rank() == 0)
+        std::puts(result.dump(2).c_str());
+}
+
+Json spread_json(const std::vector<double>& values) {
+    const Spread spread = spread_of(values);
+    return {{"median", spread.median}, {"p10", spread.p10}, {"p90", spread.p90}};
+}
+
+// The first fifth of the updates warms up.
+std::vector<double> after_warm_up(const std::vector<double>& values) {
+    return {values.begin() + static_cast<std::ptrdiff_t>(values.size() / 5), values.end()};
+}
+
+Json measure_step(const HostComm& world, const RunSettings& settings, Training& training) {
+    const TrainerReport report = training.run(process_start_seconds());
+    std::vector<double> rates;
+    for (double ms : after_warm_up(report.step_ms))
+        rates.push_back(1000 * static_cast<double>(settings.batch_size()) / ms);
+    const Summary summary = summarise(world,
+                                      settings.topology,
+                                      training.shares(),
+                                      settings.batch_size(),
+                                      report,
+                                      process_start_seconds());
+    return {{"bench", "step"},
+            {"task", settings.options().task},
+            {"ranks", world.size()},
+            {"threads", settings.threads},
+            {"batch_size", settings.batch_size()},
+            {"updates", report.updates},
+            {"samples_per_second", spread_json(rates)},
+            {"step_ms", spread_json(after_warm_up(report.step_ms))},
+            {"compute_ms", spread_json(after_warm_up(report.compute_ms))},
+            {"wait_ms", spread_json(after_warm_up(report.wait_ms))},
+            {"data_ms", spread_json(after_warm_up(report.data_ms))},
+            {"finish_wait_over_last_bucket", summary.finish_ratio},
+            {"startup_s", summary.startup_s}};
+}
+
+// Trains without leaving anything behind.
+int bench_step(const CommandContext& context, const RunSettings& settings) {
+    const HostComm& world = context.world;
+    Replica replica(*context.environment, world, settings, context.parts, nullptr);
+    const StartingPoint start;
+    const RunLength length =
+        run_length(settings.options(), replica.plan().batches_per_epoch(), start);
+    Training training({world, settings, context.parts, nullptr, replica},
+                      length,
+                      start,
+                      make_shares(world, settings, replica, start));
+    return run_or_end(context.meeting,
+                      [&] { print(world, measure_step(world, settings, training)); });
+}
+
+int bench_data(const CommandContext& context, const RunSettings& settings) {
+    DataContext data(context.world,
+                     context.environment->thread_support() == ThreadSupport::multiple);
+    const CorpusSchema schema =
+        context.parts.datasets.get(settings.options().dataset)(settings.options().parts);
+    return run_or_end(context.meeting, [&] {
+        const DataBenchmark result = benchmark_data(context.world,
+                                                    data,
+                                                    required_data(settings.options()),
+                                                    schema,
+                                                    {.corpus = settings.corpus});
+        print(context.world,
+              {{"bench", "data"},
+               {"ranks", context.world.size()},
+               {"samples", result.samples},
+               {"blocks", result.blocks},
+               {"read_per_second_and_rank", result.read_per_second},
+               {"cached_per_second_and_rank", result.cached_per_second}});
+    });
+}
+
+Json size_json(const ReduceBenchmark& size) {
+    const auto spread = [](const TimeSpread& time) {
+        return Json{{"median", time.median}, {"p10", time.p10}, {"p90", time.p90}};
+    };
+    return {{"bytes", size.bytes},
+            {"repeats", size.repeats},
+            {"own_ms", spread(size.own_ms)},
+            {"mpi_allreduce_ms", size.mpi_ms ? spread(*size.mpi_ms) : Json(nullptr)},
+            {"mpi_allreduce_over_own", size.mpi_ms ? Json(size.ratio) : Json(nullptr)},
+            {"algorithm_gb_s", size.algorithm_gb_s},
+            {"bus_gb_s", size.bus_gb_s}};
+}
+
+int bench_reduce(const CommandContext& context, const RunSettings& settings) {
+    const auto communicator =
+        make_communicator(context.world, *context.environment, settings.device);
+    return run_or_end(context.meeting, [&] {
+        Json results = Json::array();
+        for (const ReduceBenchmark& size : benchmark_all_reduce(context.world, *communicator))
+            results.push_back(size_json(size));
+        print(context.world,
+              {{"bench", "reduce"}, {"ranks", context.world.size()}, {"sizes", results}});
+    });
+}
+
+using Bench = int (*)(const CommandContext&, const RunSettings&);
+
+const std::map<std::string, Bench>& bench_kinds() {
+    static const std::map<std::string, Bench> kinds{
+        {"data", bench_data}, {"step", bench_step}, {"reduce", bench_reduce}};
+    return kinds;
+}
+
+}  // namespace
+
+int bench_command(const CommandContext& context) {
+    const HostComm& world = context.world;
+    GivenOptions given =
+        agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
+    if (context.words.form == "reduce")
+        given.line["task"] = "mnist";  // any: only ranks and devices matter
+    const RunSettings settings = set_up_ranks(world, settle_options(world, given, context.parts));
+    return bench_kinds().at(context.words.form)(context, settings);
+}
+
+}  // namespace hetseq

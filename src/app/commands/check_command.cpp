@@ -1,0 +1,77 @@
+#include <cstdio>
+
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "hetseq/data/check_corpus.hpp"
+#include "hetseq/session/effective_values.hpp"
+#include "hetseq/session/option_agreement.hpp"
+#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/app/command_line/option_parser.hpp"
+#include "hetseq/app/commands.hpp"
+
+namespace hetseq {
+
+namespace {
+
+std::string shape_of(const CorpusReport& report, const CorpusReport::Field& field) {
+    std::string shape = "(" + std::to_string(report.samples);
+    for (std::int64_t length : field.row_shape)
+        shape += ", " + std::to_string(length);
+    return shape + ")";
+}
+
+nlohmann::ordered_json as_json(const Number& number) {
+    return std::visit([](auto value) { return nlohmann::ordered_json(value); }, number);
+}
+
+std::string as_json(const CorpusReport& report) {
+    nlohmann::ordered_json json{{"samples", report.samples}};
+    for (const CorpusReport::Shard& shard : report.shards)
+        json["shards"].push_back({{"path", shard.path}, {"samples", shard.samples}});
+    for (const CorpusReport::Field& field : report.fields)
+        json["fields"][field.name] = {{"type", field.type},
+                                      {"row_shape", field.row_shape},
+                                      {"sum", as_json(field.sum)},
+                                      {"minimum", as_json(field.minimum)},
+                                      {"maximum", as_json(field.maximum)}};
+    return json.dump(2) + "\n";
+}
+
+std::string as_text(const CorpusReport& report) {
+    std::vector<std::vector<std::string>> rows{
+        {"dataset", "type", "shape", "sum", "least", "greatest"}};
+    for (const CorpusReport::Field& field : report.fields)
+        rows.push_back({field.name,
+                        field.type,
+                        shape_of(report, field),
+                        number_text(field.sum),
+                        number_text(field.minimum),
+                        number_text(field.maximum)});
+    return "good: " + std::to_string(report.shards.size()) + " shard(s), " +
+           std::to_string(report.samples) + " samples\n" + format_table(rows);
+}
+
+}  // namespace
+
+int check_command(const CommandContext& context) {
+    const HostComm& world = context.world;
+    const OptionValues values = agree_on(world, [&] {
+        return effective_values(given_options(context.words, option_table(context.parts)),
+                                context.parts);
+    });
+    const OptionTable table = options_in_use(context.parts, values);
+    agree_on_options(world, values, table);
+    const Options options = agree_on(world, [&] { return typed_options(values, table); });
+    const CorpusSchema schema =
+        agree_on(world, [&] { return context.parts.datasets.get(options.dataset)(options.parts); });
+    const CorpusReport report = check_corpus(world, required_data(options), schema);
+    if (world.rank() == 0)
+        std::fputs((options.json ? as_json(report) : as_text(report)).c_str(), stdout);
+    return 0;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,96 @@
+#include "dry_run_report.hpp"
+
+#include "hetseq/util/quantity.hpp"
+#include "hetseq/util/text.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace hetseq {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string action_text(const DryRunReport& report) {
+    if (report.is_finished)
+        return report.checkpoint + " is the end of the run: nothing would be done";
+    const std::string left = count_text(report.updates - report.done, "update");
+    return report.checkpoint.empty()
+               ? "would start a run of " + left
+               : "would continue from " + report.checkpoint + " (update " +
+                     std::to_string(report.done) + " of " + std::to_string(report.updates) + ")";
+}
+
+std::string rate_text(const DryRunReport& report) {
+    const Spread& step = report.summary.step_ms;
+    return format_number(report.summary.samples_per_second) + " samples/s, step " +
+           format_number(step.median, 3) + " ms (" + format_number(step.p10, 3) + " to " +
+           format_number(step.p90, 3) + "), by " + count_text(report.tried, "update") +
+           " tried and thrown away\n" + count_text(report.updates - report.done, "update") +
+           " to do take about " + format_duration(report.seconds_left()) +
+           ", without validation and checkpoints\n";
+}
+
+std::string memory_text(const DryRunReport& report, const Topology& topology) {
+    std::vector<std::vector<std::string>> rows{{"rank", "host", "memory at its peak", "of"}};
+    for (const Summary::Rank& rank : report.summary.ranks)
+        rows.push_back({std::to_string(rank.rank),
+                        rank.host,
+                        format_number(rank.peak_memory_mb) + " MiB",
+                        rank.is_gpu ? "the host's"
+                                    : std::to_string(topology.rank(rank.rank).memory_mb) + " MiB"});
+    return format_table(rows);
+}
+
+Json rank_json(const Summary::Rank& rank, const RunSettings& settings) {
+    const RankInfo& info = settings.topology.rank(rank.rank);
+    const auto r = static_cast<std::size_t>(rank.rank);
+    return {{"rank", rank.rank},
+            {"host", rank.host},
+            {"device", rank.device},
+            {"threads", settings.threads[r]},
+            {"capacity", settings.capacities[r]},
+            {"share", rank.share},
+            {"compute_ms", rank.compute_ms},
+            {"wait_ms", rank.wait_ms},
+            {"peak_memory_mb", rank.peak_memory_mb},
+            {"memory_mb", info.memory_mb}};
+}
+
+}  // namespace
+
+double DryRunReport::seconds_left() const {
+    return static_cast<double>(updates - done) * summary.step_ms.median / 1000;
+}
+
+std::string dry_run_text(const DryRunReport& report, const Topology& topology) {
+    std::string text = "dry run: everything was checked; " + action_text(report) + "\n";
+    if (report.tried > 0)
+        text += rate_text(report) + memory_text(report, topology);
+    return text;
+}
+
+std::string dry_run_json(const DryRunReport& report, const RunSettings& settings) {
+    const char* action = report.checkpoint.empty() ? "start" : "continue";
+    Json json{{"action", report.is_finished ? "nothing" : action},
+              {"checkpoint", report.checkpoint.empty() ? Json(nullptr) : Json(report.checkpoint)},
+              {"updates_done", report.done},
+              {"updates", report.updates},
+              {"updates_per_epoch", report.updates_per_epoch},
+              {"samples", report.samples},
+              {"parameters", report.parameters},
+              {"batch_size", settings.batch_size()},
+              {"balance", settings.options().balance},
+              {"tried_updates", report.tried}};
+    if (report.tried > 0) {
+        const Spread& step = report.summary.step_ms;
+        json["step_ms"] = {{"median", step.median}, {"p10", step.p10}, {"p90", step.p90}};
+        json["samples_per_second"] = report.summary.samples_per_second;
+        json["seconds"] = report.seconds_left();
+        for (const Summary::Rank& rank : report.summary.ranks)
+            json["ranks"].push_back(rank_json(rank, settings));
+    }
+    return json.dump(2) + "\n";
+}
+
+}  // namespace hetseq

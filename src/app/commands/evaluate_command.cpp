@@ -1,0 +1,104 @@
+#include <cstdio>
+#include <filesystem>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/quantity.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "hetseq/model/model_file.hpp"
+#include "hetseq/train/evaluator.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/session/replica.hpp"
+#include "hetseq/session/run_settings.hpp"
+#include "hetseq/app/command_line/option_parser.hpp"
+#include "hetseq/app/commands.hpp"
+#include "hetseq/app/failure.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// RUN stands for its configuration and its final model.
+GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
+    GivenOptions result{words.options, {}};
+    if (!words.arguments.empty()) {
+        const std::filesystem::path run = words.arguments.front();
+        result.file = parse_config_file((run / "config.cfg").string(), option_table(parts));
+        result.file["init-model"] = run.string();
+        if (result.file.count("valid-data") != 0)
+            result.file["data"] = result.file["valid-data"];
+        // Its config.json describes the model, and its ranks need not be this job's.
+        if (std::filesystem::exists(run / "config.json"))
+            result.file.erase("model-config");
+        result.file.erase("cache-mb");
+        result.file.erase("threads");
+        result.file.erase("batch-size");
+        if (!result.line.count("max-sentences"))
+            result.file.erase("max-sentences");
+    } else if (!words.options.count("init-model")) {
+        throw BadUsage(
+            "no model to evaluate", "neither a run's folder nor --init-model", "give one of them");
+    }
+    return result;
+}
+
+std::string model_name(const Options& options) {
+    return model_file(options.parts.init_model).string();
+}
+
+std::string as_json(const Evaluation& evaluation, const Options& options) {
+    nlohmann::ordered_json json{
+        {"model", model_name(options)}, {"data", options.data}, {"loss", evaluation.loss()}};
+    for (const auto& loss : evaluation.losses)
+        json[loss.name] = loss.value;
+    for (const auto& metric : evaluation.metrics)
+        json[metric.name] = metric.value;
+    json["samples"] = evaluation.samples;
+    json["seconds"] = evaluation.seconds;
+    return json.dump(2) + "\n";
+}
+
+std::string as_text(const Evaluation& evaluation, const Options& options) {
+    std::vector<std::vector<std::string>> rows{{"model", model_name(options)},
+                                               {"data", options.data},
+                                               {"loss", format_number(evaluation.loss(), 6)}};
+    for (const auto& loss : evaluation.losses)
+        rows.push_back({"  " + loss.name, format_number(loss.value, 6)});
+    for (const auto& metric : evaluation.metrics)
+        rows.push_back({metric.name, percent_text(metric.value, 5)});
+    rows.push_back({"samples", std::to_string(evaluation.samples)});
+    rows.push_back({"seconds", format_number(evaluation.seconds, 3)});
+    return format_table(rows);
+}
+
+}  // namespace
+
+int evaluate_command(const CommandContext& context) {
+    const HostComm& world = context.world;
+    const GivenOptions given =
+        agree_on(world, [&] { return evaluated_options(context.words, context.parts); });
+    const RunSettings settings = set_up_ranks(world, settle_options(world, given, context.parts));
+    DataContext data(world, context.environment->thread_support() == ThreadSupport::multiple);
+    const std::shared_ptr<Model> model = build_model(world, settings, context.parts);
+    SharePlan shares(world, "declared", settings.capacities);
+    Feed feed(
+        data, required_data(settings.options()), settings, context.parts, *model, Shuffle::no);
+    const BatchPlan plan(feed.corpus().samples(), settings.batch_size());
+    Evaluator evaluator(world, *model, feed.loader(), plan, shares);
+    return run_or_end(context.meeting, [&] {
+        const Evaluation evaluation = evaluator.run();
+        const Options& options = settings.options();
+        if (world.rank() == 0)
+            std::fputs((options.json ? as_json(evaluation, options) : as_text(evaluation, options))
+                           .c_str(),
+                       stdout);
+    });
+}
+
+}  // namespace hetseq

@@ -1,0 +1,242 @@
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/clock.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/quantity.hpp"
+#include "hetseq/util/signal_inbox.hpp"
+#include "hetseq/util/text.hpp"
+
+#include "dry_run_report.hpp"
+
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/launcher.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/model/model_file.hpp"
+#include "hetseq/train/record/run_folder.hpp"
+#include "hetseq/train/record/summary.hpp"
+#include "hetseq/train/watch/watchdog.hpp"
+#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/session/repeatable_values.hpp"
+#include "hetseq/session/replica.hpp"
+#include "hetseq/session/resume.hpp"
+#include "hetseq/session/run_length.hpp"
+#include "hetseq/session/run_settings.hpp"
+#include "hetseq/session/shares.hpp"
+#include "hetseq/session/training.hpp"
+#include "hetseq/app/command_line/option_parser.hpp"
+#include "hetseq/app/commands.hpp"
+#include "hetseq/app/failure.hpp"
+#include "hetseq/app/process.hpp"
+
+namespace hetseq {
+
+namespace {
+
+void say_start(const CommandContext& context,
+               const RunSettings& settings,
+               const Replica& replica,
+               Training& training) {
+    const ThreadSupport threads = context.environment->thread_support();
+    if (threads != ThreadSupport::multiple)
+        log::warn(std::string("MPI gives ") + to_string(threads) +
+                  ", not MPI_THREAD_MULTIPLE: data are read and gradients reduced without overlap");
+    log::info("start\n" + MpiEnvironment::library_version() + ", " + to_string(threads) + "\n" +
+              start_report(settings, training.shares()) +
+              count_text(replica.parameter_count(), "parameter") + ", " +
+              count_text(replica.plan().samples(), "sample") + ", " +
+              count_text(replica.plan().batches_per_epoch(), "update") + " an epoch, " +
+              count_text(training.length().updates, "update") + " to run");
+}
+
+void write_results(const RunFolder& folder,
+                   const Summary& summary,
+                   const TrainerReport& report,
+                   const Model& model) {
+    if (summary.status == "finished")
+        save_model(folder.model(), model);
+    write_atomically(folder.summary(), summary.json(report));
+}
+
+// mpirun reports every exit code but 0 as an error of the rank.
+void explain_exit_code(const Options& options) {
+    if (options.stop_exit_code != 0 && was_started_by_mpirun())
+        log::info("exit code " + std::to_string(options.stop_exit_code) +
+                  " says that the run stopped as planned and that the same command continues it; "
+                  "mpirun reports it below as an error, which it is not");
+}
+
+// All that needs the training's objects alive, the end after a failure included.
+int run_training(const CommandContext& context,
+                 const RunSettings& settings,
+                 const Replica& replica,
+                 Training& training,
+                 const RunFolder* folder,
+                 double start_seconds) {
+    const HostComm& world = context.world;
+    bool stopped = false;
+    const int code = run_or_end(context.meeting, [&] {
+        const TrainerReport report = training.run(start_seconds);
+        const Summary summary = summarise(world,
+                                          settings.topology,
+                                          training.shares(),
+                                          settings.batch_size(),
+                                          report,
+                                          start_seconds);
+        agree_on(world, [&] {
+            if (folder != nullptr && world.rank() == 0)
+                write_results(*folder, summary, report, replica.model());
+        });
+        log::info(summary.text(report));
+        if (settings.options().json && world.rank() == 0)
+            std::fputs(summary.json(report).c_str(), stdout);
+        stopped = report.stop != StopReason::none && report.stop != StopReason::patience;
+        if (stopped)
+            explain_exit_code(settings.options());
+    });
+    return code == 0 && stopped ? static_cast<int>(settings.options().stop_exit_code) : code;
+}
+
+DryRunReport dry_run_report(const Replica& replica,
+                            const RunLength& length,
+                            const std::optional<ResumePoint>& point,
+                            std::int64_t updates_done) {
+    return {.checkpoint = point ? point->folder.string() : "",
+            .done = updates_done,
+            .updates = length.updates,
+            .updates_per_epoch = replica.plan().batches_per_epoch(),
+            .samples = replica.plan().samples(),
+            .parameters = replica.parameter_count()};
+}
+
+int say_dry_run(const HostComm& world, const RunSettings& settings, const DryRunReport& report) {
+    log::info(dry_run_text(report, settings.topology));
+    if (settings.options().json && world.rank() == 0)
+        std::fputs(dry_run_json(report, settings).c_str(), stdout);
+    return 0;
+}
+
+// Tries some updates, and says what the run would do.
+int try_out(const CommandContext& context,
+            const RunSettings& settings,
+            Training& training,
+            DryRunReport plan) {
+    return run_or_end(context.meeting, [&] {
+        const double begin = monotonic_seconds();
+        const TrainerReport report = training.try_out();
+        plan.tried = std::ssize(report.step_ms);
+        plan.summary = summarise(context.world,
+                                 settings.topology,
+                                 training.shares(),
+                                 settings.batch_size(),
+                                 report,
+                                 begin);
+        say_dry_run(context.world, settings, plan);
+    });
+}
+
+// The newest checkpoint of this run's model; nothing where there is none.
+std::optional<ResumePoint> newest_of_this_model(ResumeCandidates& candidates,
+                                                const SettledOptions& settled) {
+    std::optional<ResumePoint> point = candidates.next();
+    while (point && point->is_own) {
+        const std::string difference = foreign_model(settled, *point);
+        if (difference.empty())
+            break;
+        candidates.pass(BadConfig("it is of another model", difference));
+        point = candidates.next();
+    }
+    return point;
+}
+
+// Takes the newest checkpoint that fits, from `point` on, into `replica`.
+StartingPoint restore_newest(const HostComm& world,
+                             const RunSettings& settings,
+                             ResumeCandidates& candidates,
+                             std::optional<ResumePoint>& point,
+                             Replica& replica) {
+    while (point) {
+        try {
+            return restore(world, settings, *point, replica);
+        } catch (const AgreedError& error) {
+            candidates.pass(error);
+            point = candidates.next();
+        }
+    }
+    return {};
+}
+
+ExistingRun existing_run(const Options& options) {
+    if (options.overwrite)
+        return ExistingRun::overwrite;
+    return options.resume == "never" ? ExistingRun::refuse : ExistingRun::resume;
+}
+
+}  // namespace
+
+int train_command(const CommandContext& context) {
+    const double start_seconds = process_start_seconds();
+    const HostComm& world = context.world;
+    const GivenOptions given =
+        agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
+    SettledOptions settled = settle_options(world, given, context.parts);
+    const Watchdog watchdog(
+        *context.environment, world, {.stall_timeout = settled.options().stall_timeout});
+    signal_inbox::choose(settled.options().stop_signals, settled.options().checkpoint_signals);
+    std::optional<RunFolder> run_folder;
+    if (!settled.options().save_dir.empty())
+        run_folder.emplace(world, settled.options().save_dir, existing_run(settled.options()));
+    const RunFolder* const folder = run_folder ? &*run_folder : nullptr;
+    ResumeCandidates candidates(world, settled.options(), folder);
+    const double verification = monotonic_seconds();
+    std::optional<ResumePoint> point = newest_of_this_model(candidates, settled);
+    double reading_s = monotonic_seconds() - verification;
+    if (point)
+        keep_settled(settled, *point);
+    RunSettings settings = set_up_ranks(world, std::move(settled));
+    if (point)
+        check_same_run(settings, *point);
+
+    Replica replica(*context.environment, world, settings, context.parts, folder);
+    replica.identify_data(point ? &point->state.run : nullptr);
+    settings.settle({{"block-length", std::to_string(replica.feed().corpus().block_length())}});
+    const double loading = monotonic_seconds();
+    StartingPoint start = restore_newest(world, settings, candidates, point, replica);
+    reading_s += monotonic_seconds() - loading;
+    const RunLength length =
+        run_length(settings.options(), replica.plan().batches_per_epoch(), start);
+    const std::int64_t updates = start.progress.updates;
+    DryRunReport plan = dry_run_report(replica, length, point, updates);
+    plan.is_finished = point && is_finished(settings.options(), length, start.progress);
+    if (plan.is_finished && settings.options().dry_run)
+        return say_dry_run(world, settings, plan);
+    if (plan.is_finished) {
+        log::info("nothing to do: " + point->folder.string() + " is the end of the run");
+        return 0;
+    }
+    Shares shares = make_shares(world, settings, replica, start);
+    Training training({world, settings, context.parts, folder, replica},
+                      length,
+                      std::move(start),
+                      std::move(shares));
+    say_start(context, settings, replica, training);
+    if (settings.options().dry_run)
+        return try_out(context, settings, training, std::move(plan));
+    if (point)
+        log::info("continues from " + point->folder.string() + ", verified and read in " +
+                  format_number(reading_s, 3) + " s");
+    if (folder != nullptr && point && point->is_own)
+        folder->resume(
+            world, updates, config_text(repeatable_values(settings.values()), settings.table()));
+    else if (folder != nullptr)
+        folder->begin(world,
+                      config_text(repeatable_values(settings.values()), settings.table()),
+                      replica.model().config_json());
+    return run_training(context, settings, replica, training, folder, start_seconds);
+}
+
+}  // namespace hetseq

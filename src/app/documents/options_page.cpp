@@ -1,0 +1,103 @@
+#include "options_page.hpp"
+
+#include "hetseq/util/text.hpp"
+#include "hetseq/session/options.hpp"
+#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/app/command_line/command_table.hpp"
+#include "hetseq/app/command_line/command_usage.hpp"
+#include "hetseq/app/command_line/option_choices.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// A table's cell: what Markdown would read as its own is escaped.
+std::string cell(const std::string& text) {
+    std::string result;
+    for (char c : text) {
+        if (c == '|' || c == '<' || c == '*')
+            result += '\\';
+        result += c;
+    }
+    return result;
+}
+
+// Inside a table '|' is the cell's end even in code.
+std::string code(const std::string& text) {
+    std::string result;
+    for (char c : text)
+        result += c == '|' ? std::string("\\|") : std::string{c};
+    return "`" + result + "`";
+}
+
+std::string scope_of(const OptionSpec& option) {
+    switch (option.scope) {
+        case OptionScope::job:
+            return "job";
+        case OptionScope::rank:
+            return "rank";
+        case OptionScope::command:
+            return "command";
+    }
+    return "";
+}
+
+std::string row(const OptionSpec& option, const Parts& parts) {
+    const bool is_switch = option.type.empty();
+    const bool has_default = !is_switch && !option.default_value.empty();
+    return "| " + code("--" + option.name + (is_switch ? "" : " " + option.type)) + " | " +
+           (has_default ? code(option.default_value) : "") + " | " + scope_of(option) + " | " +
+           cell(explained(option, parts)) + " |\n";
+}
+
+// Its usage, and those of the options above that it uses.
+std::string form_row(const CommandDescription& command, const CommandForm& form) {
+    const bool takes_most = 2 * form.options.size() > option_table().size();
+    std::vector<std::string> listed = takes_most ? options_but(form.options) : form.options;
+    for (std::string& name : listed)
+        name = code("--" + name);
+    const std::string all = listed.empty() ? "all" : "all but ";
+    return "| " + code(usage_of(command, form)) + " | " +
+           cell(form.help.empty() ? command.help : form.help) + " | " + (takes_most ? all : "") +
+           join(listed, " ") + " |\n";
+}
+
+std::string task_row(const std::string& name, const TaskPart& task) {
+    std::string text = "| " + code(name) + " | " + cell(task.help) + " | ";
+    text += "`--model " + task.model + "` `--dataset " + task.dataset + "` `--batching " +
+            task.batching + "`";
+    for (const auto& [option, value] : task.defaults)
+        text += " " + code("--" + option + " " + value);
+    return text + " |\n";
+}
+
+}  // namespace
+
+std::string options_page(const Parts& parts) {
+    std::string text =
+        "# Options\n\n"
+        "Made from the program's own table; `hetseq document options > docs/options.md` makes it again.\n\n"
+        "They stand on the command line or, without the dashes, in a configuration (`lr = 0.1`, comments after `#`); the\n"
+        "command line wins, and a task has defaults of its own (at the end). Those of the *job* must agree over ranks, those of a\n"
+        "*rank* may differ by command line or list, and those of the *command* are not recorded in `RUN/config.cfg`.\n"
+        "A configuration may hold any of them and serve all commands; on its command line a command refuses those that it does\n"
+        "not use. The last table says which those are, and `hetseq COMMAND --help` explains a command's own words.\n";
+    std::string group;
+    for (const OptionSpec& option : option_table(parts)) {
+        if (option.group != group)
+            text += "\n## " + option.group +
+                    "\n\n| option | default | of the | meaning |\n|---|---|---|---|\n";
+        group = option.group;
+        text += row(option, parts);
+    }
+    text += "\n## Tasks\n\n| `--task` | what | its defaults |\n|---|---|---|\n";
+    for (const std::string& name : parts.tasks.names())
+        text += task_row(name, parts.tasks.get(name));
+    text += "\n## Commands\n\n| usage | what | options it uses |\n|---|---|---|\n";
+    for (const CommandEntry& command : command_table())
+        for (const CommandForm& form : command.description.forms)
+            text += form_row(command.description, form);
+    return text;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,63 @@
+#include "cuda_devices.hpp"
+
+#include <cstdio>
+
+#include <cuda_runtime_api.h>
+
+#include "cuda_try.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// Formats a UUID as nvidia-smi prints it.
+std::string format_uuid(const cudaUUID_t& uuid) {
+    std::string text = "GPU-";
+    for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+        char hex[3];
+        std::snprintf(hex, sizeof hex, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            text += '-';
+        text += hex;
+    }
+    return text;
+}
+
+CudaDevice describe(int index) {
+    cudaDeviceProp properties{};
+    CUDA_TRY(cudaGetDeviceProperties(&properties, index));
+    return {properties.name,
+            format_uuid(properties.uuid),
+            static_cast<std::int64_t>(properties.totalGlobalMem >> 20)};
+}
+
+// CUDA reports a missing driver as one too old.
+std::string explain(cudaError_t code) {
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+        return "no NVIDIA driver is installed";
+    return cudaGetErrorString(code);
+}
+
+}  // namespace
+
+VisibleCudaDevices visible_cuda_devices() {
+    int count = 0;
+    const cudaError_t code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess) {
+        static_cast<void>(cudaGetLastError());  // or the next CUDA call would report it again
+        return {{}, explain(code)};
+    }
+    VisibleCudaDevices visible;
+    for (int index = 0; index < count; ++index)
+        visible.devices.push_back(describe(index));
+    if (count == 0)
+        visible.why_none = "no CUDA device is visible";
+    return visible;
+}
+
+void make_cuda_device_current(int index) {
+    CUDA_TRY(cudaSetDevice(index));
+}
+
+}  // namespace hetseq

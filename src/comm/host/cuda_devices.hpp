@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hetseq {
+
+struct CudaDevice {
+    std::string name;  // "NVIDIA H200"
+    std::string uuid;  // "GPU-01234567-..."
+    std::int64_t memory_mb = 0;
+};
+
+/// The GPUs that this process sees (CUDA_VISIBLE_DEVICES), and, when there are none, why.
+struct VisibleCudaDevices {
+    std::vector<CudaDevice> devices;
+    std::string why_none;
+};
+
+/// Never throws for want of a GPU or a driver.
+VisibleCudaDevices visible_cuda_devices();
+
+/// Makes this device the one that CUDA calls of this thread concern from now on.
+void make_cuda_device_current(int index);
+
+}  // namespace hetseq

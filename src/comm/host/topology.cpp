@@ -1,0 +1,157 @@
+#include "hetseq/comm/host/topology.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "cpu_resources.hpp"
+#include "cuda_devices.hpp"
+#include "device_choice.hpp"
+
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/host_name.hpp"
+#include "hetseq/comm/host_comm.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// Cores of this rank when each CPU is divided among the ranks bound to it, and the quota
+// among the ranks of the host.
+double divide_cores(const HostComm& node,
+                    const std::vector<int>& mine,
+                    const std::optional<double>& quota) {
+    std::string list;
+    for (const int cpu : mine)
+        list += std::to_string(cpu) + " ";
+    std::map<int, int> users;
+    for (const std::string& cpus : node.all_gather(list)) {
+        std::istringstream stream{cpus};
+        for (int cpu = 0; stream >> cpu;)
+            ++users[cpu];
+    }
+    double share = 0;
+    for (const int cpu : mine)
+        share += 1.0 / users[cpu];
+    if (quota)
+        share = std::min(share, *quota / node.size());
+    return share;
+}
+
+RankInfo describe_rank(const HostComm& world, const HostComm& node, DeviceChoice choice) {
+    RankInfo info;
+    info.rank = world.rank();
+    info.host = host_name();
+    info.local_rank = node.rank();
+
+    const auto cpus = bound_cpus();
+    const auto quota = cpu_quota();
+    info.cores = static_cast<int>(cpus.size());
+    if (quota)
+        info.cores = std::max(1, std::min(info.cores, static_cast<int>(std::ceil(*quota))));
+    constexpr double rounding = 1e-6;  // three thirds make one core
+    info.cpu_share = divide_cores(node, cpus, quota);
+    info.own_cores = std::max(1, static_cast<int>(info.cpu_share + rounding));
+    info.host_cores = group_cores();
+
+    VisibleCudaDevices visible;
+    const auto gpu = agree_on(world, [&] {
+        if (choice != DeviceChoice::cpu)
+            visible = visible_cuda_devices();
+        const auto index = choose_device(visible, choice, node.rank(), node.size());
+        if (index)
+            make_cuda_device_current(static_cast<int>(*index));
+        return index;
+    });
+    if (gpu) {
+        const CudaDevice& device = visible.devices[static_cast<std::size_t>(*gpu)];
+        info.device = "cuda:" + std::to_string(*gpu);
+        info.device_name = device.name;
+        info.device_uuid = device.uuid;
+        info.memory_mb = device.memory_mb;
+    } else {
+        info.device = "cpu";
+        info.device_name = cpu_model_name();
+        info.memory_mb = usable_memory_mb() / node.size();
+    }
+    return info;
+}
+
+std::vector<RankInfo> gather(const HostComm& world, const RankInfo& mine) {
+    const auto hosts = world.all_gather(mine.host);
+    const auto local_ranks = world.all_gather(std::int64_t{mine.local_rank});
+    const auto devices = world.all_gather(mine.device);
+    const auto device_names = world.all_gather(mine.device_name);
+    const auto device_uuids = world.all_gather(mine.device_uuid);
+    const auto cores = world.all_gather(std::int64_t{mine.cores});
+    const auto own_cores = world.all_gather(std::int64_t{mine.own_cores});
+    const auto cpu_shares = world.all_gather(mine.cpu_share);
+    const auto host_cores = world.all_gather(std::int64_t{mine.host_cores});
+    const auto memory_mb = world.all_gather(mine.memory_mb);
+    std::vector<RankInfo> ranks(hosts.size());
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+        ranks[i] = {static_cast<int>(i),
+                    hosts[i],
+                    static_cast<int>(local_ranks[i]),
+                    devices[i],
+                    device_names[i],
+                    device_uuids[i],
+                    static_cast<int>(cores[i]),
+                    static_cast<int>(own_cores[i]),
+                    cpu_shares[i],
+                    static_cast<int>(host_cores[i]),
+                    memory_mb[i]};
+    return ranks;
+}
+
+// Containers may all be called "localhost": the ranks that share memory make a host, not its name.
+// `leaders` has, by rank, the lowest rank of its host.
+void make_host_names_unique(std::vector<RankInfo>& ranks,
+                            const std::vector<std::int64_t>& leaders) {
+    std::map<std::string, int> uses;
+    std::map<std::int64_t, std::string> names;
+    for (RankInfo& info : ranks) {
+        const std::int64_t leader = leaders[static_cast<std::size_t>(info.rank)];
+        if (names.count(leader) == 0) {
+            const int use = ++uses[info.host];
+            names[leader] = use == 1 ? info.host : info.host + " (" + std::to_string(use) + ")";
+        }
+        info.host = names[leader];
+    }
+}
+
+}  // namespace
+
+int Topology::ranks_on_host_of(int rank) const {
+    const std::string& host = this->rank(rank).host;
+    return static_cast<int>(std::count_if(
+        ranks.begin(), ranks.end(), [&](const RankInfo& info) { return info.host == host; }));
+}
+
+std::vector<std::vector<int>> Topology::shared_devices() const {
+    std::map<std::string, std::vector<int>> users;
+    for (const RankInfo& info : ranks)
+        if (!info.device_uuid.empty())
+            users[info.device_uuid].push_back(info.rank);
+    std::vector<std::vector<int>> shared;
+    for (const auto& [uuid, together] : users)
+        if (together.size() > 1)
+            shared.push_back(together);
+    std::sort(shared.begin(), shared.end());
+    return shared;
+}
+
+Topology discover_topology(const HostComm& world, DeviceChoice choice) {
+    const HostComm node = world.split_by_host();
+    Topology topology;
+    topology.ranks = gather(world, describe_rank(world, node, choice));
+    const std::int64_t leader = node.broadcast(std::int64_t{world.rank()}, 0);
+    const auto leaders = world.all_gather(leader);
+    make_host_names_unique(topology.ranks, leaders);
+    topology.hosts = static_cast<int>(std::set(leaders.begin(), leaders.end()).size());
+    return topology;
+}
+
+}  // namespace hetseq

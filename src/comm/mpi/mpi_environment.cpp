@@ -1,0 +1,165 @@
+#include "hetseq/comm/mpi/mpi_environment.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <thread>
+
+#include <mpi.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+
+#include "comm/sleeping_wait.hpp"
+
+#include "hetseq/comm/mpi/mpi_try.hpp"
+
+namespace hetseq {
+
+namespace {
+
+ThreadSupport from_mpi(int level) {
+    switch (level) {
+        case MPI_THREAD_MULTIPLE:
+            return ThreadSupport::multiple;
+        case MPI_THREAD_SERIALIZED:
+            return ThreadSupport::serialized;
+        case MPI_THREAD_FUNNELED:
+            return ThreadSupport::funneled;
+        default:
+            return ThreadSupport::single;
+    }
+}
+
+// Threads and MPI are the process's, and so is this.
+std::atomic<bool> thread_left_behind{false};
+
+int integer_variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value ? std::atoi(value) : 0;
+}
+
+bool started_by_mpirun() {
+    return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
+}
+
+// srun with a plugin this MPI cannot use (pmi2, none) starts n processes that each believe to be
+// alone and would write the same files.
+void check_launcher() {
+    int size = 0;
+    MPI_TRY(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    const int started = integer_variable("SLURM_STEP_NUM_TASKS");
+    if (size == 1 && started > 1 && !started_by_mpirun())
+        throw CommError(
+            "srun started " + std::to_string(started) + " processes, and MPI connects none of them",
+            "this MPI has no support for srun's default plugin",
+            "start with srun --mpi=pmix, or with mpirun");
+}
+
+// Open MPI 5's UCX component prints an error for each window it does not take; the shared memory
+// that windows are made for here is another's.
+void silence_ucx_windows() {
+    constexpr int keep_the_users = 0;
+    setenv("OMPI_MCA_osc", "^ucx", keep_the_users);
+}
+
+bool mpi_runs() {
+    int initialized = 0;
+    int finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    return initialized != 0 && finalized == 0;
+}
+
+// MPI_Finalize waits for all ranks at full CPU use; meet before it, sleeping.
+void finalize() {
+    run_sleeping([](MPI_Request* request) { MPI_TRY(MPI_Ibarrier(MPI_COMM_WORLD, request)); });
+    MPI_TRY(MPI_Finalize());
+}
+
+// MPI_Abort waits for the launcher to answer, which may be beyond a link that is cut. A launcher
+// that can be reached ends the others when one has gone.
+void end_this_process_soon(int exit_code) noexcept {
+    try {
+        std::thread([exit_code] {
+            std::this_thread::sleep_for(std::chrono::seconds(5));
+            std::_Exit(exit_code);
+        }).detach();
+    } catch (const std::exception&) {
+        // no thread is left to be had: MPI_Abort alone
+    }
+}
+
+}  // namespace
+
+const char* to_string(ThreadSupport support) noexcept {
+    switch (support) {
+        case ThreadSupport::multiple:
+            return "MPI_THREAD_MULTIPLE";
+        case ThreadSupport::serialized:
+            return "MPI_THREAD_SERIALIZED";
+        case ThreadSupport::funneled:
+            return "MPI_THREAD_FUNNELED";
+        case ThreadSupport::single:
+            break;
+    }
+    return "MPI_THREAD_SINGLE";
+}
+
+MpiEnvironment::MpiEnvironment(int& argc, char**& argv) : started_here_{!mpi_runs()} {
+    int provided = MPI_THREAD_SINGLE;
+    if (started_here_) {
+        silence_ucx_windows();
+        MPI_TRY(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
+    } else {
+        MPI_TRY(MPI_Query_thread(&provided));
+    }
+    thread_support_ = from_mpi(provided);
+    MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    check_launcher();
+}
+
+MpiEnvironment::~MpiEnvironment() {
+    if (!started_here_ || !mpi_runs() || std::uncaught_exceptions() > 0)
+        return;
+    if (has_left_thread_behind())
+        abort(static_cast<int>(ExitCode::internal));
+    try {
+        finalize();
+    } catch (const std::exception& error) {
+        log::here(log::Level::error, error.what());
+    }
+}
+
+void MpiEnvironment::leave_thread_behind() noexcept {
+    thread_left_behind = true;
+}
+
+bool MpiEnvironment::has_left_thread_behind() noexcept {
+    return thread_left_behind;
+}
+
+void MpiEnvironment::abort(int exit_code) noexcept {
+    if (mpi_runs()) {
+        end_this_process_soon(exit_code);
+        MPI_Abort(MPI_COMM_WORLD, exit_code);
+    }
+    std::_Exit(exit_code);
+}
+
+bool MpiEnvironment::launched_as_rank() {
+    // mpirun of Open MPI 4 and 5; srun --mpi=pmix and mpirun 5; srun with any other plugin.
+    return started_by_mpirun() || std::getenv("PMIX_RANK") != nullptr ||
+           integer_variable("SLURM_STEP_NUM_TASKS") > 1;
+}
+
+std::string MpiEnvironment::library_version() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_TRY(MPI_Get_library_version(text, &length));
+    const std::string whole{text, static_cast<std::size_t>(length)};
+    return whole.substr(0, whole.find_first_of(",\n"));
+}
+
+}  // namespace hetseq

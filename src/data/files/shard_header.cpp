@@ -1,0 +1,311 @@
+#include "hetseq/data/files/shard_header.hpp"
+
+#include <algorithm>
+
+#include "hetseq/util/error.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/files/hdf5_types.hpp"
+
+namespace hetseq {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StoredType, bytes, is_signed, kind)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DatasetHeader, type, row_shape, chunk_rows)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ShardHeader, samples, datasets)
+
+namespace {
+
+constexpr std::size_t most_integer_bytes = 8;
+constexpr hsize_t most_rows = hsize_t{1} << 40;
+constexpr hsize_t most_row_values = hsize_t{1} << 27;  // 1 GiB of int64, which MPI counts in int
+
+constexpr const char* prepare_anew = "prepare the file anew, or name the right files";
+
+std::string where(const std::string& path, const std::string& dataset) {
+    return path + ": dataset '" + dataset + "'";
+}
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names)
+        text += (text.empty() ? "" : ", ") + name;
+    return text.empty() ? "none" : text;
+}
+
+Hdf5File open_file(const std::string& path) {
+    const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
+    HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));
+    Hdf5File file{H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get())};
+    if (file)
+        return file;
+    const std::string reason = hdf5_error_message();
+    if (reason.find("truncated") != std::string::npos)
+        throw BadData(path + " is truncated", reason, "copy or prepare it again");
+    if (reason.find("signature not found") != std::string::npos)
+        throw BadData(path + " is not an HDF5 file", reason, "name prepared files only");
+    throw BadData(path + " cannot be opened as HDF5", reason, "copy or prepare it again");
+}
+
+std::vector<std::string> link_names(hid_t file) {
+    std::vector<std::string> names;
+    const auto append = [](hid_t, const char* name, const H5L_info_t*, void* list) -> herr_t {
+        static_cast<std::vector<std::string>*>(list)->emplace_back(name);
+        return 0;
+    };
+    HETSEQ_HDF5_TRY(H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, nullptr, append, &names));
+    return names;
+}
+
+// Missing and surplus datasets are found by name, before any is opened.
+void check_names(hid_t file, const std::string& path, const CorpusSchema& schema) {
+    const std::vector<std::string> found = link_names(file);
+    std::vector<std::string> expected;
+    for (const FieldSchema& field : schema.fields)
+        expected.push_back(field.name);
+    const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    const std::string why =
+        schema.kind + " needs " + joined(expected) + "; the file holds " + joined(found);
+    for (const std::string& name : expected) {
+        if (!has(found, name))
+            throw BadData(path + ": dataset '" + name + "' is missing", why, prepare_anew);
+    }
+    for (const std::string& name : found) {
+        if (!has(expected, name))
+            throw BadData(path + ": dataset '" + name + "' is surplus", why, prepare_anew);
+    }
+}
+
+Hdf5Dataset open_dataset(hid_t file, const std::string& path, const std::string& name) {
+    const htri_t exists = H5Oexists_by_name(file, name.c_str(), H5P_DEFAULT);
+    H5O_info_t info{};
+    if (exists <= 0 || H5Oget_info_by_name(file, name.c_str(), &info, H5P_DEFAULT) < 0)
+        throw BadData(where(path, name) + " cannot be opened", hdf5_error_message(), prepare_anew);
+    if (info.type != H5O_TYPE_DATASET)
+        throw BadData(path + ": '" + name + "' is not a dataset", "", prepare_anew);
+    Hdf5Dataset dataset{H5Dopen2(file, name.c_str(), H5P_DEFAULT)};
+    if (!dataset)
+        throw BadData(where(path, name) + " cannot be opened", hdf5_error_message(), prepare_anew);
+    return dataset;
+}
+
+std::string class_name(H5T_class_t type_class) {
+    switch (type_class) {
+        case H5T_INTEGER:
+            return "integer";
+        case H5T_FLOAT:
+            return "floating point";
+        case H5T_STRING:
+            return "text";
+        case H5T_COMPOUND:
+            return "compound";
+        case H5T_ENUM:
+            return "enumeration";
+        case H5T_VLEN:
+            return "variable-length";
+        default:
+            return "not a number";
+    }
+}
+
+[[noreturn]] void throw_wrong_type(const std::string& place,
+                                   const std::string& found,
+                                   const std::string& expected) {
+    throw BadData(
+        place + " is of the wrong type", "found " + found + ", expected " + expected, prepare_anew);
+}
+
+std::string type_text(hid_t type) {
+    return class_name(H5Tget_class(type)) + " of " + std::to_string(H5Tget_size(type)) + " bytes";
+}
+
+// A damaged header may promise any length.
+StoredType integer_type(hid_t type, const std::string& place) {
+    if (H5Tget_class(type) != H5T_INTEGER)
+        throw_wrong_type(place, type_text(type), "an integer type");
+    const std::size_t bytes = H5Tget_size(type);
+    if (bytes < 1 || bytes > most_integer_bytes)
+        throw_wrong_type(place, "integers of " + std::to_string(bytes) + " bytes", "at most 8");
+    return {static_cast<int>(bytes), H5Tget_sign(type) == H5T_SGN_2, StoredKind::integer};
+}
+
+StoredType real_type(hid_t type, const std::string& place) {
+    if (H5Tget_class(type) != H5T_FLOAT || !is_ieee_float(type))
+        throw_wrong_type(place, type_text(type), "IEEE floating point of 2, 4 or 8 bytes");
+    return {static_cast<int>(H5Tget_size(type)), true, StoredKind::real};
+}
+
+StoredType boolean_or_integer_type(hid_t type, const std::string& place) {
+    const bool is_enumeration = is_boolean(type);
+    if (!is_enumeration && (H5Tget_class(type) != H5T_INTEGER || H5Tget_size(type) != 1))
+        throw_wrong_type(place, type_text(type), "h5py's bool or integers of 1 byte");
+    const Hdf5Type base{is_enumeration ? HETSEQ_HDF5_TRY(H5Tget_super(type)) : H5I_INVALID_HID};
+    const bool is_signed = H5Tget_sign(is_enumeration ? base.get() : type) == H5T_SGN_2;
+    return {1, is_signed, is_enumeration ? StoredKind::boolean : StoredKind::integer};
+}
+
+StoredType stored_type(hid_t dataset, const FieldSchema& field, const std::string& place) {
+    const Hdf5Type type{HETSEQ_HDF5_TRY(H5Dget_type(dataset))};
+    if (is_real(field.type))
+        return real_type(type.get(), place);
+    if (field.type == ElementType::boolean)
+        return boolean_or_integer_type(type.get(), place);
+    return integer_type(type.get(), place);
+}
+
+// A damaged header may promise any lengths; products of those let through do not overflow.
+void check_size(const std::vector<hsize_t>& lengths, const std::string& place) {
+    hsize_t row_values = 1;
+    std::string text;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        text += (i > 0 ? " x " : "") + std::to_string(lengths[i]);
+        const hsize_t most = i == 0 ? most_rows : most_row_values;
+        if (lengths[i] > most || (i > 0 && lengths[i] > 0 && row_values > most / lengths[i]))
+            throw BadData(
+                place + " is too large",
+                "found " + text + " ..., expected at most 2^40 rows of at most 2^27 values",
+                prepare_anew);
+        if (i > 0)
+            row_values *= std::max<hsize_t>(lengths[i], 1);
+    }
+}
+
+std::vector<std::int64_t> dimensions(hid_t dataset, const std::string& place) {
+    const Hdf5Space space{HETSEQ_HDF5_TRY(H5Dget_space(dataset))};
+    const int rank = HETSEQ_HDF5_TRY(H5Sget_simple_extent_ndims(space.get()));
+    std::vector<hsize_t> lengths(static_cast<std::size_t>(rank));
+    HETSEQ_HDF5_TRY(H5Sget_simple_extent_dims(space.get(), lengths.data(), nullptr));
+    check_size(lengths, place);
+    return {lengths.begin(), lengths.end()};
+}
+
+void check_filters(hid_t properties, const std::string& place) {
+    const int filters = HETSEQ_HDF5_TRY(H5Pget_nfilters(properties));
+    for (int i = 0; i < filters; ++i) {
+        unsigned flags = 0;
+        std::size_t values = 0;
+        char name[64] = "";
+        const H5Z_filter_t filter = H5Pget_filter2(properties,
+                                                   static_cast<unsigned>(i),
+                                                   &flags,
+                                                   &values,
+                                                   nullptr,
+                                                   sizeof name,
+                                                   name,
+                                                   nullptr);
+        if (H5Zfilter_avail(filter) <= 0)
+            throw BadData(place + " is compressed with a filter that this HDF5 lacks",
+                          "filter " + std::to_string(filter) + " " + name,
+                          "rewrite it with gzip: h5repack -f GZIP=4 IN OUT");
+    }
+}
+
+// Rows of a chunk, 0 for contiguous storage.
+std::int64_t chunk_rows(hid_t dataset, const std::string& place) {
+    const Hdf5Properties properties{HETSEQ_HDF5_TRY(H5Dget_create_plist(dataset))};
+    const H5D_layout_t layout = H5Pget_layout(properties.get());
+    if (layout == H5D_VIRTUAL)
+        throw BadData(place + " is virtual",
+                      "virtual datasets cannot be read in parallel",
+                      "name the files that it is made of: they are read as one corpus");
+    if (layout != H5D_CHUNKED)
+        return 0;
+    check_filters(properties.get(), place);
+    hsize_t lengths[H5S_MAX_RANK] = {};
+    HETSEQ_HDF5_TRY(H5Pget_chunk(properties.get(), H5S_MAX_RANK, lengths));
+    return static_cast<std::int64_t>(lengths[0]);
+}
+
+void check_dimensions(const std::vector<std::int64_t>& lengths,
+                      const FieldSchema& field,
+                      const std::string& place) {
+    if (std::ssize(lengths) != field.rank)
+        throw BadData(place + " has the wrong number of dimensions",
+                      "found " + std::to_string(lengths.size()) + ", expected " +
+                          std::to_string(field.rank) + ", the samples' included",
+                      prepare_anew);
+    const std::vector<std::int64_t> row_shape(lengths.begin() + 1, lengths.end());
+    for (std::size_t i = 0; i < field.row_shape.size() && i < row_shape.size(); ++i) {
+        if (field.row_shape[i] >= 0 && field.row_shape[i] != row_shape[i])
+            throw BadData(place + " has rows of the wrong shape",
+                          "found " + row_shape_text(row_shape) + ", expected " +
+                              row_shape_text(field.row_shape),
+                          prepare_anew);
+    }
+    if (field.max_row_length > 0 && !row_shape.empty() && row_shape[0] > field.max_row_length)
+        throw BadData(place + " has rows that are too long",
+                      "found " + std::to_string(row_shape[0]) + ", expected at most " +
+                          std::to_string(field.max_row_length),
+                      "prepare shorter sequences, or use a model that takes longer ones");
+}
+
+void check_same_row_shapes(const ShardHeader& header,
+                           const CorpusSchema& schema,
+                           const std::string& path) {
+    for (std::size_t i = 0; i < schema.fields.size(); ++i) {
+        for (std::size_t k = 0; k < schema.fields.size(); ++k) {
+            if (schema.fields[i].same_row_shape_as != schema.fields[k].name)
+                continue;
+            if (header.datasets[i].row_shape != header.datasets[k].row_shape)
+                throw BadData(where(path, schema.fields[i].name) + " has rows of the wrong shape",
+                              "found " + row_shape_text(header.datasets[i].row_shape) +
+                                  ", expected " + row_shape_text(header.datasets[k].row_shape) +
+                                  " as in '" + schema.fields[k].name + "'",
+                              prepare_anew);
+        }
+    }
+}
+
+}  // namespace
+
+std::string StoredType::name() const {
+    if (kind == StoredKind::boolean)
+        return "bool";
+    const std::string prefix = kind == StoredKind::real ? "float" : is_signed ? "int" : "uint";
+    return prefix + std::to_string(8 * bytes);
+}
+
+std::string row_shape_text(const std::vector<std::int64_t>& row_shape) {
+    std::string text;
+    for (const std::int64_t length : row_shape)
+        text += (text.empty() ? "" : " x ") + (length < 0 ? "any" : std::to_string(length));
+    return text.empty() ? "a number" : text;
+}
+
+ShardHeader read_shard_header(const std::string& path, const CorpusSchema& schema) {
+    const Hdf5File file = open_file(path);
+    check_names(file.get(), path, schema);
+    ShardHeader header;
+    for (const FieldSchema& field : schema.fields) {
+        const std::string place = where(path, field.name);
+        const Hdf5Dataset dataset = open_dataset(file.get(), path, field.name);
+        const StoredType type = stored_type(dataset.get(), field, place);
+        const std::vector<std::int64_t> lengths = dimensions(dataset.get(), place);
+        check_dimensions(lengths, field, place);
+        if (header.datasets.empty())
+            header.samples = lengths[0];
+        if (lengths[0] != header.samples)
+            throw BadData(place + " has another length than the rest of the file",
+                          "found " + std::to_string(lengths[0]) + " rows, expected " +
+                              std::to_string(header.samples) + " as in '" + schema.fields[0].name +
+                              "'",
+                          prepare_anew);
+        header.datasets.push_back(
+            {type, {lengths.begin() + 1, lengths.end()}, chunk_rows(dataset.get(), place)});
+    }
+    check_same_row_shapes(header, schema, path);
+    return header;
+}
+
+std::string to_text(const std::vector<ShardHeader>& headers) {
+    return nlohmann::json(headers).dump();
+}
+
+std::vector<ShardHeader> shard_headers_from_text(const std::string& text) {
+    return nlohmann::json::parse(text).get<std::vector<ShardHeader>>();
+}
+
+}  // namespace hetseq

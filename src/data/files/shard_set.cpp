@@ -1,0 +1,159 @@
+#include "hetseq/data/files/shard_set.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/data/files/first_failure.hpp"
+#include "hetseq/data/files/hdf5.hpp"
+
+namespace hetseq {
+
+namespace {
+
+void check_same_kind(const Shard& first, const Shard& shard, const CorpusSchema& schema) {
+    for (std::size_t i = 0; i < schema.fields.size(); ++i) {
+        const auto& expected = first.header.datasets[i].row_shape;
+        const auto& found = shard.header.datasets[i].row_shape;
+        if (found != expected)
+            throw BadData(shard.path + ": dataset '" + schema.fields[i].name +
+                              "' has rows unlike the other shards",
+                          "found " + row_shape_text(found) + ", expected " +
+                              row_shape_text(expected) + " as in " + first.path,
+                          "train on shards of one kind");
+    }
+}
+
+std::vector<std::string> lines(const std::string& text) {
+    std::vector<std::string> parts;
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+        const std::size_t end = text.find('\n', begin);
+        parts.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return parts;
+}
+
+std::vector<std::string> agree_on_paths(const HostComm& world, const std::string& spec) {
+    const std::string found = agree_on(world, [&] {
+        std::string text;
+        if (world.rank() == 0) {
+            for (const std::string& path : expand_shard_spec(spec))
+                text += path + '\n';
+        }
+        return text;
+    });
+    return lines(world.broadcast(found, 0));
+}
+
+// Every rank must see every file, and the same one: copies on local disks may be incomplete.
+std::vector<FileStamp> agree_on_stamps(const HostComm& world,
+                                       const std::vector<std::string>& paths) {
+    const auto stamps = agree_on(world, [&] {
+        std::vector<FileStamp> all;
+        for (const std::string& path : paths)
+            all.push_back(stamp_readable_file(path));
+        return all;
+    });
+    std::vector<std::int64_t> sizes;
+    for (const FileStamp& stamp : stamps)
+        sizes.push_back(stamp.bytes);
+    world.broadcast(std::as_writable_bytes(std::span{sizes}), 0);
+    agree_on(world, [&] {
+        for (std::size_t i = 0; i < paths.size(); ++i) {
+            if (stamps[i].bytes != sizes[i])
+                throw BadData(paths[i] + " is not the same file on all ranks",
+                              std::to_string(sizes[i]) + " bytes on rank 0, " +
+                                  std::to_string(stamps[i].bytes) + " on rank " +
+                                  std::to_string(world.rank()),
+                              "copy it to that rank's host again");
+        }
+    });
+    return stamps;
+}
+
+// Rank r reads the headers of shards r, r + ranks, ...: an open per shard, whatever the ranks.
+std::vector<ShardHeader> read_headers(const HostComm& world,
+                                      const std::vector<std::string>& paths,
+                                      const CorpusSchema& schema) {
+    std::vector<ShardHeader> own;
+    std::optional<OrderedFailure> failure;
+    const auto ranks = static_cast<std::size_t>(world.size());
+    for (auto i = static_cast<std::size_t>(world.rank()); i < paths.size() && !failure;
+         i += ranks) {
+        try {
+            own.push_back(read_shard_header(paths[i], schema));
+        } catch (...) {
+            failure = OrderedFailure{static_cast<std::int64_t>(i), std::current_exception()};
+        }
+    }
+    agree_on_first(world, failure);
+
+    std::vector<ShardHeader> headers(paths.size());
+    const std::vector<std::string> texts = world.all_gather(to_text(own));
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        std::size_t place = rank;
+        for (ShardHeader& header : shard_headers_from_text(texts[rank])) {
+            headers[place] = std::move(header);
+            place += ranks;
+        }
+    }
+    return headers;
+}
+
+}  // namespace
+
+ShardSet::ShardSet(std::vector<Shard> shards, CorpusSchema schema)
+    : shards_{std::move(shards)}, schema_{std::move(schema)} {
+    HETSEQ_ASSERT(!shards_.empty());
+    for (Shard& shard : shards_) {
+        check_same_kind(shards_.front(), shard, schema_);
+        shard.offset = samples_;
+        samples_ += shard.samples();
+    }
+    if (samples_ == 0)
+        throw BadData("the corpus is empty",
+                      std::to_string(shards_.size()) + " shard(s) from " + shards_.front().path +
+                          " on hold no sample",
+                      "name files that hold samples");
+}
+
+const std::vector<std::int64_t>& ShardSet::row_shape(std::size_t field) const {
+    return shards_.front().header.datasets.at(field).row_shape;
+}
+
+std::vector<ShardRows> ShardSet::rows(std::int64_t begin, std::int64_t end) const {
+    HETSEQ_ASSERT(begin >= 0 && begin <= end && end <= samples_);
+    const auto behind = std::upper_bound(
+        shards_.begin(), shards_.end(), begin, [](std::int64_t sample, const Shard& shard) {
+            return sample < shard.offset + shard.samples();
+        });
+    std::vector<ShardRows> parts;
+    for (auto shard = behind; shard != shards_.end() && shard->offset < end; ++shard) {
+        const std::int64_t first = std::max(begin - shard->offset, std::int64_t{0});
+        const std::int64_t last = std::min(end - shard->offset, shard->samples());
+        if (first < last)
+            parts.push_back({static_cast<std::size_t>(shard - shards_.begin()), first, last});
+    }
+    return parts;
+}
+
+ShardSet open_shard_set(const HostComm& world,
+                        const std::string& spec,
+                        const CorpusSchema& schema) {
+    initialize_hdf5();
+    const std::vector<std::string> paths = agree_on_paths(world, spec);
+    const std::vector<FileStamp> stamps = agree_on_stamps(world, paths);
+    std::vector<ShardHeader> headers = read_headers(world, paths, schema);
+    std::vector<Shard> shards;
+    for (std::size_t i = 0; i < paths.size(); ++i)
+        shards.push_back({paths[i], std::move(headers[i]), stamps[i], 0});
+    return ShardSet(std::move(shards), schema);
+}
+
+}  // namespace hetseq

@@ -1,0 +1,16 @@
+#include "hetseq/plan/cluster.hpp"
+
+namespace hetseq {
+
+std::int64_t Cluster::ranks() const {
+    std::int64_t total = 0;
+    for (const NodeClass& node : nodes)
+        total += node.gpus * node.count;
+    return total;
+}
+
+std::int64_t Cluster::batch() const {
+    return job.batch > 0 ? job.batch : job.units_per_rank * ranks();
+}
+
+}  // namespace hetseq

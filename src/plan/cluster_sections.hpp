@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ini_sections.hpp"
+
+#include "hetseq/plan/cluster.hpp"
+
+namespace hetseq {
+
+// Limits of what a value may be: wide, and such that no sum or product of them overflows.
+constexpr double most_ms = 1e6;
+constexpr double least_unit_ms = 1e-6;
+constexpr std::int64_t most_units = 1000000000;
+
+/// The [device NAME] of a cluster's description. Throws BadConfig that names the line.
+DeviceClass read_device(const IniSection& section, const std::string& file);
+
+/// Reads the [fit] of a cluster whose devices and nodes are known. Throws BadConfig that names the
+/// line.
+void read_fit(const IniSection& section, const std::string& file, Cluster& cluster);
+
+/// The names of devices or of nodes.
+template <class Classes>
+std::vector<std::string> names_of(const Classes& classes) {
+    std::vector<std::string> names;
+    for (const auto& one : classes)
+        names.push_back(one.name);
+    return names;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,230 @@
+#include "hetseq/plan/measured_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/plan/time_points.hpp"
+#include "hetseq/plan/update_simulator.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr double lowest_gb = 1e-6;  // bandwidths between which the run's is looked for [GB/s]
+constexpr double highest_gb = 1e4;
+constexpr double most_rate = 1e6;  // units a millisecond
+
+// A host's name is never taken for a device.
+bool is_host(const std::string& name, std::span<const MeasuredRun> runs) {
+    return std::any_of(runs.begin(), runs.end(), [&](const MeasuredRun& run) {
+        return std::any_of(run.ranks.begin(), run.ranks.end(), [&](const MeasuredRun::Rank& rank) {
+            return rank.host == name;
+        });
+    });
+}
+
+// The part of a step that is neither computing nor waiting: reading, optimizer, bookkeeping. It is
+// taken from the rank where it is least, because in the others it contains waiting for that rank's
+// next batch.
+double rest_ms(const MeasuredRun& run) {
+    double least = run.step_ms;
+    for (const MeasuredRun::Rank& rank : run.ranks)
+        least = std::min(least, run.step_ms - rank.compute_ms - rank.wait_ms);
+    return std::max(0.0, least);
+}
+
+[[noreturn]] void reject_device(const std::string& device,
+                                const std::string& name,
+                                std::span<const MeasuredRun> runs) {
+    std::vector<std::string> names;
+    for (const MeasuredRun& run : runs)
+        for (const MeasuredRun::Rank& rank : run.ranks) {
+            const std::string text = rank.host + " (" + rank.device + ")";
+            if (rank.units > 0 && std::find(names.begin(), names.end(), text) == names.end())
+                names.push_back(text);
+        }
+    throw BadConfig(
+        "no rank of the run measures '" + name + "' for the device '" + device + "'",
+        names.empty() ? "no rank had work" : "those with work are on " + join(names, ", "),
+        "name a host or words of a device's name: measured = NAME in [device " + device + "]");
+}
+
+std::string points_text(const std::vector<TimePoint>& points) {
+    std::vector<std::string> texts;
+    for (const TimePoint& point : points) {
+        std::string text =
+            format_number(point.units) + " units in " + format_number(point.ms) + " ms";
+        if (std::find(texts.begin(), texts.end(), text) == texts.end())
+            texts.push_back(std::move(text));
+    }
+    if (texts.size() > 4)
+        return std::to_string(points.size()) + " measured times";
+    return join(texts, ", ");
+}
+
+// The runs' measurements of one device.
+struct DeviceMeasurements {
+    std::vector<StepCost> costs;
+    std::vector<TimePoint> points;
+    std::int64_t micro_batch = 0;
+    double rest_ms = std::numeric_limits<double>::infinity();
+};
+
+DeviceMeasurements measurements_of(const std::string& name, std::span<const MeasuredRun> runs) {
+    DeviceMeasurements measured;
+    const bool by_host = is_host(name, runs);
+    for (const MeasuredRun& run : runs)
+        for (const MeasuredRun::Rank& rank : run.ranks) {
+            if (by_host ? rank.host != name : !holds_words(rank.device, name))
+                continue;
+            if (rank.cost && rank.cost->micro_batch > 0)
+                measured.costs.push_back(*rank.cost);
+            else if (rank.units <= 0 || rank.compute_ms <= 0)
+                continue;
+            else
+                measured.points.push_back({rank.units, rank.compute_ms});
+            measured.micro_batch = std::max(measured.micro_batch, rank.micro_batch);
+            measured.rest_ms = std::min(measured.rest_ms, rest_ms(run));
+        }
+    return measured;
+}
+
+const StepCost& of_median_rate(std::vector<StepCost>& costs) {
+    const auto middle = costs.begin() + static_cast<std::ptrdiff_t>(costs.size() / 2);
+    std::nth_element(costs.begin(), middle, costs.end(), [](const StepCost& a, const StepCost& b) {
+        return a.rate() < b.rate();
+    });
+    return *middle;
+}
+
+std::string fill_device(DeviceClass& device, std::span<const MeasuredRun> runs) {
+    const std::string name = device.measured.empty() ? device.name : device.measured;
+    DeviceMeasurements measured = measurements_of(name, runs);
+    if (measured.costs.empty() && measured.points.empty())
+        reject_device(device.name, name, runs);
+    if (measured.micro_batch > 0)
+        device.cost.micro_batch = std::min(device.cost.micro_batch, measured.micro_batch);
+    if (!device.update_given)
+        device.update_ms = measured.rest_ms;
+    const std::string besides = format_number(device.update_ms) + " ms besides";
+    if (!measured.costs.empty()) {
+        take_cost(device, of_median_rate(measured.costs), "the run's rank on '" + name + "'");
+        return device.name + ": the cost of " + std::to_string(measured.costs.size()) +
+               (measured.costs.size() == 1 ? " rank" : " ranks") + " on '" + name + "', " +
+               format_number(1000 * device.cost.rate()) + " units/s, " + besides;
+    }
+    const LineFit fitted = fit_times(measured.points, device.cost.micro_batch);
+    take_cost(device, fitted.cost, "the run's time on '" + name + "'");
+    return device.name + ": " + points_text(measured.points) + " as measured on '" + name + "', " +
+           besides +
+           (fitted.worst_error > 0.05 ? "; a line misses one of them by " +
+                                            format_number(100 * fitted.worst_error, 2) + " %"
+                                      : "");
+}
+
+// The run itself as a cluster: a class of nodes for each host, with the shares its ranks had.
+struct RunLayout {
+    Cluster cluster;
+    std::vector<RankGroup> groups;
+};
+
+RunLayout layout_of(const Cluster& cluster, const MeasuredRun& run) {
+    RunLayout layout;
+    layout.cluster.model = cluster.model;
+    layout.cluster.network = cluster.network;
+    std::map<std::string, std::size_t> hosts;
+    for (const MeasuredRun::Rank& rank : run.ranks) {
+        const auto [host, is_new] = hosts.emplace(rank.host, layout.cluster.nodes.size());
+        if (is_new)
+            layout.cluster.nodes.push_back(
+                {.name = rank.host, .gpus = 0, .intra = {}, .inter = {}});
+        ++layout.cluster.nodes[host->second].gpus;
+        const auto micro_batches =
+            rank.micro_batch > 0 ? std::ceil(rank.units / static_cast<double>(rank.micro_batch))
+                                 : 1;
+        layout.groups.push_back({.node = host->second,
+                                 .ranks = 1,
+                                 .units = std::llround(rank.units),
+                                 .compute_ms = rank.compute_ms,
+                                 .backward_ms = cluster.model.backward_fraction * rank.compute_ms /
+                                                std::max(1.0, micro_batches)});
+    }
+    DeviceClass device;
+    device.update_ms = rest_ms(run);
+    layout.cluster.devices.push_back(device);
+    return layout;
+}
+
+double step_ms_at(RunLayout& layout, double bandwidth_gb) {
+    layout.cluster.network.intra.bandwidth_gb = bandwidth_gb;
+    layout.cluster.network.inter.bandwidth_gb = bandwidth_gb;
+    return simulate_update(layout.cluster, layout.groups).step_ms;
+}
+
+std::string fill_links(Cluster& cluster, const MeasuredRun& run) {
+    if (run.ranks.size() < 2 || cluster.model.bytes == 0)
+        return "links: taken as free (" + run.name + " has one rank, or no size of its model)";
+    RunLayout layout = layout_of(cluster, run);
+    double low = std::log(lowest_gb);
+    double high = std::log(highest_gb);
+    if (step_ms_at(layout, highest_gb) >= run.step_ms)
+        return "links: taken as free (" + run.name + " hides its communication)";
+    for (int i = 0; i < 50; ++i) {
+        const double middle = (low + high) / 2;
+        (step_ms_at(layout, std::exp(middle)) > run.step_ms ? low : high) = middle;
+    }
+    cluster.network.intra.bandwidth_gb = std::exp(high);
+    cluster.network.inter.bandwidth_gb = std::exp(high);
+    return "links: " + format_number(std::exp(high)) +
+           " GB/s, with which the model takes the step time of " + run.name;
+}
+
+}  // namespace
+
+void take_cost(DeviceClass& device, const StepCost& cost, const std::string& source) {
+    const std::int64_t micro_batch = std::min(device.cost.micro_batch, cost.micro_batch);
+    const std::int64_t max_units = std::min(device.cost.max_units, cost.max_units);
+    if (cost.micro_batch == 0 || !(cost.rate() <= most_rate && cost.time_ms(1) >= 1 / most_rate))
+        throw BadData(source + " holds no cost of work",
+                      "micro-batch " + std::to_string(cost.micro_batch) + ", " +
+                          format_number(cost.rate()) + " units a millisecond",
+                      "name another one for [device " + device.name + "]");
+    if (!cost.table.empty() && micro_batch < cost.micro_batch)
+        throw BadConfig(
+            "[device " + device.name + "]: a micro-batch of " + std::to_string(micro_batch) +
+                " units",
+            source + " is a table of micro-batches up to " + std::to_string(cost.micro_batch),
+            "measure with that micro-batch, or leave it out");
+    device.cost = cost;
+    device.cost.micro_batch = micro_batch;
+    device.cost.max_units = max_units;
+    device.has_times = true;
+}
+
+std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const MeasuredRun> runs) {
+    std::vector<std::string> notes;
+    const MeasuredRun& first = runs.front();
+    if (cluster.job.batch == 0 && cluster.job.units_per_rank == 0 && first.batch > 0) {
+        cluster.job.batch = first.batch;
+        notes.push_back("batch: " + std::to_string(first.batch) + " units, as in " + first.name);
+    }
+    if (cluster.model.bytes == 0 && first.model_bytes > 0) {
+        cluster.model.bytes = first.model_bytes;
+        notes.push_back("model: " + format_number(first.model_bytes / 1e6) + " MB, as in " +
+                        first.name);
+    }
+    if (!cluster.model.bucket_given && first.bucket_mib > 0)
+        cluster.model.bucket_mib = first.bucket_mib;
+    for (DeviceClass& device : cluster.devices)
+        if (!device.has_times)
+            notes.push_back(fill_device(device, runs));
+    if (!cluster.network.given)
+        notes.push_back(fill_links(cluster, first));
+    return notes;
+}
+
+}  // namespace hetseq

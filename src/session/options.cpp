@@ -1,0 +1,323 @@
+#include "hetseq/session/options.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "hetseq/util/error.hpp"
+
+#include "option_setters.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using namespace option_setters;
+
+#define HETSEQ_PLACE(member)         \
+    [](Options & options) -> auto& { \
+        return options.member;       \
+    }
+
+// An option takes three lines: name, type, default, scope and what fixes it; help; place.
+// clang-format off
+
+std::vector<OptionSpec> task_options() {
+    return {
+        {"task", "NAME", "", OptionScope::job, FixedWith::run,
+         "mnist or bert: sets the parts and defaults below that are not given",
+         text(HETSEQ_PLACE(task))},
+        {"model", "NAME", "", OptionScope::job, FixedWith::run,
+         "the network (by default the task's)",
+         text(HETSEQ_PLACE(model))},
+        {"model-config", "NAME|FILE", "", OptionScope::job, FixedWith::run,
+         "bert: tiny, mini, small, base, large or a Hugging Face config.json",
+         text(HETSEQ_PLACE(parts.model_config))},
+        {"init-model", "PATH", "", OptionScope::job, FixedWith::nothing,
+         "start from the parameters of PATH/model.safetensors or of the file PATH, and its config.json",
+         text(HETSEQ_PLACE(parts.init_model))},
+        {"dataset", "NAME", "", OptionScope::job, FixedWith::position,
+         "what the data files hold (by default the task's)",
+         text(HETSEQ_PLACE(dataset))},
+        {"batching", "NAME", "", OptionScope::job, FixedWith::position,
+         "how rows become micro-batches (by default the task's)",
+         text(HETSEQ_PLACE(batching))},
+        {"dropout", "P", "", OptionScope::job, FixedWith::run,
+         "dropout probability (by default the model's)",
+         probability(HETSEQ_PLACE(parts.dropout))},
+        {"attention-dropout", "P", "", OptionScope::job, FixedWith::run,
+         "dropout probability of attention weights (by default the model's)",
+         probability(HETSEQ_PLACE(parts.attention_dropout))},
+        {"precision", "NAME", "fp32", OptionScope::job, FixedWith::run,
+         "fp32 or fp64",
+         choice(HETSEQ_PLACE(precision), {"fp32", "fp64"})},
+        {"seed", "N", "1", OptionScope::job, FixedWith::position,
+         "of initialisation, order and dropout",
+         option_setters::seed(HETSEQ_PLACE(seed))},
+    };
+}
+
+std::vector<OptionSpec> data_options() {
+    return {
+        {"data", "PATH", "", OptionScope::job, FixedWith::nothing,
+         "file, folder, glob, or several with commas between",
+         text(HETSEQ_PLACE(data))},
+        {"valid-data", "PATH", "", OptionScope::job, FixedWith::nothing,
+         "the same, for validation",
+         text(HETSEQ_PLACE(valid_data))},
+        {"shuffle-blocks", "N", "8", OptionScope::job, FixedWith::position,
+         "blocks of samples mixed at once",
+         integer(HETSEQ_PLACE(corpus.shuffle_blocks), 1)},
+        {"block-length", "N", "0", OptionScope::job, FixedWith::position,
+         "samples a block; 0: from the data",
+         integer(HETSEQ_PLACE(corpus.block_length))},
+        {"cache-mb", "N|LIST", "512", OptionScope::rank, FixedWith::nothing,
+         "memory of each host for blocks of a corpus [MiB]",
+         text(HETSEQ_PLACE(cache_mb))},
+        {"io", "NAME", "collective", OptionScope::job, FixedWith::nothing,
+         "collective, independent or serial reads",
+         set_io()},
+    };
+}
+
+std::vector<OptionSpec> batch_options() {
+    return {
+        {"max-sentences", "N|LIST", "32", OptionScope::rank, FixedWith::nothing,
+         "a rank's micro-batch and declared capacity [samples]: N, or a list by rank, host or device: 0=64,1-3=16 or v100=64,p100=16; 0: no work",
+         text(HETSEQ_PLACE(max_sentences))},
+        {"batch-size", "N", "0", OptionScope::job, FixedWith::position,
+         "global batch [samples]; 0: the sum of the capacities times --update-freq",
+         integer(HETSEQ_PLACE(batch_size))},
+        {"update-freq", "N", "1", OptionScope::job, FixedWith::nothing,
+         "micro-batches a rank and update",
+         integer(HETSEQ_PLACE(update_freq), 1)},
+        {"balance", "NAME", "auto", OptionScope::job, FixedWith::nothing,
+         "how a batch is cut over ranks: auto (by measured speed), declared (by capacity), equal, or file:PATH (as RUN/allocations.json says)",
+         set_balance()},
+        {"cache-dir", "DIR", "", OptionScope::rank, FixedWith::nothing,
+         "where measured speeds are kept for later runs; none: nowhere; empty: hetseq in the user's cache folder",
+         text(HETSEQ_PLACE(cache_dir))},
+    };
+}
+
+std::vector<OptionSpec> optimization_options() {
+    return {
+        {"optimizer", "NAME", "adam", OptionScope::job, FixedWith::optimizer,
+         "adam, adamw, adadelta or sgd",
+         text(HETSEQ_PLACE(parts.optimizer.name))},
+        {"lr", "X", "0.001", OptionScope::job, FixedWith::schedule,
+         "learning rate (the highest)",
+         number(HETSEQ_PLACE(parts.schedule.lr))},
+        {"lr-scheduler", "NAME", "fixed", OptionScope::job, FixedWith::schedule,
+         "fixed, polynomial_decay, inverse_sqrt, step, exponential or cosine",
+         text(HETSEQ_PLACE(parts.schedule.name))},
+        {"warmup-updates", "N", "0", OptionScope::job, FixedWith::schedule,
+         "updates of linear warm-up",
+         integer(HETSEQ_PLACE(parts.schedule.warmup_updates))},
+        {"warmup-init-lr", "X", "0", OptionScope::job, FixedWith::schedule,
+         "where warm-up begins",
+         number(HETSEQ_PLACE(parts.schedule.warmup_init_lr))},
+        {"total-num-update", "N", "0", OptionScope::job, FixedWith::schedule,
+         "update at which decay ends; 0: the run's last",
+         integer(HETSEQ_PLACE(parts.schedule.total_updates))},
+        {"end-learning-rate", "X", "0", OptionScope::job, FixedWith::schedule,
+         "where polynomial and cosine decay end",
+         number(HETSEQ_PLACE(parts.schedule.end_lr))},
+        {"power", "X", "1", OptionScope::job, FixedWith::schedule,
+         "of polynomial decay",
+         positive(HETSEQ_PLACE(parts.schedule.power))},
+        {"lr-shrink", "X", "0.7", OptionScope::job, FixedWith::schedule,
+         "factor of step and exponential decay",
+         positive(HETSEQ_PLACE(parts.schedule.gamma))},
+        {"lr-step-epochs", "N", "1", OptionScope::job, FixedWith::schedule,
+         "epochs between factors of step decay",
+         integer(HETSEQ_PLACE(parts.schedule.step_epochs), 1)},
+        {"adam-betas", "X,X", "0.9,0.999", OptionScope::job, FixedWith::optimizer,
+         "of adam and adamw",
+         set_betas},
+        {"adam-eps", "X", "1e-8", OptionScope::job, FixedWith::optimizer,
+         "of adam and adamw",
+         number(HETSEQ_PLACE(parts.optimizer.eps))},
+        {"adadelta-eps", "X", "1e-6", OptionScope::job, FixedWith::optimizer,
+         "of adadelta",
+         positive(HETSEQ_PLACE(parts.optimizer.adadelta_eps))},
+        {"rho", "X", "0.9", OptionScope::job, FixedWith::optimizer,
+         "of adadelta",
+         number(HETSEQ_PLACE(parts.optimizer.rho), 0, 1)},
+        {"momentum", "X", "0", OptionScope::job, FixedWith::optimizer,
+         "of sgd",
+         fraction(HETSEQ_PLACE(parts.optimizer.momentum))},
+        {"weight-decay", "X", "0", OptionScope::job, FixedWith::optimizer,
+         "not applied to biases and normalisations",
+         number(HETSEQ_PLACE(parts.optimizer.weight_decay))},
+        {"clip-norm", "X", "0", OptionScope::job, FixedWith::optimizer,
+         "largest 2-norm of the gradient; 0: no limit",
+         number(HETSEQ_PLACE(clip_norm))},
+        {"max-update", "N", "0", OptionScope::job, FixedWith::nothing,
+         "updates to run; 0: as --max-epoch says",
+         integer(HETSEQ_PLACE(max_update))},
+        {"max-epoch", "N", "0", OptionScope::job, FixedWith::nothing,
+         "epochs to run; 0: as --max-update says",
+         integer(HETSEQ_PLACE(max_epoch))},
+        {"max-skips", "N", "100", OptionScope::job, FixedWith::nothing,
+         "updates in a row with a loss that is not finite before giving up",
+         integer(HETSEQ_PLACE(max_skips), 1)},
+    };
+}
+
+std::vector<OptionSpec> checkpoint_options() {
+    return {
+        {"resume", "NAME", "auto", OptionScope::command, FixedWith::nothing,
+         "auto: continue what --save-dir holds, else start; must: continue it; never: start",
+         choice(HETSEQ_PLACE(resume), {"auto", "must", "never"})},
+        {"restore-file", "PATH", "", OptionScope::command, FixedWith::nothing,
+         "where --save-dir has none, start from this checkpoint, or the newest of this run",
+         text(HETSEQ_PLACE(restore_file))},
+        {"reset-optimizer", "", "false", OptionScope::command, FixedWith::nothing,
+         "of --restore-file take no optimizer state",
+         flag(HETSEQ_PLACE(reset_optimizer))},
+        {"reset-lr-scheduler", "", "false", OptionScope::command, FixedWith::nothing,
+         "of --restore-file take no place in the learning rate's schedule",
+         flag(HETSEQ_PLACE(reset_lr_scheduler))},
+        {"reset-position", "", "false", OptionScope::command, FixedWith::nothing,
+         "of --restore-file take no place in the data",
+         flag(HETSEQ_PLACE(reset_position))},
+        {"save-interval", "N", "1", OptionScope::job, FixedWith::nothing,
+         "epochs between checkpoints; 0: not by epochs",
+         integer(HETSEQ_PLACE(save_interval))},
+        {"save-interval-updates", "N", "0", OptionScope::job, FixedWith::nothing,
+         "updates between checkpoints; 0: not by updates",
+         integer(HETSEQ_PLACE(save_interval_updates))},
+        {"save-minutes", "X", "30", OptionScope::job, FixedWith::nothing,
+         "minutes between checkpoints; 0: not by the clock",
+         number(HETSEQ_PLACE(save_minutes))},
+        {"keep-last", "N", "3", OptionScope::job, FixedWith::nothing,
+         "newest checkpoints that stay, beside the best; 0: all",
+         integer(HETSEQ_PLACE(keep_last))},
+        {"time-limit", "TIME", "", OptionScope::command, FixedWith::nothing,
+         "of this job, [D-]HH:MM:SS from its start: it saves and stops in time",
+         duration(HETSEQ_PLACE(time_limit_s))},
+        {"stop-signals", "LIST", "USR1,USR2,XCPU,TERM,INT", OptionScope::job, FixedWith::nothing,
+         "signals to save and stop at (INT is Ctrl-C); none: no signal",
+         signals(HETSEQ_PLACE(stop_signals))},
+        {"checkpoint-signals", "LIST", "none", OptionScope::job, FixedWith::nothing,
+         "signals to save at and go on",
+         signals(HETSEQ_PLACE(checkpoint_signals))},
+        {"stop-exit-code", "N", "75", OptionScope::job, FixedWith::nothing,
+         "exit code of a run that was stopped and can be continued",
+         integer(HETSEQ_PLACE(stop_exit_code), 0, 255)},
+        {"best-by", "NAME:min|max", "loss:min", OptionScope::job, FixedWith::nothing,
+         "the validation that is best has the lowest or highest of this loss term or metric; loss: the sum of the terms",
+         best_by(HETSEQ_PLACE(best_by))},
+        {"patience", "N", "0", OptionScope::job, FixedWith::nothing,
+         "stop after N validations without improvement (--best-by); 0: never",
+         integer(HETSEQ_PLACE(patience))},
+        {"stall-timeout", "S", "300", OptionScope::job, FixedWith::nothing,
+         "end the job when a rank is this many seconds slower than the slowest so far, or not heard from for that long; 0: never",
+         number(HETSEQ_PLACE(stall_timeout))},
+        {"check-interval", "N", "1000", OptionScope::job, FixedWith::nothing,
+         "updates between comparisons of the ranks' parameters; 0: none",
+         integer(HETSEQ_PLACE(check_interval))},
+        {"drift", "NAME", "warn", OptionScope::job, FixedWith::nothing,
+         "where the ranks' parameters differ by more than rounding: warn, sync (take rank 0's) or abort",
+         choice(HETSEQ_PLACE(drift), {"warn", "sync", "abort"})},
+    };
+}
+
+std::vector<OptionSpec> run_options() {
+    return {
+        {"device", "NAME", "auto", OptionScope::rank, FixedWith::nothing,
+         "auto, cpu or cuda",
+         set_device()},
+        {"threads", "N|LIST", "0", OptionScope::rank, FixedWith::nothing,
+         "of a rank; 0: from the cores it may use",
+         text(HETSEQ_PLACE(threads))},
+        {"bucket-mb", "X", "8", OptionScope::job, FixedWith::nothing,
+         "gradients reduced at once [MiB]",
+         number(HETSEQ_PLACE(bucket_mb), 0.001, 4096)},
+        {"log-interval", "N", "100", OptionScope::job, FixedWith::nothing,
+         "updates between log lines",
+         integer(HETSEQ_PLACE(log_interval), 1)},
+        {"valid-interval", "N", "0", OptionScope::job, FixedWith::nothing,
+         "updates between validations; 0: each epoch",
+         integer(HETSEQ_PLACE(valid_interval))},
+        {"save-dir", "DIR", "", OptionScope::command, FixedWith::nothing,
+         "folder the run leaves behind; empty: nothing is written",
+         text(HETSEQ_PLACE(save_dir))},
+        {"overwrite", "", "false", OptionScope::command, FixedWith::nothing,
+         "start anew where --save-dir holds a run",
+         flag(HETSEQ_PLACE(overwrite))},
+        {"dry-run", "", "false", OptionScope::command, FixedWith::nothing,
+         "check everything, try a few updates, keep nothing of them, and say what the run would do",
+         flag(HETSEQ_PLACE(dry_run))},
+        {"json", "", "false", OptionScope::command, FixedWith::nothing,
+         "print results as JSON",
+         flag(HETSEQ_PLACE(json))},
+    };
+}
+
+// clang-format on
+#undef HETSEQ_PLACE
+
+std::vector<OptionSpec> make_table() {
+    const std::pair<const char*, std::vector<OptionSpec>> groups[] = {
+        {"What is trained", task_options()},
+        {"Data", data_options()},
+        {"Batch and balance", batch_options()},
+        {"Optimization", optimization_options()},
+        {"Checkpoints and stopping", checkpoint_options()},
+        {"Running", run_options()},
+    };
+    std::vector<OptionSpec> table;
+    for (const auto& [group, options] : groups)
+        for (OptionSpec spec : options) {
+            spec.group = group;
+            table.push_back(std::move(spec));
+        }
+    return table;
+}
+
+}  // namespace
+
+const OptionTable& option_table() {
+    static const OptionTable table = make_table();
+    return table;
+}
+
+namespace {
+
+void check_repeatable(const std::string& value) {
+    constexpr const char* blanks = " \t\r\n\v\f";
+    const bool has_outer_blanks =
+        !value.empty() && (std::strchr(blanks, value.front()) != nullptr ||
+                           std::strchr(blanks, value.back()) != nullptr);
+    if (has_outer_blanks || value.find_first_of("#\n") != std::string::npos)
+        throw BadConfig(
+            "'" + value + "' holds a '#' or a line's end, or begins or ends with a blank",
+            "config.cfg could not repeat it",
+            "rename the file");
+}
+
+}  // namespace
+
+Options typed_options(const OptionValues& values, const OptionTable& table) {
+    Options options;
+    for (const OptionSpec& spec : table) {
+        const auto found = values.find(spec.name);
+        const std::string& value = found != values.end() ? found->second : spec.default_value;
+        try {
+            check_repeatable(value);
+            spec.set(options, value);
+        } catch (const BadConfig& error) {
+            throw BadConfig("--" + spec.name + ": " + error.what(), spec.help);
+        }
+    }
+    return options;
+}
+
+const std::string& required_data(const Options& options) {
+    if (options.data.empty())
+        throw BadConfig("no data were given", "--data", "give a file, a folder or a glob");
+    return options.data;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,102 @@
+#include "hetseq/session/rank_list.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/host/topology.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::int64_t most = 1'000'000'000;
+
+std::optional<std::int64_t> to_number(std::string_view text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > most)
+        return std::nullopt;
+    return value;
+}
+
+struct RankRange {
+    std::int64_t first = 0, last = 0;
+};
+
+// "3" or "1-3".
+std::optional<RankRange> to_ranks(std::string_view key) {
+    const auto dash = key.find('-');
+    const auto first = to_number(key.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : to_number(key.substr(dash + 1));
+    if (!first || !last)
+        return std::nullopt;
+    return RankRange{*first, *last};
+}
+
+bool key_fits(const std::string& key, const RankInfo& info, const Topology& topology) {
+    if (const auto ranks = to_ranks(key))
+        return ranks->first <= info.rank && info.rank <= ranks->last;
+    const bool is_host = std::any_of(topology.ranks.begin(),
+                                     topology.ranks.end(),
+                                     [&](const RankInfo& other) { return other.host == key; });
+    return is_host ? key == info.host : holds_words(info.device_name, key);
+}
+
+[[noreturn]] void reject_entry(const std::string& option, const std::string& entry) {
+    throw BadConfig("--" + option + ": cannot read '" + entry + "'",
+                    "expected N, or KEY=N by rank, host or device",
+                    "write for example 0=64,1-3=16 or v100=64,p100=16");
+}
+
+struct Entry {
+    std::string key;
+    std::int64_t value = 0;
+};
+
+std::vector<Entry> parse(const std::string& option, const std::string& list) {
+    std::vector<Entry> entries;
+    for (const std::string& text : split(list, ',')) {
+        const auto equals = text.find('=');
+        if (equals == std::string::npos || equals == 0)
+            reject_entry(option, text);
+        const auto value = to_number(std::string_view(text).substr(equals + 1));
+        if (!value)
+            reject_entry(option, text);
+        entries.push_back({text.substr(0, equals), *value});
+    }
+    return entries;
+}
+
+}  // namespace
+
+std::int64_t rank_value(const std::string& option,
+                        const std::string& list,
+                        const Topology& topology,
+                        int rank) {
+    if (const auto value = to_number(list))
+        return *value;
+    const RankInfo& info = topology.rank(rank);
+    for (const Entry& entry : parse(option, list))
+        if (key_fits(entry.key, info, topology))
+            return entry.value;
+    throw BadConfig("--" + option + " has no entry for rank " + std::to_string(rank),
+                    "on host " + info.host + ", device " + info.device_name,
+                    "add one, by rank, host or device");
+}
+
+std::string rank_list(const std::vector<std::int64_t>& values) {
+    if (std::all_of(values.begin(), values.end(), [&](std::int64_t value) {
+            return value == values.front();
+        }))
+        return std::to_string(values.front());
+    std::string list;
+    for (std::size_t r = 0; r < values.size(); ++r)
+        list += (r > 0 ? "," : "") + std::to_string(r) + "=" + std::to_string(values[r]);
+    return list;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,106 @@
+#include "hetseq/session/replica.hpp"
+
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/model/init.hpp"
+#include "hetseq/model/model_file.hpp"
+#include "hetseq/train/best_by.hpp"
+#include "hetseq/train/checkpoint/training_state.hpp"
+#include "hetseq/train/record/run_folder.hpp"
+#include "hetseq/train/status_slots.hpp"
+
+namespace hetseq {
+
+namespace {
+
+std::vector<std::string> result_names(const Model& model) {
+    std::vector<std::string> names = model.loss_terms();
+    for (const MetricSchema& metric : model.metrics())
+        names.push_back(metric.name);
+    return names;
+}
+
+}  // namespace
+
+std::shared_ptr<Model> build_model(const HostComm& world,
+                                   const RunSettings& settings,
+                                   const Parts& parts) {
+    return agree_on(world, [&] {
+        const Options& options = settings.options();
+        std::shared_ptr<Model> model = parts.models.get(options.model)(options.parts);
+        check_no_batch_statistics(*model);
+        if (options.parts.init_model.empty())
+            initialise_parameters(*model, options.seed);
+        else
+            load_model(model_file(options.parts.init_model), *model);
+        model->to(settings.device, settings.dtype);
+        return model;
+    });
+}
+
+Feed::Feed(DataContext& context,
+           const std::string& data,
+           const RunSettings& settings,
+           const Parts& parts,
+           const Model& model,
+           Shuffle shuffle)
+    : corpus_{context,
+              data,
+              parts.datasets.get(settings.options().dataset)(settings.options().parts),
+              settings.corpus},
+      collator_{parts.batchings.get(settings.options().batching)(settings.options().parts)},
+      loader_{corpus_,
+              *collator_,
+              {.seed = settings.options().seed,
+               .shuffle = shuffle,
+               .device = settings.device,
+               .loss_terms = model.loss_terms().size()}} {}
+
+Replica::Replica(const MpiEnvironment& environment,
+                 const HostComm& world,
+                 const RunSettings& settings,
+                 const Parts& parts,
+                 const RunFolder* folder)
+    : communicator_{make_communicator(world, environment, settings.device)},
+      data_{world, environment.thread_support() == ThreadSupport::multiple},
+      model_{build_model(world, settings, parts)},
+      parameters_{*model_,
+                  [this](const std::string& name) { return model_->decays(name); },
+                  status_slot::count(static_cast<std::int64_t>(model_->loss_terms().size()))},
+      feed_{data_, required_data(settings.options()), settings, parts, *model_, Shuffle::yes},
+      plan_{feed_.corpus().samples(), settings.batch_size()} {
+    const Options& options = settings.options();
+    check_best_by(options.best_by, result_names(*model_));
+    if (!options.valid_data.empty())
+        valid_feed_.emplace(data_, options.valid_data, settings, parts, *model_, Shuffle::no);
+    optimizer_ = parts.optimizers.get(options.parts.optimizer.name)(parameters_, options.parts);
+    checkpoint_files_ = hetseq::checkpoint_files(*model_, parameters_, *optimizer_);
+    if (folder != nullptr)
+        checkpoints_ = std::make_unique<CheckpointWriter>(
+            world,
+            folder->checkpoints(),
+            checkpoint_files_,
+            CheckpointWriter::Options{.keep_last = options.keep_last});
+    // CPUs of different makes may have initialised to other last bits.
+    communicator_->broadcast(parameters_.values(), 0);
+}
+
+void Replica::identify_data(const RunIdentity* before) {
+    const auto identity = [](const Feed& feed, const std::optional<CorpusIdentity>* known) {
+        return feed.corpus().identity(known != nullptr && *known ? &**known : nullptr);
+    };
+    data_identity_ = identity(feed_, before != nullptr ? &before->data : nullptr);
+    if (valid_feed_)
+        valid_data_identity_ =
+            identity(*valid_feed_, before != nullptr ? &before->valid_data : nullptr);
+}
+
+std::int64_t Replica::parameter_count() const {
+    std::int64_t count = 0;
+    for (const auto& parameter : parameters_.parameters())
+        count += parameter.numel;
+    return count;
+}
+
+}  // namespace hetseq

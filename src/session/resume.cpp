@@ -1,0 +1,251 @@
+#include "hetseq/session/resume.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/train/checkpoint/checkpoint_reader.hpp"
+#include "hetseq/train/record/run_folder.hpp"
+#include "hetseq/session/repeatable_values.hpp"
+#include "hetseq/session/replica.hpp"
+#include "hetseq/session/run_identity.hpp"
+#include "hetseq/session/same_data.hpp"
+
+namespace hetseq {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A kind of options that a checkpoint fixes, and the --reset-... that frees them.
+struct FixedOptions {
+    FixedWith with;
+    const char* reset;  // empty: none
+    bool Options::*is_reset;
+};
+
+constexpr std::array<FixedOptions, 4> fixed_options{{
+    {FixedWith::run, "", nullptr},
+    {FixedWith::position, "--reset-position", &Options::reset_position},
+    {FixedWith::optimizer, "--reset-optimizer", &Options::reset_optimizer},
+    {FixedWith::schedule, "--reset-lr-scheduler", &Options::reset_lr_scheduler},
+}};
+
+bool resets(const Options& options) {
+    return options.reset_optimizer || options.reset_lr_scheduler || options.reset_position;
+}
+
+void check_options(const Options& options, const RunFolder* folder) {
+    if (resets(options) && options.restore_file.empty())
+        throw BadConfig("there is nothing to reset",
+                        "--reset-... concern a --restore-file",
+                        "give the checkpoint to start from, and another --save-dir");
+    if (options.resume == "must" && folder == nullptr)
+        throw BadConfig(
+            "there is nothing to resume", "--save-dir is empty", "give the run's folder");
+    if (options.resume == "must" && options.overwrite)
+        throw BadConfig("--resume must and --overwrite contradict each other", "", "give one");
+}
+
+// The checkpoints of the run itself.
+std::vector<fs::path> own_candidates(const Options& options, const RunFolder* folder) {
+    if (folder == nullptr || !folder->holds_run() || options.overwrite || options.resume == "never")
+        return {};
+    if (!options.dry_run)
+        folder->checkpoints().put_back();
+    std::vector<fs::path> folders = checkpoints_at(folder->path());
+    std::error_code ignored;
+    if (folders.empty() && fs::exists(folder->summary(), ignored))
+        throw BadConfig(folder->path().string() + " holds a run that cannot be continued",
+                        "it has results and no checkpoint",
+                        "give another --save-dir, or --overwrite to start anew");
+    return folders;
+}
+
+// A checkpoint, or those of a run.
+std::vector<fs::path> given_candidates(const std::string& restore_file) {
+    std::vector<fs::path> folders = checkpoints_at(restore_file);
+    if (folders.empty())
+        throw MissingInput("--restore-file " + restore_file + " is not a checkpoint",
+                           "neither it nor a folder 'checkpoints' in it holds one",
+                           "give a run's folder or one of its checkpoints");
+    return folders;
+}
+
+std::string lines_of(const std::vector<fs::path>& paths) {
+    std::vector<std::string> lines;
+    for (const fs::path& path : paths)
+        lines.push_back(path.string());
+    return join(lines, "\n");
+}
+
+// The first of these options that the checkpoint has otherwise; empty where none.
+std::string differing_option(FixedWith with,
+                             const SettledOptions& settled,
+                             const ResumePoint& point) {
+    for (const OptionSpec& spec : settled.table()) {
+        if (spec.fixed_with != with)
+            continue;
+        const auto stored = point.state.run.options.find(spec.name);
+        if (stored != point.state.run.options.end() &&
+            !names_same_file(stored->second, settled.values().at(spec.name)))
+            return spec.name;
+    }
+    return "";
+}
+
+// Earlier versions knew the loss alone.
+std::string best_by_of(const RunIdentity& run) {
+    const auto stored = run.options.find("best-by");
+    return stored != run.options.end() ? stored->second : to_string(BestBy{});
+}
+
+std::string advice_on(const FixedOptions& group, const ResumePoint& point) {
+    const std::string other = "start another run";
+    if (*group.reset == 0)
+        return "give the same, or " + other;
+    return "give the same, or " + other + " from it: --save-dir OTHER --restore-file " +
+           point.folder.string() + " " + group.reset;
+}
+
+}  // namespace
+
+ResumeCandidates::ResumeCandidates(const HostComm& world,
+                                   const Options& options,
+                                   const RunFolder* folder)
+    : world_{world} {
+    const std::string found = agree_on(world, [&] {
+        check_options(options, folder);
+        if (world.rank() != 0)
+            return std::string();
+        std::vector<fs::path> own = own_candidates(options, folder);
+        if (own.empty() && options.resume == "must")
+            throw MissingInput(folder->path().string() + " holds no checkpoint",
+                               "--resume must",
+                               "check --save-dir, or start with --resume auto");
+        if (own.empty() && !options.restore_file.empty())
+            return "given\n" + lines_of(given_candidates(options.restore_file));
+        return "own\n" + lines_of(own);
+    });
+    std::vector<std::string> lines = split(world.broadcast(found, 0), '\n');
+    are_own_ = lines.front() == "own";
+    for (std::size_t i = 1; i < lines.size(); ++i)
+        if (!lines[i].empty())
+            folders_.emplace_back(lines[i]);
+}
+
+std::optional<ResumePoint> ResumeCandidates::next() {
+    while (tried_ < folders_.size()) {
+        const fs::path& folder = folders_[tried_++];
+        try {
+            return ResumePoint{folder, verified_state(world_, folder), are_own_};
+        } catch (const AgreedError& error) {
+            pass(error);
+        }
+    }
+    if (folders_.empty())
+        return std::nullopt;
+    throw BadData("none of the " + std::to_string(folders_.size()) + " checkpoints can be used",
+                  "each is named above",
+                  "mend what is wrong, or start anew with --overwrite");
+}
+
+void ResumeCandidates::pass(const std::exception& error) {
+    log::warn(folders_[tried_ - 1].string() + " cannot be used: " + message_of(error) +
+              (tried_ < folders_.size() ? "; the one before it is tried" : ""));
+}
+
+void keep_settled(SettledOptions& settled, const ResumePoint& point) {
+    if (!point.is_own && settled.options().reset_position)
+        return;
+    OptionValues kept;
+    for (const char* name : {"block-length", "batch-size"}) {
+        const auto stored = point.state.run.options.find(name);
+        if (stored != point.state.run.options.end() && settled.values().at(name) == "0")
+            kept[name] = stored->second;
+    }
+    if (kept.count("batch-size") != 0)
+        kept["update-freq"] = "1";
+    settled.settle(kept);
+}
+
+std::string foreign_model(const SettledOptions& settled, const ResumePoint& point) {
+    const std::string name = differing_option(FixedWith::run, settled, point);
+    if (name.empty())
+        return "";
+    return "its --" + name + " is '" + point.state.run.options.at(name) + "', this run's is '" +
+           settled.values().at(name) + "'";
+}
+
+void check_same_run(const SettledOptions& settled, const ResumePoint& point) {
+    for (const FixedOptions& group : fixed_options) {
+        if (!point.is_own && group.is_reset != nullptr && settled.options().*group.is_reset)
+            continue;
+        const std::string name = differing_option(group.with, settled, point);
+        if (!name.empty())
+            throw BadConfig("--" + name + " is '" + settled.values().at(name) + "', " +
+                                point.folder.string() + " was trained with '" +
+                                point.state.run.options.at(name) + "'",
+                            "a run keeps it to its end",
+                            advice_on(group, point));
+    }
+}
+
+TrainingProgress continued_progress(const Options& options, const ResumePoint& point) {
+    TrainingProgress progress = point.state.progress;
+    progress.costs.clear();
+    if (best_by_of(point.state.run) != to_string(options.best_by))
+        progress.validations_since_best = 0;
+    if (point.is_own)
+        return progress;
+    if (options.reset_optimizer && options.reset_lr_scheduler && options.reset_position)
+        return {};
+    if (options.reset_lr_scheduler) {
+        progress.schedule_origin = progress.updates;
+        progress.schedule_epochs = 0;
+    }
+    if (options.reset_position) {
+        progress.order_origin = progress.updates;
+        progress.epochs = 0;
+    }
+    progress.window = {};
+    progress.last_valid.reset();
+    progress.best_valid.reset();
+    progress.best_update = progress.validations_since_best = 0;
+    return progress;
+}
+
+StartingPoint restore(const HostComm& world,
+                      const RunSettings& settings,
+                      const ResumePoint& point,
+                      Replica& replica) {
+    const Options& options = settings.options();
+    const RunIdentity own = run_identity(settings, replica);
+    const RunIdentity& saved = point.state.run;
+    check_same_data(own, options, point);
+    std::vector<CheckpointFile> files = replica.checkpoint_files();
+    if (!point.is_own && options.reset_optimizer)
+        files.resize(1);  // the model's
+    load_checkpoint(world, replica.communicator(), point.folder, files);
+    const std::string note = note_on_data(own, options, point);
+    if (!note.empty())
+        log::warn(note);
+    StartingPoint start{.progress = continued_progress(options, point), .continued = saved};
+    forget_other_validation(start.progress, own, point);
+    if (point.is_own)
+        start.held_update = start.progress.updates;
+    if (!have_same_batches(own, saved))
+        start.progress.allocations.clear();
+    else if (have_same_ranks(own, saved)) {
+        start.costs = point.state.progress.costs;
+        start.replay = start.progress.allocations;
+    }
+    return start;
+}
+
+}  // namespace hetseq

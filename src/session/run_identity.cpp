@@ -1,0 +1,42 @@
+#include "hetseq/session/run_identity.hpp"
+
+#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/session/replica.hpp"
+
+namespace hetseq {
+
+namespace {
+
+std::string corpus_text(const Corpus& corpus) {
+    std::vector<std::string> fields;
+    for (const auto& [field, shape] : corpus.row_shapes())
+        fields.push_back(field + " " + shape_text(shape));
+    return join(fields, ", ");
+}
+
+}  // namespace
+
+RunIdentity run_identity(const RunSettings& settings, const Replica& replica) {
+    RunIdentity identity{.options = settings.values(),
+                         .samples = replica.plan().samples(),
+                         .corpus = corpus_text(replica.feed().corpus()),
+                         .data = replica.data_identity(),
+                         .valid_data = replica.valid_data_identity()};
+    for (const RankInfo& info : settings.topology.ranks) {
+        identity.devices.push_back(info.device_name);
+        identity.limits.push_back(rank_limits(settings, info.rank));
+    }
+    return identity;
+}
+
+bool have_same_batches(const RunIdentity& a, const RunIdentity& b) {
+    return a.devices.size() == b.devices.size() && a.corpus == b.corpus &&
+           a.options.at("batch-size") == b.options.at("batch-size");
+}
+
+bool have_same_ranks(const RunIdentity& a, const RunIdentity& b) {
+    return a.devices == b.devices && a.limits == b.limits;
+}
+
+}  // namespace hetseq

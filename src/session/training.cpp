@@ -1,0 +1,152 @@
+#include "hetseq/session/training.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "hetseq/util/clock.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/train/record/run_folder.hpp"
+#include "hetseq/train/run_control.hpp"
+#include "hetseq/session/replica.hpp"
+#include "hetseq/session/run_identity.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// Replicas on devices of different names may differ in last bits.
+bool are_unlike(const std::vector<std::string>& devices) {
+    return std::any_of(
+        devices.begin(), devices.end(), [&](const auto& name) { return name != devices[0]; });
+}
+
+Schedule make_schedule(const Parts& parts, PartOptions options, std::int64_t span) {
+    options.schedule.total_updates = span;
+    return parts.schedules.get(options.schedule.name)(options);
+}
+
+DriftPolicy drift_policy(const std::string& name) {
+    if (name == "abort")
+        return DriftPolicy::abort;
+    return name == "sync" ? DriftPolicy::sync : DriftPolicy::warn;
+}
+
+// What is tried of a run.
+constexpr double trial_s = 3;
+constexpr std::int64_t most_updates = 200;
+constexpr int silent_rank = 1;  // recorders speak on rank 0 alone
+
+}  // namespace
+
+Training::Training(const TrainingParts& parts,
+                   const RunLength& length,
+                   StartingPoint start,
+                   Shares shares)
+    : parts_{parts},
+      length_{length},
+      start_{std::move(start)},
+      shares_{std::move(shares)},
+      schedule_{
+          make_schedule(parts.parts, parts.settings.options().parts, length.schedule_updates)} {
+    Feed* const feed = parts.replica.valid_feed();
+    if (feed == nullptr)
+        return;
+    // A batch of validation is one micro-batch of every rank.
+    valid_plan_.emplace(feed->corpus().samples(), shares_.plan.total_capacity());
+    evaluator_.emplace(
+        parts.world, parts.replica.model(), feed->loader(), *valid_plan_, shares_.plan);
+}
+
+RunIdentity Training::identity() const {
+    RunIdentity identity = run_identity(parts_.settings, parts_.replica);
+    identity.schedule_updates = length_.schedule_updates;
+    return identity;
+}
+
+TrainerOptions Training::trainer_options() const {
+    const Options& options = parts_.settings.options();
+    const RunIdentity run = identity();
+    return {.updates = length_.updates,
+            .seed = options.seed,
+            .clip_norm = options.clip_norm,
+            .bucket_bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20)),
+            .valid_interval = options.valid_interval,
+            .max_skips = options.max_skips,
+            .follow = options.balance == "auto",
+            .like_ranks = like_ranks(parts_.settings),
+            .replay = shares_.replay,
+            .save_interval_updates = options.save_interval_updates,
+            .save_interval = options.save_interval,
+            .patience = options.patience,
+            .check_interval = options.check_interval,
+            .drift = drift_policy(options.drift),
+            .unlike_devices = are_unlike(run.devices),
+            .identity = run,
+            .progress = start_.progress,
+            .held_update = start_.held_update,
+            .best_by = options.best_by};
+}
+
+TrainerReport Training::run(double start_seconds) {
+    const Options& options = parts_.settings.options();
+    Replica& replica = parts_.replica;
+    const bool is_first = parts_.world.rank() == 0;
+    Recorder recorder(parts_.folder,
+                      parts_.world.rank(),
+                      {.log_interval = options.log_interval,
+                       .total_updates = length_.updates,
+                       .loss_terms = replica.model().loss_terms(),
+                       .best_by = options.best_by,
+                       .window = start_.progress.window});
+    RunControl control(
+        {.start_seconds = start_seconds,
+         .time_limit_s = options.time_limit_s,
+         .save_minutes = options.save_minutes,
+         .stop_file = parts_.folder != nullptr && is_first ? parts_.folder->stop_file() : "",
+         .watches_clock = is_first});
+    Trainer trainer({.world = parts_.world,
+                     .communicator = replica.communicator(),
+                     .model = replica.model(),
+                     .parameters = replica.parameters(),
+                     .optimizer = replica.optimizer(),
+                     .schedule = schedule_,
+                     .loader = replica.feed().loader(),
+                     .plan = replica.plan(),
+                     .shares = shares_.plan,
+                     .recorder = recorder,
+                     .evaluator = evaluator_ ? &*evaluator_ : nullptr,
+                     .folder = parts_.folder,
+                     .checkpoints = replica.checkpoints(),
+                     .control = &control},
+                    trainer_options());
+    TrainerReport report = trainer.run();
+    control.end();
+    return report;
+}
+
+TrainerReport Training::try_out() {
+    Replica& replica = parts_.replica;
+    Recorder recorder(nullptr, silent_rank, {.loss_terms = replica.model().loss_terms()});
+    RunControl control({.start_seconds = monotonic_seconds(),
+                        .time_limit_s = trial_s,
+                        .watches_clock = parts_.world.rank() == 0});
+    TrainerOptions options = trainer_options();
+    options.updates = std::min(length_.updates, start_.progress.updates + most_updates);
+    options.follow = false;
+    options.check_interval = 0;
+    Trainer trainer({.world = parts_.world,
+                     .communicator = replica.communicator(),
+                     .model = replica.model(),
+                     .parameters = replica.parameters(),
+                     .optimizer = replica.optimizer(),
+                     .schedule = schedule_,
+                     .loader = replica.feed().loader(),
+                     .plan = replica.plan(),
+                     .shares = shares_.plan,
+                     .recorder = recorder,
+                     .control = &control},
+                    options);
+    return trainer.run();
+}
+
+}  // namespace hetseq

@@ -1,0 +1,89 @@
+#include "hetseq/train/record/metrics_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+
+namespace hetseq {
+
+namespace {
+
+// All of `text` or nothing: what a full disk took of it is cut off again.
+bool append(const std::filesystem::path& path, const std::string& text) {
+    const UniqueHandle<detail::FileDescriptorTraits> file{
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
+    if (!file)
+        return false;
+    const off_t length = ::lseek(file.get(), 0, SEEK_END);
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written == static_cast<ssize_t>(text.size()))
+        return true;
+    const int error = written < 0 ? errno : ENOSPC;
+    if (written > 0 && ::ftruncate(file.get(), length) != 0)
+        return false;
+    errno = error;
+    return false;
+}
+
+bool belongs_before(const std::string& line, std::int64_t last_update) {
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    return json.is_object() && json.contains("update") && json["update"].is_number_integer() &&
+           json["update"].get<std::int64_t>() <= last_update;
+}
+
+}  // namespace
+
+void MetricsFile::write(const std::string& line) {
+    pending_.push_back(line + "\n");
+    write_pending();
+}
+
+void MetricsFile::write_pending() {
+    while (!pending_.empty()) {
+        if (!append(path_, pending_.front())) {
+            const std::string why = std::strerror(errno);
+            if (why != problem_)
+                log::warn("cannot write " + path_.string() + " (" + why +
+                          ") its lines are kept until it can be written");
+            problem_ = why;
+            return;
+        }
+        pending_.pop_front();
+    }
+    problem_.clear();
+}
+
+void MetricsFile::finish() {
+    write_pending();
+    if (!pending_.empty())
+        log::warn(std::to_string(pending_.size()) + " lines of " + path_.string() + " are lost (" +
+                  problem_ + ")");
+}
+
+void cut_metrics(const std::filesystem::path& path, std::int64_t last_update) {
+    std::ifstream file{path};
+    if (!file)
+        return;
+    std::string kept;
+    bool cut = false;
+    for (std::string line; std::getline(file, line);) {
+        const bool whole = !file.eof();
+        if (whole && belongs_before(line, last_update))
+            kept += line + "\n";
+        else
+            cut = true;
+    }
+    if (cut)
+        write_atomically(path, kept);
+}
+
+}  // namespace hetseq

@@ -1,0 +1,89 @@
+#include "hetseq/train/record/progress_bar.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "hetseq/util/clock.hpp"
+#include "hetseq/util/status_line.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/host/launcher.hpp"
+
+#include <fcntl.h>
+
+namespace hetseq {
+
+namespace {
+
+constexpr int width = 20;          // of the bar [characters]
+constexpr int usual_columns = 80;  // where a terminal does not tell
+constexpr double least_interval_s = 0.1;
+constexpr double fading = 0.98;  // of an update's weight at the next
+
+int columns_of(int descriptor) {
+    winsize size{};
+    return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
+                                                                          : usual_columns;
+}
+
+}  // namespace
+
+std::string progress_text(const ProgressNow& now, int columns) {
+    const double done = static_cast<double>(now.update) /
+                        static_cast<double>(std::max<std::int64_t>(1, now.total_updates));
+    const auto filled = static_cast<std::size_t>(std::clamp(done, 0.0, 1.0) * width);
+    char percent[16];
+    std::snprintf(percent, sizeof percent, "%3.0f %%", std::floor(100 * done));
+    std::string text = "[" + std::string(filled, '=') + std::string(width - filled, ' ') + "] " +
+                       percent + "  " + std::to_string(now.update) + "/" +
+                       std::to_string(now.total_updates) + "  loss " + format_number(now.loss) +
+                       "  " + format_number(now.samples_per_second) + " samples/s  ETA " +
+                       format_duration(now.seconds_left);
+    // A line that fills the last column would begin the next.
+    return text.substr(0, static_cast<std::size_t>(std::max(columns - 1, 0)));
+}
+
+int columns_of_terminal() {
+    if (::isatty(STDERR_FILENO) == 1)
+        return columns_of(STDERR_FILENO);
+    const std::string terminal = terminal_of_launcher();
+    if (terminal.empty())
+        return 0;
+    const int descriptor = ::open(terminal.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    const int columns = columns_of(descriptor);
+    if (descriptor >= 0)
+        ::close(descriptor);
+    return columns;
+}
+
+ProgressBar::ProgressBar(std::int64_t total_updates, int columns)
+    : total_updates_{total_updates}, columns_{columns} {}
+
+void ProgressBar::advance(std::int64_t update, double loss, std::int64_t samples, double step_ms) {
+    if (columns_ == 0)
+        return;
+    updates_ = fading * updates_ + 1;
+    samples_ = fading * samples_ + static_cast<double>(samples);
+    ms_ = fading * ms_ + step_ms;
+    const double now_s = monotonic_seconds();
+    if (now_s - drawn_s_ < least_interval_s)
+        return;
+    drawn_s_ = now_s;
+    const double left = static_cast<double>(total_updates_ - update);
+    status_line::show(progress_text({.update = update,
+                                     .total_updates = total_updates_,
+                                     .loss = loss,
+                                     .samples_per_second = 1000 * samples_ / ms_,
+                                     .seconds_left = left * ms_ / updates_ / 1000},
+                                    columns_));
+}
+
+void ProgressBar::erase() {
+    if (columns_ > 0)
+        status_line::erase();
+}
+
+}  // namespace hetseq

@@ -1,0 +1,184 @@
+#include "hetseq/train/record/recorder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/quantity.hpp"
+#include "hetseq/util/text.hpp"
+
+#include "scalars.hpp"
+#include <nlohmann/json.hpp>
+
+#include "hetseq/train/record/run_folder.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double total(const std::vector<double>& values) {
+    double sum = 0;
+    for (double value : values)
+        sum += value;
+    return sum;
+}
+
+std::string term_list(const std::vector<std::string>& names, const std::vector<double>& values) {
+    std::string text;
+    for (std::size_t j = 0; j < names.size(); ++j)
+        text += (j > 0 ? ", " : "") + names[j] + " " + format_number(values[j]);
+    return text;
+}
+
+}  // namespace
+
+Recorder::Recorder(const RunFolder* folder, int rank, Options options)
+    : active_{rank == 0},
+      options_{std::move(options)},
+      bar_{options_.total_updates, active_ ? columns_of_terminal() : 0} {
+    window_ = options_.window;
+    window_.losses.resize(options_.loss_terms.size());
+    if (active_ && folder != nullptr) {
+        metrics_.emplace(folder->metrics());
+        events_.emplace(folder->tensorboard());
+    }
+}
+
+void Recorder::train(const UpdateRecord& record) {
+    if (!active_)
+        return;
+    ++window_.updates;
+    window_.samples += record.samples;
+    window_.units += record.units;
+    ++timed_updates_;
+    timed_samples_ += record.samples;
+    ms_ += record.step_ms;
+    const bool finite = std::isfinite(total(record.losses));
+    window_.finite_updates += finite ? 1 : 0;
+    for (std::size_t j = 0; finite && j < window_.losses.size(); ++j)
+        window_.losses[j] += record.losses[j];
+    count_compute(record);
+    bar_.advance(record.update, total(record.losses), record.samples, record.step_ms);
+    if (record.update % options_.log_interval == 0 || record.update == options_.total_updates)
+        log_interval(record);
+}
+
+// The ranks' times are of the update before: of none where the run was just started, and not what
+// an update takes where a rank computed something twice.
+void Recorder::count_compute(const UpdateRecord& record) {
+    bool is_whole = before_.allocation.size() == record.compute_ms.size();
+    for (std::size_t r = 0; is_whole && r < record.compute_ms.size(); ++r)
+        is_whole = before_.allocation[r] == 0 || record.compute_ms[r] > 0;
+    if (is_whole) {
+        rank_compute_ms_.resize(record.compute_ms.size());
+        for (std::size_t r = 0; r < record.compute_ms.size(); ++r)
+            rank_compute_ms_[r] += record.compute_ms[r];
+        computed_in_ms_ += before_.step_ms;
+        ++computed_updates_;
+    }
+    before_ = {record.step_ms, record.allocation};
+}
+
+// One line for the updates since the last: losses are the mean of those that were finite, rates
+// their sum over their time.
+void Recorder::log_interval(const UpdateRecord& last) {
+    const auto updates = static_cast<double>(timed_updates_);
+    std::vector<double> losses = window_.losses;
+    for (double& loss : losses)
+        loss /= static_cast<double>(window_.finite_updates);
+    const double seconds = ms_ / 1000;
+    const double eta =
+        static_cast<double>(options_.total_updates - last.update) * seconds / updates;
+    log::info(
+        "epoch " + std::to_string(last.epoch) + "  update " + std::to_string(last.update) + "/" +
+        std::to_string(options_.total_updates) + "  loss " + format_number(total(losses)) +
+        (losses.size() > 1 ? " (" + term_list(options_.loss_terms, losses) + ")" : "") + "  lr " +
+        format_number(last.lr) + "  grad " + format_number(last.grad_norm, 3) + "  " +
+        format_number(static_cast<double>(timed_samples_) / seconds) + " samples/s  step " +
+        format_number(ms_ / updates, 3) + " ms  " + slowest_rank() + "ETA " + format_duration(eta));
+
+    Json line{
+        {"kind", "train"}, {"update", last.update}, {"epoch", last.epoch}, {"loss", total(losses)}};
+    for (std::size_t j = 0; j < losses.size(); ++j)
+        line[options_.loss_terms[j]] = losses[j];
+    line["lr"] = last.lr;
+    line["grad_norm"] = last.grad_norm;
+    line["samples"] = window_.samples;
+    line["units"] = window_.units;
+    line["samples_per_second"] = static_cast<double>(timed_samples_) / seconds;
+    line["step_ms"] = ms_ / updates;
+    line["rank_compute_ms"] = Json::array();
+    for (const double ms : rank_compute_ms_)
+        line["rank_compute_ms"].push_back(ms / computed_updates_);
+    line["allocation"] = last.allocation;
+    write(last.update, line.dump(), scalars_of(line));
+
+    window_ = {};
+    window_.losses.resize(options_.loss_terms.size());
+    timed_updates_ = timed_samples_ = 0;
+    ms_ = 0;
+    rank_compute_ms_.clear();
+    computed_in_ms_ = computed_updates_ = 0;
+}
+
+// The time that even the rank that computes longest spends on other things is waiting that no cut
+// avoids.
+std::string Recorder::slowest_rank() const {
+    const auto slowest = std::max_element(rank_compute_ms_.begin(), rank_compute_ms_.end());
+    if (rank_compute_ms_.size() < 2)
+        return "";
+    return "slowest rank " + std::to_string(slowest - rank_compute_ms_.begin()) + " waits " +
+           percent_text(std::max(0.0, 1 - *slowest / computed_in_ms_), 2) + "  ";
+}
+
+void Recorder::valid(std::int64_t update,
+                     std::int64_t epoch,
+                     const Evaluation& evaluation,
+                     bool best) {
+    if (!active_)
+        return;
+    Json line{{"kind", "valid"}, {"update", update}, {"epoch", epoch}, {"loss", evaluation.loss()}};
+    std::string text = "valid  epoch " + std::to_string(epoch) + "  update " +
+                       std::to_string(update) + "  loss " + format_number(evaluation.loss(), 5);
+    for (const Evaluation::Value& loss : evaluation.losses)
+        line[loss.name] = loss.value;
+    for (const Evaluation::Value& metric : evaluation.metrics) {
+        line[metric.name] = metric.value;
+        text += "  " + metric.name + " " + percent_text(metric.value, 5);
+    }
+    line["samples"] = evaluation.samples;
+    line["seconds"] = evaluation.seconds;
+    line["best"] = best;
+    line["best_by"] = to_string(options_.best_by);
+    const std::string& name = options_.best_by.name;
+    log::info(text + (best ? "  (best" + (name == "loss" ? "" : " " + name) + ")" : ""));
+    write(update, line.dump(), scalars_of(line));
+}
+
+void Recorder::event(std::int64_t update, const std::string& message, log::Level level) {
+    if (!active_)
+        return;
+    log::once(level, "update " + std::to_string(update) + ": " + message);
+    const Json line{{"kind", "event"}, {"update", update}, {"message", message}};
+    write(update, line.dump(), {});
+}
+
+void Recorder::write(std::int64_t update,
+                     const std::string& line,
+                     const std::vector<Scalar>& scalars) {
+    if (metrics_)
+        metrics_->write(line);
+    if (events_)
+        events_->write(update, scalars);
+}
+
+void Recorder::finish() {
+    bar_.erase();
+    if (metrics_)
+        metrics_->finish();
+}
+
+}  // namespace hetseq

@@ -1,0 +1,103 @@
+#include "hetseq/train/record/run_folder.hpp"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <system_error>
+
+#include <unistd.h>
+
+#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/event_file.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/train/record/metrics_file.hpp"
+
+namespace hetseq {
+
+namespace {
+
+void make_writable(const std::filesystem::path& path) {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (!error && ::access(path.c_str(), W_OK) != 0)
+        error = {errno, std::system_category()};
+    if (error)
+        throw IoError("cannot write the run folder " + path.string(),
+                      error.message(),
+                      "choose another --save-dir");
+}
+
+void remove_file(const std::filesystem::path& file) {
+    std::error_code error;
+    std::filesystem::remove(file, error);
+    if (error)
+        throw IoError("cannot remove " + file.string() + " of an earlier run",
+                      error.message(),
+                      "choose another --save-dir");
+}
+
+// Without making anything: the folder, or the nearest above it that exists.
+void check_writable(std::filesystem::path path) {
+    std::error_code ignored;
+    path = std::filesystem::absolute(path, ignored);
+    while (path.has_relative_path() && !std::filesystem::exists(path, ignored))
+        path = path.parent_path();
+    if (::access(path.c_str(), W_OK | X_OK) != 0)
+        throw IoError("cannot write into " + path.string(),
+                      std::strerror(errno),
+                      "choose another --save-dir");
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const HostComm& world, const std::filesystem::path& path, ExistingRun existing)
+    : path_{path} {
+    agree_on(world, [&] {
+        if (world.rank() != 0)
+            return;
+        std::error_code ignored;
+        holds_run_ = std::filesystem::exists(config(), ignored);
+        if (existing == ExistingRun::refuse && holds_run_)
+            throw BadConfig(path.string() + " holds a run already",
+                            "config.cfg is there",
+                            "give another --save-dir, --resume auto to continue it, or --overwrite "
+                            "to start anew");
+        check_writable(path);
+    });
+    holds_run_ = world.broadcast(std::int64_t{holds_run_}, 0) != 0;
+}
+
+void RunFolder::begin(const HostComm& world,
+                      const std::string& config_text,
+                      const std::string& model_config_text) const {
+    agree_on(world, [&] {
+        if (world.rank() != 0)
+            return;
+        make_writable(path_);
+        for (const auto& file :
+             {config(), metrics(), summary(), allocations(), model(), best_model(), model_config()})
+            remove_file(file);
+        checkpoints().clean(-1);
+        cut_events(tensorboard(), -1);
+        write_atomically(config(), config_text);
+        if (!model_config_text.empty())
+            write_atomically(model_config(), model_config_text);
+    });
+}
+
+void RunFolder::resume(const HostComm& world,
+                       std::int64_t update,
+                       const std::string& config_text) const {
+    agree_on(world, [&] {
+        if (world.rank() != 0)
+            return;
+        checkpoints().clean(update);
+        cut_metrics(metrics(), update);
+        cut_events(tensorboard(), update);
+        write_atomically(config(), config_text);
+    });
+}
+
+}  // namespace hetseq

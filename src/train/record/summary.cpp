@@ -1,0 +1,328 @@
+#include "hetseq/train/record/summary.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include <sys/resource.h>
+
+#include "hetseq/util/clock.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/host/topology.hpp"
+#include "hetseq/comm/host_comm.hpp"
+
+#include "train/shares/step_cost_json.hpp"
+#include <nlohmann/json.hpp>
+
+#include "hetseq/balance/allocate.hpp"
+#include "hetseq/train/record/advice.hpp"
+#include "hetseq/train/record/statistics.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/shares/step_cost_file.hpp"
+#include "hetseq/train/trainer.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t enough = 5;  // updates, to tell what one takes
+
+// The first updates warm caches and allocators up; they are left out of the steady state.
+std::size_t warm_up(std::size_t updates) {
+    return std::min<std::size_t>(10, updates / 10);
+}
+
+std::vector<double> steady(const std::vector<double>& values) {
+    return {values.begin() + static_cast<std::ptrdiff_t>(warm_up(values.size())), values.end()};
+}
+
+// Updates of the steady state whose times may be compared with one another and with what the costs
+// say at the end: of full batches, cut as the last one; cut in any way where those are few.
+std::vector<std::size_t> like_updates(const TrainerReport& report) {
+    const std::vector<std::int64_t>& sizes = report.batch_samples;
+    const std::int64_t full = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
+    const std::size_t warm = warm_up(sizes.size());
+    const auto full_from = [&](std::size_t first) {
+        std::vector<std::size_t> updates;
+        for (std::size_t i = first; i < sizes.size(); ++i)
+            if (sizes[i] == full)
+                updates.push_back(i);
+        return updates;
+    };
+    std::vector<std::size_t> updates = full_from(std::max(warm, report.cut_since));
+    return updates.size() >= enough ? updates : full_from(warm);
+}
+
+std::vector<double> at(const std::vector<std::size_t>& updates, const std::vector<double>& values) {
+    std::vector<double> chosen;
+    for (const std::size_t i : updates)
+        if (i < values.size())
+            chosen.push_back(values[i]);
+    return chosen;
+}
+
+// This rank's compute time of a unit, in those of the updates in which it had any.
+std::vector<double> unit_times(const std::vector<std::size_t>& updates,
+                               const TrainerReport& report) {
+    std::vector<double> times;
+    for (const std::size_t i : updates)
+        if (report.own_units[i] > 0)
+            times.push_back(report.compute_ms[i] / static_cast<double>(report.own_units[i]));
+    return times;
+}
+
+double sum(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+// All ranks', from the end of the warm-up on.
+double samples_per_second(const TrainerReport& report) {
+    const auto& samples = report.batch_samples;
+    const auto first = static_cast<std::ptrdiff_t>(warm_up(samples.size()));
+    const auto counted = std::accumulate(samples.begin() + first, samples.end(), std::int64_t{0});
+    const double ms = sum(steady(report.step_ms));
+    return ms > 0 ? 1000 * static_cast<double>(counted) / ms : 0;
+}
+
+// The peak of the host's memory. ru_maxrss counts KiB on Linux.
+double peak_memory_mb() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+// The costs that rank 0 followed to the end, or those from the ranks' own mean times.
+std::vector<StepCost> measured_costs(const HostComm& world,
+                                     const TrainerReport& report,
+                                     const std::vector<Summary::Rank>& ranks) {
+    std::vector<std::string> lines;
+    for (const StepCost& cost : report.costs)
+        lines.push_back(step_cost_json(cost));
+    std::vector<StepCost> costs;
+    for (const std::string& line : split(world.broadcast(join(lines, "\n"), 0), '\n'))
+        costs.push_back(parse_step_cost(line));
+    if (!costs.empty())
+        return costs;
+    for (const Summary::Rank& rank : ranks)
+        costs.push_back({.unit_ms = rank.unit_ms, .micro_batch = rank.unit_ms > 0 ? 1 : 0});
+    return costs;
+}
+
+std::vector<std::int64_t> working(const std::vector<StepCost>& costs) {
+    std::vector<std::int64_t> capacities;
+    for (const StepCost& cost : costs)
+        capacities.push_back(cost.micro_batch);
+    return capacities;
+}
+
+// The rates alone: what a cut in proportion to them goes by.
+std::vector<StepCost> by_rate(const std::vector<StepCost>& costs) {
+    std::vector<StepCost> rates;
+    for (const StepCost& cost : costs)
+        rates.push_back({.unit_ms = cost.micro_batch > 0 ? 1 / cost.rate() : 0,
+                         .micro_batch = cost.micro_batch});
+    return rates;
+}
+
+// Compares the cut with other cuts of the same batch, by the measured costs.
+void compare_with_other_cuts(Summary& summary,
+                             const std::vector<StepCost>& costs,
+                             const std::vector<std::int64_t>& ours,
+                             std::int64_t batch_size) {
+    bool is_known = false;
+    for (std::size_t r = 0; r < costs.size(); ++r) {
+        if (costs[r].micro_batch == 0 && ours[r] > 0)
+            return;  // nothing is known of a rank that has work
+        is_known = is_known || costs[r].micro_batch > 0;
+    }
+    if (!is_known)
+        return;
+    summary.equal_ms = makespan_ms(costs, allocate(equal_costs(working(costs)), batch_size));
+    summary.proportional_ms = makespan_ms(costs, allocate(by_rate(costs), batch_size));
+    summary.predicted_ms = makespan_ms(costs, ours);
+    summary.bound_ms = bound_ms(costs, batch_size);
+}
+
+Summary::Range range_over(const std::vector<const Summary::Rank*>& ranks,
+                          double Summary::Rank::*time) {
+    std::vector<double> values;
+    for (const Summary::Rank* rank : ranks)
+        values.push_back(rank->*time);
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    return {*least, sum(values) / static_cast<double>(values.size()), *most};
+}
+
+Json range_json(const Summary::Range& range) {
+    return {{"min", range.min}, {"avg", range.avg}, {"max", range.max}};
+}
+
+Json optional(const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
+Json evaluation_json(const Evaluation& evaluation, std::int64_t update) {
+    Json json{{"loss", evaluation.loss()}};
+    for (const auto& loss : evaluation.losses)
+        json[loss.name] = loss.value;
+    for (const auto& metric : evaluation.metrics)
+        json[metric.name] = metric.value;
+    json["update"] = update;
+    return json;
+}
+
+}  // namespace
+
+Summary summarise(const HostComm& world,
+                  const Topology& topology,
+                  SharePlan& shares,
+                  std::int64_t batch_size,
+                  const TrainerReport& report,
+                  double start_seconds) {
+    Summary summary;
+    const std::vector<std::size_t> updates = like_updates(report);
+    if (report.stop != StopReason::none && report.stop != StopReason::patience)
+        summary.status = "stopped";
+    summary.policy = shares.policy();
+    summary.step_ms = spread_of(at(updates, report.step_ms));
+    summary.seconds = world.all_reduce(monotonic_seconds() - start_seconds, ReduceOp::max);
+    summary.startup_s =
+        world.all_reduce(report.first_update_seconds - start_seconds, ReduceOp::max);
+    summary.samples_per_second = samples_per_second(report);
+    summary.units_per_second = summary.samples_per_second;
+    summary.finish_ratio = world.all_reduce(spread_of(report.finish_ratio).median, ReduceOp::max);
+
+    const auto median = [&](const std::vector<double>& values) {
+        return world.all_gather(spread_of(at(updates, values)).median);
+    };
+    const auto units = world.all_gather(
+        std::accumulate(report.own_units.begin(), report.own_units.end(), std::int64_t{0}));
+    const auto compute = median(report.compute_ms);
+    const auto wait = median(report.wait_ms);
+    const auto reduce = median(report.reduce_ms);
+    const auto optimizer = world.all_gather(spread_of(steady(report.optimizer_ms)).median);
+    const auto data = median(report.data_ms);
+    const auto unit_ms = world.all_gather(spread_of(unit_times(updates, report)).median);
+    const auto memory = world.all_gather(peak_memory_mb());
+    const std::vector<std::int64_t> ours =
+        report.full_allocation.empty() ? shares.allocation(batch_size) : report.full_allocation;
+    for (int r = 0; r < world.size(); ++r) {
+        const auto i = static_cast<std::size_t>(r);
+        const RankInfo& info = topology.rank(r);
+        summary.ranks.push_back({r,
+                                 info.host,
+                                 info.device_name,
+                                 !info.device_uuid.empty(),
+                                 units[i],
+                                 ours[i],
+                                 compute[i],
+                                 wait[i],
+                                 reduce[i],
+                                 optimizer[i],
+                                 data[i],
+                                 memory[i],
+                                 unit_ms[i]});
+    }
+    compare_with_other_cuts(
+        summary, measured_costs(world, report, summary.ranks), ours, batch_size);
+    return summary;
+}
+
+std::vector<Summary::Class> Summary::classes() const {
+    std::map<std::string, std::vector<const Rank*>> members;
+    for (const Rank& rank : ranks)
+        members[rank.is_gpu ? rank.device : rank.device + " of " + rank.host].push_back(&rank);
+    std::vector<Class> classes;
+    for (const auto& [name, own] : members) {
+        Class& one = classes.emplace_back();
+        one.name = name;
+        one.ranks = std::ssize(own);
+        for (const Rank* rank : own)
+            one.units += rank->units;
+        one.data_ms = range_over(own, &Rank::data_ms);
+        one.compute_ms = range_over(own, &Rank::compute_ms);
+        one.wait_ms = range_over(own, &Rank::wait_ms);
+        one.reduce_ms = range_over(own, &Rank::reduce_ms);
+        one.optimizer_ms = range_over(own, &Rank::optimizer_ms);
+    }
+    return classes;
+}
+
+double Summary::communication_share() const {
+    double least = 0;
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+        least = r == 0 ? ranks[r].wait_ms : std::min(least, ranks[r].wait_ms);
+    return step_ms.median > 0 ? least / step_ms.median : 0;
+}
+
+std::optional<double> Summary::achieved() const {
+    if (!bound_ms || step_ms.median <= 0)
+        return std::nullopt;
+    return *bound_ms / step_ms.median;
+}
+
+std::string Summary::json(const TrainerReport& report) const {
+    Json json{{"status", status},
+              {"updates", report.updates},
+              {"epochs", report.epochs},
+              {"samples", report.samples},
+              {"units", report.units},
+              {"skipped", report.skipped},
+              {"stopped_by",
+               report.stop == StopReason::none ? Json(nullptr) : Json(to_string(report.stop))},
+              {"updates_since_start", report.step_ms.size()},
+              {"checkpoint",
+               {{"seconds", report.checkpoint_seconds}, {"wait_ms", report.checkpoint_wait_ms}}},
+              {"seconds", seconds},
+              {"startup_s", startup_s},
+              {"samples_per_second", samples_per_second},
+              {"units_per_second", units_per_second},
+              {"step_ms", {{"median", step_ms.median}, {"p10", step_ms.p10}, {"p90", step_ms.p90}}},
+              {"finish_wait_over_last_bucket", finish_ratio},
+              {"balance",
+               {{"policy", policy},
+                {"equal_ms", optional(equal_ms)},
+                {"proportional_ms", optional(proportional_ms)},
+                {"predicted_ms", optional(predicted_ms)},
+                {"measured_ms", step_ms.median},
+                {"bound_ms", optional(bound_ms)},
+                {"achieved", optional(achieved())},
+                {"communication_share", communication_share()},
+                {"reallocations", report.reallocations}}}};
+    for (const Rank& rank : ranks) {
+        json["ranks"].push_back({{"rank", rank.rank},
+                                 {"host", rank.host},
+                                 {"device", rank.device},
+                                 {"units", rank.units},
+                                 {"share", rank.share},
+                                 {"compute_ms", rank.compute_ms},
+                                 {"wait_ms", rank.wait_ms},
+                                 {"reduce_ms", rank.reduce_ms},
+                                 {"optimizer_ms", rank.optimizer_ms},
+                                 {"data_ms", rank.data_ms},
+                                 {"peak_memory_mb", rank.peak_memory_mb}});
+        if (std::cmp_less(rank.rank, report.costs.size()))
+            json["ranks"].back()["cost"] =
+                step_cost_to_json(report.costs[static_cast<std::size_t>(rank.rank)]);
+    }
+    for (const Class& one : classes())
+        json["classes"].push_back({{"name", one.name},
+                                   {"ranks", one.ranks},
+                                   {"units", one.units},
+                                   {"data_ms", range_json(one.data_ms)},
+                                   {"compute_ms", range_json(one.compute_ms)},
+                                   {"wait_ms", range_json(one.wait_ms)},
+                                   {"reduce_ms", range_json(one.reduce_ms)},
+                                   {"optimizer_ms", range_json(one.optimizer_ms)}});
+    json["advice"] = advice(*this);
+    if (report.last_valid) {
+        json["valid"] = evaluation_json(*report.last_valid, report.updates);
+        if (report.best_valid)
+            json["valid"]["best"] = evaluation_json(*report.best_valid, report.best_update);
+    }
+    return json.dump(2) + "\n";
+}
+
+}  // namespace hetseq

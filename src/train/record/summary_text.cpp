@@ -1,0 +1,68 @@
+#include "hetseq/util/quantity.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/train/record/advice.hpp"
+#include "hetseq/train/record/summary.hpp"
+#include "hetseq/train/trainer.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// "min / avg / max"
+std::string range_text(const Summary::Range& range) {
+    return format_number(range.min, 3) + " / " + format_number(range.avg, 3) + " / " +
+           format_number(range.max, 3);
+}
+
+std::string class_table(const Summary& summary) {
+    Rows rows{{"ms an update: min / avg / max",
+               "ranks",
+               "units",
+               "data",
+               "forward+backward",
+               "wait",
+               "reduce",
+               "optimizer"}};
+    for (const Summary::Class& one : summary.classes())
+        rows.push_back({one.name,
+                        std::to_string(one.ranks),
+                        std::to_string(one.units),
+                        range_text(one.data_ms),
+                        range_text(one.compute_ms),
+                        range_text(one.wait_ms),
+                        range_text(one.reduce_ms),
+                        range_text(one.optimizer_ms)});
+    return format_table(rows);
+}
+
+std::string balance_text(const Summary& summary) {
+    if (!summary.bound_ms)
+        return "";
+    return "balance " + summary.policy + " [ms an update]: equal split " +
+           format_number(*summary.equal_ms, 3) + ", in proportion to the rates " +
+           format_number(*summary.proportional_ms, 3) + ", as cut " +
+           format_number(*summary.predicted_ms, 3) + ", bound " +
+           format_number(*summary.bound_ms, 3) + "; measured " +
+           format_number(summary.step_ms.median, 3) + "\n" + percent_text(*summary.achieved()) +
+           " of the bound reached, communication took " +
+           percent_text(summary.communication_share(), 2) + " of an update\n";
+}
+
+}  // namespace
+
+std::string Summary::text(const TrainerReport& report) const {
+    std::string text = status + ": " + count_text(report.updates, "update") + ", " +
+                       count_text(report.epochs, "epoch") + ", " + format_duration(seconds) +
+                       " (first update after " + format_number(startup_s, 3) + " s)\n" +
+                       format_number(samples_per_second) + " samples/s, step " +
+                       format_number(step_ms.median, 3) + " ms (" + format_number(step_ms.p10, 3) +
+                       " to " + format_number(step_ms.p90, 3) + ")\n" + balance_text(*this) +
+                       class_table(*this);
+    for (const std::string& line : advice(*this))
+        text += line + "\n";
+    return text;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,113 @@
+#include "hetseq/train/shares/allocation_log.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+
+#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/json_number.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace hetseq {
+
+namespace {
+
+using Json = nlohmann::ordered_json;  // written
+// Read. Objects of the ordered kind copy what they hold as they grow, as deep as a text nests.
+using ReadJson = nlohmann::json;
+
+constexpr std::int64_t most_updates = 1'000'000'000'000;
+constexpr std::int64_t most_units = 1'000'000'000'000;  // sums over any ranks do not overflow
+
+// Throws what the library throws, and BadData.
+RecordedAllocations parse(const ReadJson& json) {
+    RecordedAllocations recorded;
+    for (const ReadJson& samples : json.value("micro_batches", ReadJson::array()))
+        recorded.micro_batches.push_back(json_integer(samples, 0, most_units));
+    for (const ReadJson& entry : json.at("allocations")) {
+        const std::int64_t update = json_integer(entry.at("update"), 1, most_updates);
+        std::vector<std::int64_t> units;
+        for (const ReadJson& share : entry.at("units"))
+            units.push_back(json_integer(share, 0, most_units));
+        if (!recorded.by_update.emplace(update - 1, std::move(units)).second)
+            throw BadData("two entries are of update " + std::to_string(update));
+    }
+    return recorded;
+}
+
+void check(const std::vector<std::int64_t>& units,
+           const std::vector<std::int64_t>& micro_batches,
+           const std::string& path,
+           const std::vector<std::int64_t>& capacities,
+           std::int64_t batch_size) {
+    if (units.size() != capacities.size())
+        throw BadConfig(path + " is of " + std::to_string(units.size()) + " ranks",
+                        "this job has " + std::to_string(capacities.size()),
+                        "start as many, or use --balance auto");
+    if (!micro_batches.empty() && micro_batches.size() != units.size())
+        throw BadData(path + " has micro-batches of " + std::to_string(micro_batches.size()) +
+                      " ranks and cuts for " + std::to_string(units.size()));
+    for (std::size_t r = 0; r < micro_batches.size(); ++r)
+        if (units[r] > 0 && micro_batches[r] == 0)
+            throw BadData(path + " gives rank " + std::to_string(r) + " work and no micro-batch");
+    for (std::size_t r = 0; r < units.size(); ++r)
+        if (units[r] > 0 && capacities[r] == 0)
+            throw BadConfig(path + " gives rank " + std::to_string(r) + " work",
+                            "its --max-sentences is 0",
+                            "give it a capacity, or use --balance auto");
+    const std::int64_t sum = std::accumulate(units.begin(), units.end(), std::int64_t{0});
+    if (sum != batch_size)
+        throw BadConfig(path + " cuts batches of " + std::to_string(sum) + " units",
+                        "this job's have " + std::to_string(batch_size),
+                        "give that --batch-size, or use --balance auto");
+}
+
+}  // namespace
+
+AllocationsByUpdate::const_iterator holding_at(const AllocationsByUpdate& allocations,
+                                               std::int64_t update) {
+    const auto next = allocations.upper_bound(update);
+    return next == allocations.begin() ? allocations.end() : std::prev(next);
+}
+
+bool AllocationLog::add(std::int64_t update, const std::vector<std::int64_t>& allocation) {
+    const auto before = holding_at(allocations_, update);
+    const bool is_new = before == allocations_.end() || before->second != allocation;
+    if (is_new)
+        allocations_[update] = allocation;
+    if (path_.empty())
+        return is_new;
+    Json json{{"ranks", allocation.size()},
+              {"micro_batches", micro_batches_},
+              {"allocations", Json::array()}};
+    for (const auto& [first, units] : allocations_)
+        json["allocations"].push_back({{"update", first + 1}, {"units", units}});
+    write_atomically(path_, json.dump() + "\n");
+    return is_new;
+}
+
+RecordedAllocations read_allocations(const std::filesystem::path& path,
+                                     const std::vector<std::int64_t>& capacities,
+                                     std::int64_t batch_size) {
+    std::ifstream file{path};
+    if (!file)
+        throw MissingInput("cannot read " + path.string(),
+                           "--balance file: names allocations.json of a run",
+                           "check the path");
+    RecordedAllocations recorded;
+    try {
+        recorded = parse(ReadJson::parse(file));
+    } catch (const std::exception& error) {
+        throw BadData(path.string() + " holds no allocations", error.what());
+    }
+    if (recorded.by_update.count(0) == 0)
+        throw BadData(path.string() + " does not say how the first update is cut",
+                      "no entry for update 1");
+    for (const auto& [update, units] : recorded.by_update)
+        check(units, recorded.micro_batches, path.string(), capacities, batch_size);
+    return recorded;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,74 @@
+#include "hetseq/app/command_line/command_help.hpp"
+
+#include <gtest/gtest.h>
+
+#include <gmock/gmock.h>
+
+#include "hetseq/app/command_line/command_table.hpp"
+
+namespace hetseq {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string help_of(const std::string& command, const std::string& form = "") {
+    return command_help(find_command(command).description, form, builtin_parts());
+}
+
+TEST(CommandHelpTest, OfTrainNamesEveryOption) {
+    const std::string help = help_of("train");
+
+    for (const OptionSpec& spec : option_table())
+        EXPECT_THAT(help, HasSubstr("\n  --" + spec.name + " "));
+}
+
+TEST(CommandHelpTest, ListsTheNamesOfPartsAtHandAUsersOwnToo) {
+    Parts parts = builtin_parts();
+    parts.models.add("my-model", [](const PartOptions&) { return std::shared_ptr<Model>(); });
+
+    const std::string help = command_help(find_command("train").description, "", parts);
+
+    EXPECT_THAT(help, HasSubstr("mnist-cnn, bert, my-model"));
+    for (const auto& names : {parts.datasets.names(),
+                              parts.batchings.names(),
+                              parts.optimizers.names(),
+                              parts.schedules.names()})
+        for (const std::string& name : names)
+            EXPECT_THAT(help, HasSubstr(name));
+}
+
+TEST(CommandHelpTest, ShowsOnlyOptionsThatTheCommandUses) {
+    EXPECT_THAT(help_of("check"), AllOf(HasSubstr("--data PATH"), Not(HasSubstr("--lr "))));
+    EXPECT_THAT(help_of("evaluate"),
+                AllOf(HasSubstr("--max-sentences"), Not(HasSubstr("--optimizer"))));
+    EXPECT_THAT(help_of("bench", "reduce"), AllOf(HasSubstr("--device"), Not(HasSubstr("--data"))));
+    EXPECT_THAT(help_of("bench", "step"), AllOf(HasSubstr("--lr "), Not(HasSubstr("--save-dir"))));
+}
+
+TEST(CommandHelpTest, OfAllFormsSaysWhichTakeAnOption) {
+    EXPECT_THAT(help_of("bench"), HasSubstr("samples mixed at once (data, step) [8]"));
+    EXPECT_THAT(help_of("checkpoint"),
+                AllOf(HasSubstr("hetseq checkpoint average RUN --output FILE [--last N]"),
+                      HasSubstr("only the newest N; 0: all (list, verify, average) [0]")));
+}
+
+TEST(CommandHelpTest, ExplainsEveryWord) {
+    for (const CommandEntry& command : command_table()) {
+        const std::string help = help_of(command.description.name);
+        for (const CommandForm& form : command.description.forms) {
+            for (const CommandArgument& argument : form.arguments) {
+                EXPECT_FALSE(argument.help.empty());
+                EXPECT_THAT(help, HasSubstr("\n  " + argument.name + " "));
+            }
+            for (const CommandOption& option : form.own_options) {
+                EXPECT_FALSE(option.help.empty());
+                EXPECT_THAT(help, HasSubstr("\n  --" + option.name + " "));
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,93 @@
+#include "hetseq/app/command_line/command_usage.hpp"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include <gmock/gmock.h>
+
+#include "hetseq/session/options.hpp"
+#include "hetseq/app/command_line/command_table.hpp"
+
+namespace hetseq {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(CommandUsageTest, ShowsArgumentsOwnOptionsAndAFewOfTheTable) {
+    const CommandDescription command{
+        "draw",
+        "",
+        {{.word = "lines",
+          .help = "",
+          .arguments = {{"RUN", CommandArgument::Count::one, ""},
+                        {"IDX", CommandArgument::Count::many, ""}},
+          .own_options = {{"output", "DIR", "", "", CommandOption::Need::required},
+                          {"shards", "N", "1", ""},
+                          {"quiet", "", "", ""}},
+          .options = {"json"}}}};
+
+    EXPECT_THAT(usage_lines(command),
+                ElementsAre("hetseq draw lines RUN IDX... --output DIR [--shards N] [--quiet] "
+                            "[--json]"));
+}
+
+TEST(CommandUsageTest, ManyOptionsOfTheTableAreNotListed) {
+    const CommandDescription command{
+        "measure",
+        "",
+        {{.word = "",
+          .help = "",
+          .arguments = {{"CONFIG.cfg", CommandArgument::Count::optional, ""}},
+          .options = {"data", "task", "threads", "json"}}}};
+
+    EXPECT_THAT(usage_lines(command),
+                ElementsAre("hetseq measure [CONFIG.cfg] [--OPTION VALUE ...]"));
+}
+
+TEST(CommandUsageTest, NameOfAValueSaysWhetherItIsAPath) {
+    EXPECT_EQ(value_kind("PATH"), ValueKind::file);
+    EXPECT_EQ(value_kind("NAME|FILE"), ValueKind::file);
+    EXPECT_EQ(value_kind("CONFIG.cfg"), ValueKind::configuration);
+    EXPECT_EQ(value_kind("RUN"), ValueKind::folder);
+    EXPECT_EQ(value_kind("RUN[,RUN...]"), ValueKind::folder);
+    EXPECT_EQ(value_kind("N|LIST"), ValueKind::any);
+}
+
+TEST(CommandTableTest, EachOptionACommandUsesIsInTheTable) {
+    std::set<std::string> known;
+    for (const OptionSpec& spec : option_table())
+        known.insert(spec.name);
+
+    for (const CommandEntry& command : command_table())
+        for (const CommandForm& form : command.description.forms)
+            for (const std::string& option : form.options)
+                EXPECT_TRUE(known.contains(option)) << command.description.name << ": " << option;
+}
+
+TEST(CommandTableTest, OwnOptionsHaveNamesOfTheirOwn) {
+    std::set<std::string> known;
+    for (const OptionSpec& spec : option_table())
+        known.insert(spec.name);
+
+    for (const CommandEntry& command : command_table())
+        for (const CommandForm& form : command.description.forms)
+            for (const CommandOption& option : form.own_options)
+                EXPECT_FALSE(known.contains(option.name)) << command.description.name;
+}
+
+TEST(CommandTableTest, FormsOfOneCommandHaveWords) {
+    for (const CommandEntry& command : command_table()) {
+        const std::size_t forms = command.description.forms.size();
+        const std::size_t words = command.description.words().size();
+        EXPECT_TRUE(words == forms || (forms == 1 && words == 0)) << command.description.name;
+    }
+}
+
+TEST(CommandTableTest, TrainUsesAllOptions) {
+    EXPECT_EQ(find_command("train").description.forms.front().options.size(),
+              option_table().size());
+}
+
+}  // namespace
+}  // namespace hetseq

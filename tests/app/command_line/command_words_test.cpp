@@ -1,0 +1,123 @@
+#include "hetseq/app/command_line/command_words.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+
+#include <gmock/gmock.h>
+
+#include "hetseq/app/command_line/command_table.hpp"
+
+namespace hetseq {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+CommandWords parse(const std::string& command, const std::vector<std::string>& words) {
+    return parse_command_words(find_command(command).description, words);
+}
+
+std::string error_of(const std::string& command, const std::vector<std::string>& words) {
+    try {
+        parse(command, words);
+    } catch (const BadUsage& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(CommandWordsTest, KeepsValuesSwitchesAndArguments) {
+    const CommandWords words =
+        parse("train", {"inputs/a.cfg", "--lr", "0.5", "--overwrite", "--seed=7"});
+
+    EXPECT_THAT(words.arguments, ElementsAre("inputs/a.cfg"));
+    EXPECT_EQ(words.options, (OptionValues{{"lr", "0.5"}, {"overwrite", "true"}, {"seed", "7"}}));
+}
+
+TEST(CommandWordsTest, TellsFormArgumentsAndOwnOptionsApartInAnyOrder) {
+    const CommandWords words = parse("prepare", {"--output", "out", "images", "a.gz", "b.gz"});
+
+    EXPECT_EQ(words.form, "images");
+    EXPECT_THAT(words.arguments, ElementsAre("a.gz", "b.gz"));
+    EXPECT_EQ(words.text("output"), "out");
+    EXPECT_EQ(words.whole_number("shards", 1, 9), 1);
+}
+
+TEST(CommandWordsTest, LastOfTwoValuesWins) {
+    EXPECT_EQ(parse("train", {"--lr", "1", "--lr", "2"}).options.at("lr"), "2");
+}
+
+TEST(CommandWordsTest, NamesTheNearestOption) {
+    EXPECT_THAT(error_of("train", {"--max-sentence", "3"}),
+                HasSubstr("did you mean --max-sentences?"));
+    EXPECT_THAT(error_of("train", {"--learning-rate=3"}),
+                HasSubstr("unknown option '--learning-rate': did you mean --lr?"));
+    EXPECT_THAT(error_of("prepare", {"images", "--outptu", "x"}),
+                HasSubstr("did you mean --output?"));
+}
+
+TEST(CommandWordsTest, RefusesAnOptionThatTheCommandDoesNotUse) {
+    EXPECT_THAT(error_of("check", {"--lr", "1"}), HasSubstr("check does not use --lr"));
+    EXPECT_THAT(error_of("evaluate", {"RUN", "--max-epoch=1"}),
+                HasSubstr("evaluate does not use --max-epoch"));
+    EXPECT_THAT(error_of("bench", {"reduce", "--data", "x"}),
+                HasSubstr("bench reduce does not use --data"));
+    EXPECT_THAT(error_of("bench", {"step", "--save-dir", "x"}),
+                HasSubstr("does not use --save-dir"));
+    EXPECT_THAT(error_of("checkpoint", {"list", "RUN", "--output", "x"}),
+                HasSubstr("checkpoint list does not use --output"));
+    EXPECT_EQ(error_of("bench", {"data", "--data", "x"}), "no error");
+}
+
+TEST(CommandWordsTest, SuggestsNoOptionThatTheCommandDoesNotUse) {
+    EXPECT_THAT(error_of("check", {"--learning-rate", "1"}), Not(HasSubstr("--lr")));
+}
+
+TEST(CommandWordsTest, RefusesAnOptionWithoutItsValue) {
+    EXPECT_THAT(error_of("train", {"--lr"}), HasSubstr("lr"));
+}
+
+// The library would look for its placeholders in them without end.
+TEST(CommandWordsTest, RefusesWordsThatHoldPlaceholdersOfTheLibrary) {
+    EXPECT_THAT(error_of("train", {"--overwrite=%canonical_option%%value%"}),
+                HasSubstr("%canonical_option%"));
+}
+
+TEST(CommandWordsTest, RefusesAnUnknownForm) {
+    EXPECT_THAT(error_of("bench", {"stpe"}), HasSubstr("Did you mean step?"));
+    EXPECT_THAT(error_of("bench", {}), HasSubstr("needs one of data, step, reduce"));
+}
+
+TEST(CommandWordsTest, SaysWhichArgumentIsMissingAndWhatItIs) {
+    EXPECT_THAT(error_of("prepare", {"images", "--output", "x"}),
+                AllOf(HasSubstr("IDX is missing"),
+                      HasSubstr("files of images"),
+                      HasSubstr("hetseq prepare images IDX... --output DIR [--shards N]")));
+    EXPECT_THAT(error_of("prepare", {"images", "a"}), HasSubstr("--output is missing"));
+    EXPECT_THAT(error_of("report", {}), HasSubstr("RUN is missing"));
+}
+
+TEST(CommandWordsTest, RefusesAWordTooMany) {
+    EXPECT_THAT(error_of("train", {"a.cfg", "b.cfg"}), HasSubstr("'b.cfg' is one word too many"));
+    EXPECT_THAT(error_of("info", {"here"}), HasSubstr("'here' is one word too many"));
+    EXPECT_EQ(error_of("report", {"a", "b", "c"}), "no error");
+}
+
+TEST(CommandWordsTest, RefusesShortOptions) {
+    EXPECT_THAT(error_of("train", {"-x"}), HasSubstr("unknown option '-x'"));
+}
+
+TEST(CommandWordsTest, OwnNumbersAreWholeAndInTheirRange) {
+    const CommandWords words = parse("prepare", {"images", "a", "--output", "x", "--shards", "3x"});
+    const CommandWords large = parse("prepare", {"images", "a", "--output", "x", "--shards", "7"});
+
+    EXPECT_THROW(words.whole_number("shards", 1, 9), BadUsage);
+    EXPECT_THROW(large.whole_number("shards", 1, 6), BadUsage);
+    EXPECT_EQ(large.whole_number("shards", 1, 7), 7);
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,65 @@
+#include "hetseq/app/command_line/option_names.hpp"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include <gmock/gmock.h>
+
+#include "hetseq/app/command_line/command_description.hpp"
+
+namespace hetseq {
+namespace {
+
+using testing::HasSubstr;
+
+std::string meant(const std::string& given) {
+    return meant_option(given, options_but({}));
+}
+
+TEST(MeantOptionTest, KnowsTheUsualNamesOfOtherPrograms) {
+    EXPECT_EQ(meant("--learning-rate"), "did you mean --lr?");
+    EXPECT_EQ(meant("--batchsize"), "did you mean --batch-size?");
+    EXPECT_EQ(meant("--epochs"), "did you mean --max-epoch?");
+    EXPECT_EQ(meant("--max-epochs"), "did you mean --max-epoch?");
+    EXPECT_EQ(meant("--wd"), "did you mean --weight-decay?");
+    EXPECT_EQ(meant("--output-dir"), "did you mean --save-dir?");
+    EXPECT_EQ(meant("--gradient_accumulation_steps"), "did you mean --update-freq?");
+}
+
+TEST(MeantOptionTest, SaysHowTheSameIsDoneWithoutAnOption) {
+    EXPECT_THAT(meant("--gpus"), HasSubstr("mpirun -np N"));
+    EXPECT_THAT(meant("--nproc_per_node"), HasSubstr("mpirun -np N"));
+    EXPECT_THAT(meant("--num-workers"), HasSubstr("reads"));
+}
+
+TEST(MeantOptionTest, FindsMisspellings) {
+    EXPECT_EQ(meant("--max-sentence"), "did you mean --max-sentences?");
+    EXPECT_EQ(meant("--Max_Sentences"), "did you mean --max-sentences?");
+    EXPECT_EQ(meant("--tsak"), "did you mean --task?");
+    EXPECT_EQ(meant("max-updates"), "did you mean --max-update?");
+}
+
+TEST(MeantOptionTest, FindsTheOnlyLongerName) {
+    EXPECT_EQ(meant("--checkpoint-sig"), "did you mean --checkpoint-signals?");
+}
+
+TEST(MeantOptionTest, IsEmptyWhereNothingIsNear) {
+    EXPECT_EQ(meant("--zzzzzz"), "");
+    EXPECT_EQ(meant("--"), "");
+}
+
+TEST(OtherNamesTest, EachIsOfAnOptionAndNoneOfOurs) {
+    const std::vector<std::string> names = options_but({});
+    const std::set<std::string> known(names.begin(), names.end());
+    std::set<std::string> seen;
+
+    for (const OtherName& other : other_names()) {
+        EXPECT_TRUE(known.contains(other.option)) << other.option;
+        EXPECT_FALSE(known.contains(other.name)) << other.name;
+        EXPECT_TRUE(seen.insert(other.name).second) << other.name << " stands there twice";
+    }
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,142 @@
+#include "hetseq/app/command_line/option_parser.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+
+#include <gmock/gmock.h>
+
+#include "hetseq/session/effective_values.hpp"
+
+namespace hetseq {
+namespace {
+
+using testing::HasSubstr;
+
+template <class Function>
+std::string error_of(Function&& function) {
+    try {
+        function();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+class ConfigFile {
+public:
+    explicit ConfigFile(const std::string& text)
+        : path_{std::filesystem::temp_directory_path() /
+                ("hetseq_options_" + std::to_string(::getpid()) + ".cfg")} {
+        std::ofstream(path_) << text;
+    }
+    ~ConfigFile() { std::filesystem::remove(path_); }
+    std::string path() const { return path_.string(); }
+
+private:
+    std::filesystem::path path_;
+};
+
+TEST(ConfigFileTest, RefusesALineThatHoldsAPlaceholderOfTheLibrary) {
+    const ConfigFile config("lr = 3\n3%invalid_line%\n");
+
+    EXPECT_THAT(error_of([&] { parse_config_file(config.path()); }),
+                HasSubstr("cannot read the line '3%invalid_line%'"));
+}
+
+TEST(ConfigFileTest, ReadsOptions) {
+    const ConfigFile good("# comment\ntask = mnist\nlr = 0.5\n");
+
+    EXPECT_EQ(parse_config_file(good.path()).at("lr"), "0.5");
+}
+
+TEST(ConfigFileTest, NamesTheFileAndTheNearestOption) {
+    const ConfigFile bad("task = mnist\nmax-updates = 3\n");
+
+    EXPECT_THAT(error_of([&] { parse_config_file(bad.path()); }),
+                testing::AllOf(HasSubstr(bad.path()),
+                               HasSubstr("unknown option 'max-updates'"),
+                               HasSubstr("did you mean --max-update?")));
+    EXPECT_THAT(error_of([] { parse_config_file("/nowhere/a.cfg"); }), HasSubstr("/nowhere/a.cfg"));
+}
+
+TEST(EffectiveValuesTest, CommandLineWinsOverFileOverTaskOverTable) {
+    const Parts parts = builtin_parts();
+
+    const OptionValues values =
+        effective_values({{{"lr", "3"}}, {{"task", "mnist"}, {"lr", "2"}, {"seed", "5"}}}, parts);
+
+    EXPECT_EQ(values.at("lr"), "3");
+    EXPECT_EQ(values.at("seed"), "5");
+    EXPECT_EQ(values.at("optimizer"), "adadelta");
+    EXPECT_EQ(values.at("update-freq"), "1");
+}
+
+TEST(EffectiveValuesTest, FileWinsOverTheTasksDefaults) {
+    const Parts parts = builtin_parts();
+
+    const OptionValues values = effective_values(
+        {{{"task", "bert"}}, {{"optimizer", "sgd"}, {"model", "mnist-cnn"}, {"clip-norm", "0"}}},
+        parts);
+
+    EXPECT_EQ(values.at("optimizer"), "sgd");
+    EXPECT_EQ(values.at("model"), "mnist-cnn");
+    EXPECT_EQ(values.at("clip-norm"), "0");
+    EXPECT_EQ(values.at("weight-decay"), "0.01");  // the task's
+    EXPECT_EQ(values.at("dataset"), "bert-pretraining");
+}
+
+TEST(EffectiveValuesTest, TheCommandLinesTaskWinsOverTheFiles) {
+    const Parts parts = builtin_parts();
+
+    const OptionValues values = effective_values({{{"task", "bert"}}, {{"task", "mnist"}}}, parts);
+
+    EXPECT_EQ(values.at("model"), "bert");
+    EXPECT_EQ(values.at("optimizer"), "adamw");
+}
+
+TEST(EffectiveValuesTest, NamesTheNearestTask) {
+    const Parts parts = builtin_parts();
+
+    EXPECT_THAT(error_of([&] {
+                    effective_values({{{"task", "mnits"}}, {}}, parts);
+                }),
+                HasSubstr("Did you mean mnist?"));
+    EXPECT_THAT(error_of([&] { effective_values({}, parts); }), HasSubstr("--task"));
+}
+
+TEST(TypedOptionsTest, NamesTheOptionOfABadValue) {
+    EXPECT_THAT(error_of([] {
+                    typed_options({{"lr", "fast"}});
+                }),
+                testing::AllOf(HasSubstr("--lr"), HasSubstr("fast")));
+    EXPECT_THAT(error_of([] { typed_options({{"dropout", "1.5"}}); }), HasSubstr("--dropout"));
+    EXPECT_THAT(error_of([] { typed_options({{"precision", "fp8"}}); }), HasSubstr("fp32, fp64"));
+    EXPECT_THAT(error_of([] { typed_options({{"log-interval", "0"}}); }), HasSubstr("from 1 to"));
+}
+
+// config.cfg drops blanks around a value: the run could not be repeated from it.
+TEST(TypedOptionsTest, RefusesBlanksAroundAValue) {
+    for (const char* value : {" a.h5", "a.h5 ", "a.h5\t", "a.h5\r", " "})
+        EXPECT_THAT(error_of([&] { typed_options({{"data", value}}); }), HasSubstr("blank"));
+    EXPECT_EQ(typed_options({{"data", "a b.h5"}}).data, "a b.h5");
+}
+
+TEST(ConfigTextTest, ReadsBackAsItWas) {
+    const Parts parts = builtin_parts();
+    const OptionValues values = effective_values(
+        {{{"task", "bert"}, {"lr", "0.25"}, {"max-sentences", "0=3,1=1"}}, {}}, parts);
+    const ConfigFile written(config_text(values));
+
+    const OptionValues again = effective_values({{}, parse_config_file(written.path())}, parts);
+
+    EXPECT_EQ(again, values);
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# The commands that texts, scripts and configurations show: options exist, and they run.
+source "$(dirname "$0")/common.sh"
+make_images
+run_ranks 1 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" \
+  --max-sentences 16 --max-epoch 1 --save-dir "$work/run"
+expect_ok train
+
+for command in '' $("$bin/hetseq" --help | sed -nE 's/^  ([a-z]+)  .*/\1/p'); do
+  "$bin/hetseq" ${command:+"$command"} --help >"$work/help-$command.txt"
+done
+python3 "$(dirname "$0")/shown_commands.py" "$bin/hetseq" "$work" "$work/idx" "$work/data" "$work/run" "$HETSEQ_TEST_DATA/bert" \
+  README.md CONTRIBUTING.md docs/*.md modules/*.in jobs/*.sh jobs/apptainer.def inputs/*.cfg "$work"/help-*.txt ||
+  fail "a command that is shown"
+
+# They are for anybody's data.
+! grep -nE '^(valid-)?data' inputs/*.cfg || fail "a shipped configuration names data"

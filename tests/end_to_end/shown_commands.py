@@ -1,0 +1,155 @@
+"""Tries the hetseq commands that the texts of the repository show, each as far as a test can: on one rank, with generated
+data in place of what it names, small models, and `--dry-run`. Prints those that fail.
+
+usage: shown_commands.py HETSEQ WORK IDX MNIST RUN BERT TEXT...
+  IDX, MNIST   folders of idx files and of shards made of them; RUN a finished run on them; BERT a folder of BERT's
+               shards, which may be missing
+"""
+import glob
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+hetseq, work, idx, mnist, run, bert = sys.argv[1:7]
+texts = sys.argv[7:]
+data = {"mnist": (f"{mnist}/train*.h5", f"{mnist}/t10k*.h5"), "bert": (f"{bert}/*.hdf5", f"{bert}/*.hdf5")}
+made = 0  # folders and files that commands write
+
+
+def output_of(*words):
+    return subprocess.run([hetseq, *words], capture_output=True, text=True, check=True).stdout
+
+
+names = re.findall(r"^  ([a-z]+)  ", output_of("--help"), re.M)
+known_options = {name: set(re.findall(r"--[a-z][a-z-]*", output_of(name, "--help"))) for name in names}
+shown = re.compile(r"(?:^|[\s(/\"'`])hetseq +((?:%s|--version|--help)\b(?![:,]).*)" % "|".join(names))
+
+
+def candidates(path):
+    """The parts of a text that may hold a command."""
+    text = re.sub(r"\\\n[#\s]*", " ", open(path).read())
+    if path.endswith(".md"):
+        spans = re.findall(r"`([^`\n]+)`", re.sub(r"(?m)^    .*", "", text))
+        return spans + [line.split("  #")[0] for line in re.findall(r"(?m)^    (.*)", text)]
+    return text.split("\n")
+
+
+def words_of(command):
+    """Up to what ends it in a shell, without parts in brackets and what a script would fill in."""
+    command = re.split(r" 2>&1| \||[;>`]|\)$|\) ", command)[0].replace("\\$", "$").rstrip(".,")
+    while re.search(r"\[[^][]*\]", command):
+        command = re.sub(r"\[[^][]*\]", " ", command)
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.replace('"', "").split()
+    return [word.removesuffix("...") for word in words if word != "..." and not word.startswith("${")]
+
+
+def new_place(suffix=""):
+    global made
+    made += 1
+    return os.path.join(work, f"made-{made}{suffix}")
+
+
+def take(words, option, value=None):
+    """Replaces an option's value, or takes it away where None; whether it was there."""
+    if option not in words:
+        return False
+    at = words.index(option)
+    words[at:at + 2] = [] if value is None else [option, value]
+    return True
+
+
+def task_of(words):
+    if "--task" in words:
+        return "bert" if words[words.index("--task") + 1] == "bert" else "mnist"
+    return "bert" if any("bert" in word for word in words if word.endswith(".cfg")) else "mnist"
+
+
+def training_words(name, words):
+    task = task_of(words)
+    if task == "bert" and not glob.glob(data["bert"][0]):
+        return None
+    words = [word.replace("$HETSEQ_INPUTS/", "inputs/").replace("CONFIG.cfg", "inputs/mnist.cfg") for word in words]
+    words = [f"inputs/{word}" if os.path.exists(f"inputs/{word}") else re.sub("^RUN/", run + "/", word) for word in words]
+    has_config = any(word.endswith(".cfg") for word in words)
+    if not take(words, "--task", task) and not has_config:
+        words += ["--task", task]
+    if not take(words, "--data", data[task][0]):
+        words += ["--data", data[task][0]]
+    take(words, "--valid-data", data[task][1])
+    take(words, "--save-dir", new_place())
+    take(words, "--restore-file", run)
+    take(words, "--batch-size", "4")
+    for option in ("--balance", "--threads"):
+        take(words, option)
+    trains = name != "check" and words[:1] != ["data"]  # neither check nor bench data
+    if trains and not take(words, "--max-sentences", "2") and "--restore-file" not in words:
+        words += ["--max-sentences", "2"]
+    if task == "bert" and not take(words, "--model-config", "tiny"):
+        words += ["--model-config", "tiny"]
+    if name == "train":
+        if not has_config and "--max-update" not in words:
+            words += ["--max-update", "100"]
+        words += ["--dry-run", "--cache-dir", "none"]
+    if name == "bench" and trains and "--max-update" not in words:
+        words += ["--max-update", "3"]
+    return words
+
+
+def arguments(name, words):
+    """What to try in place of what is shown: lists of words; none where nothing can be."""
+    if name in ("train", "check"):
+        return [training_words(name, words)] if words else []
+    if name == "bench":
+        return [training_words(name, words)] if words and words[0] in ("data", "step") else []
+    if name == "evaluate":
+        take(words, "--init-model", f"{run}/model.safetensors")
+        return [["--task", "mnist", "--data", data["mnist"][1], *words]] if "--init-model" in words else [[run]]
+    if name == "prepare":
+        return [["images", *sorted(glob.glob(f"{idx}/*")), "--output", new_place()]] if words[:1] == ["images"] else []
+    if name == "checkpoint" and len(words) > 1:
+        take(words, "--output", new_place(".safetensors"))
+        which = words[0].split("|")
+        return [[each, run, *words[2:], *(["--output", new_place(".safetensors")] if each == "average" and
+                "--output" not in words else [])] for each in which]
+    if name == "plan" and words:
+        return [["inputs/plans/bert.cfg" if words[0] == "CLUSTER.cfg" else words[0]]]
+    if name == "report" and words:
+        return [[run, "--output", new_place(".html")]]
+    if name == "document" and words:
+        return [[each] for each in words[0].split("|")]
+    return [words] if name == "info" else []
+
+
+def main():
+    found, tried, failed = set(), {}, 0
+    for path in texts:
+        for part in candidates(path):
+            for command in shown.findall(part):
+                words = words_of(command)
+                name = words.pop(0)
+                found.add((path, name, tuple(words)))
+                if name.startswith("--"):
+                    continue
+                for option in (word for word in words if word.startswith("--")):
+                    if option.split("=")[0] not in known_options[name]:
+                        print(f"{path}: hetseq {name} has no {option}: {command}")
+                        failed += 1
+                for attempt in arguments(name, words):
+                    if attempt is not None:
+                        key = tuple(re.sub(r"made-\d+", "made", word) for word in attempt)
+                        tried.setdefault((name, key), (path, command, [name, *attempt]))
+    for path, command, words in tried.values():
+        result = subprocess.run([hetseq, *words], capture_output=True, text=True)
+        if result.returncode != 0:
+            print(f"{path} shows: hetseq {command}\ntried: hetseq {shlex.join(words)}\n{result.stdout}{result.stderr}")
+            failed += 1
+    print(f"{len(found)} commands are shown, {len(tried)} unlike ones were tried, {failed} failed")
+    sys.exit(failed > 0 or len(found) < 40 or len(tried) < 15)
+
+
+main()

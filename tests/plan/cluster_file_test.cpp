@@ -1,0 +1,234 @@
+#include "hetseq/plan/cluster_file.hpp"
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+using testing::HasSubstr;
+
+const char* const whole = R"(# two kinds
+[device p100]
+start-ms = 1        # A
+micro-batch-ms = 2  ; a
+unit-ms = 0.5
+micro-batch = 32
+memory-units = 16
+max-units = 64
+update-ms = 3
+
+[device xp]
+times = 8=20, 16=36
+
+[nodes fast]
+device = p100
+gpus = 4
+count = 2
+
+[nodes slow]
+device = xp
+inter-bandwidth-gb = 0.125
+
+[links]
+intra-latency-us = 10
+intra-bandwidth-gb = 12
+inter-latency-us = 50
+inter-bandwidth-gb = 1.25
+all-reduce = tree
+inter-update-ms = 4
+
+[model]
+parameter-bytes = 4e8
+bucket-mib = 25
+backward-fraction = 0.6
+
+[job]
+units-per-rank = 32
+balance = equal
+updates = 1000
+spread = 0.05
+
+[fit]
+parameters = compute:xp, inter-bandwidth-gb
+row = fit 900 fast=1
+row = fit 940 fast=2 slow=1 batch=512
+row = predict 980.5 slow=3
+)";
+
+std::string message_of_parsing(const std::string& text) {
+    try {
+        parse_cluster(text, "c.cfg");
+    } catch (const BadConfig& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(ClusterFileTest, ReadsDevicesAndNodes) {
+    const Cluster cluster = parse_cluster(whole, "c.cfg");
+
+    ASSERT_EQ(cluster.devices.size(), 2u);
+    const DeviceClass& p100 = cluster.devices[0];
+    EXPECT_EQ(p100.name, "p100");
+    EXPECT_DOUBLE_EQ(p100.cost.start_ms, 1);
+    EXPECT_DOUBLE_EQ(p100.cost.micro_batch_ms, 2);
+    EXPECT_DOUBLE_EQ(p100.cost.unit_ms, 0.5);
+    EXPECT_EQ(p100.cost.micro_batch, 16) << "memory caps it";
+    EXPECT_EQ(p100.cost.max_units, 64);
+    EXPECT_DOUBLE_EQ(p100.update_ms, 3);
+    ASSERT_EQ(cluster.nodes.size(), 2u);
+    EXPECT_EQ(cluster.nodes[0].gpus, 4);
+    EXPECT_EQ(cluster.nodes[0].count, 2);
+    EXPECT_FALSE(cluster.nodes[0].inter);
+    EXPECT_DOUBLE_EQ(cluster.nodes[1].inter.value().bandwidth_gb, 0.125);
+    EXPECT_EQ(cluster.ranks(), 9);
+}
+
+TEST(ClusterFileTest, ReadsLinksModelAndJob) {
+    const Cluster cluster = parse_cluster(whole, "c.cfg");
+
+    EXPECT_TRUE(cluster.network.given);
+    EXPECT_DOUBLE_EQ(cluster.network.intra.latency_us, 10);
+    EXPECT_DOUBLE_EQ(cluster.network.inter.bandwidth_gb, 1.25);
+    EXPECT_EQ(cluster.network.algorithm, AllReduceAlgorithm::tree);
+    EXPECT_DOUBLE_EQ(cluster.network.inter_update_ms, 4);
+    EXPECT_DOUBLE_EQ(cluster.model.bytes, 4e8);
+    EXPECT_DOUBLE_EQ(cluster.model.bucket_mib, 25);
+    EXPECT_DOUBLE_EQ(cluster.model.backward_fraction, 0.6);
+    EXPECT_EQ(cluster.batch(), 9 * 32);
+    EXPECT_EQ(cluster.job.cut, Cut::equal);
+    EXPECT_EQ(cluster.job.updates, 1000);
+    EXPECT_DOUBLE_EQ(cluster.job.spread, 0.05);
+}
+
+TEST(ClusterFileTest, ReadsTimesAsALine) {
+    const StepCost cost = parse_cluster(whole, "c.cfg").devices[1].cost;
+
+    EXPECT_NEAR(cost.time_ms(8), 20, 1e-9);
+    EXPECT_NEAR(cost.time_ms(16), 36, 1e-9);
+    EXPECT_NEAR(cost.unit_ms, 2, 1e-9);
+}
+
+TEST(ClusterFileTest, ReadsTimesThatNoLineDescribesAsATable) {
+    const StepCost cost = parse_cluster(
+                              "[nodes a]\n[device a]\ntimes = 8=10, 16=10, 32=40\n"
+                              "[job]\nbatch = 8\n",
+                              "c.cfg")
+                              .devices[0]
+                              .cost;
+
+    EXPECT_DOUBLE_EQ(cost.time_ms(12), 10);
+    EXPECT_DOUBLE_EQ(cost.time_ms(24), 25);
+}
+
+TEST(ClusterFileTest, ReadsRowsOfTheFit) {
+    const Cluster cluster = parse_cluster(whole, "c.cfg");
+
+    ASSERT_EQ(cluster.fit.size(), 2u);
+    EXPECT_EQ(cluster.fit[0].device, 1u);
+    EXPECT_EQ(cluster.fit[1].number, FitNumber::inter_bandwidth);
+    ASSERT_EQ(cluster.rows.size(), 3u);
+    EXPECT_TRUE(cluster.rows[0].is_fitted);
+    EXPECT_THAT(cluster.rows[1].nodes, testing::ElementsAre(2, 1));
+    EXPECT_EQ(cluster.rows[1].batch, 512);
+    EXPECT_FALSE(cluster.rows[2].is_fitted);
+    EXPECT_DOUBLE_EQ(cluster.rows[2].step_ms, 980.5);
+}
+
+TEST(ClusterFileTest, ErrorsNameTheLineAndTheRemedy) {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"x = 1", "c.cfg line 1: 'x = 1' stands before any section"},
+        {"[job\nbatch = 1", "line 1: cannot read '[job'"},
+        {"[job]\nbatch", "line 2: cannot read 'batch'"},
+        {"[job]\nbatch =", "line 2: 'batch' has no value"},
+        {"[job]\n\nbatsh = 3", "line 3: unknown key 'batsh' in [job]: Did you mean batch?"},
+        {"[job]\nbatch = 3\nbatch = 4", "line 3: 'batch' stands twice in [job]"},
+        {"[job]\nbatch = -3", "line 2: batch: '-3' is not a whole number from 1 to 1,000,000,000"},
+        {"[job]\nbatch = 3.5", "'3.5' is not a whole number"},
+        {"[job]\nspread = nan", "'nan' is not a number from 0 to 2"},
+        {"[job]\nspread = inf", "'inf' is not a number from 0 to 2"},
+        {"[job]\nbatch = 3\nunits-per-rank = 3", "line 3: both 'batch' and 'units-per-rank'"},
+        {"[job]\nbalance = fair", "'fair' is not one of auto, declared, equal"},
+        {"[jobs]", "line 1: unknown section [jobs]: Did you mean job?"},
+        {"[job]\n[job]", "line 2: [job] stands twice (first on line 1): join them"},
+        {"[job x]", "[job x] has a name"},
+        {"[device]", "[device] has no name"},
+        {"[device a]\nunit-ms = 1\ntimes = 1=1", "line 3: both 'unit-ms' and 'times'"},
+        {"[device a]\nstart-ms = 1\ncosts = c.json", "line 3: both 'start-ms' and 'costs'"},
+        {"[device a]\ncosts = c.json\ntimes = 1=1", "line 2: both 'times' and 'costs'"},
+        {"[device a]\ntimes = 8:3", "line 2: times: cannot read '8:3'"},
+        {"[device a]\ntimes = 0=3", "'0' is not a whole number from 1"},
+        {"[device a]\nunit-ms = 0", "'0' is not a number from 1e-06"},
+        {"[links]\nall-reduce = star", "'star' is not one of ring, tree"},
+        {"[links]\ninter-bandwidth-gb = 0", "'0' is not a number from 1e-06"},
+        {"[model]\nparameter-bytes = 1e14\nbucket-mib = 1",
+         "line 2: the model has more than 65536"},
+        {"[nodes a]\ngpus = 4\ncount = 5000", "the nodes have 20000 GPUs (at most 16384"},
+        {"[fit]\nparameters = color", "line 2: parameters: 'color' cannot be fitted"},
+        {"[fit]\nparameters = compute:z", "line 2: parameters: no device 'z'"},
+        {"[fit]\nparameters = spread", "1 numbers are to be fitted to 0 rows"},
+        {"[nodes a]\n[fit]\nrow = fit 3 b=1", "line 3: row: no nodes 'b'"},
+        {"[nodes a]\n[fit]\nrow = fit 3 a", "line 3: row: cannot read 'a'"},
+        {"[nodes a]\n[fit]\nrow = guess 3 a=1", "line 3: row: cannot read 'guess 3 a=1'"},
+        {"[nodes a]\n[fit]\nrow = fit 3 a=0", "line 3: row: its nodes have 0 GPUs"},
+        {std::string(5000, 'x'), "line 1: the line is longer than 4096 bytes"},
+    };
+
+    for (const auto& [text, expected] : cases)
+        EXPECT_THAT(message_of_parsing(text), HasSubstr(expected)) << text;
+}
+
+TEST(ClusterFileTest, AnIncompleteDescriptionIsAnError) {
+    const auto complaint = [](const std::string& text) -> std::string {
+        try {
+            require_complete(parse_cluster(text, "c.cfg"));
+        } catch (const BadConfig& error) {
+            return error.what();
+        }
+        return "no error";
+    };
+
+    EXPECT_THAT(complaint(""), HasSubstr("the cluster has no GPUs"));
+    EXPECT_THAT(complaint("[nodes a]"), HasSubstr("the job has no batch"));
+    EXPECT_THAT(complaint("[nodes a]\n[job]\nbatch = 1"), HasSubstr("the device 'a' has no times"));
+    EXPECT_EQ(complaint("[nodes a]\n[device a]\nunit-ms = 1\n[job]\nbatch = 1"), "no error");
+}
+
+// Whatever bytes stand in a description, reading ends with a cluster or a BadConfig.
+TEST(ClusterFileTest, DamagedTextIsReadOrRefused) {
+    std::mt19937 random(11);
+    const std::string text = whole;
+    const std::string bytes = "[]=#\n 0123456789e-+.,:\t\r\"\x00\xffx";
+
+    for (int instance = 0; instance < 20000; ++instance) {
+        std::string damaged = text;
+        for (unsigned i = 0; i <= random() % 6; ++i) {
+            const std::size_t place = random() % damaged.size();
+            const std::size_t length = random() % 8;
+            switch (random() % 3) {
+                case 0:
+                    damaged.erase(place, length);
+                    break;
+                case 1:
+                    damaged.insert(place, 1, bytes[random() % bytes.size()]);
+                    break;
+                default:
+                    damaged.insert(place, damaged.substr(random() % damaged.size(), 40));
+            }
+        }
+        try {
+            parse_cluster(damaged, "c.cfg");
+        } catch (const BadConfig& error) {
+            EXPECT_THAT(error.what(), HasSubstr("c.cfg"));
+        }
+    }
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,156 @@
+#include "hetseq/plan/measured_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+
+#include <gmock/gmock.h>
+
+#include "hetseq/plan/cluster_file.hpp"
+#include "hetseq/plan/cluster_plan.hpp"
+
+namespace hetseq {
+namespace {
+
+// Two hosts; 10 ms of an update are neither compute nor wait.
+MeasuredRun two_hosts() {
+    return {.name = "RUN",
+            .ranks = {{"h1", "Tesla V100", 24, 96, 4, 8}, {"h2", "Tesla P100", 8, 80, 20, 8}},
+            .step_ms = 110,
+            .model_bytes = 8e6,
+            .bucket_mib = 1,
+            .batch = 32};
+}
+
+TEST(MeasuredRunTest, FillsDevicesBatchAndModel) {
+    Cluster cluster = parse_cluster("[nodes h1]\n[nodes p100]\ncount = 2\n", "c.cfg");
+
+    fill_from_runs(cluster, std::vector{two_hosts()});
+
+    EXPECT_NO_THROW(require_complete(cluster));
+    EXPECT_NEAR(cluster.devices[0].cost.unit_ms, 4, 1e-9) << "by host";
+    EXPECT_NEAR(cluster.devices[1].cost.unit_ms, 10, 1e-9) << "by device";
+    EXPECT_EQ(cluster.devices[1].cost.micro_batch, 8);
+    EXPECT_NEAR(cluster.devices[0].update_ms, 10, 1e-9);
+    EXPECT_EQ(cluster.batch(), 32);
+    EXPECT_DOUBLE_EQ(cluster.model.bytes, 8e6);
+    EXPECT_DOUBLE_EQ(cluster.model.bucket_mib, 1);
+}
+
+TEST(MeasuredRunTest, AHostIsNoPartOfADevicesName) {
+    MeasuredRun run = two_hosts();
+    run.ranks = {{"h1", "NVIDIA H100", 24, 96, 4, 8}, {"h10", "NVIDIA H100", 8, 80, 20, 8}};
+    Cluster cluster = parse_cluster("[nodes h1]\n[nodes h100]\n", "c.cfg");
+
+    fill_from_runs(cluster, std::vector{run});
+
+    EXPECT_NEAR(cluster.devices[0].cost.unit_ms, 4, 1e-9);
+    EXPECT_NEAR(cluster.devices[1].cost.time_ms(24), 96, 1) << "by device";
+    Cluster other = parse_cluster("[nodes h10]\n[nodes h]\n", "c.cfg");
+    EXPECT_THROW(fill_from_runs(other, std::vector{run}), Error);
+}
+
+TEST(MeasuredRunTest, WhatIsDescribedStays) {
+    Cluster cluster = parse_cluster("[device h1]\nupdate-ms = 3\n[nodes h1]\n", "c.cfg");
+
+    fill_from_runs(cluster, std::vector{two_hosts()});
+
+    EXPECT_EQ(cluster.devices[0].update_ms, 3);
+    EXPECT_TRUE(cluster.devices[0].has_times);
+}
+
+TEST(MeasuredRunTest, TheRunItselfIsPredictedWithItsStepTime) {
+    Cluster cluster = parse_cluster("[nodes h1]\n[nodes h2]\n[job]\nbatch = 32\n", "c.cfg");
+    MeasuredRun run = two_hosts();
+    run.ranks = {{"h1", "a", 24, 96, 4, 8}, {"h2", "b", 8, 96, 4, 8}};
+
+    fill_from_runs(cluster, std::vector{run});
+
+    EXPECT_NEAR(plan_update(cluster).times.step_ms, 110, 0.01);
+}
+
+TEST(MeasuredRunTest, WaitingOutsideReductionsIsNoWork) {
+    Cluster cluster = parse_cluster("[nodes h1]\n[nodes h2]\n[job]\nbatch = 32\n", "c.cfg");
+    MeasuredRun run = two_hosts();
+    run.ranks = {{"h1", "a", 24, 96, 4, 8}, {"h2", "b", 8, 96, 14, 8}};
+
+    fill_from_runs(cluster, std::vector{run});
+
+    EXPECT_NEAR(plan_update(cluster).times.step_ms, 110, 0.01);
+    EXPECT_DOUBLE_EQ(cluster.devices[0].update_ms, 0);
+}
+
+TEST(MeasuredRunTest, TwoRunsGiveALine) {
+    Cluster cluster = parse_cluster("[nodes h1]\n[job]\nbatch = 32\n", "c.cfg");
+    MeasuredRun small = two_hosts();
+    small.ranks = {{"h1", "a", 8, 40, 0, 64}};
+    MeasuredRun large = small;
+    large.ranks[0].units = 24;
+    large.ranks[0].compute_ms = 88;
+
+    fill_from_runs(cluster, std::vector{small, large});
+
+    EXPECT_NEAR(cluster.devices[0].cost.time_ms(8), 40, 1e-6);
+    EXPECT_NEAR(cluster.devices[0].cost.time_ms(24), 88, 1e-6);
+    EXPECT_NEAR(cluster.devices[0].cost.time_ms(32), 112, 1e-6);
+}
+
+TEST(MeasuredRunTest, ARunThatFollowedItsCostsGivesThem) {
+    Cluster cluster = parse_cluster(
+        "[device v100]\nmicro-batch = 4\n[nodes v100]\n[nodes h2]\n"
+        "[job]\nbatch = 32\n",
+        "c.cfg");
+    MeasuredRun run = two_hosts();
+    for (const double unit_ms : {3, 5, 4})
+        run.ranks.push_back(
+            {"h1", "Tesla V100", 24, 96, 4, 8, StepCost{.unit_ms = unit_ms, .micro_batch = 8}});
+    run.ranks[1].cost =
+        StepCost{.micro_batch = 8, .scale = 2, .table = StepTable({{0, 1}, {4, 3}, {8, 9}})};
+
+    fill_from_runs(cluster, std::vector{run});
+
+    EXPECT_DOUBLE_EQ(cluster.devices[0].cost.unit_ms, 4) << "of median rate";
+    EXPECT_EQ(cluster.devices[0].cost.micro_batch, 4) << "as described";
+    EXPECT_DOUBLE_EQ(cluster.devices[1].cost.time_ms(4), 6);
+    EXPECT_DOUBLE_EQ(cluster.devices[1].cost.fixed_ms(), 0);
+}
+
+TEST(MeasuredRunTest, ACostMustBeOfWorkAndFitTheDescription) {
+    DeviceClass device{.name = "a", .cost = {.micro_batch = 4}};
+    const StepCost table{.micro_batch = 8, .table = StepTable({{0, 1}, {4, 3}, {8, 9}})};
+
+    EXPECT_THROW(take_cost(device, {.unit_ms = 0, .micro_batch = 8}, "c.json"), BadData);
+    EXPECT_THROW(take_cost(device, {.micro_batch = 0}, "c.json"), BadData);
+    EXPECT_THROW(take_cost(device, table, "c.json"), BadConfig);
+    device.cost.micro_batch = 1000;
+    take_cost(device, table, "c.json");
+    EXPECT_EQ(device.cost.micro_batch, 8);
+}
+
+TEST(MeasuredRunTest, DescribedNumbersStay) {
+    Cluster cluster = parse_cluster(
+        "[device h1]\nunit-ms = 1\n[nodes h1]\n[links]\ninter-bandwidth-gb = 3\n"
+        "[model]\nparameter-bytes = 5\nbucket-mib = 2\n[job]\nbatch = 7\n",
+        "c.cfg");
+
+    EXPECT_TRUE(fill_from_runs(cluster, std::vector{two_hosts()}).empty());
+
+    EXPECT_DOUBLE_EQ(cluster.devices[0].cost.unit_ms, 1);
+    EXPECT_DOUBLE_EQ(cluster.network.inter.bandwidth_gb, 3);
+    EXPECT_DOUBLE_EQ(cluster.model.bytes, 5);
+    EXPECT_EQ(cluster.batch(), 7);
+}
+
+TEST(MeasuredRunTest, AnUnknownDeviceIsAnError) {
+    Cluster cluster = parse_cluster("[nodes h3]\n", "c.cfg");
+
+    try {
+        fill_from_runs(cluster, std::vector{two_hosts()});
+        FAIL() << "no error";
+    } catch (const BadConfig& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("h1 (Tesla V100), h2 (Tesla P100)"));
+    }
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,74 @@
+#include "hetseq/session/rank_list.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/host/topology.hpp"
+
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+Topology two_hosts() {
+    Topology topology;
+    topology.hosts = 2;
+    topology.ranks = {{.rank = 0, .host = "h1", .device_name = "Tesla V100-SXM2"},
+                      {.rank = 1, .host = "h1", .device_name = "Tesla V100-SXM2"},
+                      {.rank = 2, .host = "h2", .device_name = "Tesla P100-PCIE"}};
+    return topology;
+}
+
+std::vector<std::int64_t> values_of(const std::string& list) {
+    const Topology topology = two_hosts();
+    std::vector<std::int64_t> values;
+    for (int rank = 0; rank < 3; ++rank)
+        values.push_back(rank_value("max-sentences", list, topology, rank));
+    return values;
+}
+
+TEST(RankValueTest, OneNumberIsForAll) {
+    EXPECT_THAT(values_of("8"), testing::ElementsAre(8, 8, 8));
+}
+
+TEST(RankValueTest, FindsByRankHostAndDevice) {
+    EXPECT_THAT(values_of("0=3,1=1,2=0"), testing::ElementsAre(3, 1, 0));
+    EXPECT_THAT(values_of("0-1=4,2=2"), testing::ElementsAre(4, 4, 2));
+    EXPECT_THAT(values_of("h1=4,h2=2"), testing::ElementsAre(4, 4, 2));
+    EXPECT_THAT(values_of("v100=64,p100=16"), testing::ElementsAre(64, 64, 16));
+}
+
+TEST(RankValueTest, ADeviceIsNamedByWholeWords) {
+    EXPECT_THAT(values_of("p1=1,v10=2,Tesla V100=3,p100pcie=4"), testing::ElementsAre(3, 3, 4));
+}
+
+TEST(RankValueTest, AHostsNameIsNoDevice) {
+    Topology topology = two_hosts();
+    topology.ranks[0].device_name = "P100 H2";
+    EXPECT_EQ(rank_value("max-sentences", "h2=2,h1=4", topology, 0), 4);
+}
+
+TEST(RankValueTest, OneListServesEveryJob) {
+    EXPECT_THAT(values_of("a100=128,v100=64,p100=16,7=1"), testing::ElementsAre(64, 64, 16));
+}
+
+TEST(RankValueTest, FirstEntryThatFitsCounts) {
+    EXPECT_THAT(values_of("1=7,h1=4,h2=2"), testing::ElementsAre(4, 7, 2));
+}
+
+TEST(RankValueTest, RefusesWhatItCannotReadOrFind) {
+    EXPECT_THROW(values_of("v100"), Error);
+    EXPECT_THROW(values_of("v100=many"), Error);
+    EXPECT_THROW(values_of("-3"), Error);
+    EXPECT_THROW(values_of("v100=64"), Error);
+    EXPECT_THROW(values_of("0-2=4,many"), Error);
+}
+
+TEST(RankListTest, ReadsBackAsItWas) {
+    EXPECT_EQ(rank_list({4, 4, 4}), "4");
+    EXPECT_EQ(rank_list({3, 1, 0}), "0=3,1=1,2=0");
+    EXPECT_THAT(values_of(rank_list({3, 1, 0})), testing::ElementsAre(3, 1, 0));
+}
+
+}  // namespace
+}  // namespace hetseq

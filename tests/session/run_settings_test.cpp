@@ -1,0 +1,166 @@
+#include "hetseq/session/run_settings.hpp"
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+
+#include "test_world.hpp"
+#include <gmock/gmock.h>
+
+#include "hetseq/session/rank_list.hpp"
+
+namespace hetseq {
+namespace {
+
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+
+class RunSettingsTest : public testing::Test {
+protected:
+    // MNIST on CPUs, but for `values`.
+    RunSettings set_up(OptionValues values) const {
+        values.emplace("task", "mnist");
+        values.emplace("device", "cpu");
+        return set_up_ranks(world_, settle_options(world_, {values, {}}, builtin_parts()));
+    }
+    // The same on all ranks.
+    std::string error_of(const OptionValues& values) const {
+        std::string text = "no error";
+        try {
+            set_up(values);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ExitCode::config);
+            text = error.what();
+        }
+        for (const std::string& other : world_.all_gather(text))
+            EXPECT_EQ(other, text);
+        return text;
+    }
+    // values[r] of each rank r.
+    std::vector<std::int64_t> by_rank(std::vector<std::int64_t> values) const {
+        values.resize(static_cast<std::size_t>(world_.size()));
+        return values;
+    }
+    std::int64_t own(const std::vector<std::int64_t>& values) const {
+        return values[static_cast<std::size_t>(world_.rank())];
+    }
+
+    HostComm world_ = test::world();
+};
+
+TEST_F(RunSettingsTest, TheGlobalBatchIsTheSumOfTheCapacities) {
+    const RunSettings settings = set_up({{"max-sentences", "0=3,1=1,2=0"}});
+
+    const std::vector<std::int64_t> sums{3, 4, 4};
+    EXPECT_THAT(settings.capacities, ElementsAreArray(by_rank({3, 1, 0})));
+    EXPECT_EQ(settings.batch_size(), sums[std::size_t(world_.size()) - 1]);
+}
+
+TEST_F(RunSettingsTest, UpdateFreqMultipliesTheGlobalBatchAndIsResolved) {
+    const RunSettings settings = set_up({{"max-sentences", "8"}, {"update-freq", "3"}});
+
+    EXPECT_EQ(settings.batch_size(), 3 * 8 * world_.size());
+    EXPECT_EQ(settings.values().at("batch-size"), std::to_string(settings.batch_size()));
+    EXPECT_EQ(settings.values().at("update-freq"), "1");
+}
+
+TEST_F(RunSettingsTest, TypedAndWrittenValuesStayTheSame) {
+    RunSettings settings = set_up({{"max-sentences", "8"}, {"update-freq", "3"}});
+    EXPECT_EQ(settings.options().batch_size, 3 * 8 * world_.size());
+    EXPECT_EQ(settings.options().update_freq, 1);
+
+    settings.settle({{"block-length", "17"}});
+
+    EXPECT_EQ(settings.options().corpus.block_length, 17);
+    EXPECT_EQ(settings.values().at("block-length"), "17");
+}
+
+TEST_F(RunSettingsTest, ABatchSizeThatIsGivenStays) {
+    const RunSettings settings = set_up({{"max-sentences", "8"}, {"batch-size", "1000"}});
+
+    EXPECT_EQ(settings.batch_size(), 1000);
+    EXPECT_EQ(settings.values().at("batch-size"), "1000");
+}
+
+TEST_F(RunSettingsTest, ABatchSizeAndUpdateFreqAreRefused) {
+    EXPECT_THAT(error_of({{"batch-size", "8"}, {"update-freq", "2"}}),
+                HasSubstr("--batch-size and --update-freq"));
+}
+
+TEST_F(RunSettingsTest, NumbersOfTheRanksCommandLinesAreWrittenAsLists) {
+    const auto sentences = by_rank({3, 1, 2}), cache = by_rank({64, 32, 64}),
+               threads = by_rank({1, 2, 0});
+
+    const RunSettings settings = set_up({{"max-sentences", std::to_string(own(sentences))},
+                                         {"cache-mb", std::to_string(own(cache))},
+                                         {"threads", std::to_string(own(threads))}});
+
+    EXPECT_EQ(settings.values().at("max-sentences"), rank_list(sentences));
+    EXPECT_EQ(settings.values().at("cache-mb"), rank_list(cache));
+    EXPECT_EQ(settings.values().at("threads"), rank_list(threads));
+    EXPECT_THAT(settings.capacities, ElementsAreArray(sentences));
+    EXPECT_EQ(settings.corpus.cache_mb, own(cache));
+}
+
+TEST_F(RunSettingsTest, ListsMeanThisRanksOwnNumber) {
+    const RunSettings settings = set_up(
+        {{"max-sentences", "0=3,1=1,2=2"}, {"cache-mb", "0=64,1-2=32"}, {"threads", "0-1=2,2=1"}});
+
+    EXPECT_EQ(settings.values().at("max-sentences"), rank_list(by_rank({3, 1, 2})));
+    EXPECT_EQ(settings.values().at("cache-mb"), rank_list(by_rank({64, 32, 32})));
+    EXPECT_EQ(settings.corpus.cache_mb, own({64, 32, 32}));
+    EXPECT_THAT(settings.threads, ElementsAreArray(by_rank({2, 2, 1})));
+}
+
+TEST_F(RunSettingsTest, TheSameSetUpFollowsFromWhatItWroteDown) {
+    const RunSettings first = set_up(
+        {{"max-sentences", "0=3,1=1,2=2"}, {"cache-mb", "0=64,1-2=32"}, {"update-freq", "2"}});
+
+    const RunSettings again =
+        set_up_ranks(world_, settle_options(world_, {{}, first.values()}, builtin_parts()));
+
+    EXPECT_EQ(again.values(), first.values());
+    EXPECT_EQ(again.batch_size(), first.batch_size());
+    EXPECT_EQ(again.capacities, first.capacities);
+}
+
+TEST_F(RunSettingsTest, ARankThatNoEntryFitsIsAnErrorOnAll) {
+    const std::string last = std::to_string(world_.size() - 1);
+    const std::string others = std::to_string(world_.size()) + "-9=64";  // ranks that are not there
+
+    for (const std::string option : {"max-sentences", "cache-mb", "threads"}) {
+        const std::string list =
+            (world_.size() > 1 ? "0-" + std::to_string(world_.size() - 2) + "=3," : "") + others;
+        EXPECT_THAT(error_of({{option, list}}),
+                    HasSubstr("--" + option + " has no entry for rank " + last));
+    }
+}
+
+TEST_F(RunSettingsTest, RanksWithoutAnyCapacityAreRefused) {
+    EXPECT_THAT(error_of({{"max-sentences", "0"}}), HasSubstr("no rank takes any work"));
+}
+
+// Before devices are looked for: this machine need not have any.
+TEST_F(RunSettingsTest, UnknownPartNamesAreRefusedAtOnce) {
+    const std::vector<std::array<std::string, 3>> cases{
+        {"model", "mnist-cn", "Did you mean mnist-cnn?"},
+        {"dataset", "image", "Did you mean images?"},
+        {"batching", "image", "Did you mean images?"},
+        {"optimizer", "adamx", "Did you mean adam?"},
+        {"lr-scheduler", "stepp", "Did you mean step?"}};
+
+    for (const auto& [option, name, suggested] : cases) {
+        const std::string error = error_of({{option, name}, {"device", "cuda"}});
+
+        EXPECT_THAT(error, HasSubstr("'" + name + "'"));
+        EXPECT_THAT(error, HasSubstr("--" + option));
+        EXPECT_THAT(error, HasSubstr(suggested));
+    }
+}
+
+}  // namespace
+}  // namespace hetseq

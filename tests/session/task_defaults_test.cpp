@@ -1,0 +1,42 @@
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/task/parts.hpp"
+#include "hetseq/session/effective_values.hpp"
+
+namespace hetseq {
+namespace {
+
+const OptionSpec* find_option(const std::string& name) {
+    for (const OptionSpec& spec : option_table())
+        if (spec.name == name)
+            return &spec;
+    return nullptr;
+}
+
+TEST(TaskDefaultsTest, EachIsAnOptionWithAValueItAccepts) {
+    const Parts parts = builtin_parts();
+    for (const std::string& task : parts.tasks.names()) {
+        EXPECT_FALSE(parts.tasks.get(task).defaults.empty()) << task;
+        for (const auto& [name, value] : parts.tasks.get(task).defaults) {
+            const OptionSpec* spec = find_option(name);
+            ASSERT_NE(spec, nullptr) << task << ": --" << name;
+            Options options;
+            EXPECT_NO_THROW(spec->set(options, value)) << task << ": --" << name << ' ' << value;
+        }
+    }
+}
+
+TEST(TaskDefaultsTest, WhatTheyNameExists) {
+    const Parts parts = builtin_parts();
+    for (const std::string& task : parts.tasks.names()) {
+        const Options options = typed_options(effective_values({{{"task", task}}, {}}, parts));
+
+        EXPECT_NO_THROW(parts.optimizers.get(options.parts.optimizer.name)) << task;
+        EXPECT_NO_THROW(parts.schedules.get(options.parts.schedule.name)) << task;
+        EXPECT_GT(std::stoll(options.max_sentences), 0) << task;
+    }
+}
+
+}  // namespace
+}  // namespace hetseq

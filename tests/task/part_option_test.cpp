@@ -1,0 +1,44 @@
+#include "hetseq/task/part_option.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/task/part_options.hpp"
+
+namespace hetseq {
+namespace {
+
+TEST(PartOptionTest, ReadsWhatWasGivenOrTheDefault) {
+    const auto width = whole_number_option("width", "64", "");
+    PartOptions options;
+
+    EXPECT_EQ(options.get(width), 64);
+    options.own["width"] = "7";
+    EXPECT_EQ(options.get(width), 7);
+}
+
+TEST(PartOptionTest, RefusesTextsOutOfItsRange) {
+    const auto share = number_option("share", "0", "", 0, 1);
+    const auto width = whole_number_option("width", "1", "", 1, 9);
+    const auto kind = choice_option("kind", {"round", "square"}, "round", "");
+    const auto on = switch_option("on", "");
+
+    for (const char* text : {"", "x", "0.5x", "-0.1", "1.1", "nan", "inf"})
+        EXPECT_THROW(share.read(text), BadConfig) << text;
+    for (const char* text : {"", "0", "10", "1.5", "99999999999999999999"})
+        EXPECT_THROW(width.read(text), BadConfig) << text;
+    EXPECT_THROW(kind.read("oval"), BadConfig);
+    EXPECT_THROW(on.read("maybe"), BadConfig);
+    EXPECT_EQ(share.read("1"), 1);
+    EXPECT_EQ(width.read("9"), 9);
+    EXPECT_EQ(kind.read("square"), "square");
+    EXPECT_TRUE(on.read("yes"));
+}
+
+TEST(PartOptionTest, RefusesADefaultThatItWouldNotTake) {
+    EXPECT_THROW(number_option("share", "2", "", 0, 1), InternalError);
+    EXPECT_THROW(choice_option("kind", {"round"}, "oval", ""), InternalError);
+}
+
+}  // namespace
+}  // namespace hetseq

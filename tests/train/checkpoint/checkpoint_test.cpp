@@ -1,0 +1,305 @@
+#include <fstream>
+#include <functional>
+#include <memory>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/manifest.hpp"
+#include "hetseq/util/safetensors.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/communicator.hpp"
+
+#include "test_world.hpp"
+#include "train/toy_model.hpp"
+#include <gmock/gmock.h>
+
+#include "hetseq/model/init.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+#include "hetseq/train/checkpoint/checkpoint_reader.hpp"
+#include "hetseq/train/checkpoint/checkpoint_writer.hpp"
+#include "hetseq/train/replicas.hpp"
+
+namespace hetseq::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr std::int64_t small_files = 1000;  // bytes, so that there are several
+
+// A model with an optimizer that has taken a step.
+struct Replica {
+    explicit Replica(std::uint64_t seed, at::ScalarType dtype = at::kFloat) {
+        initialise_parameters(model, seed);
+        model.to(dtype);
+        parameters = std::make_unique<FlatParameters>(
+            model, [](const std::string&) { return true; }, 0);
+        optimizer = make_adam(*parameters, {});
+        for (const auto& parameter : parameters->parameters())
+            parameters->gradients()
+                .narrow(0, parameter.offset, parameter.numel)
+                .fill_(0.1 * static_cast<double>(seed));
+        optimizer->step(*parameters, 0.01);
+    }
+
+    std::vector<CheckpointFile> files() const {
+        return checkpoint_files(model, *parameters, *optimizer, small_files);
+    }
+    bool equals(const Replica& other) const {
+        bool equal = parameters->values().equal(other.parameters->values());
+        for (const auto& [name, tensor] : optimizer->state())
+            equal = equal && tensor.equal(other.optimizer->state().at(name));
+        return equal;
+    }
+
+    ToyModel model{0};
+    std::unique_ptr<FlatParameters> parameters;
+    std::unique_ptr<Optimizer> optimizer;
+};
+
+TrainingState state_of(std::int64_t update) {
+    TrainingState state;
+    state.progress.updates = update;
+    state.run.options["task"] = "toy";
+    return state;
+}
+
+class CheckpointTest : public testing::Test {
+protected:
+    CheckpointTest()
+        : base_{world_.broadcast(
+              (fs::temp_directory_path() / ("hetseq_checkpoint_" + std::to_string(::getpid())))
+                  .string(),
+              0)},
+          checkpoints_{base_ / "checkpoints"},
+          communicator_{make_communicator(world_, environment(), at::kCPU)} {
+        on_rank_0([&] { fs::create_directories(base_); });
+    }
+    ~CheckpointTest() override {
+        on_rank_0([&] { fs::remove_all(base_); });
+    }
+
+    void on_rank_0(const std::function<void()>& work) const {
+        world_.barrier();
+        if (world_.rank() == 0)
+            work();
+        world_.barrier();
+    }
+    fs::path save(const Replica& replica, std::int64_t update) const {
+        CheckpointWriter writer(world_, checkpoints_, replica.files(), {});
+        writer.start(state_of(update));
+        writer.finish();
+        world_.barrier();
+        return checkpoints_.of_update(update);
+    }
+    void load(const fs::path& folder, const Replica& replica) const {
+        load_checkpoint(world_, *communicator_, folder, replica.files());
+    }
+    // The error that all ranks throw, once `damage` was done to a whole checkpoint.
+    std::string problem_after(const std::function<void(const fs::path&)>& damage) const {
+        const fs::path folder = save(Replica(1), 5);
+        on_rank_0([&] { damage(folder); });
+        try {
+            verified_state(world_, folder);
+        } catch (const AgreedError& error) {
+            return error.what();
+        }
+        return "nothing";
+    }
+
+    HostComm world_ = test::world();
+    fs::path base_;
+    CheckpointFolder checkpoints_;
+    std::unique_ptr<Communicator> communicator_;
+};
+
+TEST_F(CheckpointTest, RestoresParametersOptimizerAndState) {
+    const Replica saved(1);
+    const fs::path folder = save(saved, 5);
+    const Replica other(2);
+    ASSERT_FALSE(other.equals(saved));
+
+    const TrainingState state = verified_state(world_, folder);
+    load(folder, other);
+
+    EXPECT_TRUE(other.equals(saved));
+    EXPECT_EQ(state.progress.updates, 5);
+    EXPECT_EQ(state.run.options.at("task"), "toy");
+}
+
+TEST_F(CheckpointTest, HoldsWhatWasThereWhenItStarted) {
+    const Replica saved(1);
+    const Replica moving(1);
+    CheckpointWriter writer(world_, checkpoints_, moving.files(), {});
+    writer.start(state_of(5));
+    writer.wait_for_copy();
+    moving.parameters->values().fill_(7);
+    writer.finish();
+    world_.barrier();
+
+    const Replica other(2);
+    load(checkpoints_.of_update(5), other);
+    EXPECT_TRUE(other.equals(saved));
+}
+
+TEST_F(CheckpointTest, EqualStatesHaveEqualBytesWhateverTheRanks) {
+    const Replica saved(1);
+    const fs::path together = save(saved, 5);
+    on_rank_0([&] {
+        CheckpointWriter alone(
+            HostComm::serial(), CheckpointFolder(base_ / "alone"), saved.files(), {});
+        alone.start(state_of(5));
+        alone.finish();
+    });
+
+    const auto files = read_manifest(together).files;
+    EXPECT_EQ(files, read_manifest(base_ / "alone/update-00000005").files);
+    EXPECT_GT(files.size(), 3U);
+}
+
+TEST_F(CheckpointTest, AFollowingOneWaitsAndOldOnesGo) {
+    const Replica replica(1);
+    CheckpointWriter writer(world_, checkpoints_, replica.files(), {.keep_last = 2});
+    for (std::int64_t update = 1; update <= 4; ++update) {
+        writer.start(state_of(update));
+        writer.poll();
+    }
+    writer.finish();
+    world_.barrier();
+    EXPECT_EQ(checkpoints_.list().size(), 2U);
+    EXPECT_EQ(writer.last_update(), 4);
+    EXPECT_GT(writer.seconds(), 0);
+}
+
+TEST_F(CheckpointTest, EveryDamageIsNamedOnAllRanks) {
+    const auto optimizer_file = [](const fs::path& folder) {
+        for (const auto& entry : fs::directory_iterator(folder))
+            if (entry.path().filename().string().rfind("optimizer-00002", 0) == 0)
+                return entry.path();
+        throw InternalError("no second file of the optimizer");
+    };
+    const auto flip = [](const fs::path& file) {
+        std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+        stream.seekg(-3, std::ios::end);
+        const char byte = static_cast<char>(stream.get() ^ 1);
+        stream.seekp(-3, std::ios::end);
+        stream.put(byte);
+    };
+    EXPECT_THAT(problem_after([&](const fs::path& f) { flip(f / "model.safetensors"); }),
+                HasSubstr("model.safetensors is damaged"));
+    EXPECT_THAT(problem_after([&](const fs::path& f) { flip(optimizer_file(f)); }),
+                HasSubstr("optimizer-00002"));
+    EXPECT_THAT(problem_after([&](const fs::path& f) { fs::resize_file(f / "state.json", 9); }),
+                HasSubstr("state.json has 9 bytes"));
+    EXPECT_THAT(problem_after([&](const fs::path& f) { fs::remove(optimizer_file(f)); }),
+                HasSubstr("there is no file"));
+    EXPECT_THAT(problem_after([&](const fs::path& f) { fs::remove(f / "MANIFEST.json"); }),
+                HasSubstr("not complete"));
+    EXPECT_THAT(problem_after([&](const fs::path& f) { fs::resize_file(f / "MANIFEST.json", 20); }),
+                HasSubstr("is not a manifest"));
+    EXPECT_THAT(problem_after([](const fs::path&) {}), "nothing");
+}
+
+TEST_F(CheckpointTest, OneThatDoesNotFitIsRefusedAndChangesNothing) {
+    const fs::path folder = save(Replica(1), 5);
+    Replica other(2, at::kDouble);
+    const Replica before(2, at::kDouble);
+    std::string text;
+    try {
+        load(folder, other);
+    } catch (const AgreedError& error) {
+        text = error.what();
+    }
+    EXPECT_THAT(text, HasSubstr("its type is F32, this run's is F64"));
+    EXPECT_TRUE(other.equals(before));
+
+    Replica sgd(2);
+    sgd.optimizer = make_sgd(*sgd.parameters, {.momentum = 0.9});
+    EXPECT_THROW(load(folder, sgd), AgreedError);
+}
+
+TEST_F(CheckpointTest, ATensorOfAnotherShapeIsNamedWithBoth) {
+    const fs::path folder = save(Replica(1), 5);
+    std::vector<CheckpointFile> files = Replica(1).files();
+    files[0].tensors[0].tensor = at::zeros({3, 5});
+    std::string text;
+    try {
+        load_checkpoint(world_, *communicator_, folder, files);
+    } catch (const AgreedError& error) {
+        text = error.what();
+    }
+    EXPECT_THAT(text, HasSubstr("'" + files[0].tensors[0].name + "'"));
+    EXPECT_THAT(text, HasSubstr("this run's is (3, 5)"));
+}
+
+TEST_F(CheckpointTest, OneThatCannotBeWrittenLeavesTheOnesBeforeAndIsSaidInTheEnd) {
+    const Replica replica(1);
+    const fs::path before = save(replica, 5);
+    CheckpointWriter writer(world_, checkpoints_, replica.files(), {.most_failures = 2});
+    // Its folder's name is taken by a file.
+    on_rank_0([&] { write_atomically(checkpoints_.path() / ".unfinished-update-00000006", ""); });
+    writer.start(state_of(6));
+    EXPECT_THROW(writer.finish(), AgreedError);
+    writer.poll();
+    world_.barrier();
+    EXPECT_NO_THROW(verified_state(world_, before));
+
+    on_rank_0([&] { write_atomically(checkpoints_.path() / ".unfinished-update-00000007", ""); });
+    writer.start(state_of(7));
+    EXPECT_THROW(writer.finish(), AgreedError);
+    EXPECT_THROW(writer.poll(), IoError);
+    world_.barrier();
+}
+
+// A tensor whose shape changes behind the writer's back cannot be copied.
+TEST_F(CheckpointTest, OneThatCannotBeCopiedKeepsNobodyWaiting) {
+    const Replica replica(1);
+    const fs::path before = save(replica, 5);
+    std::vector<CheckpointFile> files = replica.files();
+    at::Tensor moving = at::ones({4, 2}).t();  // copied element by element
+    files[0].tensors[0].tensor = moving;       // of rank 0's file
+    CheckpointWriter writer(world_, checkpoints_, files, {});
+    moving.as_strided_({3, 2}, {1, 3});
+
+    writer.start(state_of(6));
+    writer.wait_for_copy();
+    EXPECT_THROW(writer.finish(), AgreedError);
+    EXPECT_FALSE(fs::exists(checkpoints_.of_update(6)));
+    moving.as_strided_({2, 4}, {1, 2});
+    writer.start(state_of(7));
+    writer.wait_for_copy();
+    EXPECT_NO_THROW(writer.finish());
+
+    world_.barrier();
+    EXPECT_NO_THROW(verified_state(world_, before));
+    EXPECT_NO_THROW(verified_state(world_, checkpoints_.of_update(7)));
+}
+
+TEST_F(CheckpointTest, ReplicasAreComparedAndMadeOne) {
+    const Replica own(1 + static_cast<std::uint64_t>(world_.rank() == world_.size() - 1));
+    const std::vector<std::string> like(static_cast<std::size_t>(world_.size()), "cpu");
+    std::vector<std::string> unlike = like;
+    unlike.back() = "gpu";
+    const bool differ = world_.size() > 1;
+
+    const ReplicaDrift drift = compare_replicas(world_, *communicator_, *own.parameters, like);
+    EXPECT_EQ(drift.odd_ranks, differ ? std::vector<int>{world_.size() - 1} : std::vector<int>{});
+    EXPECT_EQ(drift.is_within(1e9), !differ);
+    const ReplicaDrift tolerated =
+        compare_replicas(world_, *communicator_, *own.parameters, unlike);
+    EXPECT_TRUE(tolerated.is_within(1e9));
+    EXPECT_EQ(tolerated.is_within(1e-9), !differ);
+
+    copy_replica(world_, *communicator_, *own.parameters, *own.optimizer);
+
+    EXPECT_TRUE(own.equals(Replica(world_.size() > 1 ? 1 : 2)));
+    EXPECT_TRUE(compare_replicas(world_, *communicator_, *own.parameters, like).is_within(0));
+}
+
+}  // namespace
+}  // namespace hetseq::test

@@ -1,0 +1,204 @@
+#include "hetseq/train/record/summary.hpp"
+
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/comm/host/topology.hpp"
+#include "hetseq/comm/host_comm.hpp"
+
+#include "test_world.hpp"
+
+#include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/trainer.hpp"
+
+namespace hetseq {
+namespace {
+
+constexpr std::int64_t batch = 3300;
+constexpr std::int64_t updates = 20;
+
+Topology topology_of(const HostComm& world) {
+    Topology topology;
+    topology.hosts = 1;
+    for (int rank = 0; rank < world.size(); ++rank)
+        topology.ranks.push_back({.rank = rank, .host = "node", .device_name = "a CPU"});
+    return topology;
+}
+
+std::vector<std::int64_t> first_of(const HostComm& world, std::vector<std::int64_t> values) {
+    values.resize(static_cast<std::size_t>(world.size()));
+    return values;
+}
+
+// 1 + 1/2 + ... + 1/n
+double harmonic(int n) {
+    double sum = 0;
+    for (int k = 1; k <= n; ++k)
+        sum += 1.0 / k;
+    return sum;
+}
+
+// The report of a run whose rank r needs (r + 1) ms for a unit and nothing else. The first updates,
+// which do not count, took much longer.
+TrainerReport report_of(const HostComm& world, SharePlan& shares) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    const std::int64_t own = shares.allocation(batch)[rank];
+    TrainerReport report;
+    report.updates = updates;
+    report.samples = updates * batch;
+    report.batch_samples.assign(updates, batch);
+    report.own_units.assign(updates, own);
+    report.compute_ms.assign(updates, static_cast<double>(own) * (world.rank() + 1));
+    report.step_ms.assign(updates, 5000);
+    report.wait_ms.assign(updates, 10.0 * world.rank());
+    report.data_ms.assign(updates, 1);
+    report.finish_ratio.assign(updates, world.rank());
+    for (auto* times : {&report.compute_ms, &report.step_ms})
+        (*times)[0] = (*times)[1] = 1e6;
+    return report;
+}
+
+Summary summary_of(const HostComm& world, SharePlan& shares) {
+    return summarise(world, topology_of(world), shares, batch, report_of(world, shares), 0);
+}
+
+TEST(SummaryTest, AnEqualSplitTakesAsLongAsTheSlowestRank) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "declared", first_of(world, {3, 1, 1, 1}));
+
+    const Summary summary = summary_of(world, shares);
+
+    ASSERT_TRUE(summary.equal_ms);
+    EXPECT_DOUBLE_EQ(*summary.equal_ms, batch);  // n ms a unit for 1/n of the batch
+}
+
+// 3300 / (1 + 1/2 + ... + 1/n) is whole for n <= 4, and so are the shares by rate.
+TEST(SummaryTest, SharesByRateReachTheBound) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "declared", first_of(world, {3, 1, 1, 1}));
+
+    const Summary summary = summary_of(world, shares);
+
+    ASSERT_TRUE(summary.proportional_ms && summary.bound_ms);
+    EXPECT_DOUBLE_EQ(*summary.bound_ms, batch / harmonic(world.size()));
+    EXPECT_DOUBLE_EQ(*summary.proportional_ms, batch / harmonic(world.size()));
+}
+
+TEST(SummaryTest, ThePredictionIsOfTheSharesThatWereUsed) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "declared", first_of(world, {3, 1, 1, 1}));
+    // Units by rank: 3300; 2475, 825; 1980, 660, 660; 1650, 550, 550, 550.
+    const std::vector<double> expected{3300, 2475, 1980, 4 * 550};
+
+    const Summary summary = summary_of(world, shares);
+
+    ASSERT_TRUE(summary.predicted_ms);
+    EXPECT_DOUBLE_EQ(*summary.predicted_ms, expected[std::size_t(world.size()) - 1]);
+}
+
+TEST(SummaryTest, OneUnitCannotBeCutButTheBoundCutsIt) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "equal", first_of(world, {1, 1, 1, 1}));
+    const TrainerReport report = report_of(world, shares);
+
+    const Summary summary = summarise(world, topology_of(world), shares, 1, report, 0);
+
+    ASSERT_TRUE(summary.proportional_ms && summary.bound_ms);
+    EXPECT_DOUBLE_EQ(*summary.proportional_ms, 1);  // rank 0 takes it
+    EXPECT_DOUBLE_EQ(*summary.bound_ms, 1 / harmonic(world.size()));
+}
+
+// Nothing is known of its speed.
+TEST(SummaryTest, ARankWithoutWorkIsInNoCut) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "declared", first_of(world, {3, 0, 1, 2}));
+    const std::vector<double> rates{1, 1, 1 + 1 / 3.0, 1 + 1 / 3.0 + 1 / 4.0};
+
+    const Summary summary = summary_of(world, shares);
+
+    ASSERT_TRUE(summary.bound_ms && summary.equal_ms);
+    EXPECT_DOUBLE_EQ(*summary.bound_ms, batch / rates[std::size_t(world.size()) - 1]);
+    // The slowest with an equal part: rank 0 alone, rank 2 with 1650, rank 3 with 1100.
+    const std::vector<double> equal{3300, 3300, 3 * 1650, 4 * 1100};
+    EXPECT_DOUBLE_EQ(*summary.equal_ms, equal[std::size_t(world.size()) - 1]);
+}
+
+TEST(SummaryTest, WithoutAnyMeasurementThereIsNothingToCompare) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "equal", first_of(world, {1, 1, 1, 1}));
+
+    const Summary summary = summarise(world, topology_of(world), shares, batch, {}, 0);
+
+    EXPECT_FALSE(summary.equal_ms);
+    EXPECT_FALSE(summary.proportional_ms);
+    EXPECT_FALSE(summary.predicted_ms);
+    EXPECT_FALSE(summary.bound_ms);
+    EXPECT_NE(summary.json({}).find("\"bound_ms\": null"), std::string::npos);
+}
+
+TEST(SummaryTest, RatesAndTimesAreThoseOfTheSteadyState) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "declared", first_of(world, {3, 1, 1, 1}));
+
+    const Summary summary = summary_of(world, shares);
+
+    EXPECT_DOUBLE_EQ(summary.samples_per_second, batch / 5.0);
+    EXPECT_DOUBLE_EQ(summary.finish_ratio, world.size() - 1);  // of the slowest rank
+    std::int64_t units = 0;
+    for (const Summary::Rank& rank : summary.ranks) {
+        const std::int64_t own = shares.allocation(batch)[static_cast<std::size_t>(rank.rank)];
+        EXPECT_DOUBLE_EQ(rank.compute_ms, static_cast<double>(own) * (rank.rank + 1));
+        EXPECT_DOUBLE_EQ(rank.unit_ms, rank.rank + 1);
+        EXPECT_DOUBLE_EQ(rank.wait_ms, 10.0 * rank.rank);
+        units += rank.units;
+    }
+    EXPECT_EQ(units, updates * batch);
+}
+
+TEST(SummaryTest, RanksOnLikeDevicesAreAClass) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "equal", first_of(world, {1, 1, 1, 1}));
+
+    const Summary summary = summary_of(world, shares);
+
+    ASSERT_EQ(summary.classes().size(), 1U);
+    const Summary::Class one = summary.classes().front();
+    EXPECT_EQ(one.name, "a CPU of node");
+    EXPECT_EQ(one.ranks, world.size());
+    EXPECT_EQ(one.wait_ms.min, 0);
+    EXPECT_EQ(one.wait_ms.avg, 5.0 * (world.size() - 1));
+    EXPECT_EQ(one.wait_ms.max, 10.0 * (world.size() - 1));
+}
+
+// There are 40 updates. Every fourth ends an epoch with half a batch. At the 21st the devices slow
+// down and the cut changes.
+TEST(SummaryTest, TimesAreOfFullBatchesThatWereCutAsTheLastOne) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "equal", first_of(world, {1, 1, 1, 1}));
+    TrainerReport report;
+    report.updates = 40;
+    report.cut_since = 20;
+    const std::int64_t own = shares.allocation(batch)[static_cast<std::size_t>(world.rank())];
+    for (int update = 0; update < 40; ++update) {
+        const int part = update % 4 == 3 ? 2 : 1;
+        const double slow = update < 20 ? 1 : 3;
+        report.batch_samples.push_back(batch / part);
+        report.own_units.push_back(own / part);
+        report.step_ms.push_back(100 * slow / part);
+        report.compute_ms.push_back(90 * slow / part);
+        report.wait_ms.push_back(10 * slow / part);
+    }
+
+    const Summary summary = summarise(world, topology_of(world), shares, batch, report, 0);
+
+    EXPECT_DOUBLE_EQ(summary.step_ms.median, 300);
+    EXPECT_DOUBLE_EQ(summary.step_ms.p10, 300);
+    EXPECT_DOUBLE_EQ(summary.ranks[0].compute_ms, 270);
+    EXPECT_DOUBLE_EQ(summary.ranks[0].wait_ms, 30);
+    EXPECT_NEAR(*summary.bound_ms, 270, 1);
+    EXPECT_NEAR(*summary.achieved(), 0.9, 0.01);
+}
+
+}  // namespace
+}  // namespace hetseq

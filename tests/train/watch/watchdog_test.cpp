@@ -1,0 +1,211 @@
+#include "hetseq/train/watch/watchdog.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/comm/host_comm.hpp"
+
+#include "test_world.hpp"
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using testing::HasSubstr;
+
+class WatchdogTest : public testing::Test {
+protected:
+    void SetUp() override {
+        if (test::environment().thread_support() != ThreadSupport::multiple)
+            GTEST_SKIP() << "this MPI gives no MPI_THREAD_MULTIPLE";
+        activity::enter(Phase::starting, 0);
+    }
+
+    WatchdogOptions options(double stall_timeout) {
+        return {
+            .stall_timeout = stall_timeout, .period = 1000ms, .end = [this](const Stall& stall) {
+                const std::lock_guard lock{mutex_};
+                ends_.push_back(stall);
+            }};
+    }
+
+    // Waits until the watchdog of this rank has spoken.
+    std::optional<Stall> first_end(std::chrono::seconds limit = 20s) {
+        const auto deadline = Clock::now() + limit;
+        while (Clock::now() < deadline) {
+            std::this_thread::sleep_for(10ms);
+            const std::lock_guard lock{mutex_};
+            if (!ends_.empty())
+                return ends_.front();
+        }
+        return {};
+    }
+
+    std::int64_t ends_of_all_ranks() {
+        const std::lock_guard lock{mutex_};
+        return world_.all_reduce(static_cast<std::int64_t>(ends_.size()), ReduceOp::sum);
+    }
+
+    // Until that rank has come here as well. The job's activity stays as it is, that of a rank that
+    // stalls.
+    void wait_for(int rank) {
+        std::thread([&] {
+            EXPECT_EQ(world_.broadcast(std::int64_t{world_.rank() == rank ? 1 : 0}, rank), 1);
+        }).join();
+    }
+
+    // A rank alone.
+    void expect_nobody_is_missed() {
+        const Watchdog watchdog{test::environment(), world_, options(1)};
+        activity::enter(Phase::reducing, 3);
+        std::this_thread::sleep_for(1500ms);
+        EXPECT_EQ(ends_of_all_ranks(), 0);
+    }
+
+    int last_rank() const { return world_.size() - 1; }
+    bool is_last() const { return world_.rank() == last_rank(); }
+
+    HostComm world_ = test::world();
+    std::mutex mutex_;
+    std::vector<Stall> ends_;
+};
+
+TEST_F(WatchdogTest, ARankThatSleepsIsNamedByRankZeroAlone) {
+    std::optional<Stall> stall;
+    {
+        const Watchdog watchdog{test::environment(), world_, options(1)};
+        activity::enter(is_last() ? Phase::computing : Phase::reducing, 3);
+        if (world_.rank() == 0)
+            stall = first_end();
+        wait_for(0);
+    }
+
+    EXPECT_EQ(ends_of_all_ranks(), 1);
+    if (world_.rank() != 0)
+        return;
+    ASSERT_TRUE(stall);
+    EXPECT_THAT(stall->text, HasSubstr("computing update 3 since 1"));
+    EXPECT_THAT(stall->ranks, testing::ElementsAre(last_rank()));
+}
+
+TEST_F(WatchdogTest, ASleepingRankZeroNamesItself) {
+    {
+        const Watchdog watchdog{test::environment(), world_, options(1)};
+        activity::enter(Phase::saving, 3);
+        if (world_.rank() == 0)
+            first_end();
+        world_.barrier();
+    }
+
+    EXPECT_EQ(ends_of_all_ranks(), 1);
+    if (world_.rank() == 0) {
+        EXPECT_THAT(ends_.at(0).ranks, testing::ElementsAre(0));
+        EXPECT_THAT(ends_.at(0).text, HasSubstr("rank 0 on "));
+        EXPECT_THAT(ends_.at(0).text, HasSubstr("saving after update 3 since 1"));
+    }
+}
+
+TEST_F(WatchdogTest, ARankWithoutBeatsIsNamed) {
+    if (world_.size() == 1)
+        return expect_nobody_is_missed();
+    std::optional<Stall> stall;
+    {
+        WatchdogOptions choice = options(is_last() ? 3600 : 1);
+        if (is_last())
+            choice.period = 1h;
+        const Watchdog watchdog{test::environment(), world_, choice};
+        activity::enter(Phase::reducing, 3);
+        if (world_.rank() == 0)
+            stall = first_end();
+        wait_for(0);
+    }
+
+    EXPECT_EQ(ends_of_all_ranks(), 1);
+    if (world_.rank() != 0)
+        return;
+    ASSERT_TRUE(stall);
+    EXPECT_THAT(stall->ranks, testing::ElementsAre(last_rank()));
+    EXPECT_THAT(stall->text, HasSubstr("was not heard from for 1"));
+}
+
+TEST_F(WatchdogTest, ARankZeroWithoutBeatsIsNamedByRankOne) {
+    if (world_.size() == 1)
+        return expect_nobody_is_missed();
+    std::optional<Stall> stall;
+    {
+        WatchdogOptions choice = options(world_.rank() == 0 ? 3600 : 1);
+        if (world_.rank() == 0)
+            choice.period = 1h;
+        const Watchdog watchdog{test::environment(), world_, choice};
+        activity::enter(Phase::reducing, 3);
+        if (world_.rank() == 1)
+            stall = first_end();
+        wait_for(1);
+    }
+
+    if (world_.rank() != 1)
+        return;
+    ASSERT_TRUE(stall);
+    EXPECT_THAT(stall->ranks, testing::ElementsAre(0));
+}
+
+// One rank has no work and waits for those that compute and validate, each step within the timeout
+// and all of them together beyond it.
+TEST_F(WatchdogTest, AnIdleRankAndLongValidationAreNoStall) {
+    const bool idle = is_last() && world_.size() > 1;
+    bool called = false;
+    {
+        const Watchdog watchdog{test::environment(), world_, options(2)};
+        for (const Phase phase : {Phase::computing, Phase::validating})
+            for (int step = 0; step < 2 && !idle; ++step) {
+                activity::enter(phase, 1);
+                std::this_thread::sleep_for(800ms);
+            }
+        activity::enter(Phase::agreeing, 1);
+        world_.barrier();
+        called = ends_of_all_ranks() > 0;
+    }
+
+    EXPECT_FALSE(called);
+    EXPECT_EQ(ends_of_all_ranks(), 0);
+}
+
+TEST_F(WatchdogTest, AllThatEndTogetherEndAtOnce) {
+    const auto begin = Clock::now();
+    for (int i = 0; i < 5; ++i) {
+        const Watchdog watchdog{test::environment(), world_, options(300)};
+    }
+    EXPECT_LT(Clock::now() - begin, 9s);  // farewells that nobody answers take 2 s each
+    EXPECT_EQ(ends_of_all_ranks(), 0);
+}
+
+TEST_F(WatchdogTest, AnExceptionIsNotHeldUp) {
+    const auto begin = Clock::now();
+    try {
+        const Watchdog watchdog{test::environment(), world_, options(300)};
+        if (is_last())
+            throw std::runtime_error("on purpose");
+    } catch (const std::runtime_error&) {
+        EXPECT_LT(Clock::now() - begin, 2s);  // the others wait that long for its farewell
+    }
+    world_.barrier();
+}
+
+TEST_F(WatchdogTest, WithoutATimeoutNobodyWatches) {
+    const Watchdog watchdog{test::environment(), world_, options(0)};
+    std::this_thread::sleep_for(100ms);
+    EXPECT_EQ(ends_of_all_ranks(), 0);
+}
+
+}  // namespace
+}  // namespace hetseq
