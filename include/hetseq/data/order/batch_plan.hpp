@@ -1,42 +1,57 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "hetseq/data/order/batch_items.hpp"
+
 namespace hetseq {
 
-/// Cost units of the sample at a position of an epoch's order: 1 each for samples, target tokens
-/// for text. Empty: one unit each.
-using LengthsView = std::span<const std::int64_t>;
+class WindowPlan;
 
-/// The samples of one update: positions [begin, end) of the epoch's order.
+/// The samples of one update.
 struct GlobalBatch {
     std::int64_t update = 0;  // counted from 0 over all epochs
     std::int64_t epoch = 0;
+    // Of rows of one shape: positions [begin, end) of the epoch's order. Of samples of unequal
+    // length: all of `items`, [0, end).
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    std::int64_t size() const noexcept { return end - begin; }
+    bool is_full = true;      // false: what was left for an epoch's last batch
+    std::int64_t window = 0;  // of `items`: the last group of blocks that they come from
+    std::shared_ptr<const BatchItems> items = nullptr;  // null: rows of one shape
+
+    std::int64_t size() const noexcept { return end - begin; }  // samples
+    /// The work in it: samples, or the units of samples of unequal length.
+    std::int64_t units() const { return items ? items->total_units() : size(); }
 };
 
-/// Which samples form which update: a function of the corpus and the global batch size alone, never
-/// of ranks, speeds or memory. An epoch's last batch holds what is left.
+/// Which samples form which update: a function of the corpus, the global batch's size and, where
+/// samples have unequal lengths, the seed; never of ranks, speeds or memory. An epoch's last batch
+/// holds what is left.
 class BatchPlan {
 public:
-    /// `samples` >= 1, `batch_size` >= 1 (larger than `samples`: an epoch is one batch).
+    /// Rows of one shape, batches of consecutive positions. `samples` >= 1, `batch_size` >= 1
+    /// (larger than `samples`: an epoch is one batch).
     BatchPlan(std::int64_t samples, std::int64_t batch_size);
+    /// Samples of unequal length.
+    explicit BatchPlan(std::shared_ptr<WindowPlan> windows);
 
-    std::int64_t samples() const noexcept { return samples_; }
-    std::int64_t batch_size() const noexcept { return batch_size_; }
+    std::int64_t samples() const noexcept { return samples_; }  // an epoch
     std::int64_t batches_per_epoch() const noexcept;
+    bool ends_epoch(std::int64_t update) const { return (update + 1) % batches_per_epoch() == 0; }
+    /// Where samples have unequal lengths it may wait until these are read.
     GlobalBatch batch(std::int64_t update) const;
 
 private:
-    std::int64_t samples_;
-    std::int64_t batch_size_;
+    std::int64_t samples_ = 0;
+    std::int64_t batch_size_ = 0;
+    std::shared_ptr<WindowPlan> windows_;
 };
 
-/// One rank's part of a global batch: positions [begin, end), possibly none.
+/// One rank's part of a global batch: [begin, end) of its positions or items, possibly none.
 struct Slice {
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -44,15 +59,11 @@ struct Slice {
     friend bool operator==(const Slice&, const Slice&) = default;
 };
 
-/// Cuts `batch` contiguously in rank order so that rank r takes `units[r]` cost units (sum = the
-/// batch's units), to within one sample where samples cost more than one unit. `lengths`: of the
-/// batch's positions, from `batch.begin` on.
+/// Cuts `batch` contiguously in rank order. Rows of one shape: rank r takes `units[r]` of them
+/// (sum = the batch's size). Otherwise its part of the batch's cost is as that of the units, within
+/// one sample (`cut_items`).
 std::vector<Slice> cut_by_rank(const GlobalBatch& batch,
                                std::span<const std::int64_t> units,
-                               LengthsView lengths = {});
-
-/// Cuts a rank's slice into micro-batches of at most `micro_batch` samples, as even as they can be.
-/// Empty for an empty slice.
-std::vector<Slice> cut_into_micro_batches(const Slice& slice, std::int64_t micro_batch);
+                               const ItemCost& cost = {});
 
 }  // namespace hetseq

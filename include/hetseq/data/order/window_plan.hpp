@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/data/order/global_order.hpp"
+
+namespace hetseq {
+
+/// Tells how long the rows of a block's samples are.
+class LengthSource {
+public:
+    virtual ~LengthSource() = default;
+    /// Of the samples of `block`, in their order. May wait until they are read.
+    virtual std::shared_ptr<const RowLengths> lengths(std::int64_t block) = 0;
+    /// They will be asked for soon.
+    virtual void read_ahead(std::int64_t block) = 0;
+};
+
+struct WindowPlanOptions {
+    GlobalOrder::Geometry geometry;
+    std::uint64_t seed = 1;
+    Shuffle shuffle = Shuffle::yes;
+    std::int64_t batch_weight = 1;  // of a full batch: samples, or units
+    /// Ragged field whose values are the units; none: every sample is one unit.
+    std::optional<std::size_t> units_field{};
+    bool counts_samples = false;  // batches are of so many samples, whatever their units
+    std::int64_t max_length = 0;  // samples with a longer row are left out; 0: none is
+    /// By block: the samples, and what they weigh (samples, or units), of those not left out.
+    std::vector<std::int64_t> block_samples{};
+    std::vector<std::int64_t> block_weights{};
+};
+
+/// Batches of samples of unequal length. An epoch's order is laid out as for rows of one shape, and
+/// cut where its samples' weight reaches multiples of a batch's. A window is the part of it that ends in
+/// one group of mixed blocks: whole batches, and what is left over goes to the next window. Inside
+/// a window samples are sorted by length and cut into batches of even weight, and these are
+/// permuted. So a batch's samples have like lengths, and any window is found from its own blocks'
+/// lengths and those just before it: memory is bounded by windows, and a run continues anywhere.
+///
+/// A function of its options and the lengths alone.
+class WindowPlan {
+public:
+    /// `source` must outlive the plan.
+    WindowPlan(WindowPlanOptions options, LengthSource& source);
+
+    std::int64_t samples() const noexcept { return samples_; }  // that are not left out
+    /// The same for all epochs: whole batches, and one for what is left.
+    std::int64_t batches_per_epoch() const noexcept { return batches_; }
+    GlobalBatch batch(std::int64_t update);
+
+private:
+    /// A group of blocks of an epoch, and the batches that end in it.
+    struct Group {
+        std::int64_t weight_before = 0;  // in the epoch
+        std::int64_t first_batch = 0;    // in the epoch
+        std::int64_t batches = 0;
+    };
+    struct Epoch {
+        std::int64_t number = 0;
+        GlobalOrder order;
+        std::vector<Group> groups;
+        std::int64_t last_group = 0;  // that has batches
+    };
+    struct Window {
+        std::int64_t epoch = 0;
+        std::int64_t group = 0;
+        std::vector<std::shared_ptr<const BatchItems>> batches;
+    };
+    struct Sample;  // with its lengths
+
+    const Epoch& epoch(std::int64_t number);
+    Epoch make_epoch(std::int64_t number) const;
+    std::int64_t group_of_batch(const Epoch& epoch, std::int64_t batch) const;
+    const Window& window(const Epoch& epoch, std::int64_t group);
+    Window make_window(const Epoch& epoch, std::int64_t group);
+    Sample sample_at(const Epoch& epoch, std::int64_t position);
+    std::int64_t weight_of(const Sample& sample) const;
+    bool is_left_out(const Sample& sample) const;
+    /// The last position before which the samples weigh at most `weight`, without samples of weight 0
+    /// at its end; it is at or before `end`, whose samples before it weigh `weight_before_end`, which
+    /// is not less.
+    std::int64_t border_at(const Epoch& epoch,
+                           std::int64_t weight,
+                           std::int64_t end,
+                           std::int64_t weight_before_end);
+    std::vector<Sample> samples_between(const Epoch& epoch, std::int64_t begin, std::int64_t end);
+    std::shared_ptr<const BatchItems> items_of(const std::vector<Sample>& samples,
+                                               std::int64_t begin,
+                                               std::int64_t end) const;
+    void cut(const std::vector<Sample>& samples, std::int64_t batches, Window& window) const;
+    void permute(const Epoch& epoch, Window& window) const;
+    void read_ahead(const Epoch& epoch, std::int64_t group);
+
+    WindowPlanOptions options_;
+    LengthSource& source_;
+    std::int64_t samples_ = 0;
+    std::int64_t weight_ = 0;  // of an epoch
+    std::int64_t batches_ = 0;
+    std::deque<Epoch> epochs_;    // used last first
+    std::deque<Window> windows_;  // used last first
+};
+
+}  // namespace hetseq

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace hetseq {
+
+/// Lengths of rows [values], by ragged field in the schema's order, then by sample.
+using RowLengths = std::vector<std::vector<std::int32_t>>;
+
+}  // namespace hetseq

@@ -1,0 +1,268 @@
+#include "hetseq/data/order/window_plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/data/order/keyed_permutation.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::size_t kept_epochs = 2, kept_windows = 2;
+constexpr std::uint64_t batches_key = 0x6261746368657321;  // tells it from the order's keys
+
+std::int64_t total(const std::vector<std::int64_t>& values) {
+    return std::accumulate(values.begin(), values.end(), std::int64_t{0});
+}
+
+}  // namespace
+
+struct WindowPlan::Sample {
+    std::int64_t sample = 0;
+    std::int64_t position = 0;
+    std::shared_ptr<const RowLengths> block;
+    std::size_t row = 0;  // in the block
+
+    std::int64_t length(std::size_t field) const { return (*block)[field][row]; }
+};
+
+WindowPlan::WindowPlan(WindowPlanOptions options, LengthSource& source)
+    : options_{std::move(options)},
+      source_{source},
+      samples_{total(options_.block_samples)},
+      weight_{total(options_.block_weights)} {
+    HETSEQ_ASSERT(options_.batch_weight >= 1);
+    HETSEQ_ASSERT(std::ssize(options_.block_samples) == options_.geometry.blocks());
+    HETSEQ_ASSERT(options_.block_weights.size() == options_.block_samples.size());
+    batches_ = std::max<std::int64_t>(
+        weight_ / options_.batch_weight + (weight_ % options_.batch_weight != 0 ? 1 : 0), 1);
+}
+
+GlobalBatch WindowPlan::batch(std::int64_t update) {
+    const Epoch& of = epoch(update / batches_);
+    const std::int64_t index = update % batches_;
+    const std::int64_t group = group_of_batch(of, index);
+    const Window& from = window(of, group);
+    const auto place =
+        static_cast<std::size_t>(index - of.groups[static_cast<std::size_t>(group)].first_batch);
+    GlobalBatch batch;
+    batch.update = update;
+    batch.epoch = of.number;
+    batch.items = from.batches[place];
+    batch.end = batch.items->size();
+    batch.is_full = index + 1 < batches_ || weight_ % options_.batch_weight == 0;
+    batch.window = group;
+    if (place + 1 == from.batches.size() || place == 0)
+        read_ahead(of, group + 1);
+    return batch;
+}
+
+const WindowPlan::Epoch& WindowPlan::epoch(std::int64_t number) {
+    for (const Epoch& known : epochs_)
+        if (known.number == number)
+            return known;
+    if (epochs_.size() == kept_epochs)
+        epochs_.pop_back();
+    epochs_.push_front(make_epoch(number));
+    return epochs_.front();
+}
+
+WindowPlan::Epoch WindowPlan::make_epoch(std::int64_t number) const {
+    Epoch made{number, {options_.geometry, options_.seed, number, options_.shuffle}, {}, 0};
+    std::int64_t weight = 0;
+    std::int64_t batch = 0;
+    for (std::int64_t group = 0; group < made.order.groups(); ++group) {
+        const std::int64_t before = weight;
+        for (const std::int64_t block : made.order.group_blocks(group))
+            weight += options_.block_weights[static_cast<std::size_t>(block)];
+        const bool is_last = group + 1 == made.order.groups();
+        const std::int64_t end = is_last ? batches_ : weight / options_.batch_weight;
+        made.groups.push_back({before, batch, end - batch});
+        if (end > batch)
+            made.last_group = group;
+        batch = end;
+    }
+    return made;
+}
+
+std::int64_t WindowPlan::group_of_batch(const Epoch& epoch, std::int64_t batch) const {
+    const auto behind =
+        std::upper_bound(epoch.groups.begin(),
+                         epoch.groups.end(),
+                         batch,
+                         [](std::int64_t index, const Group& group) {
+                             return index < group.first_batch + group.batches;
+                         });
+    return behind - epoch.groups.begin();
+}
+
+const WindowPlan::Window& WindowPlan::window(const Epoch& epoch, std::int64_t group) {
+    for (const Window& known : windows_)
+        if (known.epoch == epoch.number && known.group == group)
+            return known;
+    if (windows_.size() == kept_windows)
+        windows_.pop_back();
+    windows_.push_front(make_window(epoch, group));
+    return windows_.front();
+}
+
+WindowPlan::Sample WindowPlan::sample_at(const Epoch& epoch, std::int64_t position) {
+    const std::int64_t sample = epoch.order(position);
+    const std::int64_t block = sample / options_.geometry.block_length;
+    return {sample,
+            position,
+            source_.lengths(block),
+            static_cast<std::size_t>(sample % options_.geometry.block_length)};
+}
+
+bool WindowPlan::is_left_out(const Sample& sample) const {
+    if (options_.max_length == 0)
+        return false;
+    for (std::size_t field = 0; field < sample.block->size(); ++field)
+        if (sample.length(field) > options_.max_length)
+            return true;
+    return false;
+}
+
+std::int64_t WindowPlan::weight_of(const Sample& sample) const {
+    if (is_left_out(sample))
+        return 0;
+    return options_.counts_samples || !options_.units_field ? 1
+                                                            : sample.length(*options_.units_field);
+}
+
+std::int64_t WindowPlan::border_at(const Epoch& epoch,
+                                   std::int64_t weight,
+                                   std::int64_t end,
+                                   std::int64_t weight_before_end) {
+    if (weight == 0)
+        return 0;
+    std::int64_t position = end;
+    std::int64_t before = weight_before_end;
+    while (position > 0) {
+        const std::int64_t next = weight_of(sample_at(epoch, position - 1));
+        if (before <= weight && next > 0)
+            break;
+        before -= next;
+        --position;
+    }
+    return position;
+}
+
+std::vector<WindowPlan::Sample> WindowPlan::samples_between(const Epoch& epoch,
+                                                            std::int64_t begin,
+                                                            std::int64_t end) {
+    std::vector<Sample> samples;
+    for (std::int64_t position = begin; position < end; ++position) {
+        Sample sample = sample_at(epoch, position);
+        if (!is_left_out(sample))
+            samples.push_back(std::move(sample));
+    }
+    // By units first: they are what batches are cut by.
+    const auto key = [&](const Sample& sample, std::size_t field) { return sample.length(field); };
+    std::sort(samples.begin(), samples.end(), [&](const Sample& a, const Sample& b) {
+        if (options_.units_field && key(a, *options_.units_field) != key(b, *options_.units_field))
+            return key(a, *options_.units_field) < key(b, *options_.units_field);
+        for (std::size_t field = 0; field < a.block->size(); ++field)
+            if (key(a, field) != key(b, field))
+                return key(a, field) < key(b, field);
+        return a.position < b.position;
+    });
+    return samples;
+}
+
+std::shared_ptr<const BatchItems> WindowPlan::items_of(const std::vector<Sample>& samples,
+                                                       std::int64_t begin,
+                                                       std::int64_t end) const {
+    auto items = std::make_shared<BatchItems>();
+    for (std::int64_t i = begin; i < end; ++i) {
+        const Sample& sample = samples[static_cast<std::size_t>(i)];
+        items->samples.push_back(sample.sample);
+        items->lengths.resize(sample.block->size());
+        for (std::size_t field = 0; field < items->lengths.size(); ++field)
+            items->lengths[field].push_back(static_cast<std::int32_t>(sample.length(field)));
+        items->units.push_back(options_.units_field ? sample.length(*options_.units_field) : 1);
+    }
+    return items;
+}
+
+// Each border lies where the weight up to it is nearest to even. No batch is without samples, as long
+// as there are as many samples: there are where none weighs more than a batch.
+void WindowPlan::cut(const std::vector<Sample>& samples,
+                     std::int64_t batches,
+                     Window& window) const {
+    std::int64_t weight = 0;
+    for (const Sample& sample : samples)
+        weight += weight_of(sample);
+    const std::int64_t size = std::ssize(samples);
+    std::int64_t begin = 0, end = 0;
+    std::int64_t before = 0;  // weight of the samples before `end`
+    for (std::int64_t i = 1; i <= batches; ++i) {
+        const std::int64_t border = weight / batches * i + weight % batches * i / batches;
+        const std::int64_t most = size - (batches - i);
+        while (end < size) {
+            const std::int64_t next = weight_of(samples[static_cast<std::size_t>(end)]);
+            const bool is_nearer = 2 * before + next <= 2 * border;
+            if (i < batches && end > begin && (end >= most || !is_nearer))
+                break;
+            before += next;
+            ++end;
+        }
+        window.batches.push_back(items_of(samples, begin, end));
+        begin = end;
+    }
+}
+
+void WindowPlan::permute(const Epoch& epoch, Window& window) const {
+    if (window.batches.empty() || options_.shuffle == Shuffle::no)
+        return;
+    const std::uint64_t key =
+        mix_keys(mix_keys(options_.seed, batches_key),
+                 mix_keys(static_cast<std::uint64_t>(epoch.number),
+                          static_cast<std::uint64_t>(window.group)));
+    const KeyedPermutation order{std::ssize(window.batches), key};
+    std::vector<std::shared_ptr<const BatchItems>> permuted;
+    for (std::int64_t i = 0; i < order.size(); ++i)
+        permuted.push_back(window.batches[static_cast<std::size_t>(order(i))]);
+    window.batches = std::move(permuted);
+}
+
+WindowPlan::Window WindowPlan::make_window(const Epoch& epoch, std::int64_t group) {
+    const Group& own = epoch.groups[static_cast<std::size_t>(group)];
+    read_ahead(epoch, group);
+    const std::int64_t full = options_.batch_weight;
+    const std::int64_t begin = border_at(
+        epoch, own.first_batch * full, epoch.order.group_begin(group), own.weight_before);
+    Window made{epoch.number, group, {}};
+    if (group < epoch.last_group) {
+        const std::int64_t end =
+            border_at(epoch,
+                      (own.first_batch + own.batches) * full,
+                      epoch.order.group_end(group),
+                      epoch.groups[static_cast<std::size_t>(group + 1)].weight_before);
+        cut(samples_between(epoch, begin, end), own.batches, made);
+        permute(epoch, made);
+        return made;
+    }
+    const std::int64_t whole = weight_ / full - own.first_batch;
+    std::int64_t end = epoch.order.size();
+    if (whole < own.batches)
+        end = border_at(epoch, weight_ / full * full, end, weight_);
+    if (whole > 0)
+        cut(samples_between(epoch, begin, end), whole, made);
+    permute(epoch, made);
+    if (whole < own.batches)
+        cut(samples_between(epoch, end, epoch.order.size()), 1, made);
+    return made;
+}
+
+void WindowPlan::read_ahead(const Epoch& epoch, std::int64_t group) {
+    if (group < epoch.order.groups())
+        for (const std::int64_t block : epoch.order.group_blocks(group))
+            source_.read_ahead(block);
+}
+
+}  // namespace hetseq
