@@ -37,7 +37,7 @@ double time_epoch(const HostComm& world,
         for (std::size_t r = 0; r < units.size(); ++r)
             units[r] = batch.size() * static_cast<std::int64_t>(r + 1) / world.size() -
                        batch.size() * static_cast<std::int64_t>(r) / world.size();
-        loader.request(batch, cut_by_rank(batch, units), batch.size());
+        loader.request(batch, cut_by_rank(batch, units), {});
     };
     world.barrier();
     const auto start = std::chrono::steady_clock::now();

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/data/schema.hpp"
 
 namespace hetseq {
 
@@ -43,13 +46,13 @@ LoadedShare::LoadedShare(const GlobalBatch& batch,
                          const Slice& slice,
                          Rows rows,
                          Target target,
-                         std::int64_t micro_batch)
+                         const MicroBatchCap& cap)
     : batch_{batch},
       slice_{slice},
       rows_{std::move(rows)},
       target_{std::move(target)},
       weights_(target_.loss_terms, 0.0) {
-    collate(micro_batch);
+    collate(cap);
     for (const MicroBatch& part : micro_batches_)
         std::transform(weights_.begin(),
                        weights_.end(),
@@ -65,27 +68,82 @@ std::int64_t LoadedShare::units() const noexcept {
     return units;
 }
 
-void LoadedShare::recut(std::int64_t micro_batch) {
-    collate(micro_batch);
+LoadedShare::Padding LoadedShare::padding() const {
+    Padding padding;
+    if (!batch_.items)
+        return padding;
+    for (const std::vector<std::int32_t>& lengths : batch_.items->lengths)
+        for (const Slice& cut : cuts_) {
+            const auto begin = lengths.begin() + slice_.begin + cut.begin;
+            const auto end = begin + cut.size();
+            padding.values += std::accumulate(begin, end, std::int64_t{0});
+            padding.padded_values += cut.size() * *std::max_element(begin, end);
+        }
+    return padding;
+}
+
+void LoadedShare::recut(const MicroBatchCap& cap) {
+    collate(cap);
     arrive();
 }
 
-void LoadedShare::collate(std::int64_t micro_batch) {
+MicroBatchCap LoadedShare::largest_micro_batch() const {
+    MicroBatchCap largest{0, batch_.items ? 0 : MicroBatchCap::none};
+    for (const MicroBatch& part : micro_batches_) {
+        largest.samples = std::max(largest.samples, part.samples);
+        largest.tokens = std::max(largest.tokens, part.padded_tokens);
+    }
+    return largest;
+}
+
+std::vector<Slice> LoadedShare::cut(const MicroBatchCap& cap) const {
+    if (!batch_.items)
+        return cut_into_micro_batches(slice_.size(), cap);
+    const std::vector<std::int64_t> lengths = padded_lengths(*batch_.items);
+    return cut_into_micro_batches(
+        std::span(lengths).subspan(static_cast<std::size_t>(slice_.begin),
+                                   static_cast<std::size_t>(slice_.size())),
+        cap);
+}
+
+void LoadedShare::collate(const MicroBatchCap& cap) {
+    cuts_ = cut(cap);
     micro_batches_.clear();
-    for (const Slice& part : cut_into_micro_batches({0, slice_.size()}, micro_batch))
+    for (const Slice& part : cuts_)
         micro_batches_.push_back(collate_slice(part));
     arrival_ = micro_batches_.empty() ? nullptr : target_.transfer->send(micro_batches_);
 }
 
-MicroBatch LoadedShare::collate_slice(const Slice& slice) const {
+TensorDict LoadedShare::rows_of(const Slice& slice) const {
     TensorDict rows;
+    for (const std::string& name : rows_.ragged) {
+        const at::Tensor offsets =
+            rows_.fields.at(offsets_name(name)).narrow(0, slice.begin, slice.size() + 1);
+        const auto begin = offsets[0].item<std::int64_t>();
+        const auto end = offsets[slice.size()].item<std::int64_t>();
+        rows[name] = rows_.fields.at(name).narrow(0, begin, end - begin);
+        rows[offsets_name(name)] = offsets - begin;
+    }
     for (const auto& [name, tensor] : rows_.fields)
-        rows[name] = tensor.narrow(0, slice.begin, slice.size());
+        if (rows.count(name) == 0)
+            rows[name] = tensor.narrow(0, slice.begin, slice.size());
+    return rows;
+}
+
+MicroBatch LoadedShare::collate_slice(const Slice& slice) const {
     const at::Tensor ids = rows_.sample_ids.narrow(0, slice.begin, slice.size());
-    MicroBatch batch = target_.collator->collate(rows, ids);
+    MicroBatch batch = target_.collator->collate(rows_of(slice), ids);
     check_collated(batch, target_.loss_terms);
     batch.sample_ids = ids;
     batch.samples = batch.units = slice.size();
+    if (batch_.items) {
+        const auto begin = slice_.begin + slice.begin;
+        const auto& units = batch_.items->units;
+        batch.units =
+            std::accumulate(units.begin() + begin, units.begin() + begin + slice.size(), std::int64_t{0});
+        batch.padded_tokens = padded_tokens(padded_lengths(*batch_.items),
+                                            std::vector<Slice>{{begin, begin + slice.size()}});
+    }
     return batch;
 }
 

@@ -33,17 +33,20 @@ Slice intersection(const Slice& a, const Slice& b) {
 
 // The part of a request that lies in one group of mixed blocks.
 struct Segment {
+    std::int64_t group = 0;
     BlockUse use;
-    Slice positions;  // this rank's, possibly none
 };
 
 struct Request {
     GlobalBatch batch;
     Slice slice;  // of this rank
-    std::int64_t micro_batch = 0;
+    MicroBatchCap cap;
     GlobalOrder order;
     std::vector<std::int64_t> groups;  // that the ranks of this host take samples from
     std::vector<Segment> segments;     // of the groups scheduled so far
+
+    /// The last group that its batch's samples come from.
+    std::int64_t time_group(std::int64_t group) const { return batch.items ? batch.window : group; }
 };
 
 // A share, or why there is none.
@@ -67,7 +70,7 @@ struct Loader::Impl {
     LoadedShare take();
     Request make_request(const GlobalBatch& batch,
                          std::span<const Slice> slices,
-                         std::int64_t micro_batch) const;
+                         const MicroBatchCap& cap) const;
 
     std::size_t outstanding = 0;
 
@@ -78,18 +81,27 @@ private:
     void schedule_group(Request& request);
     void schedule_ahead(const Request& request, std::int64_t group);
     std::int64_t time_of(std::int64_t epoch, std::int64_t group) const;
+    std::int64_t next_use(const Request& request, std::int64_t group, std::int64_t block) const;
+    void add_groups(const GlobalBatch& batch,
+                    const GlobalOrder& order,
+                    const Slice& slice,
+                    std::set<std::int64_t>& groups) const;
+    std::int64_t group_of_sample(const GlobalOrder& order, std::int64_t sample) const;
     GlobalOrder order_of(std::int64_t epoch) const;
     // Loader thread, or the main thread where nothing runs in the background.
     void work();
     Outcome load(Request& request);
     const Segment& scheduled(Request& request, std::size_t index);
     LoadedShare assemble(Request& request, std::size_t& released);
+    LoadedShare::Rows rows_for(const Request& request) const;
+    void place_samples(const Request& request, std::int64_t group);
     void copy_segment(const Request& request, const Segment& segment, LoadedShare::Rows& rows);
 
     std::shared_ptr<Corpus::Impl> corpus_;
     LoadedShare::Target target_;
     Options options_;
-    std::exception_ptr failure_;  // of an earlier request
+    std::exception_ptr failure_;        // of an earlier request
+    std::vector<PlacedSample> placed_;  // of the segment at work; the thread that loads
 
     std::atomic<bool> cancelled_{false};
     std::mutex mutex_;
@@ -134,23 +146,39 @@ std::int64_t Loader::Impl::time_of(std::int64_t epoch, std::int64_t group) const
     return epoch * order_of(0).groups() + group;
 }
 
+// The groups that samples [slice.begin, slice.end) of `batch` come from.
+void Loader::Impl::add_groups(const GlobalBatch& batch,
+                              const GlobalOrder& order,
+                              const Slice& slice,
+                              std::set<std::int64_t>& groups) const {
+    if (batch.items) {
+        for (std::int64_t i = slice.begin; i < slice.end; ++i)
+            groups.insert(group_of_sample(order, batch.items->samples[static_cast<std::size_t>(i)]));
+        return;
+    }
+    const std::int64_t last = order.group_of(slice.end - 1);
+    for (std::int64_t group = order.group_of(slice.begin); group <= last; ++group)
+        groups.insert(group);
+}
+
+std::int64_t Loader::Impl::group_of_sample(const GlobalOrder& order, std::int64_t sample) const {
+    return order.group_of_block(sample / corpus_->layout.block_length);
+}
+
 Request Loader::Impl::make_request(const GlobalBatch& batch,
                                    std::span<const Slice> slices,
-                                   std::int64_t micro_batch) const {
+                                   const MicroBatchCap& cap) const {
     const DataContext::Impl& context = corpus_->context;
     HETSEQ_ASSERT(std::ssize(slices) == context.world.size());
     const GlobalOrder order = order_of(batch.epoch);
     std::set<std::int64_t> groups;
     for (const int rank : context.node_ranks) {
         const Slice& slice = slices[static_cast<std::size_t>(rank)];
-        if (slice.size() == 0)
-            continue;
-        const std::int64_t last = order.group_of(slice.end - 1);
-        for (std::int64_t group = order.group_of(slice.begin); group <= last; ++group)
-            groups.insert(group);
+        if (slice.size() > 0)
+            add_groups(batch, order, slice, groups);
     }
     const auto own = static_cast<std::size_t>(context.world.rank());
-    return {batch, slices[own], micro_batch, order, {groups.begin(), groups.end()}, {}};
+    return {batch, slices[own], cap, order, {groups.begin(), groups.end()}, {}};
 }
 
 void Loader::Impl::add(Request request) {
@@ -168,27 +196,35 @@ void Loader::Impl::schedule(Request& request) {
     while (request.segments.size() < request.groups.size())
         schedule_group(request);
     if (!request.groups.empty())
-        schedule_ahead(request, request.groups.back());
+        schedule_ahead(request, request.time_group(request.groups.back()));
+}
+
+// When `block` of `group` is used again, behind this request.
+std::int64_t Loader::Impl::next_use(const Request& request,
+                                    std::int64_t group,
+                                    std::int64_t block) const {
+    const std::int64_t epoch = request.batch.epoch;
+    const std::int64_t now = time_of(epoch, request.time_group(group));
+    if (request.batch.items) {
+        if (!request.batch.ends_window)
+            return now;
+        if (group == request.batch.window)
+            return now + 1;  // for what the window leaves over
+    } else if (request.batch.end < request.order.group_end(group)) {
+        return now;
+    }
+    return time_of(epoch + 1, order_of(epoch + 1).group_of_block(block));
 }
 
 // The first group that is not scheduled yet.
 void Loader::Impl::schedule_group(Request& request) {
     const std::int64_t group = request.groups[request.segments.size()];
-    const GlobalOrder& order = request.order;
-    const std::int64_t epoch = request.batch.epoch;
-    const std::int64_t now = time_of(epoch, group);
-    const bool used_again = request.batch.end < order.group_end(group);
-    const GlobalOrder next_order = order_of(epoch + 1);
     std::vector<BlockSchedule::Block> blocks;
-    for (const std::int64_t block : order.group_blocks(group))
-        blocks.push_back(
-            {block, used_again ? now : time_of(epoch + 1, next_order.group_of_block(block))});
-    Segment segment;
-    segment.use = corpus_->schedule.use(blocks, now);
-    segment.positions =
-        intersection(request.slice, {order.group_begin(group), order.group_end(group)});
-    request.segments.push_back(segment);
-    corpus_->enqueue(segment.use.loads);
+    for (const std::int64_t block : request.order.group_blocks(group))
+        blocks.push_back({block, next_use(request, group, block)});
+    const std::int64_t now = time_of(request.batch.epoch, request.time_group(group));
+    request.segments.push_back({group, corpus_->schedule.use(blocks, now)});
+    corpus_->enqueue(request.segments.back().use.loads);
 }
 
 // The group behind the last one, if the cache has room, so that its blocks are there when a batch
@@ -247,7 +283,7 @@ const Segment& Loader::Impl::scheduled(Request& request, std::size_t index) {
 }
 
 LoadedShare Loader::Impl::assemble(Request& request, std::size_t& released) {
-    LoadedShare::Rows rows = make_rows(corpus_->shards, request.slice.size());
+    LoadedShare::Rows rows = rows_for(request);
     for (; released < request.groups.size(); ++released) {
         const Segment& segment = scheduled(request, released);
         if (!corpus_->cache.wait_for_blocks(segment.use, cancelled_))
@@ -255,24 +291,45 @@ LoadedShare Loader::Impl::assemble(Request& request, std::size_t& released) {
         copy_segment(request, segment, rows);
         corpus_->cache.release(segment.use.ticket);
     }
-    return LoadedShare(request.batch, request.slice, std::move(rows), target_, request.micro_batch);
+    return LoadedShare(request.batch, request.slice, std::move(rows), target_, request.cap);
+}
+
+LoadedShare::Rows Loader::Impl::rows_for(const Request& request) const {
+    RowLengths lengths;
+    if (request.batch.items)
+        for (const std::vector<std::int32_t>& field : request.batch.items->lengths)
+            lengths.emplace_back(field.begin() + request.slice.begin,
+                                 field.begin() + request.slice.end);
+    return make_rows(corpus_->shards, request.slice.size(), lengths);
+}
+
+// This rank's samples in a group, and their rows.
+void Loader::Impl::place_samples(const Request& request, std::int64_t group) {
+    placed_.clear();
+    if (request.batch.items) {
+        for (std::int64_t i = request.slice.begin; i < request.slice.end; ++i) {
+            const std::int64_t sample = request.batch.items->samples[static_cast<std::size_t>(i)];
+            if (group_of_sample(request.order, sample) == group)
+                placed_.push_back({sample, i - request.slice.begin});
+        }
+        return;
+    }
+    const Slice positions = intersection(
+        request.slice, {request.order.group_begin(group), request.order.group_end(group)});
+    for (std::int64_t position = positions.begin; position < positions.end; ++position)
+        placed_.push_back({request.order(position), position - request.slice.begin});
 }
 
 void Loader::Impl::copy_segment(const Request& request,
                                 const Segment& segment,
                                 LoadedShare::Rows& rows) {
-    if (segment.positions.size() == 0)
+    place_samples(request, segment.group);
+    if (placed_.empty())
         return;
     BlockPlaces places;
     for (std::size_t i = 0; i < segment.use.blocks.size(); ++i)
         places[segment.use.blocks[i]] = corpus_->cache.slot(segment.use.slots[i]).data();
-    copy_rows(corpus_->shards,
-              corpus_->layout,
-              request.order,
-              segment.positions,
-              places,
-              rows,
-              segment.positions.begin - request.slice.begin);
+    copy_rows(corpus_->shards, corpus_->layout, placed_, places, rows);
 }
 
 LoadedShare Loader::Impl::take() {
@@ -304,8 +361,8 @@ Loader::~Loader() = default;
 
 void Loader::request(const GlobalBatch& batch,
                      std::span<const Slice> slices,
-                     std::int64_t micro_batch) {
-    impl_->add(impl_->make_request(batch, slices, micro_batch));
+                     const MicroBatchCap& cap) {
+    impl_->add(impl_->make_request(batch, slices, cap));
 }
 
 LoadedShare Loader::take() {

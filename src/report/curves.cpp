@@ -50,7 +50,7 @@ std::string draw(std::span<const RunRecord> runs, LineChart chart, const std::st
 // The keys of `source` that hetseq gives every run do not name a task's own losses and metrics.
 std::set<std::string> own_keys(std::span<const RunRecord> runs, Source source) {
     static const std::set<std::string> common{
-        "loss", "lr", "grad_norm", "samples_per_second", "step_ms", "seconds"};
+        "loss", "lr", "grad_norm", "samples_per_second", "units_per_second", "step_ms", "seconds"};
     std::set<std::string> keys;
     for (const RunRecord& run : runs)
         for (const auto& [key, series] :

@@ -50,12 +50,18 @@ Feed::Feed(DataContext& context,
               parts.datasets.get(settings.options().dataset)(settings.options().parts),
               settings.corpus},
       collator_{parts.batchings.get(settings.options().batching)(settings.options().parts)},
+      seed_{settings.options().seed},
+      shuffle_{shuffle},
       loader_{corpus_,
               *collator_,
               {.seed = settings.options().seed,
                .shuffle = shuffle,
                .device = settings.device,
                .loss_terms = model.loss_terms().size()}} {}
+
+BatchPlan Feed::plan(const BatchSize& size) {
+    return make_batch_plan(corpus_, size, seed_, shuffle_);
+}
 
 Replica::Replica(const MpiEnvironment& environment,
                  const HostComm& world,
@@ -69,7 +75,7 @@ Replica::Replica(const MpiEnvironment& environment,
                   [this](const std::string& name) { return model_->decays(name); },
                   status_slot::count(static_cast<std::int64_t>(model_->loss_terms().size()))},
       feed_{data_, required_data(settings.options()), settings, parts, *model_, Shuffle::yes},
-      plan_{feed_.corpus().samples(), settings.batch_size()} {
+      plan_{agree_on(world, [&] { return feed_.plan(settings.batch_size()); })} {
     const Options& options = settings.options();
     check_best_by(options.best_by, result_names(*model_));
     if (!options.valid_data.empty())

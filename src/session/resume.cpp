@@ -164,12 +164,18 @@ void keep_settled(SettledOptions& settled, const ResumePoint& point) {
     if (!point.is_own && settled.options().reset_position)
         return;
     OptionValues kept;
-    for (const char* name : {"block-length", "batch-size"}) {
+    for (const char* name : {"block-length", "batch-size", "batch-tokens", "max-length"}) {
         const auto stored = point.state.run.options.find(name);
         if (stored != point.state.run.options.end() && settled.values().at(name) == "0")
             kept[name] = stored->second;
     }
-    if (kept.count("batch-size") != 0)
+    // A batch that is given anew replaces the one that was counted otherwise, too.
+    const auto is_given = [&](const char* name) { return settled.values().at(name) != "0"; };
+    if (is_given("batch-size"))
+        kept.erase("batch-tokens");
+    if (is_given("batch-tokens"))
+        kept.erase("batch-size");
+    if (kept.count("batch-size") != 0 || kept.count("batch-tokens") != 0)
         kept["update-freq"] = "1";
     settled.settle(kept);
 }

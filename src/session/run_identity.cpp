@@ -31,8 +31,14 @@ RunIdentity run_identity(const RunSettings& settings, const Replica& replica) {
 }
 
 bool have_same_batches(const RunIdentity& a, const RunIdentity& b) {
-    return a.devices.size() == b.devices.size() && a.corpus == b.corpus &&
-           a.options.at("batch-size") == b.options.at("batch-size");
+    const auto is_same = [&](const char* name) {
+        const auto in_a = a.options.find(name), in_b = b.options.find(name);
+        const std::string none = "0";  // an older checkpoint does not have it
+        return (in_a != a.options.end() ? in_a->second : none) ==
+               (in_b != b.options.end() ? in_b->second : none);
+    };
+    return a.devices.size() == b.devices.size() && a.corpus == b.corpus && is_same("batch-size") &&
+           is_same("batch-tokens");
 }
 
 bool have_same_ranks(const RunIdentity& a, const RunIdentity& b) {

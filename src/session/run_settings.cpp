@@ -13,6 +13,7 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/data/schema.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/session/effective_values.hpp"
 #include "hetseq/session/option_agreement.hpp"
@@ -42,28 +43,95 @@ std::vector<std::int64_t> numbers_by_rank(const HostComm& world,
         agree_on(world, [&] { return rank_value(option, list, topology, world.rank()); }));
 }
 
-void settle_batch_size(RunSettings& settings) {
+// The option that says what a rank's micro-batch holds.
+std::string capacity_option(const RunSettings& settings) {
+    return settings.is_ragged ? "max-tokens" : "max-sentences";
+}
+
+void settle_capacities(const HostComm& world, RunSettings& settings) {
     const Options& options = settings.options();
-    const std::int64_t capacity =
-        std::accumulate(settings.capacities.begin(), settings.capacities.end(), std::int64_t{0});
+    const std::string& sentences = options.max_sentences;
+    const auto by_rank = [&](const std::string& option, const std::string& list) {
+        return numbers_by_rank(world, settings.topology, option, list);
+    };
+    if (settings.is_ragged) {
+        settings.capacities = by_rank("max-tokens", options.max_tokens);
+        if (!sentences.empty())
+            settings.max_samples = by_rank("max-sentences", sentences);
+        for (std::size_t r = 0; r < settings.max_samples.size(); ++r)
+            if (settings.max_samples[r] == 0)
+                settings.capacities[r] = 0;
+        settings.settle({{"max-sentences", sentences.empty() ? "" : rank_list(settings.max_samples)}});
+    } else {
+        settings.capacities = by_rank("max-sentences", sentences.empty() ? "32" : sentences);
+    }
+    settings.settle({{capacity_option(settings), rank_list(settings.capacities)}});
+}
+
+std::int64_t total_capacity(const RunSettings& settings) {
+    return std::accumulate(
+        settings.capacities.begin(), settings.capacities.end(), std::int64_t{0});
+}
+
+void check_batch_options(const RunSettings& settings) {
+    const Options& options = settings.options();
     constexpr std::int64_t largest = 1'000'000'000;
-    if (capacity > largest / options.update_freq)
+    const std::string capacity = "--" + capacity_option(settings);
+    if (total_capacity(settings) > largest / options.update_freq)
         throw BadConfig("the global batch is larger than " + std::to_string(largest),
-                        "the sum of --max-sentences times --update-freq",
+                        "the sum of " + capacity + " times --update-freq",
                         "lower either");
-    if (options.batch_size > 0 && options.update_freq > 1)
-        throw BadConfig("--batch-size and --update-freq were both given",
+    if (options.batch_size > 0 && options.batch_tokens > 0)
+        throw BadConfig("--batch-size and --batch-tokens were both given",
                         "each fixes the global batch",
                         "give one of them");
-    if (capacity == 0)
+    const bool is_given = options.batch_size > 0 || options.batch_tokens > 0;
+    if (is_given && options.update_freq > 1)
+        throw BadConfig(std::string(options.batch_size > 0 ? "--batch-size" : "--batch-tokens") +
+                            " and --update-freq were both given",
+                        "each fixes the global batch",
+                        "give one of them");
+    if (total_capacity(settings) == 0)
         throw BadConfig("no rank takes any work",
-                        "--max-sentences is 0 on all of them",
+                        capacity + " is 0 on all of them",
                         "give at least one rank a capacity");
-    settings.settle({{"max-sentences", rank_list(settings.capacities)},
-                     {"batch-size",
-                      std::to_string(options.batch_size > 0 ? options.batch_size
-                                                            : capacity * options.update_freq)},
-                     {"update-freq", "1"}});
+    if (!settings.is_ragged && options.batch_tokens > 0)
+        throw BadConfig("--batch-tokens was given",
+                        "the samples of --dataset " + options.dataset + " have one shape",
+                        "give --batch-size");
+}
+
+// Every sample must fit every rank that works.
+void settle_length(RunSettings& settings) {
+    std::int64_t smallest = 0;
+    for (const std::int64_t tokens : settings.capacities)
+        if (tokens > 0 && (smallest == 0 || tokens < smallest))
+            smallest = tokens;
+    const std::int64_t length = settings.options().max_length;
+    if (length > smallest)
+        throw BadConfig("--max-length " + std::to_string(length) + " is above --max-tokens",
+                        "a rank's micro-batches hold " + std::to_string(smallest) + " tokens",
+                        "raise --max-tokens or lower --max-length");
+    settings.settle({{"max-length", std::to_string(length > 0 ? length : smallest)}});
+}
+
+constexpr double filled = 0.9;  // of the micro-batches, about: the rest is padding
+
+void settle_batch(RunSettings& settings) {
+    check_batch_options(settings);
+    const Options& options = settings.options();
+    const std::int64_t capacity = total_capacity(settings) * options.update_freq;
+    if (settings.is_ragged)
+        settle_length(settings);
+    if (options.batch_size == 0 && options.batch_tokens == 0) {
+        if (settings.is_ragged)
+            settings.settle(
+                {{"batch-tokens",
+                  std::to_string(static_cast<std::int64_t>(filled * static_cast<double>(capacity)))}});
+        else
+            settings.settle({{"batch-size", std::to_string(capacity)}});
+    }
+    settings.settle({{"update-freq", "1"}});
 }
 
 void set_threads(const HostComm& world, RunSettings& settings) {
@@ -85,7 +153,13 @@ void set_cache(const HostComm& world, RunSettings& settings) {
         numbers_by_rank(world, settings.topology, "cache-mb", settings.options().cache_mb);
     settings.corpus = settings.options().corpus;
     settings.corpus.cache_mb = sizes[static_cast<std::size_t>(world.rank())];
+    settings.corpus.max_length = settings.options().max_length;
+    settings.corpus.skip_too_long = settings.options().skip_too_long;
     settings.settle({{"cache-mb", rank_list(sizes)}});
+}
+
+std::int64_t measured_up_to(const RunSettings& settings, std::int64_t capacity) {
+    return settings.is_ragged ? capacity : std::min(capacity, settings.options().batch_size);
 }
 
 // `memory`: how much of it, after a comma; empty where that does not matter.
@@ -98,8 +172,8 @@ std::string limits(const RunSettings& settings, int rank, const std::string& mem
         });
     return format_number(info.cpu_share, 3) + " cores" + memory + ", threads " +
            std::to_string(settings.threads[r]) + ", measured up to " +
-           std::to_string(std::min(settings.capacities[r], settings.batch_size())) + " of " +
-           std::to_string(settings.capacities[r]) + " samples" +
+           std::to_string(measured_up_to(settings, settings.capacities[r])) + " of " +
+           std::to_string(settings.capacities[r]) + (settings.is_ragged ? " tokens" : " samples") +
            (sharing > 1 ? ", a device of " + std::to_string(sharing) + " ranks" : "");
 }
 
@@ -124,16 +198,19 @@ SettledOptions settle_options(const HostComm& world,
     });
 }
 
-RunSettings set_up_ranks(const HostComm& world, SettledOptions settled) {
+RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Parts& parts) {
     RunSettings settings{std::move(settled)};
+    const Options& options = settings.options();
+    settings.is_ragged = agree_on(world, [&] {
+        return !ragged_fields(parts.datasets.get(options.dataset)(options.parts)).empty();
+    });
     settings.topology = discover_topology(world, settings.options().device);
     settings.device = at::Device(settings.topology.rank(world.rank()).device);
     at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what --precision says
     at::globalContext().setAllowTF32CuBLAS(false);
     settings.dtype = settings.options().precision == "fp64" ? at::kDouble : at::kFloat;
-    settings.capacities = numbers_by_rank(
-        world, settings.topology, "max-sentences", settings.options().max_sentences);
-    settle_batch_size(settings);
+    settle_capacities(world, settings);
+    settle_batch(settings);
     set_threads(world, settings);
     set_cache(world, settings);
     return settings;
@@ -154,31 +231,38 @@ std::vector<int> like_ranks(const RunSettings& settings) {
     return kinds;
 }
 
-std::string start_report(const RunSettings& settings, SharePlan& shares) {
-    const auto& allocation = shares.allocation(settings.batch_size());
+std::string start_report(const RunSettings& settings, SharePlan& shares, const BatchPlan& plan) {
+    const std::int64_t full = shares.full_batch(plan);
+    const auto& allocation = shares.allocation(full);
     const bool measured = shares.policy() == "auto" && settings.topology.ranks.size() > 1;
+    const std::string unit = shares.ragged() ? shares.ragged()->unit : "samples";
+    const double units_of_cost = shares.ragged() ? shares.ragged()->reported_units : 1;
     std::vector<std::vector<std::string>> rows{
         {"rank", "host", "device", "threads", "capacity", "share", "of the batch"}};
     if (measured)
-        rows[0].insert(rows[0].end(), {"samples/s", "ms"});
+        rows[0].insert(rows[0].end(), {unit + "/s", "ms"});
     for (const RankInfo& info : settings.topology.ranks) {
         const auto r = static_cast<std::size_t>(info.rank);
-        const double part =
-            100 * static_cast<double>(allocation[r]) / static_cast<double>(settings.batch_size());
+        const double part = 100 * static_cast<double>(allocation[r]) / static_cast<double>(full);
+        const double rate = 1000 * units_of_cost * shares.costs()[r].rate();
         rows.push_back({std::to_string(info.rank),
                         info.host,
                         info.device_name,
                         std::to_string(settings.threads[r]),
-                        std::to_string(shares.costs()[r].micro_batch),
+                        std::to_string(settings.is_ragged ? settings.capacities[r]
+                                                          : shares.costs()[r].micro_batch),
                         std::to_string(allocation[r]),
                         format_number(part, 3) + " %"});
         if (measured)
             rows.back().insert(rows.back().end(),
-                               {format_number(1000 * shares.costs()[r].rate(), 4),
+                               {format_number(rate, 4),
                                 format_number(shares.costs()[r].time_ms(allocation[r]), 4)});
     }
-    return settings.topology.table() + "global batch " + std::to_string(settings.batch_size()) +
-           ", balance " + settings.options().balance + "\n" + format_table(rows);
+    const Options& options = settings.options();
+    return settings.topology.table() + "global batch " +
+           (options.batch_tokens > 0 ? std::to_string(options.batch_tokens) + " tokens"
+                                     : std::to_string(options.batch_size)) +
+           ", balance " + options.balance + "\n" + format_table(rows);
 }
 
 }  // namespace hetseq

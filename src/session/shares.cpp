@@ -1,7 +1,10 @@
 #include "hetseq/session/shares.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
@@ -16,6 +19,7 @@
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/shares/calibration.hpp"
+#include "hetseq/train/shares/ragged_calibration.hpp"
 #include "hetseq/train/shares/step_cost_file.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
@@ -117,10 +121,45 @@ std::vector<StepCost> measured_costs(const HostComm& world,
     return pooled_costs(world, settings, *cost);
 }
 
+// `capacities` of padded tokens, in units.
+std::vector<std::int64_t> in_units(const std::vector<std::int64_t>& capacities,
+                                   const RaggedWork& work) {
+    std::vector<std::int64_t> units;
+    for (const std::int64_t tokens : capacities)
+        units.push_back(tokens == 0 ? 0
+                                    : std::max<std::int64_t>(
+                                          std::llround(static_cast<double>(tokens) *
+                                                       work.units_per_token),
+                                          1));
+    return units;
+}
+
+// Collective. The ranks' costs, by rank, in units of the work that it sets.
+std::vector<StepCost> measured_ragged_costs(const HostComm& world,
+                                            const RunSettings& settings,
+                                            Replica& replica,
+                                            RaggedWork& work) {
+    log::info("measuring the speed of " + std::to_string(world.size()) + " ranks");
+    RaggedCalibration measured =
+        calibrate_ragged(world,
+                         replica.model(),
+                         replica.parameters(),
+                         replica.feed().loader(),
+                         replica.plan(),
+                         settings.capacities,
+                         {.memory_mb = memory_to_plan_with(settings, world.rank(), replica)});
+    const std::int64_t capacity = settings.capacities[static_cast<std::size_t>(world.rank())];
+    if (measured.micro_batch < capacity)
+        log::warn_here("memory holds micro-batches of " + std::to_string(measured.micro_batch) +
+                       " tokens, --max-tokens is " + std::to_string(capacity));
+    work = ragged_work(settings, replica.feed().corpus(), measured.item_cost);
+    measured.cost.micro_batch = in_units({measured.micro_batch}, work).front();
+    return pooled_costs(world, settings, measured.cost);
+}
+
 // With the micro-batches that the recorded run had, which its results' roundings depend on.
-std::vector<StepCost> recorded_costs(const RunSettings& settings,
+std::vector<StepCost> recorded_costs(std::vector<std::int64_t> capacities,
                                      const RecordedAllocations& recorded) {
-    std::vector<std::int64_t> capacities = settings.capacities;
     for (std::size_t r = 0; r < recorded.micro_batches.size(); ++r)
         capacities[r] = std::min(capacities[r], recorded.micro_batches[r]);
     return declared_costs(capacities);
@@ -132,7 +171,7 @@ RecordedAllocations recorded_allocations(const HostComm& world, const RunSetting
         return {};
     return agree_on(world, [&] {
         return read_allocations(
-            settings.options().plan_file, settings.capacities, settings.batch_size());
+            settings.options().plan_file, settings.capacities, settings.options().batch_size);
     });
 }
 
@@ -148,13 +187,85 @@ SharePlan share_plan(const HostComm& world,
     if (balance == "auto" && world.size() > 1)
         return {world, balance, measured_costs(world, settings, replica)};
     if (balance == "file")
-        return {world, balance, recorded_costs(settings, recorded)};
+        return {world, balance, recorded_costs(settings.capacities, recorded)};
     if (balance == "auto")
         return {world, balance, declared_costs(settings.capacities)};
     return {world, balance, settings.capacities};
 }
 
+// The same where samples have unequal lengths. `known`: in units of `item_cost`.
+SharePlan ragged_share_plan(const HostComm& world,
+                            const RunSettings& settings,
+                            const RecordedAllocations& recorded,
+                            Replica& replica,
+                            const std::vector<StepCost>& known,
+                            const ItemCost& item_cost) {
+    const std::string& balance = settings.options().balance;
+    const Corpus& corpus = replica.feed().corpus();
+    RaggedWork work = ragged_work(settings, corpus, item_cost);
+    std::vector<StepCost> costs = known;
+    if (balance == "file") {
+        work = ragged_work(settings, corpus, recorded.item_cost);
+        work.full_batch = recorded.full_batch();
+        costs = recorded_costs(in_units(settings.capacities, work), recorded);
+    } else if (balance == "auto" && std::ssize(known) != world.size() && world.size() > 1) {
+        costs = measured_ragged_costs(world, settings, replica, work);
+    } else if (balance == "auto" && std::ssize(known) != world.size()) {
+        costs = declared_costs(in_units(settings.capacities, work));
+    }
+    SharePlan plan = balance == "declared" || balance == "equal"
+                         ? SharePlan(world, balance, in_units(settings.capacities, work))
+                         : SharePlan(world, balance, std::move(costs));
+    plan.set_ragged(std::move(work));
+    return plan;
+}
+
 }  // namespace
+
+RaggedWork ragged_work(const RunSettings& settings, const Corpus& corpus, const ItemCost& cost) {
+    const RaggedExtents& extents = corpus.extents();
+    double values = 0, of_longest_field = 0, squares = 0, units = 0, samples = 0;
+    for (std::size_t field = 0; field < extents.borders.size(); ++field) {
+        const auto own = static_cast<double>(extents.borders[field].back());
+        values += own;
+        squares += extents.squares[field];
+        of_longest_field = std::max(of_longest_field, own);
+    }
+    for (std::size_t block = 0; block < extents.block_units.size(); ++block) {
+        units += static_cast<double>(extents.block_units[block]);
+        samples += static_cast<double>(extents.block_samples[block]);
+    }
+    const double total = std::max(values + cost.square * squares, 1.0);
+    const BatchSize batch = settings.batch_size();
+    const double part = batch.units > 0
+                            ? static_cast<double>(batch.units) / std::max(units, 1.0)
+                            : static_cast<double>(batch.samples) / std::max(samples, 1.0);
+    return {.cost = cost,
+            .full_batch = std::max<std::int64_t>(std::llround(part * total), 1),
+            .units_per_token = total / std::max(of_longest_field, 1.0),
+            .unit = corpus.counts_units() ? "tokens" : "samples",
+            .reported_units = units / total,
+            .max_samples = settings.max_samples};
+}
+
+SharePlan declared_shares(const HostComm& world,
+                          const RunSettings& settings,
+                          const Corpus& corpus) {
+    if (!settings.is_ragged)
+        return {world, "declared", settings.capacities};
+    RaggedWork work = ragged_work(settings, corpus, {});
+    SharePlan plan(world, "declared", in_units(settings.capacities, work));
+    plan.set_ragged(std::move(work));
+    return plan;
+}
+
+BatchSize validation_batch(const RunSettings& settings, const SharePlan& shares) {
+    if (!settings.is_ragged)
+        return {.samples = shares.total_capacity()};
+    const std::int64_t tokens = std::accumulate(
+        settings.capacities.begin(), settings.capacities.end(), std::int64_t{0});
+    return {.units = std::max(tokens * 9 / 10, settings.options().max_length)};
+}
 
 Shares make_shares(const HostComm& world,
                    const RunSettings& settings,
@@ -162,8 +273,12 @@ Shares make_shares(const HostComm& world,
                    const StartingPoint& start) {
     const std::string& balance = settings.options().balance;
     const RecordedAllocations recorded = recorded_allocations(world, settings);
-    Shares shares{share_plan(world, settings, recorded, replica, start.costs),
-                  balance == "auto" ? start.replay : recorded.by_update};
+    Shares shares{
+        settings.is_ragged
+            ? ragged_share_plan(
+                  world, settings, recorded, replica, start.costs, start.progress.item_cost)
+            : share_plan(world, settings, recorded, replica, start.costs),
+        balance == "auto" ? start.replay : recorded.by_update};
     const auto holding = holding_at(shares.replay, start.progress.updates);
     if (holding != shares.replay.end())
         shares.plan.change(holding->second);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hetseq/util/clock.hpp"
+#include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/run_control.hpp"
@@ -36,6 +37,10 @@ constexpr double trial_s = 3;
 constexpr std::int64_t most_updates = 200;
 constexpr int silent_rank = 1;  // recorders speak on rank 0 alone
 
+std::string unit_of(const SharePlan& shares) {
+    return shares.ragged() ? shares.ragged()->unit : "samples";
+}
+
 }  // namespace
 
 Training::Training(const TrainingParts& parts,
@@ -52,7 +57,8 @@ Training::Training(const TrainingParts& parts,
     if (feed == nullptr)
         return;
     // A batch of validation is one micro-batch of every rank.
-    valid_plan_.emplace(feed->corpus().samples(), shares_.plan.total_capacity());
+    valid_plan_.emplace(agree_on(
+        parts.world, [&] { return feed->plan(validation_batch(parts.settings, shares_.plan)); }));
     evaluator_.emplace(
         parts.world, parts.replica.model(), feed->loader(), *valid_plan_, shares_.plan);
 }
@@ -96,6 +102,7 @@ TrainerReport Training::run(double start_seconds) {
                       {.log_interval = options.log_interval,
                        .total_updates = length_.updates,
                        .loss_terms = replica.model().loss_terms(),
+                       .unit = unit_of(shares_.plan),
                        .best_by = options.best_by,
                        .window = start_.progress.window});
     RunControl control(

@@ -67,12 +67,12 @@ Evaluator::Evaluator(
     : world_{world.duplicate()}, model_{model}, loader_{loader}, plan_{plan}, shares_{shares} {
     // Settled now, so that `run` has no collective call that a failing rank could miss.
     for (const std::int64_t batch : {std::int64_t{0}, plan_.batches_per_epoch() - 1})
-        shares_.allocation(plan_.batch(batch).size());
+        shares_.cut(plan_.batch(batch));
 }
 
 void Evaluator::request(std::int64_t batch) {
     const GlobalBatch positions = plan_.batch(batch);
-    loader_.request(positions, shares_.slices(positions), micro_batch_);
+    loader_.request(positions, shares_.cut(positions).slices, cap_);
 }
 
 // Losses, metrics, then weights, summed over this rank's shares. What fails here, on this rank
@@ -103,10 +103,8 @@ std::vector<double> Evaluator::add_up(std::exception_ptr& failure) {
     return sums.values();
 }
 
-Evaluation Evaluator::run(std::int64_t most_samples) {
-    micro_batch_ = shares_.micro_batch();
-    if (most_samples > 0)
-        micro_batch_ = std::min(micro_batch_, most_samples);
+Evaluation Evaluator::run(const MicroBatchCap& most) {
+    cap_ = smaller(shares_.cap(), most);
     const auto begin = std::chrono::steady_clock::now();
     const at::NoGradGuard no_grad;
     const auto terms = model_.loss_terms();

@@ -1,7 +1,6 @@
 #include "hetseq/train/rebalancer.hpp"
 
 #include <iterator>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -33,9 +32,12 @@ std::vector<Slice> Rebalancer::cut(const GlobalBatch& batch) {
         change(*allocation);
     else if (next_ == first_)  // an epoch's last batch is cut in proportion, as in a replay
         change(std::vector(shares_.allocation(options_.batch_size)));
-    requested_.push_back(shares_.allocation(batch.size()));
+    SharePlan::Cut cut = shares_.cut(batch);
+    requested_.push_back({std::move(cut.units),
+                          batch.is_full ? shares_.allocation(options_.batch_size)
+                                        : std::vector<std::int64_t>{}});
     ++next_;
-    return shares_.slices(batch);
+    return std::move(cut.slices);
 }
 
 // The cut for the next request. If the run was just started, it is the one that holds there.
@@ -73,14 +75,12 @@ void Rebalancer::begin_update(const std::optional<std::vector<std::int64_t>>& ag
             proposal_ = std::move(*better);
     }
     const std::int64_t update = next_ - std::ssize(requested_);
-    allocation_ = std::move(requested_.front());
-    requested_.pop_front();
-    const bool is_full = std::accumulate(allocation_.begin(), allocation_.end(), std::int64_t{0}) ==
-                         options_.batch_size;
-    if (is_full && allocation_ != full_) {
-        full_ = allocation_;
+    allocation_ = std::move(requested_.front().units);
+    if (!requested_.front().full.empty() && requested_.front().full != full_) {
+        full_ = std::move(requested_.front().full);
         cut_since_ = update;
     }
+    requested_.pop_front();
 }
 
 std::vector<std::int64_t> Rebalancer::take_proposal() {
@@ -90,6 +90,8 @@ std::vector<std::int64_t> Rebalancer::take_proposal() {
 void Rebalancer::save_to(TrainingProgress& progress) const {
     progress.allocations = log_.allocations();
     progress.reallocations = reallocations_;
+    if (shares_.ragged())
+        progress.item_cost = shares_.ragged()->cost;
     if (!tracker_)
         return;
     progress.costs = tracker_->costs();

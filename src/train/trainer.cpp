@@ -69,10 +69,11 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
                   AllocationLog{
                       parts.folder != nullptr && is_first_rank() ? parts.folder->allocations() : "",
                       parts.shares.micro_batches(),
-                      options_.progress.allocations},
+                      options_.progress.allocations,
+                      parts.shares.ragged() ? parts.shares.ragged()->cost : ItemCost{}},
                   options_.progress,
                   {.follows = options.follow && is_first_rank() && parts.world.size() > 1,
-                   .batch_size = parts.plan.batch_size(),
+                   .batch_size = parts.shares.full_batch(parts.plan),
                    .updates = options.updates,
                    .like_ranks = options.like_ranks,
                    .replay = options.replay}},
@@ -150,11 +151,13 @@ void Trainer::end() {
 void Trainer::request_ahead() {
     for (; requested_ < std::min(update_ + 1 + requests_ahead, options_.updates); ++requested_) {
         const GlobalBatch batch = parts_.plan.batch(requested_ - report_.order_origin);
-        std::int64_t micro_batch = parts_.shares.micro_batch();
-        if (step_.reduced_micro_batch() > 0)
-            micro_batch = std::min(micro_batch, step_.reduced_micro_batch());
-        parts_.loader.request(batch, rebalancer_.cut(batch), micro_batch);
+        const MicroBatchCap cap = parts_.shares.cap();
+        parts_.loader.request(batch, rebalancer_.cut(batch), smaller(cap, most_in_memory()));
     }
+}
+
+MicroBatchCap Trainer::most_in_memory() const {
+    return step_.reduced_cap().value_or(MicroBatchCap{});
 }
 
 // Takes the next update's share and tells the other ranks, without waiting for them.
@@ -175,7 +178,9 @@ void Trainer::load_next() {
                     {.compute_ms = step_.timing().is_regular ? step_.timing().compute_ms : 0,
                      .update_ms = own_update_ms_,
                      .allocation = rebalancer_.take_proposal(),
-                     .micro_batch = step_.reduced_micro_batch(),
+                     .micro_batch = step_.reduced_cap()
+                                        ? parts_.shares.units_of(*step_.reduced_cap())
+                                        : 0,
                      .requests = requests()});
 }
 
@@ -271,9 +276,14 @@ void Trainer::record() {
     report_.epochs = ends_epoch() ? batch.epoch + 1 : batch.epoch;
     report_.schedule_epochs += ends_epoch() ? 1 : 0;
     report_.samples += batch.size();
-    report_.units += batch.size();
+    report_.units += batch.units();
     report_.batch_samples.push_back(batch.size());
-    report_.own_units.push_back(share_->units());
+    report_.batch_units.push_back(batch.units());
+    report_.is_full.push_back(batch.is_full);
+    report_.own_units.push_back(rebalancer_.allocation()[static_cast<std::size_t>(parts_.world.rank())]);
+    const LoadedShare::Padding padding = share_->padding();
+    report_.values += padding.values;
+    report_.padded_values += padding.padded_values;
     report_.compute_ms.push_back(step_.timing().compute_ms);
     report_.wait_ms.push_back(step_.timing().wait_ms);
     report_.reduce_ms.push_back(step_.timing().reduce_ms);
@@ -285,7 +295,7 @@ void Trainer::record() {
                            .lr = lr_,
                            .grad_norm = grad_norm_,
                            .samples = batch.size(),
-                           .units = batch.size(),
+                           .units = batch.units(),
                            .step_ms = report_.step_ms.back(),
                            .allocation = rebalancer_.allocation(),
                            .compute_ms = compute_ms_});
@@ -313,7 +323,7 @@ void Trainer::compare_replicas_when_due() {
 }
 
 bool Trainer::ends_epoch() const {
-    return share_->batch().end == parts_.plan.samples();
+    return parts_.plan.ends_epoch(share_->batch().update);
 }
 
 bool Trainer::validates_after(std::int64_t update) const {
@@ -322,14 +332,14 @@ bool Trainer::validates_after(std::int64_t update) const {
     const std::int64_t position = update - report_.order_origin;
     const bool due = options_.valid_interval > 0
                          ? (update + 1) % options_.valid_interval == 0
-                         : parts_.plan.batch(position).end == parts_.plan.samples();
+                         : parts_.plan.ends_epoch(position);
     return due || update + 1 == options_.updates;
 }
 
 void Trainer::validate_when_due() {
     if (!validates_after(update_))
         return;
-    const Evaluation evaluation = parts_.evaluator->run(step_.reduced_micro_batch());
+    const Evaluation evaluation = parts_.evaluator->run(most_in_memory());
     const bool best = is_better(parts_.world, evaluation, report_.best_valid, options_.best_by);
     parts_.recorder.valid(update_ + 1, share_->batch().epoch + 1, evaluation, best);
     report_.last_valid = evaluation;

@@ -29,11 +29,16 @@ void mark_non_finite(const at::Tensor& status) {
     status[status_slot::non_finite].copy_(at::logical_not(at::isfinite(losses.sum())));
 }
 
-std::int64_t largest_micro_batch(const LoadedShare& share) {
-    std::int64_t largest = 0;
-    for (const MicroBatch& micro_batch : share.micro_batches())
-        largest = std::max(largest, micro_batch.samples);
-    return largest;
+// What had no memory, halved: in samples, or in padded tokens where these are what was capped.
+MicroBatchCap halved(const MicroBatchCap& largest) {
+    if (largest.tokens == MicroBatchCap::none)
+        return {.samples = largest.samples / 2};
+    return {.tokens = std::max<std::int64_t>(largest.tokens / 2, 1)};
+}
+
+std::string cap_text(const MicroBatchCap& cap) {
+    return cap.tokens == MicroBatchCap::none ? std::to_string(cap.samples) + " samples"
+                                             : std::to_string(cap.tokens) + " tokens";
 }
 
 std::string first_line(const std::string& text) {
@@ -61,8 +66,9 @@ Verdict UpdateStep::run(LoadedShare& share,
                         const ForwardContext& context) {
     timing_ = {};
     // Requested before this rank knew.
-    if (reduced_micro_batch_ > 0 && largest_micro_batch(share) > reduced_micro_batch_)
-        share.recut(reduced_micro_batch_);
+    if (reduced_cap_ && smaller(share.largest_micro_batch(), *reduced_cap_) !=
+                            share.largest_micro_batch())
+        share.recut(*reduced_cap_);
     for (;;) {
         timer_.begin();
         activity::enter(Phase::computing, context.update + 1);
@@ -128,15 +134,15 @@ void UpdateStep::forward_backward(const LoadedShare& share,
 }
 
 void UpdateStep::halve_micro_batch(LoadedShare& share, const std::string& reason) {
-    const std::int64_t largest = largest_micro_batch(share);
-    if (largest <= 1)
+    const MicroBatchCap largest = share.largest_micro_batch();
+    if (largest.samples <= 1)
         throw DeviceError("out of memory with a micro-batch of one sample",
                           reason,
                           "use a smaller model or a larger device");
-    reduced_micro_batch_ = largest / 2;
-    share.recut(reduced_micro_batch_);
-    log::warn_here("out of memory: micro-batch halved to " + std::to_string(reduced_micro_batch_) +
-                   " samples (" + first_line(reason) + ")");
+    reduced_cap_ = halved(largest);
+    share.recut(*reduced_cap_);
+    log::warn_here("out of memory: micro-batch halved to " + cap_text(*reduced_cap_) + " (" +
+                   first_line(reason) + ")");
 }
 
 std::vector<std::int64_t> UpdateStep::non_finite_gradient_samples(const LoadedShare& share,

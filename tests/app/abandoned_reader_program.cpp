@@ -60,7 +60,7 @@ namespace {
                                     Slice{batch.begin, batch.end});
     const bool is_last = world.rank() == world.size() - 1;
     is_stuck = way == "stuck" && is_last;
-    loader.request(batch, slices, 200);
+    loader.request(batch, slices, {.samples = 200});
     std::this_thread::sleep_for(milliseconds{way == "late" && is_last ? 150 : 50});
     throw BadData("on purpose");
 }

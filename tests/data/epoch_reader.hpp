@@ -97,7 +97,7 @@ public:
     void request() {
         const GlobalBatch batch = plan_.batch(requested_++);
         const auto slices = cut_by_rank(batch, split(batch.size(), uneven_weights(world_.size())));
-        loader_.request(batch, slices, 3);
+        loader_.request(batch, slices, {.samples = 3});
     }
 
     LoadedShare take() { return loader_.take(); }

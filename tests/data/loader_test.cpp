@@ -163,7 +163,7 @@ TEST_F(LoaderTest, RecutKeepsSamplesAndWeights) {
         before.push_back(batch.sample_ids);
     const std::vector<double> weights = share.weights();
 
-    share.recut(1);
+    share.recut({.samples = 1});
 
     EXPECT_EQ(std::ssize(share.micro_batches()), share.samples());
     EXPECT_EQ(share.weights(), weights);
@@ -184,7 +184,7 @@ TEST_F(LoaderTest, AnEmptyShareHasNoMicroBatchesAndZeroWeights) {
     Loader loader{corpus, collator, {.loss_terms = 2}};
     std::vector<Slice> slices(static_cast<std::size_t>(world_.size()), Slice{0, 0});
 
-    loader.request({.begin = 0, .end = 0}, slices, 0);
+    loader.request({.begin = 0, .end = 0}, slices, {});
     const LoadedShare share = loader.take();
 
     EXPECT_TRUE(share.micro_batches().empty());
@@ -202,7 +202,7 @@ TEST_F(LoaderTest, MicroBatchesCarryTheirSamplesWhateverTheCollator) {
     const auto slices = cut_by_rank(batch, test::split(30, test::uneven_weights(world_.size())));
     const Slice own = slices[static_cast<std::size_t>(world_.rank())];
 
-    loader.request(batch, slices, 4);
+    loader.request(batch, slices, {.samples = 4});
     const LoadedShare share = loader.take();
 
     std::int64_t next = own.begin;
@@ -243,7 +243,7 @@ TEST_F(LoaderTest, ACollatorsMistakeIsNamed) {
         const GlobalBatch batch{.begin = 0, .end = 30};
         const std::vector<std::int64_t> even(static_cast<std::size_t>(world_.size()), 1);
 
-        loader.request(batch, cut_by_rank(batch, test::split(30, even)), 4);
+        loader.request(batch, cut_by_rank(batch, test::split(30, even)), {.samples = 4});
         const auto thrown = thrown_by([&] { loader.take(); });
 
         EXPECT_EQ(thrown.code, ExitCode::config);
@@ -269,8 +269,8 @@ TEST_F(LoaderTest, AnExceptionOfTheCollatorSurfacesInTake) {
         const std::vector<std::int64_t> even(static_cast<std::size_t>(world_.size()), 1);
         const auto slices = cut_by_rank(batch, test::split(30, even));
 
-        loader.request(batch, slices, 4);
-        loader.request(batch, slices, 4);
+        loader.request(batch, slices, {.samples = 4});
+        loader.request(batch, slices, {.samples = 4});
 
         EXPECT_THAT(thrown_by([&] { loader.take(); }).text, HasSubstr("this collator refuses"));
         EXPECT_THAT(thrown_by([&] { loader.take(); }).text, HasSubstr("this collator refuses"));

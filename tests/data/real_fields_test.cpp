@@ -217,7 +217,7 @@ TEST_F(RealFieldsTest, AreLoadedInTheirTypesHoweverTheyAreStored) {
                 shares[r] =
                     51 * std::int64_t(r + 1) / world_.size() - 51 * std::int64_t(r) / world_.size();
 
-            loader.request(batch, cut_by_rank(batch, shares), 8);
+            loader.request(batch, cut_by_rank(batch, shares), {.samples = 8});
             const LoadedShare share = loader.take();
 
             for (const MicroBatch& part : share.micro_batches())
@@ -308,7 +308,7 @@ TEST_F(RealFieldsTest, LoadingStopsBeforeABadValue) {
             const GlobalBatch batch{.begin = begin, .end = std::min<std::int64_t>(begin + 4, 51)};
             std::vector<std::int64_t> shares(static_cast<std::size_t>(world_.size()), 0);
             shares.back() = batch.size();
-            loader.request(batch, cut_by_rank(batch, shares), 8);
+            loader.request(batch, cut_by_rank(batch, shares), {.samples = 8});
             loader.take();
             taken.push_back(begin);
         }

@@ -25,7 +25,8 @@ protected:
     RunSettings set_up(OptionValues values) const {
         values.emplace("task", "mnist");
         values.emplace("device", "cpu");
-        return set_up_ranks(world_, settle_options(world_, {values, {}}, builtin_parts()));
+        return set_up_ranks(
+            world_, settle_options(world_, {values, {}}, builtin_parts()), builtin_parts());
     }
     // The same on all ranks.
     std::string error_of(const OptionValues& values) const {
@@ -57,14 +58,14 @@ TEST_F(RunSettingsTest, TheGlobalBatchIsTheSumOfTheCapacities) {
 
     const std::vector<std::int64_t> sums{3, 4, 4};
     EXPECT_THAT(settings.capacities, ElementsAreArray(by_rank({3, 1, 0})));
-    EXPECT_EQ(settings.batch_size(), sums[std::size_t(world_.size()) - 1]);
+    EXPECT_EQ(settings.batch_size().samples, sums[std::size_t(world_.size()) - 1]);
 }
 
 TEST_F(RunSettingsTest, UpdateFreqMultipliesTheGlobalBatchAndIsResolved) {
     const RunSettings settings = set_up({{"max-sentences", "8"}, {"update-freq", "3"}});
 
-    EXPECT_EQ(settings.batch_size(), 3 * 8 * world_.size());
-    EXPECT_EQ(settings.values().at("batch-size"), std::to_string(settings.batch_size()));
+    EXPECT_EQ(settings.batch_size().samples, 3 * 8 * world_.size());
+    EXPECT_EQ(settings.values().at("batch-size"), std::to_string(settings.batch_size().samples));
     EXPECT_EQ(settings.values().at("update-freq"), "1");
 }
 
@@ -82,7 +83,7 @@ TEST_F(RunSettingsTest, TypedAndWrittenValuesStayTheSame) {
 TEST_F(RunSettingsTest, ABatchSizeThatIsGivenStays) {
     const RunSettings settings = set_up({{"max-sentences", "8"}, {"batch-size", "1000"}});
 
-    EXPECT_EQ(settings.batch_size(), 1000);
+    EXPECT_EQ(settings.batch_size().samples, 1000);
     EXPECT_EQ(settings.values().at("batch-size"), "1000");
 }
 
@@ -121,10 +122,12 @@ TEST_F(RunSettingsTest, TheSameSetUpFollowsFromWhatItWroteDown) {
         {{"max-sentences", "0=3,1=1,2=2"}, {"cache-mb", "0=64,1-2=32"}, {"update-freq", "2"}});
 
     const RunSettings again =
-        set_up_ranks(world_, settle_options(world_, {{}, first.values()}, builtin_parts()));
+        set_up_ranks(world_,
+                     settle_options(world_, {{}, first.values()}, builtin_parts()),
+                     builtin_parts());
 
     EXPECT_EQ(again.values(), first.values());
-    EXPECT_EQ(again.batch_size(), first.batch_size());
+    EXPECT_EQ(again.batch_size().samples, first.batch_size().samples);
     EXPECT_EQ(again.capacities, first.capacities);
 }
 

@@ -51,7 +51,7 @@ public:
           reducer_{parameters_, *communicator_, 1},
           micro_batch_{micro_batch} {
         const GlobalBatch batch{.begin = 0, .end = batch_size};
-        loader_.request(batch, shares_.slices(batch), micro_batch);
+        loader_.request(batch, shares_.cut(batch).slices, {.samples = micro_batch});
         share_.emplace(loader_.take());
         weights_ = share_->weights();
         world.all_reduce(std::span<double>(weights_), ReduceOp::sum);
@@ -61,7 +61,7 @@ public:
     // The same update again, as if memory had never been short.
     void start_over() {
         step_.emplace(*model_, parameters_, reducer_);
-        share_->recut(micro_batch_);
+        share_->recut({.samples = micro_batch_});
     }
 
     Verdict run() { return run_with(weights_); }
@@ -230,7 +230,7 @@ TEST_F(OutOfMemoryTest, BeforeTheFirstBucketOnlyThatRankRecomputesItsShare) {
     EXPECT_EQ(update_->run(), Verdict::apply);
 
     const bool failed = world->rank() == 0;
-    EXPECT_EQ(update_->step().reduced_micro_batch() > 0, failed);
+    EXPECT_EQ(update_->step().reduced_cap().has_value(), failed);
     EXPECT_EQ(update_->model().forwards(), failed ? forwards_of_the_failing_rank() : passed_);
     expect_reference(update_->gradients());
 }
@@ -242,7 +242,7 @@ TEST_F(OutOfMemoryTest, InTheLastBackwardBeforeTheFirstBucketOnlyThatRankRecompu
     EXPECT_EQ(update_->run(), Verdict::apply);
 
     const bool failed = world->rank() == 0;
-    EXPECT_EQ(update_->step().reduced_micro_batch() > 0, failed);
+    EXPECT_EQ(update_->step().reduced_cap().has_value(), failed);
     EXPECT_EQ(update_->model().forwards(), failed ? forwards_of_the_failing_rank() : passed_);
     expect_reference(update_->gradients());
 }
@@ -254,7 +254,7 @@ TEST_F(OutOfMemoryTest, AfterTheFirstBucketAllRanksRepeatTheUpdate) {
     EXPECT_EQ(update_->run(), Verdict::apply);
 
     const bool failed = world->rank() == 0;
-    EXPECT_EQ(update_->step().reduced_micro_batch() > 0, failed);
+    EXPECT_EQ(update_->step().reduced_cap().has_value(), failed);
     EXPECT_EQ(update_->model().forwards(), failed ? forwards_of_the_failing_rank() : 2 * passed_);
     expect_reference(update_->gradients());
 }
@@ -280,7 +280,7 @@ TEST_F(OutOfMemoryTest, WhereverTheAllocatorFailsTheGradientsAreTheSame) {
 
         FailingAllocator::arm();
         EXPECT_LE((update_->gradients() - reference).abs().max().item<double>(), 1e-14) << passed;
-        EXPECT_EQ(update_->step().reduced_micro_batch() > 0, world->rank() == 0) << passed;
+        EXPECT_EQ(update_->step().reduced_cap().has_value(), world->rank() == 0) << passed;
         repeated_by_all += update_->model().forwards() - forwards == 2 * passed_ ? 1 : 0;
     }
     if (world->rank() != 0) {
@@ -297,15 +297,15 @@ TEST_F(OutOfMemoryTest, ItIsRememberedForSharesThatAreLoaded) {
                 throw std::bad_alloc();
         });
     EXPECT_EQ(update_->run(), Verdict::apply);
-    const std::int64_t held = update_->step().reduced_micro_batch();
-    EXPECT_EQ(held > 0, world->rank() == 0);
-    update_->share().recut(4);
+    const auto held = update_->step().reduced_cap();
+    EXPECT_EQ(held.has_value(), world->rank() == 0);
+    update_->share().recut({.samples = 4});
     const std::int64_t forwards = update_->model().forwards();
 
     EXPECT_EQ(update_->run(), Verdict::apply);
 
     EXPECT_EQ(update_->model().forwards() - forwards, count_micro_batches());
-    EXPECT_EQ(update_->step().reduced_micro_batch(), held);
+    EXPECT_EQ(update_->step().reduced_cap(), held);
     expect_reference(update_->gradients());
 }
 

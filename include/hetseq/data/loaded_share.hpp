@@ -10,6 +10,7 @@
 #include "hetseq/data/device_transfer.hpp"
 #include "hetseq/data/micro_batch.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/data/order/micro_batch_cap.hpp"
 
 namespace hetseq {
 
@@ -18,8 +19,9 @@ class LoadedShare {
 public:
     /// The part's samples, uncollated.
     struct Rows {
-        TensorDict fields;      // by name, (n, row shape...)
-        at::Tensor sample_ids;  // (n) int64
+        TensorDict fields;  // by name, (n, row shape...); ragged ones as collators get them
+        std::vector<std::string> ragged;  // their names
+        at::Tensor sample_ids;            // (n) int64
     };
     /// How they are collated and where they go.
     struct Target {
@@ -32,29 +34,40 @@ public:
                 const Slice& slice,
                 Rows rows,
                 Target target,
-                std::int64_t micro_batch);
+                const MicroBatchCap& cap);
 
     const std::vector<MicroBatch>& micro_batches() const noexcept { return micro_batches_; }
     /// Summed, by loss term; zeros for an empty share.
     const std::vector<double>& weights() const noexcept { return weights_; }
     std::int64_t samples() const noexcept { return slice_.size(); }
     std::int64_t units() const noexcept;
+    /// Values of the rows, and what they are with padding, summed over ragged fields.
+    struct Padding {
+        std::int64_t values = 0;
+        std::int64_t padded_values = 0;
+    };
+    Padding padding() const;
     const GlobalBatch& batch() const noexcept { return batch_; }
     double wait_ms() const noexcept { return wait_ms_; }  // that `Loader::take` waited for it
 
-    /// Cuts the same samples again into micro-batches of at most `micro_batch`; the weights stay.
-    void recut(std::int64_t micro_batch);
+    /// Cuts the same samples again into micro-batches within `cap`; the weights stay.
+    void recut(const MicroBatchCap& cap);
+    /// The largest micro-batch: samples, and padded tokens where samples have unequal lengths.
+    MicroBatchCap largest_micro_batch() const;
 
 private:
     friend class Loader;
-    void collate(std::int64_t micro_batch);
+    void collate(const MicroBatchCap& cap);
+    std::vector<Slice> cut(const MicroBatchCap& cap) const;
     MicroBatch collate_slice(const Slice& slice) const;
+    TensorDict rows_of(const Slice& slice) const;
     void arrive();
 
     GlobalBatch batch_;
     Slice slice_;
     Rows rows_;
     Target target_;
+    std::vector<Slice> cuts_;  // of the micro-batches, from 0
     std::vector<MicroBatch> micro_batches_;
     std::vector<double> weights_;
     std::unique_ptr<Arrival> arrival_;  // null once waited for

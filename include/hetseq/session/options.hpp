@@ -34,9 +34,13 @@ struct Options {
     std::string cache_mb;
 
     // batch and balance
-    std::int64_t batch_size = 0;  // 0: the declared capacities times update_freq
-    std::string
-        max_sentences;  // a number, or a list by rank, host or device (as all of a rank's numbers)
+    std::int64_t batch_size = 0;    // 0: as batch_tokens says, or the capacities and update_freq
+    std::int64_t batch_tokens = 0;  // 0: as batch_size says, or the capacities and update_freq
+    std::string max_sentences;      // a number, or a list by rank, host or device (as all of a
+                                    // rank's numbers); empty: by the kind of samples
+    std::string max_tokens;
+    std::int64_t max_length = 0;  // 0: the smallest of max_tokens
+    bool skip_too_long = false;
     std::int64_t update_freq = 1;
     std::string balance;    // auto, declared, equal, file
     std::string plan_file;  // of balance "file"

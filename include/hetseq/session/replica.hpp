@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hetseq/comm/communicator.hpp"
+#include "hetseq/data/corpus_plan.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
@@ -41,12 +42,16 @@ public:
          Shuffle shuffle);
 
     Loader& loader() noexcept { return loader_; }
+    /// Its batches.
+    BatchPlan plan(const BatchSize& size);
     Corpus& corpus() noexcept { return corpus_; }
     const Corpus& corpus() const noexcept { return corpus_; }
 
 private:
     Corpus corpus_;
     std::unique_ptr<Collator> collator_;
+    std::uint64_t seed_;
+    Shuffle shuffle_;
     Loader loader_;
 };
 

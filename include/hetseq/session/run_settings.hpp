@@ -9,6 +9,7 @@
 #include <c10/core/ScalarType.h>
 
 #include "hetseq/comm/host/topology.hpp"
+#include "hetseq/data/corpus_plan.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/session/options.hpp"
 
@@ -48,17 +49,21 @@ struct RunSettings : SettledOptions {
     at::Device device = at::kCPU;
     at::ScalarType dtype = at::kFloat;
     std::vector<std::int64_t> threads = {};     // by rank
-    std::vector<std::int64_t> capacities = {};  // samples a micro-batch, by rank
+    bool is_ragged = false;                     // samples have unequal lengths
+    std::vector<std::int64_t> capacities = {};  // samples or padded tokens a micro-batch, by rank
+    std::vector<std::int64_t> max_samples =
+        {};  // of a micro-batch with samples of unequal length, by rank; empty: any
     CorpusOptions corpus = {};                  // with this rank's cache
 
-    std::int64_t batch_size() const noexcept { return options().batch_size; }  // samples, global
+    /// Of the global batch.
+    BatchSize batch_size() const noexcept { return {options().batch_size, options().batch_tokens}; }
 };
 
 /// Collective. Throws on all ranks.
 SettledOptions settle_options(const HostComm& world, const GivenOptions& given, const Parts& parts);
 /// Collective. Finds devices, settles what depends on ranks and sets this rank's threads. Throws on
 /// all ranks.
-RunSettings set_up_ranks(const HostComm& world, SettledOptions settled);
+RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Parts& parts);
 
 /// The limits of a rank's speed besides its device: its cores, memory, threads and capacity, and
 /// how many ranks share its device.
@@ -70,6 +75,6 @@ std::vector<int> like_ranks(const RunSettings& settings);
 
 /// The start report: hosts, ranks, devices, threads and shares of a full batch; where the ranks'
 /// speed is known (`shares` of balance auto), their rates and the time their shares should take.
-std::string start_report(const RunSettings& settings, SharePlan& shares);
+std::string start_report(const RunSettings& settings, SharePlan& shares, const BatchPlan& plan);
 
 }  // namespace hetseq

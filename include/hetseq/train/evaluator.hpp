@@ -24,9 +24,9 @@ public:
               const BatchPlan& plan,
               SharePlan& shares);
 
-    /// Collective; the same result on all ranks. `most_samples`: a micro-batch of this rank has no
-    /// more; 0: as the shares say.
-    Evaluation run(std::int64_t most_samples = 0);
+    /// Collective; the same result on all ranks. `most`: a micro-batch of this rank holds no more
+    /// than it, nor than the shares say.
+    Evaluation run(const MicroBatchCap& most = {});
 
 private:
     std::vector<double> add_up(std::exception_ptr& failure);
@@ -37,7 +37,7 @@ private:
     Loader& loader_;
     const BatchPlan& plan_;
     SharePlan& shares_;
-    std::int64_t micro_batch_ = 0;
+    MicroBatchCap cap_;
 };
 
 }  // namespace hetseq

@@ -18,7 +18,7 @@ class SharePlan;
 
 struct RebalancerOptions {
     bool follows = false;         // whether cuts follow the ranks' speeds; on the rank that decides
-    std::int64_t batch_size = 0;  // of a full batch
+    std::int64_t batch_size = 0;  // units of a full batch
     std::int64_t updates = 0;     // of the whole run
     std::vector<int> like_ranks =
         {};  // by rank, the same number for like devices; empty: all unlike
@@ -74,7 +74,11 @@ private:
     std::int64_t first_ = 0;  // update since the run was last started
     std::int64_t next_ = 0;   // update to be requested
     std::int64_t reallocations_ = 0;
-    std::deque<std::vector<std::int64_t>> requested_;  // of updates that have not begun
+    struct Requested {
+        std::vector<std::int64_t> units;  // by rank
+        std::vector<std::int64_t> full;   // of a full batch; empty where this was none
+    };
+    std::deque<Requested> requested_;  // of updates that have not begun
     std::vector<std::int64_t> allocation_;
     std::int64_t cut_since_ = 0;
     std::vector<std::int64_t> full_;  // the last full batch's allocation

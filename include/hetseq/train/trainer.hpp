@@ -83,7 +83,12 @@ struct TrainerReport : TrainingProgress {
     std::vector<double> data_ms;
     std::vector<double> finish_ratio;  // wait for the reduction over the last bucket's own time
     std::vector<std::int64_t> batch_samples;  // by update, of all ranks
-    std::vector<std::int64_t> own_units;      // by update, this rank's
+    std::vector<std::int64_t> batch_units;    // the same
+    std::vector<bool> is_full;                // by update: of a full batch
+    std::vector<std::int64_t> own_units;      // by update, this rank's, as it is cut by
+    // Of this rank's ragged rows, since the run was last started; 0 for rows of one shape.
+    std::int64_t values = 0;
+    std::int64_t padded_values = 0;
     std::size_t cut_since = 0;                // the first update that was cut as the last full one
     std::vector<std::int64_t>
         full_allocation;              // of the last full batch, by rank; empty: there was none
@@ -106,6 +111,7 @@ public:
 private:
     void request_ahead();
     void load_next();
+    MicroBatchCap most_in_memory() const;
     Requests requests() const;
     bool asked_to_stop();
     void update_parameters(Verdict verdict);

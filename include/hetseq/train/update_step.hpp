@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "hetseq/data/order/micro_batch_cap.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/train/compute_timer.hpp"
 #include "hetseq/train/status_slots.hpp"
@@ -42,8 +44,8 @@ public:
         bool is_regular = true;  // nothing was computed twice for want of memory
     };
     const Timing& timing() const noexcept { return timing_; }
-    /// This rank's micro-batch after running out of memory; 0: never did.
-    std::int64_t reduced_micro_batch() const noexcept { return reduced_micro_batch_; }
+    /// What memory holds of a micro-batch of this rank, after running out of it; none: it never did.
+    const std::optional<MicroBatchCap>& reduced_cap() const noexcept { return reduced_cap_; }
 
 private:
     void compute(LoadedShare& share,
@@ -62,7 +64,7 @@ private:
     ComputeTimer
         wait_timer_;  // by the device as well: there backward returns before it has computed
     std::vector<double> losses_;
-    std::int64_t reduced_micro_batch_ = 0;
+    std::optional<MicroBatchCap> reduced_cap_;
     Timing timing_;
 };
 

@@ -44,24 +44,35 @@ std::vector<double> after_warm_up(const std::vector<double>& values) {
     return {values.begin() + static_cast<std::ptrdiff_t>(values.size() / 5), values.end()};
 }
 
-Json measure_step(const HostComm& world, const RunSettings& settings, Training& training) {
-    const TrainerReport report = training.run(process_start_seconds());
+// Of each update, a second.
+std::vector<double> rates_of(const std::vector<std::int64_t>& counts, const TrainerReport& report) {
     std::vector<double> rates;
-    for (double ms : after_warm_up(report.step_ms))
-        rates.push_back(1000 * static_cast<double>(settings.batch_size()) / ms);
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        rates.push_back(1000 * static_cast<double>(counts[i]) / report.step_ms[i]);
+    return after_warm_up(rates);
+}
+
+Json measure_step(const HostComm& world,
+                  const RunSettings& settings,
+                  const Replica& replica,
+                  Training& training) {
+    const TrainerReport report = training.run(process_start_seconds());
     const Summary summary = summarise(world,
                                       settings.topology,
                                       training.shares(),
-                                      settings.batch_size(),
+                                      training.shares().full_batch(replica.plan()),
                                       report,
                                       process_start_seconds());
     return {{"bench", "step"},
             {"task", settings.options().task},
             {"ranks", world.size()},
             {"threads", settings.threads},
-            {"batch_size", settings.batch_size()},
+            {"batch_size", settings.options().batch_size},
+            {"batch_tokens", settings.options().batch_tokens},
             {"updates", report.updates},
-            {"samples_per_second", spread_json(rates)},
+            {"samples_per_second", spread_json(rates_of(report.batch_samples, report))},
+            {"units_per_second", spread_json(rates_of(report.batch_units, report))},
+            {"padding", summary.padding},
             {"step_ms", spread_json(after_warm_up(report.step_ms))},
             {"compute_ms", spread_json(after_warm_up(report.compute_ms))},
             {"wait_ms", spread_json(after_warm_up(report.wait_ms))},
@@ -82,7 +93,7 @@ int bench_step(const CommandContext& context, const RunSettings& settings) {
                       start,
                       make_shares(world, settings, replica, start));
     return run_or_end(context.meeting,
-                      [&] { print(world, measure_step(world, settings, training)); });
+                      [&] { print(world, measure_step(world, settings, replica, training)); });
 }
 
 int bench_data(const CommandContext& context, const RunSettings& settings) {
@@ -147,7 +158,8 @@ int bench_command(const CommandContext& context) {
         agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
     if (context.words.form == "reduce")
         given.line["task"] = "mnist";  // any: only ranks and devices matter
-    const RunSettings settings = set_up_ranks(world, settle_options(world, given, context.parts));
+    const RunSettings settings =
+        set_up_ranks(world, settle_options(world, given, context.parts), context.parts);
     return bench_kinds().at(context.words.form)(context, settings);
 }
 

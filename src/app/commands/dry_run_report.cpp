@@ -79,7 +79,8 @@ std::string dry_run_json(const DryRunReport& report, const RunSettings& settings
               {"updates_per_epoch", report.updates_per_epoch},
               {"samples", report.samples},
               {"parameters", report.parameters},
-              {"batch_size", settings.batch_size()},
+              {"batch_size", settings.options().batch_size},
+              {"batch_tokens", settings.options().batch_tokens},
               {"balance", settings.options().balance},
               {"tried_updates", report.tried}};
     if (report.tried > 0) {

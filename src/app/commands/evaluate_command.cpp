@@ -16,6 +16,7 @@
 #include "hetseq/session/part_option_table.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
+#include "hetseq/session/shares.hpp"
 #include "hetseq/app/command_line/option_parser.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
@@ -83,13 +84,15 @@ int evaluate_command(const CommandContext& context) {
     const HostComm& world = context.world;
     const GivenOptions given =
         agree_on(world, [&] { return evaluated_options(context.words, context.parts); });
-    const RunSettings settings = set_up_ranks(world, settle_options(world, given, context.parts));
+    const RunSettings settings =
+        set_up_ranks(world, settle_options(world, given, context.parts), context.parts);
     DataContext data(world, context.environment->thread_support() == ThreadSupport::multiple);
     const std::shared_ptr<Model> model = build_model(world, settings, context.parts);
-    SharePlan shares(world, "declared", settings.capacities);
     Feed feed(
         data, required_data(settings.options()), settings, context.parts, *model, Shuffle::no);
-    const BatchPlan plan(feed.corpus().samples(), settings.batch_size());
+    SharePlan shares = declared_shares(world, settings, feed.corpus());
+    const BatchPlan plan =
+        agree_on(world, [&] { return feed.plan(validation_batch(settings, shares)); });
     Evaluator evaluator(world, *model, feed.loader(), plan, shares);
     return run_or_end(context.meeting, [&] {
         const Evaluation evaluation = evaluator.run();

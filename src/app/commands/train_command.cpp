@@ -46,7 +46,7 @@ void say_start(const CommandContext& context,
         log::warn(std::string("MPI gives ") + to_string(threads) +
                   ", not MPI_THREAD_MULTIPLE: data are read and gradients reduced without overlap");
     log::info("start\n" + MpiEnvironment::library_version() + ", " + to_string(threads) + "\n" +
-              start_report(settings, training.shares()) +
+              start_report(settings, training.shares(), replica.plan()) +
               count_text(replica.parameter_count(), "parameter") + ", " +
               count_text(replica.plan().samples(), "sample") + ", " +
               count_text(replica.plan().batches_per_epoch(), "update") + " an epoch, " +
@@ -84,7 +84,7 @@ int run_training(const CommandContext& context,
         const Summary summary = summarise(world,
                                           settings.topology,
                                           training.shares(),
-                                          settings.batch_size(),
+                                          training.shares().full_batch(replica.plan()),
                                           report,
                                           start_seconds);
         agree_on(world, [&] {
@@ -123,6 +123,7 @@ int say_dry_run(const HostComm& world, const RunSettings& settings, const DryRun
 // Tries some updates, and says what the run would do.
 int try_out(const CommandContext& context,
             const RunSettings& settings,
+            const Replica& replica,
             Training& training,
             DryRunReport plan) {
     return run_or_end(context.meeting, [&] {
@@ -132,7 +133,7 @@ int try_out(const CommandContext& context,
         plan.summary = summarise(context.world,
                                  settings.topology,
                                  training.shares(),
-                                 settings.batch_size(),
+                                 training.shares().full_batch(replica.plan()),
                                  report,
                                  begin);
         say_dry_run(context.world, settings, plan);
@@ -197,7 +198,7 @@ int train_command(const CommandContext& context) {
     double reading_s = monotonic_seconds() - verification;
     if (point)
         keep_settled(settled, *point);
-    RunSettings settings = set_up_ranks(world, std::move(settled));
+    RunSettings settings = set_up_ranks(world, std::move(settled), context.parts);
     if (point)
         check_same_run(settings, *point);
 
@@ -225,7 +226,7 @@ int train_command(const CommandContext& context) {
                       std::move(shares));
     say_start(context, settings, replica, training);
     if (settings.options().dry_run)
-        return try_out(context, settings, training, std::move(plan));
+        return try_out(context, settings, replica, training, std::move(plan));
     if (point)
         log::info("continues from " + point->folder.string() + ", verified and read in " +
                   format_number(reading_s, 3) + " s");

@@ -24,6 +24,10 @@ std::int64_t BatchPlan::batches_per_epoch() const noexcept {
                     : samples_ / batch_size_ + (samples_ % batch_size_ != 0 ? 1 : 0);
 }
 
+std::int64_t BatchPlan::full_batch() const noexcept {
+    return windows_ ? windows_->full_batch() : batch_size_;
+}
+
 GlobalBatch BatchPlan::batch(std::int64_t update) const {
     HETSEQ_ASSERT(update >= 0);
     if (windows_)

@@ -55,7 +55,8 @@ GlobalBatch WindowPlan::batch(std::int64_t update) {
     batch.end = batch.items->size();
     batch.is_full = index + 1 < batches_ || weight_ % options_.batch_weight == 0;
     batch.window = group;
-    if (place + 1 == from.batches.size() || place == 0)
+    batch.ends_window = place + 1 == from.batches.size();
+    if (place == 0)
         read_ahead(of, group + 1);
     return batch;
 }

@@ -119,6 +119,7 @@ Json progress_json(const TrainingProgress& progress) {
               {"schedule_origin", progress.schedule_origin},
               {"schedule_epochs", progress.schedule_epochs},
               {"allocations", allocations_json(progress.allocations)},
+              {"square", progress.item_cost.square},
               {"costs", Json::array()}};
     for (const StepCost& cost : progress.costs)
         json["costs"].push_back(Json::parse(step_cost_json(cost)));
@@ -145,6 +146,8 @@ TrainingProgress progress_of(const ReadJson& json) {
     progress.schedule_epochs =
         json.contains("schedule_epochs") ? count_of(json.at("schedule_epochs")) : progress.epochs;
     progress.allocations = allocations_of(json.at("allocations"));
+    if (json.contains("square"))
+        progress.item_cost.square = json_number(json.at("square"), 0, 1e6);
     for (const ReadJson& cost : json.at("costs"))
         progress.costs.push_back(step_cost_from_json(cost));
     return progress;

@@ -40,7 +40,7 @@ std::string progress_text(const ProgressNow& now, int columns) {
     std::string text = "[" + std::string(filled, '=') + std::string(width - filled, ' ') + "] " +
                        percent + "  " + std::to_string(now.update) + "/" +
                        std::to_string(now.total_updates) + "  loss " + format_number(now.loss) +
-                       "  " + format_number(now.samples_per_second) + " samples/s  ETA " +
+                       "  " + format_number(now.units_per_second) + " " + now.unit + "/s  ETA " +
                        format_duration(now.seconds_left);
     // A line that fills the last column would begin the next.
     return text.substr(0, static_cast<std::size_t>(std::max(columns - 1, 0)));
@@ -59,14 +59,14 @@ int columns_of_terminal() {
     return columns;
 }
 
-ProgressBar::ProgressBar(std::int64_t total_updates, int columns)
-    : total_updates_{total_updates}, columns_{columns} {}
+ProgressBar::ProgressBar(std::int64_t total_updates, int columns, std::string unit)
+    : total_updates_{total_updates}, columns_{columns}, unit_{std::move(unit)} {}
 
-void ProgressBar::advance(std::int64_t update, double loss, std::int64_t samples, double step_ms) {
+void ProgressBar::advance(std::int64_t update, double loss, std::int64_t units, double step_ms) {
     if (columns_ == 0)
         return;
     updates_ = fading * updates_ + 1;
-    samples_ = fading * samples_ + static_cast<double>(samples);
+    units_ = fading * units_ + static_cast<double>(units);
     ms_ = fading * ms_ + step_ms;
     const double now_s = monotonic_seconds();
     if (now_s - drawn_s_ < least_interval_s)
@@ -76,7 +76,8 @@ void ProgressBar::advance(std::int64_t update, double loss, std::int64_t samples
     status_line::show(progress_text({.update = update,
                                      .total_updates = total_updates_,
                                      .loss = loss,
-                                     .samples_per_second = 1000 * samples_ / ms_,
+                                     .units_per_second = 1000 * units_ / ms_,
+                                     .unit = unit_,
                                      .seconds_left = left * ms_ / updates_ / 1000},
                                     columns_));
 }

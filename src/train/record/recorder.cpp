@@ -55,13 +55,14 @@ void Recorder::train(const UpdateRecord& record) {
     window_.units += record.units;
     ++timed_updates_;
     timed_samples_ += record.samples;
+    timed_units_ += record.units;
     ms_ += record.step_ms;
     const bool finite = std::isfinite(total(record.losses));
     window_.finite_updates += finite ? 1 : 0;
     for (std::size_t j = 0; finite && j < window_.losses.size(); ++j)
         window_.losses[j] += record.losses[j];
     count_compute(record);
-    bar_.advance(record.update, total(record.losses), record.samples, record.step_ms);
+    bar_.advance(record.update, total(record.losses), record.units, record.step_ms);
     if (record.update % options_.log_interval == 0 || record.update == options_.total_updates)
         log_interval(record);
 }
@@ -97,7 +98,8 @@ void Recorder::log_interval(const UpdateRecord& last) {
         std::to_string(options_.total_updates) + "  loss " + format_number(total(losses)) +
         (losses.size() > 1 ? " (" + term_list(options_.loss_terms, losses) + ")" : "") + "  lr " +
         format_number(last.lr) + "  grad " + format_number(last.grad_norm, 3) + "  " +
-        format_number(static_cast<double>(timed_samples_) / seconds) + " samples/s  step " +
+        format_number(static_cast<double>(timed_units_) / seconds) + " " + options_.unit +
+        "/s  step " +
         format_number(ms_ / updates, 3) + " ms  " + slowest_rank() + "ETA " + format_duration(eta));
 
     Json line{
@@ -109,6 +111,7 @@ void Recorder::log_interval(const UpdateRecord& last) {
     line["samples"] = window_.samples;
     line["units"] = window_.units;
     line["samples_per_second"] = static_cast<double>(timed_samples_) / seconds;
+    line["units_per_second"] = static_cast<double>(timed_units_) / seconds;
     line["step_ms"] = ms_ / updates;
     line["rank_compute_ms"] = Json::array();
     for (const double ms : rank_compute_ms_)
@@ -118,7 +121,7 @@ void Recorder::log_interval(const UpdateRecord& last) {
 
     window_ = {};
     window_.losses.resize(options_.loss_terms.size());
-    timed_updates_ = timed_samples_ = 0;
+    timed_updates_ = timed_samples_ = timed_units_ = 0;
     ms_ = 0;
     rank_compute_ms_.clear();
     computed_in_ms_ = computed_updates_ = 0;

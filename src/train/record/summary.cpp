@@ -42,13 +42,12 @@ std::vector<double> steady(const std::vector<double>& values) {
 // Updates of the steady state whose times may be compared with one another and with what the costs
 // say at the end: of full batches, cut as the last one; cut in any way where those are few.
 std::vector<std::size_t> like_updates(const TrainerReport& report) {
-    const std::vector<std::int64_t>& sizes = report.batch_samples;
-    const std::int64_t full = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
-    const std::size_t warm = warm_up(sizes.size());
+    const std::size_t count = report.is_full.size();
+    const std::size_t warm = warm_up(count);
     const auto full_from = [&](std::size_t first) {
         std::vector<std::size_t> updates;
-        for (std::size_t i = first; i < sizes.size(); ++i)
-            if (sizes[i] == full)
+        for (std::size_t i = first; i < count; ++i)
+            if (report.is_full[i])
                 updates.push_back(i);
         return updates;
     };
@@ -78,11 +77,10 @@ double sum(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// All ranks', from the end of the warm-up on.
-double samples_per_second(const TrainerReport& report) {
-    const auto& samples = report.batch_samples;
-    const auto first = static_cast<std::ptrdiff_t>(warm_up(samples.size()));
-    const auto counted = std::accumulate(samples.begin() + first, samples.end(), std::int64_t{0});
+// Of all ranks, from the end of the warm-up on. `counts`: by update.
+double per_second(const std::vector<std::int64_t>& counts, const TrainerReport& report) {
+    const auto first = static_cast<std::ptrdiff_t>(warm_up(counts.size()));
+    const auto counted = std::accumulate(counts.begin() + first, counts.end(), std::int64_t{0});
     const double ms = sum(steady(report.step_ms));
     return ms > 0 ? 1000 * static_cast<double>(counted) / ms : 0;
 }
@@ -190,8 +188,14 @@ Summary summarise(const HostComm& world,
     summary.seconds = world.all_reduce(monotonic_seconds() - start_seconds, ReduceOp::max);
     summary.startup_s =
         world.all_reduce(report.first_update_seconds - start_seconds, ReduceOp::max);
-    summary.samples_per_second = samples_per_second(report);
-    summary.units_per_second = summary.samples_per_second;
+    summary.samples_per_second = per_second(report.batch_samples, report);
+    summary.units_per_second = per_second(report.batch_units, report);
+    if (shares.ragged())
+        summary.unit = shares.ragged()->unit;
+    const std::int64_t values = world.all_reduce(report.values, ReduceOp::sum);
+    const std::int64_t padded = world.all_reduce(report.padded_values, ReduceOp::sum);
+    if (values > 0)
+        summary.padding = static_cast<double>(padded - values) / static_cast<double>(values);
     summary.finish_ratio = world.all_reduce(spread_of(report.finish_ratio).median, ReduceOp::max);
 
     const auto median = [&](const std::vector<double>& values) {
@@ -279,6 +283,8 @@ std::string Summary::json(const TrainerReport& report) const {
               {"startup_s", startup_s},
               {"samples_per_second", samples_per_second},
               {"units_per_second", units_per_second},
+              {"unit", unit},
+              {"padding", padding},
               {"step_ms", {{"median", step_ms.median}, {"p10", step_ms.p10}, {"p90", step_ms.p90}}},
               {"finish_wait_over_last_bucket", finish_ratio},
               {"balance",

@@ -56,7 +56,8 @@ std::string Summary::text(const TrainerReport& report) const {
     std::string text = status + ": " + count_text(report.updates, "update") + ", " +
                        count_text(report.epochs, "epoch") + ", " + format_duration(seconds) +
                        " (first update after " + format_number(startup_s, 3) + " s)\n" +
-                       format_number(samples_per_second) + " samples/s, step " +
+                       format_number(units_per_second) + " " + unit + "/s, " +
+                       (padding > 0 ? "padding " + percent_text(padding, 2) + ", " : "") + "step " +
                        format_number(step_ms.median, 3) + " ms (" + format_number(step_ms.p10, 3) +
                        " to " + format_number(step_ms.p90, 3) + ")\n" + balance_text(*this) +
                        class_table(*this);

@@ -19,6 +19,7 @@ using Json = nlohmann::ordered_json;  // written
 using ReadJson = nlohmann::json;
 
 constexpr std::int64_t most_updates = 1'000'000'000'000;
+constexpr double most_square = 1e6;
 constexpr std::int64_t most_units = 1'000'000'000'000;  // sums over any ranks do not overflow
 
 // Throws what the library throws, and BadData.
@@ -26,6 +27,7 @@ RecordedAllocations parse(const ReadJson& json) {
     RecordedAllocations recorded;
     for (const ReadJson& samples : json.value("micro_batches", ReadJson::array()))
         recorded.micro_batches.push_back(json_integer(samples, 0, most_units));
+    recorded.item_cost.square = json_number(json.value("square", ReadJson(0)), 0, most_square);
     for (const ReadJson& entry : json.at("allocations")) {
         const std::int64_t update = json_integer(entry.at("update"), 1, most_updates);
         std::vector<std::int64_t> units;
@@ -55,7 +57,7 @@ void check(const std::vector<std::int64_t>& units,
     for (std::size_t r = 0; r < units.size(); ++r)
         if (units[r] > 0 && capacities[r] == 0)
             throw BadConfig(path + " gives rank " + std::to_string(r) + " work",
-                            "its --max-sentences is 0",
+                            "its --max-sentences or --max-tokens is 0",
                             "give it a capacity, or use --balance auto");
     const std::int64_t sum = std::accumulate(units.begin(), units.end(), std::int64_t{0});
     if (sum != batch_size)
@@ -72,6 +74,11 @@ AllocationsByUpdate::const_iterator holding_at(const AllocationsByUpdate& alloca
     return next == allocations.begin() ? allocations.end() : std::prev(next);
 }
 
+std::int64_t RecordedAllocations::full_batch() const {
+    const std::vector<std::int64_t>& units = by_update.begin()->second;
+    return std::accumulate(units.begin(), units.end(), std::int64_t{0});
+}
+
 bool AllocationLog::add(std::int64_t update, const std::vector<std::int64_t>& allocation) {
     const auto before = holding_at(allocations_, update);
     const bool is_new = before == allocations_.end() || before->second != allocation;
@@ -81,6 +88,7 @@ bool AllocationLog::add(std::int64_t update, const std::vector<std::int64_t>& al
         return is_new;
     Json json{{"ranks", allocation.size()},
               {"micro_batches", micro_batches_},
+              {"square", item_cost_.square},
               {"allocations", Json::array()}};
     for (const auto& [first, units] : allocations_)
         json["allocations"].push_back({{"update", first + 1}, {"units", units}});
@@ -105,8 +113,9 @@ RecordedAllocations read_allocations(const std::filesystem::path& path,
     if (recorded.by_update.count(0) == 0)
         throw BadData(path.string() + " does not say how the first update is cut",
                       "no entry for update 1");
+    const std::int64_t expected = batch_size > 0 ? batch_size : recorded.full_batch();
     for (const auto& [update, units] : recorded.by_update)
-        check(units, recorded.micro_batches, path.string(), capacities, batch_size);
+        check(units, recorded.micro_batches, path.string(), capacities, expected);
     return recorded;
 }
 

@@ -1,6 +1,7 @@
 #include "hetseq/train/shares/share_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -57,25 +58,51 @@ void SharePlan::change(std::vector<std::int64_t> allocation) {
     allocations_.clear();
 }
 
-const std::vector<std::int64_t>& SharePlan::allocation(std::int64_t batch_size) {
-    const auto known = allocations_.find(batch_size);
+const std::vector<std::int64_t>& SharePlan::allocation(std::int64_t units) {
+    const auto known = allocations_.find(units);
     if (known != allocations_.end())
         return known->second;
     if (!changed_.empty())
-        return allocations_.emplace(batch_size, in_proportion(changed_, batch_size)).first->second;
+        return allocations_.emplace(units, in_proportion(changed_, units)).first->second;
     std::vector<std::int64_t> shares(capacities_.size());
     if (world_.rank() == 0)
-        shares = allocate(costs_, batch_size);
+        shares = allocate(costs_, units);
     world_.broadcast(std::as_writable_bytes(std::span(shares)), 0);
-    return allocations_.emplace(batch_size, std::move(shares)).first->second;
+    return allocations_.emplace(units, std::move(shares)).first->second;
 }
 
-std::vector<Slice> SharePlan::slices(const GlobalBatch& batch) {
-    return cut_by_rank(batch, allocation(batch.size()));
+std::int64_t SharePlan::full_batch(const BatchPlan& plan) const {
+    return ragged_ ? ragged_->full_batch : plan.full_batch();
 }
 
-std::int64_t SharePlan::micro_batch() const {
-    return capacities_[static_cast<std::size_t>(world_.rank())];
+SharePlan::Cut SharePlan::cut(const GlobalBatch& batch) {
+    if (!batch.items) {
+        const std::vector<std::int64_t>& units = allocation(batch.size());
+        return {cut_by_rank(batch, units), units};
+    }
+    HETSEQ_ASSERT(ragged_);
+    Cut cut{cut_by_rank(batch, allocation(ragged_->full_batch), ragged_->cost), {}};
+    const std::vector<double> costs = ragged_->cost.of(*batch.items);
+    for (const Slice& slice : cut.slices)
+        cut.units.push_back(std::llround(std::accumulate(
+            costs.begin() + slice.begin, costs.begin() + slice.end, 0.0)));
+    return cut;
+}
+
+MicroBatchCap SharePlan::cap() const {
+    const auto rank = static_cast<std::size_t>(world_.rank());
+    if (!ragged_)
+        return {.samples = capacities_[rank]};
+    const double tokens = static_cast<double>(capacities_[rank]) / ragged_->units_per_token;
+    return {ragged_->max_samples.empty() ? MicroBatchCap::none : ragged_->max_samples[rank],
+            std::max<std::int64_t>(std::llround(tokens), 1)};
+}
+
+std::int64_t SharePlan::units_of(const MicroBatchCap& cap) const {
+    if (!ragged_)
+        return cap.samples;
+    return std::max<std::int64_t>(
+        std::llround(static_cast<double>(cap.tokens) * ragged_->units_per_token), 1);
 }
 
 std::int64_t SharePlan::total_capacity() const {

@@ -15,7 +15,7 @@ using testing::IsEmpty;
 constexpr ProgressNow half{.update = 1407,
                            .total_updates = 2814,
                            .loss = 0.3125,
-                           .samples_per_second = 92784,
+                           .units_per_second = 92784,
                            .seconds_left = 33};
 
 TEST(ProgressTextTest, TellsPlaceLossRateAndTimeLeft) {

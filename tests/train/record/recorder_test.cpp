@@ -107,6 +107,7 @@ TEST_F(RecorderTest, WritesTheSameNumbersForTensorBoard) {
         recorder.train({.update = update,
                         .losses = {0.5, 0.25},
                         .samples = 8,
+                        .units = 24,
                         .step_ms = 4,
                         .allocation = {6, 2},
                         .compute_ms = {3, 1}});
@@ -119,6 +120,7 @@ TEST_F(RecorderTest, WritesTheSameNumbersForTensorBoard) {
                             "train/lr",
                             "train/grad_norm",
                             "train/samples_per_second",
+                            "train/units_per_second",
                             "train/step_ms",
                             "units/rank-1",
                             "compute_ms/rank-0"})
@@ -127,6 +129,7 @@ TEST_F(RecorderTest, WritesTheSameNumbersForTensorBoard) {
     EXPECT_EQ(events_with("valid/mlm_accuracy"), 1);
     EXPECT_EQ(events_with("skipped"), 0);
     EXPECT_DOUBLE_EQ(lines()[0]["samples_per_second"], 2000);
+    EXPECT_DOUBLE_EQ(lines()[0]["units_per_second"], 6000);
 }
 
 TEST_F(RecorderTest, AnEarlierRunsEventsAreRemovedWithIt) {

@@ -48,6 +48,8 @@ TrainerReport report_of(const HostComm& world, SharePlan& shares) {
     report.updates = updates;
     report.samples = updates * batch;
     report.batch_samples.assign(updates, batch);
+    report.batch_units.assign(updates, batch);
+    report.is_full.assign(updates, true);
     report.own_units.assign(updates, own);
     report.compute_ms.assign(updates, static_cast<double>(own) * (world.rank() + 1));
     report.step_ms.assign(updates, 5000);
@@ -184,6 +186,8 @@ TEST(SummaryTest, TimesAreOfFullBatchesThatWereCutAsTheLastOne) {
         const int part = update % 4 == 3 ? 2 : 1;
         const double slow = update < 20 ? 1 : 3;
         report.batch_samples.push_back(batch / part);
+        report.batch_units.push_back(batch / part);
+        report.is_full.push_back(part == 1);
         report.own_units.push_back(own / part);
         report.step_ms.push_back(100 * slow / part);
         report.compute_ms.push_back(90 * slow / part);

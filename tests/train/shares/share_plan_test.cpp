@@ -34,7 +34,7 @@ TEST(SharePlanTest, SlicesPartitionTheBatchInRankOrder) {
 
     for (std::int64_t size : {1, 2, 7, 100}) {
         std::int64_t next = 30;
-        for (const Slice& slice : shares.slices({.begin = 30, .end = 30 + size})) {
+        for (const Slice& slice : shares.cut({.begin = 30, .end = 30 + size}).slices) {
             EXPECT_EQ(slice.begin, next);
             next = slice.end;
         }

@@ -20,7 +20,8 @@ struct GlobalBatch {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     bool is_full = true;      // false: what was left for an epoch's last batch
-    std::int64_t window = 0;  // of `items`: the last group of blocks that they come from
+    std::int64_t window = 0;   // of `items`: the last group of blocks that they come from
+    bool ends_window = false;  // of `items`: the next batch is of another window
     std::shared_ptr<const BatchItems> items = nullptr;  // null: rows of one shape
 
     std::int64_t size() const noexcept { return end - begin; }  // samples
@@ -41,6 +42,8 @@ public:
 
     std::int64_t samples() const noexcept { return samples_; }  // an epoch
     std::int64_t batches_per_epoch() const noexcept;
+    /// Of a full batch: samples, or units where batches are counted in them.
+    std::int64_t full_batch() const noexcept;
     bool ends_epoch(std::int64_t update) const { return (update + 1) % batches_per_epoch() == 0; }
     /// Where samples have unequal lengths it may wait until these are read.
     GlobalBatch batch(std::int64_t update) const;

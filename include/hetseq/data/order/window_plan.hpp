@@ -52,6 +52,7 @@ public:
     std::int64_t samples() const noexcept { return samples_; }  // that are not left out
     /// The same for all epochs: whole batches, and one for what is left.
     std::int64_t batches_per_epoch() const noexcept { return batches_; }
+    std::int64_t full_batch() const noexcept { return options_.batch_weight; }
     GlobalBatch batch(std::int64_t update);
 
 private:

@@ -38,6 +38,7 @@ struct TrainingProgress {
     std::int64_t validations_since_best = 0;
     AllocationsByUpdate allocations;
     std::vector<StepCost> costs;  // by rank, as followed to the end; on rank 0 with balance auto
+    ItemCost item_cost;           // what their units are, of samples of unequal length
     MetricsWindow window;
     // Updates before those that the order, and the schedule, count from 0.
     std::int64_t order_origin = 0;

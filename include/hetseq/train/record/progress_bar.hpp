@@ -10,7 +10,8 @@ struct ProgressNow {
     std::int64_t update = 0;
     std::int64_t total_updates = 0;
     double loss = 0;
-    double samples_per_second = 0;
+    double units_per_second = 0;
+    std::string unit = "samples";
     double seconds_left = 0;
 };
 
@@ -26,17 +27,18 @@ int columns_of_terminal();
 class ProgressBar {
 public:
     /// `columns`: of the terminal; 0: nothing is drawn.
-    ProgressBar(std::int64_t total_updates, int columns);
+    ProgressBar(std::int64_t total_updates, int columns, std::string unit = "samples");
 
     /// After each update; draws at most ten times a second.
-    void advance(std::int64_t update, double loss, std::int64_t samples, double step_ms);
+    void advance(std::int64_t update, double loss, std::int64_t units, double step_ms);
     void erase();
 
 private:
     std::int64_t total_updates_;
     int columns_;
+    std::string unit_;
     // Of the last updates, the older ones with less weight.
-    double updates_ = 0, samples_ = 0, ms_ = 0;
+    double updates_ = 0, units_ = 0, ms_ = 0;
     double drawn_s_ = 0;  // monotonic clock
 };
 

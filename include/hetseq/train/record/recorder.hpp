@@ -39,6 +39,7 @@ public:
         std::int64_t log_interval = 100;  // updates
         std::int64_t total_updates = 0;
         std::vector<std::string> loss_terms;
+        std::string unit = "samples";  // what rates are told in: "samples" or "tokens"
         BestBy best_by = {};        // which validation is called the best
         MetricsWindow window = {};  // of a run that is continued
     };
@@ -71,6 +72,7 @@ private:
     // of the window's updates since the run was last started
     std::int64_t timed_updates_ = 0;
     std::int64_t timed_samples_ = 0;
+    std::int64_t timed_units_ = 0;
     double ms_ = 0;
     // of the updates whose times by rank are known; sums
     std::vector<double> rank_compute_ms_;

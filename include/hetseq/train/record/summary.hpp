@@ -50,6 +50,8 @@ struct Summary {
     double startup_s = 0;           // from the process's start to the first update
     double samples_per_second = 0;  // steady state
     double units_per_second = 0;
+    std::string unit = "samples";  // what rates are told in
+    double padding = 0;            // values added to ragged rows, over their own
     double finish_ratio =
         0;  // median of the wait in finish() over the last bucket's own time, slowest rank
     std::string policy;
@@ -74,7 +76,7 @@ struct Summary {
     std::string text(const TrainerReport& report) const;
 };
 
-/// Collective; the same on all ranks. `batch_size`: of a full batch; `start_seconds`: of the
+/// Collective; the same on all ranks. `batch_size`: units of a full batch; `start_seconds`: of the
 /// process, monotonic clock.
 Summary summarise(const HostComm& world,
                   const Topology& topology,

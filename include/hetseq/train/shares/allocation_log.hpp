@@ -5,6 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "hetseq/data/order/batch_items.hpp"
+
 namespace hetseq {
 
 /// Units by rank of a full batch, by the update (counted from 0) from which on they hold.
@@ -17,7 +19,11 @@ AllocationsByUpdate::const_iterator holding_at(const AllocationsByUpdate& alloca
 /// The contents of allocations.json.
 struct RecordedAllocations {
     AllocationsByUpdate by_update;
-    std::vector<std::int64_t> micro_batches;  // most samples of one, by rank; empty: not said
+    std::vector<std::int64_t> micro_batches;  // most units of one, by rank; empty: not said
+    ItemCost item_cost = {};                  // what units are, of samples of unequal length
+
+    /// Units of a full batch.
+    std::int64_t full_batch() const;
 };
 
 /// RUN/allocations.json: how full batches were cut, rewritten whole at each change.
@@ -27,10 +33,12 @@ public:
     /// has behind it.
     AllocationLog(std::filesystem::path path,
                   std::vector<std::int64_t> micro_batches,
-                  AllocationsByUpdate earlier = {})
+                  AllocationsByUpdate earlier = {},
+                  const ItemCost& item_cost = {})
         : path_{std::move(path)},
           micro_batches_{std::move(micro_batches)},
-          allocations_{std::move(earlier)} {}
+          allocations_{std::move(earlier)},
+          item_cost_{item_cost} {}
 
     /// Returns true if the allocation is a new one. Throws IoError.
     bool add(std::int64_t update, const std::vector<std::int64_t>& allocation);
@@ -40,10 +48,11 @@ private:
     std::filesystem::path path_;
     std::vector<std::int64_t> micro_batches_;
     AllocationsByUpdate allocations_;
+    ItemCost item_cost_;
 };
 
-/// Reads such a file for ranks of these capacities (samples a micro-batch) and a global batch of
-/// `batch_size`. Throws MissingInput, BadData (nothing from the first update on) or BadConfig
+/// Reads such a file for ranks of these capacities (0: no work) and a global batch of `batch_size`
+/// units (0: as the file says). Throws MissingInput, BadData (nothing from the first update on) or BadConfig
 /// (another number of ranks, another batch, work for a rank that takes none).
 RecordedAllocations read_allocations(const std::filesystem::path& path,
                                      const std::vector<std::int64_t>& capacities,

@@ -2,19 +2,33 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/balance/step_cost.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/data/order/micro_batch_cap.hpp"
 
 namespace hetseq {
+
+/// How the work of samples of unequal length is counted: in units of their cost. (Rows of one shape
+/// are counted in samples.)
+struct RaggedWork {
+    ItemCost cost;
+    std::int64_t full_batch = 1;  // a full batch has about as many units
+    double units_per_token = 1;   // of a padded token in a micro-batch, about
+    std::string unit = "samples";                // what the work is reported in, or "tokens"
+    double reported_units = 1;                   // of them in a unit of cost, about
+    std::vector<std::int64_t> max_samples = {};  // of a micro-batch, by rank; empty: any
+};
 
 /// How global batches are cut over ranks.
 class SharePlan {
 public:
-    /// Collective. `capacities`: samples a micro-batch, by rank; `policy`: "declared" (as fast as
+    /// Collective. `capacities`: units a micro-batch, by rank; `policy`: "declared" (as fast as
     /// the capacity says) or "equal".
     SharePlan(const HostComm& world,
               const std::string& policy,
@@ -22,18 +36,31 @@ public:
     /// Collective. By the ranks' costs; micro-batches are theirs.
     SharePlan(const HostComm& world, const std::string& policy, std::vector<StepCost> costs);
 
+    /// From now on samples have unequal lengths.
+    void set_ragged(RaggedWork work) { ragged_ = std::move(work); }
+    const std::optional<RaggedWork>& ragged() const noexcept { return ragged_; }
+    /// Units of a full batch of `plan`.
+    std::int64_t full_batch(const BatchPlan& plan) const;
+
     /// From now on a batch of the allocation's sum is cut so, one of another size in proportion.
     void change(std::vector<std::int64_t> allocation);
 
     /// Collective when it meets a batch of a new size: the allocation is computed on one rank and
-    /// broadcast, since CPUs of different makes round differently. Samples by rank, summing to
-    /// `batch_size`.
-    const std::vector<std::int64_t>& allocation(std::int64_t batch_size);
-    /// The allocation as positions in the epoch's order.
-    std::vector<Slice> slices(const GlobalBatch& batch);
+    /// broadcast, since CPUs of different makes round differently. Units by rank, summing to `units`.
+    const std::vector<std::int64_t>& allocation(std::int64_t units);
+    /// A batch, cut.
+    struct Cut {
+        std::vector<Slice> slices;        // by rank
+        std::vector<std::int64_t> units;  // by rank
+    };
+    /// Collective as `allocation`. Of rows of one shape each rank gets its allocation, of samples of
+    /// unequal length that part of the batch's cost which it has in a full batch's allocation.
+    Cut cut(const GlobalBatch& batch);
 
-    /// This rank's micro-batch [samples].
-    std::int64_t micro_batch() const;
+    /// The most that a micro-batch of this rank may hold.
+    MicroBatchCap cap() const;
+    /// The units of such a micro-batch.
+    std::int64_t units_of(const MicroBatchCap& cap) const;
     const std::vector<std::int64_t>& micro_batches() const noexcept { return capacities_; }
     std::int64_t total_capacity() const;
     const std::string& policy() const noexcept { return policy_; }
@@ -46,8 +73,9 @@ private:
     std::vector<std::int64_t> capacities_;
     std::vector<StepCost> costs_;
     std::map<std::int64_t, std::vector<std::int64_t>>
-        allocations_;                    // by batch size: a full one and an epoch's last
+        allocations_;                    // by units: of a full batch and of an epoch's last
     std::vector<std::int64_t> changed_;  // what batches are cut in proportion to; empty: by cost
+    std::optional<RaggedWork> ragged_;   // none: rows of one shape
 };
 
 }  // namespace hetseq

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hetseq/data/micro_batch.hpp"
+
+namespace hetseq {
+
+/// How long each row of the ragged field `name` is, of rows as collators get them: (n) int64.
+at::Tensor row_lengths(const TensorDict& rows, const std::string& name);
+
+/// The rows of the ragged field `name` as a matrix (n, longest row, at least `least`), with
+/// `padding` behind the shorter ones. The type is the field's.
+at::Tensor padded_rows(const TensorDict& rows,
+                       const std::string& name,
+                       double padding,
+                       std::int64_t least = 0);
+
+}  // namespace hetseq

@@ -1,0 +1,69 @@
+#include "hetseq/data/corpus_plan.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "hetseq/util/error.hpp"
+
+#include "corpus_impl.hpp"
+
+#include "hetseq/data/order/window_plan.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// The units field's place among the ragged ones.
+std::optional<std::size_t> units_field(const CorpusSchema& schema) {
+    const std::vector<std::size_t> ragged = ragged_fields(schema);
+    for (std::size_t i = 0; i < ragged.size(); ++i)
+        if (schema.fields[ragged[i]].name == schema.units_field)
+            return i;
+    return std::nullopt;
+}
+
+void check_units(const RaggedExtents& extents,
+                 const std::optional<std::size_t>& field,
+                 std::int64_t units) {
+    const std::int64_t longest = field ? extents.longest[*field] : 1;
+    if (units < longest)
+        throw BadConfig("batches of " + std::to_string(units) + " tokens are too small",
+                        "the longest sample has " + std::to_string(longest),
+                        "raise --batch-tokens, or leave long samples out: --max-length N "
+                        "--skip-too-long");
+}
+
+}  // namespace
+
+BatchPlan make_batch_plan(Corpus& corpus,
+                          const BatchSize& size,
+                          std::uint64_t seed,
+                          Shuffle shuffle) {
+    if (!corpus.is_ragged()) {
+        if (size.units > 0)
+            throw BadConfig("--batch-tokens was given",
+                            "this corpus has rows of one shape",
+                            "give --batch-size");
+        return BatchPlan(corpus.samples(), size.samples);
+    }
+    Corpus::Impl& impl = *corpus.impl();
+    const RaggedExtents& extents = corpus.extents();
+    WindowPlanOptions options{.geometry = impl.geometry,
+                              .seed = seed,
+                              .shuffle = shuffle,
+                              .batch_weight = std::max(size.samples, size.units),
+                              .units_field = units_field(impl.shards.schema()),
+                              .counts_samples = size.samples > 0,
+                              .max_length = impl.max_length,
+                              .block_samples = extents.block_samples,
+                              .block_weights = extents.block_units};
+    if (options.counts_samples)
+        options.block_weights = options.block_samples;
+    else
+        check_units(extents, options.units_field, size.units);
+    return BatchPlan(std::make_shared<WindowPlan>(std::move(options), *impl.lengths));
+}
+
+}  // namespace hetseq

@@ -1,0 +1,221 @@
+#include "calibrator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/activity.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/agree.hpp"
+
+#include "train/normalised_loss.hpp"
+#include "train/out_of_memory.hpp"
+
+#include "hetseq/model/model.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// A measurement is the mean over a block of passes of at least this long: shorter ones would fall
+// between the pauses that a CPU quota imposes.
+constexpr double block_ms = 50;
+constexpr std::size_t least_blocks = 3;
+constexpr double shortest_pass_ms = 1e-3;
+constexpr double precise = 0.01;  // standard error of the largest size's time
+constexpr double memory_part = 0.9;
+
+// The standard error of the mean, relative to it; infinite if there are too few values to tell.
+double standard_error(const std::vector<double>& values) {
+    if (values.size() < least_blocks)
+        return std::numeric_limits<double>::infinity();
+    const auto count = static_cast<double>(values.size());
+    double sum = 0, squares = 0;
+    for (const double value : values)
+        sum += value;
+    for (const double value : values)
+        squares += std::pow(value - sum / count, 2);
+    return std::sqrt(squares / (count - 1) / count) / (sum / count);
+}
+
+}  // namespace
+
+KeepGenerator::KeepGenerator(at::Device device)
+    : generator_{at::globalContext().defaultGenerator(device)}, state_{generator_.get_state()} {}
+
+Calibrator::Calibrator(Model& model,
+                       FlatParameters& parameters,
+                       std::vector<LoadedShare> shares,
+                       std::size_t others,
+                       const CalibrationOptions& options)
+    : model_{model},
+      parameters_{parameters},
+      shares_{std::move(shares)},
+      others_{others},
+      options_{options},
+      timer_{parameters.values().device()} {}
+
+double Calibrator::first_look() {
+    peak_.reset();
+    note_memory(0);
+    try_size(0);
+    measure_block(0);
+    return static_cast<double>(shares_.front().samples()) / sizes_.front().pass_ms;
+}
+
+void Calibrator::measure(double update_ms) {
+    begin_ = std::chrono::steady_clock::now();
+    const double soft_ms = 1000 * options_.seconds;
+    const double limit_ms = std::max(soft_ms, options_.updates * update_ms);
+    const auto is_time_for = [&](std::size_t share) {
+        return size_of(share) <= memory_limit() && elapsed_ms() + 2 * expected_ms(share) < limit_ms;
+    };
+    for (std::size_t i = 1; i < others_ && !full_; ++i)
+        if (size_of(i) > size_of(sizes_.back()) && is_time_for(i))
+            try_size(i);
+    std::reverse(sizes_.begin(), sizes_.end());
+    add_halved();
+    for (std::size_t i = others_; i < shares_.size() && !full_; ++i)
+        if (shares_[i].samples() > 0 && is_time_for(i))
+            try_size(i);
+    // Every size once within the limit, but for the halved one, and again within the seconds.
+    bool measured = true;
+    while (measured && standard_error(sizes_.front().blocks_ms) > precise) {
+        measured = false;
+        for (std::size_t i = 0; i < sizes_.size(); ++i) {
+            const bool is_due = sizes_[i].blocks_ms.empty() && sizes_[i].micro_batches == 1;
+            const double left_ms = (is_due ? limit_ms : soft_ms) - elapsed_ms();
+            if (std::max(block_ms, sizes_[i].pass_ms) < left_ms) {
+                measure_block(i);
+                measured = true;
+            }
+        }
+    }
+}
+
+std::int64_t Calibrator::size_of(std::size_t share) const {
+    const LoadedShare& of = shares_[share];
+    if (!of.batch().items)
+        return of.samples();
+    std::int64_t tokens = 0;
+    for (const MicroBatch& part : of.micro_batches())
+        tokens += part.padded_tokens;
+    return tokens;
+}
+
+double Calibrator::elapsed_ms() const {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_)
+        .count();
+}
+
+// A pass of another share, by the one tried last.
+double Calibrator::expected_ms(std::size_t share) const {
+    return sizes_.back().pass_ms * static_cast<double>(size_of(share)) /
+           static_cast<double>(size_of(sizes_.back()));
+}
+
+double Calibrator::forward_backward_ms(const LoadedShare& share) {
+    timer_.begin();
+    for (const MicroBatch& micro_batch : share.micro_batches()) {
+        const at::Tensor loss = normalised_loss(
+            model_.forward(micro_batch, {}), share.weights(), parameters_.status());
+        if (loss.defined())
+            loss.backward();
+    }
+    timer_.end();
+    activity::progress();
+    return std::max(timer_.ms(), shortest_pass_ms);
+}
+
+void Calibrator::try_size(std::size_t share) {
+    peak_.reset();
+    sizes_.push_back({.share = share});
+    within_memory(share, [&] {
+        sizes_.back().pass_ms = forward_backward_ms(shares_[share]);
+        note_memory(size_of(share));
+    });
+}
+
+// If memory does not hold the share, neither it nor any larger one is measured.
+template <class Function>
+void Calibrator::within_memory(std::size_t share, Function&& function) {
+    try {
+        function();
+    } catch (const std::exception& error) {
+        if (!is_out_of_memory(error))
+            throw;
+        full_ = true;
+        std::erase_if(sizes_, [&](const Size& size) { return size.share >= share; });
+        if (sizes_.empty())
+            throw DeviceError("calibration ran out of memory",
+                              error.what(),
+                              "lower --max-sentences or --max-tokens on this rank, or give it 0");
+    }
+}
+
+void Calibrator::add_halved() {
+    Size halved = sizes_.front();
+    if (shares_[halved.share].samples() < 2)
+        return;
+    halved.micro_batches = 2;
+    halved.blocks_ms.clear();
+    sizes_.push_back(halved);
+}
+
+void Calibrator::measure_block(std::size_t index) {
+    LoadedShare& share = shares_[sizes_[index].share];
+    within_memory(sizes_[index].share, [&] {
+        Size& size = sizes_[index];
+        if (std::cmp_not_equal(share.micro_batches().size(), size.micro_batches))
+            share.recut({.samples = (share.samples() + size.micro_batches - 1) / size.micro_batches});
+        int passes = 0;
+        double total_ms = 0;
+        for (; total_ms < block_ms; ++passes)
+            total_ms += forward_backward_ms(share);
+        size.pass_ms = total_ms / passes;
+        size.blocks_ms.push_back(size.pass_ms);
+    });
+}
+
+void Calibrator::note_memory(std::int64_t size) {
+    const double mb = peak_.mb();
+    if (size > peak_size_)
+        mb_per_unit_ = std::max(0.0, (mb - peak_mb_) / static_cast<double>(size - peak_size_));
+    peak_size_ = size;
+    peak_mb_ = mb;
+}
+
+std::int64_t Calibrator::memory_limit() const {
+    if (full_) {
+        std::int64_t most = 0;
+        for (const Size& size : sizes_)
+            most = std::max(most, size_of(size));
+        return most;
+    }
+    if (options_.memory_mb == 0 || mb_per_unit_ == 0)
+        return std::numeric_limits<std::int64_t>::max();
+    const double free_mb = memory_part * static_cast<double>(options_.memory_mb) - peak_mb_;
+    return std::max<std::int64_t>(
+        1, peak_size_ + static_cast<std::int64_t>(std::floor(free_mb / mb_per_unit_)));
+}
+
+std::vector<LoadedShare> take_shares(const HostComm& world, Loader& loader) {
+    std::vector<LoadedShare> shares;
+    std::exception_ptr failure;
+    while (loader.outstanding() > 0) {
+        try {
+            shares.push_back(loader.take());
+        } catch (...) {
+            failure = failure ? failure : std::current_exception();
+        }
+    }
+    agree(world, failure);
+    return shares;
+}
+
+}  // namespace hetseq
