@@ -23,9 +23,20 @@ ShardSet open_shards(DataContext::Impl& context,
     return context.io.run([&] { return open_shard_set(context.world, spec, schema); });
 }
 
-BlockLayout layout_for(const ShardSet& shards, const CorpusOptions& options) {
-    return make_block_layout(
-        shards, options.block_length > 0 ? options.block_length : default_block_length(shards));
+std::int64_t block_length_of(const ShardSet& shards, const CorpusOptions& options) {
+    return options.block_length > 0 ? options.block_length : default_block_length(shards);
+}
+
+RaggedExtents extents_of(DataContext::Impl& context,
+                         const ShardSet& shards,
+                         const CorpusOptions& options) {
+    if (shards.ragged_fields().empty())
+        return {};
+    // As `open_shards`.
+    return context.io.run([&] {
+        return read_extents(
+            context.world, shards, block_length_of(shards, options), options.max_length);
+    });
 }
 
 void check_options(const CorpusOptions& options) {
@@ -37,20 +48,26 @@ void check_options(const CorpusOptions& options) {
         throw BadConfig("--block-length " + std::to_string(options.block_length),
                         "a block holds samples",
                         "give 1 or more, or 0 to have it chosen");
+    HETSEQ_ASSERT(options.max_length >= 0);
 }
 
 // Slots that the cache of this host has: as many as fit, no more than there are blocks.
 std::int64_t slots_for(const GlobalOrder::Geometry& geometry,
                        const BlockLayout& layout,
                        const CorpusOptions& options) {
+    const bool is_ragged = std::any_of(layout.fields.begin(),
+                                       layout.fields.end(),
+                                       [](const FieldLayout& field) { return field.is_ragged; });
+    // A batch by lengths may take samples that the group before it left over.
+    const std::int64_t groups = is_ragged ? 2 : 1;
     const auto slot_bytes = static_cast<std::int64_t>(layout.slot_bytes);
     const std::int64_t fit = options.cache_mb * mib / std::max<std::int64_t>(slot_bytes, 1);
-    const std::int64_t needed = std::min(geometry.shuffle_blocks, geometry.blocks());
+    const std::int64_t needed = std::min(groups * geometry.shuffle_blocks, geometry.blocks());
     if (fit < needed)
         throw BadConfig("--cache-mb " + std::to_string(options.cache_mb) + " is too little",
                         std::to_string(needed) + " blocks of " +
-                            std::to_string(layout.block_length) +
-                            " samples are mixed at once and need " +
+                            std::to_string(layout.block_length) + " samples are " +
+                            (is_ragged ? "held" : "mixed") + " at once and need " +
                             std::to_string((needed * slot_bytes + mib - 1) / mib) + " MiB",
                         "raise --cache-mb to that or lower --shuffle-blocks");
     return std::min(fit, geometry.blocks());
@@ -81,7 +98,8 @@ Corpus::Impl::Impl(DataContext::Impl& owner,
     : context{owner},
       meeting{owner.meeting},
       shards{open_shards(owner, spec, schema)},
-      layout{layout_for(shards, options)},
+      extents{extents_of(owner, shards, options)},
+      layout{make_block_layout(shards, block_length_of(shards, options), &extents)},
       geometry{shards.samples(), layout.block_length, options.shuffle_blocks},
       schedule{agree_on_slots(owner, geometry, layout, options)},
       cache{owner.node, schedule.slots(), layout.slot_bytes},
@@ -145,8 +163,17 @@ std::map<std::string, std::vector<std::int64_t>> Corpus::row_shapes() const {
     std::map<std::string, std::vector<std::int64_t>> shapes;
     const auto& fields = impl_->shards.schema().fields;
     for (std::size_t i = 0; i < fields.size(); ++i)
-        shapes[fields[i].name] = impl_->shards.row_shape(i);
+        shapes[fields[i].name] =
+            fields[i].is_ragged ? std::vector<std::int64_t>{-1} : impl_->shards.row_shape(i);
     return shapes;
+}
+
+std::size_t Corpus::ragged_fields() const noexcept {
+    return impl_->shards.ragged_fields().size();
+}
+
+const RaggedExtents& Corpus::extents() const noexcept {
+    return impl_->extents;
 }
 
 CorpusIdentity Corpus::identity(const CorpusIdentity* before) const {

@@ -29,6 +29,7 @@ struct Corpus::Impl : std::enable_shared_from_this<Corpus::Impl> {
     DataContext::Impl& context;  // main thread
     std::shared_ptr<ReaderMeeting> meeting;
     ShardSet shards;
+    RaggedExtents extents;
     BlockLayout layout;
     GlobalOrder::Geometry geometry;
     BlockSchedule schedule;  // main thread

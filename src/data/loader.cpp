@@ -89,7 +89,8 @@ private:
     std::shared_ptr<Corpus::Impl> corpus_;
     LoadedShare::Target target_;
     Options options_;
-    std::exception_ptr failure_;  // of an earlier request
+    std::exception_ptr failure_;        // of an earlier request
+    std::vector<PlacedSample> placed_;  // of one segment
 
     std::atomic<bool> cancelled_{false};
     std::mutex mutex_;
@@ -266,13 +267,11 @@ void Loader::Impl::copy_segment(const Request& request,
     BlockPlaces places;
     for (std::size_t i = 0; i < segment.use.blocks.size(); ++i)
         places[segment.use.blocks[i]] = corpus_->cache.slot(segment.use.slots[i]).data();
-    copy_rows(corpus_->shards,
-              corpus_->layout,
-              request.order,
-              segment.positions,
-              places,
-              rows,
-              segment.positions.begin - request.slice.begin);
+    placed_.clear();
+    for (std::int64_t position = segment.positions.begin; position < segment.positions.end;
+         ++position)
+        placed_.push_back({request.order(position), position - request.slice.begin});
+    copy_rows(corpus_->shards, corpus_->layout, placed_, places, rows);
 }
 
 LoadedShare Loader::Impl::take() {
