@@ -12,6 +12,7 @@
 #include "hetseq/data/blocks/block_reader.hpp"
 #include "hetseq/data/files/content_check.hpp"
 #include "hetseq/data/files/first_failure.hpp"
+#include "hetseq/data/files/ragged_extents.hpp"
 #include "hetseq/data/files/shard_set.hpp"
 
 namespace hetseq {
@@ -28,7 +29,7 @@ std::string stored_types(const ShardSet& shards, std::size_t field) {
     return text;
 }
 
-CorpusReport describe(const ShardSet& shards) {
+CorpusReport describe(const ShardSet& shards, const RaggedExtents& extents) {
     CorpusReport report;
     report.samples = shards.samples();
     for (const Shard& shard : shards.shards())
@@ -36,6 +37,13 @@ CorpusReport describe(const ShardSet& shards) {
     for (std::size_t i = 0; i < shards.schema().fields.size(); ++i)
         report.fields.push_back(
             {shards.schema().fields[i].name, stored_types(shards, i), shards.row_shape(i)});
+    for (std::size_t k = 0; k < shards.ragged_fields().size(); ++k) {
+        const std::size_t field = shards.ragged_fields()[k];
+        report.fields[field].is_ragged = true;
+        report.fields[field].row_shape = {-1};
+        report.fields[field].values = shards.values(field);
+        report.fields[field].longest = extents.longest[k];
+    }
     return report;
 }
 
@@ -43,11 +51,13 @@ using Summaries = std::vector<ValueSummary>;  // by field
 
 void add_block(const BlockLayout& layout,
                std::span<const std::byte> slot,
+               std::int64_t block,
                std::int64_t rows,
                Summaries& summaries) {
     for (std::size_t i = 0; i < layout.fields.size(); ++i) {
         const FieldLayout& field = layout.fields[i];
-        const std::size_t bytes = field.row_bytes * static_cast<std::size_t>(rows);
+        const std::int64_t count = field.is_ragged ? field.values(block) : rows;
+        const std::size_t bytes = field.row_bytes * static_cast<std::size_t>(count);
         add_values(summaries[i], slot.subspan(field.offset, bytes), field.type);
     }
 }
@@ -55,8 +65,8 @@ void add_block(const BlockLayout& layout,
 // Reads blocks rank, rank + ranks, ... on this rank alone.
 std::optional<OrderedFailure> read_blocks(const HostComm& world,
                                           const ShardSet& shards,
+                                          const BlockLayout& layout,
                                           Summaries& summaries) {
-    const BlockLayout layout = make_block_layout(shards, default_block_length(shards));
     BlockReader reader{shards,
                        layout,
                        std::make_shared<HostComm>(HostComm::serial()),
@@ -71,7 +81,8 @@ std::optional<OrderedFailure> read_blocks(const HostComm& world,
         } catch (...) {
             return OrderedFailure{block, std::current_exception()};
         }
-        add_block(layout, slot, std::min(length, shards.samples() - block * length), summaries);
+        const std::int64_t rows = std::min(length, shards.samples() - block * length);
+        add_block(layout, slot, block, rows, summaries);
     }
     return std::nullopt;
 }
@@ -91,11 +102,15 @@ CorpusReport check_corpus(const HostComm& world,
                           const std::string& spec,
                           const CorpusSchema& schema) {
     const ShardSet shards = open_shard_set(world, spec, schema);
-    CorpusReport report = describe(shards);
+    const std::int64_t length = default_block_length(shards);
+    const RaggedExtents extents =
+        shards.ragged_fields().empty() ? RaggedExtents{} : read_extents(world, shards, length, 0);
+    const BlockLayout layout = make_block_layout(shards, length, &extents);
+    CorpusReport report = describe(shards, extents);
     Summaries summaries;
     for (const FieldSchema& field : schema.fields)
         summaries.push_back(empty_summary(field.type));
-    agree_on_first(world, read_blocks(world, shards, summaries));
+    agree_on_first(world, read_blocks(world, shards, layout, summaries));
     for (std::size_t i = 0; i < summaries.size(); ++i)
         std::visit([&](const auto& own) { reduce(world, own, report.fields[i]); }, summaries[i]);
     return report;

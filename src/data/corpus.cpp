@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
 
 #include "corpus_impl.hpp"
 
@@ -23,9 +24,20 @@ ShardSet open_shards(DataContext::Impl& context,
     return context.io.run([&] { return open_shard_set(context.world, spec, schema); });
 }
 
-BlockLayout layout_for(const ShardSet& shards, const CorpusOptions& options) {
-    return make_block_layout(
-        shards, options.block_length > 0 ? options.block_length : default_block_length(shards));
+std::int64_t block_length_of(const ShardSet& shards, const CorpusOptions& options) {
+    return options.block_length > 0 ? options.block_length : default_block_length(shards);
+}
+
+RaggedExtents extents_of(DataContext::Impl& context,
+                         const ShardSet& shards,
+                         const CorpusOptions& options) {
+    if (shards.ragged_fields().empty())
+        return {};
+    // As `open_shards`.
+    return context.io.run([&] {
+        return read_extents(
+            context.world, shards, block_length_of(shards, options), options.max_length);
+    });
 }
 
 void check_options(const CorpusOptions& options) {
@@ -37,23 +49,58 @@ void check_options(const CorpusOptions& options) {
         throw BadConfig("--block-length " + std::to_string(options.block_length),
                         "a block holds samples",
                         "give 1 or more, or 0 to have it chosen");
+    HETSEQ_ASSERT(options.max_length >= 0);
 }
 
 // Slots that the cache of this host has: as many as fit, no more than there are blocks.
 std::int64_t slots_for(const GlobalOrder::Geometry& geometry,
                        const BlockLayout& layout,
                        const CorpusOptions& options) {
+    const bool is_ragged = std::any_of(layout.fields.begin(),
+                                       layout.fields.end(),
+                                       [](const FieldLayout& field) { return field.is_ragged; });
+    // A batch by lengths may take samples that the group before it left over.
+    const std::int64_t groups = is_ragged ? 2 : 1;
     const auto slot_bytes = static_cast<std::int64_t>(layout.slot_bytes);
     const std::int64_t fit = options.cache_mb * mib / std::max<std::int64_t>(slot_bytes, 1);
-    const std::int64_t needed = std::min(geometry.shuffle_blocks, geometry.blocks());
+    const std::int64_t needed = std::min(groups * geometry.shuffle_blocks, geometry.blocks());
     if (fit < needed)
         throw BadConfig("--cache-mb " + std::to_string(options.cache_mb) + " is too little",
                         std::to_string(needed) + " blocks of " +
-                            std::to_string(layout.block_length) +
-                            " samples are mixed at once and need " +
+                            std::to_string(layout.block_length) + " samples are " +
+                            (is_ragged ? "held" : "mixed") + " at once and need " +
                             std::to_string((needed * slot_bytes + mib - 1) / mib) + " MiB",
                         "raise --cache-mb to that or lower --shuffle-blocks");
     return std::min(fit, geometry.blocks());
+}
+
+constexpr std::size_t kept_windows = 4;  // whose lengths are kept
+
+std::size_t blocks_mixed(const GlobalOrder::Geometry& geometry) {
+    return static_cast<std::size_t>(std::min(geometry.shuffle_blocks, geometry.blocks()));
+}
+
+// A sample that is too long would fit no rank.
+void check_lengths(const ShardSet& shards,
+                   const RaggedExtents& extents,
+                   const CorpusOptions& options) {
+    if (extents.too_long == 0)
+        return;
+    const std::int64_t used = shards.samples() - extents.too_long;
+    const std::string what = std::to_string(extents.too_long) + " of " +
+                             std::to_string(shards.samples()) + " samples are longer than " +
+                             std::to_string(options.max_length);
+    if (options.skip_too_long && used > 0) {
+        log::warn(what + " and are left out (--skip-too-long)");
+        return;
+    }
+    const ShardRows first = shards.rows(extents.first_too_long, extents.first_too_long + 1).front();
+    throw BadData(what,
+                  "the first is row " + std::to_string(first.begin) + " of " +
+                      shards.shards()[first.shard].path,
+                  used > 0 ? "raise --max-tokens (and --max-length where it is given), or leave "
+                             "them out: --skip-too-long"
+                           : "raise --max-tokens (and --max-length where it is given)");
 }
 
 // Collective. The ranks of a host share one cache, so they must mean the same size.
@@ -81,7 +128,8 @@ Corpus::Impl::Impl(DataContext::Impl& owner,
     : context{owner},
       meeting{owner.meeting},
       shards{open_shards(owner, spec, schema)},
-      layout{layout_for(shards, options)},
+      extents{extents_of(owner, shards, options)},
+      layout{make_block_layout(shards, block_length_of(shards, options), &extents)},
       geometry{shards.samples(), layout.block_length, options.shuffle_blocks},
       schedule{agree_on_slots(owner, geometry, layout, options)},
       cache{owner.node, schedule.slots(), layout.slot_bytes},
@@ -89,7 +137,14 @@ Corpus::Impl::Impl(DataContext::Impl& owner,
              layout,
              owner.io_node,
              options.io,
-             cache.shared() ? ReadShare::part : ReadShare::whole} {}
+             cache.shared() ? ReadShare::part : ReadShare::whole},
+      max_length{options.max_length} {
+    if (shards.ragged_fields().empty())
+        return;
+    agree_on(context.world, [&] { check_lengths(shards, extents, options); });
+    lengths = std::make_unique<BlockLengths>(
+        shards, context.io, layout.block_length, kept_windows * blocks_mixed(geometry));
+}
 
 void Corpus::Impl::enqueue(const std::vector<BlockLoad>& loads) {
     for (const BlockLoad& next : loads)
@@ -126,7 +181,11 @@ Corpus::~Corpus() {
         new std::shared_ptr<Impl>(std::move(impl_));
         return;
     }
-    impl_->context.io.run([this] { impl_->reader.close(); });
+    impl_->context.io.run([this] {
+        impl_->reader.close();
+        if (impl_->lengths)
+            impl_->lengths->close();
+    });
 }
 
 std::int64_t Corpus::samples() const noexcept {
@@ -145,8 +204,21 @@ std::map<std::string, std::vector<std::int64_t>> Corpus::row_shapes() const {
     std::map<std::string, std::vector<std::int64_t>> shapes;
     const auto& fields = impl_->shards.schema().fields;
     for (std::size_t i = 0; i < fields.size(); ++i)
-        shapes[fields[i].name] = impl_->shards.row_shape(i);
+        shapes[fields[i].name] =
+            fields[i].is_ragged ? std::vector<std::int64_t>{-1} : impl_->shards.row_shape(i);
     return shapes;
+}
+
+std::size_t Corpus::ragged_fields() const noexcept {
+    return impl_->shards.ragged_fields().size();
+}
+
+bool Corpus::counts_units() const noexcept {
+    return !impl_->shards.schema().units_field.empty();
+}
+
+const RaggedExtents& Corpus::extents() const noexcept {
+    return impl_->extents;
 }
 
 CorpusIdentity Corpus::identity(const CorpusIdentity* before) const {

@@ -205,8 +205,6 @@ std::string difference(const CorpusIdentity::Shard& here,
 }  // namespace
 
 std::vector<Rows> telling_rows(const ShardSet& shards) {
-    const BlockLayout layout = make_block_layout(shards, 1);
-    const std::size_t largest = largest_field(layout);
     std::vector<std::size_t> filled;
     for (std::size_t i = 0; i < shards.shards().size(); ++i) {
         if (shards.shards()[i].samples() > 0)
@@ -214,8 +212,10 @@ std::vector<Rows> telling_rows(const ShardSet& shards) {
     }
     const auto among = static_cast<std::int64_t>(filled.size());
     std::int64_t row_bytes = 0;  // as they are read
-    for (const FieldLayout& field : layout.fields)
-        row_bytes += field.row_elements * static_cast<std::int64_t>(sizeof(std::int64_t));
+    for (std::size_t i = 0; i < shards.schema().fields.size(); ++i)
+        row_bytes += mean_row_bytes(shards, i) /
+                     static_cast<std::int64_t>(size_of(shards.schema().fields[i].type)) *
+                     static_cast<std::int64_t>(sizeof(std::int64_t));
     const std::int64_t count =
         std::max<std::int64_t>(std::min(most_rows / std::min(among, most_shards),
                                         most_bytes_read / std::max<std::int64_t>(row_bytes, 1)),
@@ -224,7 +224,7 @@ std::vector<Rows> telling_rows(const ShardSet& shards) {
     for (const std::int64_t place : choose(among, most_shards, key)) {
         const std::size_t i = filled[static_cast<std::size_t>(place)];
         const Shard& shard = shards.shards()[i];
-        const std::int64_t chunk = shard.header.datasets[largest].chunk_rows;
+        const std::int64_t chunk = rows_of_chunk(shards, i);
         rows[i] =
             choose_rows(shard.samples(), std::max<std::int64_t>(chunk, 1), count, mix_keys(key, i));
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/blocks/block_cache.hpp"
+#include "data/blocks/block_lengths.hpp"
 #include "data_context_impl.hpp"
 
 #include "hetseq/data/blocks/block_layout.hpp"
@@ -29,11 +30,14 @@ struct Corpus::Impl : std::enable_shared_from_this<Corpus::Impl> {
     DataContext::Impl& context;  // main thread
     std::shared_ptr<ReaderMeeting> meeting;
     ShardSet shards;
+    RaggedExtents extents;
     BlockLayout layout;
     GlobalOrder::Geometry geometry;
     BlockSchedule schedule;  // main thread
     BlockCache cache;
-    BlockReader reader;  // I/O thread
+    BlockReader reader;                     // I/O thread
+    std::int64_t max_length = 0;            // values of a row of a sample that is used; 0: any
+    std::unique_ptr<BlockLengths> lengths;  // main thread; null: rows of one shape
     std::atomic<std::int64_t> blocks_read{0};
 
 private:

@@ -19,20 +19,24 @@ struct CorpusReport {
     };
     struct Field {
         std::string name;
-        std::string type;  // as stored: "int32"; several where shards differ
-        std::vector<std::int64_t> row_shape;
-        Number sum{};      // of all values
-        Number minimum{};  // 0 where rows have no values
+        std::string type;                     // as stored: "int32"; several where shards differ
+        std::vector<std::int64_t> row_shape;  // {-1} where the field is ragged
+        Number sum{};                         // of all values
+        Number minimum{};                     // 0 where rows have no values
         Number maximum{};
+        // Of a ragged field alone.
+        bool is_ragged = false;
+        std::int64_t values = 0;
+        std::int64_t longest = 0;  // row [values]
     };
     std::vector<Shard> shards;  // in file-name order
     std::int64_t samples = 0;
     std::vector<Field> fields;  // in the schema's order
 };
 
-/// Collective over `world`. Reads the whole corpus, each block on one rank, and checks headers and
-/// contents against `schema`. The first error in file order is thrown on all ranks: BadData,
-/// MissingInput or IoError.
+/// Collective over `world`. Reads the whole corpus, each block on one rank, and checks headers,
+/// then offsets of ragged fields, then values against `schema`. The first error in file order is
+/// thrown on all ranks: BadData, MissingInput or IoError.
 CorpusReport check_corpus(const HostComm& world,
                           const std::string& spec,
                           const CorpusSchema& schema);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,7 +10,10 @@
 
 namespace hetseq {
 
-/// One dataset of a corpus: sample i is row i.
+/// One field of a corpus: sample i is row i of a dataset. The rows of a ragged field have unequal
+/// lengths: dataset NAME holds their values end to end (one dimension), dataset NAME_offsets
+/// (integers of 8 bytes, one more than there are samples) where each begins, from 0, and behind
+/// them the number of values.
 struct FieldSchema {
     std::string name{};  // of the HDF5 dataset
     int rank = 1;        // dimensions, the samples' included
@@ -19,15 +23,17 @@ struct FieldSchema {
     ElementType type = ElementType::int32;
     /// Expected row shape, -1 where any length is right (the same in all shards).
     std::vector<std::int64_t> row_shape{};
-    /// Another field whose row shape this one must have; empty: none.
+    bool is_ragged = false;  // then `rank` is 1 and `row_shape` empty
+    /// Another field whose row shape this one must have; empty: none. Of a ragged field another
+    /// ragged one, whose rows must have the same lengths.
     std::string same_row_shape_as{};
-    /// The most a row's first dimension may have; 0: any.
+    /// The most a row's first dimension may have; 0: any. It bounds every row of a ragged field.
     std::int64_t max_row_length = 0;
     // Content bounds, both inclusive. A value of floating point must be finite with none, too.
     std::optional<double> minimum{};
     std::optional<double> maximum{};
-    /// Another field whose row length every value must be below (positions in a sequence); empty:
-    /// none.
+    /// Another field whose row length, of the same sample, every value must be below (positions in
+    /// a sequence); empty: none.
     std::string below_row_length_of{};
     std::string meaning{};  // what the bounds mean: "ids of the vocabulary (vocab_size 30522)"
 };
@@ -36,6 +42,21 @@ struct FieldSchema {
 struct CorpusSchema {
     std::string kind;  // "images", "BERT pretraining": what error messages call it
     std::vector<FieldSchema> fields;
+    /// The ragged field whose values are the units that work is counted in (target tokens); empty:
+    /// samples are.
+    std::string units_field{};
 };
+
+/// The dataset that says where the rows of ragged field `name` begin: "NAME_offsets".
+std::string offsets_name(const std::string& name);
+
+/// The ragged fields of `schema`: their indices, in its order.
+std::vector<std::size_t> ragged_fields(const CorpusSchema& schema);
+
+/// The index of the field that is named so; nothing where none is.
+std::optional<std::size_t> find_field(const CorpusSchema& schema, const std::string& name);
+
+/// Throws InternalError where the ragged fields of `schema` contradict themselves.
+void check_ragged_fields(const CorpusSchema& schema);
 
 }  // namespace hetseq

@@ -8,6 +8,9 @@
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/fault_point.hpp"
+
+#include "block_part.hpp"
+
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_handle.hpp"
@@ -21,10 +24,25 @@ constexpr std::size_t most_open_files = 64;
 // Independent reads of more than 2 GiB fail in HDF5 1.10, and MPI counts in int.
 constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
 
+// Of each field that `name_of` names a ragged one for: its place among the ragged ones.
+template <class NameOf>
+std::vector<std::optional<std::size_t>> ragged_places(const ShardSet& shards, NameOf&& name_of) {
+    std::vector<std::optional<std::size_t>> places;
+    for (const FieldSchema& field : shards.schema().fields) {
+        std::optional<std::size_t> place;
+        for (std::size_t k = 0; k < shards.ragged_fields().size(); ++k) {
+            if (shards.schema().fields[shards.ragged_fields()[k]].name == name_of(field))
+                place = k;
+        }
+        places.push_back(place);
+    }
+    return places;
+}
+
 }  // namespace
 
 struct BlockReader::Piece {
-    std::size_t shard = 0;
+    const BlockPart& part;
     std::size_t field = 0;
     RowRange rows;                // of the shard
     std::byte* target = nullptr;  // where the first of them goes
@@ -42,7 +60,10 @@ BlockReader::BlockReader(const ShardSet& shards,
       share_{share},
       access_{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))},
       transfer_{HETSEQ_HDF5_TRY(H5Pcreate(H5P_DATASET_XFER))},
-      allowed_{allowed_ranges(shards)} {
+      allowed_{allowed_ranges(shards)},
+      ragged_{ragged_places(shards, [](const FieldSchema& field) { return field.name; })},
+      bounded_by_{ragged_places(
+          shards, [](const FieldSchema& field) { return field.below_row_length_of; })} {
     HETSEQ_HDF5_TRY(H5Pset_file_locking(access_.get(), 0, 1));
     if (mpi_io_)
         HETSEQ_HDF5_TRY(H5Pset_fapl_mpio(access_.get(), mpi_handle(*node_), MPI_INFO_NULL));
@@ -64,6 +85,11 @@ BlockReader::OpenShard BlockReader::open_files(std::size_t shard) const {
     for (const FieldSchema& field : shards_.schema().fields)
         opened.datasets.emplace_back(
             HETSEQ_HDF5_TRY(H5Dopen2(opened.file.get(), field.name.c_str(), H5P_DEFAULT)));
+    for (const std::size_t field : shards_.ragged_fields()) {
+        const std::string name = offsets_name(shards_.schema().fields[field].name);
+        opened.offsets.emplace_back(
+            HETSEQ_HDF5_TRY(H5Dopen2(opened.file.get(), name.c_str(), H5P_DEFAULT)));
+    }
     return opened;
 }
 
@@ -81,66 +107,123 @@ BlockReader::OpenShard& BlockReader::open(std::size_t shard) {
 }
 
 // Checks the files for problems that this rank alone may find.
-void BlockReader::check_files(const std::vector<ShardRows>& parts) const {
-    for (const ShardRows& part : parts)
-        check_unchanged(shards_.shards()[part.shard].path, shards_.shards()[part.shard].stamp);
+void BlockReader::check_files(const std::vector<BlockPart>& parts) const {
+    for (const BlockPart& part : parts) {
+        const Shard& shard = shards_.shards()[part.rows.shard];
+        check_unchanged(shard.path, shard.stamp);
+    }
 }
 
 void BlockReader::read(std::int64_t block, std::span<std::byte> slot) {
-    const std::int64_t begin = block * layout_.block_length;
-    const std::int64_t end = std::min(begin + layout_.block_length, shards_.samples());
-    const std::vector<ShardRows> parts = shards_.rows(begin, end);
+    std::vector<BlockPart> parts = parts_of_block(shards_, layout_, block);
     // Also where the ranks meet, so that none spins inside of MPI-IO for one that comes late.
     agree_on(*node_, [&] {
         fault_point("io_thread", activity::now().update);
         check_files(parts);
     });
     failure_.reset();
-    std::int64_t first_row = 0;
-    for (const ShardRows& part : parts) {
-        read_rows(part, first_row, slot);
-        first_row += part.size();
-    }
+    for (BlockPart& part : parts)
+        read_part(part, slot);
     // Between the fences every rank has learned that all parts are written.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     agree_on_first(*node_, failure_);
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-void BlockReader::read_rows(const ShardRows& rows,
-                            std::int64_t first_row,
-                            std::span<std::byte> slot) {
-    const OpenShard& shard = open(rows.shard);
-    for (std::size_t i = 0; i < layout_.fields.size(); ++i) {
-        const FieldLayout& field = layout_.fields[i];
-        const StoredType& stored = shards_.shards()[rows.shard].header.datasets[i].type;
-        const std::int64_t element = std::max<std::int64_t>(stored.bytes, sizeof(std::int64_t));
-        const std::int64_t most_rows = std::max<std::int64_t>(
-            most_bytes / (element * std::max<std::int64_t>(field.row_elements, 1)), 1);
-        for (std::int64_t begin = rows.begin; begin < rows.end; begin += most_rows) {
-            const std::int64_t end = std::min(begin + most_rows, rows.end);
-            const std::int64_t row = first_row + begin - rows.begin;
-            std::byte* target =
-                slot.data() + field.offset + static_cast<std::size_t>(row) * field.row_bytes;
-            read_piece(shard, {rows.shard, i, {begin, end}, target});
+void BlockReader::read_part(BlockPart& part, std::span<std::byte> slot) {
+    const OpenShard& shard = open(part.rows.shard);
+    if (!shards_.ragged_fields().empty())
+        read_row_offsets(shard, part, slot);
+    for (std::size_t i = 0; i < layout_.fields.size(); ++i)
+        read_field(shard, part, i, slot);
+}
+
+// Every rank reads all offsets of the part, which take a small part of its bytes: it checks its
+// values with them. In the slot each writes a part of them.
+void BlockReader::read_row_offsets(const OpenShard& shard,
+                                   BlockPart& part,
+                                   std::span<std::byte> slot) {
+    RowOffsets offsets;
+    const std::int64_t place = shards_.shards()[part.rows.shard].offset + part.rows.begin;
+    for (std::size_t k = 0; k < shard.offsets.size(); ++k) {
+        try {
+            offsets.push_back(read_offsets(shards_,
+                                           part.rows,
+                                           shards_.ragged_fields()[k],
+                                           shard.offsets[k].get(),
+                                           transfer_.get()));
+        } catch (...) {
+            keep_failure(place);
         }
+    }
+    if (offsets.size() != shard.offsets.size())
+        return;
+    try {
+        check_offsets(shards_, part, offsets);
+    } catch (...) {
+        keep_failure(place);
+        return;
+    }
+    part.offsets = std::move(offsets);
+    const RowRange own = own_part({part.rows.begin, part.rows.end}, 0);
+    for (std::size_t k = 0; k < part.offsets.size(); ++k) {
+        const FieldLayout& field = layout_.fields[shards_.ragged_fields()[k]];
+        auto* target = reinterpret_cast<std::int64_t*>(slot.data() + field.row_offsets);
+        const auto length = static_cast<std::size_t>(layout_.block_length + 1);
+        write_row_offsets(part, own, k, {target, length});
     }
 }
 
-// A failure is kept, not thrown: the other ranks count on this one in their next collective read.
-void BlockReader::read_piece(const OpenShard& shard, const Piece& piece) {
-    const DatasetHeader& header = shards_.shards()[piece.shard].header.datasets[piece.field];
-    const RowRange part =
-        share_ == ReadShare::whole
-            ? piece.rows
-            : chunk_aligned_part(piece.rows, header.chunk_rows, node_->rank(), node_->size());
-    try {
-        fill(shard, piece, part);
-    } catch (...) {
-        const std::int64_t place = shards_.shards()[piece.shard].offset + part.begin;
-        if (!failure_ || place < failure_->place)
-            failure_ = OrderedFailure{place, std::current_exception()};
+void BlockReader::read_field(const OpenShard& shard,
+                             const BlockPart& part,
+                             std::size_t field,
+                             std::span<std::byte> slot) {
+    const FieldLayout& layout = layout_.fields[field];
+    const StoredType& stored = shards_.shards()[part.rows.shard].header.datasets[field].type;
+    const std::int64_t element = std::max<std::int64_t>(stored.bytes, sizeof(std::int64_t));
+    const std::int64_t most_rows = std::max<std::int64_t>(
+        most_bytes / (element * std::max<std::int64_t>(layout.row_elements, 1)), 1);
+    const auto ragged = ragged_[field];
+    const RowRange rows = ragged ? part.values[*ragged] : RowRange{part.rows.begin, part.rows.end};
+    const std::int64_t first = ragged ? part.first_value[*ragged] : part.first_row;
+    for (std::int64_t begin = rows.begin; begin < rows.end; begin += most_rows) {
+        const std::int64_t row = first + begin - rows.begin;
+        std::byte* target =
+            slot.data() + layout.offset + static_cast<std::size_t>(row) * layout.row_bytes;
+        read_piece(shard, {part, field, {begin, std::min(begin + most_rows, rows.end)}, target});
     }
+}
+
+RowRange BlockReader::own_part(RowRange rows, std::int64_t chunk_rows) const {
+    return share_ == ReadShare::whole
+               ? rows
+               : chunk_aligned_part(rows, chunk_rows, node_->rank(), node_->size());
+}
+
+// A failure is kept, not thrown: the other ranks count on this one in their next collective read.
+// Called where one was caught; `place`: a sample of the corpus.
+void BlockReader::keep_failure(std::int64_t place) {
+    if (!failure_ || place < failure_->place)
+        failure_ = OrderedFailure{place, std::current_exception()};
+}
+
+void BlockReader::read_piece(const OpenShard& shard, const Piece& piece) {
+    const Shard& source = shards_.shards()[piece.part.rows.shard];
+    const RowRange own = own_part(piece.rows, source.header.datasets[piece.field].chunk_rows);
+    try {
+        fill(shard, piece, own);
+    } catch (...) {
+        keep_failure(source.offset + row_of(piece, own.begin));
+    }
+}
+
+// The row of the shard that holds row `row` of a piece's dataset, which is a value where the field
+// is ragged.
+std::int64_t BlockReader::row_of(const Piece& piece, std::int64_t row) const {
+    const auto ragged = ragged_[piece.field];
+    if (!ragged)
+        return row;
+    return piece.part.has_offsets() ? piece.part.row_of(*ragged, row) : piece.part.rows.begin;
 }
 
 void BlockReader::fill(const OpenShard& shard, const Piece& piece, RowRange part) const {
@@ -149,7 +232,8 @@ void BlockReader::fill(const OpenShard& shard, const Piece& piece, RowRange part
     const std::span<std::byte> target{piece.target + skipped,
                                       static_cast<std::size_t>(part.size()) * field.row_bytes};
     const hid_t dataset = shard.datasets[piece.field].get();
-    const StoredType& stored = shards_.shards()[piece.shard].header.datasets[piece.field].type;
+    const StoredType& stored =
+        shards_.shards()[piece.part.rows.shard].header.datasets[piece.field].type;
     const ElementType checked = checked_type(stored, field.type);
     const Hdf5Type type = memory_type(stored, checked);
     if (size_of(checked) > size_of(field.type)) {
@@ -183,7 +267,8 @@ void BlockReader::transfer(
         HETSEQ_HDF5_TRY(H5Sselect_none(memory.get()));
     }
     if (H5Dread(dataset, type, memory.get(), file.get(), transfer_.get(), target) < 0)
-        throw IoError(shards_.shards()[piece.shard].path + ": reading rows " +
+        throw IoError(shards_.shards()[piece.part.rows.shard].path + ": reading " +
+                          (ragged_[piece.field] ? "values " : "rows ") +
                           std::to_string(part.begin) + " to " + std::to_string(part.end) +
                           " of dataset '" + shards_.schema().fields[piece.field].name + "' failed",
                       hdf5_error_message(),
@@ -194,20 +279,53 @@ void BlockReader::check(const Piece& piece,
                         RowRange part,
                         std::span<const std::byte> bytes,
                         ElementType type) const {
-    const StoredType& stored = shards_.shards()[piece.shard].header.datasets[piece.field].type;
+    if (!shards_.ragged_fields().empty() && !piece.part.has_offsets())
+        return;  // a failure that comes before any of the values
+    const Shard& shard = shards_.shards()[piece.part.rows.shard];
+    const StoredType& stored = shard.header.datasets[piece.field].type;
     ValueRange allowed = allowed_[piece.field];
     // Unsigned values of 2^63 and more show as negative ones.
     if (auto* integers = std::get_if<IntegerRange>(&allowed); integers && !stored.is_signed)
         integers->minimum = std::max<std::int64_t>(integers->minimum, 0);
-    const auto violation = first_violation(bytes, type, allowed);
-    if (!violation)
-        return;
-    const std::int64_t row =
-        part.begin + violation->element / layout_.fields[piece.field].row_elements;
-    throw bad_value(shards_.shards()[piece.shard].path,
-                    shards_.schema().fields[piece.field],
-                    {row, violation->value, stored.is_signed},
-                    allowed);
+    if (const auto violation = first_violation(bytes, type, allowed)) {
+        const std::int64_t row =
+            part.begin + violation->element / layout_.fields[piece.field].row_elements;
+        throw bad_value(shard.path,
+                        shards_.schema().fields[piece.field],
+                        {row_of(piece, row), violation->value, stored.is_signed},
+                        allowed);
+    }
+    if (bounded_by_[piece.field])
+        check_below_lengths(piece, part, bytes, type, allowed);
+}
+
+// Each row's values against the length of the row that bounds them.
+void BlockReader::check_below_lengths(const Piece& piece,
+                                      RowRange part,
+                                      std::span<const std::byte> bytes,
+                                      ElementType type,
+                                      const ValueRange& allowed) const {
+    const BlockPart& rows = piece.part;
+    const auto ragged = ragged_[piece.field];
+    const std::size_t row_bytes =
+        size_of(type) * static_cast<std::size_t>(layout_.fields[piece.field].row_elements);
+    std::int64_t begin = part.begin;
+    while (begin < part.end) {
+        const std::int64_t row = row_of(piece, begin);
+        const auto place = static_cast<std::size_t>(row - rows.rows.begin);
+        const std::int64_t end =
+            ragged ? std::min(rows.offsets[*ragged][place + 1], part.end) : begin + 1;
+        const ValueRange below =
+            below_length(allowed, rows.length_of(*bounded_by_[piece.field], row));
+        const auto values = bytes.subspan(static_cast<std::size_t>(begin - part.begin) * row_bytes,
+                                          static_cast<std::size_t>(end - begin) * row_bytes);
+        if (const auto violation = first_violation(values, type, below))
+            throw bad_value(shards_.shards()[rows.rows.shard].path,
+                            shards_.schema().fields[piece.field],
+                            {row, violation->value},
+                            below);
+        begin = end;
+    }
 }
 
 }  // namespace hetseq

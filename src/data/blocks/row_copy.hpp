@@ -2,30 +2,38 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 
 #include "hetseq/data/blocks/block_layout.hpp"
+#include "hetseq/data/files/ragged_extents.hpp"
 #include "hetseq/data/files/shard_set.hpp"
 #include "hetseq/data/loaded_share.hpp"
-#include "hetseq/data/order/batch_plan.hpp"
-#include "hetseq/data/order/global_order.hpp"
 
 namespace hetseq {
 
 /// The places in memory of a group's blocks, by block.
 using BlockPlaces = std::unordered_map<std::int64_t, const std::byte*>;
 
-/// Uninitialised rows for `samples` samples of `shards`.
-LoadedShare::Rows make_rows(const ShardSet& shards, std::int64_t samples);
+/// A sample of the corpus and the row that it goes to.
+struct PlacedSample {
+    std::int64_t sample = 0;
+    std::int64_t row = 0;
+};
 
-/// Copies the samples at `positions` of `order` out of their blocks into `rows`, the first of them
-/// to row `first_row`.
+/// Uninitialised rows for `samples` samples. `lengths`: of each of their rows, by ragged field in
+/// the schema's order. A ragged field NAME has its values, row after row, and NAME_offsets, int64
+/// (samples + 1), filled.
+LoadedShare::Rows make_rows(const ShardSet& shards,
+                            std::int64_t samples,
+                            const RowLengths& lengths = {});
+
+/// Copies samples out of their blocks, each to its row. Throws BadData where a row is not as long
+/// as `rows` has it.
 void copy_rows(const ShardSet& shards,
                const BlockLayout& layout,
-               const GlobalOrder& order,
-               const Slice& positions,
+               std::span<const PlacedSample> samples,
                const BlockPlaces& places,
-               LoadedShare::Rows& rows,
-               std::int64_t first_row);
+               LoadedShare::Rows& rows);
 
 }  // namespace hetseq

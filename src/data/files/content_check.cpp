@@ -154,15 +154,12 @@ RealRange within(RealRange range, double minimum, double maximum) {
     return {std::max(range.minimum, minimum), std::min(range.maximum, maximum)};
 }
 
-// `row_length`: first dimension of the rows that `field.below_row_length_of` names.
-ValueRange allowed_range(const FieldSchema& field, std::int64_t row_length) {
+ValueRange allowed_range(const FieldSchema& field) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    double maximum = field.maximum.value_or(infinity);
-    if (!field.below_row_length_of.empty())
-        maximum = std::min(maximum, static_cast<double>(row_length - 1));
     return std::visit(
         [&](auto range) -> ValueRange {
-            return within(range, field.minimum.value_or(-infinity), maximum);
+            return within(
+                range, field.minimum.value_or(-infinity), field.maximum.value_or(infinity));
         },
         range_of(field.type));
 }
@@ -201,17 +198,29 @@ ValueRange range_of(ElementType type) {
 }
 
 std::vector<ValueRange> allowed_ranges(const ShardSet& shards) {
-    const auto& fields = shards.schema().fields;
     std::vector<ValueRange> ranges;
-    for (const FieldSchema& field : fields) {
-        std::int64_t row_length = 0;
-        for (std::size_t i = 0; i < fields.size(); ++i) {
-            if (fields[i].name == field.below_row_length_of && !shards.row_shape(i).empty())
-                row_length = shards.row_shape(i).front();
+    for (const FieldSchema& field : shards.schema().fields) {
+        ValueRange range = allowed_range(field);
+        const auto longer = find_field(shards.schema(), field.below_row_length_of);
+        const bool is_bound = !field.below_row_length_of.empty() &&
+                              !(longer && shards.schema().fields[*longer].is_ragged);
+        if (is_bound) {
+            const bool has_length = longer && !shards.row_shape(*longer).empty();
+            range = below_length(range, has_length ? shards.row_shape(*longer).front() : 0);
         }
-        ranges.push_back(allowed_range(field, row_length));
+        ranges.push_back(range);
     }
     return ranges;
+}
+
+ValueRange below_length(const ValueRange& range, std::int64_t row_length) {
+    return std::visit(
+        [&](auto bounds) -> ValueRange {
+            return within(bounds,
+                          -std::numeric_limits<double>::infinity(),
+                          static_cast<double>(row_length - 1));
+        },
+        range);
 }
 
 BadData bad_value(const std::string& path,

@@ -12,14 +12,14 @@
 namespace hetseq {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StoredType, bytes, is_signed, kind)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DatasetHeader, type, row_shape, chunk_rows)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OffsetsHeader, type, chunk_rows)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DatasetHeader, type, row_shape, chunk_rows, values, offsets)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ShardHeader, samples, datasets)
 
 namespace {
 
 constexpr std::size_t most_integer_bytes = 8;
 constexpr hsize_t most_rows = hsize_t{1} << 40;
-constexpr hsize_t most_row_values = hsize_t{1} << 27;  // 1 GiB of int64, which MPI counts in int
 
 constexpr const char* prepare_anew = "prepare the file anew, or name the right files";
 
@@ -62,8 +62,11 @@ std::vector<std::string> link_names(hid_t file) {
 void check_names(hid_t file, const std::string& path, const CorpusSchema& schema) {
     const std::vector<std::string> found = link_names(file);
     std::vector<std::string> expected;
-    for (const FieldSchema& field : schema.fields)
+    for (const FieldSchema& field : schema.fields) {
         expected.push_back(field.name);
+        if (field.is_ragged)
+            expected.push_back(offsets_name(field.name));
+    }
     const auto has = [](const std::vector<std::string>& names, const std::string& name) {
         return std::find(names.begin(), names.end(), name) != names.end();
     };
@@ -162,7 +165,7 @@ void check_size(const std::vector<hsize_t>& lengths, const std::string& place) {
     std::string text;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
         text += (i > 0 ? " x " : "") + std::to_string(lengths[i]);
-        const hsize_t most = i == 0 ? most_rows : most_row_values;
+        const hsize_t most = i == 0 ? most_rows : static_cast<hsize_t>(most_row_values);
         if (lengths[i] > most || (i > 0 && lengths[i] > 0 && row_values > most / lengths[i]))
             throw BadData(
                 place + " is too large",
@@ -242,6 +245,47 @@ void check_dimensions(const std::vector<std::int64_t>& lengths,
                       "prepare shorter sequences, or use a model that takes longer ones");
 }
 
+struct FieldRows {
+    std::int64_t count = 0;
+    DatasetHeader header;
+};
+
+FieldRows fixed_rows(hid_t file, const std::string& path, const FieldSchema& field) {
+    const std::string place = where(path, field.name);
+    const Hdf5Dataset dataset = open_dataset(file, path, field.name);
+    const StoredType type = stored_type(dataset.get(), field, place);
+    const std::vector<std::int64_t> lengths = dimensions(dataset.get(), place);
+    check_dimensions(lengths, field, place);
+    return {lengths[0],
+            {type, {lengths.begin() + 1, lengths.end()}, chunk_rows(dataset.get(), place)}};
+}
+
+StoredType offsets_type(hid_t dataset, const std::string& place) {
+    const Hdf5Type type{HETSEQ_HDF5_TRY(H5Dget_type(dataset))};
+    if (H5Tget_class(type.get()) != H5T_INTEGER || H5Tget_size(type.get()) != most_integer_bytes)
+        throw_wrong_type(place, type_text(type.get()), "integers of 8 bytes");
+    return integer_type(type.get(), place);
+}
+
+// The values of a ragged field are one row after the other, its offsets one more than its rows.
+FieldRows ragged_rows(hid_t file, const std::string& path, const FieldSchema& field) {
+    const FieldRows values = fixed_rows(file, path, field);
+    const std::string name = offsets_name(field.name);
+    const std::string place = where(path, name);
+    const Hdf5Dataset dataset = open_dataset(file, path, name);
+    const StoredType type = offsets_type(dataset.get(), place);
+    const std::vector<std::int64_t> lengths = dimensions(dataset.get(), place);
+    check_dimensions(lengths, {.name = name}, place);
+    if (lengths[0] == 0)
+        throw BadData(place + " is empty",
+                      "offsets are one more than samples, so that no sample has one",
+                      prepare_anew);
+    DatasetHeader header = values.header;
+    header.values = values.count;
+    header.offsets = {type, chunk_rows(dataset.get(), place)};
+    return {lengths[0] - 1, header};
+}
+
 void check_same_row_shapes(const ShardHeader& header,
                            const CorpusSchema& schema,
                            const std::string& path) {
@@ -276,25 +320,22 @@ std::string row_shape_text(const std::vector<std::int64_t>& row_shape) {
 }
 
 ShardHeader read_shard_header(const std::string& path, const CorpusSchema& schema) {
+    check_ragged_fields(schema);
     const Hdf5File file = open_file(path);
     check_names(file.get(), path, schema);
     ShardHeader header;
     for (const FieldSchema& field : schema.fields) {
-        const std::string place = where(path, field.name);
-        const Hdf5Dataset dataset = open_dataset(file.get(), path, field.name);
-        const StoredType type = stored_type(dataset.get(), field, place);
-        const std::vector<std::int64_t> lengths = dimensions(dataset.get(), place);
-        check_dimensions(lengths, field, place);
+        const FieldRows rows = field.is_ragged ? ragged_rows(file.get(), path, field)
+                                               : fixed_rows(file.get(), path, field);
         if (header.datasets.empty())
-            header.samples = lengths[0];
-        if (lengths[0] != header.samples)
-            throw BadData(place + " has another length than the rest of the file",
-                          "found " + std::to_string(lengths[0]) + " rows, expected " +
+            header.samples = rows.count;
+        if (rows.count != header.samples)
+            throw BadData(where(path, field.name) + " has another length than the rest of the file",
+                          "found " + std::to_string(rows.count) + " rows, expected " +
                               std::to_string(header.samples) + " as in '" + schema.fields[0].name +
                               "'",
                           prepare_anew);
-        header.datasets.push_back(
-            {type, {lengths.begin() + 1, lengths.end()}, chunk_rows(dataset.get(), place)});
+        header.datasets.push_back(rows.header);
     }
     check_same_row_shapes(header, schema, path);
     return header;

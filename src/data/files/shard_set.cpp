@@ -109,12 +109,19 @@ std::vector<ShardHeader> read_headers(const HostComm& world,
 }  // namespace
 
 ShardSet::ShardSet(std::vector<Shard> shards, CorpusSchema schema)
-    : shards_{std::move(shards)}, schema_{std::move(schema)} {
+    : shards_{std::move(shards)},
+      schema_{std::move(schema)},
+      ragged_fields_{hetseq::ragged_fields(schema_)} {
+    check_ragged_fields(schema_);
     HETSEQ_ASSERT(!shards_.empty());
+    std::vector<std::int64_t> values(ragged_fields_.size(), 0);
     for (Shard& shard : shards_) {
         check_same_kind(shards_.front(), shard, schema_);
         shard.offset = samples_;
         samples_ += shard.samples();
+        shard.value_offsets = values;
+        for (std::size_t k = 0; k < values.size(); ++k)
+            values[k] += shard.header.datasets[ragged_fields_[k]].values;
     }
     if (samples_ == 0)
         throw BadData("the corpus is empty",
@@ -125,6 +132,13 @@ ShardSet::ShardSet(std::vector<Shard> shards, CorpusSchema schema)
 
 const std::vector<std::int64_t>& ShardSet::row_shape(std::size_t field) const {
     return shards_.front().header.datasets.at(field).row_shape;
+}
+
+std::int64_t ShardSet::values(std::size_t field) const {
+    return std::accumulate(
+        shards_.begin(), shards_.end(), std::int64_t{0}, [&](std::int64_t sum, const Shard& shard) {
+            return sum + shard.header.datasets.at(field).values;
+        });
 }
 
 std::vector<ShardRows> ShardSet::rows(std::int64_t begin, std::int64_t end) const {

@@ -8,31 +8,53 @@
 
 namespace hetseq {
 
+struct RaggedExtents;
 class ShardSet;
 
-/// How the rows of one field lie in memory.
+/// How the rows of one field lie in memory. Those of a ragged field lie end to end; before them
+/// stands where in the block each begins.
 struct FieldLayout {
     ElementType type = ElementType::uint8;
-    std::int64_t row_elements = 1;
+    std::int64_t row_elements = 1;  // of a ragged field 1: what lies end to end are values
     std::size_t row_bytes = 1;
     std::size_t offset = 0;  // of the field's first row in a block's slot
+    bool is_ragged = false;
+    // Of a ragged field alone.
+    std::size_t row_offsets = 0;  // in a slot: block_length + 1 int64, the first of them 0 [values]
+    std::vector<std::int64_t> borders{};  // values of the corpus before each block; blocks + 1
+
+    /// Values of `block` of a ragged field.
+    std::int64_t values(std::int64_t block) const {
+        const auto i = static_cast<std::size_t>(block);
+        return borders[i + 1] - borders[i];
+    }
 };
 
 /// How a block lies in its cache slot: field after field, each on a 64-byte boundary.
 struct BlockLayout {
     std::int64_t block_length = 1;  // samples
     std::vector<FieldLayout> fields;
-    std::size_t row_bytes = 0;   // of all fields
-    std::size_t slot_bytes = 0;  // of one block
+    std::size_t slot_bytes = 0;  // of the largest block
 };
 
-BlockLayout make_block_layout(const ShardSet& shards, std::int64_t block_length);
+/// `extents`: of `shards` in blocks of this length; needed where a field is ragged.
+BlockLayout make_block_layout(const ShardSet& shards,
+                              std::int64_t block_length,
+                              const RaggedExtents* extents = nullptr);
+
+/// Bytes in memory of a row of `field`, of a ragged one the mean with its offset.
+std::int64_t mean_row_bytes(const ShardSet& shards, std::size_t field);
 
 /// The field that takes most of a row.
-std::size_t largest_field(const BlockLayout& layout);
+std::size_t largest_field(const ShardSet& shards);
+
+/// Rows in a chunk of the field that takes most of a row, of a ragged one about so many, as the
+/// header of shard `shard` has it; 0: stored contiguously.
+std::int64_t rows_of_chunk(const ShardSet& shards, std::size_t shard);
 
 /// A block length that a corpus suggests: about 2 MiB of samples, in whole chunks of the field that
-/// takes most of it, so that a compressed chunk is not read for two blocks.
+/// takes most of it, so that a compressed chunk is not read for two blocks. The chunks of a ragged
+/// field end anywhere: at least 8 of them, so that few are.
 std::int64_t default_block_length(const ShardSet& shards);
 
 /// Part `part` of `parts` of rows [begin, end), cut where chunks of `chunk_rows` rows begin (0: no

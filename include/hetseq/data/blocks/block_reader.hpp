@@ -19,6 +19,7 @@
 namespace hetseq {
 
 class HostComm;
+struct BlockPart;
 
 /// The ranks of a host read a block together, each a `part`, or each reads the `whole`.
 enum class ReadShare { part, whole };
@@ -44,20 +45,34 @@ private:
         std::size_t index = 0;
         Hdf5File file;
         std::vector<Hdf5Dataset> datasets;  // by field; closed before the file
+        std::vector<Hdf5Dataset> offsets;   // by ragged field
     };
-    struct Piece;  // rows of one field on their way from file to slot
+    struct Piece;  // rows of one field on their way from file to slot, of a ragged one values
 
     OpenShard& open(std::size_t shard);
     OpenShard open_files(std::size_t shard) const;
-    void read_rows(const ShardRows& rows, std::int64_t first_row, std::span<std::byte> slot);
+    void read_part(BlockPart& part, std::span<std::byte> slot);
+    void read_row_offsets(const OpenShard& shard, BlockPart& part, std::span<std::byte> slot);
+    void read_field(const OpenShard& shard,
+                    const BlockPart& part,
+                    std::size_t field,
+                    std::span<std::byte> slot);
     void read_piece(const OpenShard& shard, const Piece& piece);
     void fill(const OpenShard& shard, const Piece& piece, RowRange part) const;
-    void check_files(const std::vector<ShardRows>& parts) const;
+    void check_files(const std::vector<BlockPart>& parts) const;
+    RowRange own_part(RowRange rows, std::int64_t chunk_rows) const;
+    void keep_failure(std::int64_t place);
+    std::int64_t row_of(const Piece& piece, std::int64_t element) const;
     void transfer(hid_t dataset, const Piece& piece, RowRange part, hid_t type, void* target) const;
     void check(const Piece& piece,
                RowRange part,
                std::span<const std::byte> bytes,
                ElementType type) const;
+    void check_below_lengths(const Piece& piece,
+                             RowRange part,
+                             std::span<const std::byte> bytes,
+                             ElementType type,
+                             const ValueRange& allowed) const;
 
     const ShardSet& shards_;
     const BlockLayout& layout_;
@@ -66,7 +81,10 @@ private:
     ReadShare share_;
     Hdf5Properties access_;
     Hdf5Properties transfer_;
-    std::vector<ValueRange> allowed_;        // by field
+    std::vector<ValueRange> allowed_;                 // by field
+    std::vector<std::optional<std::size_t>> ragged_;  // by field: its place among the ragged ones
+    // By field: the place among the ragged ones of that whose row lengths bound its values.
+    std::vector<std::optional<std::size_t>> bounded_by_;
     std::list<OpenShard> open_;              // most recently used first
     std::optional<OrderedFailure> failure_;  // this rank's first in the current block
 };

@@ -34,8 +34,12 @@ using ValueRange = std::variant<IntegerRange, RealRange>;
 /// What `type` can hold, of floating point all finite values.
 ValueRange range_of(ElementType type);
 
-/// The values that each field of `shards` may hold: its bounds, where set, within its type.
+/// The values that each field of `shards` may hold: its bounds, where set, within its type. Those
+/// that lengths of ragged rows set are not among them.
 std::vector<ValueRange> allowed_ranges(const ShardSet& shards);
+
+/// Those of `range` that are below `row_length`.
+ValueRange below_length(const ValueRange& range, std::int64_t row_length);
 
 /// A value that is not allowed.
 struct Violation {

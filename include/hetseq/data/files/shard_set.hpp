@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct Shard {
     ShardHeader header;
     FileStamp stamp;          // as this rank saw the file at start
     std::int64_t offset = 0;  // of its first sample in the corpus
+    // Of its first value among the corpus's values, by ragged field in the schema's order.
+    std::vector<std::int64_t> value_offsets{};
     std::int64_t samples() const noexcept { return header.samples; }
 };
 
@@ -32,14 +35,18 @@ struct ShardRows {
 /// A corpus's shards in name order, their samples laid end to end.
 class ShardSet {
 public:
-    /// `shards` with paths, headers and stamps; offsets are set here. Throws BadData where shards
-    /// do not fit together or hold no sample at all.
+    /// `shards` with paths, headers and stamps; their offsets are set here. Throws BadData where
+    /// shards do not fit together or hold no sample at all.
     ShardSet(std::vector<Shard> shards, CorpusSchema schema);
 
     const std::vector<Shard>& shards() const noexcept { return shards_; }
     const CorpusSchema& schema() const noexcept { return schema_; }
     std::int64_t samples() const noexcept { return samples_; }
-    /// Row shape of field `field`, the same in all shards.
+    /// The ragged fields: their indices, in the schema's order.
+    const std::vector<std::size_t>& ragged_fields() const noexcept { return ragged_fields_; }
+    /// Values of field `field`, a ragged one, in all shards.
+    std::int64_t values(std::size_t field) const;
+    /// Row shape of field `field`, the same in all shards; empty for a ragged one.
     const std::vector<std::int64_t>& row_shape(std::size_t field) const;
     /// Samples [begin, end) of the corpus as rows of its shards, in order.
     std::vector<ShardRows> rows(std::int64_t begin, std::int64_t end) const;
@@ -47,6 +54,7 @@ public:
 private:
     std::vector<Shard> shards_;
     CorpusSchema schema_;
+    std::vector<std::size_t> ragged_fields_;
     std::int64_t samples_ = 0;
 };
 

@@ -1,0 +1,259 @@
+#include "hetseq/data/files/row_offsets.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "hetseq/data/files/hdf5_types.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::int64_t most_read = std::int64_t{1} << 25;  // offsets at a time; MPI counts in int
+constexpr const char* prepare_offsets_anew = "prepare the file anew";
+
+struct RaggedField {
+    const Shard& shard;
+    const FieldSchema& schema;
+    std::int64_t values = 0;
+    bool is_signed = true;  // of the offsets as stored
+
+    std::string offsets_place() const {
+        return shard.path + ": dataset '" + offsets_name(schema.name) + "'";
+    }
+    std::string row_place(std::int64_t row) const {
+        return shard.path + ": dataset '" + schema.name + "', row " + std::to_string(row);
+    }
+    std::string text(std::int64_t offset) const {
+        return is_signed ? std::to_string(offset)
+                         : std::to_string(static_cast<std::uint64_t>(offset));
+    }
+    std::int64_t most_length() const {
+        return schema.max_row_length > 0 ? std::min(schema.max_row_length, most_row_values)
+                                         : most_row_values;
+    }
+};
+
+RaggedField ragged_field(const ShardSet& shards, std::size_t shard, std::size_t field) {
+    const Shard& owner = shards.shards()[shard];
+    const DatasetHeader& header = owner.header.datasets[field];
+    return {owner, shards.schema().fields[field], header.values, header.offsets.type.is_signed};
+}
+
+// What a row's length is, or more than any may have where the offsets fall.
+std::uint64_t length_at(std::span<const std::int64_t> offsets, std::size_t row) {
+    return static_cast<std::uint64_t>(offsets[row + 1]) - static_cast<std::uint64_t>(offsets[row]);
+}
+
+// Whether all rows lie within the values and none is too long, in one pass without branches.
+bool are_within(std::span<const std::int64_t> offsets, const RaggedField& field) {
+    std::uint64_t longest = 0;
+    for (std::size_t row = 0; row + 1 < offsets.size(); ++row)
+        longest = std::max(longest, length_at(offsets, row));
+    return offsets.front() >= 0 && offsets.front() <= field.values &&
+           offsets.back() <= field.values &&
+           longest <= static_cast<std::uint64_t>(field.most_length());
+}
+
+BadRow outside(const RaggedField& field, std::int64_t row, std::int64_t offset) {
+    return {row,
+            BadData(field.offsets_place() + " runs past the end at row " + std::to_string(row),
+                    "found " + field.text(offset) + ", and '" + field.schema.name + "' holds " +
+                        std::to_string(field.values) + " values",
+                    prepare_offsets_anew)};
+}
+
+BadRow falling(const RaggedField& field, std::int64_t row, std::int64_t begin, std::int64_t end) {
+    return {row,
+            BadData(field.offsets_place() + " falls behind row " + std::to_string(row),
+                    "found " + field.text(end) + " after " + field.text(begin) +
+                        ", expected where each row begins, one after the other",
+                    prepare_offsets_anew)};
+}
+
+BadRow too_long(const RaggedField& field, std::int64_t row, std::int64_t length) {
+    return {row,
+            BadData(field.row_place(row) + " is too long",
+                    "found " + std::to_string(length) + " values, expected at most " +
+                        std::to_string(field.most_length()),
+                    "prepare shorter sequences, or use a model that takes longer ones")};
+}
+
+// The first row, from `first_row` on, that leaves the values, falls or is too long.
+std::optional<BadRow> first_row_outside(const RaggedField& field,
+                                        std::int64_t first_row,
+                                        std::span<const std::int64_t> offsets) {
+    if (are_within(offsets, field))
+        return std::nullopt;
+    const auto lies_outside = [&](std::int64_t offset) {
+        return offset > field.values || (offset < 0 && !field.is_signed);
+    };
+    if (lies_outside(offsets.front()))
+        return outside(field, first_row, offsets.front());
+    if (offsets.front() < 0)
+        return falling(field, first_row - 1, 0, offsets.front());
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+        const std::int64_t row = first_row + static_cast<std::int64_t>(i);
+        if (lies_outside(offsets[i + 1]))
+            return outside(field, row, offsets[i + 1]);
+        if (offsets[i + 1] < offsets[i])
+            return falling(field, row, offsets[i], offsets[i + 1]);
+        if (offsets[i + 1] - offsets[i] > field.most_length())
+            return too_long(field, row, offsets[i + 1] - offsets[i]);
+    }
+    return std::nullopt;
+}
+
+std::optional<BadRow> first_bad_offset(const RaggedField& field,
+                                       const ShardRows& rows,
+                                       std::span<const std::int64_t> offsets) {
+    if (rows.begin == 0 && offsets.front() != 0)
+        return BadRow{0,
+                      BadData(field.offsets_place() + " does not begin at 0",
+                              "found " + field.text(offsets.front()),
+                              prepare_offsets_anew)};
+    if (auto bad = first_row_outside(field, rows.begin, offsets))
+        return bad;
+    if (rows.end == field.shard.samples() && offsets.back() != field.values)
+        return BadRow{
+            rows.end,
+            BadData(field.offsets_place() + " does not end at the number of values",
+                    "found " + field.text(offsets.back()) + ", expected " +
+                        std::to_string(field.values) + " as in '" + field.schema.name + "'",
+                    prepare_offsets_anew)};
+    return std::nullopt;
+}
+
+// The first row of `one` that is not as long as that of `other`.
+std::optional<BadRow> first_unlike_row(const RaggedField& field,
+                                       const std::string& other_name,
+                                       std::int64_t first_row,
+                                       std::span<const std::int64_t> one,
+                                       std::span<const std::int64_t> other) {
+    for (std::size_t i = 0; i + 1 < one.size(); ++i) {
+        if (length_at(one, i) == length_at(other, i))
+            continue;
+        const std::int64_t row = first_row + static_cast<std::int64_t>(i);
+        return BadRow{
+            row,
+            BadData(field.row_place(row) + " has another length than in '" + other_name + "'",
+                    "found " + std::to_string(one[i + 1] - one[i]) + " values, expected " +
+                        std::to_string(other[i + 1] - other[i]),
+                    prepare_offsets_anew)};
+    }
+    return std::nullopt;
+}
+
+void keep_first(std::optional<BadRow>& first, std::optional<BadRow> found) {
+    if (found && (!first || found->row < first->row))
+        first.emplace(std::move(*found));
+}
+
+}  // namespace
+
+std::optional<BadRow> first_bad_row(const ShardSet& shards,
+                                    const ShardRows& rows,
+                                    const RowOffsets& offsets) {
+    const std::vector<std::size_t>& ragged = shards.ragged_fields();
+    std::optional<BadRow> first;
+    for (std::size_t k = 0; k < ragged.size(); ++k)
+        keep_first(first,
+                   first_bad_offset(ragged_field(shards, rows.shard, ragged[k]), rows, offsets[k]));
+    // Rows before the first bad one can be compared.
+    const std::int64_t good = (first ? std::min(first->row, rows.end) : rows.end) - rows.begin;
+    for (std::size_t k = 0; k < ragged.size(); ++k) {
+        const RaggedField field = ragged_field(shards, rows.shard, ragged[k]);
+        for (std::size_t j = 0; j < ragged.size(); ++j) {
+            const std::string& other = shards.schema().fields[ragged[j]].name;
+            if (field.schema.same_row_shape_as != other)
+                continue;
+            const auto count = static_cast<std::size_t>(good + 1);
+            keep_first(first,
+                       first_unlike_row(field,
+                                        other,
+                                        rows.begin,
+                                        std::span{offsets[k]}.first(count),
+                                        std::span{offsets[j]}.first(count)));
+        }
+    }
+    return first;
+}
+
+std::vector<std::int64_t> read_offsets(const ShardSet& shards,
+                                       const ShardRows& rows,
+                                       std::size_t field,
+                                       hid_t dataset,
+                                       hid_t transfer) {
+    const Shard& shard = shards.shards()[rows.shard];
+    const Hdf5Type type =
+        memory_type(shard.header.datasets[field].offsets.type, ElementType::int64);
+    const Hdf5Space space{HETSEQ_HDF5_TRY(H5Dget_space(dataset))};
+    std::vector<std::int64_t> offsets(static_cast<std::size_t>(rows.size() + 1));
+    std::string failure;
+    for (std::int64_t begin = rows.begin; begin <= rows.end; begin += most_read) {
+        const auto start = static_cast<hsize_t>(begin);
+        const auto count = static_cast<hsize_t>(std::min(most_read, rows.end + 1 - begin));
+        const Hdf5Space memory{HETSEQ_HDF5_TRY(H5Screate_simple(1, &count, nullptr))};
+        HETSEQ_HDF5_TRY(
+            H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &count, nullptr));
+        std::int64_t* target = offsets.data() + (begin - rows.begin);
+        if (H5Dread(dataset, type.get(), memory.get(), space.get(), transfer, target) < 0 &&
+            failure.empty())
+            failure = hdf5_error_message();
+    }
+    if (!failure.empty())
+        throw IoError(shard.path + ": reading rows " + std::to_string(rows.begin) + " to " +
+                          std::to_string(rows.end) + " of dataset '" +
+                          offsets_name(shards.schema().fields[field].name) + "' failed",
+                      failure,
+                      "check or copy the file again");
+    return offsets;
+}
+
+OffsetsFile::OffsetsFile(const ShardSet& shards, std::size_t shard)
+    : shards_{shards}, shard_{shard} {
+    const Shard& opened = shards.shards()[shard];
+    const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
+    HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));
+    file_ = Hdf5File{H5Fopen(opened.path.c_str(), H5F_ACC_RDONLY, access.get())};
+    if (!file_)
+        throw IoError("cannot open " + opened.path, hdf5_error_message(), "");
+    for (const std::size_t field : shards.ragged_fields()) {
+        const OffsetsHeader& header = opened.header.datasets[field].offsets;
+        // A chunk that does not fit would be decompressed again for every read.
+        constexpr std::int64_t usual_bytes = std::int64_t{1} << 20;
+        constexpr std::size_t places = 521;  // HDF5's own choice
+        const std::int64_t chunk_bytes =
+            header.chunk_rows * static_cast<std::int64_t>(sizeof(std::int64_t));
+        const Hdf5Properties cache{HETSEQ_HDF5_TRY(H5Pcreate(H5P_DATASET_ACCESS))};
+        HETSEQ_HDF5_TRY(
+            H5Pset_chunk_cache(cache.get(),
+                               places,
+                               static_cast<std::size_t>(std::max(usual_bytes, chunk_bytes)),
+                               /*preemption=*/1.0));
+        const std::string name = offsets_name(shards.schema().fields[field].name);
+        datasets_.emplace_back(HETSEQ_HDF5_TRY(H5Dopen2(file_.get(), name.c_str(), cache.get())));
+    }
+}
+
+RowOffsets OffsetsFile::read_any(std::int64_t begin, std::int64_t end) const {
+    RowOffsets offsets;
+    for (std::size_t k = 0; k < datasets_.size(); ++k)
+        offsets.push_back(read_offsets(shards_,
+                                       {shard_, begin, end},
+                                       shards_.ragged_fields()[k],
+                                       datasets_[k].get(),
+                                       H5P_DEFAULT));
+    return offsets;
+}
+
+RowOffsets OffsetsFile::read(std::int64_t begin, std::int64_t end) const {
+    RowOffsets offsets = read_any(begin, end);
+    if (const auto bad = first_bad_row(shards_, {shard_, begin, end}, offsets))
+        throw bad->error;
+    return offsets;
+}
+
+}  // namespace hetseq
