@@ -112,7 +112,10 @@ void settle_length(RunSettings& settings) {
         throw BadConfig("--max-length " + std::to_string(length) + " is above --max-tokens",
                         "a rank's micro-batches hold " + std::to_string(smallest) + " tokens",
                         "raise --max-tokens or lower --max-length");
-    settings.settle({{"max-length", std::to_string(length > 0 ? length : smallest)}});
+    settings.corpus.max_length = length > 0 ? length : smallest;
+    // What is left out belongs to the run, on other ranks too.
+    if (settings.options().skip_too_long)
+        settings.settle({{"max-length", std::to_string(settings.corpus.max_length)}});
 }
 
 constexpr double filled = 0.9;  // of the micro-batches, about: the rest is padding
@@ -151,10 +154,7 @@ void set_threads(const HostComm& world, RunSettings& settings) {
 void set_cache(const HostComm& world, RunSettings& settings) {
     const std::vector<std::int64_t> sizes =
         numbers_by_rank(world, settings.topology, "cache-mb", settings.options().cache_mb);
-    settings.corpus = settings.options().corpus;
     settings.corpus.cache_mb = sizes[static_cast<std::size_t>(world.rank())];
-    settings.corpus.max_length = settings.options().max_length;
-    settings.corpus.skip_too_long = settings.options().skip_too_long;
     settings.settle({{"cache-mb", rank_list(sizes)}});
 }
 
@@ -209,6 +209,8 @@ RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Pa
     at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what --precision says
     at::globalContext().setAllowTF32CuBLAS(false);
     settings.dtype = settings.options().precision == "fp64" ? at::kDouble : at::kFloat;
+    settings.corpus = settings.options().corpus;
+    settings.corpus.skip_too_long = settings.options().skip_too_long;
     settle_capacities(world, settings);
     settle_batch(settings);
     set_threads(world, settings);

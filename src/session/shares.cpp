@@ -264,7 +264,7 @@ BatchSize validation_batch(const RunSettings& settings, const SharePlan& shares)
         return {.samples = shares.total_capacity()};
     const std::int64_t tokens = std::accumulate(
         settings.capacities.begin(), settings.capacities.end(), std::int64_t{0});
-    return {.units = std::max(tokens * 9 / 10, settings.options().max_length)};
+    return {.units = std::max(tokens * 9 / 10, settings.corpus.max_length)};
 }
 
 Shares make_shares(const HostComm& world,

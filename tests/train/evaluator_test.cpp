@@ -48,7 +48,7 @@ public:
         model_.to(at::kDouble);
     }
 
-    Evaluation run(std::int64_t most_samples = 0) { return evaluator_.run(most_samples); }
+    Evaluation run(const MicroBatchCap& most = {}) { return evaluator_.run(most); }
     ToyModel& model() { return model_; }
 
 private:
@@ -112,7 +112,7 @@ TEST_F(EvaluatorTest, AMicroBatchIsNoLargerThanAsked) {
         largest = std::max(largest, batch.samples);
     });
 
-    evaluation.run(2);
+    evaluation.run({.samples = 2});
 
     EXPECT_EQ(largest, std::min<std::int64_t>(2, uneven(world_)[std::size_t(world_.rank())]));
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/data/order/micro_batch_cap.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/train/evaluation.hpp"
 
