@@ -14,6 +14,7 @@
 #include "hetseq/data/files/first_failure.hpp"
 #include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/hdf5_types.hpp"
+#include "hetseq/data/files/row_offsets.hpp"
 #include "hetseq/data/files/shard_set.hpp"
 #include "hetseq/data/order/keyed_permutation.hpp"
 
@@ -81,8 +82,9 @@ std::vector<Rows> rows_of(const CorpusIdentity& identity) {
 }
 
 std::string dataset_text(const ShardSet& shards, std::size_t field) {
-    return shards.schema().fields[field].name + " (" + row_shape_text(shards.row_shape(field)) +
-           ")";
+    const FieldSchema& schema = shards.schema().fields[field];
+    return schema.name + " (" +
+           (schema.is_ragged ? "ragged" : row_shape_text(shards.row_shape(field))) + ")";
 }
 
 CorpusIdentity describe(const ShardSet& shards, const std::vector<Rows>& rows) {
@@ -99,24 +101,37 @@ CorpusIdentity describe(const ShardSet& shards, const std::vector<Rows>& rows) {
     return identity;
 }
 
-// Selects `rows` in the dataspace of a dataset whose rows have `row_shape`.
-void select_rows(hid_t space, const Rows& rows, const std::vector<std::int64_t>& row_shape) {
+// Rows of a dataset, or values of a ragged field: `count` from `begin` on.
+struct Run {
+    hsize_t begin = 0;
+    hsize_t count = 1;
+};
+
+// Selects `runs` in the dataspace of a dataset whose rows have `row_shape`.
+void select_runs(hid_t space,
+                 const std::vector<Run>& runs,
+                 const std::vector<std::int64_t>& row_shape) {
     std::vector<hsize_t> start(1 + row_shape.size(), 0);
     std::vector<hsize_t> count{1};
     for (const std::int64_t length : row_shape)
         count.push_back(static_cast<hsize_t>(length));
     HETSEQ_HDF5_TRY(H5Sselect_none(space));
-    for (const std::int64_t row : rows) {
-        start[0] = static_cast<hsize_t>(row);
-        HETSEQ_HDF5_TRY(H5Sselect_hyperslab(
-            space, H5S_SELECT_OR, start.data(), nullptr, count.data(), nullptr));
+    for (const Run& run : runs) {
+        start[0] = run.begin;
+        count[0] = run.count;
+        if (run.count > 0)
+            HETSEQ_HDF5_TRY(H5Sselect_hyperslab(
+                space, H5S_SELECT_OR, start.data(), nullptr, count.data(), nullptr));
     }
 }
 
-// The values of `rows` in 8 bytes each (booleans in one), however they are stored. One read, so
+// The values of `runs` in 8 bytes each (booleans in one), however they are stored. One read, so
 // that a compressed chunk is read once.
-std::vector<std::byte> read_rows(
-    hid_t file, const ShardSet& shards, const Shard& shard, std::size_t field, const Rows& rows) {
+std::vector<std::byte> read_runs(hid_t file,
+                                 const ShardSet& shards,
+                                 const Shard& shard,
+                                 std::size_t field,
+                                 const std::vector<Run>& runs) {
     const FieldSchema& schema = shards.schema().fields[field];
     const auto& row_shape = shards.row_shape(field);
     if (std::find(row_shape.begin(), row_shape.end(), 0) != row_shape.end())
@@ -127,29 +142,55 @@ std::vector<std::byte> read_rows(
                                                                  : ElementType::int64;
     const Hdf5Dataset dataset{HETSEQ_HDF5_TRY(H5Dopen2(file, schema.name.c_str(), H5P_DEFAULT))};
     const Hdf5Space space{HETSEQ_HDF5_TRY(H5Dget_space(dataset.get()))};
-    select_rows(space.get(), rows, row_shape);
+    select_runs(space.get(), runs, row_shape);
     const auto count = static_cast<hsize_t>(HETSEQ_HDF5_TRY(H5Sget_select_npoints(space.get())));
     const Hdf5Space memory{HETSEQ_HDF5_TRY(H5Screate_simple(1, &count, nullptr))};
     const Hdf5Type type = memory_type(stored, wide);
     std::vector<std::byte> values(count * size_of(wide));
     if (H5Dread(dataset.get(), type.get(), memory.get(), space.get(), H5P_DEFAULT, values.data()) <
         0)
-        throw IoError(shard.path + ": reading " + std::to_string(rows.size()) +
+        throw IoError(shard.path + ": reading " + std::to_string(runs.size()) +
                           " rows of dataset '" + schema.name + "' failed",
                       hdf5_error_message(),
                       "check or copy the file again");
     return values;
 }
 
-std::uint64_t checksum_of(const ShardSet& shards, const Shard& shard, const Rows& rows) {
+// Where `rows` of each ragged field lie among its values.
+std::vector<std::vector<Run>> ragged_runs(const ShardSet& shards,
+                                          std::size_t shard,
+                                          const Rows& rows) {
+    const OffsetsFile file{shards, shard};
+    std::vector<std::vector<Run>> runs(shards.ragged_fields().size());
+    for (const std::int64_t row : rows) {
+        const RowOffsets offsets = file.read(row, row + 1);
+        for (std::size_t k = 0; k < offsets.size(); ++k)
+            runs[k].push_back({static_cast<hsize_t>(offsets[k][0]),
+                               static_cast<hsize_t>(offsets[k][1] - offsets[k][0])});
+    }
+    return runs;
+}
+
+std::uint64_t checksum_of(const ShardSet& shards, std::size_t index, const Rows& rows) {
+    const Shard& shard = shards.shards()[index];
     const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
     HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));
     const Hdf5File file{H5Fopen(shard.path.c_str(), H5F_ACC_RDONLY, access.get())};
     if (!file)
         throw IoError("cannot open " + shard.path, hdf5_error_message(), "");
+    std::vector<Run> fixed;
+    for (const std::int64_t row : rows)
+        fixed.push_back({static_cast<hsize_t>(row), 1});
+    const auto ragged = shards.ragged_fields().empty() ? std::vector<std::vector<Run>>{}
+                                                       : ragged_runs(shards, index, rows);
+    auto next = ragged.begin();
     Xxh64 checksum;
     for (std::size_t i = 0; i < shards.schema().fields.size(); ++i) {
-        const std::vector<std::byte> values = read_rows(file.get(), shards, shard, i, rows);
+        const bool is_ragged = shards.schema().fields[i].is_ragged;
+        const std::vector<Run>& runs = is_ragged ? *next++ : fixed;
+        for (std::size_t k = 0; is_ragged && k < runs.size(); ++k)
+            checksum.update(&runs[k].count, sizeof runs[k].count);
+        const std::vector<std::byte> values = read_runs(file.get(), shards, shard, i, runs);
         checksum.update(values.data(), values.size());
     }
     return checksum.digest();
@@ -167,8 +208,7 @@ std::vector<std::int64_t> checksums_of(const HostComm& world,
         if (rows[i].empty() || turn++ % world.size() != world.rank())
             continue;
         try {
-            checksums[i] =
-                static_cast<std::int64_t>(checksum_of(shards, shards.shards()[i], rows[i]));
+            checksums[i] = static_cast<std::int64_t>(checksum_of(shards, i, rows[i]));
         } catch (...) {
             failure = OrderedFailure{static_cast<std::int64_t>(i), std::current_exception()};
         }

@@ -9,6 +9,7 @@
 
 #include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"
+#include "data/generated_ragged_corpus.hpp"
 
 #include "hetseq/comm/agree.hpp"
 
@@ -51,6 +52,35 @@ TEST(CheckCorpusTest, SumsMatchTheFormulas) {
     EXPECT_EQ(integer(report.fields[3].sum),
               formula_sum(n, 1, [](auto sample, auto) { return test::next_sentence(sample); }));
     EXPECT_TRUE(report.fields[3].row_shape.empty());
+}
+
+TEST(CheckCorpusTest, SumsAndLengthsOfRaggedFields) {
+    const HostComm world = test::world();
+    const test::SharedFolder folder{world};
+    const std::int64_t n = test::write_ragged_corpus(world, folder, {17, 0, 5000, 301});
+    const auto sum = [&](auto length, auto value) {
+        return test::sum_over(0, n, [&](std::int64_t sample) {
+            return formula_sum(
+                1, length(sample), [&](auto, auto column) { return value(sample, column); });
+        });
+    };
+
+    const CorpusReport report = check_corpus(world, folder.path(), test::ragged_schema());
+
+    ASSERT_EQ(report.fields.size(), 5U);
+    EXPECT_EQ(report.fields[0].name, "source");
+    EXPECT_TRUE(report.fields[0].is_ragged);
+    EXPECT_EQ(report.fields[0].row_shape, std::vector<std::int64_t>{-1});
+    EXPECT_EQ(report.fields[0].values, test::sum_over(0, n, test::source_length));
+    EXPECT_EQ(report.fields[0].longest, 500);
+    EXPECT_EQ(integer(report.fields[0].sum), sum(test::source_length, test::source_value));
+    EXPECT_FALSE(report.fields[1].is_ragged);
+    EXPECT_EQ(integer(report.fields[1].maximum), 4);
+    EXPECT_EQ(report.fields[2].type, "int64");
+    EXPECT_EQ(report.fields[2].longest, 16);
+    EXPECT_EQ(integer(report.fields[2].sum), sum(test::target_length, test::target_value));
+    EXPECT_EQ(integer(report.fields[3].sum), sum(test::target_length, test::mark_value));
+    EXPECT_EQ(integer(report.fields[4].sum), sum(test::place_length, test::place_value));
 }
 
 TEST(CheckCorpusTest, WorksWithoutMpi) {

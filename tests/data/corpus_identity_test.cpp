@@ -9,6 +9,7 @@
 
 #include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"
+#include "data/generated_ragged_corpus.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
 
@@ -234,6 +235,34 @@ TEST_F(CorpusIdentityTest, AnErrorIsTheSameOnAllRanks) {
     EXPECT_THAT(thrown.text, HasSubstr("of dataset 'next_sentence_labels' failed"));
     for (const std::string& other : world_.all_gather(thrown.text))
         EXPECT_EQ(other, thrown.text);
+}
+
+// Of ragged rows lengths count as values do.
+TEST_F(CorpusIdentityTest, RaggedRowsAreToldByTheirLengthsAndValues) {
+    const auto identify_ragged = [&](std::vector<FilledDataset> datasets) {
+        on_first_rank([&] { test::write_datasets(folder_ / "a.h5", datasets); });
+        const ShardSet shards = open_shard_set(world_, folder_ / "a.h5", test::ragged_schema());
+        return identify_corpus(world_, shards, nullptr);
+    };
+    const auto datasets = [](Storage storage) {
+        return test::ragged_corpus_datasets(0, 40, storage);
+    };
+    auto moved = datasets(Storage::contiguous);  // no value but where rows 3 and 4 part
+    for (const std::size_t offsets : {3, 5})
+        moved[offsets].value = [good = moved[offsets].value](auto i, auto) {
+            return good(i, 0) + (i == 4 ? 1 : 0);
+        };
+    auto changed = datasets(Storage::contiguous);
+    changed[0].value = [](auto, auto) { return 8; };
+
+    const CorpusIdentity good = identify_ragged(datasets(Storage::contiguous));
+    const CorpusIdentity copy = identify_ragged(datasets(Storage::gzip));
+
+    EXPECT_EQ(good.datasets[0], "source (ragged)");
+    EXPECT_EQ(good.shards[0].rows.size(), 40U);
+    EXPECT_EQ(copy.shards[0].checksum, good.shards[0].checksum);
+    for (const auto& other : {moved, changed})
+        EXPECT_NE(identify_ragged(other).shards[0].checksum, good.shards[0].checksum);
 }
 
 }  // namespace

@@ -12,7 +12,11 @@ namespace {
 std::string valid_shard() {
     const auto image = make_hdf5_image([](hid_t file) {
         for (const FieldSchema& field : fuzz::shard_schema().fields) {
-            std::vector<hsize_t> shape{9};
+            // Rows of two values where they may be unequal.
+            std::vector<hsize_t> shape{field.is_ragged ? hsize_t{18} : 9};
+            const std::int64_t offsets[] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18};
+            if (field.is_ragged)
+                write_hdf5_dataset(file, offsets_name(field.name), H5T_NATIVE_INT64, {10}, offsets);
             for (const std::int64_t length : field.row_shape)
                 shape.push_back(length < 0 ? 4 : static_cast<hsize_t>(length));
             const std::vector<std::uint8_t> zeros(9 * 2 * 3 * sizeof(double));

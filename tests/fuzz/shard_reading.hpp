@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "hetseq/data/files/half.hpp"
 #include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/number.hpp"
+#include "hetseq/data/files/ragged_extents.hpp"
 #include "hetseq/data/files/shard_header.hpp"
 #include "hetseq/data/files/shard_set.hpp"
 
@@ -51,7 +53,27 @@ inline CorpusSchema shard_schema() {
                     .minimum = 0,
                     .maximum = 1e30},
                    {.name = "doubles", .rank = 1, .type = ElementType::float64, .row_shape = {}},
-                   {.name = "flags", .rank = 1, .type = ElementType::boolean, .row_shape = {}}}};
+                   {.name = "flags", .rank = 1, .type = ElementType::boolean, .row_shape = {}},
+                   {.name = "tokens",
+                    .type = ElementType::int32,
+                    .is_ragged = true,
+                    .max_row_length = 12,
+                    .minimum = 0,
+                    .maximum = 99},
+                   {.name = "tags",
+                    .type = ElementType::int8,
+                    .is_ragged = true,
+                    .same_row_shape_as = "tokens"},
+                   {.name = "spots",
+                    .type = ElementType::uint8,
+                    .is_ragged = true,
+                    .below_row_length_of = "tokens"},
+                   {.name = "scores", .type = ElementType::float32, .is_ragged = true},
+                   {.name = "choices",
+                    .type = ElementType::int64,
+                    .minimum = 0,
+                    .below_row_length_of = "tokens"}},
+        .units_field = "tags"};
 }
 
 /// The rows read from a shard, by field: all of them if they are few, otherwise the first.
@@ -88,17 +110,38 @@ inline Number value_at(const std::byte* place, ElementType type) {
     return bits_at<double>(place);
 }
 
+/// Where the rows of a block begin is within its values, and what LengthReader tells.
+inline void check_row_offsets(const FieldLayout& field,
+                              std::span<const std::byte> slot,
+                              std::int64_t block,
+                              const std::vector<std::int32_t>& lengths) {
+    const std::byte* next = slot.data() + field.row_offsets;
+    std::int64_t begin = bits_at<std::int64_t>(next);
+    FUZZ_CHECK(begin == 0);
+    for (const std::int32_t length : lengths) {
+        next += sizeof(std::int64_t);
+        FUZZ_CHECK(length >= 0 && bits_at<std::int64_t>(next) == begin + length);
+        begin += length;
+    }
+    FUZZ_CHECK(begin == field.values(block));
+}
+
 /// Opens and reads the shard at `path` as training does, a few blocks of it.
 inline ReadShard read_shard(const std::string& path) {
     constexpr std::size_t most_slot_bytes = 1 << 20;  // the cache refuses what is too large for it
     constexpr std::int64_t most_blocks = 8;
+    constexpr std::int64_t most_samples = 1 << 16;  // an unwritten chunk promises any number
     ReadShard result{read_shard_header(path, shard_schema()), {}};
     FUZZ_CHECK(to_text(shard_headers_from_text(to_text({result.header}))) ==
                to_text({result.header}));
     const ShardSet shards({{path, result.header, stamp_readable_file(path), 0}}, shard_schema());
     default_block_length(shards);
-    const BlockLayout layout = make_block_layout(shards, 7);
-    result.values.resize(layout.fields.size());
+    result.values.resize(shards.schema().fields.size());
+    if (shards.samples() > most_samples)
+        return result;
+    const HostComm alone = HostComm::serial();
+    const RaggedExtents extents = read_extents(alone, shards, 7, 10);
+    const BlockLayout layout = make_block_layout(shards, 7, &extents);
     if (layout.slot_bytes > most_slot_bytes)
         return result;
     BlockReader reader{shards,
@@ -107,15 +150,22 @@ inline ReadShard read_shard(const std::string& path) {
                        IoMode::serial,
                        ReadShare::whole};
     std::vector<std::byte> slot(layout.slot_bytes);
+    LengthReader length_reader{shards};
     for (std::int64_t block = 0; block < most_blocks && block * 7 < shards.samples(); ++block) {
         reader.read(block, slot);
         const std::int64_t rows = std::min<std::int64_t>(7, shards.samples() - block * 7);
-        for (std::size_t i = 0; i < layout.fields.size(); ++i)
-            for (std::int64_t e = 0; e < rows * layout.fields[i].row_elements; ++e)
-                result.values[i].push_back(
-                    value_at(slot.data() + layout.fields[i].offset +
-                                 static_cast<std::size_t>(e) * size_of(layout.fields[i].type),
-                             layout.fields[i].type));
+        const RowLengths lengths = length_reader.read(block * 7, block * 7 + rows);
+        std::size_t ragged = 0;
+        for (std::size_t i = 0; i < layout.fields.size(); ++i) {
+            const FieldLayout& field = layout.fields[i];
+            if (field.is_ragged)
+                check_row_offsets(field, slot, block, lengths[ragged++]);
+            const std::int64_t count = field.is_ragged ? field.values(block) : rows;
+            for (std::int64_t e = 0; e < count * field.row_elements; ++e)
+                result.values[i].push_back(value_at(
+                    slot.data() + field.offset + static_cast<std::size_t>(e) * size_of(field.type),
+                    field.type));
+        }
     }
     return result;
 }

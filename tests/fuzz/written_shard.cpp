@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
+#include <string>
 
 #include "fuzz/shard_reading.hpp"
 
@@ -317,16 +319,79 @@ void write_other(FuzzedDataProvider& input, hid_t file, const char* name) {
     }
 }
 
+// Those of rows of `lengths`, mostly.
+std::vector<std::int64_t> offsets_of(FuzzedDataProvider& input,
+                                     const std::vector<std::int64_t>& lengths) {
+    std::vector<std::int64_t> offsets{0};
+    for (const std::int64_t length : lengths)
+        offsets.push_back(offsets.back() + length);
+    if (rarely(input)) {
+        const auto place = input.ConsumeIntegralInRange<std::size_t>(0, offsets.size() - 1);
+        offsets[place] = input.ConsumeBool() ? input.ConsumeIntegral<std::int64_t>()
+                                             : input.ConsumeIntegralInRange<std::int64_t>(-1, 99);
+    }
+    if (rarely(input))
+        offsets.resize(input.ConsumeIntegralInRange<std::size_t>(0, offsets.size()));
+    return offsets;
+}
+
+void write_offsets(FuzzedDataProvider& input,
+                   hid_t file,
+                   const std::string& name,
+                   const std::vector<std::int64_t>& lengths) {
+    const std::vector<std::int64_t> offsets = offsets_of(input, lengths);
+    const hid_t types[] = {H5T_STD_I64LE, H5T_STD_I64BE, H5T_STD_U64LE};
+    const hid_t type =
+        rarely(input) ? H5T_STD_I32LE : types[input.ConsumeIntegralInRange<std::size_t>(0, 2)];
+    std::vector<hsize_t> shape{offsets.size()};
+    if (rarely(input))
+        shape.push_back(1);
+    const Hdf5Space space{H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr)};
+    const Hdf5Properties properties = storage(input, shape);
+    const Hdf5Dataset dataset{H5Dcreate2(
+        file, name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT)};
+    if (dataset)
+        H5Dwrite(dataset.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, offsets.data());
+}
+
+// Mostly as long as the values that `value` gives need, where they lie in them.
+std::vector<std::int64_t> row_lengths(FuzzedDataProvider& input, hsize_t rows) {
+    std::vector<std::int64_t> lengths;
+    for (hsize_t row = 0; row < rows; ++row) {
+        const std::int64_t choice = input.ConsumeIntegralInRange(0, 31);
+        lengths.push_back(choice < 30 ? 4 + choice % 5 : choice - 30);
+    }
+    return lengths;
+}
+
+// `lengths`: of the field whose rows this one's may have to agree with.
+std::vector<StoredValue> write_ragged(FuzzedDataProvider& input,
+                                      hid_t file,
+                                      const FieldSchema& field,
+                                      const std::vector<std::int64_t>& lengths) {
+    const bool is_alike = field.same_row_shape_as.empty() ? !input.ConsumeBool() : !rarely(input);
+    const std::vector<std::int64_t> own = is_alike ? lengths : row_lengths(input, lengths.size());
+    if (rarely(input))
+        write_other(input, file, offsets_name(field.name).c_str());
+    else
+        write_offsets(input, file, offsets_name(field.name), own);
+    const auto count = std::accumulate(own.begin(), own.end(), std::int64_t{0});
+    return write_dataset(input, file, field, static_cast<hsize_t>(count));
+}
+
 }  // namespace
 
 WrittenShard write_shard(FuzzedDataProvider& input) {
     WrittenShard shard;
     shard.bytes = make_hdf5_image([&](hid_t file) {
         const hsize_t rows = 20 - input.ConsumeIntegralInRange<hsize_t>(0, 20);
+        const std::vector<std::int64_t> lengths = row_lengths(input, rows);
         for (const FieldSchema& field : shard_schema().fields) {
             shard.values.emplace_back();
             if (rarely(input))
                 write_other(input, file, field.name.c_str());
+            else if (field.is_ragged)
+                shard.values.back() = write_ragged(input, file, field, lengths);
             else
                 shard.values.back() = write_dataset(input, file, field, rows);
         }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 
 #include "hetseq/util/text.hpp"
@@ -20,8 +21,12 @@ namespace {
 std::string shape_of(const CorpusReport& report, const CorpusReport::Field& field) {
     std::string shape = "(" + std::to_string(report.samples);
     for (std::int64_t length : field.row_shape)
-        shape += ", " + std::to_string(length);
+        shape += ", " + (length < 0 ? "any" : std::to_string(length));
     return shape + ")";
+}
+
+double mean_length(const CorpusReport& report, const CorpusReport::Field& field) {
+    return static_cast<double>(field.values) / static_cast<double>(report.samples);
 }
 
 nlohmann::ordered_json as_json(const Number& number) {
@@ -32,25 +37,42 @@ std::string as_json(const CorpusReport& report) {
     nlohmann::ordered_json json{{"samples", report.samples}};
     for (const CorpusReport::Shard& shard : report.shards)
         json["shards"].push_back({{"path", shard.path}, {"samples", shard.samples}});
-    for (const CorpusReport::Field& field : report.fields)
-        json["fields"][field.name] = {{"type", field.type},
-                                      {"row_shape", field.row_shape},
-                                      {"sum", as_json(field.sum)},
-                                      {"minimum", as_json(field.minimum)},
-                                      {"maximum", as_json(field.maximum)}};
+    for (const CorpusReport::Field& field : report.fields) {
+        nlohmann::ordered_json& entry = json["fields"][field.name];
+        entry = {{"type", field.type},
+                 {"row_shape", field.row_shape},
+                 {"sum", as_json(field.sum)},
+                 {"minimum", as_json(field.minimum)},
+                 {"maximum", as_json(field.maximum)}};
+        if (field.is_ragged)
+            entry.update({{"values", field.values},
+                          {"mean_length", mean_length(report, field)},
+                          {"longest", field.longest}});
+    }
     return json.dump(2) + "\n";
 }
 
 std::string as_text(const CorpusReport& report) {
     std::vector<std::vector<std::string>> rows{
         {"dataset", "type", "shape", "sum", "least", "greatest"}};
-    for (const CorpusReport::Field& field : report.fields)
+    const bool is_ragged = std::any_of(report.fields.begin(),
+                                       report.fields.end(),
+                                       [](const auto& field) { return field.is_ragged; });
+    if (is_ragged)
+        rows.front().insert(rows.front().end(), {"values", "mean length", "longest"});
+    for (const CorpusReport::Field& field : report.fields) {
         rows.push_back({field.name,
                         field.type,
                         shape_of(report, field),
                         number_text(field.sum),
                         number_text(field.minimum),
                         number_text(field.maximum)});
+        if (field.is_ragged)
+            rows.back().insert(rows.back().end(),
+                               {std::to_string(field.values),
+                                format_number(mean_length(report, field), 4),
+                                std::to_string(field.longest)});
+    }
     return "good: " + std::to_string(report.shards.size()) + " shard(s), " +
            std::to_string(report.samples) + " samples\n" + format_table(rows);
 }

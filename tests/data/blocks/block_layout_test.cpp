@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/data/files/ragged_extents.hpp"
 #include "hetseq/data/files/shard_set.hpp"
 
 namespace hetseq {
@@ -37,6 +38,40 @@ TEST(BlockLayoutTest, DefaultLengthIsWholeChunksOfTheLargestField) {
     EXPECT_EQ(default_block_length(shards(1'000'000, 256, 5000)), 5000);  // one at least
     EXPECT_EQ(default_block_length(shards(1'000'000, 256, 1'000'000)),
               2046);  // too large to keep to
+}
+
+// A ragged field "r" (int32) of `values` values in chunks of `chunk`, and "b" (uint8).
+ShardSet ragged_shards(std::int64_t samples, std::int64_t values, std::int64_t chunk) {
+    const CorpusSchema schema{"test",
+                              {{.name = "r", .type = ElementType::int32, .is_ragged = true},
+                               {.name = "b", .type = ElementType::uint8}}};
+    const ShardHeader header{samples,
+                             {{{4, true}, {}, chunk, values, {{8, true}, 0}}, {{1, false}, {}, 0}}};
+    return ShardSet({{"one.h5", header, {}, 0}}, schema);
+}
+
+TEST(BlockLayoutTest, ASlotHoldsTheOffsetsAndValuesOfTheLargestBlock) {
+    RaggedExtents extents;
+    extents.borders = {{0, 10, 45, 60}};
+
+    const BlockLayout layout = make_block_layout(ragged_shards(30, 60, 0), 10, &extents);
+
+    EXPECT_TRUE(layout.fields[0].is_ragged);
+    EXPECT_EQ(layout.fields[0].row_offsets, 0U);
+    EXPECT_EQ(layout.fields[0].offset, 128U);         // 11 offsets of 8 bytes, rounded up to 64
+    EXPECT_EQ(layout.fields[1].offset, 128U + 192U);  // 35 values of 4 bytes
+    EXPECT_EQ(layout.slot_bytes, 128U + 192U + 64U);
+    EXPECT_EQ(layout.fields[0].values(1), 35);
+}
+
+TEST(BlockLayoutTest, DefaultLengthOfRaggedRowsIsTwoMebibytesOnAverage) {
+    // 20 values of 4 bytes, an offset of 8 and 1 byte a sample.
+    EXPECT_EQ(default_block_length(ragged_shards(1'000'000, 20'000'000, 0)), (2 << 20) / 89);
+    EXPECT_EQ(default_block_length(ragged_shards(1'000'000, 20'000'000, 10'000)), (2 << 20) / 89);
+    // Eight chunks at least, unless they are far larger than a block.
+    EXPECT_EQ(default_block_length(ragged_shards(1'000'000, 20'000'000, 200'000)), 80'000);
+    EXPECT_EQ(default_block_length(ragged_shards(1'000'000, 20'000'000, 20'000'000)),
+              (2 << 20) / 89);
 }
 
 TEST(ChunkAlignedPartTest, PartsCoverTheRowsAndShareNoChunk) {

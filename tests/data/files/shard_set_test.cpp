@@ -23,5 +23,22 @@ TEST(ShardSetTest, RowsCrossShardsAndSkipEmptyOnes) {
     EXPECT_TRUE(shards.rows(3, 3).empty());
 }
 
+TEST(ShardSetTest, ValuesOfRaggedFieldsLieEndToEndToo) {
+    const CorpusSchema schema{"test",
+                              {{.name = "a", .type = ElementType::uint8},
+                               {.name = "r", .type = ElementType::uint8, .is_ragged = true}}};
+    std::vector<Shard> all;
+    for (const std::int64_t values : {20, 0, 7})
+        all.push_back(
+            {"shard", {3, {{{1, false}, {}, 0}, {{1, false}, {}, 0, values, {}}}}, {}, 0});
+
+    const ShardSet shards(std::move(all), schema);
+
+    EXPECT_EQ(shards.ragged_fields(), std::vector<std::size_t>{1});
+    EXPECT_EQ(shards.values(1), 27);
+    EXPECT_EQ(shards.shards()[1].value_offsets, std::vector<std::int64_t>{20});
+    EXPECT_EQ(shards.shards()[2].value_offsets, std::vector<std::int64_t>{20});
+}
+
 }  // namespace
 }  // namespace hetseq
