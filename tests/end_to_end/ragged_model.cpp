@@ -55,7 +55,7 @@ public:
         const at::Tensor source = at::embedding(embedding_, batch.tensors.at("source"));
         const at::Tensor scores = at::matmul(query_->forward(source), source.transpose(1, 2));
         const at::Tensor attention =
-            at::softmax(scores.masked_fill(~mask.unsqueeze(1), -1e300), -1);
+            at::softmax(scores.masked_fill(~mask.unsqueeze(1), -1e30), -1);
         const at::Tensor seen = at::matmul(attention, source) * mask.unsqueeze(2);
         const at::Tensor counts = mask.sum(1, true).clamp_min(1);
         const at::Tensor told = (seen.sum(1) / counts).unsqueeze(1);  // (n, 1, H)

@@ -52,7 +52,7 @@ expect_ok evaluate
 python3 - "$work/evaluation.json" "$work/epochs/summary.json" <<'PY' || fail 'evaluate and the last validation differ'
 import json, sys
 text, summary = open(sys.argv[1]).read(), json.load(open(sys.argv[2]))
-assert abs(json.loads(text)["losses"]["nll"] - summary["valid"]["losses"]["nll"]) < 1e-9, (text, summary["valid"])
+assert abs(json.loads(text)["nll"] - summary["valid"]["nll"]) < 1e-9, (text, summary["valid"])
 PY
 
 # Long samples, and options that contradict each other.
