@@ -49,12 +49,12 @@ KeepGenerator::KeepGenerator(at::Device device)
     : generator_{at::globalContext().defaultGenerator(device)}, state_{generator_.get_state()} {}
 
 Calibrator::Calibrator(Model& model,
-                       FlatParameters& parameters,
+                       const FlatParameters& parameters,
                        std::vector<LoadedShare> shares,
                        std::size_t others,
                        const CalibrationOptions& options)
     : model_{model},
-      parameters_{parameters},
+      status_{model.loss_terms().size(), parameters.values().device()},
       shares_{std::move(shares)},
       others_{others},
       options_{options},
@@ -122,8 +122,8 @@ double Calibrator::expected_ms(std::size_t share) const {
 double Calibrator::forward_backward_ms(const LoadedShare& share) {
     timer_.begin();
     for (const MicroBatch& micro_batch : share.micro_batches()) {
-        const at::Tensor loss = normalised_loss(
-            model_.forward(micro_batch, {}), share.weights(), parameters_.status());
+        const at::Tensor loss =
+            normalised_loss(model_.forward(micro_batch, {}), share.weights(), status_);
         if (loss.defined())
             loss.backward();
     }

@@ -12,6 +12,7 @@
 #include "hetseq/train/compute_timer.hpp"
 #include "hetseq/train/shares/calibration.hpp"
 #include "hetseq/train/shares/peak_memory.hpp"
+#include "hetseq/train/update_status.hpp"
 
 namespace hetseq {
 
@@ -41,7 +42,7 @@ public:
     /// `shares`: one micro-batch each, of ascending sizes; from `others` on of any sizes up to the
     /// largest.
     Calibrator(Model& model,
-               FlatParameters& parameters,
+               const FlatParameters& parameters,
                std::vector<LoadedShare> shares,
                std::size_t others,
                const CalibrationOptions& options);
@@ -77,7 +78,7 @@ private:
     void note_memory(std::int64_t size);
 
     Model& model_;
-    FlatParameters& parameters_;
+    UpdateStatus status_;  // what the losses are added to, as in training
     std::vector<LoadedShare> shares_;
     std::size_t others_;
     CalibrationOptions options_;
