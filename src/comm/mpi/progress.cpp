@@ -8,10 +8,8 @@ namespace hetseq {
 
 namespace {
 
-// Measured with 4 x 5 MB summed during a computation on 2 ranks with a core each: 200 tests left it
-// 1.04 times its own time and took 1.3 times in all, 64 tests 1.1 and 1.5, sleeping at once 1.5 and
-// 1.7.
-constexpr Backoff::Options transfer_waits{.eager_tests = 200};
+// A rank whose share of a core is used up wants none of it spent on tests.
+constexpr Backoff::Options transfer_waits{};
 
 }  // namespace
 

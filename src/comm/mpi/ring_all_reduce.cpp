@@ -14,7 +14,6 @@ namespace hetseq {
 
 namespace {
 
-constexpr std::size_t segment_bytes = std::size_t{128} << 10;
 constexpr int in_flight = 8;  // segments each way: what is received fits a core's own cache
 constexpr int ring_tag = 1;
 
@@ -26,14 +25,21 @@ constexpr int ring_tag = 1;
 template <class Value>
 class Ring {
 public:
-    Ring(MPI_Comm comm, Value* values, std::size_t count, Scratch& scratch)
-        : comm_{comm}, values_{values}, count_{count} {
+    Ring(MPI_Comm comm,
+         Value* values,
+         std::size_t count,
+         std::size_t message_bytes,
+         Scratch& scratch)
+        : comm_{comm},
+          values_{values},
+          count_{count},
+          segment_length_{message_bytes / sizeof(Value)} {
         MPI_TRY(MPI_Comm_rank(comm, &rank_));
         MPI_TRY(MPI_Comm_size(comm, &size_));
         const std::size_t longest_chunk = (count + as_size(size_) - 1) / as_size(size_);
-        segments_ = static_cast<int>((longest_chunk + segment_length - 1) / segment_length);
+        segments_ = static_cast<int>((longest_chunk + segment_length_ - 1) / segment_length_);
         transfers_ = 2 * (size_ - 1) * segments_;
-        scratch.resize(std::max(scratch.size(), in_flight * segment_bytes));
+        scratch.resize(std::max(scratch.size(), in_flight * message_bytes));
         scratch_ = reinterpret_cast<Value*>(scratch.data());
         sends_.fill(MPI_REQUEST_NULL);
         receives_.fill(MPI_REQUEST_NULL);
@@ -51,8 +57,6 @@ public:
     }
 
 private:
-    static constexpr std::size_t segment_length = segment_bytes / sizeof(Value);
-
     static std::size_t as_size(int number) noexcept { return static_cast<std::size_t>(number); }
 
     struct Piece {
@@ -67,8 +71,8 @@ private:
         const std::size_t chunk_begin = count_ * c / as_size(size_);
         const std::size_t chunk_end = count_ * (c + 1) / as_size(size_);
         const std::size_t begin =
-            std::min(chunk_begin + as_size(segment) * segment_length, chunk_end);
-        const std::size_t end = std::min(begin + segment_length, chunk_end);
+            std::min(chunk_begin + as_size(segment) * segment_length_, chunk_end);
+        const std::size_t end = std::min(begin + segment_length_, chunk_end);
         return {values_ + begin, end - begin};
     }
     Piece sent_piece(int i) const noexcept { return piece(rank_ - i / segments_, i % segments_); }
@@ -78,7 +82,7 @@ private:
 
     bool adds(int i) const noexcept { return i < (size_ - 1) * segments_; }
     static std::size_t slot(int i) noexcept { return as_size(i % in_flight); }
-    Value* buffer(int i) const noexcept { return scratch_ + slot(i) * segment_length; }
+    Value* buffer(int i) const noexcept { return scratch_ + slot(i) * segment_length_; }
 
     // Received values replace those that an earlier transfer sent. That transfer must be over.
     bool may_receive(int i) const noexcept {
@@ -147,6 +151,7 @@ private:
     MPI_Comm comm_;
     Value* values_;
     std::size_t count_;
+    std::size_t segment_length_;  // elements
     Value* scratch_ = nullptr;
     int rank_ = 0;
     int size_ = 1;
@@ -163,9 +168,13 @@ private:
 }  // namespace
 
 template <class Value>
-void ring_all_reduce(
-    MPI_Comm comm, Value* values, std::size_t count, Scratch& scratch, Progress& progress) {
-    Ring<Value> ring{comm, values, count, scratch};
+void ring_all_reduce(MPI_Comm comm,
+                     Value* values,
+                     std::size_t count,
+                     std::size_t message_bytes,
+                     Scratch& scratch,
+                     Progress& progress) {
+    Ring<Value> ring{comm, values, count, message_bytes, scratch};
     while (!ring.complete()) {
         if (ring.advance())
             progress.moved();
@@ -174,9 +183,10 @@ void ring_all_reduce(
     }
 }
 
-template void ring_all_reduce(MPI_Comm, float*, std::size_t, Scratch&, Progress&);
-template void ring_all_reduce(MPI_Comm, double*, std::size_t, Scratch&, Progress&);
-template void ring_all_reduce(MPI_Comm, c10::BFloat16*, std::size_t, Scratch&, Progress&);
-template void ring_all_reduce(MPI_Comm, c10::Half*, std::size_t, Scratch&, Progress&);
+template void ring_all_reduce(MPI_Comm, float*, std::size_t, std::size_t, Scratch&, Progress&);
+template void ring_all_reduce(MPI_Comm, double*, std::size_t, std::size_t, Scratch&, Progress&);
+template void ring_all_reduce(
+    MPI_Comm, c10::BFloat16*, std::size_t, std::size_t, Scratch&, Progress&);
+template void ring_all_reduce(MPI_Comm, c10::Half*, std::size_t, std::size_t, Scratch&, Progress&);
 
 }  // namespace hetseq

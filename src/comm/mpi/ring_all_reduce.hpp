@@ -13,12 +13,16 @@ namespace hetseq {
 using Scratch = std::vector<std::byte>;
 
 /// Collective. Sums `count` elements at `values` over the ranks of `comm`, in place: a
-/// reduce-scatter and an all-gather around the ring of ranks, in segments, several in flight.
-/// Every element is summed once, in an order that only its place and the number of ranks
-/// determine, and then copied, so all ranks end with the same bits. Any count, any number of ranks.
-/// After an exception MPI may still write to `values` and `scratch`.
+/// reduce-scatter and an all-gather around the ring of ranks, in messages of `message_bytes`,
+/// several in flight. Every element is summed once, in an order that only its place and the number
+/// of ranks determine, and then copied, so all ranks end with the same bits. Any count, any number
+/// of ranks. After an exception MPI may still write to `values` and `scratch`.
 template <class Value>
-void ring_all_reduce(
-    MPI_Comm comm, Value* values, std::size_t count, Scratch& scratch, Progress& progress);
+void ring_all_reduce(MPI_Comm comm,
+                     Value* values,
+                     std::size_t count,
+                     std::size_t message_bytes,
+                     Scratch& scratch,
+                     Progress& progress);
 
 }  // namespace hetseq

@@ -59,11 +59,13 @@ std::unique_ptr<Communicator> make(const HostComm& world,
 class AllReduceTest : public testing::TestWithParam<std::int64_t> {};
 
 // Around the borders: nothing, fewer elements than ranks, the change from recursive doubling to
-// the ring (32 KiB), a segment (128 KiB), a short last chunk, many segments.
+// direct sums (32 KiB), a message (128 KiB), short last ones, many, the change to the ring (16 MiB
+// of fp64).
 INSTANTIATE_TEST_SUITE_P(
     Sizes,
     AllReduceTest,
-    testing::Values(0, 1, 2, 3, 5, 64, 4096, 8192, 8193, 65536, 65537, 131073, 400001, 1000003));
+    testing::Values(
+        0, 1, 2, 3, 5, 64, 4096, 8192, 8193, 65536, 65537, 131073, 400001, 1000003, 2097153));
 
 TEST_P(AllReduceTest, Fp32IsTheSumWithTheSameBitsEverywhere) {
     const HostComm world = test::world();
@@ -233,16 +235,32 @@ TEST(MpiCommunicatorTest, OwnTimeLiesWithinTheWait) {
 
 TEST(MpiCommunicatorTest, AMissingRankIsAnErrorAtTheDeadline) {
     const HostComm world = test::world();
-    const auto communicator = make(world, ThreadSupport::multiple, {.deadline = 1s});
-    at::Tensor tensor = at::ones({100}, at::kFloat);
+    for (const std::int64_t count : {100, 1000000, 5000000}) {
+        const auto communicator = make(world, ThreadSupport::multiple, {.deadline = 1s});
+        at::Tensor tensor = at::ones({count}, at::kFloat);
 
-    if (world.rank() != 0) {
-        const auto work = communicator->start_all_reduce_sum(tensor);
-        EXPECT_THROW(work->wait(), CommError);
-        const auto later = communicator->start_all_reduce_sum(tensor);
-        EXPECT_THROW(later->wait(), CommError);
+        if (world.rank() != 0) {
+            const auto work = communicator->start_all_reduce_sum(tensor);
+            EXPECT_THROW(work->wait(), CommError);
+            const auto later = communicator->start_all_reduce_sum(tensor);
+            EXPECT_THROW(later->wait(), CommError);
+        }
+        world.barrier();
     }
-    world.barrier();
+}
+
+TEST(MpiCommunicatorTest, ASumDoesNotDependOnWhatIsSummedWithIt) {
+    const HostComm world = test::world();
+    const auto communicator = make(world);
+    const at::Tensor values = values_of(world.rank(), 1200000, at::kFloat);
+    at::Tensor whole = values.clone();
+    at::Tensor parts = values.clone();
+
+    communicator->all_reduce_sum(whole);
+    communicator->all_reduce_sum(parts.narrow(0, 0, 333333));
+    communicator->all_reduce_sum(parts.narrow(0, 333333, 1200000 - 333333));
+
+    EXPECT_TRUE(at::equal(whole, parts));
 }
 
 TEST(MpiCommunicatorTest, AnUnwindingRankAbandonsWhatIsInFlight) {
