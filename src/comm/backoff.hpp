@@ -7,8 +7,8 @@
 namespace hetseq {
 
 /// Waits between two tests of something that is not ready yet. Most waits are short, so the first
-/// tests follow at once, and more after giving the core to whoever wants it; then come sleeps that
-/// double up to a limit, so that ranks sharing a core leave it to those that compute.
+/// tests follow at once. The next ones follow after yielding the core. Then come sleeps that double
+/// up to a limit, so that waiting ranks leave a shared core to those that compute.
 class Backoff {
 public:
     struct Options {

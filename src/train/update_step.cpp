@@ -22,7 +22,7 @@ namespace hetseq {
 
 namespace {
 
-// Before the last backward, because its first gradients may start the last bucket.
+// Called before the last backward, because its first gradients may start the last bucket.
 void mark_non_finite(const at::Tensor& status) {
     const at::Tensor losses =
         status.narrow(0, status_slot::first_loss, status.numel() - status_slot::first_loss);
@@ -84,8 +84,8 @@ Verdict UpdateStep::run(LoadedShare& share,
     }
 }
 
-// A rank that runs out of memory starts its share over with smaller micro-batches, or, when a
-// bucket has left already, finishes with zeros and makes all ranks repeat.
+// A rank that runs out of memory starts its share again with smaller micro-batches. If a bucket was
+// started already, it finishes with zeros and makes all ranks repeat the update.
 void UpdateStep::compute(LoadedShare& share,
                          std::span<const double> weights,
                          const ForwardContext& context) {

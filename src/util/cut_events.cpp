@@ -66,7 +66,7 @@ public:
     }
 
 private:
-    // Nothing where less is left.
+    // Empty if fewer bytes are left.
     std::string read(std::uint64_t bytes) {
         std::string text(bytes, '\0');
         file_.read(text.data(), static_cast<std::streamsize>(bytes));
@@ -81,7 +81,7 @@ private:
     Range range_;
 };
 
-// The places of the records to keep, neighbours joined.
+// The places of the records to keep; adjacent ones are joined.
 std::vector<Range> ranges_to_keep(RecordReader& reader,
                                   const fs::path& path,
                                   std::int64_t last_step) {
@@ -128,7 +128,7 @@ void cut_file(const fs::path& path, std::int64_t last_step) {
         fs::remove(path, error);
     else if (kept.size() > 1 || kept.front().begin > 0)
         rewrite(path, kept);
-    else if (kept.front().end < reader.size())  // as files of rising steps are: needs no space
+    else if (kept.front().end < reader.size())  // the usual case of rising steps; needs no space
         fs::resize_file(path, kept.front().end, error);
     throw_if(error, "cut " + path.string());
 }

@@ -11,7 +11,7 @@ namespace hetseq {
 
 namespace {
 
-// A table's cell: what Markdown would read as its own is escaped.
+// A table's cell, with Markdown's special characters escaped.
 std::string cell(const std::string& text) {
     std::string result;
     for (char c : text) {
@@ -22,7 +22,7 @@ std::string cell(const std::string& text) {
     return result;
 }
 
-// Inside a table '|' is the cell's end even in code.
+// Inside a table, '|' ends the cell even in code.
 std::string code(const std::string& text) {
     std::string result;
     for (char c : text)
@@ -50,7 +50,7 @@ std::string row(const OptionSpec& option, const Parts& parts) {
            cell(explained(option, parts)) + " |\n";
 }
 
-// Its usage, and those of the options above that it uses.
+// The usage of the form, and which of the options above it uses.
 std::string form_row(const CommandDescription& command, const CommandForm& form) {
     const bool takes_most = 2 * form.options.size() > option_table().size();
     std::vector<std::string> listed = takes_most ? options_but(form.options) : form.options;

@@ -28,8 +28,8 @@ namespace hetseq {
 
 namespace {
 
-// A measurement is the mean over a block of passes of at least this long: shorter ones would fall
-// between the pauses that a CPU quota imposes.
+// A measurement is the mean over a block of passes that lasts at least this long. Shorter blocks
+// could fall between the pauses of a CPU quota.
 constexpr double block_ms = 50;
 constexpr std::size_t least_blocks = 3;
 constexpr double shortest_pass_ms = 1e-3;
@@ -80,9 +80,9 @@ double standard_error(const std::vector<double>& values) {
     return std::sqrt(squares / (count - 1) / count) / (sum / count);
 }
 
-// First every size once, from the smallest on: what is new (memory, kernels chosen) is slow, and on
-// a GPU memory shows by trying. Then in rounds, each size once, the largest first, for it is what
-// most of an update is made of.
+// First runs every size once, from the smallest on: new things (memory, choosing kernels) are slow,
+// and on a GPU trying shows what memory holds. Then runs rounds of each size once, the largest
+// first, since most of an update is made of it.
 class Calibrator {
 public:
     Calibrator(Model& model,
@@ -104,7 +104,8 @@ public:
         return static_cast<double>(samples(sizes_.front())) / sizes_.front().pass_ms;
     }
 
-    /// At all sizes, while memory and time last. `update_ms`: what an update will take about.
+    /// Measures at all sizes while memory and time last. `update_ms`: about how long an update will
+    /// take.
     void measure(double update_ms) {
         begin_ = std::chrono::steady_clock::now();
         const double soft_ms = 1000 * options_.seconds;
@@ -115,7 +116,7 @@ public:
                 try_size(i);
         std::reverse(sizes_.begin(), sizes_.end());
         add_halved();
-        // Every size once within the limit, but for the halved one, and again within the seconds.
+        // Every size but the halved one runs once within the limit, and again within the seconds.
         bool measured = true;
         while (measured && standard_error(sizes_.front().blocks_ms) > precise) {
             measured = false;
@@ -147,7 +148,7 @@ private:
         return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_)
             .count();
     }
-    // A pass of a larger share, by the largest tried so far.
+    // The expected time of a larger share, by the largest one tried so far.
     double expected_ms(std::size_t share) const {
         return sizes_.back().pass_ms * static_cast<double>(samples(share)) /
                static_cast<double>(samples(sizes_.back()));
@@ -269,7 +270,7 @@ void request_shares(Loader& loader,
     }
 }
 
-// All of them, whatever fails: the other ranks read them with this one.
+// Takes all of them even after a failure, because the other ranks read together with this one.
 std::vector<LoadedShare> take_shares(const HostComm& world, Loader& loader) {
     std::vector<LoadedShare> shares;
     std::exception_ptr failure;

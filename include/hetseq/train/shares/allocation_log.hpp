@@ -7,10 +7,10 @@
 
 namespace hetseq {
 
-/// Units by rank of a full batch, by the update (counted from 0) from which on they hold.
+/// Units by rank of a full batch, by the update (counted from 0) at which they take effect.
 using AllocationsByUpdate = std::map<std::int64_t, std::vector<std::int64_t>>;
 
-/// The entry that holds at `update`; the end where there is none.
+/// The entry that holds at `update`; the end iterator if there is none.
 AllocationsByUpdate::const_iterator holding_at(const AllocationsByUpdate& allocations,
                                                std::int64_t update);
 
@@ -20,11 +20,11 @@ struct RecordedAllocations {
     std::vector<std::int64_t> micro_batches;  // most samples of one, by rank; empty: not said
 };
 
-/// RUN/allocations.json: how full batches were cut, rewritten whole at each change.
+/// RUN/allocations.json: how full batches were cut. The whole file is rewritten at each change.
 class AllocationLog {
 public:
-    /// `path` empty: nothing is written. `micro_batches`: by rank. `earlier`: what a continued run
-    /// has behind it.
+    /// `path` empty: nothing is written. `micro_batches`: by rank. `earlier`: the cuts that a
+    /// continued run already made.
     AllocationLog(std::filesystem::path path,
                   std::vector<std::int64_t> micro_batches,
                   AllocationsByUpdate earlier = {})
@@ -43,8 +43,8 @@ private:
 };
 
 /// Reads such a file for ranks of these capacities (samples a micro-batch) and a global batch of
-/// `batch_size`. Throws MissingInput, BadData (nothing from the first update on) or BadConfig
-/// (another number of ranks, another batch, work for a rank that takes none).
+/// `batch_size`. Throws MissingInput, BadData (no entry for the first update) or BadConfig (another
+/// number of ranks, another batch, work for a rank that takes none).
 RecordedAllocations read_allocations(const std::filesystem::path& path,
                                      const std::vector<std::int64_t>& capacities,
                                      std::int64_t batch_size);

@@ -19,15 +19,15 @@ public:
     SharePlan(const HostComm& world,
               const std::string& policy,
               std::vector<std::int64_t> capacities);
-    /// Collective. By the ranks' costs; micro-batches are theirs.
+    /// Collective. Cuts by the ranks' costs, and takes their micro-batches.
     SharePlan(const HostComm& world, const std::string& policy, std::vector<StepCost> costs);
 
-    /// From now on a batch of the allocation's sum is cut so, one of another size in proportion.
+    /// From now on, a batch of this size is cut like `allocation`, and a batch of another size in
+    /// proportion.
     void change(std::vector<std::int64_t> allocation);
 
-    /// Collective when it meets a batch of a new size: the allocation is computed on one rank and
-    /// broadcast, since CPUs of different makes round differently. Samples by rank, summing to
-    /// `batch_size`.
+    /// Samples by rank, summing to `batch_size`. Collective for a batch of a new size: one rank
+    /// computes the allocation and broadcasts it, since CPUs of different makes round differently.
     const std::vector<std::int64_t>& allocation(std::int64_t batch_size);
     /// The allocation as positions in the epoch's order.
     std::vector<Slice> slices(const GlobalBatch& batch);
