@@ -2,7 +2,7 @@
 # Trains with hetseq on LSF, through as many time limits as it takes, under one job id:  bsub < lsf.sh
 # Copy this file, edit 1 to 3, submit. docs/clusters.md (installed: share/doc/hetseq) says what happens then.
 
-# 1. Resources: one slot a GPU. -wa and -wt: USR1 so many minutes before the run limit.
+# 1. Resources: one slot per GPU. -wa and -wt send USR1 this many minutes before the run limit.
 #BSUB -n 16 -R "span[ptile=4]" -gpu "num=4" -W 12:00
 #BSUB -wa USR1 -wt 5 -Q 99 -r -J hetseq -o hetseq-%J.lsf
 # 2. Environment modules.
@@ -38,7 +38,7 @@ newest_checkpoint() {
   echo "${all[-1]}"
 }
 
-# Whichever signal comes, mpirun gets USR1, which it passes on: after TERM it would leave the ranks a few seconds only.
+# Whichever signal comes, mpirun gets USR1, which it passes on. After TERM it would leave the ranks only a few seconds.
 # shellcheck disable=SC2317 # called by the traps
 ask_to_stop() {
   interrupted=yes
@@ -47,7 +47,7 @@ ask_to_stop() {
   [[ -z $pid ]] || kill -USR1 "$pid" 2>/dev/null
 }
 
-# Sets status. A signal ends bash's wait early, so that it waits again, until the command is known to have ended (127).
+# Sets status. A signal ends bash's wait early, so it waits again until the command is known to have ended (127).
 run_command() {
   local result
   trap 'ask_to_stop USR1' USR1

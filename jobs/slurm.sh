@@ -2,7 +2,7 @@
 # Trains with hetseq on Slurm, through as many time limits as it takes, under one job id:  sbatch slurm.sh
 # Copy this file, edit 1 to 3, submit. docs/clusters.md (installed: share/doc/hetseq) says what happens then.
 
-# 1. Resources: one task a GPU. --signal: USR1 to this script so many seconds before the time limit.
+# 1. Resources: one task per GPU. --signal sends USR1 to this script this many seconds before the time limit.
 #SBATCH --nodes=4 --ntasks-per-node=4 --gpus-per-node=4 --cpus-per-task=4 --time=12:00:00
 #SBATCH --signal=B:USR1@300 --requeue --open-mode=append --job-name=hetseq --output=%x-%j.log
 # 2. Environment modules.
@@ -35,7 +35,7 @@ newest_checkpoint() {
   echo "${all[-1]}"
 }
 
-# Whichever signal comes, mpirun gets USR1, which it passes on: after TERM it would leave the ranks a few seconds only.
+# Whichever signal comes, mpirun gets USR1, which it passes on. After TERM it would leave the ranks only a few seconds.
 # shellcheck disable=SC2317 # called by the traps
 ask_to_stop() {
   interrupted=yes
@@ -44,7 +44,7 @@ ask_to_stop() {
   [[ -z $pid ]] || kill -USR1 "$pid" 2>/dev/null
 }
 
-# Sets status. A signal ends bash's wait early, so that it waits again, until the command is known to have ended (127).
+# Sets status. A signal ends bash's wait early, so it waits again until the command is known to have ended (127).
 run_command() {
   local result
   trap 'ask_to_stop USR1' USR1

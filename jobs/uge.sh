@@ -2,7 +2,7 @@
 # Trains with hetseq on Grid Engine, through as many time limits as it takes:  qsub uge.sh
 # Copy this file, edit 1 to 3, submit. docs/clusters.md (installed: share/doc/hetseq) says what happens then.
 
-# 1. Resources: one slot a GPU; `qconf -spl` lists a site's parallel environments.
+# 1. Resources: one slot per GPU; `qconf -spl` lists a site's parallel environments.
 #$ -pe mpi 16 -l h_rt=12:00:00
 #$ -notify -r y -cwd -j y -S /bin/bash -N hetseq
 # 2. Environment modules.
@@ -29,8 +29,8 @@ start_of_job() {
   fi
 }
 
-# A job on one host goes back into the queue by exiting with 99. One over several hosts would then wait for ever for the
-# others (Grid Engine awaits a clean-up there that has been already), so that a copy of it is submitted.
+# A job on one host goes back into the queue by exiting with 99. One over several hosts would then wait forever for the
+# others (Grid Engine waits there for a clean-up that has already happened), so a copy of it is submitted.
 requeue() {
   local next=''
   if qstat -s r -u '*' | awk -v job="$job" '$1 == job && $5 ~ /d/ {found = 1} END {exit !found}'; then
@@ -60,7 +60,7 @@ newest_checkpoint() {
   echo "${all[-1]}"
 }
 
-# Whichever signal comes, mpirun gets USR1, which it passes on: after TERM it would leave the ranks a few seconds only.
+# Whichever signal comes, mpirun gets USR1, which it passes on. After TERM it would leave the ranks only a few seconds.
 # shellcheck disable=SC2317 # called by the traps
 ask_to_stop() {
   interrupted=yes
@@ -69,7 +69,7 @@ ask_to_stop() {
   [[ -z $pid ]] || kill -USR1 "$pid" 2>/dev/null
 }
 
-# Sets status. A signal ends bash's wait early, so that it waits again, until the command is known to have ended (127).
+# Sets status. A signal ends bash's wait early, so it waits again until the command is known to have ended (127).
 run_command() {
   local result
   trap 'ask_to_stop USR1' USR1
