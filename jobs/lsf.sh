@@ -2,7 +2,7 @@
 # Trains with hetseq on LSF, through as many time limits as it takes, under one job id:  bsub < lsf.sh
 # Copy this file, edit 1 to 3, submit. docs/clusters.md (installed: share/doc/hetseq) says what happens then.
 
-# 1. Resources: one slot a GPU. -wa and -wt: USR1 so many minutes before the run limit.
+# 1. Resources: one slot per GPU. -wa and -wt send USR1 this many minutes before the run limit.
 #BSUB -n 16 -R "span[ptile=4]" -gpu "num=4" -W 12:00
 #BSUB -wa USR1 -wt 5 -Q 99 -r -J hetseq -o hetseq-%J.lsf
 # 2. Environment modules.

@@ -2,7 +2,7 @@
 # Trains with hetseq on PBS Professional, OpenPBS or Torque, in as many jobs as it takes:  qsub pbs.sh
 # Copy this file, edit 1 to 3, submit. docs/clusters.md (installed: share/doc/hetseq) says what happens then.
 
-# 1. Resources: one MPI process a GPU. (Torque: -l nodes=4:ppn=4:gpus=4)
+# 1. Resources: one MPI process per GPU. (Torque: -l nodes=4:ppn=4:gpus=4)
 #PBS -l select=4:ncpus=16:mpiprocs=4:ngpus=4 -l walltime=12:00:00
 #PBS -N hetseq -j oe -r y -S /bin/bash
 # 2. Environment modules.
@@ -29,7 +29,7 @@ start_of_job() {
   else
     say "qstat shows no walltime: hetseq gets no time limit"
   fi
-  [[ -r $script ]] || say "$PWD has no $script, so that no job can follow this one: set script"
+  [[ -r $script ]] || say "$PWD has no $script, so no job can follow this one: set script"
 }
 
 # Submits the next job, which waits for this one's end. qrerun would keep the job's id, but only PBS's operators may use it.

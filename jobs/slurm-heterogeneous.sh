@@ -10,7 +10,7 @@ modules=(hetseq)
 # 3. The run and its command: what each kind of device holds at once, by its name. hetseq measures which share each takes.
 run=runs/bert
 command=(mpirun hetseq train "\$HETSEQ_INPUTS/bert-base.cfg" --data 'shards/*.hdf5' --max-sentences 'v100=64,p100=32' --save-dir "$run")
-# Where one build does not run on both kinds of nodes: which takes hetseq's place on nodes of each feature (MPMD).
+# Where one build does not run on both kinds of nodes: the program that takes hetseq's place on the nodes of each feature (MPMD).
 declare -A builds=() # ([v100]=/software/hetseq-v100/bin/hetseq [p100]=/software/hetseq-p100/bin/hetseq)
 
 max_requeues=20 # how often a job starts again at most
@@ -23,7 +23,7 @@ start_of_job() {
   fi
 }
 
-# nodes_of FEATURE: this job's nodes that have it, a line each.
+# nodes_of FEATURE: the nodes of this job that have it, one per line.
 nodes_of() {
   sinfo -h -N -n "$SLURM_JOB_NODELIST" -o '%N %f' | sort -u |
     awk -v feature="$1" '("," $2 ",") ~ ("," feature ",") {print $1}'
@@ -36,7 +36,7 @@ one_part_a_build() {
     launcher+=("${arguments[0]}")
     arguments=("${arguments[@]:1}")
   done
-  ((${#arguments[@]})) || { say "the command has no word hetseq whose place a build could take"; exit 78; }
+  ((${#arguments[@]})) || { say "the command has no word 'hetseq' that a build could replace"; exit 78; }
   for feature in $(printf '%s\n' "${!builds[@]}" | sort); do
     mapfile -t nodes < <(nodes_of "$feature")
     ((${#nodes[@]})) || { say "no node of this job has the feature $feature: see builds"; exit 78; }

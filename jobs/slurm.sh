@@ -2,7 +2,7 @@
 # Trains with hetseq on Slurm, through as many time limits as it takes, under one job id:  sbatch slurm.sh
 # Copy this file, edit 1 to 3, submit. docs/clusters.md (installed: share/doc/hetseq) says what happens then.
 
-# 1. Resources: one task a GPU. --signal: USR1 to this script so many seconds before the time limit.
+# 1. Resources: one task per GPU. --signal sends USR1 to this script this many seconds before the time limit.
 #SBATCH --nodes=4 --ntasks-per-node=4 --gpus-per-node=4 --cpus-per-task=4 --time=12:00:00
 #SBATCH --signal=B:USR1@300 --requeue --open-mode=append --job-name=hetseq --output=%x-%j.log
 # 2. Environment modules.

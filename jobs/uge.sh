@@ -2,7 +2,7 @@
 # Trains with hetseq on Grid Engine, through as many time limits as it takes:  qsub uge.sh
 # Copy this file, edit 1 to 3, submit. docs/clusters.md (installed: share/doc/hetseq) says what happens then.
 
-# 1. Resources: one slot a GPU; `qconf -spl` lists a site's parallel environments.
+# 1. Resources: one slot per GPU; `qconf -spl` lists a site's parallel environments.
 #$ -pe mpi 16 -l h_rt=12:00:00
 #$ -notify -r y -cwd -j y -S /bin/bash -N hetseq
 # 2. Environment modules.
@@ -29,8 +29,8 @@ start_of_job() {
   fi
 }
 
-# A job on one host goes back into the queue by exiting with 99. One over several hosts would then wait for ever for the
-# others (Grid Engine awaits a clean-up there that has been already), so that a copy of it is submitted.
+# A job on one host goes back into the queue by exiting with 99. One over several hosts would then wait forever for the
+# others (Grid Engine waits there for a clean-up that has already happened), so a copy of it is submitted.
 requeue() {
   local next=''
   if qstat -s r -u '*' | awk -v job="$job" '$1 == job && $5 ~ /d/ {found = 1} END {exit !found}'; then

@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds meeting_time{2};
 constexpr std::chrono::milliseconds time_to_print{200};  // before a rank's end takes the others
 
-// The block of one failure: what this rank met, or what all of them did.
+// Prints the block of one failure, of this rank or of all.
 void print_block(const std::exception& error) {
     log::here(log::Level::error, message_of(error) + "\n  " + process_line());
 }
@@ -29,9 +29,9 @@ void print_shared_block(const std::exception& error) {
     log::once(log::Level::error, message_of(error) + "\n  " + job_line());
 }
 
-// All ranks threw it at the same place, with nothing under way between them: by agreement, or
-// because it follows from what all of them know (options, data). A device or the program itself may
-// fail anywhere, on each rank at another place.
+// True if all ranks threw it at the same place, with nothing in flight between them: by agreement,
+// or because it follows from what all of them know (options, data). A device or the program itself
+// may fail on each rank at another place.
 bool leaves_in_order(const std::exception& error) {
     if (dynamic_cast<const AgreedError*>(&error) != nullptr)
         return true;

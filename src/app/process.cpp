@@ -13,7 +13,7 @@
 namespace hetseq {
 
 void keep_freed_memory() {
-    // The largest that M_MMAP_THRESHOLD may be (32 MiB on 64 bits) and a trim threshold no heap
+    // The largest allowed M_MMAP_THRESHOLD (32 MiB on 64 bits), and a trim threshold that no heap
     // reaches.
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 2047 << 20);

@@ -13,7 +13,7 @@
 namespace hetseq {
 
 void keep_standard_streams() {
-    // Opening takes the lowest free number, here one of the three until none is left.
+    // Opening takes the lowest free number, which is one of the three as long as one is free.
     for (int descriptor = 0; descriptor <= STDERR_FILENO;) {
         descriptor = ::open("/dev/null", O_RDWR);
         if (descriptor < 0)

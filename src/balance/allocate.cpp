@@ -27,8 +27,8 @@ std::int64_t total(std::span<const std::int64_t> values) {
     return std::accumulate(values.begin(), values.end(), std::int64_t{0});
 }
 
-// Everything that surely fits before the optimum: the largest allocation found whose sum is still
-// below `units`, so near that at most a unit a rank is missing, or that times differ by rounding.
+// The largest allocation found whose sum is still below `units`. It is so near that at most one
+// unit per rank is missing, or that times differ only by rounding.
 std::vector<std::int64_t> allocate_below(std::span<const StepCost> costs, std::int64_t units) {
     std::vector<std::int64_t> below(costs.size());
     double too_short = 0;
@@ -44,8 +44,8 @@ std::vector<std::int64_t> allocate_below(std::span<const StepCost> costs, std::i
         fits = units_within(costs, enough, units);
     }
     std::int64_t above = total(fits);
-    // In turn half way and where a straight line would miss half a unit a rank: the sum is nearly
-    // one, and where it is not, halving still ends.
+    // Tries in turn the middle and the place where a straight line would miss half a unit per rank.
+    // The sum is nearly a straight line; where it is not, halving still ends.
     for (bool halve = false; enough - too_short > 1e-13 * enough; halve = !halve) {
         const std::int64_t missing = units - total(below);
         if (missing <= std::ssize(costs))

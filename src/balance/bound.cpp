@@ -9,7 +9,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// With fractions, micro-batches always full.
+// With fractions; micro-batches are always full.
 double fractional_units_within(const StepCost& cost, double ms) {
     if (cost.micro_batch == 0)
         return 0;

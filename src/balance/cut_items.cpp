@@ -42,7 +42,7 @@ std::vector<std::int64_t> cut_items(std::span<const double> item_costs,
         const double share =
             total * (static_cast<double>(units) / static_cast<double>(total_units));
         const bool last = units == total_units;
-        // An item belongs to the rank in whose share its middle lies.
+        // An item belongs to the rank whose share contains the item's middle.
         for (; end < item_costs.size() && (last || cost + item_costs[end] / 2 < share); ++end) {
             cost += item_costs[end];
             ++pieces[r];

@@ -21,8 +21,8 @@ constexpr double tolerated_error = 0.05;
 using Line = std::array<double, 3>;  // A, a, c [ms]
 using Mask = std::array<bool, 3>;    // which of them may be nonzero
 
-// The sets of nonzero A, a, c, preferred ones first. A alone is missing: no device computes any
-// number of units in the same time.
+// The sets of nonzero A, a, c, preferred ones first. The set with only A is missing, since no
+// device computes any number of units in the same time.
 constexpr std::array<Mask, 6> masks{{{false, false, true},
                                      {false, true, true},
                                      {false, true, false},
@@ -62,8 +62,8 @@ std::vector<StepSample> medians(std::span<const StepSample> samples) {
     return points;
 }
 
-// Standard deviation of two or more values over their median: by their range where they are few
-// (Tippett, Biometrika 17 (1925) 364), by their median absolute deviation otherwise.
+// Standard deviation of two or more values, divided by their median. A few values are estimated by
+// their range (Tippett, Biometrika 17 (1925) 364), more by their median absolute deviation.
 double relative_sigma(std::vector<double> values) {
     constexpr std::array<double, 5> ranges{0, 0, 1.128, 1.693, 2.059};  // of 2, 3, 4 normal values
     const double middle = median(values);
@@ -74,8 +74,8 @@ double relative_sigma(std::vector<double> values) {
     return robust_sigma(std::move(values), middle) / middle;
 }
 
-// Relative standard errors of the medians, in their order; the points' typical noise stands in
-// where one has less or was not repeated. 0 where none was.
+// Relative standard errors of the medians, in their order. A point that has less noise or was not
+// repeated gets the points' typical noise. 0 if no point was repeated.
 std::vector<double> standard_errors(std::span<const StepSample> samples) {
     const auto repeats = repeats_of(samples);
     std::vector<double> sigmas;
@@ -99,7 +99,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 // Least squares of the relative errors with the coefficients of `mask`, by the modified
-// Gram-Schmidt method; none where the points do not determine them.
+// Gram-Schmidt method. Empty if the points do not determine them.
 std::optional<Line> least_squares(const std::vector<StepSample>& points, const Mask& mask) {
     std::array<std::vector<double>, 3> basis;
     std::array<Line, 3> upper{};  // of the factors Q R
@@ -150,7 +150,7 @@ Line best_line(const std::vector<StepSample>& points) {
         double error = 0;
         for (const StepSample& point : points)
             error += std::pow(relative_error(*line, point), 2);
-        // An equally good line with other coefficients must gain more than rounding.
+        // A line with other coefficients must be better by more than rounding.
         if (error < least - 1e-18 * static_cast<double>(points.size())) {
             least = error;
             best = *line;
@@ -159,7 +159,7 @@ Line best_line(const std::vector<StepSample>& points) {
     return best;
 }
 
-// The points as an update with this micro-batch meets them.
+// The points that occur in an update with this micro-batch.
 std::vector<CostPoint> own_points(const std::vector<StepSample>& points, std::int64_t micro_batch) {
     std::vector<CostPoint> own;
     for (const StepSample& point : points) {
@@ -170,7 +170,7 @@ std::vector<CostPoint> own_points(const std::vector<StepSample>& points, std::in
     return own;
 }
 
-// The start of the line through the first two points, at most the first point's time.
+// The line through the first two points at 0 units; at most the first point's time.
 double start_ms(const std::vector<CostPoint>& points) {
     const double slope =
         (points[1].ms - points[0].ms) / static_cast<double>(points[1].units - points[0].units);

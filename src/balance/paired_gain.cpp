@@ -20,7 +20,7 @@ double time_ms(std::span<const StepCost> costs,
     return slowest;
 }
 
-// By rank, but for what comes once an update.
+// By rank, without what comes once in an update.
 std::vector<double> unscaled_times_ms(std::span<const StepCost> costs,
                                       std::span<const std::int64_t> allocation) {
     std::vector<double> times;

@@ -23,8 +23,9 @@ constexpr double no_limit_ms = std::numeric_limits<double>::infinity();
 const double fade = std::exp2(-1.0 / 50);  // of what a scale differs from 1, an update
 constexpr int longest_retry = 1 << 20;     // updates
 
-// A process that shares a core doubles a rank's time, and goes away again within seconds: only more
-// than that is believed at once, only less is taken for a calibration's error.
+// A process that shares a core doubles a rank's time, and goes away again within seconds. Only a
+// larger factor counts at once as a new speed, and only a smaller one as an error of the
+// calibration.
 constexpr double sudden_factor = 2.4;
 constexpr double most_over_believed = 5;  // of one update: it is not to speak for its block
 constexpr double correction_factor = 1.3;
@@ -39,7 +40,8 @@ constexpr double lasting_errors = 5;
 constexpr double lasting_spread = 0.06;  // of a batch's gain, as if 3 had shown it
 constexpr double unlike_errors = 3;
 
-// Changes that follow each other need more evidence each, for many of them were noise.
+// Changes that follow each other quickly need more and more evidence, because many of them turned
+// out to be noise.
 constexpr double short_lived_ms = 30000;  // a sudden change that another one follows within
 constexpr int most_caution = 8;
 constexpr double more_doubt = 1.5, most_doubt = 3;
@@ -48,7 +50,8 @@ const double forgiveness = std::exp2(-1.0 / 24);  // of the doubt, a batch
 constexpr int least_updates = 5;  // that tell a scale
 constexpr double most_over_typical = 3;
 
-// The mean of the middle half: steady where a rank has two speeds in turn, deaf to single stalls.
+// The mean of the middle half. It is steady for a rank that alternates between two speeds, and
+// ignores single stalls.
 double middle_mean(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const auto cut = static_cast<std::ptrdiff_t>(values.size() / 4);
@@ -58,7 +61,8 @@ double middle_mean(std::vector<double> values) {
 
 using Blocks = std::vector<std::vector<const TimeBlock*>>;
 
-// By block the mean ratio of a rank's updates, each at most `most`; empty where a time is unknown.
+// The mean ratio of a rank's updates in each block, each limited to `most`; empty if a time is
+// unknown.
 std::vector<double> mean_ratios(const Blocks& blocks, std::size_t rank, double most) {
     std::vector<double> means;
     for (const auto& block : blocks) {
@@ -73,8 +77,8 @@ std::vector<double> mean_ratios(const Blocks& blocks, std::size_t rank, double m
     return means;
 }
 
-// Whether all blocks but one in six show `rank` slower, or all show it faster, than `scale` by
-// the sudden factor.
+// Whether five blocks in six show `rank` slower, or all show it faster, than `scale` by the sudden
+// factor.
 bool shows_another_speed(const Blocks& blocks, std::size_t rank, double scale) {
     const std::vector<double> ratios = mean_ratios(blocks, rank, most_over_believed * scale);
     const auto slower = std::count_if(
@@ -139,7 +143,7 @@ void SpeedTracker::observe(std::span<const double> compute_ms,
     history_.add(std::move(update));
 }
 
-// A rank that soon lost its work again after a retry waits twice as long for the next one.
+// A rank that soon lost its work again after a retry waits twice as long for the next retry.
 void SpeedTracker::observe_idle(Rank& rank) const {
     if (rank.worked > 0) {
         const bool in_vain = rank.retried && rank.worked < options_.retry_after;
@@ -169,8 +173,8 @@ std::optional<std::vector<std::int64_t>> SpeedTracker::propose(
     return lasting_change(current);
 }
 
-// For the ranks that in all of the last updates were far from what was believed; the others are
-// taken to be as believed.
+// Changes the scales of the ranks that were far from their assumed speed in all of the last
+// updates. The others keep their scales.
 std::optional<std::vector<std::int64_t>> SpeedTracker::sudden_change(
     std::span<const std::int64_t> current) {
     const Blocks blocks = history_.last_blocks(caution_);
@@ -196,8 +200,8 @@ std::optional<std::vector<std::int64_t>> SpeedTracker::sudden_change(
     return next;
 }
 
-// A calibration of seconds, or the few updates that showed a sudden change, know less than the
-// first seconds that follow.
+// The first seconds after a calibration or a sudden change say more than the calibration, or than
+// the few updates that showed the change.
 std::optional<std::vector<std::int64_t>> SpeedTracker::correction(
     std::span<const std::int64_t> current) {
     const int updates = history_.updates();
@@ -228,7 +232,8 @@ std::optional<std::vector<std::int64_t>> SpeedTracker::correction(
     return adopt(best, costs, current, true);
 }
 
-// What the last batches show, or only some of them: the change may have come later than the cut.
+// Looks at the last batches, and at fewer of them, since the change may have come later than the
+// cut.
 std::optional<std::vector<std::int64_t>> SpeedTracker::lasting_change(
     std::span<const std::int64_t> current) {
     if (!history_.batch_ended())
@@ -262,7 +267,7 @@ std::optional<std::vector<std::int64_t>> SpeedTracker::lasting_change(
     return std::nullopt;
 }
 
-// A step towards `best`; what led to it is believed from here on.
+// A step towards `best`. From now on, the scales that led to it are assumed.
 std::vector<std::int64_t> SpeedTracker::adopt(const Units& best,
                                               const std::vector<StepCost>& costs,
                                               std::span<const std::int64_t> current,
@@ -287,7 +292,7 @@ SpeedTracker::Scales SpeedTracker::believed() const {
     return scales;
 }
 
-// As believed where no time is known.
+// The assumed scale where no time is known.
 SpeedTracker::Scales SpeedTracker::measured(std::span<const TimeBlock> blocks) const {
     Scales scales = believed();
     for (std::size_t r = 0; r < scales.size(); ++r) {
@@ -301,7 +306,7 @@ SpeedTracker::Scales SpeedTracker::measured(std::span<const TimeBlock> blocks) c
     return scales;
 }
 
-// Like ranks are taken to be equally fast, but for those that the batches tell from the others.
+// Like ranks are taken to be equally fast, except those that the batches show to differ.
 SpeedTracker::Scales SpeedTracker::lasting_scales(
     std::span<const std::vector<TimeBlock>> batches) const {
     std::vector<TimeBlock> all;
@@ -336,7 +341,7 @@ SpeedTracker::Scales SpeedTracker::lasting_scales(
     return scales;
 }
 
-// The ranks' ratios, single stalls cut off; `typical` where no time is known.
+// The ranks' ratios without single stalls; `typical` where no time is known.
 RatioBlock SpeedTracker::ratios(const TimeBlock& block, const Scales& typical) const {
     RatioBlock result{typical, block.updates};
     for (std::size_t r = 0; r < ranks_.size(); ++r)
@@ -346,7 +351,7 @@ RatioBlock SpeedTracker::ratios(const TimeBlock& block, const Scales& typical) c
     return result;
 }
 
-// Groups of like ranks that are believed to be equally fast now.
+// Groups of like ranks that are assumed to be equally fast now.
 std::vector<int> SpeedTracker::believed_alike() const {
     std::map<std::pair<int, double>, int> first;
     std::vector<int> groups;

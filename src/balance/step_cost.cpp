@@ -54,8 +54,8 @@ std::int64_t StepCost::units_within(double ms, std::int64_t limit) const {
     const std::int64_t most = std::min(limit, max_units);
     if (micro_batch == 0 || most <= 0 || ms < 0)
         return 0;
-    // time_ms never falls, whatever its steps: from a guess, steps that double find one value that
-    // fits and one that does not, and bisection the last that fits.
+    // time_ms never falls. From a guess, doubling steps find one value that fits and one that does
+    // not; bisection then finds the last one that fits.
     const auto within = [&](std::int64_t units) { return time_ms(units) <= ms; };
     const auto doubled = [&](std::int64_t step) { return step + std::min(step, most - step); };
     std::int64_t fits = whole(estimated_units(*this, ms), most);

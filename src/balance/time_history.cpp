@@ -13,7 +13,7 @@ constexpr double batch_ms = 5000;
 constexpr int batch_updates = 4;
 constexpr std::size_t most_batches = 12;
 
-// How many updates tell that a rank's speed is another one.
+// How many updates show that a rank's speed has changed.
 constexpr int telling_updates = 12;
 constexpr int fewest_updates = 8;
 constexpr double telling_ms = 7500;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int heartbeat_tag = 0;
 
-// One other rank: a beat to it and one from it, each under way or not.
+// One other rank, with a beat to it and one from it. Each may be under way.
 struct Peer {
     int rank = 0;
     Beat outgoing;

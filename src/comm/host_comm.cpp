@@ -40,7 +40,7 @@ MPI_Datatype mpi_type<std::int64_t>() {
     return MPI_INT64_T;
 }
 
-// MPI counts in int; what is longer goes in pieces.
+// MPI counts in int, so longer data go in pieces.
 constexpr std::size_t largest_count = std::size_t{1} << 30;
 
 int checked_count(std::size_t count) {

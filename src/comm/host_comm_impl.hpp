@@ -9,7 +9,7 @@
 namespace hetseq {
 
 struct HostComm::Impl {
-    /// Takes `comm` over; MPI_COMM_NULL makes the single rank of `serial()`.
+    /// Takes ownership of `comm`; MPI_COMM_NULL makes the single rank of `serial()`.
     explicit Impl(MPI_Comm comm);
 
     MpiCommHandle comm;

@@ -18,8 +18,8 @@ namespace hetseq {
 
 namespace {
 
-// Collective. The time of `run` on the slowest rank [ms], all ranks starting together:
-// MPI_Barrier, not a sleeping one, because sleeps end up to 200 us apart.
+// Collective. The time of `run` on the slowest rank [ms]. All ranks start together after
+// MPI_Barrier; a sleeping barrier would end up to 200 us apart.
 template <class Run>
 double slowest_ms(const HostComm& world, Run&& run) {
     if (mpi_handle(world) != MPI_COMM_NULL)

@@ -153,8 +153,8 @@ std::vector<NamedTensor> Bert::stored_tensors() const {
     return tensors;
 }
 
-// transformers writes the tied decoder or not, depending on its version; files converted from
-// TensorFlow name normalisations' vectors gamma and beta.
+// Some versions of transformers write the tied decoder, others do not. Files converted from
+// TensorFlow call the vectors of normalisations gamma and beta.
 std::map<std::string, std::string> Bert::tensor_aliases() const {
     std::map<std::string, std::string> aliases{
         {"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"},

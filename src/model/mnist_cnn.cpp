@@ -47,8 +47,8 @@ private:
             const DropoutKey key{context.seed, context.update, layer};
             return counter_dropout(x, context.mode == Mode::train ? p : 0, key, sample_ids);
         };
-        // Channels last is what CPUs convolve fastest; rectifying after pooling gives the same
-        // values from a quarter of the elements.
+        // CPUs convolve fastest with channels last. Rectifying after pooling gives the same values
+        // from a quarter of the elements.
         const auto filters = [](const at::Tensor& weight) {
             return weight.clone(at::MemoryFormat::ChannelsLast);
         };

@@ -10,7 +10,7 @@ namespace hetseq::detail {
 
 namespace {
 
-/// Finite, so that a sequence of padding alone gives no NaN.
+/// Finite, so that a sequence of nothing but padding gives no NaN.
 double lowest(at::ScalarType type) {
     double value = 0;
     AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, type, "lowest", [&] {

@@ -49,7 +49,7 @@ Cluster with_count(const Cluster& cluster, std::size_t node, std::int64_t count)
     return changed;
 }
 
-// Nothing where there are no ranks, too many, or they cannot take the batch.
+// Empty if there are no ranks or too many, or if they cannot take the batch.
 std::optional<NodeCount> try_count(const Cluster& cluster, std::size_t node, std::int64_t count) {
     const Cluster changed = with_count(cluster, node, count);
     const std::int64_t ranks = changed.ranks();
@@ -89,7 +89,7 @@ Tried::const_iterator best_of(const Tried& tried) {
     });
 }
 
-// Halves the gaps beside the best number until there are none.
+// Halves the gaps beside the best number until no gap is left.
 void refine(const Cluster& cluster, std::size_t node, Tried& tried) {
     for (bool refined = true; refined;) {
         refined = false;

@@ -10,7 +10,7 @@
 
 namespace hetseq {
 
-// Limits of what a value may be: wide, and such that no sum or product of them overflows.
+// Limits of values. They are wide, but no sum or product of values within them overflows.
 constexpr double most_ms = 1e6;
 constexpr double least_unit_ms = 1e-6;
 constexpr std::int64_t most_units = 1000000000;

@@ -27,10 +27,10 @@ public:
     bool choice(const std::string& key,
                 std::size_t& value,
                 const std::vector<std::string>& choices);
-    /// Hands each line of this key over; the only key that may be repeated.
+    /// Calls the function with each line of this key, the only key that may be repeated.
     bool each(const std::string& key, const std::function<void(const IniEntry&)>& take);
 
-    /// After all keys were asked for: complains about others, and about repeated ones.
+    /// To be called after all keys were read: rejects other keys and repeated ones.
     void finish() const;
 
     /// The line of `key`, or of the section's head.

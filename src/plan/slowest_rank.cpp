@@ -54,8 +54,8 @@ double slowest_ms(std::span<const LikeRanks> groups, double spread, double quant
     const double sigma = sigma_of(spread);
     if (slowest_mean == 0 || sigma == 0)
         return slowest_mean;
-    // One rank's own quantile lies within 7 standard deviations below, that of the slowest of
-    // 16,384 within 9 above.
+    // The quantile of one rank lies at most 7 standard deviations below the mean; that of the
+    // slowest of 16,384 ranks lies at most 9 above.
     double below = std::log(slowest_mean) - sigma * (sigma / 2 + 7);
     double above = std::log(slowest_mean) + sigma * 9;
     const double target = std::log(quantile);

@@ -10,7 +10,8 @@ namespace hetseq {
 
 namespace {
 
-// A bucket's readiness is all but linear in its place; between so many places it is interpolated.
+// The time at which a bucket is ready is almost linear in its place, so it is interpolated between
+// this many places.
 constexpr std::size_t most_places = 9;
 
 struct Bucket {

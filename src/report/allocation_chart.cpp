@@ -29,7 +29,7 @@ std::int64_t batch_of(const AllocationFrom& allocation) {
     return std::accumulate(allocation.units.begin(), allocation.units.end(), std::int64_t{0});
 }
 
-// Those that are too short to be drawn give way to the next.
+// A stretch that is too short to be drawn is replaced by the next one.
 std::vector<Stretch> stretches(const AllocationChart& chart, std::size_t most) {
     const std::int64_t first = chart.allocations.front().update;
     const std::int64_t end = std::max(chart.last_update, chart.allocations.back().update) + 1;

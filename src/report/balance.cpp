@@ -28,7 +28,7 @@ std::string ms(double value) {
     return format_number(value, 4) + " ms";
 }
 
-// A bar of phases, and what is left of the update.
+// A bar of the phases and of the rest of the update.
 Bar phase_bar(std::size_t rank,
               const std::string& label,
               const std::vector<std::optional<double>>& times,
@@ -108,7 +108,7 @@ std::string allocation_figures(std::span<const RunRecord> runs) {
     return figures;
 }
 
-// A full batch's time as it was measured, and as the measured costs say of other cuts.
+// The measured time of a full batch, and the times that the measured costs predict for other cuts.
 std::vector<Bar> bound_bars(const RunSummary& summary) {
     struct Cut {
         const char* key;

@@ -17,7 +17,7 @@ const Series* find(const RunRecord& run, Source source, const std::string& key) 
     return found == series.end() ? nullptr : &found->second;
 }
 
-// "training", "validation", or with several runs the run's name before it.
+// "training" or "validation"; with several runs, the run's name stands before it.
 std::string label(const RunRecord& run, std::size_t runs, Source source, bool both) {
     const std::string kind = source == Source::train ? "training" : "validation";
     if (runs == 1)
@@ -25,7 +25,7 @@ std::string label(const RunRecord& run, std::size_t runs, Source source, bool bo
     return both ? run.name + ", " + kind : run.name;
 }
 
-// A run's own where there are several.
+// Each run has its own colour where there are several.
 int color(std::size_t run, std::size_t runs, Source source) {
     return static_cast<int>(runs == 1 && source == Source::valid ? 1 : run);
 }
@@ -47,7 +47,8 @@ std::string draw(std::span<const RunRecord> runs, LineChart chart, const std::st
     return line_chart(chart);
 }
 
-// The keys of `source` that hetseq gives every run do not name a task's own losses and metrics.
+// The keys of a task's own losses and metrics: those of `source` without the keys that every run
+// has.
 std::set<std::string> own_keys(std::span<const RunRecord> runs, Source source) {
     static const std::set<std::string> common{
         "loss", "lr", "grad_norm", "samples_per_second", "units_per_second", "step_ms", "seconds"};

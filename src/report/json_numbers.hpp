@@ -10,7 +10,7 @@ namespace hetseq::detail {
 
 constexpr double largest_count = 1e15;
 
-/// A count of updates or units, kept within what any run has. Throws the library's type error where
+/// A count of updates or units, limited to what a run can have. Throws the library's type error if
 /// `json` is not a number.
 inline std::int64_t count_of(const nlohmann::json& json) {
     return static_cast<std::int64_t>(std::clamp(json.get<double>(), 0.0, largest_count));

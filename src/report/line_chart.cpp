@@ -36,7 +36,7 @@ Scale value_scale(const LineChart& chart, Interval range) {
     return Scale::around(range, Spacing::linear);
 }
 
-// Connected where neither end is a gap; one between two gaps is a dot.
+// Points are connected where neither end is a gap. A point between two gaps is a dot.
 std::string path_of(const Series& points, const Axes& axes) {
     std::string path;
     bool pen_down = false;
@@ -70,7 +70,8 @@ std::string draw_path(const Curve& curve,
            "\"/>\n";
 }
 
-// More points than pixels are a band from the lowest to the highest, and their means.
+// If there are more points than pixels, draws a band from the lowest to the highest, and their
+// means.
 std::string draw_curve(const Curve& curve, Interval updates, const Axes& axes) {
     const Series points = downsampled(curve.points, updates, columns);
     if (points.size() < curve.points.size())
@@ -82,7 +83,7 @@ std::string draw_curve(const Curve& curve, Interval updates, const Axes& axes) {
            (is_sparse ? draw_dots(curve, points, axes) : "");
 }
 
-// The value of each curve nearest to `update`, for those that reach that far.
+// The value nearest to `update` of each curve that reaches that far.
 std::string tip_text(const LineChart& chart, double update) {
     std::string text;
     double named = update;

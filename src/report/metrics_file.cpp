@@ -15,18 +15,18 @@ using Json = nlohmann::json;
 
 constexpr std::size_t most_events = 500;
 
-// Not curves: where the line stands, and sums over its interval.
+// These are not curves: the place of the line, and sums over its interval.
 bool is_curve(const std::string& key) {
     static const std::set<std::string> others{"update", "epoch", "samples", "units"};
     return others.count(key) == 0;
 }
 
-// JSON has no word for a number that is not finite: hetseq writes null.
+// JSON cannot express a number that is not finite, so hetseq writes null.
 double number_of(const Json& value) {
     return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-// A run that was continued from an earlier update replaces what it had told of later ones.
+// A run that was continued from an earlier update replaces what it had written about later ones.
 void add_curves(const Json& line, double update, std::map<std::string, Series>& curves) {
     for (const auto& [key, value] : line.items()) {
         if (!(value.is_number() || value.is_null()) || !is_curve(key))
@@ -61,7 +61,7 @@ void add_allocation(const Json& line, std::int64_t update, RunMetrics& metrics) 
         metrics.allocations.push_back({update, std::move(allocation)});
 }
 
-// Throws what the library throws for a line of another form.
+// Throws the library's exceptions for a line of another form.
 void take_line(const Json& line, RunMetrics& metrics) {
     const auto kind = line.at("kind").get<std::string>();
     const auto update = count_of(line.at("update"));

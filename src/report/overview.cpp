@@ -11,7 +11,7 @@ namespace hetseq::detail {
 
 namespace {
 
-// A line of the table: what it is called, and what a run has there (empty: nothing).
+// A row of the table: its name, and the entry for a run (which may be empty).
 struct Row {
     std::string name;
     std::function<std::string(const RunRecord&)> value;

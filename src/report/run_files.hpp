@@ -7,7 +7,7 @@
 
 #include "hetseq/report/run_record.hpp"
 
-// One file of a run each. What is not there or cannot be read is told in `missing`.
+// One file of a run each. A file that is missing or cannot be read is named in `missing`.
 namespace hetseq::detail {
 
 RunMetrics read_metrics(const std::filesystem::path& path, std::vector<std::string>& missing);

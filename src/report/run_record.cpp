@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Lines of "name = value"; what a newer version may have added is shown as it stands.
+// Lines of "name = value"; options that a newer version added are shown as they are.
 std::map<std::string, std::string> read_options(const fs::path& path,
                                                 std::vector<std::string>& missing) {
     std::map<std::string, std::string> options;

@@ -32,7 +32,7 @@ double power_of_ten(double exponent) {
     return std::pow(10.0, exponent);
 }
 
-// 1, 2 and 5 times powers of ten, or every n-th power alone where those were more than `most`.
+// 1, 2 and 5 times powers of ten, or only every n-th power where these would be more than `most`.
 std::vector<double> log_candidates(int low, int high, int most) {
     std::vector<double> values;
     const int every = std::max(1, (high - low) / most);

@@ -2,7 +2,7 @@
 
 namespace hetseq::detail {
 
-// Six colours that people with any kind of colour vision tell apart by hue or lightness, each with
+// These six colours can be told apart by hue or lightness with any kind of colour vision, each with
 // a contrast of at least 3 to its background. Phases use them in the same order as runs and ranks.
 const char* style() {
     return R"css(

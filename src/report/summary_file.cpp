@@ -42,7 +42,7 @@ RunSummary::Rank rank_of(const Json& json, std::size_t number) {
             time("data_ms")};
 }
 
-// Throws what the library throws for a file of another form.
+// Throws the library's exceptions for a file of another form.
 RunSummary take_summary(const Json& json) {
     RunSummary summary;
     summary.status = json.at("status").get<std::string>();
@@ -66,8 +66,8 @@ std::vector<AllocationFrom> take_allocations(const Json& json) {
     return allocations;
 }
 
-// `take` of the file's JSON; without the file or where it is another's, nothing but a sentence
-// that ends with `consequence`.
+// `take` of the file's JSON. If the file is missing or of another kind, only adds a sentence that
+// ends with `consequence`.
 template <class Take>
 auto take_file(const std::filesystem::path& path,
                const char* consequence,

@@ -8,7 +8,7 @@ namespace hetseq::detail {
 
 namespace {
 
-// Closed where there are several or much.
+// Closed if there are several parts or much text.
 std::string folded(const std::string& title, const std::string& content, bool open) {
     return std::string("<details") + (open ? " open=\"open\"" : "") + "><summary>" +
            escaped(title) + "</summary>\n<div class=\"wide\">" + content + "</div></details>\n";

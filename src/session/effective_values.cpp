@@ -26,7 +26,7 @@ const TaskPart& task_of(const GivenOptions& given, const Parts& parts) {
     throw BadConfig("no task was given", "--task", "use one of " + join(parts.tasks.names(), ", "));
 }
 
-// The values of `table`, whose options are known to nobody else.
+// The values of the options in `table`; only they are known here.
 OptionValues values_of(const OptionTable& table, const TaskPart& task, const GivenOptions& given) {
     OptionValues values;
     for (const OptionSpec& spec : table)
@@ -53,8 +53,8 @@ std::string owners_of(const OptionSpec& spec) {
         "leave it out or choose the part that has it");
 }
 
-// An option of a part that was not chosen would do nothing. A configuration may hold it with its
-// default, or where the command line alone chose another part.
+// An option of a part that was not chosen would do nothing, so it is refused. A configuration may
+// hold it with its default value, or if the command line chose another part.
 void check_owned_options(const OptionTable& table,
                          const TaskPart& task,
                          const GivenOptions& given,

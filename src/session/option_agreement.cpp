@@ -9,7 +9,7 @@ namespace hetseq {
 
 namespace {
 
-// The values that must agree, in the table's order, one a line.
+// The values that must agree, in the table's order, one per line.
 std::string agreed_values(const OptionValues& values, const OptionTable& table) {
     std::string text;
     for (const OptionSpec& spec : table)

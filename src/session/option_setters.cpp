@@ -54,7 +54,7 @@ bool parse_switch(const std::string& text) {
     reject(text, "true or false");
 }
 
-// One of several values, each by its name.
+// Sets one of several values by its name.
 template <class T>
 Setter named_value(Place<T> place, const std::vector<std::pair<std::string, T>>& values) {
     std::vector<std::string> names;

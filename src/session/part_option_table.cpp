@@ -24,7 +24,8 @@ OptionSetter setter_of(const PartOptionSpec& option) {
     return {set, option.choices};
 }
 
-// A part that is declared first gives the option its place; others with the same option join it.
+// The first part that declares an option gives it its place. Other parts with the same option join
+// it.
 void declare(OptionTable& table,
              const PartOptionSpec& option,
              const OptionOwner& owner,

@@ -14,7 +14,7 @@ std::string absolute(const std::string& path) {
     return path.empty() || path.front() == '/' ? path : (fs::current_path() / path).string();
 }
 
-// Files, folders and globs with commas between.
+// Files, folders and globs separated by commas.
 std::string absolute_list(const std::string& list) {
     std::string paths;
     std::istringstream parts(list);

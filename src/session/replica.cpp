@@ -85,7 +85,7 @@ Replica::Replica(const MpiEnvironment& environment,
             folder->checkpoints(),
             checkpoint_files_,
             CheckpointWriter::Options{.keep_last = options.keep_last});
-    // CPUs of different makes may have initialised to other last bits.
+    // On CPUs of different makes, initial values may differ in their last bits.
     communicator_->broadcast(parameters_.values(), 0);
 }
 

@@ -32,7 +32,7 @@ DriftPolicy drift_policy(const std::string& name) {
     return name == "sync" ? DriftPolicy::sync : DriftPolicy::warn;
 }
 
-// What is tried of a run.
+// Limits of a trial run.
 constexpr double trial_s = 3;
 constexpr std::int64_t most_updates = 200;
 constexpr int silent_rank = 1;  // recorders speak on rank 0 alone

@@ -75,8 +75,8 @@ void Evaluator::request(std::int64_t batch) {
     loader_.request(positions, shares_.cut(positions).slices, cap_);
 }
 
-// Losses, metrics, then weights, summed over this rank's shares. What fails here, on this rank
-// alone, is kept until the end: the other ranks go on requesting and reading with this one.
+// Losses, metrics, then weights, summed over this rank's shares. A failure of this rank alone is
+// kept until the end, because the other ranks go on requesting and reading together with this one.
 std::vector<double> Evaluator::add_up(std::exception_ptr& failure) {
     const std::int64_t batches = plan_.batches_per_epoch();
     Sums sums{model_};

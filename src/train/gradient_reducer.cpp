@@ -77,14 +77,14 @@ void GradientReducer::on_gradient_ready(std::size_t bucket) {
     start_ready_buckets();
 }
 
-// In order only: a bucket that is ready early waits for its predecessors, so that all ranks start
+// Only in order: a bucket that is ready early waits for those before it, so that all ranks start
 // the same sequence.
 void GradientReducer::start_ready_buckets() {
     while (next_ < buckets_.size() && buckets_[next_].missing == 0)
         start_next();
 }
 
-// A bucket that throws here has not left.
+// A bucket that throws here was not started.
 void GradientReducer::start_next() {
     Bucket& bucket = buckets_[next_];
     bucket.work = communicator_.start_all_reduce_sum(bucket.gradients);

@@ -11,7 +11,7 @@ bool is_out_of_memory(const std::exception& error) {
     if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
         dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
         return true;
-    // Plain errors: of the CPU's allocator, and of CUDA's libraries for their own memory.
+    // The CPU's allocator, and CUDA's libraries for their own memory, throw plain errors.
     const std::string text = error.what();
     for (const char* sign : {"DefaultCPUAllocator: can't allocate memory",
                              "CUDA error: out of memory",

@@ -40,7 +40,8 @@ std::vector<Slice> Rebalancer::cut(const GlobalBatch& batch) {
     return std::move(cut.slices);
 }
 
-// The cut for the next request. If the run was just started, it is the one that holds there.
+// The replayed cut for the next request. If the run was just started, it is the cut that holds at
+// that update.
 const std::vector<std::int64_t>* Rebalancer::replayed() const {
     const auto holding = holding_at(options_.replay, next_);
     if (holding == options_.replay.end())
@@ -48,7 +49,7 @@ const std::vector<std::int64_t>* Rebalancer::replayed() const {
     return holding->first == next_ || next_ == first_ ? &holding->second : nullptr;
 }
 
-// From the next request on, the same one on all ranks.
+// Takes effect at the next request, which is the same on all ranks.
 void Rebalancer::change(const std::vector<std::int64_t>& allocation) {
     shares_.change(allocation);
     const bool is_new = log_.add(next_, allocation);

@@ -86,8 +86,8 @@ Verdict UpdateStep::run(LoadedShare& share,
     }
 }
 
-// A rank that runs out of memory starts its share over with smaller micro-batches, or, when a
-// bucket has left already, finishes with zeros and makes all ranks repeat.
+// A rank that runs out of memory starts its share again with smaller micro-batches. If a bucket was
+// started already, it finishes with zeros and makes all ranks repeat the update.
 void UpdateStep::compute(LoadedShare& share,
                          std::span<const double> weights,
                          const ForwardContext& context) {

@@ -14,8 +14,8 @@ constexpr std::uint64_t waits_bit = 0x80;
 constexpr std::uint64_t phase_mask = 0x7f;
 constexpr int update_shift = 8;
 
-// A reader takes `stretch` first and `since` after it, a writer sets them the other way round: a
-// reader in between sees a stretch too short, never one too long.
+// A reader loads `stretch` first and `since` after it; a writer stores them in the other order. So
+// a reader in between sees a stretch that is too short, never one that is too long.
 struct State {
     std::atomic<std::uint64_t> stretch{0};  // update, waits, phase
     std::atomic<std::int64_t> since_ns{0};  // 0: nothing was entered yet

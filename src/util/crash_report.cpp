@@ -58,12 +58,13 @@ void write_report(int number) noexcept {
     std::array<char, 512> line{};
     write_process_line(std::span{line}.first(line.size() - 1));
     text.append(line.data()).append("\n").append(what_to_do);
-    // One write, so that the blocks of several ranks do not mix; nothing helps if it fails.
+    // A single write, so that the blocks of several ranks do not mix. Nothing can be done if it
+    // fails.
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, buffer.data(), text.size());
 }
 
-// A second thread that crashes meanwhile says nothing, and does not end the process before the
-// first one has.
+// A second thread that crashes meanwhile reports nothing, and does not end the process before the
+// first one has reported.
 void wait_for_report() noexcept {
     constexpr timespec pause{0, 1'000'000};  // [ns]
     for (int i = 0; i < 1000 && report_state != Report::written; ++i)

@@ -6,8 +6,8 @@ namespace {
 
 constexpr std::size_t longest_part = 4096;  // bytes
 
-// A part may quote a damaged file: control characters, which would act on the terminal or end the
-// text, are shown as \x1b, and what is endless is cut.
+// A part may quote a damaged file. Control characters would act on the terminal or end the text, so
+// they are shown as \x1b. Very long parts are cut.
 std::string readable(const std::string& part) {
     std::string text;
     for (const char c : part.substr(0, longest_part)) {

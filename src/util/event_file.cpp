@@ -20,7 +20,8 @@ std::string host() {
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-// TensorBoard reads the files whose names hold "tfevents", in the order of their names: by time.
+// TensorBoard reads the files whose names hold "tfevents" in the order of their names, which is
+// that of time.
 std::filesystem::path new_path(const std::filesystem::path& folder, double wall_time) {
     std::error_code error;
     std::filesystem::create_directory(folder, error);

@@ -56,7 +56,7 @@ std::string event_begin(double wall_time, std::int64_t step) {
     return text;
 }
 
-// Reads a message from its front; every `take` says whether what it takes is there.
+// Reads a message from its front. Every `take` returns whether the value was there.
 class FieldReader {
 public:
     explicit FieldReader(std::string_view message) : rest_{message} {}
@@ -80,7 +80,7 @@ public:
         }
         return false;
     }
-    // `value` of a varint, `bytes` of everything else.
+    // Sets `value` for a varint and `bytes` for everything else.
     bool take_field(Wire wire, std::uint64_t& value, std::string_view& bytes) {
         switch (wire) {
             case Wire::varint:

@@ -19,7 +19,7 @@ struct EventHead {
     std::string_view file_version;  // of a file's first message
 };
 
-/// Nothing where `message` is not an event.
+/// Empty if `message` is not an event.
 std::optional<EventHead> parse_event(std::string_view message);
 
 // A record: the message's length (8 bytes, little-endian), its checksum, the message, its checksum.
@@ -27,7 +27,7 @@ constexpr std::size_t record_head_bytes = 12;
 constexpr std::size_t record_tail_bytes = 4;
 
 std::string framed(std::string_view message);
-/// The message's length by a record's first 12 bytes; nothing where their checksum is wrong.
+/// The message's length from a record's first 12 bytes; empty if their checksum is wrong.
 std::optional<std::uint64_t> record_length(std::string_view head);
 /// `rest`: the message and its checksum.
 bool is_whole(std::string_view rest);

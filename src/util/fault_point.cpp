@@ -1,4 +1,5 @@
-// Alone in its object file: an executable that brings a definition of its own leaves this one out.
+// This definition is alone in its object file, so an executable that has its own definition leaves
+// it out.
 #include "hetseq/util/fault_point.hpp"
 
 namespace hetseq {

@@ -13,7 +13,8 @@ namespace hetseq {
 namespace {
 
 using Json = nlohmann::ordered_json;  // written
-// Read. Objects of the ordered kind copy what they hold as they grow, as deep as a text nests.
+// For reading. Objects of the ordered kind copy all that they hold, however deeply nested, as they
+// grow.
 using ReadJson = nlohmann::json;
 
 std::uint64_t parse_checksum(const std::string& text) {
@@ -29,7 +30,7 @@ void check_name(const std::string& name) {
         throw BadData("'" + name + "' is not the name of a file in the folder");
 }
 
-// Throws what the library throws, and BadData.
+// Throws the library's exceptions and BadData.
 Manifest from_json(const ReadJson& json) {
     const std::int64_t format = json_integer(json.at("format"), 0, 1'000'000);
     if (format != Manifest::format)

@@ -53,7 +53,7 @@ void tell(const char (&text)[n]) noexcept {
     ::_exit(128 + signal);
 }
 
-// Nobody but a person at a terminal sends SIGINT, and then once for each Ctrl-C.
+// Only a person at a terminal sends SIGINT, once for each Ctrl-C.
 bool is_from_keyboard(int signal) noexcept {
     return signal == SIGINT;
 }
@@ -88,7 +88,8 @@ extern "C" void receive(int signal) {
     act(signal);
 }
 
-// As for a job in the background of a script, which a Ctrl-C at that script does not concern.
+// This is so for a job in the background of a script: Ctrl-C at that script is not meant for the
+// job.
 bool is_ignored(int signal) noexcept {
     struct sigaction action {};
     return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;

@@ -7,8 +7,8 @@
 
 namespace hetseq {
 
-/// Text put together in a buffer of the caller's without allocating, so that signal handlers may;
-/// what does not fit is left out.
+/// Builds text in the caller's buffer without allocating, so that signal handlers may use it. Text
+/// that does not fit is left out.
 class SignalSafeText {
 public:
     explicit SignalSafeText(std::span<char> buffer) noexcept : buffer_{buffer} {}

@@ -15,7 +15,7 @@ bool is_drawn = false;
 
 void status_line::show(const std::string& text) {
     const std::lock_guard lock{mutex};
-    // In one write: what comes through mpirun may be cut between two.
+    // A single write, since mpirun may insert other output between two.
     const std::string line = clear + text;
     std::fwrite(line.data(), 1, line.size(), stderr);
     is_drawn = true;

@@ -31,7 +31,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return last.back();
 }
 
-// One letter in four, three at most: more make another word.
+// One letter in four, at most three: more changes make another word.
 std::size_t largest_misspelling(std::string_view name) {
     return std::clamp<std::size_t>(name.size() / 4, 1, 3);
 }
@@ -44,7 +44,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 constexpr double least_grouped = 1e4;
-constexpr double most_grouped = 1e15;  // beyond, an exponent tells more
+constexpr double most_grouped = 1e15;  // beyond this, an exponent reads better
 
 // "92,780" from "92780".
 std::string grouped(std::string number) {
@@ -55,7 +55,7 @@ std::string grouped(std::string number) {
     return number;
 }
 
-// In small letters; anything but letters and digits separates them.
+// The words in lower case; anything but letters and digits separates them.
 std::vector<std::string> words_of(std::string_view text) {
     std::vector<std::string> words(1);
     for (const char c : to_lower(text)) {

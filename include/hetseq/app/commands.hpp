@@ -8,7 +8,7 @@ namespace hetseq {
 class HostComm;
 class MpiEnvironment;
 
-/// A command's words, and the job it runs in.
+/// A command's words, and the job that it runs in.
 struct CommandContext {
     const MpiEnvironment* environment = nullptr;  // null: not among ranks, and `world` is serial
     const HostComm& world;

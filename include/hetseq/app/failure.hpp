@@ -10,15 +10,15 @@ class HostComm;
 /// The exit code of `error`: its own, or that of an internal error.
 int exit_code_of(const std::exception& error);
 
-/// Prints `error`, of a process that is not a rank of a job.
+/// Prints `error` in a process that is not a rank of a job.
 void print_error(const std::exception& error);
 
-/// How ranks end after an error: one that all of them met at the same place is printed once and its
-/// exit code returned, so that all leave in order; any other is printed and ends the whole job. A
-/// line under the message says which program, version, rank and host it was, and what it was at.
-/// `meeting` serves nothing else, so that ranks stuck in another collective do not disturb it.
-/// Called while the objects of the job still live: destroying them could wait for ranks that do not
-/// come.
+/// How ranks end after an error. An error that all of them met at the same place is printed once,
+/// and its exit code is returned, so that all leave in order. Any other error is printed and ends
+/// the whole job. A line under the message gives the program, version, rank and host, and what the
+/// rank was doing. `meeting` is used for nothing else, so ranks that are stuck in another
+/// collective do not disturb it. Call this while the objects of the job still exist: destroying
+/// them could wait for ranks that do not come.
 int end_ranks(const HostComm& meeting, const std::exception& error);
 
 /// Runs `work`, which uses objects of the job that outlive this call, and returns 0 or how

@@ -2,8 +2,8 @@
 
 namespace hetseq {
 
-/// First in `main`: keeps large tensors' memory in the process instead of giving it back at every
-/// free (docs/performance.md).
+/// To be called first in `main`. Keeps the memory of large tensors in the process instead of giving
+/// it back at every free (docs/performance.md).
 void keep_freed_memory();
 
 /// When this process was started, on the monotonic clock [s].

@@ -2,11 +2,12 @@
 
 namespace hetseq {
 
-/// First in `main`: standard input, output and error that were closed at the start lead to
-/// /dev/null, so that no file opened later takes their place and is printed into.
+/// To be called first in `main`. Connects standard input, output and error to /dev/null if they
+/// were closed at the start. Otherwise a file that is opened later would take their place, and
+/// output would go into it.
 void keep_standard_streams();
 
-/// At the end: throws IoError when what was printed to standard output did not get there. A reader
+/// To be called at the end. Throws IoError if output to standard output did not arrive. A reader
 /// that left on purpose is not an error.
 void check_standard_output();
 

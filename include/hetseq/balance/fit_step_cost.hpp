@@ -20,13 +20,13 @@ struct StepSample {
 /// Repeats of one point count as their median. A, a, c >= 0 minimise the sum of squared relative
 /// errors (nonnegative least squares, Lawson & Hanson, Solving Least Squares Problems, 1974,
 /// chapter 23; with three unknowns every set of nonzero ones is tried). What the samples cannot
-/// tell apart goes to c before a before A: one point gives c alone, and where all samples are
-/// single micro-batches the fixed part is a micro-batch's, so that several cost several times it.
-/// Where that line misses a point by more than 5 % and twice the standard error of its median (none
-/// is assumed where no point was repeated), the points that `micro_batch` itself produces
-/// (units in ceil(units / micro_batch) pieces) become a table, if there are two of them; the time
-/// at 0 units is where the line through the first two points meets it. Throws InternalError for
-/// samples that are none.
+/// tell apart is attributed to c first, then a, then A: one point gives c alone. Where all samples
+/// are single micro-batches, the fixed part becomes a, so that several micro-batches cost several
+/// times as much. The line may miss a point by more than 5 % and by more than twice the standard
+/// error of the point's median (0 is assumed where no point was repeated). Then the points that
+/// `micro_batch` itself produces (units in ceil(units / micro_batch) pieces) become a table, if
+/// there are at least two; its time at 0 units lies on the line through the first two points.
+/// Throws InternalError for invalid samples.
 StepCost fit_step_cost(std::span<const StepSample> samples,
                        std::int64_t micro_batch,
                        std::int64_t max_units);

@@ -23,12 +23,13 @@ struct Estimate {
     }
 };
 
-/// Of at least one value. `spread` stands for 3 values more: few that happen to agree prove little.
+/// The mean of at least one value. `spread` counts like that of 3 more values, since a few values
+/// that happen to agree prove little.
 Estimate estimate(std::span<const double> values, double spread);
 
 /// The part of the present cut's time that another one would have saved in each batch of updates,
-/// each rank being as slow in them as it was; the costs' scales do not count. Since one time is
-/// compared with the other in the same updates, what slows all ranks counts in neither.
+/// with each rank as slow in them as it was. The costs' scales do not count. Both times are
+/// compared in the same updates, so what slows all ranks cancels.
 std::vector<double> paired_gains(std::span<const std::vector<RatioBlock>> batches,
                                  std::span<const StepCost> costs,
                                  std::span<const std::int64_t> current,

@@ -20,11 +20,12 @@ struct SpeedTrackerOptions {
     int retry_after = 100;        // updates without work, after which a scale begins to fade
 };
 
-/// Follows how fast the ranks are while they train, and says when to cut the batch otherwise
-/// (docs/allocation.md). A function of the numbers it is given, in their order.
+/// Follows how fast the ranks are while they train, and says when to cut the batch in another way
+/// (docs/allocation.md). Its results depend only on the numbers that it is given, and their order.
 class SpeedTracker {
 public:
-    /// `costs` as calibrated, by rank; a scale is what an earlier tracker followed to its end.
+    /// `costs` are as calibrated, by rank; their scales are those that an earlier tracker ended
+    /// with.
     explicit SpeedTracker(std::vector<StepCost> costs, SpeedTrackerOptions options = {});
 
     /// One update: each rank's own compute time [ms], waiting and communication excluded, and the
@@ -35,11 +36,11 @@ public:
                  std::span<const std::int64_t> allocation,
                  std::span<const double> update_ms = {});
 
-    /// After each update, given the full batch's allocation: a better one of the same sum that is
-    /// worth the change; nothing otherwise.
+    /// To be called after each update with the full batch's allocation. Returns a better allocation
+    /// of the same sum if it is worth the change.
     std::optional<std::vector<std::int64_t>> propose(std::span<const std::int64_t> current);
 
-    /// The calibrated costs, slower or faster as measured since; forward and backward alone.
+    /// The calibrated costs with the scales measured since; only forward and backward.
     std::vector<StepCost> costs() const;
 
 private:
@@ -72,7 +73,7 @@ private:
     RatioBlock ratios(const TimeBlock& block, const Scales& typical) const;
     std::vector<int> believed_alike() const;
     std::vector<StepCost> scaled(const Scales& scales) const;
-    /// The same with what else an update takes.
+    /// The same, including what else an update takes.
     std::vector<StepCost> whole(const Scales& scales) const;
 
     std::vector<StepCost> calibrated_;

@@ -12,7 +12,7 @@ namespace hetseq {
 /// The time that one rank's part of an update takes, without communication (docs/allocation.md):
 /// T(0) = 0, T(b) = scale (start_ms + ceil(b / micro_batch) micro_batch_ms + b unit_ms), or T(b) =
 /// scale table(b) where there is a table; the three numbers of the line are then ignored.
-/// Either way with `update_ms` more for any work.
+/// `update_ms` is added in both cases if there is any work.
 struct StepCost {
     double start_ms = 0;           // A, once an update
     double micro_batch_ms = 0;     // a, for each micro-batch
@@ -29,8 +29,8 @@ struct StepCost {
     double fixed_ms() const;
     /// The most units whose time is at most `ms`, no more than `limit`.
     std::int64_t units_within(double ms, std::int64_t limit) const;
-    /// Units a millisecond once started, micro-batches full; 0 for a rank without work, infinite
-    /// where units cost nothing.
+    /// Units per millisecond once started, with full micro-batches; 0 for a rank without work,
+    /// infinite if units cost nothing.
     double rate() const;
 };
 

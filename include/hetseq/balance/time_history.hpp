@@ -7,7 +7,8 @@
 
 namespace hetseq {
 
-/// One update or several in a row: how long each rank computed, and how long its cost says.
+/// One update or several in a row: how long each rank computed, and how long it should have by its
+/// cost.
 struct TimeBlock {
     std::vector<double> ms;           // by rank
     std::vector<double> expected_ms;  // by rank; 0: no time is known
@@ -20,10 +21,10 @@ struct TimeBlock {
     void add(const TimeBlock& later);
 };
 
-/// The updates since a cut, in blocks and batches. A block lasts 200 ms, or one update that lasts
-/// longer: the pauses of a CPU quota, every 100 ms, even out in it. A batch lasts 5 s and has at
-/// least 4 updates: a process that takes a core now and then fills few batches. 12 batches are
-/// kept.
+/// The updates since a cut, in blocks and batches. A block lasts 200 ms, or one update if that is
+/// longer, so that the pauses of a CPU quota, every 100 ms, even out in it. A batch lasts 5 s and
+/// has at least 4 updates, so that a process which takes a core now and then fills few batches. 12
+/// batches are kept.
 class TimeHistory {
 public:
     /// `update`: a single one.
@@ -37,9 +38,9 @@ public:
     const std::deque<std::vector<TimeBlock>>& batches() const noexcept { return batches_; }
     /// Of the batches and what follows them.
     std::vector<TimeBlock> blocks() const;
-    /// The last updates, each alone, by block from the last one back: 3 blocks or more, which are
-    /// 12 updates, or 8 that lasted 7.5 s; `times` as many of all these, and at most 100 updates.
-    /// Nothing where there are not as many.
+    /// The last updates, each alone, grouped by block, from the last block back. There are at least
+    /// 3 blocks with 12 updates, or with 8 that lasted 7.5 s. All these numbers are multiplied by
+    /// `times`, up to 100 updates. Empty if there are not as many.
     std::vector<std::vector<const TimeBlock*>> last_blocks(int times) const;
 
 private:

@@ -16,9 +16,9 @@ public:
     using Error::Error;
 };
 
-/// Collective. Where any rank brings an exception, all ranks throw an AgreedError with the text and
-/// exit code of the lowest such rank, its rank number named when only some ranks failed. `failure`
-/// is null on a rank that did well.
+/// Collective. If any rank brings an exception, all ranks throw an AgreedError with the text and
+/// exit code of the lowest such rank. If only some ranks failed, it names them. `failure` is null
+/// on a rank that did not fail.
 void agree(const HostComm& comm, std::exception_ptr failure);
 
 /// Collective. Runs `local`, which calls no collective, then agrees on its outcome.

@@ -15,22 +15,22 @@ class MpiEnvironment;
 class Work {
 public:
     virtual ~Work() = default;
-    /// Waits until the result may be used by the caller (on a GPU: by its current stream), asleep
-    /// but for the first moments. Throws CommError when a peer is lost or the deadline passes;
-    /// every later collective of the communicator then throws the same.
+    /// Waits until the caller (on a GPU: its current stream) may use the result. After the first
+    /// moments it sleeps. Throws CommError when a peer is lost or the deadline passes; every later
+    /// collective of the communicator then throws the same.
     virtual void wait() = 0;
     /// True once complete; never blocks.
     virtual bool done() = 0;
     /// The collective's own running time, from its start on this rank's transport to its end [ms];
     /// valid after it is complete (on a GPU: after the stream is synchronised). Time spent queued
-    /// behind earlier collectives is not in it.
+    /// behind earlier collectives does not count.
     virtual double own_ms() = 0;
 };
 
 /// Tensor collectives over all ranks. Calls are made in the same order on all ranks, from one
 /// thread; collectives run in that order, in the background. (On a CPU with less than
-/// MPI_THREAD_MULTIPLE a collective runs to its end in the call that starts it.)
-/// Destruction finishes what is in flight; while an exception unwinds it abandons it.
+/// MPI_THREAD_MULTIPLE a collective runs to its end in the call that starts it.) Destruction
+/// finishes what is in flight, but abandons it while an exception unwinds.
 class Communicator {
 public:
     virtual ~Communicator() = default;
@@ -42,7 +42,7 @@ public:
     /// Starts summing `tensor` over all ranks, in place. Collective; `tensor` is contiguous,
     /// floating point and on `device()`. The result has the same bits on all ranks.
     virtual std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) = 0;
-    /// Makes `tensor` of all ranks that of `root`. Collective; blocks.
+    /// Copies the `tensor` of `root` to all ranks. Collective; blocks.
     virtual void broadcast(at::Tensor tensor, int root) = 0;
 
     void all_reduce_sum(at::Tensor tensor) { start_all_reduce_sum(std::move(tensor))->wait(); }

@@ -17,15 +17,15 @@ struct Beat {
 };
 
 /// Beats between rank 0 and every other rank, on a communicator of their own, so that they pass
-/// while other collectives are stuck. No call waits: a beat is skipped to whom the one before is
-/// still under way. For one thread at a time, which needs MPI_THREAD_MULTIPLE when it is not the
-/// main one.
+/// while other collectives are stuck. No call waits: if the last beat to a rank is still under way,
+/// the next one is skipped. Only one thread may use it at a time; this needs MPI_THREAD_MULTIPLE if
+/// it is not the main thread.
 class Heartbeats {
 public:
     /// Collective.
     explicit Heartbeats(const HostComm& world);
-    /// Without `finish`, what is under way is given up without another MPI call, never freed: the
-    /// job is about to end, and its ranks may not come along.
+    /// Without `finish`, beats that are under way are given up without another MPI call and never
+    /// freed: the job is about to end, and other ranks may not take part any more.
     ~Heartbeats();
     Heartbeats(const Heartbeats&) = delete;
     Heartbeats& operator=(const Heartbeats&) = delete;
@@ -33,14 +33,14 @@ public:
     int rank() const noexcept;
     int size() const noexcept;
 
-    /// To all other ranks from rank 0, to rank 0 from any other. Throws CommError.
+    /// Rank 0 sends to all other ranks; any other rank sends to rank 0. Throws CommError.
     void send(const Activity& own);
-    /// Calls `heard` with what has arrived since, on rank 0 of any other rank, elsewhere of rank 0.
-    /// Throws CommError.
+    /// Calls `heard` with each beat that has arrived since: on rank 0 those of all other ranks,
+    /// elsewhere those of rank 0. Throws CommError.
     void receive(const std::function<void(int rank, const Beat& beat)>& heard);
 
-    /// Sends the last beats and waits for those of the others, asleep and no longer than `limit`.
-    /// True when all came. Throws CommError.
+    /// Sends the last beats and sleeps until those of the others have come, but no longer than
+    /// `limit`. True when all came. Throws CommError.
     bool finish(std::chrono::milliseconds limit);
 
 private:

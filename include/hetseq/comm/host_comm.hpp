@@ -40,7 +40,7 @@ class HostComm {
 public:
     struct Impl;
 
-    /// All ranks of the job, on a communicator of its own.
+    /// All ranks of the job, on a separate communicator.
     static HostComm world(const MpiEnvironment& environment);
     /// A single rank without MPI: for commands run outside of mpirun. Collectives are no-ops.
     static HostComm serial();

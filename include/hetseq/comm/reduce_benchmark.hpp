@@ -9,7 +9,7 @@ namespace hetseq {
 class Communicator;
 class HostComm;
 
-/// The spread of repeated timings [ms], each of the slowest rank.
+/// The spread of repeated timings [ms]; each is that of the slowest rank.
 struct TimeSpread {
     double median = 0;
     double p10 = 0;
@@ -33,8 +33,8 @@ struct ReduceBenchmarkOptions {
     int warm_up = 3;
 };
 
-/// Collective. Times `communicator`'s all-reduce, on a CPU alternating with MPI_Allreduce so that
-/// both meet the same disturbances, for each size. The same on all ranks.
+/// Collective. Times `communicator`'s all-reduce for each size. On a CPU it alternates with
+/// MPI_Allreduce, so that both meet the same disturbances. The result is the same on all ranks.
 std::vector<ReduceBenchmark> benchmark_all_reduce(const HostComm& world,
                                                   Communicator& communicator,
                                                   const ReduceBenchmarkOptions& options = {});

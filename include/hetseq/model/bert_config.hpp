@@ -26,10 +26,10 @@ struct BertConfig {
 /// al. 2019). Any other name is the path of a config.json. Throws as `read_bert_config`.
 BertConfig bert_config(const std::string& preset_or_path);
 
-/// Reads a config.json. Keys that are absent keep their defaults, keys that don't change the
+/// Reads a config.json. Keys that are absent keep their defaults, keys that do not change the
 /// network are ignored. Throws MissingInput, BadData (no JSON object) or BadConfig, naming the file
-/// and the key, for what hetseq's BERT is not: another activation than "gelu", another
-/// position_embedding_type than "absolute", a decoder, sizes that don't fit.
+/// and the key, for what hetseq's BERT does not support: an activation other than "gelu", a
+/// position_embedding_type other than "absolute", a decoder, and sizes that do not fit.
 BertConfig read_bert_config(const std::filesystem::path& path);
 
 /// Throws BadConfig, naming `origin` and the key, unless the values fit together.

@@ -6,7 +6,7 @@
 
 namespace hetseq {
 
-/// With a sample's id and an element's index, all that a dropout mask depends on.
+/// Together with a sample's id and an element's index, this is all that a dropout mask depends on.
 struct DropoutKey {
     std::uint64_t seed = 1;   // of the run
     std::int64_t update = 0;  // in [0, 2^32)

@@ -11,7 +11,7 @@ namespace hetseq {
 /// Devices without times keep `has_times` false. Throws BadConfig that names the line.
 Cluster parse_cluster(std::string_view text, const std::string& name);
 
-/// Throws BadConfig where a device has no times, or no node is there to plan for.
+/// Throws BadConfig if a device has no times, or if there are no nodes.
 void require_complete(const Cluster& cluster);
 
 }  // namespace hetseq

@@ -36,11 +36,11 @@ struct ClusterFit {
     std::optional<double> fitted_error, predicted_error;
 };
 
-/// Changes the numbers that `cluster.fit` names, by positive factors, until the squared relative
-/// errors of the step times of its `fit` rows are least (the simplex method of Nelder and Mead,
-/// Computer Journal 7, 1965, over the factors' logarithms), and predicts all rows. Deterministic.
-/// Throws BadConfig for a number that is 0 or not given, which has no factor, and for rows whose
-/// batch the devices cannot take.
+/// Changes the numbers that `cluster.fit` names, by positive factors, until the sum of the squared
+/// relative errors of the step times of its `fit` rows is smallest (the simplex method of Nelder
+/// and Mead, Computer Journal 7, 1965, over the factors' logarithms), and predicts all rows.
+/// Deterministic. Throws BadConfig for a number that is 0 or not given, since no factor can change
+/// it, and for rows whose batch the devices cannot take.
 ClusterFit fit_cluster(const Cluster& cluster);
 
 }  // namespace hetseq

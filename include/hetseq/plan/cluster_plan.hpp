@@ -24,7 +24,7 @@ struct PlannedUpdate {
 /// Throws BadConfig where the devices cannot take the batch.
 PlannedUpdate plan_update(const Cluster& cluster);
 
-/// A number of nodes of one class, the others as described.
+/// A number of nodes of one class, with the others as described.
 struct NodeCount {
     std::int64_t nodes = 0;
     double step_ms = 0;
@@ -43,7 +43,7 @@ struct NodeClassPlan {
     double idle_ms = 0;  // a rank's, mean: the step without own compute and optimizer
     std::optional<NodeCount> one_more;  // none: there would be too many ranks
     std::vector<NodeCount> tried;       // ascending; numbers that cannot take the batch left out
-    /// The fewest nodes within a thousandth of the highest rate tried: more do not pay.
+    /// The fewest nodes within a thousandth of the highest rate tried; more are not worth it.
     std::int64_t best_nodes = 0;
     bool still_pays = false;  // the rate was highest at the most nodes tried
 };
@@ -53,7 +53,7 @@ struct ClusterPlan {
     std::vector<NodeClassPlan> classes;
 };
 
-/// The update, and for each class what more or fewer nodes of it would change. Throws BadConfig as
+/// Plans the update, and for each class what more or fewer nodes would change. Throws BadConfig as
 /// above.
 ClusterPlan plan_cluster(const Cluster& cluster);
 

@@ -30,18 +30,18 @@ struct MeasuredRun {
     std::int64_t batch = 0;  // units; 0: not known
 };
 
-/// Gives the class a measured cost; described micro-batch and most units stay where they are less.
-/// `source` is named in errors. Throws BadData for a cost of no work or no time, BadConfig for a
-/// table with a smaller micro-batch than it was measured with.
+/// Gives the class a measured cost. The described micro-batch and most units stay if they are
+/// smaller. `source` is named in errors. Throws BadData for a cost without work or time, BadConfig
+/// for a table with a smaller micro-batch than it was measured with.
 void take_cost(DeviceClass& device, const StepCost& cost, const std::string& source);
 
-/// Fills in what `cluster` leaves open: the times of devices without any from the ranks whose host
-/// is, or whose device's name holds the words of, the class's `measured` name: by their costs, of
-/// which the one of median rate is taken, or, where the runs have none, by their mean updates (runs
-/// of several batches give a line, one a proportion); model and batch from the first run; the
-/// links, where no [links] are described, as the one bandwidth with which the model takes the first
-/// run's step time. Says in the result, a sentence each, what it took. Throws BadConfig for a
-/// device of which the runs have no rank with work.
+/// Fills in what `cluster` leaves open. A device without times takes them from the ranks whose
+/// host, or the words of whose device's name, are the class's `measured` name: the cost of median
+/// rate, or, if the runs have no costs, the mean updates (runs of several batches give a line, a
+/// single one gives a proportion). Model and batch come from the first run. Without [links], the
+/// links get the one bandwidth with which the model reproduces the first run's step time. The
+/// result says what was taken, one sentence each. Throws BadConfig for a device for which the runs
+/// have no rank with work.
 std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const MeasuredRun> runs);
 
 }  // namespace hetseq

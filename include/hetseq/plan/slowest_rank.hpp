@@ -6,7 +6,7 @@
 
 namespace hetseq {
 
-/// Ranks that need the same time in the mean.
+/// Ranks with the same mean time.
 struct LikeRanks {
     std::int64_t ranks = 0;
     double mean_ms = 0;
@@ -19,13 +19,13 @@ struct QuadraturePoint {
 };
 
 /// Points of the quadrature below: trapezoids over a normal variate, whose error vanishes faster
-/// than any power of the step; a single one without a spread.
+/// than any power of the step; a single point if there is no spread.
 std::vector<QuadraturePoint> quadrature_points(double spread);
 
-/// The time of the slowest rank [ms] that a share `quantile` of updates does not exceed, where each
+/// The time of the slowest rank [ms] that a share `quantile` of updates does not exceed. Each
 /// rank's time is its mean times an independent lognormal factor of mean 1 and coefficient of
-/// variation `spread`: the product of the ranks' distributions, inverted. Ranks of mean 0 take no
-/// part; 0 when there are no others.
+/// variation `spread`; the product of the ranks' distributions is inverted. Ranks of mean 0 take no
+/// part; the result is 0 if there are no others.
 double slowest_ms(std::span<const LikeRanks> groups, double spread, double quantile);
 
 }  // namespace hetseq

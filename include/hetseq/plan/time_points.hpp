@@ -14,7 +14,7 @@ struct TimePoint {
 };
 
 /// The line through `points` (units and ms above 0, at least one), each computed in micro-batches
-/// of at most `micro_batch` units: `fit_line`, with a unit that costs at least something.
+/// of at most `micro_batch` units: `fit_line`, but a unit always costs something.
 LineFit fit_times(std::span<const TimePoint> points, std::int64_t micro_batch);
 
 /// Fits that line, or makes a table where the line misses a point by more than 5 %. Units are whole

@@ -18,7 +18,7 @@ struct RankGroup {
     double backward_ms = 0;  // of it, the backward of its last micro-batch
 };
 
-/// The ranks of `cluster`, node class by node class, with shares `allocation` of them.
+/// The ranks of `cluster`, node class by node class, with the shares in `allocation`.
 std::vector<RankGroup> group_ranks(const Cluster& cluster,
                                    std::span<const std::int64_t> allocation);
 
@@ -32,10 +32,11 @@ struct UpdateTimes {
     double reduce_ms = 0;   // all buckets' all-reduces, overlapped or not
 };
 
-/// Simulates one update. Events are `bucket ready on all ranks` and `bucket reduced`: buckets of
-/// equal size become ready evenly over the backward of the last micro-batch, start in their order,
-/// each when the slowest rank has it and the one before is done. Ranks without work are ready at
-/// once. The expectation is over the slowest rank's quantile (slowest_rank.hpp): deterministic.
+/// Simulates one update. The events are `bucket ready on all ranks` and `bucket reduced`. Buckets
+/// of equal size become ready evenly over the backward of the last micro-batch. They start in their
+/// order, each when the slowest rank has it and the one before is done. Ranks without work are
+/// ready at once. The expectation is over the slowest rank's quantile (slowest_rank.hpp):
+/// deterministic.
 UpdateTimes simulate_update(const Cluster& cluster, std::span<const RankGroup> groups);
 
 }  // namespace hetseq

@@ -19,8 +19,8 @@ struct AllocationChart {
     std::vector<std::string> ranks;  // what to call them in tool tips; may be fewer than there are
 };
 
-/// A figure of HTML: the ranks' shares stacked over the updates. Where there are more changes than
-/// can be drawn, the latest of neighbours stands for them. Empty without allocations.
+/// An HTML figure: the ranks' shares, stacked, over the updates. Where there are more changes than
+/// can be drawn, the latest one stands for its neighbours. Empty without allocations.
 std::string allocation_chart(const AllocationChart& chart);
 
 }  // namespace hetseq

@@ -27,8 +27,8 @@ struct BarChart {
     double longest = 0;  // the scale's end, common to charts to compare; 0: the longest bar
 };
 
-/// A figure of HTML: stacked bars beneath each other, each with its label above it; many bars are
-/// drawn thin, with their short labels, if they have some, beside them. Empty without bars.
+/// An HTML figure: stacked bars beneath each other, each with its label above it. Many bars are
+/// drawn thin, with their short labels (if any) beside them. Empty without bars.
 std::string bar_chart(const BarChart& chart);
 
 }  // namespace hetseq

@@ -25,8 +25,8 @@ struct LineChart {
     bool may_be_logarithmic = true;  // where all values are above 0 and differ much
 };
 
-/// A figure of HTML: curves over updates, with what they are at a place as its tool tip. Empty
-/// where no curve has a finite value.
+/// An HTML figure: curves over updates, with tool tips that show their values. Empty if no curve
+/// has a finite value.
 std::string line_chart(const LineChart& chart);
 
 }  // namespace hetseq

@@ -5,8 +5,8 @@
 
 namespace hetseq {
 
-/// `text` as content or as a quoted attribute of HTML or XML; what is not UTF-8 or may not stand in
-/// XML becomes U+FFFD.
+/// `text` as content or as a quoted attribute of HTML or XML; bytes that are not UTF-8 or not
+/// allowed in XML become U+FFFD.
 std::string escaped(std::string_view text);
 
 /// A coordinate to a tenth: "12", "12.3".

@@ -45,7 +45,7 @@ struct RunSummary {
     std::optional<double> number(const std::string& key) const;
 };
 
-/// One run, as far as its folder tells.
+/// One run, as far as its folder describes it.
 struct RunRecord {
     std::string name;
     std::map<std::string, std::string> options;  // of config.cfg
@@ -55,9 +55,10 @@ struct RunRecord {
     std::vector<std::string> missing;         // what could not be read, as sentences
 };
 
-/// Reads config.cfg, metrics.jsonl, summary.json and allocations.json of the run in `folder`. What
-/// is missing, torn or no such file is left out and told in `missing`: the run may be going on, or
-/// was killed. Throws MissingInput when there is no such folder or it holds no run.
+/// Reads config.cfg, metrics.jsonl, summary.json and allocations.json of the run in `folder`. A
+/// file that is missing, torn or of another kind is left out and named in `missing`: the run may
+/// still be going on, or it was killed. Throws MissingInput when there is no such folder or it
+/// holds no run.
 RunRecord read_run(const std::string& folder);
 
 }  // namespace hetseq

@@ -9,13 +9,13 @@ namespace hetseq {
 
 enum class Spacing { linear, logarithmic };
 
-/// An axis: round ticks, and where between its ends a value lies.
+/// An axis: its round ticks, and the place of a value between its ends.
 class Scale {
 public:
-    /// From and to round numbers around `range`, about `ticks` apart ones. A logarithmic axis needs
-    /// a range above 0.
+    /// Begins and ends at round numbers around `range`, with about `ticks` ticks. A logarithmic
+    /// axis needs a range above 0.
     static Scale around(Interval range, Spacing spacing, int ticks = 5);
-    /// Exactly `range`, widened where it is a single value; whole numbers are ticks.
+    /// Exactly `range`, widened if it is a single value; the ticks are whole numbers.
     static Scale of_counts(Interval range, int ticks = 7);
     /// Exactly from 0 to `length` (> 0).
     static Scale of_length(double length, int ticks = 5);

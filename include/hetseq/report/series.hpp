@@ -21,18 +21,18 @@ struct Interval {
     double low = 0, high = 0;
 };
 
-/// From the lowest to the highest finite value; nothing where there is none.
+/// From the lowest to the highest finite value; empty if there is none.
 std::optional<Interval> finite_range(const std::vector<double>& values);
 
-/// At most two points for each of `columns` equal parts of `range`, the lowest and the highest that
-/// lie in it, and the first and the last of all: what a drawing that many pixels wide shows. A
-/// part that holds only gaps is one. Points outside `range` are left out.
+/// At most two points for each of `columns` equal parts of `range`: the lowest and the highest in
+/// it; also the first and the last point of all. This is what a drawing of that many pixels can
+/// show. A part that holds only gaps becomes a gap. Points outside `range` are left out.
 Series downsampled(const Series& series, Interval range, int columns);
 
-/// Likewise one point for each part: the means of its finite values and of where they lie.
+/// One point for each part: the mean of its finite values, at the mean of their places.
 Series column_means(const Series& series, Interval range, int columns);
 
-/// The index of the point nearest to `x`, gaps included; nothing where there are no points.
+/// The index of the point nearest to `x`, gaps included; empty if there are no points.
 std::optional<std::size_t> nearest_point(const Series& series, double x);
 
 }  // namespace hetseq

@@ -84,8 +84,8 @@ struct Options {
     bool json = false;
 };
 
-/// job: must agree over ranks. rank: may differ. command: says what to do now, and is not written
-/// to config.cfg.
+/// job: must be the same on all ranks. rank: may differ. command: says what to do now, and is not
+/// written to config.cfg.
 enum class OptionScope { job, rank, command };
 
 /// Says whether a checkpoint fixes an option. A run keeps options of `run` to its end. The others
@@ -102,8 +102,8 @@ public:
 
     void operator()(Options& options, const std::string& text) const { set_(options, text); }
 
-    /// The texts it takes, where they can be listed; one that ends in ':' goes on as the user
-    /// likes.
+    /// The texts that it takes, if they can be listed. After a text that ends in ':' the user
+    /// writes more.
     const std::vector<std::string>& choices() const { return choices_; }
 
 private:
@@ -111,7 +111,7 @@ private:
     std::vector<std::string> choices_;
 };
 
-/// A part that declared an option: "optimizer" and "lion".
+/// A part that declared an option, such as "optimizer" and "lion".
 struct OptionOwner {
     std::string option;  // the one that chooses the part
     std::string part;
@@ -139,7 +139,7 @@ const OptionTable& option_table();
 /// Option texts by name, as given or by default.
 using OptionValues = std::map<std::string, std::string>;
 
-/// Options by where they stand.
+/// Options by their source.
 struct GivenOptions {
     OptionValues line;  // the command line
     OptionValues file;  // the configuration

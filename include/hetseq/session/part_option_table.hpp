@@ -5,8 +5,8 @@
 
 namespace hetseq {
 
-/// The common options and those that `parts` declare. Throws InternalError where a part declares a
-/// name that is taken, or two parts declare one name differently.
+/// The common options and those that `parts` declare. Throws InternalError if a part declares a
+/// name that is taken, or if two parts declare one name differently.
 OptionTable option_table(const Parts& parts);
 
 /// The common options and those of the parts that `values` choose.

@@ -10,7 +10,7 @@ struct Topology;
 
 /// One rank's value in an option that may differ over ranks: a whole number for all, or "KEY=N,..."
 /// where KEY is a rank ("3"), a range of ranks ("0-3"), a host's name, or words of a device's name
-/// ("v100", any case). The first entry that fits counts; a host's name is never taken for a device.
+/// ("v100", any case). The first entry that fits counts. A host's name is never read as a device's.
 /// Entries may fit no rank, so that one list serves every job on a cluster. Throws BadConfig that
 /// names `option` for a malformed list and for a rank that no entry fits.
 std::int64_t rank_value(const std::string& option,

@@ -5,8 +5,8 @@
 namespace hetseq {
 
 /// `values` as config.cfg holds them, so that it repeats the run from any folder: relative paths
-/// are made absolute. One stays relative where the current folder's name holds what such a value
-/// cannot (',', '#', or a glob's '*', '?', '[').
+/// are made absolute. A path stays relative if the current folder's name holds a character that
+/// such a value cannot hold (',', '#', or a glob's '*', '?', '[').
 OptionValues repeatable_values(OptionValues values);
 
 /// Whether the two texts name the same file, or are the same.

@@ -30,7 +30,7 @@ std::shared_ptr<Model> build_model(const HostComm& world,
                                    const RunSettings& settings,
                                    const Parts& parts);
 
-/// A corpus, and what reads it batch by batch.
+/// A corpus, and the loader that reads it batch by batch.
 class Feed {
 public:
     /// Collective.
@@ -59,8 +59,8 @@ private:
 /// stand in the order of lifetime.
 class Replica {
 public:
-    /// Collective. Throws on all ranks what is wrong with model, data or devices. `folder`, where
-    /// checkpoints are saved, may be null.
+    /// Collective. Throws on all ranks if something is wrong with model, data or devices. `folder`,
+    /// where checkpoints are saved, may be null.
     Replica(const MpiEnvironment& environment,
             const HostComm& world,
             const RunSettings& settings,
@@ -72,10 +72,10 @@ public:
     const Model& model() const noexcept { return *model_; }
     FlatParameters& parameters() noexcept { return parameters_; }
     std::int64_t parameter_count() const;
-    /// Collective. Finds out which data it is fed with, by the rows that `before`, a checkpoint's,
-    /// knows; it may be null. Throws IoError on all ranks.
+    /// Collective. Identifies the data that it is fed with, by the rows that the checkpoint's
+    /// identity `before` knows; it may be null. Throws IoError on all ranks.
     void identify_data(const RunIdentity* before);
-    /// None before `identify_data`.
+    /// Empty before `identify_data`.
     const std::optional<CorpusIdentity>& data_identity() const noexcept { return data_identity_; }
     const std::optional<CorpusIdentity>& valid_data_identity() const noexcept {
         return valid_data_identity_;
@@ -86,7 +86,7 @@ public:
     const BatchPlan& plan() const noexcept { return plan_; }
     Feed* valid_feed() noexcept { return valid_feed_ ? &*valid_feed_ : nullptr; }  // null: none
     CheckpointWriter* checkpoints() noexcept { return checkpoints_.get(); }        // null: none
-    /// The model's first.
+    /// The model's file comes first.
     const std::vector<CheckpointFile>& checkpoint_files() const noexcept {
         return checkpoint_files_;
     }

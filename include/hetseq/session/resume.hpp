@@ -22,19 +22,20 @@ struct ResumePoint {
     bool is_own = true;  // of the run itself; otherwise --restore-file's
 };
 
-/// Checkpoints that a run may continue from, the newest first. One that is damaged is named and the
-/// one before it tried.
+/// Checkpoints that a run may continue from, the newest first. If one is damaged, it is named and
+/// the one before it is tried.
 class ResumeCandidates {
 public:
-    /// Collective. Those of `folder` (may be null) unless --overwrite or --resume never says not
-    /// to, otherwise --restore-file's. Throws on all ranks: BadConfig for options that contradict
-    /// one another, MissingInput where --resume must or --restore-file finds none.
+    /// Collective. Takes those of `folder` (may be null) unless --overwrite or --resume never
+    /// excludes them, otherwise those of --restore-file. Throws on all ranks: BadConfig for options
+    /// that contradict each other, MissingInput if --resume must or --restore-file finds none.
     ResumeCandidates(const HostComm& world, const Options& options, const RunFolder* folder);
 
-    /// Collective. The newest not tried yet whose files are whole; nothing where there are no
-    /// candidates. Throws BadData on all ranks when there are some and none is left.
+    /// Collective. The newest one whose files are complete and that was not tried yet; empty if
+    /// there are no candidates. Throws BadData on all ranks if there were candidates and none is
+    /// left.
     std::optional<ResumePoint> next();
-    /// Collective. `error` is why the last one cannot be used, its files being whole.
+    /// Collective. `error` says why the last one cannot be used although its files are complete.
     void pass(const std::exception& error);
 
 private:
@@ -44,19 +45,19 @@ private:
     std::size_t tried_ = 0;
 };
 
-/// The global batch and the blocks' length stay as they were settled when the run began, unless
-/// they are given again.
+/// Keeps the global batch and the block length that were settled when the run began, unless they
+/// are given again.
 void keep_settled(SettledOptions& settled, const ResumePoint& point);
 
 /// The first difference between a checkpoint's model, dropout or precision and `settled`; empty if
 /// there is none.
 std::string foreign_model(const SettledOptions& settled, const ResumePoint& point);
 
-/// Throws BadConfig that names an option which a checkpoint fixes and `settled` has otherwise, and
-/// what to do about it.
+/// Throws BadConfig if `settled` has another value for an option that a checkpoint fixes. It names
+/// the option and what to do about it.
 void check_same_run(const SettledOptions& settled, const ResumePoint& point);
 
-/// The point where a run starts: its first update, or where a checkpoint left it.
+/// The point where a run starts: its first update, or the update of a checkpoint.
 struct StartingPoint {
     TrainingProgress progress;             // but for costs
     std::optional<RunIdentity> continued;  // what the run was when it was saved

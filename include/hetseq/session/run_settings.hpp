@@ -18,8 +18,8 @@ namespace hetseq {
 class HostComm;
 class SharePlan;
 
-/// Effective option values in two forms that always say the same: typed, and as the texts that
-/// config.cfg and checkpoints hold.
+/// Effective option values in two forms that always agree: typed, and as the texts that config.cfg
+/// and checkpoints hold.
 class SettledOptions {
 public:
     SettledOptions() = default;
@@ -41,9 +41,9 @@ private:
     Options options_;
 };
 
-/// Everything settled before data or models are touched, the same on all ranks but for what
-/// concerns a rank. `options().batch_size` is the global batch; numbers that differ over ranks are
-/// lists by rank in `values()`.
+/// Everything that is settled before data or models are touched. It is the same on all ranks except
+/// for options of a rank. `options().batch_size` is the global batch; numbers that differ over
+/// ranks are lists by rank in `values()`.
 struct RunSettings : SettledOptions {
     Topology topology = {};
     at::Device device = at::kCPU;
@@ -69,8 +69,8 @@ RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Pa
 /// how many ranks share its device.
 std::string rank_limits(const RunSettings& settings, int rank);
 
-/// By rank, the same number for ranks that should be equally fast: the same device with the same
-/// limits, but for memory.
+/// By rank, the same number for ranks that should be equally fast: those with the same device and
+/// the same limits (except memory).
 std::vector<int> like_ranks(const RunSettings& settings);
 
 /// The start report: hosts, ranks, devices, threads and shares of a full batch; where the ranks'

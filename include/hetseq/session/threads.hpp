@@ -11,9 +11,9 @@ struct ThreadChoice {
     std::string warning;  // empty, or why this rank has fewer cores than it should
 };
 
-/// Threads of a rank: its own cores, or `asked` when that is above 0. Warns when those are more
-/// than its cores, or its cores fewer than its part of those that the `host_ranks` ranks of its
-/// host may use together.
+/// Threads of a rank: `asked`, or as many as its own cores if `asked` is 0. Warns if these are more
+/// than its cores, or if its cores are fewer than its part of those that the `host_ranks` ranks of
+/// its host may use together.
 ThreadChoice choose_threads(const RankInfo& rank, int host_ranks, int asked);
 
 }  // namespace hetseq

@@ -37,8 +37,8 @@ public:
 
     /// Collective. `start_seconds`: of the process, monotonic clock.
     TrainerReport run(double start_seconds);
-    /// Collective. Some updates of the run, in a few seconds, that leave nothing on disk: what they
-    /// tell of its rate. Replica and training are of no use afterwards.
+    /// Collective. Runs some updates, for a few seconds, and leaves nothing on disk. Reports what
+    /// they say about the rate. Replica and training cannot be used afterwards.
     TrainerReport try_out();
 
     const RunLength& length() const noexcept { return length_; }

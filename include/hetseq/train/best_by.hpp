@@ -28,12 +28,13 @@ BestBy parse_best_by(const std::string& text);
 /// `best_by` has another name.
 void check_best_by(const BestBy& best_by, std::vector<std::string> names);
 
-/// Whether `evaluation` is better than `best`. One that is not finite, or has no such name, is
-/// never better, and any other is better than it.
+/// Whether `evaluation` is better than `best`. An evaluation that is not finite, or has no such
+/// name, is never better; any other one is better than it.
 bool is_better(const Evaluation& evaluation,
                const std::optional<Evaluation>& best,
                const BestBy& best_by);
-/// Collective. Rank 0's answer: MPI does not promise that all ranks sum to the same bits.
+/// Collective. Returns rank 0's answer, since MPI does not promise that all ranks get the same bits
+/// of a sum.
 bool is_better(const HostComm& world,
                const Evaluation& evaluation,
                const std::optional<Evaluation>& best,

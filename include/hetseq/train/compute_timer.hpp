@@ -8,8 +8,8 @@
 
 namespace hetseq {
 
-/// Times what is computed between two calls: by the clock on a CPU, by events on the device's
-/// current stream otherwise, since there the calls return before the work is done.
+/// Times what is computed between two calls. It uses the clock on a CPU, and events on the current
+/// stream of other devices, where calls return before the work is done.
 class ComputeTimer {
 public:
     explicit ComputeTimer(c10::Device device);

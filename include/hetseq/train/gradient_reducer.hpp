@@ -28,16 +28,16 @@ public:
     /// The next backward is this rank's last of the update: buckets start as their gradients become
     /// ready.
     void arm();
-    /// Takes `arm` back so that backward can start over; no bucket may have left.
+    /// Undoes `arm` so that backward can start over; no bucket may have been started.
     void disarm();
     /// Collective. Starts every bucket not yet started (all of them on a rank without work) and
     /// then `status`, and waits until all are summed. Gradients and `status` hold the sums
     /// afterwards, the same bits on all ranks. `status` may be of another type than the gradients.
     void finish(const at::Tensor& status);
 
-    /// True if a bucket of this update has left already, so that its memory must not be touched.
+    /// True if a bucket of this update was started already, so that its memory must not be touched.
     bool started() const noexcept { return next_ > 0; }
-    /// Zeroes the gradients that have not left.
+    /// Zeroes the gradients in buckets that were not started.
     void zero_unstarted();
 
     struct Timing {

@@ -25,9 +25,9 @@ struct RebalancerOptions {
     AllocationsByUpdate replay = {};  // cuts to repeat, each from its update on
 };
 
-/// How the batches of a run are cut, update by update: as the ranks' costs say at its start, as
-/// another run did, or as the ranks' speeds ask for. Batches are cut when their samples are
-/// requested, some updates ahead; each new cut is logged.
+/// Decides how the batches of a run are cut, update by update: by the ranks' costs at the start, as
+/// in another run, or by the ranks' speeds. Batches are cut when their samples are requested, some
+/// updates ahead. Each new cut is logged.
 class Rebalancer {
 public:
     /// `progress`: of the run so far.
@@ -40,10 +40,11 @@ public:
     /// Collective. Cuts the batch of the next update to be requested.
     std::vector<Slice> cut(const GlobalBatch& batch);
 
-    /// The next update begins, the first of those cut and not begun. `agreed`: the cut that all
-    /// ranks adopt for the batches not requested yet; `compute_ms`: of the update before, by rank;
-    /// `update_ms`: what else an update took the ranks themselves, waiting excluded.
-    /// `micro_batches`: what memory holds where ranks ran out of it, by rank; 0: they did not.
+    /// The next update begins: the first one that was cut and has not begun. `agreed`: the cut that
+    /// all ranks adopt for the batches that are not requested yet. `compute_ms`: of the update
+    /// before, by rank. `update_ms`: what else the ranks did themselves in an update, without
+    /// waiting. `micro_batches`: by rank, the micro-batch that memory held where a rank ran out of
+    /// it; 0: it did not.
     void begin_update(const std::optional<std::vector<std::int64_t>>& agreed,
                       std::span<const double> compute_ms,
                       std::span<const double> update_ms,
@@ -51,15 +52,15 @@ public:
     /// The allocation of the update that has begun; units by rank.
     const std::vector<std::int64_t>& allocation() const noexcept { return allocation_; }
 
-    /// The first update, of those since the start, that was cut as the last full batch.
+    /// The first update since the start that was cut like the last full batch.
     std::int64_t cut_since() const noexcept { return cut_since_; }
     /// The allocation of that batch; empty if there was none.
     const std::vector<std::int64_t>& full_allocation() const noexcept { return full_; }
 
-    /// A better cut, to be told to all ranks; once, and empty where there is none.
+    /// A better cut that all ranks should be told; it is returned once. Empty if there is none.
     std::vector<std::int64_t> take_proposal();
 
-    /// Sets what of the progress is known here.
+    /// Sets the part of the progress that is known here.
     void save_to(TrainingProgress& progress) const;
 
 private:

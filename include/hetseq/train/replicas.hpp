@@ -11,8 +11,8 @@ class FlatParameters;
 class HostComm;
 class Optimizer;
 
-/// Collective. Makes rank 0's parameters and optimizer state those of all ranks. On unlike devices
-/// replicas differ in their last bits, since each rounds its own way.
+/// Collective. Copies rank 0's parameters and optimizer state to all ranks. On unlike devices,
+/// replicas differ in their last bits, since each device rounds in its own way.
 void copy_replica(const HostComm& world,
                   Communicator& communicator,
                   FlatParameters& parameters,
@@ -24,7 +24,7 @@ struct ReplicaDrift {
                                     // like device, in any bit
     double largest_difference = 0;  // between any rank and rank 0, over max(1, |value|)
 
-    /// Like devices equal in every bit, unlike ones to `tolerance`.
+    /// True if like devices agree in every bit, and unlike ones within `tolerance`.
     bool is_within(double tolerance) const;
     std::string text() const;
 };

@@ -12,7 +12,7 @@ enum class StopReason { none, signal, stop_file, time_limit, patience };
 /// "a signal", "the file RUN/STOP", ...
 std::string to_string(StopReason reason);
 
-/// One rank's requests to all, as numbers that are summed over the ranks.
+/// A rank's requests to all ranks, as numbers that are summed over the ranks.
 struct Requests {
     double signal = 0;
     double stop_file = 0;
@@ -35,10 +35,10 @@ class RunControl {
 public:
     explicit RunControl(const RunControlOptions& options);
 
-    /// This rank's requests, now. `next_update_s`: how long until the job could next notice one;
-    /// `checkpoint_s`: how long saving takes.
+    /// This rank's requests now. `next_update_s`: the time until the job could next notice a
+    /// request; `checkpoint_s`: the time that saving takes.
     Requests requests(double next_update_s, double checkpoint_s);
-    /// A checkpoint is being taken: it answers the signals so far, and the clock of --save-minutes
+    /// A checkpoint is being taken. It answers all signals so far, and the clock of --save-minutes
     /// starts anew.
     void saved();
     /// Removes the stop file, so that the next start does not stop at once. Ignores failures.

@@ -97,13 +97,12 @@ struct TrainerReport : TrainingProgress {
     double checkpoint_seconds = 0;    // from the start of the last to its end; 0: none
 };
 
-/// Trains: the life of an update, one line a stage.
+/// Trains. Shows the life of an update, one line for each stage.
 class Trainer {
 public:
     Trainer(const TrainerParts& parts, const TrainerOptions& options);
 
-    /// Collective. Runs the updates that are left, or until the run is asked to stop; saves what it
-    /// has come to.
+    /// Collective. Runs the remaining updates, or until the run is asked to stop. Saves the result.
     TrainerReport run();
     /// S_j / W_j of the last update, by loss term.
     const std::vector<double>& losses() const noexcept { return step_.losses(); }

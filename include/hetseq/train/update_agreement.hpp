@@ -11,7 +11,7 @@
 
 namespace hetseq {
 
-/// A rank's notes to the others, sent with its next share.
+/// A rank's notes to the others, sent when it has its next share.
 struct UpdateNotes {
     double compute_ms = 0;  // own time of the last update; 0: none that counts
     double update_ms = 0;   // own time of an update beside that; waiting is not part of either
@@ -21,9 +21,9 @@ struct UpdateNotes {
     Requests requests = {};
 };
 
-/// The one small host reduction of an update: the global weights of its loss terms, whether every
-/// rank has its share, and what they note. Posted when the share is loaded, complete before the
-/// first backward.
+/// The one small host reduction of an update. It carries the global weights of the loss terms,
+/// whether every rank has its share, and the ranks' notes. It is posted when the share is loaded,
+/// and complete before the first backward.
 class UpdateAgreement {
 public:
     /// Collective over `world`.
@@ -34,7 +34,7 @@ public:
     void post(std::span<const double> weights,
               std::exception_ptr failure,
               const UpdateNotes& notes = {});
-    /// Waits for what was posted. Where any rank failed, all throw what it met.
+    /// Waits for what was posted. If any rank failed, all ranks throw its error.
     void wait();
 
     /// W_j of the update, by loss term; valid after `wait`.

@@ -16,21 +16,21 @@ class FlatParameters;
 class GradientReducer;
 class LoadedShare;
 
-/// Forward, backward and reduction of one update: leaves in the flat gradients of all ranks the
+/// Forward, backward and reduction of one update: the flat gradients of all ranks then hold the
 /// gradient of L = sum_j S_j / W_j over the whole global batch, however it was cut.
 class UpdateStep {
 public:
     /// All must outlive the step.
     UpdateStep(Model& model, FlatParameters& parameters, GradientReducer& reducer);
 
-    /// Collective. `weights`: the global W_j, by loss term; a term with W_j = 0 drops out. Reruns
-    /// itself when a rank ran out of memory, with that rank's micro-batch halved (`share` is cut
+    /// Collective. `weights`: the global W_j, by loss term; a term with W_j = 0 drops out. Runs
+    /// again when a rank ran out of memory, with that rank's micro-batch halved (`share` is cut
     /// again).
     Verdict run(LoadedShare& share, std::span<const double> weights, const ForwardContext& context);
 
-    /// The ids of the samples in those micro-batches of `share` whose gradient is not finite though
-    /// their loss may be, found by computing them again one by one, without reduction. Leaves the
-    /// gradients at zero.
+    /// The ids of the samples in those micro-batches of `share` whose gradient is not finite (their
+    /// loss may be). They are found by computing the micro-batches again one by one, without
+    /// reduction. Leaves the gradients at zero.
     std::vector<std::int64_t> non_finite_gradient_samples(const LoadedShare& share,
                                                           const ForwardContext& context);
 

@@ -5,8 +5,8 @@
 
 namespace hetseq {
 
-/// The phases of a rank's work. In `agreeing` and `reducing` it waits for the other ranks; in the
-/// others the work is its own.
+/// The phases of a rank's work. In `agreeing` and `reducing` the rank waits for others; in the
+/// other phases it works by itself.
 enum class Phase : std::uint8_t {
     starting,
     loading,
@@ -36,25 +36,25 @@ struct Activity {
 /// "computing update 12", or "starting" before the first.
 std::string phase_text(Phase phase, std::int64_t update);
 
-/// The activity of this process, for those who report on it: the watchdog, an error, a crash. One
-/// object a process, as the logger is: a crash hands nothing down. Lock-free; one thread, the one
-/// that runs the job, tells, and any may read.
+/// The activity of this process, for those who report on it: the watchdog, an error, a crash. There
+/// is one object per process, as for the logger, because a crash cannot be handed an object.
+/// Lock-free. Only the thread that runs the job writes; any thread may read.
 namespace activity {
 
-/// The job's thread goes over to `phase` of `update`. It is a fault point of the phase's name.
+/// The job's thread enters `phase` of `update`. This is also a fault point with the phase's name.
 void enter(Phase phase, std::int64_t update);
-/// The same update's next phase.
+/// Enters the next phase of the same update.
 void enter(Phase phase);
 
-/// A piece of a long work is done: its time starts anew. Of no effect in threads other than the
+/// A piece of a long work is done, so its time starts anew. Has no effect in threads other than the
 /// job's.
 void progress() noexcept;
 
 /// Async-signal-safe.
 Activity now() noexcept;
 
-/// While one lives, the thread that made it waits for other ranks, whatever its phase. Of no effect
-/// in threads other than the job's, and inside another one.
+/// While one exists, the thread that made it waits for other ranks, whatever its phase. Has no
+/// effect in threads other than the job's, or inside another one.
 class Waiting {
 public:
     Waiting() noexcept;

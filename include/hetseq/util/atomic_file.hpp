@@ -19,10 +19,10 @@ struct FileDescriptorTraits {
 };
 }  // namespace detail
 
-/// A file that appears under its name complete or not at all: written beside it under a temporary
-/// name, synced to disk, renamed. Without `commit` nothing is left behind and a former file stays.
-/// What is large passes by the page cache where the file system allows it: that takes a fraction of
-/// the CPU time, which is the training's. All members throw IoError.
+/// A file that appears under its name complete or not at all. It is written beside its place under
+/// a temporary name, synced to disk, and renamed. Without `commit` nothing is left behind and a
+/// former file stays. Large files bypass the page cache where the file system allows it. This takes
+/// a fraction of the CPU time, which training needs. All members throw IoError.
 class AtomicFile {
 public:
     explicit AtomicFile(std::filesystem::path path);
@@ -52,10 +52,10 @@ private:
     Xxh64 hash_;
 };
 
-/// Writes to disk what was renamed, made or removed in `folder`. Throws IoError.
+/// Makes what was renamed, made or removed in `folder` durable on disk. Throws IoError.
 void sync_folder(const std::filesystem::path& folder);
 
-/// `content` as the file `path`, by an AtomicFile.
+/// Writes `content` to the file `path`, by an AtomicFile.
 FileDigest write_atomically(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace hetseq

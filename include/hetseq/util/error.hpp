@@ -25,7 +25,8 @@ struct Explanation {
     std::string why;         // may be empty
     std::string what_to_do;  // may be empty
 
-    /// "problem (why): what to do", control characters as "\x1b" and a part of over 4 KiB cut.
+    /// "problem (why): what to do". Control characters are shown as "\x1b", and parts above 4 KiB
+    /// are cut.
     std::string text() const;
 };
 
@@ -71,7 +72,7 @@ namespace detail {
 
 }  // namespace hetseq
 
-/// Always on; for what only a mistake of ours can violate.
+/// Always on. For conditions that only a mistake in hetseq can violate.
 #define HETSEQ_ASSERT(condition)                                              \
     do {                                                                      \
         if (!(condition))                                                     \

@@ -10,21 +10,21 @@
 
 namespace hetseq {
 
-/// A new event file of TensorBoard's: records of scalars. TensorBoard reads all of a folder as one
-/// run.
+/// A new event file for TensorBoard: records of scalars. TensorBoard reads all files of a folder as
+/// one run.
 class EventFile {
 public:
-    /// `first_step`: of what is to come; TensorBoard forgets what it has read of this step and
-    /// later ones. `wall_time`: seconds since 1970.
+    /// `first_step` is the first step to come; TensorBoard forgets what it has read of this step
+    /// and later ones. `wall_time`: seconds since 1970.
     EventFile(std::filesystem::path folder, std::int64_t first_step, double wall_time);
 
     /// The path of the file, which is there once the file is flushed.
     const std::filesystem::path& path() const noexcept { return path_; }
     /// Kept in memory until `flush`. `value` is stored in single precision.
     void add_scalar(std::string_view tag, std::int64_t step, double value, double wall_time);
-    /// Appends what was added, at first to a new file of a new name in `folder`, which it makes
-    /// where the one above it is there.
-    /// Throws IoError and leaves the file as it was; a later call tries again.
+    /// Appends what was added. The first call makes a new file with a new name in `folder`, and
+    /// makes `folder` if its parent exists. Throws IoError and leaves the file as it was; a later
+    /// call tries again.
     void flush();
 
 private:
@@ -39,9 +39,9 @@ private:
 };
 
 /// Cuts every event file of `folder` back to what it held at `last_step`: complete records of it
-/// and earlier steps stay, later ones and a torn or damaged tail go. A file of which nothing stays
-/// is removed; without the folder nothing is done. Throws BadData that names a file that bears an
-/// event file's name and is none, and IoError.
+/// and earlier steps stay, later ones and a torn or damaged tail are removed. A file of which
+/// nothing stays is removed. Without the folder nothing is done. Throws BadData that names a file
+/// which has an event file's name but is not one, and IoError.
 void cut_events(const std::filesystem::path& folder, std::int64_t last_step);
 
 }  // namespace hetseq

@@ -9,15 +9,15 @@
 
 namespace hetseq {
 
-/// `value` as error messages show it: what holds others by its type alone, since it may be of any
-/// size and depth.
+/// `value` as error messages show it. Arrays and objects are shown only by their type, since they
+/// may have any size and depth.
 template <class Json>
 std::string brief_json(const Json& value) {
     return value.is_structured() ? "an " + std::string(value.type_name()) : value.dump();
 }
 
 /// `value`, a whole number from `least` to `most`. The library's own conversion drops fractions,
-/// wraps what is too large and takes `true` for 1. Throws BadData.
+/// wraps values that are too large, and takes `true` for 1. Throws BadData.
 template <class Json>
 std::int64_t json_integer(const Json& value, std::int64_t least, std::int64_t most) {
     const bool is_too_large =

@@ -4,15 +4,15 @@
 
 namespace hetseq {
 
-/// Two channels: `once` says a thing for all ranks (printed on rank 0 alone), `here` says a thing
-/// of this rank (printed with rank and host). Messages go to standard error; results that a user
-/// asked for (tables, JSON) go to standard output and do not pass through here.
+/// Two channels: `once` is for messages of all ranks (printed only on rank 0), and `here` for
+/// messages of this rank (printed with rank and host). Messages go to standard error. Results that
+/// a user asked for (tables, JSON) go to standard output and do not pass through the logger.
 /// Thread-safe. The one process-wide object of the program.
 namespace log {
 
 enum class Level { debug, info, warning, error };
 
-/// Names this process. Before the call messages print as those of a single process.
+/// Names this process. Before this call, messages look like those of a single process.
 void set_identity(int rank, int size, const std::string& host);
 
 void once(Level level, const std::string& message);

@@ -8,8 +8,8 @@
 
 namespace hetseq {
 
-/// The files of a folder by name (no path), with what each holds: MANIFEST.json, written last, so
-/// that a folder that has one is complete.
+/// The files of a folder by name (no path), with their sizes and checksums. MANIFEST.json is
+/// written last, so a folder that has one is complete.
 struct Manifest {
     static constexpr int format = 1;
     static constexpr const char* file_name = "MANIFEST.json";
@@ -23,8 +23,8 @@ Manifest parse_manifest(const std::string& text, const std::filesystem::path& pa
 
 /// Reads the manifest of `folder`. Throws MissingInput or BadData.
 Manifest read_manifest(const std::filesystem::path& folder);
-/// Reads `name` of `folder`. Throws BadData that says how it differs from the manifest,
-/// MissingInput or IoError.
+/// Reads the file `name` of `folder`. Throws BadData that says how the file differs from the
+/// manifest, MissingInput or IoError.
 void verify_file(const std::filesystem::path& folder,
                  const std::string& name,
                  const FileDigest& expected);

@@ -10,9 +10,9 @@ namespace hetseq {
 void set_process_identity(int rank, int size, const std::string& host);
 
 /// "hetseq 0.2.0 (43b6565), rank 1 of 4 on node07, computing update 12": what a report on a failure
-/// says of its process. Before the identity is known, without rank and host.
+/// says about its process. Before the identity is known, rank and host are left out.
 std::string process_line();
-/// The same of a failure that all ranks share: "hetseq 0.2.0 (43b6565), 4 ranks, computing ...".
+/// The same for a failure that all ranks share: "hetseq 0.2.0 (43b6565), 4 ranks, computing ...".
 std::string job_line();
 
 /// Writes `process_line()` into `buffer`, cut where it is too short; the length written.

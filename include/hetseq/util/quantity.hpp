@@ -8,7 +8,7 @@ namespace hetseq {
 /// "1 epoch", "3 epochs".
 std::string count_text(std::int64_t count, const std::string& noun);
 
-/// "34.7 %" from 0.347; less than a hundredth of a percent, such as rounding leaves, is "0 %".
+/// "34.7 %" from 0.347; less than a hundredth of a percent, which rounding may leave, is "0 %".
 std::string percent_text(double fraction, int digits = 3);
 
 }  // namespace hetseq

@@ -5,11 +5,11 @@
 
 namespace hetseq {
 
-/// Signals as requests that the program looks up when it can act on them. One a process, like the
-/// handlers behind it. The first request is kept; a signal that asks to stop again more than 5 s
-/// later ends the process at once, with 128 + its number: schedulers and mpirun may both deliver
-/// the same request. A second SIGINT (Ctrl-C) ends it at once whenever it comes. Broken pipes and
-/// files beyond their limit become errors of the writing call.
+/// Signals become requests that the program looks up when it can act on them. There is one inbox
+/// per process, like the handlers behind it. The first request is kept. A signal that asks to stop
+/// again within 5 s counts as the same request, since schedulers and mpirun may both deliver it; a
+/// later one ends the process at once, with 128 + its number. A second SIGINT (Ctrl-C) always ends
+/// it at once. Broken pipes and files beyond their limit become errors of the writing call.
 namespace signal_inbox {
 
 /// Catches USR1, USR2, XCPU, TERM and INT, which are kept until `choose` or `release` says what
@@ -17,23 +17,23 @@ namespace signal_inbox {
 /// `main`.
 void open();
 
-/// From now on `stop` ask to stop and `checkpoint` to save; those of the five in neither have their
-/// default effect, also when they came before.
+/// From now on, the signals in `stop` ask to stop and those in `checkpoint` ask to save. Those of
+/// the five that are in neither have their default effect, even if they came before.
 void choose(const std::set<int>& stop, const std::set<int>& checkpoint);
 
-/// All have their default effect again, also those that came before.
+/// All signals have their default effect again, even those that came before.
 void release();
 
 /// The signal that asked to stop; 0: none.
 int stop_signal() noexcept;
-/// How often a checkpoint was asked for.
+/// The number of requests for a checkpoint.
 int checkpoint_requests() noexcept;
 
 }  // namespace signal_inbox
 
 /// "SIGUSR1"
 std::string signal_name(int signal);
-/// The signals that a list such as "USR1,SIGTERM" names; none for an empty one or "none". Throws
+/// The signals that a list such as "USR1,SIGTERM" names; none for an empty list or "none". Throws
 /// BadConfig, naming what may be given: USR1, USR2, XCPU, TERM, INT.
 std::set<int> parse_signals(const std::string& list);
 

@@ -7,8 +7,8 @@
 
 namespace hetseq {
 
-/// The candidate nearest to `name` by edit distance; empty when none is near enough to be a
-/// misspelling of it.
+/// The candidate nearest to `name` by edit distance; empty when no candidate is near enough to be
+/// meant.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
 /// " Did you mean X?" for the nearest candidate, otherwise a list of all of them.
@@ -21,15 +21,16 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 
 std::string to_lower(std::string_view text);
 
-/// True if `key` is a run of whole words of `text`, in any case, whatever stands between the words:
-/// "v100" and "tesla v100" are of "Tesla V100-SXM2-16GB", "1080ti" is of "GeForce GTX 1080 Ti",
-/// "a10" is not of "A100".
+/// True if `key` is a run of whole words of `text`, in upper or lower case, whatever stands between
+/// the words: "Tesla V100-SXM2-16GB" holds "v100" and "tesla v100", "GeForce GTX 1080 Ti" holds
+/// "1080ti", but "A100" does not hold "a10".
 bool holds_words(std::string_view text, std::string_view key);
 
 /// "1:02:03" or "2:03" from seconds.
 std::string format_duration(double seconds);
 
-/// So many significant digits, no trailing zeros: "0.1234", "1.2e-05"; from 10,000 on "92,780".
+/// `digits` significant digits without trailing zeros: "0.1234", "1.2e-05"; from 10,000 on
+/// "92,780".
 std::string format_number(double value, int digits = 4);
 
 /// Columns padded to a common width, two blanks between; the first row is the head. Ends with a

@@ -6,8 +6,8 @@ namespace hetseq {
 
 /// Sole owner of one C handle.
 ///
-/// `Traits` supplies `type`, `null()` and `close(type&) noexcept`. Close cannot throw: a failed
-/// free is logged by the traits, never raised, because it runs during stack unwinding.
+/// `Traits` supplies `type`, `null()` and `close(type&) noexcept`. `close` cannot throw, because it
+/// runs during stack unwinding: the traits log a failure.
 template <class Traits>
 class UniqueHandle {
 public:

@@ -123,8 +123,8 @@ std::string command_help(const CommandDescription& command,
                        forms_text(shown) + arguments_text(shown);
     if (takes_configuration(shown))
         text +=
-            "\nA configuration holds options of all commands, a line each: lr = 0.1. On the command "
-            "line stand those below.\n";
+            "\nA configuration holds options of all commands, one in a line: lr = 0.1. The command line "
+            "takes those below.\n";
     return text + own_options_text(shown) + table_options_text(shown, parts);
 }
 

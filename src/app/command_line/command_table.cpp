@@ -22,13 +22,13 @@ CommandDescription train() {
 
 CommandDescription evaluate() {
     return {"evaluate",
-            "losses and metrics of a model on data",
+            "compute the losses and metrics of a model on data",
             {{.word = "",
               .help = "",
               .arguments = {{"RUN",
                              Count::optional,
-                             "a run's folder: its options, its final model and its validation "
-                             "data, where the options below say nothing else; without it "
+                             "a run's folder; its options, final model and validation data are "
+                             "used unless the options below say otherwise; without RUN, "
                              "--task, --init-model and --data are needed"}},
               .options = {"task",
                           "model",
@@ -59,38 +59,40 @@ CommandDescription check() {
 
 CommandDescription checkpoint() {
     const CommandArgument run{"RUN", Count::one, "a run's folder, or one checkpoint"};
-    const CommandOption last{"last", "N", "0", "only the newest N; 0: all"};
+    const CommandOption last{"last", "N", "0", "take only the newest N; 0: all"};
     return {"checkpoint",
             "look at a run's checkpoints, or average their models",
             {{.word = "list",
-              .help = "update, epoch, size and validation loss of each",
+              .help = "show update, epoch, size and validation loss of each",
               .arguments = {run},
               .own_options = {last},
               .options = {"json"}},
              {.word = "verify",
-              .help = "read all their bytes and compare the checksums",
+              .help = "read every byte and compare the checksums",
               .arguments = {run},
               .own_options = {last}},
              {.word = "inspect",
-              .help = "progress, options and tensors of the newest",
+              .help = "show progress, options and tensors of the newest",
               .arguments = {run}},
              {.word = "average",
-              .help = "write the mean of their models' parameters",
+              .help = "write the mean of the checkpoints' parameters",
               .arguments = {run},
               .own_options = {
                   {"output", "FILE", "", "the safetensors file to write", Need::required}, last}}}};
 }
 
 CommandDescription prepare() {
-    return {"prepare",
-            "convert data to HDF5 shards",
-            {{.word = "images",
-              .help = "of IDX files of images and labels, as MNIST has them",
-              .arguments = {{"IDX",
-                             Count::many,
-                             "files of images and as many of labels, in one order; plain or gzip"}},
-              .own_options = {{"output", "DIR", "", "folder of the shards", Need::required},
-                              {"shards", "N", "1", "shards of each pair of files"}}}}};
+    return {
+        "prepare",
+        "convert data to HDF5 shards",
+        {{.word = "images",
+          .help = "convert IDX files of images and labels, the format of MNIST",
+          .arguments =
+              {{"IDX",
+                Count::many,
+                "files of images and as many files of labels, both in the same order; plain or gzip"}},
+          .own_options = {{"output", "DIR", "", "folder to write the shards to", Need::required},
+                          {"shards", "N", "1", "number of shards made from each pair of files"}}}}};
 }
 
 // It writes nothing and stops by itself.
@@ -118,7 +120,7 @@ CommandDescription bench() {
     return {"bench",
             "measure reading, updates or reductions; prints JSON",
             {{.word = "data",
-              .help = "samples a second, read and from the cache",
+              .help = "measure samples per second, read from files and from the cache",
               .arguments = {configuration()},
               .options = {"task",
                           "model-config",
@@ -131,23 +133,24 @@ CommandDescription bench() {
                           "io",
                           "json"}},
              {.word = "step",
-              .help = "training of --max-update updates that leaves nothing behind",
+              .help = "train for --max-update updates and leave nothing behind",
               .arguments = {configuration()},
               .options = step_options()},
              {.word = "reduce",
-              .help = "all-reduce, beside MPI's own",
+              .help = "measure all-reduce, next to MPI's own",
               .options = {"device", "json"}}}};
 }
 
 CommandDescription plan() {
-    return {"plan",
-            "predict the step time of a job on a described cluster",
-            {{.word = "",
-              .help = "",
-              .arguments = {{"CLUSTER.cfg", Count::one, "its hosts, devices and links"}},
-              .own_options =
-                  {{"from", "RUN[,RUN...]", "", "folders of runs whose measured speeds it takes"}},
-              .options = {"json"}}}};
+    return {
+        "plan",
+        "predict the step time of a job on a described cluster",
+        {{.word = "",
+          .help = "",
+          .arguments = {{"CLUSTER.cfg", Count::one, "description of the hosts, devices and links"}},
+          .own_options =
+              {{"from", "RUN[,RUN...]", "", "folders of runs whose measured speeds are used"}},
+          .options = {"json"}}}};
 }
 
 CommandDescription report() {
@@ -161,16 +164,17 @@ CommandDescription report() {
 
 CommandDescription info() {
     return {"info",
-            "versions and features of this build",
+            "show versions and features of this build",
             {{.word = "", .help = "", .options = {"json"}}}};
 }
 
 CommandDescription document() {
-    return {"document",
-            "print the man page, the bash completion or the page of all options",
-            {{.word = "man", .help = "hetseq(1), for man -l"},
-             {.word = "bash", .help = "completes hetseq in bash: source <(hetseq document bash)"},
-             {.word = "options", .help = "all options, as Markdown"}}};
+    return {
+        "document",
+        "print the man page, the bash completion or the page of all options",
+        {{.word = "man", .help = "the man page hetseq(1), for man -l"},
+         {.word = "bash", .help = "completion of hetseq in bash: source <(hetseq document bash)"},
+         {.word = "options", .help = "all options, as Markdown"}}};
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ constexpr const char* positional_word = " word";
 
 using Types = std::map<std::string, std::string>;  // by option: "N"; empty: a switch
 
-// The options of all forms: which form is called is known after parsing.
+// The options of all forms, since the form is known only after parsing.
 Types all_options(const CommandDescription& command, const OptionTable& table) {
     Types types;
     for (const CommandForm& form : command.forms) {
@@ -55,8 +55,8 @@ std::string help_of(const CommandDescription& command, const std::string& form) 
         "unknown option '" + option + "'", "", meant.empty() ? help_of(command, "") : meant);
 }
 
-// Why Boost refuses `words`. Its own text where that ends: Boost looks for its placeholders
-// (%value%) in what it has put in their place, for ever.
+// Why Boost refuses `words`. Boost's own text is used only where it ends: Boost also replaces
+// placeholders (%value%) in the text that it has inserted, and may go on forever.
 std::string reason_of(const po::error& error, const std::vector<std::string>& words) {
     for (const std::string& word : words)
         if (word.find('%') != std::string::npos)

@@ -8,7 +8,7 @@ namespace hetseq {
 
 namespace {
 
-// What other programs have an option for and hetseq has none.
+// A purpose for which other programs have an option and hetseq has none.
 struct Advice {
     std::string name;
     std::string text;
@@ -54,7 +54,7 @@ bool contains(std::span<const std::string> names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The only one that begins or ends with `name`, at a dash.
+// The only known name that begins or ends with `name`, at a dash.
 std::string longer_name(const std::string& name, std::span<const std::string> known) {
     std::string found;
     for (const std::string& candidate : known) {

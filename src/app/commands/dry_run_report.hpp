@@ -8,7 +8,7 @@
 
 namespace hetseq {
 
-/// What a run would do, and what the updates that were tried tell of it.
+/// What a run would do, and what the tried updates say about it.
 struct DryRunReport {
     std::string checkpoint;    // that it would continue from; empty: it would start anew
     std::int64_t done = 0;     // updates, of the checkpoint
@@ -20,7 +20,7 @@ struct DryRunReport {
     std::int64_t tried = 0;  // updates; 0: nothing is known of rate, time and memory
     Summary summary = {};    // of those
 
-    /// What the updates that are left take, without validation and checkpoints [s].
+    /// The time of the remaining updates, without validation and checkpoints [s].
     double seconds_left() const;
 };
 

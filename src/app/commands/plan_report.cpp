@@ -14,13 +14,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
-// A hundredth of a percent is the last digit that step times of a table carry.
+// Published step times are not exact enough for more than a hundredth of a percent.
 std::string signed_percent(double fraction) {
     const double hundredths = std::round(1e4 * fraction) / 100;
     return (hundredths >= 0 ? "+" : "") + format_number(hundredths + 0.0, 6) + " %";
 }
 
-// Less than a nanosecond is what rounding leaves.
+// Less than a nanosecond is only rounding.
 std::string milliseconds(double ms) {
     return format_number(std::abs(ms) < 1e-6 ? 0 : ms, 4);
 }

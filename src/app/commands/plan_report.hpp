@@ -9,7 +9,7 @@
 
 namespace hetseq {
 
-/// All that `hetseq plan` has to say.
+/// All results of `hetseq plan`.
 struct PlanReport {
     Cluster cluster;  // as planned for: filled in and fitted
     ClusterPlan plan;

@@ -37,7 +37,7 @@ ReadJson read_summary(const fs::path& path) {
     }
 }
 
-// A number that no measurement makes impossible.
+// A number in the range that a measurement can have.
 double measured(const MeasuredRun& run, const ReadJson& json, const char* key) {
     const double value = json.at(key).get<double>();
     if (!(value >= 0 && value <= most_measured))

@@ -70,7 +70,7 @@ void explain_exit_code(const Options& options) {
                   "mpirun reports it below as an error, which it is not");
 }
 
-// All that needs the training's objects alive, the end after a failure included.
+// Everything that needs the training's objects, including the end after a failure.
 int run_training(const CommandContext& context,
                  const RunSettings& settings,
                  const Replica& replica,
@@ -140,7 +140,7 @@ int try_out(const CommandContext& context,
     });
 }
 
-// The newest checkpoint of this run's model; nothing where there is none.
+// The newest checkpoint of this run's model; empty if there is none.
 std::optional<ResumePoint> newest_of_this_model(ResumeCandidates& candidates,
                                                 const SettledOptions& settled) {
     std::optional<ResumePoint> point = candidates.next();

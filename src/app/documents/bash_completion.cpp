@@ -10,8 +10,8 @@ namespace hetseq {
 
 namespace {
 
-// The functions that need no table. bash splits words at '=' and ':', so that --io=serial arrives
-// as three and file:PATH as three; what is completed is the last of them.
+// The functions that need no table. bash splits words at '=' and ':', so --io=serial and file:PATH
+// arrive as three words each. The last of them is completed.
 constexpr const char* functions = R"(
 # _hetseq_offer WORDS: those that begin as the word does; one that ends in ':' goes on.
 _hetseq_offer() {

@@ -11,7 +11,7 @@ namespace hetseq {
 
 namespace {
 
-// A table's cell: what Markdown would read as its own is escaped.
+// A table's cell, with Markdown's special characters escaped.
 std::string cell(const std::string& text) {
     std::string result;
     for (char c : text) {
@@ -22,7 +22,7 @@ std::string cell(const std::string& text) {
     return result;
 }
 
-// Inside a table '|' is the cell's end even in code.
+// Inside a table, '|' ends the cell even in code.
 std::string code(const std::string& text) {
     std::string result;
     for (char c : text)
@@ -50,7 +50,7 @@ std::string row(const OptionSpec& option, const Parts& parts) {
            cell(explained(option, parts)) + " |\n";
 }
 
-// Its usage, and those of the options above that it uses.
+// The usage of the form, and which of the options above it uses.
 std::string form_row(const CommandDescription& command, const CommandForm& form) {
     const bool takes_most = 2 * form.options.size() > option_table().size();
     std::vector<std::string> listed = takes_most ? options_but(form.options) : form.options;
@@ -76,12 +76,13 @@ std::string task_row(const std::string& name, const TaskPart& task) {
 std::string options_page(const Parts& parts) {
     std::string text =
         "# Options\n\n"
-        "Made from the program's own table; `hetseq document options > docs/options.md` makes it again.\n\n"
-        "They stand on the command line or, without the dashes, in a configuration (`lr = 0.1`, comments after `#`); the\n"
-        "command line wins, and a task has defaults of its own (at the end). Those of the *job* must agree over ranks, those of a\n"
-        "*rank* may differ by command line or list, and those of the *command* are not recorded in `RUN/config.cfg`.\n"
-        "A configuration may hold any of them and serve all commands; on its command line a command refuses those that it does\n"
-        "not use. The last table says which those are, and `hetseq COMMAND --help` explains a command's own words.\n";
+        "This page is made from the program's own tables; `hetseq document options > docs/options.md` makes it again.\n\n"
+        "Options stand on the command line or, without the dashes, in a configuration (`lr = 0.1`, comments after `#`). The\n"
+        "command line wins over the configuration, and both win over a task's own defaults (listed at the end). Options of the\n"
+        "*job* must be the same on all ranks. Options of a *rank* may differ, by command line or by list. Options of the\n"
+        "*command* are not recorded in `RUN/config.cfg`. A configuration may hold any of them and serve all commands. On its\n"
+        "command line, a command accepts only the options that it uses: the last table lists them, and `hetseq COMMAND --help`\n"
+        "also explains the command's own words.\n";
     std::string group;
     for (const OptionSpec& option : option_table(parts)) {
         if (option.group != group)

@@ -36,7 +36,7 @@ fs::path mount_point(const fs::path& root, const std::string& controller) {
     const fs::path base = root / "sys/fs/cgroup";
     if (!controller.empty())
         return base / controller;
-    // Beside version 1 the kernel's version 2 tree lies in a folder of its own.
+    // Next to version 1, the kernel's version 2 tree has its own folder.
     return fs::exists(base / "cgroup.controllers") ? base : base / "unified";
 }
 

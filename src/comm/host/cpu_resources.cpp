@@ -93,7 +93,7 @@ int cpu_set_cores(const fs::path& root) {
 }  // namespace
 
 std::vector<int> bound_cpus() {
-    // Larger than cpu_set_t's 1024 CPUs, for which the kernel would refuse big hosts.
+    // Larger than cpu_set_t's 1024 CPUs: on hosts with more, the kernel refuses a set of that size.
     constexpr int most_cpus = 8192;
     cpu_set_t* set = CPU_ALLOC(most_cpus);
     const std::size_t bytes = CPU_ALLOC_SIZE(most_cpus);

@@ -16,11 +16,11 @@ std::vector<int> bound_cpus();
 /// kernel's /proc and /sys are found ("/" but for tests).
 std::optional<double> cpu_quota(const std::filesystem::path& root = "/");
 
-/// Cores that the processes of this one's control group may use together: the group's CPU set, or
-/// all that are online, within the quota rounded up; at least 1.
+/// Cores that the processes of this process's control group may use together: the group's CPU set,
+/// or all online cores, limited by the quota (rounded up); at least 1.
 int group_cores(const std::filesystem::path& root = "/");
 
-/// Memory this process may use: the host's, or less by the control group's limit [MiB].
+/// Memory that this process may use [MiB]: the host's, or less if the control group limits it.
 std::int64_t usable_memory_mb(const std::filesystem::path& root = "/");
 
 /// The processor's name as the kernel has it, e.g. "AMD EPYC 7763 64-Core Processor".

@@ -18,10 +18,10 @@ struct VisibleCudaDevices {
     std::string why_none;
 };
 
-/// Never throws for want of a GPU or a driver.
+/// Does not throw if a GPU or a driver is missing.
 VisibleCudaDevices visible_cuda_devices();
 
-/// Makes this device the one that CUDA calls of this thread concern from now on.
+/// From now on, CUDA calls of this thread use this device.
 void make_cuda_device_current(int index);
 
 }  // namespace hetseq

@@ -17,7 +17,8 @@ namespace {
 constexpr unsigned patience_s = 6;
 constexpr int most_descriptors = 65536;
 
-// Not a shell, and not a scheduler's daemon: srun ends a job whose host is gone by itself.
+// A shell is not a launcher, and neither is a scheduler's daemon: srun itself ends a job whose host
+// is gone.
 bool is_launcher(pid_t process) {
     std::ifstream file("/proc/" + std::to_string(process) + "/comm");
     std::string name;
@@ -36,7 +37,7 @@ pid_t parent_of(pid_t process) {
     return 0;
 }
 
-// A script may stand between it and this process. 0: none.
+// A script may stand between the launcher and this process. 0: there is none.
 pid_t find_launcher() {
     for (pid_t process = ::getppid(); process > 1; process = parent_of(process))
         if (is_launcher(process))
@@ -60,7 +61,7 @@ bool is_open_in(pid_t process, const std::string& target) {
     return false;
 }
 
-// In a process of its own, alone of its threads: async-signal-safe calls only.
+// Runs in a forked process without its other threads, so only async-signal-safe calls are allowed.
 [[noreturn]] void end_process(pid_t launcher) noexcept {
     ::setsid();  // the launcher kills this rank's process group
     // It also waits until a rank's output and its connections are closed.

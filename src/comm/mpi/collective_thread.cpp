@@ -11,7 +11,8 @@ namespace hetseq {
 
 namespace {
 
-// The kernel may prolong sleeps by 50 us, as long as the sleeps between two tests themselves.
+// By default the kernel may prolong sleeps by 50 us, which is as long as the sleeps between two
+// tests.
 void sleep_precisely() {
     prctl(PR_SET_TIMERSLACK, 1000UL);
 }
@@ -96,7 +97,7 @@ void CollectiveThread::run() {
     }
 }
 
-// Lets go of the lock meanwhile.
+// Releases the lock meanwhile.
 void CollectiveThread::run_next(std::unique_lock<std::mutex>& lock) {
     Entry entry = std::move(queue_.front());
     queue_.pop_front();
@@ -119,7 +120,7 @@ void CollectiveThread::run_one(Entry entry) {
         }
     }
     const std::chrono::duration<double, std::milli> own = std::chrono::steady_clock::now() - start;
-    entry.collective = nullptr;  // lets go of the tensor before anybody learns of the end
+    entry.collective = nullptr;  // releases the tensor before anyone learns of the end
     entry.result->complete(own.count(), failure_);
 }
 

@@ -30,9 +30,10 @@ private:
 
 enum class RunOn { own_thread, caller };
 
-/// Runs collectives one after the other, in the order they come: on a thread of its own, or, where
-/// MPI allows calls from one thread only, on the caller's at once. Once one has failed, every
-/// later one fails with the same exception, since the ranks are no longer in step.
+/// Runs collectives one after the other, in the order in which they come. It uses its own thread,
+/// or runs them at once on the caller's thread where MPI allows calls from only one. Once a
+/// collective has failed, every later one fails with the same exception, since the ranks are no
+/// longer in step.
 class CollectiveThread {
 public:
     explicit CollectiveThread(RunOn run_on);
@@ -43,8 +44,8 @@ public:
 
     std::shared_ptr<CollectiveResult> enqueue(std::function<void()> collective);
 
-    /// Waits as `result.wait()` does. What its thread has not begun by then the caller runs
-    /// itself: handing a small collective over and back takes longer than the collective.
+    /// Waits like `result.wait()`, but the caller itself runs what the thread has not begun yet:
+    /// handing a small collective over and back takes longer than the collective.
     void finish(CollectiveResult& result);
 
 private:

@@ -54,7 +54,7 @@ public:
 private:
     int bytes() const noexcept { return static_cast<int>(count_ * sizeof(Value)); }
 
-    // IEEE addition commutes but for NaN, whose payload is the first operand's.
+    // IEEE addition commutes, except that a NaN takes the payload of the first operand.
     void add_theirs(int partner) {
         if (rank_ < partner) {
             sum_into(values_, theirs_, count_);

@@ -11,8 +11,8 @@ namespace hetseq {
 struct MpiCommTraits {
     using type = MPI_Comm;
     static type null() noexcept { return MPI_COMM_NULL; }
-    /// Collective by MPI's rules, so it is left out where other ranks may not come along: while an
-    /// exception unwinds, and after MPI ended.
+    /// MPI makes this collective, so it is left out where other ranks may not take part: while an
+    /// exception unwinds, and after MPI has ended.
     static void close(type& comm) noexcept {
         int finalized = 0;
         MPI_Finalized(&finalized);

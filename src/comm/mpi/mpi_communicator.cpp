@@ -64,8 +64,8 @@ public:
           options_{options},
           thread_{threads == ThreadSupport::multiple ? RunOn::own_thread : RunOn::caller} {}
 
-    // While an exception unwinds the other ranks may not come along: what is in flight is
-    // abandoned. Otherwise the thread finishes it first.
+    // While an exception unwinds, the other ranks may not take part any more, so what is in flight
+    // is abandoned. Otherwise the thread finishes it first.
     ~MpiCommunicator() override { abandoned_ = std::uncaught_exceptions() > 0; }
     MpiCommunicator(const MpiCommunicator&) = delete;
     MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -99,8 +99,8 @@ private:
         return size() == 2 ? "rank " + std::to_string(1 - rank()) : "the other ranks";
     }
 
-    // Runs `collective`. After a failure MPI may still write to the tensor and the scratch memory:
-    // both are then given up, never freed.
+    // Runs `collective`. After a failure, MPI may still write to the tensor and the scratch memory,
+    // so neither is ever freed.
     template <class Collective>
     void guarded(const at::Tensor& tensor, Collective&& collective) {
         const activity::Waiting waiting;  // where this is the job's thread

@@ -32,7 +32,7 @@ ThreadSupport from_mpi(int level) {
     }
 }
 
-// Threads and MPI are the process's, and so is this.
+// Process-wide, like threads and MPI.
 std::atomic<bool> thread_left_behind{false};
 
 int integer_variable(const char* name) {
@@ -44,8 +44,8 @@ bool started_by_mpirun() {
     return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
 }
 
-// srun with a plugin this MPI cannot use (pmi2, none) starts n processes that each believe to be
-// alone and would write the same files.
+// With a plugin that this MPI cannot use (pmi2, none), srun starts n processes. Each of them would
+// believe to be alone, and all would write the same files.
 void check_launcher() {
     int size = 0;
     MPI_TRY(MPI_Comm_size(MPI_COMM_WORLD, &size));
@@ -57,8 +57,8 @@ void check_launcher() {
             "start with srun --mpi=pmix, or with mpirun");
 }
 
-// Open MPI 5's UCX component prints an error for each window it does not take; the shared memory
-// that windows are made for here is another's.
+// Open MPI 5's UCX component prints an error for each window that it does not take. hetseq's
+// windows are shared memory, which is another component's work.
 void silence_ucx_windows() {
     constexpr int keep_the_users = 0;
     setenv("OMPI_MCA_osc", "^ucx", keep_the_users);
@@ -78,8 +78,8 @@ void finalize() {
     MPI_TRY(MPI_Finalize());
 }
 
-// MPI_Abort waits for the launcher to answer, which may be beyond a link that is cut. A launcher
-// that can be reached ends the others when one has gone.
+// MPI_Abort waits for the launcher's answer, but the link to the launcher may be cut. A launcher
+// that can be reached ends the other ranks when one has gone.
 void end_this_process_soon(int exit_code) noexcept {
     try {
         std::thread([exit_code] {

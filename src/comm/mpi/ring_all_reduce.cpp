@@ -106,7 +106,7 @@ private:
         return receives_posted_ != before;
     }
 
-    // In order: MPI delivers a pair's messages so.
+    // In order, since MPI delivers the messages of a pair in order.
     bool take_received() {
         if (received_ == receives_posted_)
             return false;

@@ -29,8 +29,8 @@ struct WindowTraits {
     static void close(type& window) noexcept { MPI_Win_free(&window); }
 };
 
-// Open MPI makes the window a file here; writing past what the folder holds kills the process with
-// SIGBUS.
+// Open MPI makes the window as a file in this folder. If the folder has no room left, writing to it
+// kills the process with SIGBUS.
 std::string backing_store() {
     const char* folder = std::getenv("OMPI_MCA_osc_sm_backing_directory");
     return folder ? folder : "/dev/shm";
@@ -86,7 +86,8 @@ SharedWindow::Impl::~Impl() {
     }
 }
 
-// Collective. All memory belongs to rank 0 of the node; false on all ranks when any could not.
+// Collective. All memory belongs to rank 0 of the node. Returns false on all ranks if any rank
+// failed.
 bool SharedWindow::Impl::allocate_shared(std::size_t size) {
     const std::size_t mine = node.rank() == 0 ? size + alignment : 0;
     void* base = nullptr;
@@ -118,8 +119,8 @@ void SharedWindow::Impl::allocate_private(std::size_t size) {
     bytes = {static_cast<std::byte*>(memory), size};
 }
 
-// Each rank writes its part, which also takes the pages from the backing store now rather than in
-// the middle of training, and spreads them over the memory next to the ranks.
+// Each rank writes its part. This takes the pages from the backing store now, and not in the middle
+// of training, and places them in the memory near each rank.
 void SharedWindow::Impl::zero_my_part() const {
     const auto rank = static_cast<std::size_t>(node.rank());
     const auto size = static_cast<std::size_t>(node.size());

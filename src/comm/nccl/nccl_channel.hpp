@@ -27,8 +27,8 @@ struct CudaStreamTraits {
 using CudaStream = UniqueHandle<CudaStreamTraits>;
 
 /// One rank's end of a non-blocking NCCL communicator, with the stream that its collectives run on.
-/// Every wait polls, sleeping, for NCCL's own errors and the deadline; the first failure aborts the
-/// communicator, which ends its kernels, and every later use throws that failure again.
+/// Every wait sleeps and polls for NCCL's own errors and the deadline. The first failure aborts the
+/// communicator, which ends its kernels. Every later use throws that failure again.
 class NcclChannel {
 public:
     /// Collective over the ranks that hold `id`; on the current CUDA device.

@@ -21,8 +21,8 @@ namespace hetseq::detail {
 
 }  // namespace hetseq::detail
 
-/// Runs an NCCL call; a failure becomes a CommError. A non-blocking communicator may still be at it
-/// afterwards.
+/// Runs an NCCL call; a failure becomes a CommError. A non-blocking communicator may still be
+/// working on it afterwards.
 #define NCCL_TRY(call)                                                                    \
     do {                                                                                  \
         const ncclResult_t nccl_try_code = (call);                                        \

@@ -45,7 +45,7 @@ void check(const std::error_code& error, const std::string& problem) {
         throw IoError(problem, error.message(), "check the folder's permissions and free space");
 }
 
-// Not those above it: a run's folder that was removed is not made again.
+// Does not make the folders above it: a run's folder that was removed is not made again.
 void make(const fs::path& folder) {
     std::error_code error;
     fs::create_directory(folder, error);
@@ -80,7 +80,7 @@ bool is_whole(const fs::path& checkpoint) {
     }
 }
 
-// Its name goes first, so that half a checkpoint never bears one.
+// The folder is renamed first, so that half a checkpoint never has a checkpoint's name.
 void retire(const fs::path& checkpoint) {
     const fs::path other = checkpoint.parent_path() / (outdated + checkpoint.filename().string());
     remove_tree(other);
@@ -139,7 +139,7 @@ void CheckpointFolder::commit(std::int64_t update, const Manifest& manifest) con
 }
 
 // No call exchanges two folders on every file system (NFS and Lustre refuse RENAME_EXCHANGE). The
-// former checkpoint keeps a name of its own until the new one bears the proper name.
+// former checkpoint keeps a temporary name until the new one has the proper name.
 void CheckpointFolder::replace(std::int64_t update) const {
     remove_tree(aside(update));
     fault_point("checkpoint_aside", update);

@@ -23,14 +23,14 @@ void check_names(const Manifest& manifest, const std::filesystem::path& folder) 
                           "every checkpoint has one");
 }
 
-// The tensor itself where a file can be read into it: new memory costs more than reading.
+// The tensor itself if a file can be read into it: new memory costs more than reading.
 at::Tensor memory_to_read(const at::Tensor& target) {
     if (target.device().is_cpu() && target.is_contiguous())
         return target;
     return at::empty(target.sizes(), target.options().device(at::kCPU));
 }
 
-// To all ranks what rank `root` has read into `values`.
+// Gives all ranks what rank `root` has read into `values`.
 void hand_out(const HostComm& world,
               Communicator& communicator,
               const at::Tensor& values,

@@ -31,7 +31,7 @@ bool is_ready(const std::future<T>& future) {
     return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-// Filled, so that no page of it is new when training waits for a copy.
+// The memory is filled, so that none of its pages is new when training waits for a copy.
 at::Tensor memory_for(const at::Tensor& tensor) {
     return at::zeros(tensor.sizes(),
                      tensor.options().device(at::kCPU).pinned_memory(!tensor.device().is_cpu()));
@@ -41,7 +41,7 @@ c10::impl::VirtualGuardImpl guard_of(at::Device device) {
     return c10::impl::VirtualGuardImpl(device.type());
 }
 
-// The device of what is not on the CPU.
+// The device of the tensors that are not on the CPU.
 std::optional<at::Device> device_of(const std::vector<CheckpointFile>& files) {
     for (const CheckpointFile& file : files)
         for (const NamedTensor& stored : file.tensors)
@@ -50,7 +50,7 @@ std::optional<at::Device> device_of(const std::vector<CheckpointFile>& files) {
     return std::nullopt;
 }
 
-// As std::async; where there is no thread to be had, the future says so.
+// Like std::async. If no thread can be started, the future holds that error.
 template <class Work>
 std::future<std::invoke_result_t<Work>> start_in_thread(Work work) {
     try {
@@ -125,7 +125,7 @@ void CheckpointWriter::start(const TrainingState& state) {
     stage_ = Stage::writing;
 }
 
-// Tells `copied` in any case: the rank waits for it before its next optimizer step.
+// Sets `copied` in any case, since the rank waits for it before its next optimizer step.
 void CheckpointWriter::copy(std::promise<void>& copied) {
     try {
         fault_point("checkpoint_copy", last_update_);
@@ -137,7 +137,7 @@ void CheckpointWriter::copy(std::promise<void>& copied) {
     copied.set_value();
 }
 
-// On a device beside its own work, on a stream of its own.
+// On a device, the copy runs on a separate stream, beside the device's own work.
 void CheckpointWriter::copy_tensors() {
     at::set_num_threads(1);
     std::optional<c10::StreamGuard> on_side;
@@ -269,7 +269,7 @@ void CheckpointWriter::end_committing() {
     end(failure);
 }
 
-// The ones before it are still there.
+// Earlier checkpoints are still there.
 void CheckpointWriter::report(const std::exception& error) const {
     log::here(log::Level::error,
               "the checkpoint of update " + std::to_string(last_update_) +

@@ -18,10 +18,11 @@ namespace hetseq {
 namespace {
 
 using Json = nlohmann::ordered_json;  // written
-// Read. Objects of the ordered kind copy what they hold as they grow, as deep as a text nests.
+// For reading. Objects of the ordered kind copy all that they hold, however deeply nested, as they
+// grow.
 using ReadJson = nlohmann::json;
 
-// JSON has no number that is none.
+// JSON has no NaN.
 double number_of(const ReadJson& json) {
     return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
@@ -142,7 +143,7 @@ TrainingProgress progress_of(const ReadJson& json) {
     progress.window = window_of(json.at("window"));
     progress.order_origin = count_of(json.at("order_origin"));
     progress.schedule_origin = count_of(json.at("schedule_origin"));
-    // A checkpoint without them was trained by the epochs of the data's order.
+    // In a checkpoint without them, the schedule counted the epochs of the data's order.
     progress.schedule_epochs =
         json.contains("schedule_epochs") ? count_of(json.at("schedule_epochs")) : progress.epochs;
     progress.allocations = allocations_of(json.at("allocations"));
@@ -216,7 +217,7 @@ RunIdentity run_of(const ReadJson& json) {
     return run;
 }
 
-// Throws what the library throws, and BadData.
+// Throws the library's exceptions and BadData.
 TrainingState state_of(const ReadJson& json) {
     const std::int64_t format = json_integer(json.at("format"), 0, 1'000'000);
     if (format != TrainingState::format)

@@ -42,7 +42,7 @@ std::string progress_text(const ProgressNow& now, int columns) {
                        std::to_string(now.total_updates) + "  loss " + format_number(now.loss) +
                        "  " + format_number(now.units_per_second) + " " + now.unit + "/s  ETA " +
                        format_duration(now.seconds_left);
-    // A line that fills the last column would begin the next.
+    // A line that fills the last column would begin the next line.
     return text.substr(0, static_cast<std::size_t>(std::max(columns - 1, 0)));
 }
 

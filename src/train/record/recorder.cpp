@@ -67,8 +67,8 @@ void Recorder::train(const UpdateRecord& record) {
         log_interval(record);
 }
 
-// The ranks' times are of the update before: of none where the run was just started, and not what
-// an update takes where a rank computed something twice.
+// The ranks' times are those of the update before. There are none if the run was just started, and
+// they do not count if a rank computed something twice.
 void Recorder::count_compute(const UpdateRecord& record) {
     bool is_whole = before_.allocation.size() == record.compute_ms.size();
     for (std::size_t r = 0; is_whole && r < record.compute_ms.size(); ++r)
@@ -83,8 +83,8 @@ void Recorder::count_compute(const UpdateRecord& record) {
     before_ = {record.step_ms, record.allocation};
 }
 
-// One line for the updates since the last: losses are the mean of those that were finite, rates
-// their sum over their time.
+// One line for the updates since the last one. Losses are means over the finite ones; rates are
+// sums divided by their time.
 void Recorder::log_interval(const UpdateRecord& last) {
     const auto updates = static_cast<double>(timed_updates_);
     std::vector<double> losses = window_.losses;
@@ -127,8 +127,7 @@ void Recorder::log_interval(const UpdateRecord& last) {
     computed_in_ms_ = computed_updates_ = 0;
 }
 
-// The time that even the rank that computes longest spends on other things is waiting that no cut
-// avoids.
+// Even the rank that computes longest spends some time on other things. No cut avoids this waiting.
 std::string Recorder::slowest_rank() const {
     const auto slowest = std::max_element(rank_compute_ms_.begin(), rank_compute_ms_.end());
     if (rank_compute_ms_.size() < 2)

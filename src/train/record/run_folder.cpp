@@ -38,7 +38,7 @@ void remove_file(const std::filesystem::path& file) {
                       "choose another --save-dir");
 }
 
-// Without making anything: the folder, or the nearest above it that exists.
+// Checks the folder, or the nearest one above it that exists, without creating anything.
 void check_writable(std::filesystem::path path) {
     std::error_code ignored;
     path = std::filesystem::absolute(path, ignored);

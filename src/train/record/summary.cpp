@@ -39,8 +39,8 @@ std::vector<double> steady(const std::vector<double>& values) {
     return {values.begin() + static_cast<std::ptrdiff_t>(warm_up(values.size())), values.end()};
 }
 
-// Updates of the steady state whose times may be compared with one another and with what the costs
-// say at the end: of full batches, cut as the last one; cut in any way where those are few.
+// Updates of the steady state whose times can be compared with each other and with the costs at the
+// end: those of full batches that were cut like the last one, or in any way if these are few.
 std::vector<std::size_t> like_updates(const TrainerReport& report) {
     const std::size_t count = report.is_full.size();
     const std::size_t warm = warm_up(count);
@@ -63,7 +63,7 @@ std::vector<double> at(const std::vector<std::size_t>& updates, const std::vecto
     return chosen;
 }
 
-// This rank's compute time of a unit, in those of the updates in which it had any.
+// This rank's compute time of a unit, in the updates in which it had work.
 std::vector<double> unit_times(const std::vector<std::size_t>& updates,
                                const TrainerReport& report) {
     std::vector<double> times;
@@ -116,7 +116,7 @@ std::vector<std::int64_t> working(const std::vector<StepCost>& costs) {
     return capacities;
 }
 
-// The rates alone: what a cut in proportion to them goes by.
+// Only the rates, for a cut in proportion to them.
 std::vector<StepCost> by_rate(const std::vector<StepCost>& costs) {
     std::vector<StepCost> rates;
     for (const StepCost& cost : costs)

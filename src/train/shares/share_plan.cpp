@@ -12,7 +12,8 @@ namespace hetseq {
 
 namespace {
 
-// Largest remainders, ties to the lower rank; in integers, so that all ranks find the same.
+// The method of largest remainders; ties go to the lower rank. It uses integers, so that all ranks
+// find the same.
 std::vector<std::int64_t> in_proportion(const std::vector<std::int64_t>& shares,
                                         std::int64_t units) {
     const std::int64_t sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});

@@ -29,10 +29,10 @@ using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::milliseconds farewell{2000};
 constexpr std::chrono::milliseconds time_to_print{200};
 
-// A wake-up that much too late is not a slow processor: the process was suspended.
+// A slow processor does not delay a wake-up by this much: the process was suspended.
 constexpr double suspended_s = 1;
 
-// If rank 0 is lost, all others miss it. The lowest rank speaks first, and its end takes the
+// If rank 0 is lost, all others miss it. The lowest rank reports first, and its end ends the
 // others.
 double grace_s(int rank) {
     return 1 + 0.25 * std::min(rank - 1, 8);
@@ -109,8 +109,8 @@ private:
         return !changed_.wait_for(lock, period_, [&] { return ending_; });
     }
 
-    // Work that a suspended process did not do in that time is not a stall, neither its own nor
-    // that of others.
+    // A suspended process did not work in that time. This is not a stall, neither of this process
+    // nor of others.
     void excuse(double late) {
         if (late < suspended_s)
             return;

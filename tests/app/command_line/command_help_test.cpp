@@ -48,10 +48,10 @@ TEST(CommandHelpTest, ShowsOnlyOptionsThatTheCommandUses) {
 }
 
 TEST(CommandHelpTest, OfAllFormsSaysWhichTakeAnOption) {
-    EXPECT_THAT(help_of("bench"), HasSubstr("samples mixed at once (data, step) [8]"));
+    EXPECT_THAT(help_of("bench"), HasSubstr("whose samples are mixed (data, step) [8]"));
     EXPECT_THAT(help_of("checkpoint"),
                 AllOf(HasSubstr("hetseq checkpoint average RUN --output FILE [--last N]"),
-                      HasSubstr("only the newest N; 0: all (list, verify, average) [0]")));
+                      HasSubstr("take only the newest N; 0: all (list, verify, average) [0]")));
 }
 
 TEST(CommandHelpTest, ExplainsEveryWord) {

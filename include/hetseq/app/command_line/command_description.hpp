@@ -35,28 +35,29 @@ struct CommandForm {
 
     const CommandOption* own_option(const std::string& name) const;
     bool uses(const std::string& option) const;  // a common option
-    /// A part's own option is used where the option that chooses the part is.
+    /// A part's own option is used if the option that chooses the part is used.
     bool uses(const OptionSpec& spec) const;
 };
 
-/// A command's words. Usage, help, parser, completion, man page and docs/options.md come from it.
+/// Describes a command's words. Usage, help, parser, completion, man page and docs/options.md are
+/// made from it.
 struct CommandDescription {
     std::string name;
     std::string help;
     std::vector<CommandForm> forms;  // several: each has a word
 
-    /// Null where there is none.
+    /// Null if there is none.
     const CommandForm* form(const std::string& word) const;
     std::vector<std::string> words() const;
 };
 
-/// The names of all options of the option table, but for `others`.
+/// The names of all options of the option table except `others`.
 std::vector<std::string> options_but(const std::vector<std::string>& others);
 
 enum class ValueKind { any, file, configuration, folder };
 
-/// The kind of a value, by the name that help has for it: "PATH" and "NAME|FILE" a file,
-/// "CONFIG.cfg" a configuration, "DIR", "RUN" and "RUN[,RUN...]" a folder.
+/// The kind of a value, by its name in the help: "PATH" and "NAME|FILE" a file, "CONFIG.cfg" a
+/// configuration, "DIR", "RUN" and "RUN[,RUN...]" a folder.
 ValueKind value_kind(const std::string& name);
 
 }  // namespace hetseq

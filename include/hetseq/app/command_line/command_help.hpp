@@ -7,8 +7,8 @@
 
 namespace hetseq {
 
-/// `hetseq COMMAND --help`: usages, arguments and options with the names of `parts`; of one form
-/// where `word` names one, else of all.
+/// The text of `hetseq COMMAND --help`: usages, arguments and options, with the names of `parts`.
+/// It covers the form that `word` names, or all forms.
 std::string command_help(const CommandDescription& command,
                          const std::string& word,
                          const Parts& parts);

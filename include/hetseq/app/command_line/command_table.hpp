@@ -9,7 +9,7 @@
 namespace hetseq {
 
 /// always: the command trains or measures on ranks; a single process is a job of one rank.
-/// launched: MPI only when started as ranks. never: a single process's work.
+/// launched: uses MPI only if it was started as ranks. never: works in a single process.
 enum class NeedsMpi { always, launched, never };
 
 struct CommandEntry {
@@ -22,7 +22,7 @@ struct CommandEntry {
 /// The one table of commands.
 const std::vector<CommandEntry>& command_table();
 
-/// Throws BadUsage with the nearest name where there is none of this one.
+/// Throws BadUsage with the nearest name if no command has this one.
 const CommandEntry& find_command(const std::string& name);
 
 }  // namespace hetseq

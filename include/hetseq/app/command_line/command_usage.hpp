@@ -13,7 +13,7 @@ std::string usage_of(const CommandDescription& command, const CommandForm& form)
 /// "hetseq prepare images"
 std::string called_as(const CommandDescription& command, const CommandForm& form);
 
-/// Usages, one a form.
+/// The usages, one for each form.
 std::vector<std::string> usage_lines(const CommandDescription& command);
 
 /// An option of the form as its usage shows it: "[--shards N]", "--output DIR".

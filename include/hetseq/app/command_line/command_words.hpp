@@ -10,7 +10,7 @@
 
 namespace hetseq {
 
-/// The words of one call, told apart as its form describes them.
+/// The words of one call, sorted as its form describes them.
 struct CommandWords {
     std::string form;  // its word: "images"
     std::vector<std::string> arguments;
@@ -25,9 +25,9 @@ struct CommandWords {
                               std::int64_t maximum) const;
 };
 
-/// Tells apart the words that follow a command's name. Throws BadUsage, with the usage and the
-/// nearest name, for a word or an option that the command does not take and for one that is
-/// missing. `table` has the parts' own options too.
+/// Sorts the words that follow a command's name. Throws BadUsage, with the usage and the nearest
+/// name, for a word or option that the command does not take, or that is missing. `table` has the
+/// parts' own options too.
 CommandWords parse_command_words(const CommandDescription& command,
                                  const std::vector<std::string>& words,
                                  const OptionTable& table = option_table());

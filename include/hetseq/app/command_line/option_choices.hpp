@@ -8,11 +8,11 @@
 
 namespace hetseq {
 
-/// The values an option takes, where they can be listed: those its setter knows, or the names of
-/// the parts it chooses from. One that ends in ':' goes on as the user likes.
+/// The values that an option takes, if they can be listed: those that its setter knows, or the
+/// names of the parts that it chooses from. After a value that ends in ':' the user writes more.
 std::vector<std::string> option_choices(const OptionSpec& option, const Parts& parts);
 
-/// The option's help, and its choices where the help does not name them all.
+/// The option's help, with the choices appended if the help does not name all of them.
 std::string explained(const OptionSpec& option, const Parts& parts);
 
 }  // namespace hetseq

@@ -6,15 +6,16 @@
 
 namespace hetseq {
 
-/// What other programs (fairseq, HetSeq, PyTorch, Hugging Face) call an option of ours.
+/// The name that another program (fairseq, HetSeq, PyTorch, Hugging Face) has for an option of
+/// hetseq.
 struct OtherName {
     std::string name;    // without dashes: "learning-rate"
     std::string option;  // ours: "lr"
 };
 const std::vector<OtherName>& other_names();
 
-/// What somebody who wrote the unknown option `given` may have meant: "did you mean --lr?", or how
-/// the same is done without an option. Empty where nothing is near. `known`: names without dashes.
+/// What the user may have meant by the unknown option `given`: "did you mean --lr?", or how to do
+/// the same without an option. Empty if nothing is near. `known`: names without dashes.
 std::string meant_option(const std::string& given, std::span<const std::string> known);
 
 }  // namespace hetseq

@@ -7,21 +7,22 @@
 
 namespace hetseq {
 
-/// A run's checkpoints, the newest first, or the one that `path` is. Throws MissingInput where
-/// there is none.
+/// The checkpoints of the run `path`, the newest first, or the checkpoint `path` itself. Throws
+/// MissingInput if there is none.
 std::vector<std::filesystem::path> checkpoints_of(const std::filesystem::path& path);
 
 /// A table of them, or JSON.
 std::string list_checkpoints(const std::vector<std::filesystem::path>& checkpoints, bool json);
 
-/// Reads all their files. A line each, with what is wrong; `damaged` counts those.
+/// Reads all their files. Returns one line for each checkpoint, with what is wrong; `damaged` is
+/// the number of damaged ones.
 std::string verify_checkpoints(const std::vector<std::filesystem::path>& checkpoints, int& damaged);
 
-/// Progress, options and tensors of one. Throws what reading it meets.
+/// Progress, options and tensors of one checkpoint. Throws the errors of reading it.
 std::string inspect_checkpoint(const std::filesystem::path& checkpoint);
 
-/// The mean of their models' parameters, in their type, as the safetensors file `output`; computed
-/// in fp64. Throws BadData where they are not of one model.
+/// Writes the mean of their models' parameters, in their type, to the safetensors file `output`.
+/// Computed in fp64. Throws BadData if they belong to different models.
 void average_checkpoints(const std::vector<std::filesystem::path>& checkpoints,
                          const std::filesystem::path& output);
 

@@ -20,8 +20,8 @@ struct RankInfo {
     std::string device_name;  // "AMD EPYC ..." or "NVIDIA H200"
     std::string device_uuid;  // empty for a CPU
     int cores = 1;  // cores this process may use, by affinity and cgroup quota (rounded up)
-    /// Whole cores this rank has when the ranks of a host divide evenly what they may use in
-    /// common; at least 1. A rank's threads should be no more than these.
+    /// Whole cores for this rank if the ranks of a host divide the cores that they share evenly; at
+    /// least 1. A rank should not have more threads than this.
     int own_cores = 1;
     double cpu_share = 1;        // the same before it is rounded [cores]
     int host_cores = 1;          // that the ranks of its host may use together
@@ -36,16 +36,17 @@ struct Topology {
     const RankInfo& rank(int rank) const { return ranks.at(static_cast<std::size_t>(rank)); }
     /// How many ranks share the host of `rank`.
     int ranks_on_host_of(int rank) const;
-    /// Ranks, in pairs and more, that use one GPU together (by UUID); empty when none do.
+    /// Groups of ranks that use one GPU together (by UUID); empty if there are none.
     std::vector<std::vector<int>> shared_devices() const;
-    /// A table of hosts, ranks, devices and cores, unlike hosts apart, for the start report.
+    /// A table of hosts, ranks, devices and cores for the start report; unlike hosts have separate
+    /// rows.
     std::string table() const;
 };
 
 /// Collective. Chooses this rank's device and makes it current (a rank that sees exactly one GPU
 /// uses it, otherwise the GPU of its local rank; CPU where there is none and the choice is
-/// automatic) and gathers every rank's place. Throws DeviceError on all ranks when a GPU is asked
-/// for and missing, or there are more local ranks than GPUs.
+/// automatic) and gathers every rank's place. Throws DeviceError on all ranks if a GPU is requested
+/// but missing, or if there are more local ranks than GPUs.
 Topology discover_topology(const HostComm& world, DeviceChoice choice);
 
 }  // namespace hetseq

@@ -13,9 +13,7 @@ const char* to_string(ThreadSupport support) noexcept;
 /// MPI's lifetime: made first and destroyed last in `main`. Asks for MPI_THREAD_MULTIPLE and
 /// accepts less (`thread_support()` says what was given). While an exception unwinds it does not
 /// finalize, which would hang: `main` catches and calls `abort`. After `leave_thread_behind` it
-/// aborts.
-/// Where MPI runs already (a test's main started it) it joins in and leaves finalizing to the
-/// starter.
+/// aborts. If MPI already runs (a test's `main` started it), it uses that and does not finalize it.
 class MpiEnvironment {
 public:
     /// Throws CommError when the launcher started several processes that MPI does not connect.
@@ -26,16 +24,16 @@ public:
 
     ThreadSupport thread_support() const noexcept { return thread_support_; }
 
-    /// Says that a thread of this process stays inside MPI for good: MPI cannot end in order any
-    /// more, only by `abort`.
+    /// Records that a thread of this process stays inside MPI forever. MPI can then only end by
+    /// `abort`.
     static void leave_thread_behind() noexcept;
     static bool has_left_thread_behind() noexcept;
 
     /// Ends all ranks of the job with `exit_code`.
     [[noreturn]] static void abort(int exit_code) noexcept;
 
-    /// True when a launcher (mpirun, srun) started this process as a rank, by its environment
-    /// alone. To be asked before MPI starts, which gives a lone process the same variables.
+    /// True if a launcher (mpirun, srun) started this process as a rank; only the environment is
+    /// looked at. Call it before MPI starts, since MPI gives a lone process the same variables.
     static bool launched_as_rank();
 
     /// The library this process runs with, e.g. "Open MPI v4.1.4". Needs no MPI_Init.

@@ -8,10 +8,9 @@ namespace hetseq {
 
 class HostComm;
 
-/// Memory that all ranks of one host see at once (MPI_Win_allocate_shared), or, where the host's
-/// backing store
-/// (/dev/shm) is too small or MPI is absent, private memory of the same size on each rank:
-/// `shared()` says which, the same on all ranks of the host.
+/// Memory that all ranks of one host share (MPI_Win_allocate_shared). If the host's backing store
+/// (/dev/shm) is too small or MPI is absent, it is private memory of the same size on each rank.
+/// `shared()` tells which; the answer is the same on all ranks of the host.
 class SharedWindow {
 public:
     /// Collective over `node`, a communicator of ranks on one host. Zero-filled.

@@ -9,9 +9,9 @@
 
 namespace hetseq {
 
-/// RUN/checkpoints: one folder a checkpoint, named by its update, complete or not there at all.
-/// The members that write throw IoError; one rank of the job calls `put_back`, `clean`, `commit`
-/// and `prune`.
+/// RUN/checkpoints: one folder for each checkpoint, named by its update. A folder is complete or
+/// does not exist. The members that write throw IoError; one rank of the job calls `put_back`,
+/// `clean`, `commit` and `prune`.
 class CheckpointFolder {
 public:
     struct Entry {
@@ -23,21 +23,22 @@ public:
 
     const std::filesystem::path& path() const noexcept { return path_; }
     std::filesystem::path of_update(std::int64_t update) const;
-    /// The newest first; none where there is no such folder. Where a process died while it replaced
-    /// a checkpoint, the former one is listed under the name that it had meanwhile.
+    /// The newest first; none if there is no such folder. If a process died while it replaced a
+    /// checkpoint, the former one is listed under its temporary name.
     std::vector<Entry> list() const;
 
     /// The folder into which the files of `update` are written first; made if it is not there.
     std::filesystem::path begin(std::int64_t update) const;
-    /// Gives what `begin` made a manifest and its final name, on disk when this returns. A former
-    /// checkpoint of that update goes; at any instant one of both is listed.
+    /// Gives the folder that `begin` made a manifest and its final name; both are on disk when this
+    /// returns. A former checkpoint of that update is removed. At any instant, one of the two is
+    /// listed.
     void commit(std::int64_t update, const Manifest& manifest) const;
     /// Removes what `begin` made.
     void abandon(std::int64_t update) const noexcept;
-    /// Removes all but the `keep_last` newest and that of `best_update`; 0 keeps all.
+    /// Removes all checkpoints but the `keep_last` newest and that of `best_update`; 0 keeps all.
     void prune(std::int64_t keep_last, std::int64_t best_update) const;
-    /// Gives checkpoints that were moved away for others, which then never came, their names again,
-    /// if they are whole. For the one process that opens the run to write.
+    /// A checkpoint may have been moved away for another one that was never completed. Gives it its
+    /// name back if it is complete. Only the process that opens the run for writing calls this.
     void put_back() const;
     /// Removes what earlier runs left unfinished, and checkpoints beyond `update`; -1: all.
     void clean(std::int64_t update) const;
@@ -50,7 +51,7 @@ private:
     std::filesystem::path path_;
 };
 
-/// The checkpoint that `path` is, or those of the run in it, the newest first; none where it is
+/// The checkpoint `path` itself, or those of the run `path`, the newest first; empty if it is
 /// neither.
 std::vector<std::filesystem::path> checkpoints_at(const std::filesystem::path& path);
 

@@ -11,9 +11,9 @@ namespace hetseq {
 class Communicator;
 class HostComm;
 
-/// Collective. The state of the checkpoint `folder`, once its files are found to be what its
-/// manifest says; each rank reads some of them. Throws on all ranks MissingInput, BadData or
-/// IoError that names the file.
+/// Collective. The state of the checkpoint `folder`, after its files were compared with its
+/// manifest; each rank reads some of them. Throws on all ranks MissingInput, BadData or IoError
+/// that names the file.
 TrainingState verified_state(const HostComm& world, const std::filesystem::path& folder);
 
 /// Collective. Fills the tensors of `files` from `folder`: each file is read by one rank. Throws on

@@ -16,9 +16,9 @@
 
 namespace hetseq {
 
-/// Saves checkpoints while training goes on: a thread copies this rank's files into memory taken
-/// once, then writes them; the last of the ranks' files done, rank 0 gives the folder its name.
-/// All ranks call the same members in the same order from one thread.
+/// Saves checkpoints while training goes on. A thread copies this rank's files into memory that is
+/// taken once, then writes them. When all ranks have written, rank 0 gives the folder its name. All
+/// ranks call the same members in the same order from one thread.
 class CheckpointWriter {
 public:
     struct Options {
@@ -36,13 +36,14 @@ public:
     /// Collective. Starts saving `state` (rank 0's counts) and the tensors as they are now. Waits
     /// for an earlier checkpoint that is not complete yet.
     void start(const TrainingState& state);
-    /// Until then nobody may write to the tensors. A copy that failed ends here too; the checkpoint
-    /// is then not saved. Returns how long that was [ms].
+    /// Nobody may write to the tensors before this returns. It also returns if the copy failed; the
+    /// checkpoint is then not saved. Returns the time it waited [ms].
     double wait_for_copy();
-    /// Collective, never waits: moves the checkpoint at work on. One that fails is reported, the
-    /// ones before stay; after several in a row throws IoError.
+    /// Collective, never waits. Advances the checkpoint in progress. A failure is reported, and
+    /// earlier checkpoints stay; after several failures in a row it throws IoError.
     void poll();
-    /// Collective. Waits for the checkpoint at work. Throws IoError on all ranks when it failed.
+    /// Collective. Waits for the checkpoint in progress. Throws IoError on all ranks when it
+    /// failed.
     void finish();
 
     /// The bytes of a checkpoint's tensors.

@@ -40,13 +40,13 @@ struct TrainingProgress {
     std::vector<StepCost> costs;  // by rank, as followed to the end; on rank 0 with balance auto
     ItemCost item_cost;           // what their units are, of samples of unequal length
     MetricsWindow window;
-    // Updates before those that the order, and the schedule, count from 0.
+    // The updates from which the order and the schedule count.
     std::int64_t order_origin = 0;
     std::int64_t schedule_origin = 0;
     std::int64_t schedule_epochs = 0;  // complete ones since the schedule's origin
 };
 
-/// The identity of a run, the same from its first update to its last on any devices.
+/// The identity of a run. It stays the same from the first update to the last, on any devices.
 struct RunIdentity {
     std::map<std::string, std::string> options = {};  // effective values
     std::int64_t schedule_updates = 0;                // updates the learning rate's schedule spans
@@ -58,8 +58,8 @@ struct RunIdentity {
     std::vector<std::string> limits = {};             // by rank, what else its speed depends on
 };
 
-/// All of a checkpoint but its tensors: state.json. Holds no clock's times, so that equal states
-/// have equal bytes.
+/// Everything in a checkpoint except its tensors: state.json. It holds no clock times, so that
+/// equal states have equal bytes.
 struct TrainingState {
     static constexpr int format = 1;
     static constexpr const char* file_name = "state.json";
@@ -69,7 +69,7 @@ struct TrainingState {
 };
 
 std::string training_state_json(const TrainingState& state);
-/// `path` is named in errors. Throws BadData: no state, or one of another format.
+/// `path` is named in errors. Throws BadData if it is not a state or has another format.
 TrainingState parse_training_state(const std::string& text, const std::filesystem::path& path);
 
 /// Reads the state of the checkpoint `folder`. Throws MissingInput or BadData.

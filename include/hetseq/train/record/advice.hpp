@@ -7,8 +7,8 @@ namespace hetseq {
 
 struct Summary;
 
-/// Advice on how to gain back the time that a run lost, one sentence each. A run near its bound
-/// gets none.
+/// Advice on how to avoid the time that a run lost, one sentence each. A run near its bound gets
+/// none.
 std::vector<std::string> advice(const Summary& summary);
 
 }  // namespace hetseq

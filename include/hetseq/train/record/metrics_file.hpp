@@ -7,14 +7,14 @@
 
 namespace hetseq {
 
-/// RUN/metrics.jsonl, one JSON object a line, appended to. A line that cannot be written (disk
-/// full) is kept and tried again with the next one, so that training goes on.
+/// RUN/metrics.jsonl: one JSON object per line, appended. A line that cannot be written (disk full)
+/// is kept and tried again with the next one, so that training goes on.
 class MetricsFile {
 public:
     explicit MetricsFile(std::filesystem::path path) : path_{std::move(path)} {}
 
     void write(const std::string& line);
-    /// Tries once more, and says what is lost.
+    /// Tries to write once more, and reports what is lost.
     void finish();
 
 private:

@@ -5,7 +5,7 @@
 
 namespace hetseq {
 
-/// How far a run is, at one update.
+/// The progress of a run at one update.
 struct ProgressNow {
     std::int64_t update = 0;
     std::int64_t total_updates = 0;
@@ -23,7 +23,7 @@ std::string progress_text(const ProgressNow& now, int columns);
 /// mpirun; 0 where none does.
 int columns_of_terminal();
 
-/// A line on the terminal that follows a run. Rate and time left are those of the last updates.
+/// A line on the terminal that follows a run. Rate and remaining time come from the last updates.
 class ProgressBar {
 public:
     /// `columns`: of the terminal; 0: nothing is drawn.

@@ -31,8 +31,8 @@ struct UpdateRecord {
     std::vector<double> compute_ms;        // by rank, of the update before
 };
 
-/// Tells the user how a run goes: log lines, a progress bar on a terminal, and metrics.jsonl
-/// and, with the same numbers, an event file of TensorBoard's. Silent and idle on all ranks but 0.
+/// Tells the user how a run goes: by log lines, a progress bar on a terminal, metrics.jsonl and,
+/// with the same numbers, an event file for TensorBoard. It does nothing on ranks other than 0.
 class Recorder {
 public:
     struct Options {

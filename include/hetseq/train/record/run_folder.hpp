@@ -12,11 +12,11 @@ class HostComm;
 
 enum class ExistingRun { refuse, overwrite, resume };
 
-/// The folder a run leaves behind (docs/outputs.md). Only rank 0 writes into it.
+/// The folder of a run's results (docs/outputs.md). Only rank 0 writes into it.
 class RunFolder {
 public:
-    /// Collective. Throws on all ranks: BadConfig when `path` holds a run already and may not be
-    /// overwritten, IoError when it could not be written. Makes nothing.
+    /// Collective. Throws on all ranks: BadConfig if `path` already holds a run and may not be
+    /// overwritten, IoError if it cannot be written. Creates nothing.
     RunFolder(const HostComm& world, const std::filesystem::path& path, ExistingRun existing);
 
     /// Collective. Makes the folder, removes the files of an earlier run and writes config.cfg and,

@@ -16,8 +16,8 @@ struct Scalar {
     double value = 0;
 };
 
-/// RUN/tensorboard: the curves of metrics.jsonl for TensorBoard. What cannot be written (disk full)
-/// is kept and tried again with the next numbers, so that training goes on.
+/// RUN/tensorboard: the curves of metrics.jsonl for TensorBoard. Numbers that cannot be written
+/// (disk full) are kept and tried again with the next ones, so that training goes on.
 class ScalarEvents {
 public:
     explicit ScalarEvents(std::filesystem::path folder) : folder_{std::move(folder)} {}

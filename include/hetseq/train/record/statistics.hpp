@@ -10,7 +10,7 @@ struct Spread {
     double p90 = 0;
 };
 
-/// Quantiles by linear interpolation between order statistics; zeros for no values.
+/// Quantiles by linear interpolation between order statistics; zeros if there are no values.
 Spread spread_of(std::vector<double> values);
 
 }  // namespace hetseq

@@ -37,7 +37,7 @@ struct Summary {
     struct Range {
         double min = 0, avg = 0, max = 0;
     };
-    /// Ranks on devices of one name; of CPUs, which may have unlike quotas, those of one host.
+    /// Ranks on devices of one name. CPUs may have unlike quotas, so their classes are hosts.
     struct Class {
         std::string name;
         std::int64_t ranks = 0;
@@ -55,8 +55,8 @@ struct Summary {
     double finish_ratio =
         0;  // median of the wait in finish() over the last bucket's own time, slowest rank
     std::string policy;
-    // The times of an update are those of the steady state: full batches, cut as the last one, and
-    // not the first tenth of the updates (10 at most).
+    // The times of an update are those of the steady state: full batches that were cut like the
+    // last one, without the first tenth of the updates (at most 10).
     Spread step_ms;
     std::optional<double> equal_ms, proportional_ms, predicted_ms,
         bound_ms;  // of a full batch, by the measured rates
@@ -67,12 +67,12 @@ struct Summary {
     /// The part of an update's time that even the rank that waits least spends waiting for the
     /// reduction.
     double communication_share() const;
-    /// bound_ms over step_ms, or nothing.
+    /// bound_ms divided by step_ms, if known.
     std::optional<double> achieved() const;
 
     /// The summary as JSON text, together with `report`.
     std::string json(const TrainerReport& report) const;
-    /// The end report for people: rates, ranks, and how near the bound the run came.
+    /// The final report for people: rates, ranks, and how near the run came to its bound.
     std::string text(const TrainerReport& report) const;
 };
 

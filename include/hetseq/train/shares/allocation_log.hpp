@@ -9,10 +9,10 @@
 
 namespace hetseq {
 
-/// Units by rank of a full batch, by the update (counted from 0) from which on they hold.
+/// Units by rank of a full batch, by the update (counted from 0) at which they take effect.
 using AllocationsByUpdate = std::map<std::int64_t, std::vector<std::int64_t>>;
 
-/// The entry that holds at `update`; the end where there is none.
+/// The entry that holds at `update`; the end iterator if there is none.
 AllocationsByUpdate::const_iterator holding_at(const AllocationsByUpdate& allocations,
                                                std::int64_t update);
 
@@ -26,11 +26,11 @@ struct RecordedAllocations {
     std::int64_t full_batch() const;
 };
 
-/// RUN/allocations.json: how full batches were cut, rewritten whole at each change.
+/// RUN/allocations.json: how full batches were cut. The whole file is rewritten at each change.
 class AllocationLog {
 public:
-    /// `path` empty: nothing is written. `micro_batches`: by rank. `earlier`: what a continued run
-    /// has behind it.
+    /// `path` empty: nothing is written. `micro_batches`: by rank. `earlier`: the cuts that a
+    /// continued run already made.
     AllocationLog(std::filesystem::path path,
                   std::vector<std::int64_t> micro_batches,
                   AllocationsByUpdate earlier = {},

@@ -21,21 +21,22 @@ struct CalibrationOptions {
     std::int64_t memory_mb = 0;  // that this rank may use; 0: its device says when it is full
 };
 
-/// Collective. Measures what an update costs this rank's device, communication excluded: forward
-/// and backward of the first samples of training, in micro-batches of an eighth, a quarter, half
-/// and all of its capacity, and all of it cut in two. Each size once to warm up, then in rounds
-/// until the largest one's time has a standard error of 1 %, or the seconds are over: beyond those
-/// only what was not measured at all. Parameters, the generators of random numbers and, on return,
-/// the gradients (zero) are as before.
+/// Collective. Measures what an update costs this rank's device, without communication. It runs
+/// forward and backward on the first samples of training, in micro-batches of an eighth, a quarter,
+/// half and all of the rank's capacity, and all of it cut in two. Each size runs once to warm up.
+/// Then the sizes run in rounds until the time of the largest one has a standard error of 1 %, or
+/// the seconds are over; after that, only sizes that were not measured at all. Parameters, the
+/// generators of random numbers and, on return, the gradients (zero) are as before.
 ///
 /// `capacities`: samples a micro-batch, by rank; 0: a rank without work. The cost's micro-batch is
-/// the capacity, or less where memory does not hold it: on a GPU by trying, on a CPU, where running
-/// out kills the process, by the measured peaks' line up to 90 % of `memory_mb`.
+/// the capacity, or less if memory does not hold it. On a GPU this is found by trying. On a CPU
+/// running out of memory kills the process, so a line through the measured peaks must stay below 90
+/// % of `memory_mb`.
 ///
 /// `known`: the cost of a rank that need not be measured.
 ///
-/// Throws on all ranks what any rank met: bad data, or too little memory for an eighth of the
-/// capacity.
+/// Throws on all ranks if any rank failed: because of bad data, or too little memory for an eighth
+/// of the capacity.
 StepCost calibrate(const HostComm& world,
                    Model& model,
                    FlatParameters& parameters,

@@ -5,7 +5,7 @@ namespace hetseq {
 /// The largest resident memory of this process, of the host [MiB].
 class PeakMemory {
 public:
-    /// From now on. Where the kernel does not allow it, the peak stays that of the whole run.
+    /// Starts anew. If the kernel does not allow it, the peak stays that of the whole run.
     void reset();
     double mb() const;
 };

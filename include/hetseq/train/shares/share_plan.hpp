@@ -33,7 +33,7 @@ public:
     SharePlan(const HostComm& world,
               const std::string& policy,
               std::vector<std::int64_t> capacities);
-    /// Collective. By the ranks' costs; micro-batches are theirs.
+    /// Collective. Cuts by the ranks' costs, and takes their micro-batches.
     SharePlan(const HostComm& world, const std::string& policy, std::vector<StepCost> costs);
 
     /// From now on samples have unequal lengths.

@@ -17,15 +17,15 @@ StepCost parse_step_cost(const std::string& json);
 /// Reads one of the cache's files. Throws MissingInput or BadData.
 StepCost read_step_cost(const std::filesystem::path& path);
 
-/// Measured costs that later runs start with, one small file each, named by a hash of their key
-/// (what they depend on: device, model, build).
+/// Measured costs that later runs start with. Each is a small file, named by a hash of its key
+/// (what the cost depends on: device, model, build).
 class StepCostCache {
 public:
     explicit StepCostCache(std::filesystem::path folder) : folder_{std::move(folder)} {}
 
-    /// Nothing where there is none, or only what cannot be read.
+    /// Empty if there is none, or if it cannot be read.
     std::optional<StepCost> find(const std::string& key) const;
-    /// Quietly keeps nothing where the folder cannot be written.
+    /// Does nothing if the folder cannot be written.
     void store(const std::string& key, const StepCost& cost) const;
 
 private:

@@ -18,28 +18,29 @@ struct Stall {
 
 /// Decides from the ranks' beats whether one of them stalls. Pure: times are the caller's clock, in
 /// seconds. With a timeout T
-/// - a rank stalls that is longer in work of its own than T beyond the longest stretch of that
-///   phase any rank ever needed. Waiting for others is not work: an idle rank never stalls;
-/// - a rank is lost that was not heard from for T: its host, its link or its whole process. Until
-///   then it is not judged by what it was at last;
-/// - communication is stuck when all wait for each other for longer than T beyond the longest wait.
+/// - a rank stalls if it has worked for more than T longer than any rank ever needed for that
+///   phase. Waiting for others is not work, so an idle rank never stalls;
+/// - a rank is lost if it was not heard from for T: its host, its link or its whole process is
+///   gone. Until then it is not judged by what it did last;
+/// - communication is stuck if all wait for each other for more than T longer than the longest
+///   wait.
 class StallDetector {
 public:
     /// `hosts` by rank, `timeout` [s].
     StallDetector(std::vector<std::string> hosts, double timeout, double now);
 
     void heard(int rank, const Activity& activity, double now);
-    /// It left in order, and is not judged any more.
+    /// The rank left in order and is not judged any more.
     void left(int rank);
-    /// The whole of the caller's process stood still for that long (suspended by a scheduler) and
-    /// could hear nobody.
+    /// The caller's whole process stood still for that long (suspended by a scheduler) and could
+    /// not hear the others.
     void stood_still(double seconds);
 
     std::optional<Stall> judge(double now) const;
-    /// The first rule alone: for a rank that hears nobody but itself.
+    /// Only the first rule: for a rank that hears only itself.
     std::optional<Stall> judge_work(double now) const;
-    /// The second rule for one rank alone, with `grace` [s] more: for those that hear that one
-    /// only.
+    /// Only the second rule, for one rank, with `grace` [s] more: for ranks that hear only that
+    /// one.
     std::optional<Stall> judge_silence(int rank, double grace, double now) const;
 
 private:

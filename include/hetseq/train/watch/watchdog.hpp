@@ -11,8 +11,8 @@ namespace hetseq {
 class HostComm;
 class MpiEnvironment;
 
-/// Prints `stall` with this rank's name and ends the job with the exit code of a communication
-/// that failed.
+/// Prints `stall` with this rank's name and ends the job with the exit code of failed
+/// communication.
 void end_stalled_job(const Stall& stall);
 
 struct WatchdogOptions {
@@ -21,17 +21,17 @@ struct WatchdogOptions {
     std::function<void(const Stall&)> end = end_stalled_job;  // called once, on the watching thread
 };
 
-/// While one lives, a rank that stalls, or a link that is cut, ends the job with a message that
-/// names rank, host, phase and how long. A thread of its own tells rank 0 what this rank is at
-/// (`activity`); rank 0 judges all ranks, and the others whether rank 0 is there. Without
-/// MPI_THREAD_MULTIPLE each rank judges its own work alone.
+/// While one exists, a rank that stalls, or a link that is cut, ends the job with a message that
+/// names rank, host, phase and duration. A separate thread tells rank 0 what this rank is doing
+/// (`activity`). Rank 0 judges all ranks, and the other ranks judge whether rank 0 is there.
+/// Without MPI_THREAD_MULTIPLE, each rank judges only its own work.
 class Watchdog {
 public:
     /// Collective.
     Watchdog(const MpiEnvironment& environment,
              const HostComm& world,
              const WatchdogOptions& options = {});
-    /// Says goodbye to the other ranks and waits briefly for theirs; not while an exception
+    /// Sends the other ranks a last beat and waits briefly for theirs, except while an exception
     /// unwinds.
     ~Watchdog();
     Watchdog(const Watchdog&) = delete;

@@ -5,13 +5,13 @@ from spack_repo.builtin.build_systems.cuda import CudaPackage
 
 from spack.package import *
 
-# The checkout that this file lies in, below modules/packaging, is what is built.
+# Spack builds the checkout that holds this file (below modules/packaging).
 CHECKOUT = pathlib.Path(__file__).resolve().parents[7]
 
 
 class Hetseq(CMakePackage, CudaPackage):
-    """Trains neural networks data-parallel on unlike GPUs: one MPI rank a device, each with the
-    share of the batch that it computes in the time of the others."""
+    """Trains neural networks data-parallel on unlike GPUs, with one MPI rank per device. Each
+    rank gets the share of the batch that it computes in the same time as the others."""
 
     homepage = CHECKOUT.joinpath("README.md").as_uri()
     git = CHECKOUT.as_uri()
@@ -31,7 +31,7 @@ class Hetseq(CMakePackage, CudaPackage):
     depends_on("spdlog")
     depends_on("zlib-api")
 
-    # An older Spack knows no py-torch 2.11: declare the site's own as an external then.
+    # An older Spack has no py-torch 2.11. Then declare the one of the site as an external.
     depends_on("py-torch@2.11:~cuda", when="~cuda")
     with when("+cuda"):
         depends_on("cuda@12:")
