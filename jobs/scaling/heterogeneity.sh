@@ -6,8 +6,9 @@
 set -euo pipefail
 shopt -s inherit_errexit
 
-usage='usage: jobs/scaling/heterogeneity.sh [mnist|bert] [BATCH] [QUOTA...]
+usage='usage: jobs/scaling/heterogeneity.sh [mnist|bert|pairs] [BATCH] [QUOTA...]
   default: mnist 2048 1.0 0.25   (quotas: cores of each host; their sum must fit the machine)
+  pairs    sentences of unequal length, generated; BATCH in target tokens
 environment:
   HETSEQ_TEST_DATA   folder with bert/*.hdf5 (default ../shared/data)
   ROUNDS             default 3
@@ -21,7 +22,7 @@ quotas=("${@:3}")
 rounds=${ROUNDS:-3}
 updates=${UPDATES:-7}
 read -ra policies <<<"${POLICIES:-auto equal}"
-[[ $task =~ ^(mnist|bert)$ && $batch$updates$rounds =~ ^[0-9]+$ ]] || { echo "$usage" >&2; exit 64; }
+[[ $task =~ ^(mnist|bert|pairs)$ && $batch$updates$rounds =~ ^[0-9]+$ ]] || { echo "$usage" >&2; exit 64; }
 total=$(printf '%s\n' "${quotas[@]}" | awk '{t += $1} END {print t}')
 awk -v t="$total" -v n="$(nproc)" 'BEGIN {exit !(t > 0 && t <= n)}' ||
   { echo "the quotas ${quotas[*]} need $total cores, this machine has $(nproc)" >&2; exit 64; }
@@ -31,17 +32,20 @@ results=build/scaling/$task-$batch-$(IFS=-; echo "${quotas[*]}")
 length=$((updates + 2))
 mapfile -t hosts < <(seq ${#quotas[@]})
 
+size=--batch-size
+[[ $task != pairs ]] || size=--batch-tokens
+
 # part_of QUOTA: that host's part of the batch.
 part_of() { awk -v b="$batch" -v q="$1" -v t="$total" 'BEGIN {printf "%d", b * q / t + 0.5}'; }
 # alone NUMBER: host hNUMBER trains its part of the batch for itself; its rate.
 alone() {
-  train_alone "h$1" --batch-size "$(part_of "${quotas[$1 - 1]}")" --max-update "$length" \
+  train_alone "h$1" "$size" "$(part_of "${quotas[$1 - 1]}")" --max-update "$length" \
     --save-dir "$results/alone-$1-$round"
   rate_of "$results/alone-$1-$round" 3 "$length"
 }
 # together POLICY: all hosts; the rate in this round.
 together() {
-  train_on_hosts --batch-size "$batch" --balance "$1" --max-update $((round * length)) --save-interval 0 \
+  train_on_hosts "$size" "$batch" --balance "$1" --max-update $((round * length)) --save-interval 0 \
     --save-dir "$results/$1"
   rate_of "$results/$1" $(((round - 1) * length + 3)) $((round * length))
 }
@@ -90,5 +94,5 @@ print(f"{sys.argv[2]}| {middle(equal)} | {middle(auto)} | {ratios(auto, equal, '
       f"{ratios(auto, alone, '%.1f', 100)} |")
 print(f"All at once, each for itself, the hosts reach {at_once:.1f}: {100 * at_once / statistics.median(alone):.1f} % of alone.")
 PY
-echo '(task, batch, cores; samples a second: equal, auto; auto / equal; the sum of the hosts alone; auto as a percentage of'
+echo '(task, batch, cores; samples or target tokens a second: equal, auto; auto / equal; the sum of the hosts alone; auto as a percentage of'
 echo ' it. Medians and range of the rounds, ratios within each.)'

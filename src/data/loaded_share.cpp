@@ -139,8 +139,8 @@ MicroBatch LoadedShare::collate_slice(const Slice& slice) const {
     if (batch_.items) {
         const auto begin = slice_.begin + slice.begin;
         const auto& units = batch_.items->units;
-        batch.units =
-            std::accumulate(units.begin() + begin, units.begin() + begin + slice.size(), std::int64_t{0});
+        batch.units = std::accumulate(
+            units.begin() + begin, units.begin() + begin + slice.size(), std::int64_t{0});
         batch.padded_tokens = padded_tokens(padded_lengths(*batch_.items),
                                             std::vector<Slice>{{begin, begin + slice.size()}});
     }

@@ -153,7 +153,8 @@ void Loader::Impl::add_groups(const GlobalBatch& batch,
                               std::set<std::int64_t>& groups) const {
     if (batch.items) {
         for (std::int64_t i = slice.begin; i < slice.end; ++i)
-            groups.insert(group_of_sample(order, batch.items->samples[static_cast<std::size_t>(i)]));
+            groups.insert(
+                group_of_sample(order, batch.items->samples[static_cast<std::size_t>(i)]));
         return;
     }
     const std::int64_t last = order.group_of(slice.end - 1);

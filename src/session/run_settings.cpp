@@ -61,7 +61,8 @@ void settle_capacities(const HostComm& world, RunSettings& settings) {
         for (std::size_t r = 0; r < settings.max_samples.size(); ++r)
             if (settings.max_samples[r] == 0)
                 settings.capacities[r] = 0;
-        settings.settle({{"max-sentences", sentences.empty() ? "" : rank_list(settings.max_samples)}});
+        settings.settle(
+            {{"max-sentences", sentences.empty() ? "" : rank_list(settings.max_samples)}});
     } else {
         settings.capacities = by_rank("max-sentences", sentences.empty() ? "32" : sentences);
     }
@@ -69,8 +70,7 @@ void settle_capacities(const HostComm& world, RunSettings& settings) {
 }
 
 std::int64_t total_capacity(const RunSettings& settings) {
-    return std::accumulate(
-        settings.capacities.begin(), settings.capacities.end(), std::int64_t{0});
+    return std::accumulate(settings.capacities.begin(), settings.capacities.end(), std::int64_t{0});
 }
 
 void check_batch_options(const RunSettings& settings) {
@@ -128,9 +128,9 @@ void settle_batch(RunSettings& settings) {
         settle_length(settings);
     if (options.batch_size == 0 && options.batch_tokens == 0) {
         if (settings.is_ragged)
-            settings.settle(
-                {{"batch-tokens",
-                  std::to_string(static_cast<std::int64_t>(filled * static_cast<double>(capacity)))}});
+            settings.settle({{"batch-tokens",
+                              std::to_string(static_cast<std::int64_t>(
+                                  filled * static_cast<double>(capacity)))}});
         else
             settings.settle({{"batch-size", std::to_string(capacity)}});
     }

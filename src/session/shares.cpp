@@ -126,11 +126,10 @@ std::vector<std::int64_t> in_units(const std::vector<std::int64_t>& capacities,
                                    const RaggedWork& work) {
     std::vector<std::int64_t> units;
     for (const std::int64_t tokens : capacities)
-        units.push_back(tokens == 0 ? 0
-                                    : std::max<std::int64_t>(
-                                          std::llround(static_cast<double>(tokens) *
-                                                       work.units_per_token),
-                                          1));
+        units.push_back(
+            tokens == 0 ? 0
+                        : std::max<std::int64_t>(
+                              std::llround(static_cast<double>(tokens) * work.units_per_token), 1));
     return units;
 }
 
@@ -262,8 +261,8 @@ SharePlan declared_shares(const HostComm& world,
 BatchSize validation_batch(const RunSettings& settings, const SharePlan& shares) {
     if (!settings.is_ragged)
         return {.samples = shares.total_capacity()};
-    const std::int64_t tokens = std::accumulate(
-        settings.capacities.begin(), settings.capacities.end(), std::int64_t{0});
+    const std::int64_t tokens =
+        std::accumulate(settings.capacities.begin(), settings.capacities.end(), std::int64_t{0});
     return {.units = std::max(tokens * 9 / 10, settings.corpus.max_length)};
 }
 

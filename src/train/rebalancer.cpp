@@ -33,9 +33,9 @@ std::vector<Slice> Rebalancer::cut(const GlobalBatch& batch) {
     else if (next_ == first_)  // an epoch's last batch is cut in proportion, as in a replay
         change(std::vector(shares_.allocation(options_.batch_size)));
     SharePlan::Cut cut = shares_.cut(batch);
-    requested_.push_back({std::move(cut.units),
-                          batch.is_full ? shares_.allocation(options_.batch_size)
-                                        : std::vector<std::int64_t>{}});
+    requested_.push_back(
+        {std::move(cut.units),
+         batch.is_full ? shares_.allocation(options_.batch_size) : std::vector<std::int64_t>{}});
     ++next_;
     return std::move(cut.slices);
 }

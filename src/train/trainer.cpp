@@ -173,15 +173,14 @@ void Trainer::load_next() {
         next_share_.reset();
         failure = std::current_exception();
     }
-    agreement_.post(next_share_ ? next_share_->weights() : std::vector<double>{},
-                    failure,
-                    {.compute_ms = step_.timing().is_regular ? step_.timing().compute_ms : 0,
-                     .update_ms = own_update_ms_,
-                     .allocation = rebalancer_.take_proposal(),
-                     .micro_batch = step_.reduced_cap()
-                                        ? parts_.shares.units_of(*step_.reduced_cap())
-                                        : 0,
-                     .requests = requests()});
+    agreement_.post(
+        next_share_ ? next_share_->weights() : std::vector<double>{},
+        failure,
+        {.compute_ms = step_.timing().is_regular ? step_.timing().compute_ms : 0,
+         .update_ms = own_update_ms_,
+         .allocation = rebalancer_.take_proposal(),
+         .micro_batch = step_.reduced_cap() ? parts_.shares.units_of(*step_.reduced_cap()) : 0,
+         .requests = requests()});
 }
 
 // A later request takes effect two updates later.
@@ -280,7 +279,8 @@ void Trainer::record() {
     report_.batch_samples.push_back(batch.size());
     report_.batch_units.push_back(batch.units());
     report_.is_full.push_back(batch.is_full);
-    report_.own_units.push_back(rebalancer_.allocation()[static_cast<std::size_t>(parts_.world.rank())]);
+    report_.own_units.push_back(
+        rebalancer_.allocation()[static_cast<std::size_t>(parts_.world.rank())]);
     const LoadedShare::Padding padding = share_->padding();
     report_.values += padding.values;
     report_.padded_values += padding.padded_values;
@@ -330,9 +330,8 @@ bool Trainer::validates_after(std::int64_t update) const {
     if (parts_.evaluator == nullptr || update >= options_.updates)
         return false;
     const std::int64_t position = update - report_.order_origin;
-    const bool due = options_.valid_interval > 0
-                         ? (update + 1) % options_.valid_interval == 0
-                         : parts_.plan.ends_epoch(position);
+    const bool due = options_.valid_interval > 0 ? (update + 1) % options_.valid_interval == 0
+                                                 : parts_.plan.ends_epoch(position);
     return due || update + 1 == options_.updates;
 }
 

@@ -61,8 +61,8 @@ Verdict UpdateStep::run(LoadedShare& share,
                         const ForwardContext& context) {
     timing_ = {};
     // Requested before this rank knew.
-    if (reduced_cap_ && smaller(share.largest_micro_batch(), *reduced_cap_) !=
-                            share.largest_micro_batch())
+    if (reduced_cap_ &&
+        smaller(share.largest_micro_batch(), *reduced_cap_) != share.largest_micro_batch())
         share.recut(*reduced_cap_);
     for (;;) {
         timer_.begin();

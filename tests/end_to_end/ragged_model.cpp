@@ -54,18 +54,15 @@ public:
         const at::Tensor mask = batch.tensors.at("source_mask");  // (n, S)
         const at::Tensor source = at::embedding(embedding_, batch.tensors.at("source"));
         const at::Tensor scores = at::matmul(query_->forward(source), source.transpose(1, 2));
-        const at::Tensor attention =
-            at::softmax(scores.masked_fill(~mask.unsqueeze(1), -1e30), -1);
+        const at::Tensor attention = at::softmax(scores.masked_fill(~mask.unsqueeze(1), -1e30), -1);
         const at::Tensor seen = at::matmul(attention, source) * mask.unsqueeze(2);
         const at::Tensor counts = mask.sum(1, true).clamp_min(1);
         const at::Tensor told = (seen.sum(1) / counts).unsqueeze(1);  // (n, 1, H)
-        at::Tensor state =
-            at::gelu(hidden_->forward(at::embedding(embedding_, batch.tensors.at("before")) + told));
+        at::Tensor state = at::gelu(
+            hidden_->forward(at::embedding(embedding_, batch.tensors.at("before")) + told));
         if (context.mode == Mode::train)
-            state = counter_dropout(state.contiguous(),
-                                    dropout_,
-                                    {context.seed, context.update, 1},
-                                    batch.sample_ids);
+            state = counter_dropout(
+                state.contiguous(), dropout_, {context.seed, context.update, 1}, batch.sample_ids);
         const at::Tensor logits = out_->forward(state).flatten(0, 1);
         const at::Tensor target = batch.tensors.at("target").flatten();
         ForwardResult result;

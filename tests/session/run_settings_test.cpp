@@ -121,10 +121,8 @@ TEST_F(RunSettingsTest, TheSameSetUpFollowsFromWhatItWroteDown) {
     const RunSettings first = set_up(
         {{"max-sentences", "0=3,1=1,2=2"}, {"cache-mb", "0=64,1-2=32"}, {"update-freq", "2"}});
 
-    const RunSettings again =
-        set_up_ranks(world_,
-                     settle_options(world_, {{}, first.values()}, builtin_parts()),
-                     builtin_parts());
+    const RunSettings again = set_up_ranks(
+        world_, settle_options(world_, {{}, first.values()}, builtin_parts()), builtin_parts());
 
     EXPECT_EQ(again.values(), first.values());
     EXPECT_EQ(again.batch_size().samples, first.batch_size().samples);

@@ -9,15 +9,16 @@ namespace hetseq {
 
 class Corpus;
 
-/// The size of global batches: `samples`, or `units` of samples of unequal length; one of both is 0.
+/// The size of global batches: `samples`, or `units` of samples of unequal length; one of both is
+/// 0.
 struct BatchSize {
     std::int64_t samples = 0;
     std::int64_t units = 0;
 };
 
 /// The plan of `corpus`, which must outlive it, for a loader of the same seed and shuffling. Throws
-/// BadConfig where a batch of so many units is smaller than the longest sample, and where samples of
-/// one shape are to be counted in units.
+/// BadConfig where a batch of so many units is smaller than the longest sample, and where samples
+/// of one shape are to be counted in units.
 BatchPlan make_batch_plan(Corpus& corpus,
                           const BatchSize& size,
                           std::uint64_t seed,

@@ -37,9 +37,7 @@ public:
     /// Starts loading. Every rank makes the same requests in the same order over all loaders of the
     /// job, and takes them in the same order: `slices` are all ranks' parts of `batch`, by rank,
     /// and `cap` is what this rank's micro-batches may hold.
-    void request(const GlobalBatch& batch,
-                 std::span<const Slice> slices,
-                 const MicroBatchCap& cap);
+    void request(const GlobalBatch& batch, std::span<const Slice> slices, const MicroBatchCap& cap);
     /// The oldest requested share, once loaded. Throws BadData or IoError, on all ranks of the
     /// host, when a block was bad; so do all calls after that.
     LoadedShare take();

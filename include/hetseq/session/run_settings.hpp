@@ -53,7 +53,7 @@ struct RunSettings : SettledOptions {
     std::vector<std::int64_t> capacities = {};  // samples or padded tokens a micro-batch, by rank
     std::vector<std::int64_t> max_samples =
         {};  // of a micro-batch with samples of unequal length, by rank; empty: any
-    CorpusOptions corpus = {};                  // with this rank's cache
+    CorpusOptions corpus = {};  // with this rank's cache
 
     /// Of the global batch.
     BatchSize batch_size() const noexcept { return {options().batch_size, options().batch_tokens}; }

@@ -89,7 +89,7 @@ struct TrainerReport : TrainingProgress {
     // Of this rank's ragged rows, since the run was last started; 0 for rows of one shape.
     std::int64_t values = 0;
     std::int64_t padded_values = 0;
-    std::size_t cut_since = 0;                // the first update that was cut as the last full one
+    std::size_t cut_since = 0;  // the first update that was cut as the last full one
     std::vector<std::int64_t>
         full_allocation;              // of the last full batch, by rank; empty: there was none
     double first_update_seconds = 0;  // monotonic clock, when the first update began

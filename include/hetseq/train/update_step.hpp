@@ -44,7 +44,8 @@ public:
         bool is_regular = true;  // nothing was computed twice for want of memory
     };
     const Timing& timing() const noexcept { return timing_; }
-    /// What memory holds of a micro-batch of this rank, after running out of it; none: it never did.
+    /// What memory holds of a micro-batch of this rank, after running out of it; none: it never
+    /// did.
     const std::optional<MicroBatchCap>& reduced_cap() const noexcept { return reduced_cap_; }
 
 private:

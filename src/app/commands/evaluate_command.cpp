@@ -37,11 +37,13 @@ GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
         // Its config.json describes the model, and its ranks need not be this job's.
         if (std::filesystem::exists(run / "config.json"))
             result.file.erase("model-config");
-        result.file.erase("cache-mb");
-        result.file.erase("threads");
-        result.file.erase("batch-size");
-        if (!result.line.count("max-sentences"))
-            result.file.erase("max-sentences");
+        for (const char* of_its_ranks : {"cache-mb",
+                                         "threads",
+                                         "batch-size",
+                                         "batch-tokens",
+                                         "max-sentences",
+                                         "max-tokens"})
+            result.file.erase(of_its_ranks);
     } else if (!words.options.count("init-model")) {
         throw BadUsage(
             "no model to evaluate", "neither a run's folder nor --init-model", "give one of them");

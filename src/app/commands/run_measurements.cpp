@@ -81,7 +81,10 @@ Number number_of(const std::string& text) {
 }
 
 // "32" or "0=64,1=16", as config.cfg records it.
+// Nothing where there is no list: a run with samples of unequal length.
 void take_micro_batches(const std::string& list, MeasuredRun& run) {
+    if (list.empty())
+        return;
     for (const std::string& entry : split(list, ',')) {
         const auto equals = entry.find('=');
         if (equals == std::string::npos) {

@@ -90,13 +90,12 @@ WindowPlan::Epoch WindowPlan::make_epoch(std::int64_t number) const {
 }
 
 std::int64_t WindowPlan::group_of_batch(const Epoch& epoch, std::int64_t batch) const {
-    const auto behind =
-        std::upper_bound(epoch.groups.begin(),
-                         epoch.groups.end(),
-                         batch,
-                         [](std::int64_t index, const Group& group) {
-                             return index < group.first_batch + group.batches;
-                         });
+    const auto behind = std::upper_bound(epoch.groups.begin(),
+                                         epoch.groups.end(),
+                                         batch,
+                                         [](std::int64_t index, const Group& group) {
+                                             return index < group.first_batch + group.batches;
+                                         });
     return behind - epoch.groups.begin();
 }
 
@@ -190,8 +189,8 @@ std::shared_ptr<const BatchItems> WindowPlan::items_of(const std::vector<Sample>
     return items;
 }
 
-// Each border lies where the weight up to it is nearest to even. No batch is without samples, as long
-// as there are as many samples: there are where none weighs more than a batch.
+// Each border lies where the weight up to it is nearest to even. No batch is without samples, as
+// long as there are as many samples: there are where none weighs more than a batch.
 void WindowPlan::cut(const std::vector<Sample>& samples,
                      std::int64_t batches,
                      Window& window) const {
@@ -220,10 +219,9 @@ void WindowPlan::cut(const std::vector<Sample>& samples,
 void WindowPlan::permute(const Epoch& epoch, Window& window) const {
     if (window.batches.empty() || options_.shuffle == Shuffle::no)
         return;
-    const std::uint64_t key =
-        mix_keys(mix_keys(options_.seed, batches_key),
-                 mix_keys(static_cast<std::uint64_t>(epoch.number),
-                          static_cast<std::uint64_t>(window.group)));
+    const std::uint64_t key = mix_keys(mix_keys(options_.seed, batches_key),
+                                       mix_keys(static_cast<std::uint64_t>(epoch.number),
+                                                static_cast<std::uint64_t>(window.group)));
     const KeyedPermutation order{std::ssize(window.batches), key};
     std::vector<std::shared_ptr<const BatchItems>> permuted;
     for (std::int64_t i = 0; i < order.size(); ++i)
@@ -235,8 +233,8 @@ WindowPlan::Window WindowPlan::make_window(const Epoch& epoch, std::int64_t grou
     const Group& own = epoch.groups[static_cast<std::size_t>(group)];
     read_ahead(epoch, group);
     const std::int64_t full = options_.batch_weight;
-    const std::int64_t begin = border_at(
-        epoch, own.first_batch * full, epoch.order.group_begin(group), own.weight_before);
+    const std::int64_t begin =
+        border_at(epoch, own.first_batch * full, epoch.order.group_begin(group), own.weight_before);
     Window made{epoch.number, group, {}};
     if (group < epoch.last_group) {
         const std::int64_t end =

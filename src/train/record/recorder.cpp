@@ -93,14 +93,14 @@ void Recorder::log_interval(const UpdateRecord& last) {
     const double seconds = ms_ / 1000;
     const double eta =
         static_cast<double>(options_.total_updates - last.update) * seconds / updates;
-    log::info(
-        "epoch " + std::to_string(last.epoch) + "  update " + std::to_string(last.update) + "/" +
-        std::to_string(options_.total_updates) + "  loss " + format_number(total(losses)) +
-        (losses.size() > 1 ? " (" + term_list(options_.loss_terms, losses) + ")" : "") + "  lr " +
-        format_number(last.lr) + "  grad " + format_number(last.grad_norm, 3) + "  " +
-        format_number(static_cast<double>(timed_units_) / seconds) + " " + options_.unit +
-        "/s  step " +
-        format_number(ms_ / updates, 3) + " ms  " + slowest_rank() + "ETA " + format_duration(eta));
+    log::info("epoch " + std::to_string(last.epoch) + "  update " + std::to_string(last.update) +
+              "/" + std::to_string(options_.total_updates) + "  loss " +
+              format_number(total(losses)) +
+              (losses.size() > 1 ? " (" + term_list(options_.loss_terms, losses) + ")" : "") +
+              "  lr " + format_number(last.lr) + "  grad " + format_number(last.grad_norm, 3) +
+              "  " + format_number(static_cast<double>(timed_units_) / seconds) + " " +
+              options_.unit + "/s  step " + format_number(ms_ / updates, 3) + " ms  " +
+              slowest_rank() + "ETA " + format_duration(eta));
 
     Json line{
         {"kind", "train"}, {"update", last.update}, {"epoch", last.epoch}, {"loss", total(losses)}};

@@ -4,11 +4,10 @@
 #include <limits>
 #include <utility>
 
-#include "hetseq/comm/agree.hpp"
-#include "hetseq/comm/host_comm.hpp"
-
 #include "calibrator.hpp"
 
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 
 namespace hetseq {
@@ -43,9 +42,8 @@ StepCost cost_of(const Calibrator& calibrator, std::int64_t capacity) {
     std::vector<StepSample> points;
     for (const Calibrator::Size& size : calibrator.sizes())
         for (const double ms : size.blocks_ms)
-            points.push_back({static_cast<double>(calibrator.share(size).samples()),
-                              size.micro_batches,
-                              ms});
+            points.push_back(
+                {static_cast<double>(calibrator.share(size).samples()), size.micro_batches, ms});
     return fit_step_cost(points,
                          std::min(capacity, calibrator.memory_limit()),
                          std::numeric_limits<std::int64_t>::max());

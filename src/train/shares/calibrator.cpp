@@ -172,7 +172,8 @@ void Calibrator::measure_block(std::size_t index) {
     within_memory(sizes_[index].share, [&] {
         Size& size = sizes_[index];
         if (std::cmp_not_equal(share.micro_batches().size(), size.micro_batches))
-            share.recut({.samples = (share.samples() + size.micro_batches - 1) / size.micro_batches});
+            share.recut(
+                {.samples = (share.samples() + size.micro_batches - 1) / size.micro_batches});
         int passes = 0;
         double total_ms = 0;
         for (; total_ms < block_ms; ++passes)

@@ -7,11 +7,10 @@
 #include <numeric>
 #include <utility>
 
-#include "hetseq/comm/agree.hpp"
-#include "hetseq/comm/host_comm.hpp"
-
 #include "calibrator.hpp"
 
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 
 namespace hetseq {
@@ -75,8 +74,9 @@ BatchItems samples_around(double quantile, std::int64_t tokens, const BatchItems
     const auto count = static_cast<double>(order.size());
     const auto begin =
         static_cast<std::size_t>(std::max(0.0, std::floor((quantile - band / 2) * count)));
-    const auto end = std::clamp(
-        static_cast<std::size_t>(std::ceil((quantile + band / 2) * count)), begin + 1, order.size());
+    const auto end = std::clamp(static_cast<std::size_t>(std::ceil((quantile + band / 2) * count)),
+                                begin + 1,
+                                order.size());
     BatchItems items;
     std::int64_t longest = 0;
     for (std::size_t i = begin;; i = i + 1 < end ? i + 1 : begin) {
@@ -109,14 +109,12 @@ void request_size(Loader& loader,
     };
     const std::int64_t most = *std::max_element(capacities.begin(), capacities.end());
     GlobalBatch batch = first;
-    batch.items =
-        std::make_shared<BatchItems>(samples_around(size.quantile, tokens_of(most), all));
+    batch.items = std::make_shared<BatchItems>(samples_around(size.quantile, tokens_of(most), all));
     batch.end = batch.items->size();
     batch.ends_window = false;
     std::vector<Slice> slices;
     for (const std::int64_t capacity : capacities)
-        slices.push_back(
-            {0, capacity == 0 ? 0 : count_within(*batch.items, tokens_of(capacity))});
+        slices.push_back({0, capacity == 0 ? 0 : count_within(*batch.items, tokens_of(capacity))});
     loader.request(batch, slices, {});
 }
 
@@ -221,9 +219,9 @@ RaggedCalibration calibrate_ragged(const HostComm& world,
     const std::vector<RaggedSample> samples =
         capacity > 0 ? samples_of(calibrator) : std::vector<RaggedSample>{};
     RaggedCalibration result;
-    result.item_cost = median_of_ranks(world,
-                                       samples.empty() ? std::numeric_limits<double>::quiet_NaN()
-                                                       : fit_item_cost(samples).square);
+    result.item_cost = median_of_ranks(
+        world,
+        samples.empty() ? std::numeric_limits<double>::quiet_NaN() : fit_item_cost(samples).square);
     if (samples.empty())
         return result;
     result.cost = fit_line(in_units(samples, result.item_cost), 1).cost;

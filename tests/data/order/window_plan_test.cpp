@@ -56,9 +56,7 @@ struct Case {
 class Planned {
 public:
     explicit Planned(const Case& of)
-        : of_{of},
-          source{of.lengths, of.block_length},
-          plan{options(of), source} {}
+        : of_{of}, source{of.lengths, of.block_length}, plan{options(of), source} {}
 
     static WindowPlanOptions options(const Case& of) {
         WindowPlanOptions options{
@@ -103,8 +101,8 @@ Lengths mixed_lengths(std::int64_t samples, std::int64_t most, std::uint64_t see
     Lengths lengths;
     for (std::int64_t i = 0; i < samples; ++i)
         lengths.push_back(static_cast<std::int64_t>(
-            (seed = seed * 6364136223846793005U + 1442695040888963407U) >> 33U) %
-            (most + 1));
+                              (seed = seed * 6364136223846793005U + 1442695040888963407U) >> 33U) %
+                          (most + 1));
     return lengths;
 }
 
@@ -249,8 +247,8 @@ TEST(WindowPlanTest, SamplesOfABatchHaveLikeLengths) {
 
     for (std::int64_t k = 0; k < planned.plan.batches_per_epoch(); ++k) {
         const GlobalBatch batch = planned.plan.batch(k);
-        padded += batch.size() * *std::max_element(batch.items->units.begin(),
-                                                   batch.items->units.end());
+        padded +=
+            batch.size() * *std::max_element(batch.items->units.begin(), batch.items->units.end());
         units += batch.units();
     }
 

@@ -19,7 +19,7 @@ struct GlobalBatch {
     // length: all of `items`, [0, end).
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    bool is_full = true;      // false: what was left for an epoch's last batch
+    bool is_full = true;       // false: what was left for an epoch's last batch
     std::int64_t window = 0;   // of `items`: the last group of blocks that they come from
     bool ends_window = false;  // of `items`: the next batch is of another window
     std::shared_ptr<const BatchItems> items = nullptr;  // null: rows of one shape

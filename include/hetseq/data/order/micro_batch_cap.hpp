@@ -26,9 +26,9 @@ MicroBatchCap smaller(const MicroBatchCap& a, const MicroBatchCap& b);
 /// can be. Empty for none.
 std::vector<Slice> cut_into_micro_batches(std::int64_t size, const MicroBatchCap& cap);
 
-/// Cuts samples of unequal length (`lengths`: of their longest rows) contiguously into micro-batches
-/// within the cap, as few as they can be, the largest of them with as few padded tokens as it can
-/// have. A sample that is longer than the cap stands alone.
+/// Cuts samples of unequal length (`lengths`: of their longest rows) contiguously into
+/// micro-batches within the cap, as few as they can be, the largest of them with as few padded
+/// tokens as it can have. A sample that is longer than the cap stands alone.
 std::vector<Slice> cut_into_micro_batches(std::span<const std::int64_t> lengths,
                                           const MicroBatchCap& cap);
 

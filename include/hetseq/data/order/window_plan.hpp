@@ -37,9 +37,9 @@ struct WindowPlanOptions {
 };
 
 /// Batches of samples of unequal length. An epoch's order is laid out as for rows of one shape, and
-/// cut where its samples' weight reaches multiples of a batch's. A window is the part of it that ends in
-/// one group of mixed blocks: whole batches, and what is left over goes to the next window. Inside
-/// a window samples are sorted by length and cut into batches of even weight, and these are
+/// cut where its samples' weight reaches multiples of a batch's. A window is the part of it that
+/// ends in one group of mixed blocks: whole batches, and what is left over goes to the next window.
+/// Inside a window samples are sorted by length and cut into batches of even weight, and these are
 /// permuted. So a batch's samples have like lengths, and any window is found from its own blocks'
 /// lengths and those just before it: memory is bounded by windows, and a run continues anywhere.
 ///
@@ -83,9 +83,9 @@ private:
     Sample sample_at(const Epoch& epoch, std::int64_t position);
     std::int64_t weight_of(const Sample& sample) const;
     bool is_left_out(const Sample& sample) const;
-    /// The last position before which the samples weigh at most `weight`, without samples of weight 0
-    /// at its end; it is at or before `end`, whose samples before it weigh `weight_before_end`, which
-    /// is not less.
+    /// The last position before which the samples weigh at most `weight`, without samples of weight
+    /// 0 at its end; it is at or before `end`, whose samples before it weigh `weight_before_end`,
+    /// which is not less.
     std::int64_t border_at(const Epoch& epoch,
                            std::int64_t weight,
                            std::int64_t end,

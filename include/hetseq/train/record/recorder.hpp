@@ -40,8 +40,8 @@ public:
         std::int64_t total_updates = 0;
         std::vector<std::string> loss_terms;
         std::string unit = "samples";  // what rates are told in: "samples" or "tokens"
-        BestBy best_by = {};        // which validation is called the best
-        MetricsWindow window = {};  // of a run that is continued
+        BestBy best_by = {};           // which validation is called the best
+        MetricsWindow window = {};     // of a run that is continued
     };
 
     /// `folder` may be null: nothing is written then.

@@ -52,8 +52,8 @@ private:
 };
 
 /// Reads such a file for ranks of these capacities (0: no work) and a global batch of `batch_size`
-/// units (0: as the file says). Throws MissingInput, BadData (nothing from the first update on) or BadConfig
-/// (another number of ranks, another batch, work for a rank that takes none).
+/// units (0: as the file says). Throws MissingInput, BadData (nothing from the first update on) or
+/// BadConfig (another number of ranks, another batch, work for a rank that takes none).
 RecordedAllocations read_allocations(const std::filesystem::path& path,
                                      const std::vector<std::int64_t>& capacities,
                                      std::int64_t batch_size);

@@ -28,9 +28,9 @@ struct RaggedCalibration {
     std::int64_t micro_batch = 0;  // padded tokens that memory holds; 0: a rank without work
 };
 
-/// Collective. As `calibrate`, for samples of unequal length: sizes of padded tokens, the samples of
-/// middle lengths; beside them short and long samples, which tell what a row's length costs. That is
-/// settled for the job: the median of the ranks'.
+/// Collective. As `calibrate`, for samples of unequal length: sizes of padded tokens, the samples
+/// of middle lengths; beside them short and long samples, which tell what a row's length costs.
+/// That is settled for the job: the median of the ranks'.
 ///
 /// `capacities`: padded tokens a micro-batch, by rank; 0: a rank without work.
 RaggedCalibration calibrate_ragged(const HostComm& world,

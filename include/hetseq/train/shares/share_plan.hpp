@@ -18,8 +18,8 @@ namespace hetseq {
 /// are counted in samples.)
 struct RaggedWork {
     ItemCost cost;
-    std::int64_t full_batch = 1;  // a full batch has about as many units
-    double units_per_token = 1;   // of a padded token in a micro-batch, about
+    std::int64_t full_batch = 1;                 // a full batch has about as many units
+    double units_per_token = 1;                  // of a padded token in a micro-batch, about
     std::string unit = "samples";                // what the work is reported in, or "tokens"
     double reported_units = 1;                   // of them in a unit of cost, about
     std::vector<std::int64_t> max_samples = {};  // of a micro-batch, by rank; empty: any
@@ -46,15 +46,16 @@ public:
     void change(std::vector<std::int64_t> allocation);
 
     /// Collective when it meets a batch of a new size: the allocation is computed on one rank and
-    /// broadcast, since CPUs of different makes round differently. Units by rank, summing to `units`.
+    /// broadcast, since CPUs of different makes round differently. Units by rank, summing to
+    /// `units`.
     const std::vector<std::int64_t>& allocation(std::int64_t units);
     /// A batch, cut.
     struct Cut {
         std::vector<Slice> slices;        // by rank
         std::vector<std::int64_t> units;  // by rank
     };
-    /// Collective as `allocation`. Of rows of one shape each rank gets its allocation, of samples of
-    /// unequal length that part of the batch's cost which it has in a full batch's allocation.
+    /// Collective as `allocation`. Of rows of one shape each rank gets its allocation, of samples
+    /// of unequal length that part of the batch's cost which it has in a full batch's allocation.
     Cut cut(const GlobalBatch& batch);
 
     /// The most that a micro-batch of this rank may hold.
