@@ -66,16 +66,13 @@ void check_alike(const std::vector<FlatParameters::Parameter>& parameters) {
 }  // namespace
 
 FlatParameters::FlatParameters(torch::nn::Module& module,
-                               const std::function<bool(const std::string&)>& decays,
-                               std::int64_t status_slots)
+                               const std::function<bool(const std::string&)>& decays)
     : parameters_{trainable_parameters(module, decays)} {
     check_alike(parameters_);
     const std::int64_t total = lay_out(parameters_);
     const at::TensorOptions options = parameters_.front().tensor.options().requires_grad(false);
     values_ = at::zeros({total}, options);
-    storage_ = at::zeros({total + status_slots}, options);
-    gradients_ = storage_.narrow(0, 0, total);
-    status_ = storage_.narrow(0, total, status_slots);
+    gradients_ = at::zeros({total}, options);
     segments_ = join_neighbours(parameters_, total);
     for (auto& parameter : parameters_) {
         const auto view = [&](const at::Tensor& flat) {
@@ -89,7 +86,7 @@ FlatParameters::FlatParameters(torch::nn::Module& module,
 }
 
 void FlatParameters::zero_gradients() {
-    storage_.zero_();
+    gradients_.zero_();
 }
 
 }  // namespace hetseq

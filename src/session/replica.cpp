@@ -8,7 +8,6 @@
 #include "hetseq/train/best_by.hpp"
 #include "hetseq/train/checkpoint/training_state.hpp"
 #include "hetseq/train/record/run_folder.hpp"
-#include "hetseq/train/status_slots.hpp"
 
 namespace hetseq {
 
@@ -65,9 +64,7 @@ Replica::Replica(const MpiEnvironment& environment,
     : communicator_{make_communicator(world, environment, settings.device)},
       data_{world, environment.thread_support() == ThreadSupport::multiple},
       model_{build_model(world, settings, parts)},
-      parameters_{*model_,
-                  [this](const std::string& name) { return model_->decays(name); },
-                  status_slot::count(static_cast<std::int64_t>(model_->loss_terms().size()))},
+      parameters_{*model_, [this](const std::string& name) { return model_->decays(name); }},
       feed_{data_, required_data(settings.options()), settings, parts, *model_, Shuffle::yes},
       plan_{feed_.corpus().samples(), settings.batch_size()} {
     const Options& options = settings.options();

@@ -40,19 +40,19 @@ GradientReducer::~GradientReducer() {
 }
 
 void GradientReducer::make_buckets(std::int64_t bucket_bytes) {
-    const at::Tensor storage = parameters_.gradients_and_status();
+    const at::Tensor gradients = parameters_.gradients();
     const auto& parameters = parameters_.parameters();
-    const std::int64_t least =
-        std::max<std::int64_t>(1, bucket_bytes / static_cast<std::int64_t>(storage.element_size()));
+    const std::int64_t least = std::max<std::int64_t>(
+        1, bucket_bytes / static_cast<std::int64_t>(gradients.element_size()));
     std::int64_t begin = 0;
     int count = 0;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         const bool is_last = i + 1 == parameters.size();
-        const std::int64_t end = is_last ? storage.numel() : parameters[i + 1].offset;
+        const std::int64_t end = is_last ? gradients.numel() : parameters[i + 1].offset;
         bucket_of_.push_back(buckets_.size());
         ++count;
         if (is_last || end - begin >= least) {
-            buckets_.push_back({storage.narrow(0, begin, end - begin), count, count, nullptr});
+            buckets_.push_back({gradients.narrow(0, begin, end - begin), count, count, nullptr});
             begin = end;
             count = 0;
         }
@@ -91,11 +91,13 @@ void GradientReducer::start_next() {
     ++next_;
 }
 
-void GradientReducer::finish() {
+void GradientReducer::finish(const at::Tensor& status) {
     while (next_ < buckets_.size())
         start_next();
+    const auto status_work = communicator_.start_all_reduce_sum(status);
     for (Bucket& bucket : buckets_)
         bucket.work->wait();
+    status_work->wait();
     timing_ = {};
     for (Bucket& bucket : buckets_) {
         timing_.last_bucket_ms = bucket.work->own_ms();
@@ -103,6 +105,8 @@ void GradientReducer::finish() {
         bucket.work.reset();
         bucket.missing = bucket.parameters;
     }
+    timing_.last_bucket_ms += status_work->own_ms();
+    timing_.buckets_ms += status_work->own_ms();
     next_ = 0;
     armed_ = false;
 }

@@ -2,19 +2,19 @@
 
 #include <ATen/ATen.h>
 
-#include "hetseq/train/status_slots.hpp"
+#include "hetseq/train/update_status.hpp"
 
 namespace hetseq {
 
 at::Tensor normalised_loss(const ForwardResult& result,
                            std::span<const double> weights,
-                           const at::Tensor& status) {
+                           UpdateStatus& status) {
     at::Tensor total;
     for (std::size_t j = 0; j < result.losses.size(); ++j) {
         if (weights[j] == 0)
             continue;
         const at::Tensor loss = result.losses[j] / weights[j];
-        status[status_slot::first_loss + static_cast<std::int64_t>(j)].add_(loss.detach());
+        status.add_loss(j, loss);
         total = total.defined() ? total + loss : loss;
     }
     return total;

@@ -6,11 +6,13 @@
 
 namespace hetseq {
 
+class UpdateStatus;
+
 /// sum_j S_j / W_j of one micro-batch, with graph; undefined when no term counts. `weights`: W_j of
 /// the whole global batch, by loss term; a term with W_j = 0 drops out. Each term's part is added
-/// to `status` (status_slots.hpp).
+/// to `status`.
 at::Tensor normalised_loss(const ForwardResult& result,
                            std::span<const double> weights,
-                           const at::Tensor& status);
+                           UpdateStatus& status);
 
 }  // namespace hetseq

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include <ATen/ATen.h>
 
@@ -21,13 +22,6 @@
 namespace hetseq {
 
 namespace {
-
-// Before the last backward, because its first gradients may start the last bucket.
-void mark_non_finite(const at::Tensor& status) {
-    const at::Tensor losses =
-        status.narrow(0, status_slot::first_loss, status.numel() - status_slot::first_loss);
-    status[status_slot::non_finite].copy_(at::logical_not(at::isfinite(losses.sum())));
-}
 
 std::int64_t largest_micro_batch(const LoadedShare& share) {
     std::int64_t largest = 0;
@@ -52,6 +46,7 @@ UpdateStep::UpdateStep(Model& model, FlatParameters& parameters, GradientReducer
     : model_{model},
       parameters_{parameters},
       reducer_{reducer},
+      status_{model.loss_terms().size(), parameters.values().device()},
       timer_{parameters.values().device()},
       wait_timer_{parameters.values().device()},
       losses_(model.loss_terms().size()) {}
@@ -70,14 +65,15 @@ Verdict UpdateStep::run(LoadedShare& share,
         timer_.end();
         activity::enter(Phase::reducing);
         wait_timer_.begin();
-        reducer_.finish();
+        reducer_.finish(status_.slots());
         wait_timer_.end();
-        const Verdict verdict = read_status();
+        UpdateStatus::Reading reading = status_.read();
+        losses_ = std::move(reading.losses);
         timing_.compute_ms += timer_.ms();
         timing_.wait_ms += wait_timer_.ms();
         timing_.reduce_ms += reducer_.timing().buckets_ms;
-        if (verdict != Verdict::repeat)
-            return verdict;
+        if (reading.verdict != Verdict::repeat)
+            return reading.verdict;
         timing_.is_regular = false;
         log::info("update " + std::to_string(context.update + 1) +
                   " is repeated: a rank ran out of memory");
@@ -101,7 +97,7 @@ void UpdateStep::compute(LoadedShare& share,
         }
         if (reducer_.started()) {
             reducer_.zero_unstarted();
-            parameters_.status()[status_slot::out_of_memory].fill_(1);
+            status_.mark_out_of_memory();
             return;
         }
         reducer_.disarm();
@@ -112,19 +108,17 @@ void UpdateStep::forward_backward(const LoadedShare& share,
                                   std::span<const double> weights,
                                   const ForwardContext& context) {
     parameters_.zero_gradients();
-    const at::Tensor status = parameters_.status();
-    status.zero_();
+    status_.zero();
     const auto& micro_batches = share.micro_batches();
     for (std::size_t i = 0; i < micro_batches.size(); ++i) {
         const at::Tensor loss =
-            normalised_loss(model_.forward(micro_batches[i], context), weights, status);
-        if (i + 1 == micro_batches.size()) {
-            mark_non_finite(status);
+            normalised_loss(model_.forward(micro_batches[i], context), weights, status_);
+        if (i + 1 == micro_batches.size())
             reducer_.arm();
-        }
         if (loss.defined())
             loss.backward();
     }
+    status_.check_losses();
 }
 
 void UpdateStep::halve_micro_batch(LoadedShare& share, const std::string& reason) {
@@ -145,23 +139,12 @@ std::vector<std::int64_t> UpdateStep::non_finite_gradient_samples(const LoadedSh
     std::vector<std::int64_t> samples;
     for (const MicroBatch& micro_batch : share.micro_batches()) {
         parameters_.zero_gradients();
-        normalised_loss(model_.forward(micro_batch, context), weights, parameters_.status())
-            .backward();
+        normalised_loss(model_.forward(micro_batch, context), weights, status_).backward();
         if (!std::isfinite(gradient_norm(parameters_.gradients()).item<double>()))
             append_ids(micro_batch, samples);
     }
     parameters_.zero_gradients();
     return samples;
-}
-
-Verdict UpdateStep::read_status() {
-    const at::Tensor status = parameters_.status().to(at::kCPU, at::kDouble);
-    const double* slots = status.const_data_ptr<double>();
-    for (std::size_t j = 0; j < losses_.size(); ++j)
-        losses_[j] = slots[status_slot::first_loss + static_cast<std::int64_t>(j)];
-    if (slots[status_slot::out_of_memory] > 0)
-        return Verdict::repeat;
-    return slots[status_slot::non_finite] > 0 ? Verdict::skip : Verdict::apply;
 }
 
 std::vector<std::int64_t> non_finite_samples(Model& model,

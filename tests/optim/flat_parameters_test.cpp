@@ -11,8 +11,6 @@ namespace {
 using test::matrices_decay;
 using test::ToyModule;
 
-constexpr std::int64_t slots = 2;
-
 std::vector<std::string> names(const FlatParameters& flat) {
     std::vector<std::string> names;
     for (const auto& parameter : flat.parameters())
@@ -23,7 +21,7 @@ std::vector<std::string> names(const FlatParameters& flat) {
 TEST(FlatParametersTest, LayoutIsTheReverseOfRegistrationWithTiedOnesOnceAndFrozenOnesLeftOut) {
     ToyModule module;
 
-    const FlatParameters flat(module, matrices_decay, slots);
+    const FlatParameters flat(module, matrices_decay);
 
     EXPECT_THAT(names(flat),
                 testing::ElementsAre("conditional", "unused", "second", "bias", "first"));
@@ -33,7 +31,7 @@ TEST(FlatParametersTest, EachParameterBeginsAtAMultipleOf64Bytes) {
     for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
         ToyModule module(type);
 
-        const FlatParameters flat(module, matrices_decay, slots);
+        const FlatParameters flat(module, matrices_decay);
 
         for (const auto& parameter : flat.parameters()) {
             const auto address = reinterpret_cast<std::uintptr_t>(parameter.tensor.data_ptr());
@@ -53,7 +51,7 @@ TEST(FlatParametersTest, ValuesStayAndPaddingIsZero) {
         if (item.key() != "tied" && item.key() != "frozen")
             sum += item.value().detach().abs().sum().item<double>();
 
-    const FlatParameters flat(module, matrices_decay, slots);
+    const FlatParameters flat(module, matrices_decay);
 
     EXPECT_TRUE(module.second.equal(before));
     EXPECT_NEAR(flat.values().abs().sum().item<double>(), sum, 1e-12);
@@ -62,7 +60,7 @@ TEST(FlatParametersTest, ValuesStayAndPaddingIsZero) {
 
 TEST(FlatParametersTest, BackwardAccumulatesIntoTheFlatGradients) {
     ToyModule module, reference;
-    FlatParameters flat(module, matrices_decay, slots);
+    FlatParameters flat(module, matrices_decay);
     const at::Tensor a = at::randn({4, 5}, at::kDouble), b = at::randn({2, 5}, at::kDouble);
 
     module.loss(a, true).backward();
@@ -81,34 +79,22 @@ TEST(FlatParametersTest, BackwardAccumulatesIntoTheFlatGradients) {
 
 TEST(FlatParametersTest, ZeroGradientsKeepsTheViews) {
     ToyModule module;
-    FlatParameters flat(module, matrices_decay, slots);
+    FlatParameters flat(module, matrices_decay);
     module.loss(at::randn({4, 5}, at::kDouble), true).backward();
-    flat.status().fill_(1);
 
     flat.zero_gradients();
 
-    EXPECT_EQ(flat.gradients_and_status().abs().sum().item<double>(), 0);
+    EXPECT_EQ(flat.gradients().abs().sum().item<double>(), 0);
     module.loss(at::randn({4, 5}, at::kDouble), true).backward();
     for (const auto& parameter : flat.parameters())
         EXPECT_EQ(parameter.tensor.grad().data_ptr(),
                   flat.gradients().narrow(0, parameter.offset, 1).data_ptr());
 }
 
-TEST(FlatParametersTest, StatusLiesBehindTheGradientsInOneTensor) {
-    ToyModule module;
-    FlatParameters flat(module, matrices_decay, slots);
-
-    flat.status().fill_(7);
-
-    EXPECT_EQ(flat.gradients_and_status().numel(), flat.gradients().numel() + slots);
-    EXPECT_EQ(flat.gradients_and_status()[-1].item<double>(), 7);
-    EXPECT_EQ(flat.gradients().abs().sum().item<double>(), 0);
-}
-
 TEST(FlatParametersTest, SegmentsJoinNeighboursThatDecayAlike) {
     ToyModule module;
 
-    const FlatParameters flat(module, matrices_decay, slots);
+    const FlatParameters flat(module, matrices_decay);
 
     // conditional | unused | second | bias | first
     ASSERT_EQ(flat.segments().size(), 5u);
@@ -122,11 +108,7 @@ TEST(FlatParametersTest, SegmentsJoinNeighboursThatDecayAlike) {
     }
     EXPECT_EQ(end, flat.values().numel());
     ToyModule other;
-    EXPECT_EQ(FlatParameters(
-                  other, [](const std::string&) { return true; }, slots)
-                  .segments()
-                  .size(),
-              1u);
+    EXPECT_EQ(FlatParameters(other, [](const std::string&) { return true; }).segments().size(), 1u);
 }
 
 }  // namespace

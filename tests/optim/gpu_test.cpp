@@ -16,7 +16,7 @@ using Make = std::unique_ptr<Optimizer> (*)(FlatParameters&, const OptimizerOpti
 at::Tensor parameters_after_five_steps(Make make, at::Device device) {
     test::ToyModule module;
     module.to(device);
-    FlatParameters flat(module, test::matrices_decay, 1);
+    FlatParameters flat(module, test::matrices_decay);
     OptimizerOptions options;
     options.weight_decay = 0.1;
     options.momentum = 0.9;

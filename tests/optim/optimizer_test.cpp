@@ -31,7 +31,7 @@ at::Tensor input(int step) {
 
 std::map<std::string, at::Tensor> train_flat(Make make, OptimizerOptions options) {
     ToyModule module;
-    FlatParameters flat(module, matrices_decay, 1);
+    FlatParameters flat(module, matrices_decay);
     options.weight_decay = decay;
     const auto optimizer = make(flat, options);
     for (int step = 0; step < steps; ++step) {
@@ -114,8 +114,7 @@ TEST(OptimizerTest, AdadeltaEqualsPyTorchs) {
             : x(register_parameter("x", at::linspace(-1, 2, n, at::kDouble))) {}
         at::Tensor x;
     } module(count);
-    FlatParameters flat(
-        module, [](const std::string&) { return true; }, 1);
+    FlatParameters flat(module, [](const std::string&) { return true; });
     OptimizerOptions options;
     options.rho = reference["rho"];
     options.adadelta_eps = reference["eps"];
@@ -134,7 +133,7 @@ TEST(OptimizerTest, AdadeltaEqualsPyTorchs) {
 
 TEST(OptimizerTest, WeightDecayOfAdadeltaSparesWhatDoesNotDecay) {
     ToyModule module;
-    FlatParameters flat(module, matrices_decay, 1);
+    FlatParameters flat(module, matrices_decay);
     const at::Tensor second = module.second.detach().clone(), bias = module.bias.detach().clone();
     OptimizerOptions options;
     options.weight_decay = decay;
@@ -170,7 +169,7 @@ TEST(OptimizerTest, StepAllocatesNoTensor) {
     options.momentum = 0.9;
     for (const Make make : {make_adam, make_adamw, make_sgd, make_adadelta}) {
         ToyModule module;
-        FlatParameters flat(module, matrices_decay, 1);
+        FlatParameters flat(module, matrices_decay);
         const auto optimizer = make(flat, options);
 
         EXPECT_EQ(allocations_of([&] { optimizer->step(flat, lr); }), 0);
@@ -182,7 +181,7 @@ TEST(OptimizerTest, RestoredStateGoesOnAsIfNothingHappened) {
         OptimizerOptions options;
         options.momentum = 0.9;
         ToyModule module, resumed;
-        FlatParameters flat(module, matrices_decay, 1), resumed_flat(resumed, matrices_decay, 1);
+        FlatParameters flat(module, matrices_decay), resumed_flat(resumed, matrices_decay);
         const auto optimizer = make(flat, options);
         const auto step = [](ToyModule& m, FlatParameters& f, Optimizer& o, int number) {
             f.zero_gradients();

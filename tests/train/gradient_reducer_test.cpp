@@ -78,8 +78,8 @@ struct Chain : torch::nn::Module {
 };
 
 using Start = RecordingCommunicator::Start;
-// The last one carries the two status slots.
-const Start third_bucket{0, 8}, second_bucket{8, 8}, unused_bucket{16, 8}, first_bucket{24, 10};
+const Start third_bucket{0, 8}, second_bucket{8, 8}, unused_bucket{16, 8}, first_bucket{24, 8};
+const Start status_behind{0, 2};
 
 class GradientReducerTest : public testing::Test {
 protected:
@@ -99,7 +99,8 @@ protected:
     const std::vector<Start>& starts() const { return communicator_.starts; }
 
     Chain chain_;
-    FlatParameters flat_{chain_, [](const std::string&) { return true; }, 2};
+    FlatParameters flat_{chain_, [](const std::string&) { return true; }};
+    at::Tensor status_ = at::ones({2}, at::kDouble);
     RecordingCommunicator communicator_;
     std::unique_ptr<GradientReducer> reducer_;
 };
@@ -140,31 +141,34 @@ TEST_F(GradientReducerTest, FinishStartsTheRestInOrder) {
     reducer_->arm();
     chain_.loss().backward();
 
-    reducer_->finish();
+    reducer_->finish(status_);
 
-    EXPECT_THAT(starts(), ElementsAre(third_bucket, second_bucket, unused_bucket, first_bucket));
+    EXPECT_THAT(
+        starts(),
+        ElementsAre(third_bucket, second_bucket, unused_bucket, first_bucket, status_behind));
 }
 
 TEST_F(GradientReducerTest, ARankWithoutWorkStartsTheSameBuckets) {
-    reducer_->finish();
+    reducer_->finish(status_);
 
-    EXPECT_THAT(starts(), ElementsAre(third_bucket, second_bucket, unused_bucket, first_bucket));
+    EXPECT_THAT(
+        starts(),
+        ElementsAre(third_bucket, second_bucket, unused_bucket, first_bucket, status_behind));
 }
 
 TEST_F(GradientReducerTest, FinishWaitsForEveryBucket) {
-    flat_.status().fill_(1);
     reducer_->arm();
     chain_.loss().backward();
 
-    reducer_->finish();
+    reducer_->finish(status_);
 
     // d loss / d first = 2 * 3, d second = 2 * 5, d third = 3 * 5; summed over two equal ranks.
     EXPECT_TRUE((chain_.first.grad() == 12).all().item<bool>());
     EXPECT_TRUE((chain_.second.grad() == 20).all().item<bool>());
     EXPECT_TRUE((chain_.third.grad() == 30).all().item<bool>());
-    EXPECT_TRUE((flat_.status() == 2).all().item<bool>());
-    EXPECT_DOUBLE_EQ(reducer_->timing().last_bucket_ms, 3);
-    EXPECT_DOUBLE_EQ(reducer_->timing().buckets_ms, 12);
+    EXPECT_TRUE((status_ == 2).all().item<bool>());
+    EXPECT_DOUBLE_EQ(reducer_->timing().last_bucket_ms, 3 + 3);
+    EXPECT_DOUBLE_EQ(reducer_->timing().buckets_ms, 5 * 3);
 }
 
 TEST_F(GradientReducerTest, EachUpdateStartsAnew) {
@@ -175,7 +179,7 @@ TEST_F(GradientReducerTest, EachUpdateStartsAnew) {
         reducer_->arm();
         chain_.loss().backward();
         EXPECT_THAT(starts(), ElementsAre(third_bucket, second_bucket));
-        reducer_->finish();
+        reducer_->finish(status_);
         EXPECT_FALSE(reducer_->started());
     }
 }
@@ -183,10 +187,10 @@ TEST_F(GradientReducerTest, EachUpdateStartsAnew) {
 TEST_F(GradientReducerTest, BucketsEndAtParametersAfterTheirBytes) {
     make_reducer(9 * 8);  // more than one parameter's 8 elements
 
-    reducer_->finish();
+    reducer_->finish(status_);
 
     EXPECT_EQ(reducer_->buckets(), 2u);
-    EXPECT_THAT(starts(), ElementsAre(Start{0, 16}, Start{16, 18}));
+    EXPECT_THAT(starts(), ElementsAre(Start{0, 16}, Start{16, 16}, status_behind));
 }
 
 TEST_F(GradientReducerTest, ABucketWaitsForAllItsGradients) {
@@ -229,7 +233,7 @@ TEST_F(GradientReducerTest, DisarmingForgetsWhatWasReady) {
 TEST_F(GradientReducerTest, ZeroingSparesTheBucketsThatHaveLeft) {
     chain_.second.register_hook(
         [](const at::Tensor&) -> at::Tensor { throw std::runtime_error("out of memory"); });
-    flat_.gradients_and_status().fill_(7);
+    flat_.gradients().fill_(7);
     reducer_->arm();
     EXPECT_THROW(chain_.loss_in_layout_order().backward(), std::exception);
     ASSERT_THAT(starts(), ElementsAre(third_bucket));
@@ -237,12 +241,12 @@ TEST_F(GradientReducerTest, ZeroingSparesTheBucketsThatHaveLeft) {
     reducer_->zero_unstarted();
 
     EXPECT_TRUE((flat_.gradients().narrow(0, 0, 3) == 7 + 5 * 3).all().item<bool>());
-    EXPECT_TRUE((flat_.gradients_and_status().narrow(0, 8, 26) == 0).all().item<bool>());
-    reducer_->finish();
+    EXPECT_TRUE((flat_.gradients().narrow(0, 8, 24) == 0).all().item<bool>());
+    reducer_->finish(status_);
 }
 
 TEST_F(GradientReducerTest, ABucketThatCouldNotStartHasNotLeft) {
-    flat_.gradients_and_status().fill_(7);
+    flat_.gradients().fill_(7);
     communicator_.failing_offset = second_bucket.offset;
     reducer_->arm();
     EXPECT_THROW(chain_.loss_in_layout_order().backward(), std::exception);
@@ -250,10 +254,12 @@ TEST_F(GradientReducerTest, ABucketThatCouldNotStartHasNotLeft) {
     communicator_.failing_offset = -1;
 
     reducer_->zero_unstarted();
-    reducer_->finish();
+    reducer_->finish(status_);
 
-    EXPECT_THAT(starts(), ElementsAre(third_bucket, second_bucket, unused_bucket, first_bucket));
-    EXPECT_TRUE((flat_.gradients_and_status().narrow(0, 8, 26) == 0).all().item<bool>());
+    EXPECT_THAT(
+        starts(),
+        ElementsAre(third_bucket, second_bucket, unused_bucket, first_bucket, status_behind));
+    EXPECT_TRUE((flat_.gradients().narrow(0, 8, 24) == 0).all().item<bool>());
 }
 
 TEST_F(GradientReducerTest, WithoutItsFirstBucketNothingHasLeft) {

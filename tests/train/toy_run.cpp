@@ -59,8 +59,7 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
     initialise_parameters(model, seed);
     model.to(run.device, run.dtype);
     model.set_spoil(run.corrupted_update < 0 ? run.spoil : corruption(world, model, run));
-    FlatParameters parameters(
-        model, [&](const std::string& name) { return model.decays(name); }, status_slot::count(2));
+    FlatParameters parameters(model, [&](const std::string& name) { return model.decays(name); });
     SharePlan shares(world, run.balance, run.capacities);
     Corpus corpus(
         context, run.data, toy_schema(), {.shuffle_blocks = 2, .block_length = 8, .cache_mb = 1});

@@ -447,8 +447,7 @@ TEST_F(TrainerTest, TheBestModelIsKept) {
     ToyModel best(0);
     best.to(at::kDouble);
     load_model(folder.best_model(), best);
-    const FlatParameters parameters(
-        best, [](const std::string&) { return true; }, 0);
+    const FlatParameters parameters(best, [](const std::string&) { return true; });
     EXPECT_TRUE(parameters.values().equal(train(run_of(2)).parameters));
     world->barrier();  // all have read
     if (world->rank() == 0)

@@ -40,8 +40,7 @@ public:
         : communicator_{make_communicator(world, environment, at::kCPU)},
           data_{world, environment.thread_support() == ThreadSupport::multiple},
           model_{std::make_shared<ToyModel>(0.2)},
-          parameters_{
-              prepare(*model_), [](const std::string&) { return true; }, status_slot::count(2)},
+          parameters_{prepare(*model_), [](const std::string&) { return true; }},
           corpus_{
               data_, data, toy_schema(), {.shuffle_blocks = 2, .block_length = 8, .cache_mb = 1}},
           loader_{corpus_, collator_, {.seed = 5, .loss_terms = 2}},

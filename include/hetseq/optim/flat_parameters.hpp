@@ -15,8 +15,7 @@ namespace hetseq {
 
 /// All trainable parameters of a model as views into one flat tensor, their gradients likewise.
 /// Laid out in reverse registration order, in which backward finishes them, each padded to 64 bytes
-/// with zeros. Behind the gradients lie `status_slots` more elements that travel with the last
-/// bucket.
+/// with zeros.
 class FlatParameters {
 public:
     struct Parameter {
@@ -30,16 +29,13 @@ public:
     /// Moves the parameters of `module` (one floating dtype, one device) into flat storage. A tied
     /// parameter counts once.
     FlatParameters(torch::nn::Module& module,
-                   const std::function<bool(const std::string&)>& decays,
-                   std::int64_t status_slots);
+                   const std::function<bool(const std::string&)>& decays);
 
     const std::vector<Parameter>& parameters() const noexcept {
         return parameters_;
-    }                                                             // in layout order
-    at::Tensor values() const { return values_; }                 // (n)
-    at::Tensor gradients() const { return gradients_; }           // (n), padding always zero
-    at::Tensor gradients_and_status() const { return storage_; }  // (n + status_slots)
-    at::Tensor status() const { return status_; }                 // (status_slots)
+    }                                                    // in layout order
+    at::Tensor values() const { return values_; }        // (n)
+    at::Tensor gradients() const { return gradients_; }  // (n), padding always zero
     void zero_gradients();
 
     /// Runs of neighbours that share `decays`, so that an optimizer updates each in one call.
@@ -53,7 +49,7 @@ public:
 private:
     std::vector<Parameter> parameters_;
     std::vector<Segment> segments_;
-    at::Tensor values_, gradients_, storage_, status_;
+    at::Tensor values_, gradients_;
 };
 
 }  // namespace hetseq

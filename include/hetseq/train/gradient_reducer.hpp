@@ -13,7 +13,7 @@ class FlatParameters;
 class Work;
 
 /// Sums flat gradients over ranks bucket by bucket, in one fixed order, while backward still runs.
-/// The status slots travel with the last bucket.
+/// What ranks say of the update follows the last bucket.
 class GradientReducer {
 public:
     /// Hooks the parameters; both arguments must outlive the reducer. Buckets end at parameters,
@@ -31,9 +31,9 @@ public:
     /// Takes `arm` back so that backward can start over; no bucket may have left.
     void disarm();
     /// Collective. Starts every bucket not yet started (all of them on a rank without work) and
-    /// waits until all are summed. Gradients and status hold the sums afterwards, the same bits on
-    /// all ranks.
-    void finish();
+    /// then `status`, and waits until all are summed. Gradients and `status` hold the sums
+    /// afterwards, the same bits on all ranks. `status` may be of another type than the gradients.
+    void finish(const at::Tensor& status);
 
     /// True if a bucket of this update has left already, so that its memory must not be touched.
     bool started() const noexcept { return next_ > 0; }
@@ -41,15 +41,15 @@ public:
     void zero_unstarted();
 
     struct Timing {
-        double last_bucket_ms = 0;  // the last bucket's own time
-        double buckets_ms = 0;      // all buckets' own time
+        double last_bucket_ms = 0;  // the last bucket's own time, the status behind it included
+        double buckets_ms = 0;      // all buckets' own time, likewise
     };
     const Timing& timing() const noexcept { return timing_; }
     std::size_t buckets() const noexcept { return buckets_.size(); }
 
 private:
     struct Bucket {
-        at::Tensor gradients;  // (n), a view; the last one's includes the status slots
+        at::Tensor gradients;  // (n), a view
         int parameters = 0;
         int missing = 0;  // parameters whose gradient is not ready yet
         std::unique_ptr<Work> work;

@@ -6,7 +6,7 @@
 
 #include "hetseq/model/model.hpp"
 #include "hetseq/train/compute_timer.hpp"
-#include "hetseq/train/status_slots.hpp"
+#include "hetseq/train/update_status.hpp"
 
 namespace hetseq {
 
@@ -53,11 +53,11 @@ private:
                           std::span<const double> weights,
                           const ForwardContext& context);
     void halve_micro_batch(LoadedShare& share, const std::string& reason);
-    Verdict read_status();
 
     Model& model_;
     FlatParameters& parameters_;
     GradientReducer& reducer_;
+    UpdateStatus status_;
     ComputeTimer timer_;
     ComputeTimer
         wait_timer_;  // by the device as well: there backward returns before it has computed

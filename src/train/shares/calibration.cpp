@@ -23,6 +23,7 @@
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/compute_timer.hpp"
 #include "hetseq/train/shares/peak_memory.hpp"
+#include "hetseq/train/update_status.hpp"
 
 namespace hetseq {
 
@@ -86,11 +87,11 @@ double standard_error(const std::vector<double>& values) {
 class Calibrator {
 public:
     Calibrator(Model& model,
-               FlatParameters& parameters,
+               const FlatParameters& parameters,
                std::vector<LoadedShare> shares,
                const CalibrationOptions& options)
         : model_{model},
-          parameters_{parameters},
+          status_{model.loss_terms().size(), parameters.values().device()},
           shares_{std::move(shares)},
           options_{options},
           timer_{parameters.values().device()} {}
@@ -156,8 +157,8 @@ private:
     double forward_backward_ms(const LoadedShare& share) {
         timer_.begin();
         for (const MicroBatch& micro_batch : share.micro_batches()) {
-            const at::Tensor loss = normalised_loss(
-                model_.forward(micro_batch, {}), share.weights(), parameters_.status());
+            const at::Tensor loss =
+                normalised_loss(model_.forward(micro_batch, {}), share.weights(), status_);
             if (loss.defined())
                 loss.backward();
         }
@@ -240,7 +241,7 @@ private:
     }
 
     Model& model_;
-    FlatParameters& parameters_;
+    UpdateStatus status_;  // what the losses are added to, as in training
     std::vector<LoadedShare> shares_;
     CalibrationOptions options_;
     ComputeTimer timer_;

@@ -37,8 +37,8 @@ struct Replica {
     explicit Replica(std::uint64_t seed, at::ScalarType dtype = at::kFloat) {
         initialise_parameters(model, seed);
         model.to(dtype);
-        parameters = std::make_unique<FlatParameters>(
-            model, [](const std::string&) { return true; }, 0);
+        parameters =
+            std::make_unique<FlatParameters>(model, [](const std::string&) { return true; });
         optimizer = make_adam(*parameters, {});
         for (const auto& parameter : parameters->parameters())
             parameters->gradients()

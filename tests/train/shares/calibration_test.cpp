@@ -19,7 +19,6 @@
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/shares/peak_memory.hpp"
-#include "hetseq/train/status_slots.hpp"
 
 namespace hetseq::test {
 namespace {
@@ -72,8 +71,7 @@ protected:
         DrawingModel model(demands);
         initialise_parameters(model, 3);
         model.to(at::kDouble);
-        FlatParameters parameters(
-            model, [](const std::string&) { return true; }, status_slot::count(2));
+        FlatParameters parameters(model, [](const std::string&) { return true; });
         const at::Tensor before = parameters.values().clone();
         Corpus corpus(
             context, data_, toy_schema(), {.shuffle_blocks = 2, .block_length = 8, .cache_mb = 1});

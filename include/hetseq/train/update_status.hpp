@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace hetseq {
+
+/// The decision of all ranks about an update whose gradients are summed.
+enum class Verdict { apply, skip, repeat };
+
+/// What a rank says of its part of an update: its normalised losses, and what went wrong. Summed
+/// over ranks it is what all ranks know of the update. In fp64 whatever the gradients are, so that
+/// the losses of many ranks and micro-batches keep their digits.
+class UpdateStatus {
+public:
+    /// On `device`, where the losses are.
+    UpdateStatus(std::size_t loss_terms, at::Device device);
+
+    void zero();
+    /// Adds one micro-batch's part of S_j / W_j.
+    void add_loss(std::size_t term, const at::Tensor& loss);
+    /// Says whether the losses so far are finite, without waiting for the device.
+    void check_losses();
+    void mark_out_of_memory();
+
+    /// Contiguous; what is to be summed over ranks.
+    at::Tensor slots() const { return slots_; }  // (2 + loss terms), fp64
+
+    struct Reading {
+        Verdict verdict = Verdict::apply;
+        std::vector<double> losses;  // S_j / W_j, by loss term
+    };
+    /// Waits for the device.
+    Reading read() const;
+
+private:
+    at::Tensor slots_;
+    at::Tensor losses_;  // (loss terms), a view
+};
+
+}  // namespace hetseq
