@@ -66,8 +66,15 @@ install(FILES ${PROJECT_BINARY_DIR}/package/hetseqConfig.cmake ${PROJECT_BINARY_
 
 install(DIRECTORY inputs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hetseq/inputs)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(PROGRAMS jobs/slurm.sh jobs/slurm-heterogeneous.sh jobs/uge.sh jobs/pbs.sh jobs/lsf.sh
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/hetseq/jobs)
+# Each with what they share, so that one file is all that is copied.
+file(READ jobs/job.sh shared)
+foreach(script IN ITEMS slurm slurm-heterogeneous uge pbs lsf)
+  file(READ jobs/${script}.sh text)
+  string(REGEX REPLACE "# What all job scripts share[^\n]*\n# shellcheck [^\n]*\nsource ./job.sh\n" "" text "${text}")
+  file(WRITE ${PROJECT_BINARY_DIR}/jobs/${script}.sh "${text}${shared}")
+  install(PROGRAMS ${PROJECT_BINARY_DIR}/jobs/${script}.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/hetseq/jobs)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS jobs/${script}.sh jobs/job.sh)
+endforeach()
 # Written when hetseq was linked, where it can run.
 install(FILES ${PROJECT_BINARY_DIR}/documents/hetseq.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
 # bash-completion finds a command's file by its name; the one file completes hetseq after launchers as well.

@@ -22,6 +22,8 @@ cmp inputs/mnist.cfg "$prefixes/first/share/hetseq/inputs/mnist.cfg" || fail inp
 diff -r docs "$prefixes/first/share/doc/hetseq" || fail docs
 for script in "$prefixes/first"/share/hetseq/jobs/*; do
   grep -q 'docs/clusters.md (installed: share/doc/hetseq)' "$script" || fail "$script does not say where its page is"
+  ! grep -q 'job\.sh' "$script" || fail "$script needs another file"
+  diff <(tail -n "$(wc -l <jobs/job.sh)" "$script") jobs/job.sh || fail "$script lacks what all share"
 done
 
 mv "$prefixes/first" "$prefixes/second"

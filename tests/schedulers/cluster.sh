@@ -16,6 +16,7 @@ box_up() {
   trap '"$box" down; rm -rf "$work"' EXIT
   "$box" up "$@"
   cd "$work"
+  cp "$jobs/job.sh" .
 }
 
 # settings [LINE...]: what the job scripts take from HETSEQ_JOB: hetseq on $work/data, on all ranks of a job. The first start

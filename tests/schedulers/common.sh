@@ -6,6 +6,7 @@ here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 jobs=$(realpath "$here/../../jobs")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+cp "$jobs/job.sh" "$work"
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
 skip() { echo "SKIPPED: $*"; exit 77; }

@@ -9,13 +9,6 @@ chmod 755 bin/scontrol
 cp "$here/fake/qstat" bin
 export PATH=$work/bin:$PATH HETSEQ_JOB=settings
 
-# The scripts are copied one at a time, so that what they share stands in each.
-shared() { sed -n '/^# ---- From here on/,$p' "$1"; }
-for script in "$jobs"/{slurm-heterogeneous,uge,pbs,lsf}.sh; do
-  diff <(shared "$jobs/slurm.sh") <(shared "$script") || fail "$script differs from slurm.sh in what they share"
-done
-(($(shared "$jobs/slurm.sh" | wc -l) > 50)) || fail 'nothing is shared'
-
 updates() { if [[ -e run/updates ]]; then wc -l <run/updates; else echo 0; fi; }
 # The container is built from all that a build needs.
 if git -C "$here" rev-parse &>/dev/null; then
