@@ -38,6 +38,7 @@ public:
     struct Options {
         std::int64_t log_interval = 100;  // updates
         std::int64_t total_updates = 0;
+        std::int64_t first_update = 1;  // of this start, counted from 1
         std::vector<std::string> loss_terms;
         BestBy best_by = {};        // which validation is called the best
         MetricsWindow window = {};  // of a run that is continued
