@@ -1,13 +1,25 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include <mpi.h>
 
 #include "progress.hpp"
-#include "ring_all_reduce.hpp"
 
 namespace hetseq {
+
+/// Memory that all-reduces of one communicator reuse; MPI writes to it while one runs.
+using Scratch = std::vector<std::byte>;
+
+/// Collective. Sums `count` elements at `values` over the ranks of `comm`, in place: a
+/// reduce-scatter and an all-gather around the ring of ranks, in segments, several in flight.
+/// Every element is summed once, in an order that only its place and the number of ranks
+/// determine, and then copied, so all ranks end with the same bits. Any count, any number of ranks.
+/// After an exception MPI may still write to `values` and `scratch`.
+template <class Value>
+void ring_all_reduce(
+    MPI_Comm comm, Value* values, std::size_t count, Scratch& scratch, Progress& progress);
 
 /// Collective. Sums `count` elements at `values` over the ranks of `comm`, in place, by recursive
 /// doubling: log2(n) exchanges of all values, for tensors so small that latency is their cost.
