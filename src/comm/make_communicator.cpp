@@ -3,14 +3,11 @@
 #include "hetseq/util/error.hpp"
 
 #include "comm/host/rank_ranges.hpp"
-#include "comm/mpi/mpi_communicator.hpp"
-#include "comm/nccl/nccl_communicator.hpp"
+#include "communicators.hpp"
 
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-
-#include "serial_communicator.hpp"
 
 namespace hetseq {
 

@@ -1,8 +1,8 @@
-#include "serial_communicator.hpp"
-
 #include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
+
+#include "communicators.hpp"
 
 namespace hetseq {
 

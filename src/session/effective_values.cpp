@@ -53,8 +53,18 @@ std::string owners_of(const OptionSpec& spec) {
         "leave it out or choose the part that has it");
 }
 
-// An option of a part that was not chosen would do nothing, so it is refused. A configuration may
-// hold it with its default value, or if the command line chose another part.
+// What has no effect must be right all the same.
+void check_ignored(const OptionSpec& spec, const GivenOptions& given) {
+    OptionValues value;
+    for (const OptionValues* place : {&given.file, &given.line})
+        if (const auto found = place->find(spec.name); found != place->end())
+            value = {{spec.name, found->second}};
+    typed_options(value, {spec});
+}
+
+// An option of a part that was not chosen would do nothing. Where it is no option that may be
+// ignored, a configuration may hold it with its default, or where the command line alone chose
+// another part.
 void check_owned_options(const OptionTable& table,
                          const TaskPart& task,
                          const GivenOptions& given,
@@ -63,6 +73,10 @@ void check_owned_options(const OptionTable& table,
     for (const OptionSpec& spec : table) {
         if (is_in_use(spec, values))
             continue;
+        if (spec.is_ignored_elsewhere) {
+            check_ignored(spec, given);
+            continue;
+        }
         const auto in_file = given.file.find(spec.name);
         const bool is_idle = in_file != given.file.end() && in_file->second != spec.default_value &&
                              !is_in_use(spec, by_file);

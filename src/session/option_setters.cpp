@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <regex>
 #include <utility>
 
-#include "hetseq/util/error.hpp"
+#include "hetseq/util/option_value.hpp"
 #include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/util/text.hpp"
 
@@ -14,47 +13,7 @@ namespace hetseq::option_setters {
 
 namespace {
 
-[[noreturn]] void reject(const std::string& text, const std::string& expected) {
-    throw BadConfig("'" + text + "' is not " + expected);
-}
-
-std::int64_t parse_integer(const std::string& text, std::int64_t minimum, std::int64_t most) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < minimum || value > most)
-        reject(text,
-               "a whole number from " + std::to_string(minimum) + " to " + std::to_string(most));
-    return value;
-}
-
-double parse_number(const std::string& text, double minimum, double maximum) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool whole = error == std::errc() && end == text.data() + text.size();
-    if (!whole || !std::isfinite(value) || value < minimum || value > maximum)
-        reject(text,
-               "a number from " + format_number(minimum) +
-                   (maximum < std::numeric_limits<double>::max() ? " to " + format_number(maximum)
-                                                                 : " up"));
-    return value;
-}
-
-double parse_below_one(const std::string& text) {
-    const double value = parse_number(text, 0, 1);
-    if (value == 1)
-        reject(text, "a number from 0 to below 1");
-    return value;
-}
-
-bool parse_switch(const std::string& text) {
-    if (text == "true" || text == "1" || text == "yes")
-        return true;
-    if (text == "false" || text == "0" || text == "no")
-        return false;
-    reject(text, "true or false");
-}
-
-// Sets one of several values by its name.
+// One of several values, each by its name.
 template <class T>
 Setter named_value(Place<T> place, const std::vector<std::pair<std::string, T>>& values) {
     std::vector<std::string> names;
@@ -63,7 +22,7 @@ Setter named_value(Place<T> place, const std::vector<std::pair<std::string, T>>&
     const auto set = [place, values, names](Options& options, const std::string& text) {
         const auto found = std::find(names.begin(), names.end(), text);
         if (found == names.end())
-            reject(text, "one of " + join(names, ", "));
+            option_value::reject(text, "one of " + join(names, ", "));
         place(options) = values[static_cast<std::size_t>(found - names.begin())].second;
     };
     return {set, names};
@@ -77,9 +36,7 @@ Setter text(Place<std::string> place) {
 
 Setter choice(Place<std::string> place, std::vector<std::string> allowed) {
     const auto set = [place, allowed](Options& options, const std::string& value) {
-        if (std::find(allowed.begin(), allowed.end(), value) == allowed.end())
-            reject(value, "one of " + join(allowed, ", "));
-        place(options) = value;
+        place(options) = option_value::choice(value, allowed);
     };
     return {set, allowed};
 }
@@ -87,7 +44,7 @@ Setter choice(Place<std::string> place, std::vector<std::string> allowed) {
 // Products of two such numbers stay far from overflowing.
 Setter integer(Place<std::int64_t> place, std::int64_t minimum, std::int64_t maximum) {
     return [place, minimum, maximum](Options& options, const std::string& value) {
-        place(options) = parse_integer(value, minimum, maximum);
+        place(options) = option_value::whole_number(value, minimum, maximum);
     };
 }
 
@@ -97,14 +54,14 @@ Setter seed(Place<std::uint64_t> place) {
         const auto [end, error] =
             std::from_chars(value.data(), value.data() + value.size(), number);
         if (error != std::errc() || end != value.data() + value.size())
-            reject(value, "a whole number from 0 to 2^64 - 1");
+            option_value::reject(value, "a whole number from 0 to 2^64 - 1");
         place(options) = number;
     };
 }
 
 Setter number(Place<double> place, double minimum, double maximum) {
     return [place, minimum, maximum](Options& options, const std::string& value) {
-        place(options) = parse_number(value, minimum, maximum);
+        place(options) = option_value::number(value, minimum, maximum);
     };
 }
 
@@ -112,28 +69,13 @@ Setter probability(Place<std::optional<double>> place) {
     return [place](Options& options, const std::string& value) {
         if (value.empty())
             return;
-        place(options) = parse_below_one(value);
-    };
-}
-
-Setter positive(Place<double> place) {
-    return [place](Options& options, const std::string& value) {
-        const double number = parse_number(value, 0, std::numeric_limits<double>::max());
-        if (number == 0)
-            reject(value, "a number above 0");
-        place(options) = number;
-    };
-}
-
-Setter fraction(Place<double> place) {
-    return [place](Options& options, const std::string& value) {
-        place(options) = parse_below_one(value);
+        place(options) = option_value::fraction(value);
     };
 }
 
 Setter flag(Place<bool> place) {
     return [place](Options& options, const std::string& value) {
-        place(options) = parse_switch(value);
+        place(options) = option_value::is_on(value);
     };
 }
 
@@ -144,7 +86,7 @@ Setter duration(Place<double> place) {
         if (value.empty())
             return;
         if (!std::regex_match(value, parts, form))
-            reject(value, "a time such as 23:55:00 or 1-12:00:00");
+            option_value::reject(value, "a time such as 23:55:00 or 1-12:00:00");
         const auto part = [&](std::size_t i) {
             return parts[i].matched ? std::stod(parts[i].str()) : 0.0;
         };
@@ -164,20 +106,12 @@ Setter best_by(Place<BestBy> place) {
     };
 }
 
-void set_betas(Options& options, const std::string& value) {
-    const auto betas = split(value, ',');
-    if (betas.size() != 2)
-        reject(value, "two numbers with a comma between, such as 0.9,0.999");
-    options.parts.optimizer.beta1 = parse_below_one(betas[0]);
-    options.parts.optimizer.beta2 = parse_below_one(betas[1]);
-}
-
 Setter set_balance() {
     const auto set = [](Options& options, const std::string& value) {
         const std::string prefix = "file:";
         const bool is_file = value.rfind(prefix, 0) == 0 && value.size() > prefix.size();
         if (!is_file && value != "auto" && value != "declared" && value != "equal")
-            reject(value, "one of auto, declared, equal, file:PATH");
+            option_value::reject(value, "one of auto, declared, equal, file:PATH");
         options.balance = is_file ? "file" : value;
         options.plan_file = is_file ? value.substr(prefix.size()) : "";
     };

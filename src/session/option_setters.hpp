@@ -29,11 +29,7 @@ Setter seed(Place<std::uint64_t> place);
 Setter number(Place<double> place,
               double minimum = 0,
               double maximum = std::numeric_limits<double>::max());
-/// Greater than 0.
-Setter positive(Place<double> place);
-/// From 0 to below 1.
-Setter fraction(Place<double> place);
-/// The same; empty text leaves the place without a value.
+/// From 0 to below 1; empty text leaves the place without a value.
 Setter probability(Place<std::optional<double>> place);
 Setter flag(Place<bool> place);
 /// [D-]HH:MM:SS to seconds; empty text leaves 0.
@@ -41,7 +37,6 @@ Setter duration(Place<double> place);
 Setter signals(Place<std::set<int>> place);
 Setter best_by(Place<BestBy> place);
 
-void set_betas(Options& options, const std::string& value);
 Setter set_balance();
 Setter set_device();
 Setter set_io();

@@ -40,11 +40,13 @@ void declare(OptionTable& table,
                          option.help,
                          setter_of(option)});
         table.back().owners = {owner};
+        table.back().is_ignored_elsewhere = option.is_ignored_elsewhere;
         return;
     }
     const bool is_same = !known->owners.empty() && known->type == option.type &&
                          known->default_value == option.default_value &&
-                         known->help == option.help && known->fixed_with == fixed_with;
+                         known->help == option.help && known->fixed_with == fixed_with &&
+                         known->is_ignored_elsewhere == option.is_ignored_elsewhere;
     if (!is_same)
         throw InternalError("--" + owner.option + " " + owner.part + " declares --" + option.name +
                             ", which is another option already");

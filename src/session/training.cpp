@@ -101,6 +101,7 @@ TrainerReport Training::run(double start_seconds) {
                       parts_.world.rank(),
                       {.log_interval = options.log_interval,
                        .total_updates = length_.updates,
+                       .first_update = start_.progress.updates + 1,
                        .loss_terms = replica.model().loss_terms(),
                        .unit = unit_of(shares_.plan),
                        .best_by = options.best_by,

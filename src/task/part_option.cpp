@@ -1,26 +1,11 @@
 #include "hetseq/task/part_option.hpp"
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
-
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/text.hpp"
+#include "hetseq/util/option_value.hpp"
 
 namespace hetseq {
 
 namespace {
-
-[[noreturn]] void reject(const std::string& text, const std::string& expected) {
-    throw BadConfig("'" + text + "' is not " + expected);
-}
-
-// Nothing where `text` is more or less than one number.
-template <class T>
-bool parse(const std::string& text, T& value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size();
-}
 
 template <class T>
 PartOption<T> checked(PartOption<T> option) {
@@ -39,17 +24,22 @@ PartOption<double> number_option(const std::string& name,
                                  const std::string& help,
                                  double minimum,
                                  double maximum) {
-    const std::string up_to = maximum < std::numeric_limits<double>::max()
-                                  ? " to " + format_number(maximum)
-                                  : std::string(" up");
-    const std::string expected = "a number from " + format_number(minimum) + up_to;
-    const auto read = [minimum, maximum, expected](const std::string& text) {
-        double value = 0;
-        if (!parse(text, value) || !std::isfinite(value) || value < minimum || value > maximum)
-            reject(text, expected);
-        return value;
+    const auto read = [minimum, maximum](const std::string& text) {
+        return option_value::number(text, minimum, maximum);
     };
-    return checked(PartOption<double>({name, "X", default_value, help, {}, {}}, read));
+    return checked(PartOption<double>({name, "X", default_value, help}, read));
+}
+
+PartOption<double> positive_number_option(const std::string& name,
+                                          const std::string& default_value,
+                                          const std::string& help) {
+    return checked(PartOption<double>({name, "X", default_value, help}, option_value::positive));
+}
+
+PartOption<double> fraction_option(const std::string& name,
+                                   const std::string& default_value,
+                                   const std::string& help) {
+    return checked(PartOption<double>({name, "X", default_value, help}, option_value::fraction));
 }
 
 PartOption<std::int64_t> whole_number_option(const std::string& name,
@@ -58,22 +48,16 @@ PartOption<std::int64_t> whole_number_option(const std::string& name,
                                              std::int64_t minimum,
                                              std::int64_t maximum) {
     const auto read = [minimum, maximum](const std::string& text) {
-        std::int64_t value = 0;
-        if (!parse(text, value) || value < minimum || value > maximum)
-            reject(text,
-                   "a whole number from " + std::to_string(minimum) + " to " +
-                       std::to_string(maximum));
-        return value;
+        return option_value::whole_number(text, minimum, maximum);
     };
-    return checked(PartOption<std::int64_t>({name, "N", default_value, help, {}, {}}, read));
+    return checked(PartOption<std::int64_t>({name, "N", default_value, help}, read));
 }
 
 PartOption<std::string> text_option(const std::string& name,
                                     const std::string& type,
                                     const std::string& default_value,
                                     const std::string& help) {
-    return {{name, type, default_value, help, {}, {}},
-            [](const std::string& text) { return text; }};
+    return {{name, type, default_value, help}, [](const std::string& text) { return text; }};
 }
 
 PartOption<std::string> choice_option(const std::string& name,
@@ -81,21 +65,13 @@ PartOption<std::string> choice_option(const std::string& name,
                                       const std::string& default_value,
                                       const std::string& help) {
     const auto read = [choices](const std::string& text) {
-        if (std::find(choices.begin(), choices.end(), text) == choices.end())
-            reject(text, "one of " + join(choices, ", "));
-        return text;
+        return option_value::choice(text, choices);
     };
-    return checked(PartOption<std::string>({name, "NAME", default_value, help, choices, {}}, read));
+    return checked(PartOption<std::string>({name, "NAME", default_value, help, choices}, read));
 }
 
 PartOption<bool> switch_option(const std::string& name, const std::string& help) {
-    const auto read = [](const std::string& text) {
-        const bool is_on = text == "true" || text == "1" || text == "yes";
-        if (!is_on && text != "false" && text != "0" && text != "no")
-            reject(text, "true or false");
-        return is_on;
-    };
-    return {{name, "", "false", help, {}, {}}, read};
+    return {{name, "", "false", help}, option_value::is_on};
 }
 
 }  // namespace hetseq

@@ -7,19 +7,75 @@ namespace hetseq {
 
 namespace {
 
-SchedulePart with_common_options(Schedule (*make)(const ScheduleOptions&)) {
-    return [make](const PartOptions& options) { return make(options.schedule); };
+const PartOption<double>& end_learning_rate() {
+    static const auto option =
+        number_option("end-learning-rate", "0", "where the decay ends").ignored_elsewhere();
+    return option;
+}
+
+const PartOption<double>& power() {
+    static const auto option =
+        positive_number_option("power", "1", "of the part of the updates that is left")
+            .ignored_elsewhere();
+    return option;
+}
+
+const PartOption<double>& lr_shrink() {
+    static const auto option =
+        positive_number_option("lr-shrink", "0.7", "factor of the learning rate")
+            .ignored_elsewhere();
+    return option;
+}
+
+const PartOption<std::int64_t>& lr_step_epochs() {
+    static const auto option =
+        whole_number_option("lr-step-epochs", "1", "epochs between factors", 1).ignored_elsewhere();
+    return option;
+}
+
+Schedule fixed(const PartOptions& options) {
+    return fixed_schedule(options.schedule);
+}
+
+Schedule inverse_sqrt(const PartOptions& options) {
+    return inverse_sqrt_schedule(options.schedule);
+}
+
+Schedule polynomial_decay(const PartOptions& options) {
+    ScheduleOptions own = options.schedule;
+    own.end_lr = options.get(end_learning_rate());
+    own.power = options.get(power());
+    return polynomial_decay_schedule(own);
+}
+
+Schedule cosine(const PartOptions& options) {
+    ScheduleOptions own = options.schedule;
+    own.end_lr = options.get(end_learning_rate());
+    return cosine_schedule(own);
+}
+
+Schedule step(const PartOptions& options) {
+    ScheduleOptions own = options.schedule;
+    own.gamma = options.get(lr_shrink());
+    own.step_epochs = options.get(lr_step_epochs());
+    return step_schedule(own);
+}
+
+Schedule exponential(const PartOptions& options) {
+    ScheduleOptions own = options.schedule;
+    own.gamma = options.get(lr_shrink());
+    return exponential_schedule(own);
 }
 
 }  // namespace
 
 void add_schedules(Parts& parts) {
-    parts.schedules.add("fixed", with_common_options(fixed_schedule));
-    parts.schedules.add("polynomial_decay", with_common_options(polynomial_decay_schedule));
-    parts.schedules.add("inverse_sqrt", with_common_options(inverse_sqrt_schedule));
-    parts.schedules.add("step", with_common_options(step_schedule));
-    parts.schedules.add("exponential", with_common_options(exponential_schedule));
-    parts.schedules.add("cosine", with_common_options(cosine_schedule));
+    parts.schedules.add("fixed", fixed);
+    parts.schedules.add("polynomial_decay", polynomial_decay, {end_learning_rate(), power()});
+    parts.schedules.add("inverse_sqrt", inverse_sqrt);
+    parts.schedules.add("step", step, {lr_shrink(), lr_step_epochs()});
+    parts.schedules.add("exponential", exponential, {lr_shrink()});
+    parts.schedules.add("cosine", cosine, {end_learning_rate()});
 }
 
 }  // namespace hetseq

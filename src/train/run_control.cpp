@@ -1,9 +1,9 @@
 #include "hetseq/train/run_control.hpp"
 
+#include <limits>
 #include <system_error>
 
 #include "hetseq/util/clock.hpp"
-#include "hetseq/util/signal_inbox.hpp"
 
 namespace hetseq {
 
@@ -39,7 +39,9 @@ StopReason Requests::stop() const noexcept {
 }
 
 RunControl::RunControl(const RunControlOptions& options)
-    : options_{options}, last_save_{monotonic_seconds()} {}
+    : options_{options},
+      last_save_{monotonic_seconds()},
+      last_signal_{-std::numeric_limits<double>::infinity()} {}
 
 Requests RunControl::requests(double next_update_s, double checkpoint_s) {
     Requests requests;
@@ -53,7 +55,9 @@ Requests RunControl::requests(double next_update_s, double checkpoint_s) {
     const int asked = signal_inbox::checkpoint_requests();
     const bool due = options_.watches_clock && options_.save_minutes > 0 &&
                      now - last_save_ >= 60 * options_.save_minutes;
-    requests.checkpoint = asked > checkpoints_asked_ || due ? 1 : 0;
+    const bool is_known = now - last_signal_ < options_.same_request_s;
+    requests.save_signal = asked > checkpoints_asked_ && !is_known ? 1 : 0;
+    requests.save_clock = due ? 1 : 0;
     checkpoints_asked_ = asked;
     return requests;
 }
@@ -66,6 +70,11 @@ bool RunControl::stop_file_exists() {
     std::error_code ignored;
     stop_file_seen_ = std::filesystem::exists(options_.stop_file, ignored);
     return stop_file_seen_;
+}
+
+void RunControl::hear(const Requests& of_all) {
+    if (of_all.save_signal > 0)
+        last_signal_ = monotonic_seconds();
 }
 
 void RunControl::saved() {

@@ -122,8 +122,11 @@ TrainerReport Trainer::run() {
 bool Trainer::asked_to_stop() {
     const bool is_answered =
         parts_.checkpoints != nullptr && parts_.checkpoints->last_update() == update_;
-    checkpoint_asked_ = agreement_.requests().checkpoint > 0 && !is_answered;
-    report_.stop = agreement_.requests().stop();
+    const Requests requests = agreement_.requests();
+    if (parts_.control != nullptr)
+        parts_.control->hear(requests);
+    checkpoint_asked_ = requests.save() && !is_answered;
+    report_.stop = requests.stop();
     return report_.stop != StopReason::none;
 }
 

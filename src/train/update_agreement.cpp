@@ -10,7 +10,7 @@ namespace hetseq {
 
 namespace {
 
-constexpr std::size_t single_notes = 5;  // whether this rank failed, and its requests
+constexpr std::size_t single_notes = 6;  // whether this rank failed, and its requests
 
 }  // namespace
 
@@ -39,7 +39,8 @@ void UpdateAgreement::post(std::span<const double> weights,
     failed[1] = requests.signal;
     failed[2] = requests.stop_file;
     failed[3] = requests.time_limit;
-    failed[4] = requests.checkpoint;
+    failed[4] = requests.save_signal;
+    failed[5] = requests.save_clock;
     times[comm_.rank()] = notes.compute_ms;
     std::copy(notes.allocation.begin(), notes.allocation.end(), times + comm_.size());
     times[2 * comm_.size() + comm_.rank()] = static_cast<double>(notes.micro_batch);
@@ -57,7 +58,11 @@ void UpdateAgreement::wait() {
 
 Requests UpdateAgreement::requests() const {
     const double* const sums = values_.data() + loss_terms_ + 1;
-    return {.signal = sums[0], .stop_file = sums[1], .time_limit = sums[2], .checkpoint = sums[3]};
+    return {.signal = sums[0],
+            .stop_file = sums[1],
+            .time_limit = sums[2],
+            .save_signal = sums[3],
+            .save_clock = sums[4]};
 }
 
 std::optional<std::vector<std::int64_t>> UpdateAgreement::allocation() const {

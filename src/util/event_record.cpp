@@ -22,13 +22,6 @@ void put_little_endian(std::string& text, std::uint64_t value, int bytes) {
         text += static_cast<char>((value >> (8 * i)) & 0xFFU);
 }
 
-std::uint64_t little_endian(std::string_view bytes) {
-    std::uint64_t value = 0;
-    for (std::size_t i = bytes.size(); i-- > 0;)
-        value = (value << 8U) | static_cast<unsigned char>(bytes[i]);
-    return value;
-}
-
 void put_varint(std::string& text, std::uint64_t value) {
     for (; value >= 0x80; value >>= 7U)
         text += static_cast<char>((value & 0x7FU) | 0x80U);
@@ -55,49 +48,6 @@ std::string event_begin(double wall_time, std::int64_t step) {
     }
     return text;
 }
-
-// Reads a message from its front. Every `take` returns whether the value was there.
-class FieldReader {
-public:
-    explicit FieldReader(std::string_view message) : rest_{message} {}
-    bool at_end() const noexcept { return rest_.empty(); }
-
-    bool take(std::size_t count, std::string_view& bytes) {
-        if (count > rest_.size())
-            return false;
-        bytes = rest_.substr(0, count);
-        rest_.remove_prefix(count);
-        return true;
-    }
-    bool take_varint(std::uint64_t& value) {
-        value = 0;
-        std::string_view byte;
-        for (int shift = 0; shift < 64 && take(1, byte); shift += 7) {
-            const auto bits = static_cast<unsigned char>(byte.front());
-            value |= std::uint64_t{bits & 0x7FU} << shift;
-            if (bits < 0x80)
-                return true;
-        }
-        return false;
-    }
-    // Sets `value` for a varint and `bytes` for everything else.
-    bool take_field(Wire wire, std::uint64_t& value, std::string_view& bytes) {
-        switch (wire) {
-            case Wire::varint:
-                return take_varint(value);
-            case Wire::fixed64:
-                return take(8, bytes);
-            case Wire::bytes:
-                return take_varint(value) && take(value, bytes);
-            case Wire::fixed32:
-                return take(4, bytes);
-        }
-        return false;
-    }
-
-private:
-    std::string_view rest_;
-};
 
 std::uint32_t masked(std::uint32_t crc) {
     return ((crc >> 15U) | (crc << 17U)) + 0xA282EAD8U;
@@ -132,23 +82,6 @@ std::string scalar_event(std::string_view tag, std::int64_t step, double value, 
     return text;
 }
 
-std::optional<EventHead> parse_event(std::string_view message) {
-    EventHead head;
-    FieldReader reader(message);
-    while (!reader.at_end()) {
-        std::uint64_t key = 0, value = 0;
-        std::string_view bytes;
-        if (!reader.take_varint(key) ||
-            !reader.take_field(static_cast<Wire>(key & 7U), value, bytes))
-            return std::nullopt;
-        if (key >> 3U == event_step)
-            head.step = static_cast<std::int64_t>(value);
-        if (key >> 3U == event_file_version)
-            head.file_version = bytes;
-    }
-    return head;
-}
-
 std::string framed(std::string_view message) {
     std::string record;
     put_little_endian(record, message.size(), 8);
@@ -156,20 +89,6 @@ std::string framed(std::string_view message) {
     record += message;
     put_little_endian(record, masked(crc32c(message)), 4);
     return record;
-}
-
-std::optional<std::uint64_t> record_length(std::string_view head) {
-    if (head.size() != record_head_bytes ||
-        little_endian(head.substr(8)) != masked(crc32c(head.substr(0, 8))))
-        return std::nullopt;
-    return little_endian(head.substr(0, 8));
-}
-
-bool is_whole(std::string_view rest) {
-    if (rest.size() < record_tail_bytes)
-        return false;
-    const std::string_view message = rest.substr(0, rest.size() - record_tail_bytes);
-    return little_endian(rest.substr(message.size())) == masked(crc32c(message));
 }
 
 }  // namespace hetseq::detail

@@ -23,8 +23,7 @@ struct KnownSignal {
 constexpr std::array<KnownSignal, 5> known{
     {{SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}, {SIGXCPU, "XCPU"}, {SIGTERM, "TERM"}, {SIGINT, "INT"}}};
 
-constexpr int highest = 64;                 // Linux's last signal
-constexpr std::int64_t repeat_seconds = 5;  // within which it is the same request
+constexpr int highest = 64;  // Linux's last signal
 
 enum class Use { undecided, stop, checkpoint };
 
@@ -66,7 +65,8 @@ void ask_to_stop(int signal) noexcept {
             tell(
                 "\nhetseq: stops after the next update, and saves where there is a --save-dir; another "
                 "Ctrl-C ends it at once\n");
-    } else if (is_from_keyboard(signal) || now_seconds() - first_stop_time > repeat_seconds) {
+    } else if (is_from_keyboard(signal) ||
+               now_seconds() - first_stop_time > signal_inbox::repeat_seconds) {
         leave(signal);
     }
 }

@@ -6,10 +6,17 @@
 
 #include <gmock/gmock.h>
 
+#include "hetseq/session/part_option_table.hpp"
+
 namespace hetseq {
 namespace {
 
 using testing::HasSubstr;
+
+const OptionTable& all_options() {
+    static const OptionTable table = option_table(builtin_parts());
+    return table;
+}
 
 struct Given {
     const char* name;
@@ -33,7 +40,7 @@ TEST(OptionsTest, ANumberOutOfRangeIsRefusedWithTheRange) {
           Given{"power", "0", "'0' is not a number above 0"},
           Given{"lr-shrink", "0", "'0' is not a number above 0"}}) {
         try {
-            typed_options({{name, value}});
+            typed_options({{name, value}}, all_options());
             ADD_FAILURE() << "--" << name << ' ' << value << " was accepted";
         } catch (const BadConfig& error) {
             EXPECT_THAT(error.what(), HasSubstr("--" + std::string(name)));
@@ -48,7 +55,8 @@ TEST(OptionsTest, TheEndsOfARangeAreAccepted) {
                                               Given{"rho", "1"},
                                               Given{"adam-eps", "0"},
                                               Given{"adadelta-eps", "1e-300"}})
-        EXPECT_NO_THROW(typed_options({{name, value}})) << "--" << name << ' ' << value;
+        EXPECT_NO_THROW(typed_options({{name, value}}, all_options()))
+            << "--" << name << ' ' << value;
 }
 
 }  // namespace

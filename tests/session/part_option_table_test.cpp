@@ -114,6 +114,38 @@ TEST(PartOptionTableTest, ConfigurationMayKeepItWhenTheLineChoosesAnotherPart) {
     EXPECT_EQ(error_of({{}, {{"task", "mnist"}, {"sharpness", "0.5"}}}), "no error");
 }
 
+// As configurations have it that were written for another optimizer, by earlier versions too.
+TEST(PartOptionTableTest, WhatMayBeIgnoredIsNoErrorWhereAnotherPartIsChosen) {
+    const Parts parts = builtin_parts();
+    const GivenOptions idle{given({{"momentum", "0.5"}}),
+                            {{"adam-betas", "0.9,0.98"}, {"power", "2"}}};
+
+    const OptionValues values = effective_values(idle, parts);
+
+    EXPECT_EQ(values.at("optimizer"), "adadelta");
+    for (const char* name : {"momentum", "adam-betas", "power"})
+        EXPECT_EQ(values.count(name), 0U) << name;
+    EXPECT_EQ(values.at("lr-shrink"), "0.7");  // the task's
+}
+
+TEST(PartOptionTableTest, WhatIsIgnoredMustBeRightAllTheSame) {
+    EXPECT_THAT(error_of({given({{"momentum", "1"}}), {}}),
+                AllOf(HasSubstr("--momentum"), HasSubstr("'1' is not a number")));
+    EXPECT_THAT(error_of({given({}), {{"adam-betas", "0.9"}}}), HasSubstr("--adam-betas"));
+}
+
+TEST(PartOptionTableTest, ChoosesWhatTheBuiltInPartsRead) {
+    const Parts parts = builtin_parts();
+    const OptionValues values =
+        effective_values({given({{"optimizer", "adam"}, {"lr-scheduler", "cosine"}}), {}}, parts);
+
+    EXPECT_EQ(values.at("adam-betas"), "0.9,0.999");
+    EXPECT_EQ(values.at("adam-eps"), "1e-8");
+    EXPECT_EQ(values.at("end-learning-rate"), "0");
+    for (const char* name : {"rho", "adadelta-eps", "momentum", "power", "lr-shrink"})
+        EXPECT_EQ(values.count(name), 0U) << name;
+}
+
 TEST(PartOptionTableTest, RefusesNamesThatMeanSomethingElse) {
     Parts taken = builtin_parts();
     taken.optimizers.add("lion", no_optimizer, {number_option("lr", "1", "another")});

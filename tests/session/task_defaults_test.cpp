@@ -3,12 +3,14 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/session/effective_values.hpp"
+#include "hetseq/session/part_option_table.hpp"
 
 namespace hetseq {
 namespace {
 
 const OptionSpec* find_option(const std::string& name) {
-    for (const OptionSpec& spec : option_table())
+    static const OptionTable table = option_table(builtin_parts());
+    for (const OptionSpec& spec : table)
         if (spec.name == name)
             return &spec;
     return nullptr;

@@ -20,6 +20,8 @@ TEST(PartOptionTest, ReadsWhatWasGivenOrTheDefault) {
 TEST(PartOptionTest, RefusesTextsOutOfItsRange) {
     const auto share = number_option("share", "0", "", 0, 1);
     const auto width = whole_number_option("width", "1", "", 1, 9);
+    const auto factor = positive_number_option("factor", "1", "");
+    const auto part = fraction_option("part", "0", "");
     const auto kind = choice_option("kind", {"round", "square"}, "round", "");
     const auto on = switch_option("on", "");
 
@@ -29,6 +31,10 @@ TEST(PartOptionTest, RefusesTextsOutOfItsRange) {
         EXPECT_THROW(width.read(text), BadConfig) << text;
     EXPECT_THROW(kind.read("oval"), BadConfig);
     EXPECT_THROW(on.read("maybe"), BadConfig);
+    EXPECT_THROW(factor.read("0"), BadConfig);
+    EXPECT_THROW(part.read("1"), BadConfig);
+    EXPECT_EQ(factor.read("1e-9"), 1e-9);
+    EXPECT_EQ(part.read("0.999"), 0.999);
     EXPECT_EQ(share.read("1"), 1);
     EXPECT_EQ(width.read("9"), 9);
     EXPECT_EQ(kind.read("square"), "square");

@@ -31,7 +31,7 @@ TEST(RunControlTest, OneRankAloneWatchesTheClock) {
         {.start_seconds = monotonic_seconds() - 10, .time_limit_s = 1, .save_minutes = 1e-15});
     const Requests requests = control.requests(0, 0);
     EXPECT_EQ(requests.stop(), StopReason::none);
-    EXPECT_EQ(requests.checkpoint, 0);
+    EXPECT_FALSE(requests.save());
 }
 
 TEST(RunControlTest, AStopFileIsSeenAndTakenAway) {
@@ -48,9 +48,9 @@ TEST(RunControlTest, AStopFileIsSeenAndTakenAway) {
 
 TEST(RunControlTest, SavesByTheClock) {
     RunControl control({.save_minutes = 1e-15, .watches_clock = true});
-    EXPECT_EQ(control.requests(0, 0).checkpoint, 1);
+    EXPECT_EQ(control.requests(0, 0).save_clock, 1);
     RunControl later({.save_minutes = 60, .watches_clock = true});
-    EXPECT_EQ(later.requests(0, 0).checkpoint, 0);
+    EXPECT_FALSE(later.requests(0, 0).save());
 }
 
 TEST(RunControlTest, ACheckpointAnswersTheSignalsBeforeIt) {
@@ -59,18 +59,37 @@ TEST(RunControlTest, ACheckpointAnswersTheSignalsBeforeIt) {
     RunControl control({});
     std::raise(SIGUSR2);
     control.saved();
-    EXPECT_EQ(control.requests(0, 0).checkpoint, 0);
+    EXPECT_FALSE(control.requests(0, 0).save());
 
     std::raise(SIGUSR2);
-    EXPECT_EQ(control.requests(0, 0).checkpoint, 1);
-    EXPECT_EQ(control.requests(0, 0).checkpoint, 0);
+    EXPECT_EQ(control.requests(0, 0).save_signal, 1);
+    EXPECT_FALSE(control.requests(0, 0).save());
+    signal_inbox::release();
+}
+
+TEST(RunControlTest, ASignalThatAnotherRankTookFirstIsTheSameRequestForAWhile) {
+    signal_inbox::open();
+    signal_inbox::choose({}, {SIGUSR2});
+    RunControl control({}), later({.same_request_s = 0});
+    for (RunControl* each : {&control, &later}) {
+        each->saved();
+        each->hear({.save_clock = 1});
+        std::raise(SIGUSR2);
+        EXPECT_EQ(each->requests(0, 0).save_signal, 1);
+
+        each->hear({.save_signal = 1});
+        std::raise(SIGUSR2);
+    }
+
+    EXPECT_FALSE(control.requests(0, 0).save());
+    EXPECT_EQ(later.requests(0, 0).save_signal, 1);
     signal_inbox::release();
 }
 
 TEST(RunControlTest, AnyRankMayAskAndTheFirstReasonIsTold) {
     EXPECT_EQ((Requests{.signal = 1, .time_limit = 1}).stop(), StopReason::signal);
     EXPECT_EQ((Requests{.stop_file = 3}).stop(), StopReason::stop_file);
-    EXPECT_EQ((Requests{.checkpoint = 3}).stop(), StopReason::none);
+    EXPECT_EQ((Requests{.save_signal = 3}).stop(), StopReason::none);
 }
 
 }  // namespace

@@ -417,6 +417,24 @@ TEST_F(TrainerCheckpointTest, ASignalThatRanksNoticeInNeighbouringUpdatesIsAnswe
     signal_inbox::release();
 }
 
+// Each rank later than the one before, with updates between.
+TEST_F(TrainerCheckpointTest, ASignalThatReachesRanksManyUpdatesApartIsAnsweredOnce) {
+    signal_inbox::open();
+    signal_inbox::choose({}, {SIGUSR2});
+    RunControl control({.same_request_s = 600});
+    control.saved();  // forgets signals of other tests
+    ToyRun run = saving_run(24, control);
+    run.spoil = [](const MicroBatch&, const ForwardContext& context, ForwardResult&) {
+        if (context.update == 2 + 4 * world->rank())
+            std::raise(SIGUSR2);
+    };
+
+    const Updates saved = saved_by(run);
+
+    EXPECT_EQ(saved, (Updates{4, 24}));
+    signal_inbox::release();
+}
+
 TEST_F(TrainerCheckpointTest, WhatTheFolderHoldsIsNotSavedAgain) {
     if (world->rank() == 0)
         write_atomically(folder_.stop_file(), "");

@@ -37,15 +37,6 @@ std::string read(const std::filesystem::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A file with a scalar at each of `steps`; its name in `folder`.
-std::string write_steps(const TemporaryFolder& folder, std::initializer_list<std::int64_t> steps) {
-    EventFile file(folder.path(), *steps.begin(), wall_time);
-    for (const std::int64_t step : steps)
-        file.add_scalar("loss", step, 0.5, wall_time);
-    file.flush();
-    return file.path().filename().string();
-}
-
 TEST(EventFileTest, WritesTheBytesOfTensorBoardsOwnWriter) {
     const TemporaryFolder folder;
     EventFile file(folder / "tensorboard", 3, wall_time);
@@ -62,8 +53,8 @@ TEST(EventFileTest, WritesTheBytesOfTensorBoardsOwnWriter) {
 TEST(EventFileTest, EachHasAFileOfItsOwn) {
     const TemporaryFolder folder;
 
-    write_steps(folder, {1});
-    write_steps(folder, {2});
+    EventFile(folder.path(), 1, wall_time).flush();
+    EventFile(folder.path(), 2, wall_time).flush();
 
     EXPECT_EQ(folder.size(), 2);
 }
@@ -107,107 +98,6 @@ TEST(EventFileTest, AFullDiskLeavesWholeRecordsAndALaterFlushGoesOn) {
     const auto record = std::filesystem::file_size(file.path()) - whole;
     const std::string bytes = read(file.path());
     EXPECT_EQ(bytes.substr(whole, 8), bytes.substr(whole - record, 8));  // the records' lengths
-}
-
-TEST(CutEventsTest, KeepsWhatIsNotLaterThanTheStep) {
-    const TemporaryFolder folder, expected;
-    const std::string name = write_steps(folder, {1, 2, 3, 4});
-    const std::string shorter = write_steps(expected, {1, 2, 3});
-
-    cut_events(folder.path(), 3);
-
-    EXPECT_EQ(folder.read(name), expected.read(shorter));
-}
-
-TEST(CutEventsTest, StepsMayComeInAnyOrder) {
-    const TemporaryFolder folder, expected;
-    const std::string name = write_steps(folder, {1, 9, 2, 8, 3});
-    const std::string shorter = write_steps(expected, {1, 2, 3});
-
-    cut_events(folder.path(), 7);
-
-    EXPECT_EQ(folder.read(name), expected.read(shorter));
-}
-
-TEST(CutEventsTest, RemovesAFileOfWhichNothingStaysAndLeavesOthersAlone) {
-    const TemporaryFolder folder;
-    const std::string name = write_steps(folder, {1, 2});
-    folder.write("notes.txt", "mine");
-
-    cut_events(folder.path(), -1);
-
-    EXPECT_FALSE(std::filesystem::exists(folder / name));
-    EXPECT_EQ(folder.read("notes.txt"), "mine");
-}
-
-TEST(CutEventsTest, WithoutAFolderNothingIsDone) {
-    const TemporaryFolder folder;
-
-    EXPECT_NO_THROW(cut_events(folder / "tensorboard", 3));
-}
-
-TEST(CutEventsTest, AFileTruncatedAnywhereKeepsItsCompleteRecords) {
-    const TemporaryFolder folder;
-    const std::string name = write_steps(folder, {1, 2});
-    const std::string whole = folder.read(name);
-    const std::size_t record = whole.size() - folder.read(write_steps(folder, {1})).size();
-    std::size_t kept_most = 0;
-    for (std::size_t length = 0; length < whole.size(); ++length) {
-        folder.write(name, whole.substr(0, length));
-
-        cut_events(folder.path(), 2);
-
-        const std::string kept =
-            std::filesystem::exists(folder / name) ? folder.read(name) : std::string();
-        EXPECT_EQ(kept, whole.substr(0, kept.size())) << length;
-        EXPECT_LE(kept.size(), length);
-        EXPECT_GE(kept.size(), kept_most) << length;
-        kept_most = kept.size();
-    }
-    EXPECT_EQ(kept_most, whole.size() - record);
-}
-
-TEST(CutEventsTest, ADamagedRecordEndsTheFile) {
-    const TemporaryFolder folder, expected;
-    const std::string name = write_steps(folder, {1, 2, 3});
-    const std::string shorter = write_steps(expected, {1, 2});
-    const std::size_t good = expected.read(shorter).size();
-    const std::string whole = folder.read(name);
-    for (std::size_t at = good; at < whole.size(); ++at) {
-        std::string damaged = whole;
-        damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
-        folder.write(name, damaged);
-
-        cut_events(folder.path(), 3);
-
-        EXPECT_EQ(folder.read(name), whole.substr(0, good)) << at;
-    }
-}
-
-TEST(CutEventsTest, AFileThatIsNoneIsNamed) {
-    // TensorBoard's writer gave these records: of "hello", and of an event without a version.
-    const std::string of_text(
-        "\x05\0\0\0\0\0\0\0\xea\xb2\x04\x3e"
-        "hello"
-        "\xbb\x1f\x1c\x19",
-        21);
-    const std::string of_no_version(
-        "\x09\0\0\0\0\0\0\0\x37\xf9\x71\x39"
-        "\x09\0\0\0\0\0\0\0\0"
-        "\x28\xda\x7c\x3b",
-        25);
-    for (const std::string& content :
-         {std::string("kind,update,loss\n1,2,3\n"), of_text, of_no_version}) {
-        const TemporaryFolder folder;
-        folder.write("a.tfevents", content);
-        try {
-            cut_events(folder.path(), 3);
-            FAIL() << "taken: " << content;
-        } catch (const BadData& error) {
-            EXPECT_THAT(error.what(), HasSubstr("a.tfevents is not an event file"));
-        }
-        EXPECT_EQ(folder.read("a.tfevents"), content);
-    }
 }
 
 }  // namespace

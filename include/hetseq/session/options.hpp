@@ -128,6 +128,7 @@ struct OptionSpec {
     OptionSetter set;
     std::string group = {};                // the heading it stands under
     std::vector<OptionOwner> owners = {};  // parts that declared it; empty: all runs have it
+    bool is_ignored_elsewhere = false;     // no error where none of the owners is chosen
 };
 
 using OptionTable = std::vector<OptionSpec>;

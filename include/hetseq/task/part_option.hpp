@@ -16,8 +16,11 @@ struct PartOptionSpec {
     std::string type;           // as help shows it: "N", "X", "PATH"; empty for a switch
     std::string default_value;  // as text
     std::string help;
-    std::vector<std::string> choices = {};          // where they can be listed
-    std::function<void(const std::string&)> check;  // throws BadConfig that says what was expected
+    std::vector<std::string> choices = {};               // where they can be listed
+    std::function<void(const std::string&)> check = {};  // throws BadConfig: what was expected
+    /// Where other parts are chosen: an error, or (true) without effect, so that one configuration
+    /// serves several parts.
+    bool is_ignored_elsewhere = false;
 };
 
 /// The same with the type of its value: a part declares it and reads it by one object.
@@ -34,6 +37,13 @@ public:
     const std::string& default_value() const noexcept { return spec_.default_value; }
     T read(const std::string& text) const { return read_(text); }
 
+    /// The same option, which does no harm where other parts are chosen.
+    PartOption ignored_elsewhere() const {
+        PartOption option = *this;
+        option.spec_.is_ignored_elsewhere = true;
+        return option;
+    }
+
     operator PartOptionSpec() const { return spec_; }
 
 private:
@@ -48,6 +58,14 @@ PartOption<double> number_option(const std::string& name,
                                  const std::string& help,
                                  double minimum = 0,
                                  double maximum = std::numeric_limits<double>::max());
+/// Greater than 0.
+PartOption<double> positive_number_option(const std::string& name,
+                                          const std::string& default_value,
+                                          const std::string& help);
+/// From 0 to below 1.
+PartOption<double> fraction_option(const std::string& name,
+                                   const std::string& default_value,
+                                   const std::string& help);
 PartOption<std::int64_t> whole_number_option(const std::string& name,
                                              const std::string& default_value,
                                              const std::string& help,

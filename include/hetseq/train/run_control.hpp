@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "hetseq/util/signal_inbox.hpp"
+
 namespace hetseq {
 
 /// Why a run ends before its last update, in the order in which reasons are told.
@@ -17,9 +19,11 @@ struct Requests {
     double signal = 0;
     double stop_file = 0;
     double time_limit = 0;
-    double checkpoint = 0;
+    double save_signal = 0;
+    double save_clock = 0;
 
     StopReason stop() const noexcept;
+    bool save() const noexcept { return save_signal + save_clock > 0; }
 };
 
 struct RunControlOptions {
@@ -28,6 +32,7 @@ struct RunControlOptions {
     double save_minutes = 0;            // between checkpoints; 0: not by the clock
     std::filesystem::path stop_file{};  // looked for on this rank; empty: not
     bool watches_clock = false;         // on one rank of the job
+    double same_request_s = signal_inbox::repeat_seconds;  // after a signal to save
 };
 
 /// Notices what asks a run to stop or to save: signals, the stop file and the clock.
@@ -38,7 +43,10 @@ public:
     /// This rank's requests now. `next_update_s`: the time until the job could next notice a
     /// request; `checkpoint_s`: the time that saving takes.
     Requests requests(double next_update_s, double checkpoint_s);
-    /// A checkpoint is being taken. It answers all signals so far, and the clock of --save-minutes
+    /// What all ranks requested. The same signal may reach this rank later than others: it is no
+    /// request of its own.
+    void hear(const Requests& of_all);
+    /// A checkpoint is being taken: it answers the signals so far, and the clock of --save-minutes
     /// starts anew.
     void saved();
     /// Removes the stop file, so that the next start does not stop at once. Ignores failures.
@@ -52,6 +60,7 @@ private:
     double last_look_ = 0;  // for the stop file
     bool stop_file_seen_ = false;
     int checkpoints_asked_ = 0;  // signals answered so far
+    double last_signal_;         // that any rank noticed, of those to save; monotonic clock [s]
 };
 
 }  // namespace hetseq

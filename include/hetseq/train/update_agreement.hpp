@@ -55,7 +55,7 @@ private:
 
     HostComm comm_;
     std::size_t loss_terms_;
-    // weights by loss term, the number of ranks that failed, four kinds of requests; by rank:
+    // weights by loss term, the number of ranks that failed, five kinds of requests; by rank:
     // times, units, micro-batches, times beside those
     std::vector<double> values_;
     std::exception_ptr failure_;

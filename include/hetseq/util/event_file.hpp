@@ -14,8 +14,8 @@ namespace hetseq {
 /// one run.
 class EventFile {
 public:
-    /// `first_step` is the first step to come; TensorBoard forgets what it has read of this step
-    /// and later ones. `wall_time`: seconds since 1970.
+    /// `first_step`: of what is to come; TensorBoard forgets what it has read of this step and
+    /// later ones in the files of earlier starts. `wall_time`: seconds since 1970.
     EventFile(std::filesystem::path folder, std::int64_t first_step, double wall_time);
 
     /// The path of the file, which is there once the file is flushed.
@@ -37,11 +37,5 @@ private:
     std::string pending_;
     std::int64_t size_ = 0;  // bytes in the file
 };
-
-/// Cuts every event file of `folder` back to what it held at `last_step`: complete records of it
-/// and earlier steps stay, later ones and a torn or damaged tail are removed. A file of which
-/// nothing stays is removed. Without the folder nothing is done. Throws BadData that names a file
-/// which has an event file's name but is not one, and IoError.
-void cut_events(const std::filesystem::path& folder, std::int64_t last_step);
 
 }  // namespace hetseq

@@ -24,6 +24,9 @@ void choose(const std::set<int>& stop, const std::set<int>& checkpoint);
 /// All signals have their default effect again, even those that came before.
 void release();
 
+/// Signals that ask for the same less than this apart are one request [s].
+constexpr int repeat_seconds = 5;
+
 /// The signal that asked to stop; 0: none.
 int stop_signal() noexcept;
 /// The number of requests for a checkpoint.

@@ -3,9 +3,7 @@
 
 #include "hetseq/util/error.hpp"
 
-#include "app/documents/bash_completion.hpp"
-#include "app/documents/man_page.hpp"
-#include "app/documents/options_page.hpp"
+#include "app/documents/documents.hpp"
 
 #include "hetseq/app/commands.hpp"
 

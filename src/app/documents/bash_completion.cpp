@@ -1,6 +1,7 @@
-#include "bash_completion.hpp"
-
 #include "hetseq/util/text.hpp"
+
+#include "documents.hpp"
+
 #include "hetseq/session/options.hpp"
 #include "hetseq/session/part_option_table.hpp"
 #include "hetseq/app/command_line/command_table.hpp"

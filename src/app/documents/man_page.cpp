@@ -1,9 +1,8 @@
-#include "man_page.hpp"
-
 #include <utility>
 
 #include "hetseq/util/error.hpp"
 
+#include "documents.hpp"
 #include "hetseq/version.hpp"
 
 #include "hetseq/session/options.hpp"

@@ -1,11 +1,11 @@
-#include "doubling_all_reduce.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
+
+#include "all_reduce.hpp"
 
 #include "hetseq/comm/mpi/mpi_try.hpp"
 

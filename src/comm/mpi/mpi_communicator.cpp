@@ -1,5 +1,3 @@
-#include "mpi_communicator.hpp"
-
 #include <atomic>
 #include <exception>
 #include <utility>
@@ -11,14 +9,12 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/fault_point.hpp"
 
+#include "all_reduce.hpp"
 #include "collective_thread.hpp"
-#include "direct_all_reduce.hpp"
-#include "doubling_all_reduce.hpp"
+#include "comm/communicators.hpp"
 
 #include "hetseq/comm/mpi/mpi_handle.hpp"
 #include "hetseq/comm/mpi/mpi_try.hpp"
-
-#include "ring_all_reduce.hpp"
 
 namespace hetseq {
 

@@ -1,5 +1,3 @@
-#include "nccl_communicator.hpp"
-
 #include <map>
 #include <span>
 #include <utility>
@@ -11,6 +9,7 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "comm/communicators.hpp"
 #include "comm/host/cuda_devices.hpp"
 #include "comm/host/rank_ranges.hpp"
 

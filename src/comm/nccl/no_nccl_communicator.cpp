@@ -2,7 +2,7 @@
 
 #include "hetseq/util/error.hpp"
 
-#include "nccl_communicator.hpp"
+#include "comm/communicators.hpp"
 
 namespace hetseq {
 

@@ -43,7 +43,7 @@ Recorder::Recorder(const RunFolder* folder, int rank, Options options)
     window_.losses.resize(options_.loss_terms.size());
     if (active_ && folder != nullptr) {
         metrics_.emplace(folder->metrics());
-        events_.emplace(folder->tensorboard());
+        events_.emplace(folder->tensorboard(), options_.first_update);
     }
 }
 

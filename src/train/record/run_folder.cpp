@@ -9,7 +9,6 @@
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/event_file.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/record/metrics_file.hpp"
@@ -38,7 +37,16 @@ void remove_file(const std::filesystem::path& file) {
                       "choose another --save-dir");
 }
 
-// Checks the folder, or the nearest one above it that exists, without creating anything.
+// TensorBoard takes files by this part of their names.
+void remove_event_files(const std::filesystem::path& folder) {
+    std::error_code error;
+    std::filesystem::directory_iterator entry(folder, error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
+        if (entry->path().filename().string().find("tfevents") != std::string::npos)
+            remove_file(entry->path());
+}
+
+// Without making anything: the folder, or the nearest above it that exists.
 void check_writable(std::filesystem::path path) {
     std::error_code ignored;
     path = std::filesystem::absolute(path, ignored);
@@ -80,7 +88,7 @@ void RunFolder::begin(const HostComm& world,
              {config(), metrics(), summary(), allocations(), model(), best_model(), model_config()})
             remove_file(file);
         checkpoints().clean(-1);
-        cut_events(tensorboard(), -1);
+        remove_event_files(tensorboard());
         write_atomically(config(), config_text);
         if (!model_config_text.empty())
             write_atomically(model_config(), model_config_text);
@@ -95,7 +103,6 @@ void RunFolder::resume(const HostComm& world,
             return;
         checkpoints().clean(update);
         cut_metrics(metrics(), update);
-        cut_events(tensorboard(), update);
         write_atomically(config(), config_text);
     });
 }

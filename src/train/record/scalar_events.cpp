@@ -13,7 +13,7 @@ void ScalarEvents::write(std::int64_t update, const std::vector<Scalar>& scalars
     const double now =
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     if (!file_)
-        file_.emplace(folder_, update, now);
+        file_.emplace(folder_, first_update_, now);
     for (const Scalar& scalar : scalars)
         file_->add_scalar(scalar.tag, update, scalar.value, now);
     try {

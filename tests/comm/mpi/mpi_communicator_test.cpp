@@ -1,5 +1,3 @@
-#include "comm/mpi/mpi_communicator.hpp"
-
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -11,6 +9,7 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "comm/communicators.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
 

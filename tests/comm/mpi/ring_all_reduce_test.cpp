@@ -1,4 +1,4 @@
-#include "comm/mpi/ring_all_reduce.hpp"
+#include "comm/mpi/all_reduce.hpp"
 
 #include <chrono>
 

@@ -1,9 +1,10 @@
-#include "comm/nccl/nccl_communicator.hpp"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+
+#include "comm/communicators.hpp"
+
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/nccl/nccl_info.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "hetseq/util/error.hpp"
 
-#include "comm/nccl/nccl_communicator.hpp"
+#include "comm/communicators.hpp"
 
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/nccl/nccl_info.hpp"

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include <unistd.h>
 
@@ -30,11 +31,13 @@ protected:
     }
     ~RecorderTest() override { std::filesystem::remove_all(path_); }
 
-    Recorder make(std::int64_t interval) {
-        return Recorder(
-            &folder_,
-            0,
-            {.log_interval = interval, .total_updates = 4, .loss_terms = {"mlm", "nsp"}});
+    Recorder make(std::int64_t interval, std::int64_t first_update = 1) {
+        return Recorder(&folder_,
+                        0,
+                        {.log_interval = interval,
+                         .total_updates = 4,
+                         .first_update = first_update,
+                         .loss_terms = {"mlm", "nsp"}});
     }
     std::vector<Json> lines() const {
         std::ifstream file(folder_.metrics());
@@ -44,15 +47,21 @@ protected:
         return lines;
     }
 
+    // Contents by name.
+    std::map<std::string, std::string> event_files() const {
+        std::map<std::string, std::string> files;
+        for (const auto& entry : std::filesystem::directory_iterator(folder_.tensorboard())) {
+            std::ifstream file(entry.path(), std::ios::binary);
+            files[entry.path().filename()] = {std::istreambuf_iterator<char>(file), {}};
+        }
+        return files;
+    }
     // How many of TensorBoard's records bear `tag`; their encoding is tested with EventFile.
     int events_with(const std::string& tag) const {
         int count = 0;
-        for (const auto& entry : std::filesystem::directory_iterator(folder_.tensorboard())) {
-            std::ifstream file(entry.path(), std::ios::binary);
-            const std::string text(std::istreambuf_iterator<char>(file), {});
+        for (const auto& [name, text] : event_files())
             for (auto at = text.find(tag); at != std::string::npos; at = text.find(tag, at + 1))
                 ++count;
-        }
         return count;
     }
 
@@ -152,15 +161,28 @@ TEST_F(RecorderTest, NumbersForTensorBoardThatCannotBeWrittenAreKept) {
     EXPECT_EQ(events_with("train/loss"), 2);
 }
 
-TEST_F(RecorderTest, AContinuedRunsEventsAreCutBackToItsUpdate) {
-    Recorder recorder = make(1);
-    for (int update = 1; update <= 4; ++update)
-        recorder.train({.update = update, .losses = {0.5, 0.25}, .samples = 8, .step_ms = 4});
+// That file's session starts at the update after the checkpoint's: TensorBoard then forgets the
+// later ones of the file before.
+TEST_F(RecorderTest, AContinuedRunWritesAFileOfItsOwnThatReplacesLaterUpdates) {
+    const auto train = [&](Recorder recorder, int begin, int end) {
+        for (int update = begin; update <= end; ++update)
+            recorder.train({.update = update, .losses = {0.5, 0.25}, .samples = 8, .step_ms = 4});
+    };
+    train(make(1), 1, 4);
+    const auto before = event_files();
+    ASSERT_EQ(before.size(), 1U);
 
     folder_.resume(HostComm::serial(), 3, "task = mnist\n");
+    train(make(1, 4), 4, 4);
 
-    EXPECT_EQ(events_with("train/loss"), 3);
-    EXPECT_EQ(lines().size(), 3U);
+    auto after = event_files();
+    ASSERT_EQ(after.size(), 2U);
+    const auto& [name, bytes] = *before.begin();
+    EXPECT_EQ(after.at(name), bytes);
+    after.erase(name);
+    const std::string start_at_4("\x10\x04\x3a\x02\x08\x01", 6);  // step: 4, session_log: START
+    EXPECT_NE(after.begin()->second.find(start_at_4), std::string::npos);
+    EXPECT_EQ(lines().size(), 4U);
 }
 
 TEST_F(RecorderTest, OtherRanksWriteNothing) {

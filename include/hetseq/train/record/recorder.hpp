@@ -38,6 +38,7 @@ public:
     struct Options {
         std::int64_t log_interval = 100;  // updates
         std::int64_t total_updates = 0;
+        std::int64_t first_update = 1;  // of this start, counted from 1
         std::vector<std::string> loss_terms;
         std::string unit = "samples";  // what rates are told in: "samples" or "tokens"
         BestBy best_by = {};           // which validation is called the best

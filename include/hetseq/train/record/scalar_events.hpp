@@ -20,12 +20,16 @@ struct Scalar {
 /// (disk full) are kept and tried again with the next ones, so that training goes on.
 class ScalarEvents {
 public:
-    explicit ScalarEvents(std::filesystem::path folder) : folder_{std::move(folder)} {}
+    /// A new file in `folder`, for `first_update` and later ones: TensorBoard takes it instead of
+    /// what files of earlier starts hold of them.
+    ScalarEvents(std::filesystem::path folder, std::int64_t first_update)
+        : folder_{std::move(folder)}, first_update_{first_update} {}
 
     void write(std::int64_t update, const std::vector<Scalar>& scalars);
 
 private:
     std::filesystem::path folder_;
+    std::int64_t first_update_;
     std::optional<EventFile> file_;  // from the first numbers on
     std::string problem_;            // empty: all is written
 };
