@@ -73,7 +73,12 @@ const std::vector<Row>& rows() {
     static const std::vector<Row> table{
         {"status", status},
         {"task", [](const RunRecord& run) { return option(run, "task"); }},
-        {"global batch", [](const RunRecord& run) { return option(run, "batch-size"); }},
+        {"global batch",
+         [](const RunRecord& run) {
+             const std::string tokens = option(run, "batch-tokens");
+             return tokens.empty() || tokens == "0" ? option(run, "batch-size")
+                                                    : tokens + " tokens";
+         }},
         {"ranks",
          [](const RunRecord& run) {
              const std::size_t ranks =
@@ -92,6 +97,18 @@ const std::vector<Row>& rows() {
          }},
         {"duration", duration},
         {"samples/s", summary_number("samples_per_second")},
+        {"tokens/s",
+         [](const RunRecord& run) {
+             return run.summary && run.summary->unit == "tokens"
+                        ? summary_number("units_per_second")(run)
+                        : "";
+         }},
+        {"padding",
+         [](const RunRecord& run) {
+             return run.summary && run.summary->number("padding").value_or(0) > 0
+                        ? summary_percent("padding")(run)
+                        : "";
+         }},
         {"time of an update", step_time},
         {"of the bound", summary_percent("balance.achieved")},
         {"lost to communication", summary_percent("balance.communication_share")},

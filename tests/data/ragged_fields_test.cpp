@@ -173,7 +173,7 @@ TEST_F(RaggedFieldsTest, ACorpusKnowsItsExtents) {
     Corpus corpus{context,
                   folder.path(),
                   test::ragged_schema(),
-                  {.shuffle_blocks = 2, .block_length = 10, .max_length = 30}};
+                  {.shuffle_blocks = 2, .block_length = 10, .max_length = 30, .skip_too_long = true}};
 
     EXPECT_TRUE(corpus.is_ragged());
     EXPECT_EQ(corpus.ragged_fields(), 4U);

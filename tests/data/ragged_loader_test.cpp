@@ -69,7 +69,10 @@ void expect_formula_pairs(const MicroBatch& batch) {
             EXPECT_EQ(row[column].item<std::int64_t>(),
                       column < std::ssize(source) ? source[static_cast<std::size_t>(column)] : -1);
         units += test::target_length(sample);
-        longest = std::max({longest, test::source_length(sample), test::target_length(sample)});
+        longest = std::max({longest,
+                            test::source_length(sample),
+                            test::target_length(sample),
+                            test::place_length(sample)});
     }
     EXPECT_EQ(batch.units, units);
     EXPECT_EQ(batch.padded_tokens, batch.samples * longest);

@@ -11,13 +11,9 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
-
 #include "data/generated_ragged_corpus.hpp"
+#include "train/pair_model.hpp"
 
-#include "hetseq/data/padded_rows.hpp"
-#include "hetseq/data/schema.hpp"
-#include "hetseq/model/dropout.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/app/process.hpp"
 #include "hetseq/app/program.hpp"
@@ -25,89 +21,12 @@
 namespace {
 
 using namespace hetseq;
-
-constexpr std::int64_t words = 200;  // of the vocabulary; 0 stands for what is before a sentence
-constexpr std::int64_t padding = 0;
+using namespace hetseq::test;
 
 const PartOption<std::int64_t>& width() {
     static const auto option =
         whole_number_option("width", "16", "width of the embeddings", 2, 4096);
     return option;
-}
-
-/// Attention over the source, whose mean tells of the target's words what it can.
-/// Input: "source" (n, S), "source_mask" (n, S) bool, "before" (n, T), "target" (n, T) int64, -100
-/// for padding.
-class PairModel final : public Model {
-public:
-    PairModel(std::int64_t width, double dropout) : dropout_{dropout} {
-        embedding_ = register_parameter("embedding", torch::empty({words, width}));
-        query_ = register_module("query", torch::nn::Linear(width, width));
-        hidden_ = register_module("hidden", torch::nn::Linear(width, 4 * width));
-        out_ = register_module("out", torch::nn::Linear(4 * width, words));
-    }
-
-    std::vector<std::string> loss_terms() const override { return {"nll"}; }
-    std::vector<MetricSchema> metrics() const override { return {{"accuracy", 0}}; }
-
-    ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
-        const at::Tensor mask = batch.tensors.at("source_mask");  // (n, S)
-        const at::Tensor source = at::embedding(embedding_, batch.tensors.at("source"));
-        const at::Tensor scores = at::matmul(query_->forward(source), source.transpose(1, 2));
-        const at::Tensor attention = at::softmax(scores.masked_fill(~mask.unsqueeze(1), -1e30), -1);
-        const at::Tensor seen = at::matmul(attention, source) * mask.unsqueeze(2);
-        const at::Tensor counts = mask.sum(1, true).clamp_min(1);
-        const at::Tensor told = (seen.sum(1) / counts).unsqueeze(1);  // (n, 1, H)
-        at::Tensor state = at::gelu(
-            hidden_->forward(at::embedding(embedding_, batch.tensors.at("before")) + told));
-        if (context.mode == Mode::train)
-            state = counter_dropout(
-                state.contiguous(), dropout_, {context.seed, context.update, 1}, batch.sample_ids);
-        const at::Tensor logits = out_->forward(state).flatten(0, 1);
-        const at::Tensor target = batch.tensors.at("target").flatten();
-        ForwardResult result;
-        result.losses = {at::cross_entropy_loss(logits, target, {}, at::Reduction::Sum)};
-        if (context.mode == Mode::evaluate)
-            result.metrics = {(logits.argmax(1) == target).sum()};
-        return result;
-    }
-
-private:
-    double dropout_;
-    at::Tensor embedding_;
-    torch::nn::Linear query_{nullptr}, hidden_{nullptr}, out_{nullptr};
-};
-
-class PairCollator final : public Collator {
-public:
-    MicroBatch collate(const TensorDict& rows, const at::Tensor&) const override {
-        const at::Tensor lengths = row_lengths(rows, "source");
-        const at::Tensor source = padded_rows(rows, "source", padding, 1).to(at::kLong);
-        const at::Tensor target = padded_rows(rows, "target", -100, 1).to(at::kLong);
-        MicroBatch batch;
-        batch.tensors["source"] = source;
-        batch.tensors["source_mask"] =
-            at::arange(source.size(1)).unsqueeze(0) < lengths.unsqueeze(1);
-        batch.tensors["target"] = target;
-        batch.tensors["before"] = at::constant_pad_nd(target.clamp_min(0), {1, 0})
-                                      .narrow(1, 0, target.size(1))
-                                      .contiguous();
-        batch.weights = {static_cast<double>(rows.at("target").numel())};
-        return batch;
-    }
-};
-
-CorpusSchema pair_schema() {
-    const auto sentence = [](const std::string& name) {
-        return FieldSchema{.name = name,
-                           .type = ElementType::int32,
-                           .is_ragged = true,
-                           .minimum = 0,
-                           .maximum = words - 1};
-    };
-    return {.kind = "pairs of sentences",
-            .fields = {sentence("source"), sentence("target")},
-            .units_field = "target"};
 }
 
 void add_pairs(Parts& parts) {
@@ -157,9 +76,9 @@ int write_pairs(const std::vector<std::string>& words_of_line) {
         const auto word = [=](std::int64_t row, std::int64_t column) {
             return 1 + (first + row * 7 + column * 3) % (words - 1);
         };
-        std::vector<test::FilledDataset> datasets = test::ragged_datasets(
+        std::vector<FilledDataset> datasets = ragged_datasets(
             {"source", H5T_STD_I32LE, length, word}, rows, is_contiguous ? 0 : 16384);
-        for (test::FilledDataset& dataset : test::ragged_datasets(
+        for (FilledDataset& dataset : ragged_datasets(
                  {"target",
                   H5T_STD_I32LE,
                   [=](std::int64_t row) { return length(row) + row % 2; },
@@ -167,8 +86,7 @@ int write_pairs(const std::vector<std::string>& words_of_line) {
                  rows,
                  is_contiguous ? 0 : 16384))
             datasets.push_back(std::move(dataset));
-        test::write_datasets(folder + "/" + test::shard_name(static_cast<std::size_t>(shard)),
-                             datasets);
+        write_datasets(folder + "/" + shard_name(static_cast<std::size_t>(shard)), datasets);
     }
     return 0;
 }
