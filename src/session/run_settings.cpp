@@ -24,7 +24,7 @@ namespace hetseq {
 
 namespace {
 
-// Throws BadConfig, naming what there is, for a name that no part bears.
+// Throws BadConfig, with the known names, for a name that no part has.
 void check_parts(const Options& options, const Parts& parts) {
     parts.models.get(options.model);
     parts.datasets.get(options.dataset);
@@ -33,7 +33,7 @@ void check_parts(const Options& options, const Parts& parts) {
     parts.schedules.get(options.parts.schedule.name);
 }
 
-// The numbers of `option` by rank, from the ranks' lists or numbers of their own.
+// The numbers of `option` by rank, from each rank's own list or number.
 std::vector<std::int64_t> numbers_by_rank(const HostComm& world,
                                           const Topology& topology,
                                           const std::string& option,
@@ -50,7 +50,7 @@ void settle_batch_size(RunSettings& settings) {
     if (capacity > largest / options.update_freq)
         throw BadConfig("the global batch is larger than " + std::to_string(largest),
                         "the sum of --max-sentences times --update-freq",
-                        "lower either");
+                        "lower one of them");
     if (options.batch_size > 0 && options.update_freq > 1)
         throw BadConfig("--batch-size and --update-freq were both given",
                         "each fixes the global batch",
@@ -88,7 +88,7 @@ void set_cache(const HostComm& world, RunSettings& settings) {
     settings.settle({{"cache-mb", rank_list(sizes)}});
 }
 
-// `memory`: how much of it, after a comma; empty where that does not matter.
+// `memory`: the amount, after a comma; empty if it does not matter.
 std::string limits(const RunSettings& settings, int rank, const std::string& memory) {
     const RankInfo& info = settings.topology.rank(rank);
     const auto r = static_cast<std::size_t>(rank);

@@ -8,9 +8,9 @@ namespace hetseq {
 
 namespace {
 
-// Measured with 4 x 5 MB summed during a computation on 2 ranks with a core each: 200 tests left it
-// 1.04 times its own time and took 1.3 times in all, 64 tests 1.1 and 1.5, sleeping at once 1.5 and
-// 1.7.
+// Measured with 4 x 5 MB summed during a computation, on 2 ranks with one core each. With 200
+// tests, the sums took 1.04 times their own time and everything together 1.3 times; with 64 tests
+// 1.1 and 1.5; with sleeping at once 1.5 and 1.7.
 constexpr Backoff::Options transfer_waits{.eager_tests = 200};
 
 }  // namespace
@@ -33,7 +33,7 @@ void Progress::nothing_moved() {
         throw CommError(
             "a collective did not complete within its deadline",
             std::to_string(deadline_.count() / 1000) + " s without an answer from " + peers_,
-            "see whether that rank has ended or stalled, and its network link");
+            "check whether that rank has ended or stalled, and check its network link");
 }
 
 }  // namespace hetseq
