@@ -32,7 +32,7 @@ namespace {
 
 std::string program_usage() {
     std::string text = "hetseq " + std::string(version::number) +
-                       ": data-parallel training on unlike GPUs, one rank a device.\n\n"
+                       ": data-parallel training on unlike GPUs, one rank per device.\n\n"
                        "  mpirun -np N hetseq train CONFIG.cfg [--OPTION VALUE ...]\n\nCommands:\n";
     std::vector<std::vector<std::string>> rows;
     for (const CommandEntry& command : command_table())
@@ -79,7 +79,7 @@ bool is_version(const std::string& word) {
     return word == "--version" || word == "-V" || word == "version";
 }
 
-// `hetseq bench step --help`: of the form where one is named.
+// `hetseq bench step --help` shows the form that is named.
 void print_help(const CommandEntry& command,
                 const std::vector<std::string>& words,
                 const Parts& parts) {
@@ -87,7 +87,7 @@ void print_help(const CommandEntry& command,
     std::fputs(command_help(command.description, form, parts).c_str(), stdout);
 }
 
-// Help and version, before any command. False: the words are a command's.
+// Answers requests for help and version. False: the words are for a command.
 bool answer(const std::vector<std::string>& words, const Parts& parts) {
     if (is_help(words.front()) && words.size() > 1) {
         print_help(find_command(words[1]), {words.begin() + 2, words.end()}, parts);

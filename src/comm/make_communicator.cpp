@@ -21,10 +21,10 @@ void check_one_kind_of_device(const HostComm& world, at::Device device) {
     for (const std::int64_t cpu : world.all_gather(std::int64_t{device.is_cpu()}))
         (cpu != 0 ? on_cpu : on_gpu).push_back(rank++);
     if (!on_cpu.empty() && !on_gpu.empty())
-        throw DeviceError(
-            "unlike devices: the CPU on " + name_ranks(on_cpu) + ", a GPU on " + name_ranks(on_gpu),
-            "gradients are summed among GPUs or among CPUs",
-            "give --device cpu, or leave out the hosts without a GPU");
+        throw DeviceError("the ranks use unlike devices: the CPU on " + name_ranks(on_cpu) +
+                              ", a GPU on " + name_ranks(on_gpu),
+                          "gradients are summed either among GPUs or among CPUs",
+                          "give --device cpu, or leave out the hosts without a GPU");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class ConfigFile {
 public:
     explicit ConfigFile(const std::filesystem::path& path) : path_{path} {
         if (!std::filesystem::exists(path))
-            throw MissingInput("there is not a model configuration " + path.string(),
+            throw MissingInput("there is no model configuration " + path.string(),
                                "",
                                "give a preset (tiny, mini, small, base, large) or the path of a "
                                "config.json");

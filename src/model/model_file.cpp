@@ -42,7 +42,7 @@ public:
 
 private:
     [[noreturn]] static void fail(const std::string& problem, const std::string& why) {
-        throw BadData(problem, why, "check that the model's configuration is the file's");
+        throw BadData(problem, why, "check that this configuration belongs to the file");
     }
 
     std::string path() const { return file_.path().string(); }

@@ -34,7 +34,7 @@ at::ScalarType scalar_type_of(const SafetensorEntry& entry, const std::filesyste
             throw BadData("tensor '" + entry.name + "' of " + path.string() + " is of type " +
                               name_of(entry.type),
                           "parameters are F64, F32, F16 or BF16",
-                          "is this the file of a model?");
+                          "check that it is the file of a model");
     }
 }
 

@@ -52,7 +52,7 @@ void read_times(IniFields& fields,
         if (given != nullptr)
             fields.reject(key,
                           std::string("both '") + given + "' and '" + key + "'",
-                          "either gives the speed",
+                          "each of them gives the speed",
                           "remove one");
         given = key;
     }

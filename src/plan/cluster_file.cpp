@@ -30,7 +30,8 @@ public:
 
     Cluster parse() {
         check_sections();
-        // Devices before the nodes that name them, nodes before the rows that count them.
+        // Devices are read before the nodes that name them, and nodes before the rows that count
+        // them.
         for (const char* kind : {"device", "nodes", "links", "model", "job", "fit"})
             for (const IniSection& section : sections_)
                 if (section.kind == kind)
@@ -108,11 +109,11 @@ void ClusterParser::check_size() const {
     const std::int64_t ranks = cluster_.ranks();
     if (ranks > most_planned_ranks)
         throw BadConfig(file_ + ": the nodes have " + std::to_string(ranks) + " GPUs",
-                        "at most 16384 are planned for",
+                        "a plan takes at most 16384",
                         "lower 'count' or 'gpus'");
     if (cluster_.batch() > most_units)
         throw BadConfig(file_ + ": the batch has " + std::to_string(cluster_.batch()) + " units",
-                        "at most 10^9 are planned for",
+                        "a plan takes at most 10^9",
                         "lower 'batch' or 'units-per-rank', or count in larger units");
 }
 
@@ -191,7 +192,7 @@ void ClusterParser::read_model(const IniSection& section) {
     if (model.bytes > most_buckets * model.bucket_mib * bytes_of_mib)
         fields.reject("parameter-bytes",
                       "the model has more than 65536 buckets",
-                      "parameter-bytes over bucket-mib",
+                      "parameter-bytes divided by bucket-mib",
                       "raise 'bucket-mib'");
 }
 
@@ -209,7 +210,7 @@ void ClusterParser::read_job(const IniSection& section) {
     if (has_batch && has_share)
         fields.reject("units-per-rank",
                       "both 'batch' and 'units-per-rank'",
-                      "either gives the global batch",
+                      "each of them gives the global batch",
                       "remove one");
 }
 

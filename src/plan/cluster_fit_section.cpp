@@ -101,7 +101,7 @@ void read_row(const IniEntry& entry, const std::string& file, Cluster& cluster) 
         reject_line(file,
                     entry.line,
                     "row: its nodes have " + std::to_string(ranks) + " GPUs",
-                    "1 to 16384 are planned for");
+                    "a plan takes 1 to 16384");
     cluster.rows.push_back(std::move(row));
 }
 
@@ -123,7 +123,7 @@ void read_fit(const IniSection& section, const std::string& file, Cluster& clust
         fields.reject("parameters",
                       std::to_string(cluster.fit.size()) + " numbers are to be fitted to " +
                           std::to_string(fitted) + " rows",
-                      "that determines nothing",
+                      "so few rows cannot determine them",
                       "fit fewer, or mark more rows 'fit'");
     if (cluster.rows.size() > most_rows)
         fields.reject("row", "more than 256 rows");

@@ -128,8 +128,8 @@ void IniFields::finish() const {
         if (contains(seen, entry.key) && !contains(repeated_, entry.key))
             reject_line(file_,
                         entry.line,
-                        "'" + entry.key + "' stands twice in " + section_.title(),
-                        "only one value can hold",
+                        "'" + entry.key + "' is given twice in " + section_.title(),
+                        "it takes one value",
                         "remove one");
         seen.push_back(entry.key);
     }

@@ -79,8 +79,11 @@ std::vector<IniSection> parse_ini(std::string_view text, const std::string& file
         ++line;
         const std::size_t end = std::min(text.find('\n'), text.size());
         if (end > longest_line)
-            reject_line(
-                file, line, "the line is longer than 4096 bytes", "", "is this the right file?");
+            reject_line(file,
+                        line,
+                        "the line is longer than 4096 bytes",
+                        "",
+                        "check that it is the right file");
         const std::string content = content_of(text.substr(0, end));
         text.remove_prefix(std::min(end + 1, text.size()));
         if (content.empty())

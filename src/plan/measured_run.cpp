@@ -18,7 +18,7 @@ constexpr double lowest_gb = 1e-6;  // bandwidths between which the run's is loo
 constexpr double highest_gb = 1e4;
 constexpr double most_rate = 1e6;  // units a millisecond
 
-// A host's name is never taken for a device.
+// The name of a host is not taken for a device's name.
 bool is_host(const std::string& name, std::span<const MeasuredRun> runs) {
     return std::any_of(runs.begin(), runs.end(), [&](const MeasuredRun& run) {
         return std::any_of(run.ranks.begin(), run.ranks.end(), [&](const MeasuredRun::Rank& rank) {
@@ -167,12 +167,12 @@ double step_ms_at(RunLayout& layout, double bandwidth_gb) {
 
 std::string fill_links(Cluster& cluster, const MeasuredRun& run) {
     if (run.ranks.size() < 2 || cluster.model.bytes == 0)
-        return "links: taken as free (" + run.name + " has one rank, or no size of its model)";
+        return "links: assumed to be free (" + run.name + " has one rank, or no size of its model)";
     RunLayout layout = layout_of(cluster, run);
     double low = std::log(lowest_gb);
     double high = std::log(highest_gb);
     if (step_ms_at(layout, highest_gb) >= run.step_ms)
-        return "links: taken as free (" + run.name + " hides its communication)";
+        return "links: assumed to be free (" + run.name + " hides its communication)";
     for (int i = 0; i < 50; ++i) {
         const double middle = (low + high) / 2;
         (step_ms_at(layout, std::exp(middle)) > run.step_ms ? low : high) = middle;
@@ -180,7 +180,7 @@ std::string fill_links(Cluster& cluster, const MeasuredRun& run) {
     cluster.network.intra.bandwidth_gb = std::exp(high);
     cluster.network.inter.bandwidth_gb = std::exp(high);
     return "links: " + format_number(std::exp(high)) +
-           " GB/s, with which the model takes the step time of " + run.name;
+           " GB/s, with which the model reproduces the step time of " + run.name;
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ std::string report_page(std::span<const RunRecord> runs) {
            "</style>\n</head>\n<body>\n<h1>hetseq report</h1>\n" + detail::overview(runs) +
            detail::curves(runs) + detail::balance(runs) + detail::events(runs) +
            detail::options(runs) + "<footer>hetseq " + version::number +
-           "; a place in a chart tells its values when the pointer rests on it.</footer>\n"
+           "; rest the pointer on a place in a chart to see its values.</footer>\n"
            "</body>\n</html>\n";
 }
 

@@ -43,13 +43,14 @@ bool resets(const Options& options) {
 void check_options(const Options& options, const RunFolder* folder) {
     if (resets(options) && options.restore_file.empty())
         throw BadConfig("there is nothing to reset",
-                        "--reset-... concern a --restore-file",
+                        "the --reset-... options need a --restore-file",
                         "give the checkpoint to start from, and another --save-dir");
     if (options.resume == "must" && folder == nullptr)
         throw BadConfig(
-            "there is nothing to resume", "--save-dir is empty", "give the run's folder");
+            "there is nothing to resume", "no --save-dir is given", "give the run's folder");
     if (options.resume == "must" && options.overwrite)
-        throw BadConfig("--resume must and --overwrite contradict each other", "", "give one");
+        throw BadConfig(
+            "--resume must and --overwrite contradict each other", "", "give only one of them");
 }
 
 // The checkpoints of the run itself.
@@ -62,7 +63,7 @@ std::vector<fs::path> own_candidates(const Options& options, const RunFolder* fo
     std::error_code ignored;
     if (folders.empty() && fs::exists(folder->summary(), ignored))
         throw BadConfig(folder->path().string() + " holds a run that cannot be continued",
-                        "it has results and no checkpoint",
+                        "it holds results but no checkpoint",
                         "give another --save-dir, or --overwrite to start anew");
     return folders;
 }
@@ -84,7 +85,7 @@ std::string lines_of(const std::vector<fs::path>& paths) {
     return join(lines, "\n");
 }
 
-// The first of these options that the checkpoint has otherwise; empty where none.
+// The first of these options whose value in the checkpoint differs; empty if there is none.
 std::string differing_option(FixedWith with,
                              const SettledOptions& settled,
                              const ResumePoint& point) {
@@ -99,7 +100,7 @@ std::string differing_option(FixedWith with,
     return "";
 }
 
-// Earlier versions knew the loss alone.
+// Earlier versions knew only the loss.
 std::string best_by_of(const RunIdentity& run) {
     const auto stored = run.options.find("best-by");
     return stored != run.options.end() ? stored->second : to_string(BestBy{});
@@ -126,7 +127,7 @@ ResumeCandidates::ResumeCandidates(const HostComm& world,
         std::vector<fs::path> own = own_candidates(options, folder);
         if (own.empty() && options.resume == "must")
             throw MissingInput(folder->path().string() + " holds no checkpoint",
-                               "--resume must",
+                               "--resume must asks for one",
                                "check --save-dir, or start with --resume auto");
         if (own.empty() && !options.restore_file.empty())
             return "given\n" + lines_of(given_candidates(options.restore_file));
@@ -151,8 +152,8 @@ std::optional<ResumePoint> ResumeCandidates::next() {
     if (folders_.empty())
         return std::nullopt;
     throw BadData("none of the " + std::to_string(folders_.size()) + " checkpoints can be used",
-                  "each is named above",
-                  "mend what is wrong, or start anew with --overwrite");
+                  "the reasons are above",
+                  "repair what is wrong, or start anew with --overwrite");
 }
 
 void ResumeCandidates::pass(const std::exception& error) {
@@ -197,7 +198,7 @@ void check_same_run(const SettledOptions& settled, const ResumePoint& point) {
             throw BadConfig("--" + name + " is '" + settled.values().at(name) + "', " +
                                 point.folder.string() + " was trained with '" +
                                 point.state.run.options.at(name) + "'",
-                            "a run keeps it to its end",
+                            "this option is fixed until the run ends",
                             advice_on(group, point));
     }
 }

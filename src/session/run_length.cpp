@@ -15,8 +15,8 @@ std::int64_t updates_to_run(const Options& options,
                             std::int64_t updates_per_epoch,
                             std::int64_t origin) {
     if (options.max_update == 0 && options.max_epoch == 0)
-        throw BadConfig("how long to train was not given",
-                        "neither --max-update nor --max-epoch",
+        throw BadConfig("the length of the training is not given",
+                        "neither --max-update nor --max-epoch is set",
                         "give one of them");
     constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
     const std::int64_t by_epoch =
@@ -26,7 +26,7 @@ std::int64_t updates_to_run(const Options& options,
 
 }  // namespace
 
-// A continued schedule keeps its span, also where the run was given more updates.
+// A continued schedule keeps its span, even if the run was given more updates.
 RunLength run_length(const Options& options,
                      std::int64_t updates_per_epoch,
                      const StartingPoint& start) {

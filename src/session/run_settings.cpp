@@ -25,7 +25,7 @@ namespace hetseq {
 
 namespace {
 
-// Throws BadConfig, naming what there is, for a name that no part bears.
+// Throws BadConfig, with the known names, for a name that no part has.
 void check_parts(const Options& options, const Parts& parts) {
     parts.models.get(options.model);
     parts.datasets.get(options.dataset);
@@ -34,7 +34,7 @@ void check_parts(const Options& options, const Parts& parts) {
     parts.schedules.get(options.parts.schedule.name);
 }
 
-// The numbers of `option` by rank, from the ranks' lists or numbers of their own.
+// The numbers of `option` by rank, from each rank's own list or number.
 std::vector<std::int64_t> numbers_by_rank(const HostComm& world,
                                           const Topology& topology,
                                           const std::string& option,

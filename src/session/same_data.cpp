@@ -11,7 +11,7 @@ bool may_have_other_data(const Options& options, const ResumePoint& point) {
     return !point.is_own && options.reset_position;
 }
 
-// Empty where nothing that both know differs.
+// Empty if nothing that both know differs.
 std::string differing_data(const RunIdentity& own, const RunIdentity& saved) {
     if (saved.samples != own.samples || saved.corpus != own.corpus)
         return std::to_string(own.samples) + " samples (" + own.corpus + ") here, " +
@@ -39,8 +39,8 @@ std::string note_on_data(const RunIdentity& own, const Options& options, const R
         return "";
     if (!saved)
         return point.folder.string() +
-               " was saved by an older version, which did not note what its data hold: the number "
-               "of samples and their shapes are the same, nothing else was compared";
+               " was saved by an older version, which did not record its data: the number "
+               "of samples and their shapes are the same; nothing else could be compared";
     const std::int64_t resized = resized_shards(*own.data, *saved);
     if (resized == 0)
         return "";

@@ -31,9 +31,9 @@ namespace {
 
 constexpr std::int64_t mib = 1 << 20;
 
-// This rank's part of the host's memory [MiB], without the caches that fill while it trains
-// (validation's is no larger than training's). It is 0 on other devices, which say when they are
-// full.
+// This rank's part of the host's memory [MiB], without the caches that fill during training (that
+// of validation is not larger than that of training). It is 0 on other devices, which report when
+// they are full.
 std::int64_t memory_to_plan_with(const RunSettings& settings, int rank, Replica& replica) {
     if (!settings.device.is_cpu())
         return 0;
@@ -89,7 +89,7 @@ std::vector<StepCost> pooled_costs(const HostComm& world,
     return pool_like_ranks(costs, like_ranks(settings));
 }
 
-// Collective. The same, of ranks that are measured where their costs are not known.
+// Collective. The same; ranks whose costs are not known are measured.
 std::vector<StepCost> measured_costs(const HostComm& world,
                                      const RunSettings& settings,
                                      Replica& replica) {
@@ -111,8 +111,9 @@ std::vector<StepCost> measured_costs(const HostComm& world,
                       {.memory_mb = memory_to_plan_with(settings, world.rank(), replica)});
         const std::int64_t capacity = settings.capacities[static_cast<std::size_t>(world.rank())];
         if (measured.micro_batch < capacity)
-            log::warn_here("memory holds micro-batches of " + std::to_string(measured.micro_batch) +
-                           " samples, --max-sentences is " + std::to_string(capacity));
+            log::warn_here("memory holds only micro-batches of " +
+                           std::to_string(measured.micro_batch) + " samples (--max-sentences is " +
+                           std::to_string(capacity) + ")");
         const std::vector<StepCost> costs = pooled_costs(world, settings, measured);
         if (!cost)
             cache.store(key, costs[static_cast<std::size_t>(world.rank())]);
@@ -164,7 +165,7 @@ std::vector<StepCost> recorded_costs(std::vector<std::int64_t> capacities,
     return declared_costs(capacities);
 }
 
-// The allocations that --balance file: repeats; none for another balance. Throws on all ranks.
+// The allocations that --balance file: repeats; empty for another balance. Throws on all ranks.
 RecordedAllocations recorded_allocations(const HostComm& world, const RunSettings& settings) {
     if (settings.options().balance != "file")
         return {};

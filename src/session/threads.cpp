@@ -17,7 +17,7 @@ ThreadChoice choose_threads(const RankInfo& rank, int host_ranks, int asked) {
                          std::to_string(part) + " cores it could have";
     if (!choice.warning.empty())
         choice.warning +=
-            ": start it with mpirun --bind-to none, or ask the scheduler for more cores a task";
+            ": start it with mpirun --bind-to none, or ask the scheduler for more cores per task";
     return choice;
 }
 

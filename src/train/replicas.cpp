@@ -54,8 +54,9 @@ std::string ReplicaDrift::text() const {
     std::string ranks;
     for (const int rank : odd_ranks)
         ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
-    return (ranks.empty() ? std::string("unlike devices")
-                          : "those of rank " + ranks + " are not those of ranks on like devices") +
+    return (ranks.empty()
+                ? std::string("unlike devices")
+                : "those of rank " + ranks + " differ from those of ranks on like devices") +
            ", they differ by up to " + format_number(largest_difference) +
            " (relative to max(1, |parameter|))";
 }

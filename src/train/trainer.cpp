@@ -41,8 +41,8 @@ std::string first_few(const std::vector<std::int64_t>& samples) {
     return text;
 }
 
-// Batches are cut ahead of their updates. A cut that was decided for an update that is still to
-// come is made again, by the same replay, or never.
+// Batches are cut before their updates. A cut for an update that is still to come is left out: the
+// continued run makes it again by the same replay, or never.
 TrainingProgress without_cuts_to_come(TrainingProgress progress) {
     AllocationsByUpdate& cuts = progress.allocations;
     const auto counted = std::distance(cuts.upper_bound(progress.updates), cuts.end());
@@ -117,8 +117,8 @@ TrainerReport Trainer::run() {
     return std::move(report_);
 }
 
-// The ranks asked when they posted their shares, during the update before: all of them stop at the
-// same update. A checkpoint that was taken after that update answers them already.
+// The ranks asked when they posted their shares, during the update before, so all of them stop at
+// the same update. A checkpoint that was taken after that update already answers them.
 bool Trainer::asked_to_stop() {
     const bool is_answered =
         parts_.checkpoints != nullptr && parts_.checkpoints->last_update() == update_;
@@ -150,7 +150,7 @@ void Trainer::end() {
     report_.checkpoint_seconds = parts_.checkpoints->seconds();
 }
 
-// Issued by all ranks at the same updates, so that the hosts' block loads keep one order.
+// All ranks request at the same updates, so that the block loads of a host keep one order.
 void Trainer::request_ahead() {
     for (; requested_ < std::min(update_ + 1 + requests_ahead, options_.updates); ++requested_) {
         const GlobalBatch batch = parts_.plan.batch(requested_ - report_.order_origin);
@@ -223,7 +223,7 @@ void Trainer::update_parameters(Verdict verdict) {
     step_optimizer();
 }
 
-// Allocates nothing, so that memory that suffices for a gradient suffices here.
+// Allocates nothing, so memory that was enough for the gradient is enough here.
 void Trainer::step_optimizer() {
     optimizer_timer_.begin();
     try {
@@ -231,28 +231,30 @@ void Trainer::step_optimizer() {
     } catch (const std::exception& error) {
         if (!is_out_of_memory(error))
             throw;
-        throw DeviceError("out of memory in the optimizer, whose update is half done",
-                          error.what(),
-                          "continue from the last checkpoint with a lower --max-sentences here");
+        throw DeviceError(
+            "out of memory in the optimizer, whose update is half done",
+            error.what(),
+            "continue from the last checkpoint with a lower --max-sentences on this rank");
     }
     optimizer_timer_.end();
     is_optimizer_timed_ = true;
 }
 
-// What of an update is neither forward and backward nor waiting. On a GPU the host runs ahead: 0.
+// The part of an update that is neither forward and backward nor waiting. It is 0 on a GPU, where
+// the host runs ahead.
 void Trainer::note_own_time(double since_agreed_ms) {
     own_update_ms_ =
         std::max(0.0, since_agreed_ms - step_.timing().compute_ms - step_.timing().wait_ms);
 }
 
-// When the next update's gradients are there the device is done with it: reading it does not wait.
+// When the next update's gradients are ready, the device has finished the optimizer, so reading its
+// time does not wait.
 void Trainer::note_optimizer_time() {
     if (std::exchange(is_optimizer_timed_, false))
         report_.optimizer_ms.push_back(optimizer_timer_.ms());
 }
 
-// Parameters stay as they are; the ranks whose loss or gradient was not finite say on which
-// samples.
+// Parameters stay as they are. The ranks whose loss or gradient was not finite report the samples.
 void Trainer::skip(Verdict verdict) {
     ++report_.skipped;
     ++report_.skips_in_a_row;
@@ -315,7 +317,7 @@ void Trainer::compare_replicas_when_due() {
     if (options_.drift == DriftPolicy::abort)
         throw AgreedError(ExitCode::device,
                           message +
-                              "; a device is likely to be faulty, leave its host out and "
+                              "; a device is probably faulty: leave its host out and "
                               "continue from a checkpoint");
     parts_.recorder.event(report_.updates, message);
     if (options_.drift == DriftPolicy::warn)
@@ -372,7 +374,7 @@ void Trainer::save_when_due() {
         save();
 }
 
-// Saved in the background: nobody writes to the tensors before the next optimizer step.
+// Saving goes on in the background. Nobody writes to the tensors before the next optimizer step.
 void Trainer::save() {
     activity::enter(Phase::saving);
     if (options_.unlike_devices)

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Everything that is wrong with one file is said in the same form.
+/// Reports everything that is wrong with one file in the same form.
 class HeaderParser {
 public:
     explicit HeaderParser(const std::filesystem::path& path) : path_{path} {}
@@ -90,7 +90,7 @@ private:
             entry.shape.push_back(static_cast<std::int64_t>(count(name, "shape", extent)));
         const json& offsets = array(name, "data_offsets", value["data_offsets"]);
         if (offsets.size() != 2)
-            fail("tensor '" + name + "' has not two data_offsets");
+            fail("tensor '" + name + "' does not have two data_offsets");
         entry.begin = count(name, "data_offsets", offsets[0]);
         entry.end = count(name, "data_offsets", offsets[1]);
         check_size(entry);

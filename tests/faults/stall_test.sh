@@ -8,7 +8,7 @@ train+=(--stall-timeout "$timeout_s")
 for fault in 1:computing:5 1:optimizing:5 0:loading:5 2:validating:6 1:saving:3 0:ending:12; do
   IFS=: read -r rank phase _ <<<"$fault"
   run_faulty 3 "$fault:stall=100" "${train[@]}" --save-dir "$work/$phase"
-  expect_block 71 "the job stalls: rank $rank on .* is $phase .*since [3-9]" 'rank 0 of 3 on '
+  expect_block 71 "the job stalls: rank $rank on .* has been $phase .*for [3-9]" 'rank 0 of 3 on '
   table "stall, $phase, rank $rank"
 done
 
@@ -22,7 +22,7 @@ expect_block 71 'the job stalls: all ranks wait for each other, rank 1 on .* is 
 table 'stall, behind'
 # A thread that reads for the ranks of the host: their loading, of all or of the one that is there first.
 run_faulty 3 "1:io_thread:*:stall=100" "${train[@]}" --save-dir "$work/io"
-expect_block 71 'the job stalls: (rank 0 on .* is|ranks .* are) (loading|starting)' 'rank 0 of 3 on '
+expect_block 71 'the job stalls: (rank 0 on .* has|ranks .* have) been (loading|starting)' 'rank 0 of 3 on '
 table 'stall, io_thread'
 
 # A whole process that stands still; when it is rank 0, rank 1 says so, and rank 2 where it missed rank 0 earlier.

@@ -42,7 +42,7 @@ OptionValues parse_config_file(const std::string& path, const OptionTable& table
     std::ifstream file(path);
     if (!file)
         throw MissingInput("cannot read the configuration " + path,
-                           "no such file, or not readable",
+                           "it does not exist or cannot be read",
                            "check the path");
     try {
         return to_values(po::parse_config_file(file, description(table)));

@@ -68,7 +68,7 @@ std::vector<Row> read_rows(const std::vector<fs::path>& checkpoints) {
     return rows;
 }
 
-// As the newest that can be read knows it: an older one may have been the best of its time.
+// As the newest readable checkpoint says: an older one may have been the best of its time.
 std::int64_t best_update(const std::vector<Row>& rows) {
     const Row* newest = nullptr;
     for (const Row& row : rows)
@@ -98,7 +98,7 @@ at::Tensor read_tensor(SafetensorsReader& file, const SafetensorEntry& entry) {
 const SafetensorEntry& same_tensor(const SafetensorsReader& file, const SafetensorEntry& first) {
     const SafetensorEntry* const entry = file.find(first.name);
     if (entry == nullptr || entry->shape != first.shape || entry->type != first.type)
-        throw BadData(file.path().string() + " is of another model",
+        throw BadData(file.path().string() + " belongs to another model",
                       "tensor '" + first.name + "' is missing or of another shape or type",
                       "average checkpoints of one run");
     return *entry;
@@ -110,7 +110,7 @@ std::vector<fs::path> checkpoints_of(const fs::path& path) {
     std::vector<fs::path> checkpoints = checkpoints_at(path);
     if (checkpoints.empty())
         throw MissingInput(path.string() + " holds no checkpoint",
-                           "neither it nor its folder 'checkpoints'",
+                           "neither it nor its folder 'checkpoints' holds one",
                            "give a run's folder or a checkpoint");
     return checkpoints;
 }
@@ -198,7 +198,7 @@ void average_checkpoints(const std::vector<fs::path>& checkpoints, const fs::pat
     }
     for (const SafetensorsReader& file : files)
         if (file.entries().size() != files.front().entries().size())
-            throw BadData(file.path().string() + " is of another model",
+            throw BadData(file.path().string() + " belongs to another model",
                           "it has another number of tensors",
                           "average checkpoints of one run");
     write_safetensors(output, tensors, {{"format", "pt"}});

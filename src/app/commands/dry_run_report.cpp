@@ -27,7 +27,7 @@ std::string rate_text(const DryRunReport& report) {
            format_number(step.median, 3) + " ms (" + format_number(step.p10, 3) + " to " +
            format_number(step.p90, 3) + "), by " + count_text(report.tried, "update") +
            " tried and thrown away\n" + count_text(report.updates - report.done, "update") +
-           " to do take about " + format_duration(report.seconds_left()) +
+           " left take about " + format_duration(report.seconds_left()) +
            ", without validation and checkpoints\n";
 }
 

@@ -34,7 +34,8 @@ GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
         result.file["init-model"] = run.string();
         if (result.file.count("valid-data") != 0)
             result.file["data"] = result.file["valid-data"];
-        // Its config.json describes the model, and its ranks need not be this job's.
+        // The run's config.json describes the model. The run may have had other ranks than this
+        // job.
         if (std::filesystem::exists(run / "config.json"))
             result.file.erase("model-config");
         for (const char* of_its_ranks : {"cache-mb",
@@ -45,8 +46,9 @@ GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
                                          "max-tokens"})
             result.file.erase(of_its_ranks);
     } else if (!words.options.count("init-model")) {
-        throw BadUsage(
-            "no model to evaluate", "neither a run's folder nor --init-model", "give one of them");
+        throw BadUsage("there is no model to evaluate",
+                       "neither a run's folder nor --init-model is given",
+                       "give one of them");
     }
     return result;
 }

@@ -29,11 +29,11 @@ std::string read_description(const std::string& path) {
     std::string text(longest_description + 1, '\0');
     if (!file || !(file.read(text.data(), static_cast<std::streamsize>(text.size())) || file.eof()))
         throw MissingInput("cannot read the description " + path,
-                           "no such file, or not readable",
+                           "it does not exist or cannot be read",
                            "check the path");
     text.resize(static_cast<std::size_t>(file.gcount()));
     if (text.size() > longest_description)
-        throw BadConfig(path + " is longer than 1 MiB", "", "is this the right file?");
+        throw BadConfig(path + " is longer than 1 MiB", "", "check that it is the right file");
     return text;
 }
 

@@ -15,8 +15,8 @@ namespace hetseq {
 
 namespace {
 
-// Text for troff: a backslash and a dash would change, and a dot or a quote that begins a line is a
-// request.
+// Escapes text for troff. A backslash or a dash would change, and a dot or a quote at the start of
+// a line would be a request.
 std::string plain(const std::string& text) {
     std::string result;
     if (!text.empty() && (text.front() == '.' || text.front() == '\''))
@@ -57,7 +57,7 @@ std::string synopsis() {
     return text + ".br\n.B hetseq\n" + plain("--help | --version") + "\n";
 }
 
-// What follows an entry, further right.
+// Indents what follows an entry.
 std::string indented(const std::string& entries) {
     return entries.empty() ? "" : ".RS\n" + entries + ".RE\n";
 }
@@ -105,7 +105,7 @@ std::string options(const Parts& parts) {
     std::string text =
         ".SH OPTIONS\n" +
         plain(
-            "They stand on the command line or, without the dashes, in a configuration; the "
+            "Options stand on the command line or, without the dashes, in a configuration; the "
             "command line wins. train takes all of them; another command takes those that it uses "
             "(hetseq COMMAND --help) and refuses others on its command line.") +
         "\n";
@@ -127,7 +127,7 @@ std::string tasks(const Parts& parts) {
         for (const auto& [option, value] : task.defaults)
             defaults += " --" + option + " " + value;
         text += entry(bold(name),
-                      task.help + (defaults.empty() ? "" : "; defaults of its own:" + defaults));
+                      task.help + (defaults.empty() ? "" : "; it has these defaults:" + defaults));
     }
     return text;
 }
@@ -145,7 +145,7 @@ std::string exit_status() {
         {ExitCode::stopped, "stopped early with a valid checkpoint"},
         {ExitCode::config, "options, or their combination, are wrong"},
     };
-    std::string text = ".SH EXIT STATUS\nThe same on every rank.\n";
+    std::string text = ".SH EXIT STATUS\nEvery rank ends with the same code.\n";
     for (const auto& [code, meaning] : meanings)
         text += entry(std::to_string(static_cast<int>(code)), std::string(meaning) + ".");
     return text;
@@ -159,8 +159,8 @@ std::string man_page(const Parts& parts) {
            ".SH NAME\nhetseq \\- data\\-parallel training on unlike GPUs\n" + synopsis() +
            ".SH DESCRIPTION\n" +
            plain(
-               "Trains one model with one MPI rank a device. The devices may differ: each gets the share of the "
-               "batch that it computes in the time of the others, and the result is that of one large device.") +
+               "Trains one model with one MPI rank per device. The devices may differ: each gets the share of the "
+               "batch that it computes in the same time as the others, and the result is that of one large device.") +
            "\n" + commands() + options(parts) + tasks(parts) + exit_status() +
            ".SH SEE ALSO\n.BR mpirun (1)\n";
 }

@@ -14,7 +14,7 @@ std::optional<int> choose_device(const VisibleCudaDevices& visible,
     if (count == 0 && choice == DeviceChoice::automatic)
         return std::nullopt;
     if (count == 0)
-        throw DeviceError("--device cuda was asked for and there is no GPU",
+        throw DeviceError("--device cuda is given, but there is no GPU",
                           visible.why_none,
                           "run where nvidia-smi shows one, or give --device cpu");
     if (count == 1)
@@ -23,7 +23,7 @@ std::optional<int> choose_device(const VisibleCudaDevices& visible,
         throw DeviceError(
             std::to_string(local_size) + " ranks run on a host with " + std::to_string(count) +
                 " GPUs",
-            "each rank needs a GPU of its own",
+            "each rank needs its own GPU",
             "start at most " + std::to_string(count) + " ranks on this host, or give --device cpu");
     return local_rank;
 }

@@ -13,7 +13,7 @@ void throw_mpi_error(const char* call, int code, const char* file, int line) {
     const std::string text{call};
     throw CommError(text.substr(0, text.find('(')) + " failed",
                     std::string(reason) + ", " + file + ":" + std::to_string(line),
-                    "look above for the rank that ended first, and at the network");
+                    "look above for the rank that ended first, and check the network");
 }
 
 }  // namespace hetseq::detail

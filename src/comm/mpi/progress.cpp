@@ -31,7 +31,7 @@ void Progress::nothing_moved() {
         throw CommError(
             "a collective did not complete within its deadline",
             std::to_string(deadline_.count() / 1000) + " s without an answer from " + peers_,
-            "see whether that rank has ended or stalled, and its network link");
+            "check whether that rank has ended or stalled, and check its network link");
 }
 
 }  // namespace hetseq

@@ -85,7 +85,7 @@ void NcclChannel::poll(const char* what, Done&& done) {
                 throw CommError(
                     std::string(what) + " did not complete within its deadline",
                     std::to_string(deadline_.count() / 1000) + " s without the other ranks",
-                    "see whether a rank has ended or stalled, and its network link");
+                    "check whether a rank has ended or stalled, and check its network link");
             backoff.pause();
         }
     } catch (...) {

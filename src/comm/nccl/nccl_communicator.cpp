@@ -35,7 +35,7 @@ ncclDataType_t nccl_type(at::ScalarType type) {
         case at::kBFloat16:
             return ncclBfloat16;
         default:
-            throw InternalError(std::string("no all-reduce of ") + at::toString(type));
+            throw InternalError(std::string("there is no all-reduce of ") + at::toString(type));
     }
 }
 
@@ -111,7 +111,8 @@ public:
     }
 
 private:
-    // Runs `collective` on the channel's stream, behind what the current stream has been given.
+    // Runs `collective` on the channel's stream, after everything that the current stream was
+    // given.
     template <class Collective>
     std::unique_ptr<Work> start(const at::Tensor& tensor, Collective&& collective) {
         HETSEQ_ASSERT(tensor.device() == device_ && tensor.is_contiguous());
@@ -125,7 +126,7 @@ private:
         collective(stream);
         channel_->wait_for_launch();  // or `end` could be recorded ahead of the kernel
         CudaEvent end = record(stream);
-        // The allocator may not hand the memory to others while this stream uses it.
+        // Keeps the allocator from handing the memory to others while this stream uses it.
         c10::cuda::CUDACachingAllocator::recordStream(
             tensor.storage().data_ptr(), c10::cuda::getStreamFromExternal(stream, device_.index()));
         return std::make_unique<NcclWork>(channel_, tensor, std::move(begin), std::move(end));
@@ -137,7 +138,7 @@ private:
     int size_;
 };
 
-// Collective. Unlike versions hang or give wrong sums rather than fail.
+// Collective. Unlike versions do not fail: they hang or give wrong sums.
 void check_versions(const HostComm& world) {
     int mine = 0;
     NCCL_TRY(ncclGetVersion(&mine));
@@ -151,7 +152,7 @@ void check_versions(const HostComm& world) {
     for (const auto& [version, ranks] : ranks_of)
         list += (list.empty() ? "" : ", ") + format_nccl_version(static_cast<int>(version)) +
                 " on " + name_ranks(ranks);
-    throw CommError("the ranks load unlike NCCL versions",
+    throw CommError("the ranks load different NCCL versions",
                     list,
                     "install one LibTorch on all hosts, and look for another NCCL in "
                     "LD_LIBRARY_PATH");
@@ -173,7 +174,7 @@ void check_devices(const HostComm& world, at::Device device) {
         ranks_of[each].push_back(rank++);
     for (const auto& [each, ranks] : ranks_of)
         if (ranks.size() > 1)
-            throw DeviceError(name_ranks(ranks) + " use one GPU",
+            throw DeviceError(name_ranks(ranks) + " share one GPU",
                               each,
                               "NCCL needs one for each rank: start fewer ranks on its host");
 }

@@ -9,7 +9,7 @@ namespace hetseq {
 std::unique_ptr<Communicator> make_nccl_communicator(const HostComm&,
                                                      at::Device device,
                                                      const CommunicatorOptions&) {
-    throw DeviceError("no communicator for " + device.str(),
+    throw DeviceError("there is no communicator for " + device.str(),
                       "this hetseq was built without CUDA",
                       "build with cmake --preset cuda, or give --device cpu");
 }

@@ -8,8 +8,9 @@ void counter_dropout_cuda(const at::Tensor&,
                           const at::Tensor&,
                           const DropoutMask&,
                           const at::Tensor&) {
-    throw DeviceError(
-        "dropout on a CUDA tensor", "this hetseq was built without CUDA", "build the cuda preset");
+    throw DeviceError("dropout cannot run on a CUDA tensor",
+                      "this hetseq was built without CUDA",
+                      "build the cuda preset");
 }
 
 }  // namespace hetseq::detail

@@ -5,8 +5,9 @@
 namespace hetseq::detail {
 
 void adadelta_cuda(const AdadeltaTensors&, const AdadeltaStep&) {
-    throw DeviceError(
-        "Adadelta on CUDA tensors", "this hetseq was built without CUDA", "build the cuda preset");
+    throw DeviceError("Adadelta cannot run on CUDA tensors",
+                      "this hetseq was built without CUDA",
+                      "build the cuda preset");
 }
 
 }  // namespace hetseq::detail

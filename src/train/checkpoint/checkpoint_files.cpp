@@ -16,7 +16,7 @@ std::int64_t bytes_of(const at::Tensor& tensor) {
     return static_cast<std::int64_t>(tensor.nbytes());
 }
 
-// Its flat tensors by parameter, scalars as they are.
+// The optimizer's flat tensors cut by parameter, and its scalars as they are.
 std::vector<NamedTensor> optimizer_tensors(const FlatParameters& parameters,
                                            const Optimizer& optimizer) {
     std::vector<NamedTensor> tensors;
@@ -43,7 +43,7 @@ std::string file_name(std::size_t index, std::size_t count) {
 }
 
 [[noreturn]] void fail(const std::string& problem, const std::string& why) {
-    throw BadData(problem, why, "is this a checkpoint of another model or optimizer?");
+    throw BadData(problem, why, "check that it is a checkpoint of this model and optimizer");
 }
 
 }  // namespace

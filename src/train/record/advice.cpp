@@ -12,7 +12,7 @@ namespace hetseq {
 
 namespace {
 
-// Shares of an update's time from which on something is worth a word.
+// Shares of an update's time above which advice is given.
 constexpr double idling = 0.1;
 constexpr double communicating = 0.15;
 constexpr double loading = 0.05;
@@ -56,7 +56,7 @@ std::string why_idle(const Summary& summary, double spare_ms, const Host& host) 
     if (host.unit_ms < spare_ms)
         return slowest_host(summary) +
                " has become slower than when shares were cut; shares adapt only to lasting changes";
-    return "a sample more would take longer than that; a larger --batch-size would fill it";
+    return "one more sample would take longer than that; a larger --batch-size would use this time";
 }
 
 // "h1, h2, h3 and 4 more"
@@ -67,8 +67,7 @@ std::string first_names(const std::vector<std::string>& names) {
            (names.size() > shown ? " and " + std::to_string(names.size() - shown) + " more" : "");
 }
 
-// The time that hosts wait beyond what all of them must is spent waiting for the slowest one, not
-// for a link.
+// All hosts wait for the links. What a host waits beyond that, it waits for the slowest one.
 void advise_on_idling(const Summary& summary, std::vector<std::string>& lines) {
     const double step_ms = summary.step_ms.median;
     const double communication_ms = summary.communication_share() * step_ms;
@@ -87,7 +86,7 @@ void advise_on_idling(const Summary& summary, std::vector<std::string>& lines) {
     }
     if (!without_work.empty() && summary.policy == "auto")
         lines.push_back(first_names(without_work) +
-                        " had no work: at this batch size too slow to pay");
+                        " had no work: too slow to help at this batch size");
     for (const auto& [reason, names] : idle)
         lines.push_back(first_names(names) + (names.size() > 1 ? " idle up to " : " idles ") +
                         percent(most_ms[reason] / step_ms) + " of each update, waiting for " +

@@ -17,7 +17,7 @@ namespace hetseq {
 
 namespace {
 
-// All of `text` or nothing: what a full disk took of it is cut off again.
+// Appends all of `text` or nothing: if the disk becomes full, the written part is cut off again.
 bool append(const std::filesystem::path& path, const std::string& text) {
     const UniqueHandle<detail::FileDescriptorTraits> file{
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
@@ -53,7 +53,7 @@ void MetricsFile::write_pending() {
             const std::string why = std::strerror(errno);
             if (why != problem_)
                 log::warn("cannot write " + path_.string() + " (" + why +
-                          ") its lines are kept until it can be written");
+                          "): its lines are kept until it can be written");
             problem_ = why;
             return;
         }

@@ -40,7 +40,7 @@ std::string class_table(const Summary& summary) {
 std::string balance_text(const Summary& summary) {
     if (!summary.bound_ms)
         return "";
-    return "balance " + summary.policy + " [ms an update]: equal split " +
+    return "balance " + summary.policy + " [ms per update]: equal split " +
            format_number(*summary.equal_ms, 3) + ", in proportion to the rates " +
            format_number(*summary.proportional_ms, 3) + ", as cut " +
            format_number(*summary.predicted_ms, 3) + ", bound " +

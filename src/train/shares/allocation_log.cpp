@@ -15,14 +15,15 @@ namespace hetseq {
 namespace {
 
 using Json = nlohmann::ordered_json;  // written
-// Read. Objects of the ordered kind copy what they hold as they grow, as deep as a text nests.
+// For reading. Objects of the ordered kind copy all that they hold, however deeply nested, as they
+// grow.
 using ReadJson = nlohmann::json;
 
 constexpr std::int64_t most_updates = 1'000'000'000'000;
 constexpr double most_square = 1e6;
 constexpr std::int64_t most_units = 1'000'000'000'000;  // sums over any ranks do not overflow
 
-// Throws what the library throws, and BadData.
+// Throws the library's exceptions and BadData.
 RecordedAllocations parse(const ReadJson& json) {
     RecordedAllocations recorded;
     for (const ReadJson& samples : json.value("micro_batches", ReadJson::array()))
@@ -102,7 +103,7 @@ RecordedAllocations read_allocations(const std::filesystem::path& path,
     std::ifstream file{path};
     if (!file)
         throw MissingInput("cannot read " + path.string(),
-                           "--balance file: names allocations.json of a run",
+                           "--balance file: needs the allocations.json of a run",
                            "check the path");
     RecordedAllocations recorded;
     try {

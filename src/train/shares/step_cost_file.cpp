@@ -19,7 +19,8 @@ namespace hetseq {
 namespace {
 
 using Json = nlohmann::ordered_json;  // written
-// Read. Objects of the ordered kind copy what they hold as they grow, as deep as a text nests.
+// For reading. Objects of the ordered kind copy all that they hold, however deeply nested, as they
+// grow.
 using ReadJson = nlohmann::json;
 
 // FNV-1a, 64 bits: the same on every machine that shares the folder.
@@ -34,7 +35,7 @@ constexpr std::int64_t largest_count = std::numeric_limits<std::int64_t>::max();
 constexpr double most_ms = 1e12;  // products with units stay finite
 constexpr double least_scale = 1e-9, most_scale = 1e9;
 
-// Throws what the library throws, and BadData.
+// Throws the library's exceptions and BadData.
 StepTable table_from_json(const ReadJson& json) {
     std::map<std::int64_t, double> times;  // by units [ms]
     for (const ReadJson& point : json)
@@ -44,7 +45,7 @@ StepTable table_from_json(const ReadJson& json) {
                  .second)
             throw BadData("its table has two times of " + point.at(0).dump() + " units");
     if (times.empty() || times.rbegin()->first == 0)
-        throw BadData("its table has no time of any work");
+        throw BadData("its table has no time for any work");
     std::vector<CostPoint> points;
     for (const auto& [units, ms] : times)
         points.push_back({units, ms});
@@ -89,7 +90,7 @@ StepCost parse_step_cost(const std::string& json) {
     try {
         return step_cost_from_json(ReadJson::parse(json));
     } catch (const std::exception& error) {
-        throw BadData("no step cost: " + json.substr(0, 80), error.what());
+        throw BadData("this is not a step cost: " + json.substr(0, 80), error.what());
     }
 }
 
@@ -97,7 +98,7 @@ StepCost read_step_cost(const std::filesystem::path& path) {
     std::ifstream file{path};
     if (!file)
         throw MissingInput("cannot read " + path.string(),
-                           "no such file, or not readable",
+                           "it does not exist or cannot be read",
                            "name a step-cost-*.json of a run's --cache-dir");
     try {
         return step_cost_from_json(ReadJson::parse(file).at("cost"));

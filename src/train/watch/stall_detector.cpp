@@ -20,7 +20,7 @@ std::string seconds_text(double seconds) {
 
 using Candidates = std::vector<std::pair<double, int>>;  // seconds over its limit, rank
 
-// The rank that has been at it for longest is the first: others may have got stuck behind it.
+// The rank that has taken longest comes first: others may be stuck behind it.
 std::vector<int> ranks_of(Candidates candidates) {
     std::sort(candidates.begin(), candidates.end(), std::greater<>());
     std::vector<int> ranks;
@@ -58,7 +58,7 @@ double StallDetector::silent(const Rank& rank, double now) const {
     return now - rank.heard_at;
 }
 
-// The phase of a rank before it fell silent says nothing about what it does now.
+// The last known phase of a silent rank says nothing about what it does now.
 bool StallDetector::is_heard(const Rank& rank, double now) const {
     constexpr double some_beats = 5;  // [s]
     return silent(rank, now) <= std::min(some_beats, timeout_ / 2);
@@ -99,7 +99,8 @@ std::optional<Stall> StallDetector::judge_work(double now) const {
     return Stall{
         ranks,
         Explanation{
-            who(ranks) + (ranks.size() == 1 ? " is " : " are ") + what(ranks.front(), now),
+            who(ranks) + (ranks.size() == 1 ? " has been " : " have been ") +
+                what(ranks.front(), now),
             "the longest that any rank ever needed for this was " + seconds_text(longest(activity)),
             "look at that process and its host (does a file system or a device hang?), or raise " +
                 option_text()}
@@ -129,7 +130,7 @@ Stall StallDetector::lost(const std::vector<int>& ranks, double now) const {
             Explanation{who(ranks) + (ranks.size() == 1 ? " was" : " were") +
                             " not heard from for " + seconds_text(silent(first, now)),
                         "last seen " + phase_text(first.activity.phase, first.activity.update),
-                        "see whether its host and the network link are up and the process runs"}
+                        "check that its host and network link are up and that the process runs"}
                 .text(),
             true};
 }
@@ -162,7 +163,7 @@ std::optional<Stall> StallDetector::judge_waits(double now) const {
             .text()};
 }
 
-// Those of the first update, and there of the first phase.
+// The ranks in the earliest update, and among them those in the earliest phase.
 std::vector<int> StallDetector::those_behind(const std::vector<int>& ranks) const {
     const auto place = [&](int rank) {
         const Activity& activity = ranks_[static_cast<std::size_t>(rank)].activity;
@@ -199,7 +200,7 @@ std::string StallDetector::option_text() const {
 
 std::string StallDetector::what(int rank, double now) const {
     const Rank& of = ranks_[static_cast<std::size_t>(rank)];
-    return phase_text(of.activity.phase, of.activity.update) + " since " +
+    return phase_text(of.activity.phase, of.activity.update) + " for " +
            seconds_text(in_stretch(of, now));
 }
 

@@ -57,7 +57,7 @@ TEST(AdviceTest, AHostThatCouldTakeMoreSaysWhetherASampleFits) {
     Summary summary = two_hosts(30, 2);
     summary.ranks[0].unit_ms = 40;
 
-    EXPECT_THAT(advice(summary), ElementsAre(HasSubstr("a sample more would take longer")));
+    EXPECT_THAT(advice(summary), ElementsAre(HasSubstr("one more sample would take longer")));
 }
 
 TEST(AdviceTest, ManyHostsShareALine) {

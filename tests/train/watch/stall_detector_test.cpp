@@ -56,7 +56,8 @@ TEST(StallDetectorTest, ARankLongInItsOwnWorkStalls) {
     ASSERT_TRUE(stall);
     EXPECT_FALSE(stall->is_lost);
     EXPECT_THAT(stall->ranks, ElementsAre(1));
-    EXPECT_THAT(stall->text, StartsWith("rank 1 on node02 is computing update 12 since 10 s ("));
+    EXPECT_THAT(stall->text,
+                StartsWith("rank 1 on node02 has been computing update 12 for 10 s ("));
     EXPECT_THAT(stall->text, HasSubstr("--stall-timeout (now 10)"));
 }
 
@@ -116,7 +117,7 @@ TEST(StallDetectorTest, SeveralThatStallAreNamedTheLongestFirst) {
     ASSERT_TRUE(stall);
     EXPECT_THAT(stall->ranks, ElementsAre(2, 0));
     EXPECT_THAT(stall->text,
-                StartsWith("ranks 2 on node03, 0 on node01 are loading update 12 since 30 s"));
+                StartsWith("ranks 2 on node03, 0 on node01 have been loading update 12 for 30 s"));
 }
 
 TEST(StallDetectorTest, ARankNotHeardFromIsLost) {
@@ -170,7 +171,7 @@ TEST(StallDetectorTest, WhenAllWaitForEachOtherCommunicationIsStuck) {
     ASSERT_TRUE(stall);
     EXPECT_THAT(stall->ranks, ElementsAre(0, 1, 2));
     EXPECT_THAT(stall->text,
-                StartsWith("all ranks wait for each other, reducing update 12 since 12 s ("));
+                StartsWith("all ranks wait for each other, reducing update 12 for 12 s ("));
 }
 
 // The ranks behave like one whose device hangs in the middle of a collective.
@@ -184,7 +185,7 @@ TEST(StallDetectorTest, OfRanksThatAllWaitThoseBehindAreNamed) {
 
     EXPECT_THAT(detector.judge(20)->text,
                 StartsWith("all ranks wait for each other, rank 1 on node02 is behind, "
-                           "reducing update 12 since 12 s"));
+                           "reducing update 12 for 12 s"));
 }
 
 TEST(StallDetectorTest, ALongTransferBeforeIsAllowedAgain) {

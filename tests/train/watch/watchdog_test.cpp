@@ -94,7 +94,7 @@ TEST_F(WatchdogTest, ARankThatSleepsIsNamedByRankZeroAlone) {
     if (world_.rank() != 0)
         return;
     ASSERT_TRUE(stall);
-    EXPECT_THAT(stall->text, HasSubstr("computing update 3 since 1"));
+    EXPECT_THAT(stall->text, HasSubstr("computing update 3 for 1"));
     EXPECT_THAT(stall->ranks, testing::ElementsAre(last_rank()));
 }
 
@@ -111,7 +111,7 @@ TEST_F(WatchdogTest, ASleepingRankZeroNamesItself) {
     if (world_.rank() == 0) {
         EXPECT_THAT(ends_.at(0).ranks, testing::ElementsAre(0));
         EXPECT_THAT(ends_.at(0).text, HasSubstr("rank 0 on "));
-        EXPECT_THAT(ends_.at(0).text, HasSubstr("saving after update 3 since 1"));
+        EXPECT_THAT(ends_.at(0).text, HasSubstr("saving after update 3 for 1"));
     }
 }
 
