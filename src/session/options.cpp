@@ -232,7 +232,7 @@ std::vector<OptionSpec> run_options() {
          "of a rank; 0: from the cores it may use",
          text(HETSEQ_PLACE(threads))},
         {"bucket-mb", "X", "8", OptionScope::job, FixedWith::nothing,
-         "gradients reduced at once [MiB]",
+         "gradients reduced at once, at most half of all [MiB]",
          number(HETSEQ_PLACE(bucket_mb), 0.001, 4096)},
         {"log-interval", "N", "100", OptionScope::job, FixedWith::nothing,
          "updates between log lines",

@@ -15,8 +15,10 @@
 #include "hetseq/data/loader.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/shares/calibration.hpp"
 #include "hetseq/train/shares/step_cost_file.hpp"
+#include "hetseq/train/shares/update_cost.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_settings.hpp"
@@ -96,7 +98,7 @@ std::vector<StepCost> measured_costs(const HostComm& world,
     if (unknown > 0) {
         log::info("measuring the speed of " + std::to_string(unknown) + " of " +
                   std::to_string(world.size()) + " ranks");
-        const StepCost measured =
+        StepCost measured =
             calibrate(world,
                       replica.model(),
                       replica.parameters(),
@@ -105,6 +107,12 @@ std::vector<StepCost> measured_costs(const HostComm& world,
                       settings.capacities,
                       cost,
                       {.memory_mb = memory_to_plan_with(settings, world.rank(), replica)});
+        agree_on(world, [&] {
+            if (!cost)
+                measured.update_ms = measure_update_ms(
+                    replica.parameters(),
+                    [&](FlatParameters& parameters) { return replica.make_optimizer(parameters); });
+        });
         const std::int64_t capacity = settings.capacities[static_cast<std::size_t>(world.rank())];
         if (measured.micro_batch < capacity)
             log::warn_here("memory holds micro-batches of " + std::to_string(measured.micro_batch) +

@@ -31,6 +31,12 @@ DriftPolicy drift_policy(const std::string& name) {
     return name == "sync" ? DriftPolicy::sync : DriftPolicy::warn;
 }
 
+// Of a small model at most half, so that its first gradients are summed while backward still runs.
+std::int64_t bucket_bytes(const Options& options, const FlatParameters& parameters) {
+    return std::min(static_cast<std::int64_t>(options.bucket_mb * (1 << 20)),
+                    static_cast<std::int64_t>(parameters.gradients().nbytes() / 2));
+}
+
 // What is tried of a run.
 constexpr double trial_s = 3;
 constexpr std::int64_t most_updates = 200;
@@ -69,7 +75,7 @@ TrainerOptions Training::trainer_options() const {
     return {.updates = length_.updates,
             .seed = options.seed,
             .clip_norm = options.clip_norm,
-            .bucket_bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20)),
+            .bucket_bytes = bucket_bytes(options, parts_.replica.parameters()),
             .valid_interval = options.valid_interval,
             .max_skips = options.max_skips,
             .follow = options.balance == "auto",
