@@ -87,6 +87,18 @@ std::vector<StepCost> pooled_costs(const HostComm& world,
     return pool_like_ranks(costs, like_ranks(settings));
 }
 
+// Collective. What this rank does in an update beside forward and backward, and what reductions
+// take from those [ms].
+double measured_update_ms(const HostComm& world, Replica& replica) {
+    const UpdateCost update = agree_on(world, [&] {
+        return measure_update(replica.parameters(), [&](FlatParameters& parameters) {
+            return replica.make_optimizer(parameters);
+        });
+    });
+    return update.ms + update.ms_per_cpu_ms *
+                           measure_reduction_cpu_ms(replica.parameters(), replica.communicator());
+}
+
 // Collective. The same, of ranks that are measured where their costs are not known.
 std::vector<StepCost> measured_costs(const HostComm& world,
                                      const RunSettings& settings,
@@ -107,12 +119,9 @@ std::vector<StepCost> measured_costs(const HostComm& world,
                       settings.capacities,
                       cost,
                       {.memory_mb = memory_to_plan_with(settings, world.rank(), replica)});
-        agree_on(world, [&] {
-            if (!cost)
-                measured.update_ms = measure_update_ms(
-                    replica.parameters(),
-                    [&](FlatParameters& parameters) { return replica.make_optimizer(parameters); });
-        });
+        const double update_ms = measured_update_ms(world, replica);
+        if (!cost)
+            measured.update_ms = update_ms;
         const std::int64_t capacity = settings.capacities[static_cast<std::size_t>(world.rank())];
         if (measured.micro_batch < capacity)
             log::warn_here("memory holds micro-batches of " + std::to_string(measured.micro_batch) +

@@ -42,35 +42,39 @@ private:
     std::int64_t& parameters_;
 };
 
-TEST(MeasureUpdateMsTest, IsTheTimeOfAStepAndMore) {
+TEST(MeasureUpdateTest, IsTheTimeOfAStepAndMore) {
     const SomeParameters parameters{1000};
     std::int64_t stepped = 0;
 
-    const double ms = measure_update_ms(
-        parameters.flat, [&](FlatParameters&) { return std::make_unique<Sleeper>(stepped); });
+    const double ms = measure_update(parameters.flat, [&](FlatParameters&) {
+                          return std::make_unique<Sleeper>(stepped);
+                      }).ms;
 
     EXPECT_GE(ms, 4);
     EXPECT_GE(stepped, 1000);
     EXPECT_TRUE((parameters.flat.values().narrow(0, 0, 1000) == 1).all().item<bool>());
 }
 
-TEST(MeasureUpdateMsTest, ManyParametersAreAPartOfThemMeasured) {
+TEST(MeasureUpdateTest, ManyParametersAreAPartOfThemMeasured) {
     const SomeParameters parameters{12 << 20};  // 48 MiB
     std::int64_t stepped = 0;
 
-    const double ms = measure_update_ms(
-        parameters.flat, [&](FlatParameters&) { return std::make_unique<Sleeper>(stepped); });
+    const double ms = measure_update(parameters.flat, [&](FlatParameters&) {
+                          return std::make_unique<Sleeper>(stepped);
+                      }).ms;
 
     EXPECT_EQ(stepped, 4 << 20);
     EXPECT_GE(ms, 3 * 4);
 }
 
-TEST(MeasureUpdateMsTest, BuiltInOptimizersTakeTime) {
+TEST(MeasureUpdateTest, BuiltInOptimizersTakeTime) {
     const SomeParameters parameters{100'000};
 
-    EXPECT_GT(measure_update_ms(parameters.flat,
-                                [](FlatParameters& own) { return make_adadelta(own, {}); }),
-              0);
+    const UpdateCost cost =
+        measure_update(parameters.flat, [](FlatParameters& own) { return make_adadelta(own, {}); });
+
+    EXPECT_GT(cost.ms, 0);
+    EXPECT_GT(cost.ms_per_cpu_ms, 0);
 }
 
 }  // namespace
