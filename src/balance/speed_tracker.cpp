@@ -109,6 +109,7 @@ SpeedTracker::SpeedTracker(std::vector<StepCost> costs, SpeedTrackerOptions opti
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
         ranks_[r].retry_after = options_.retry_after;
         ranks_[r].scale = std::exchange(calibrated_[r].scale, 1);
+        ranks_[r].update_ms = std::exchange(calibrated_[r].update_ms, 0);
     }
     if (options_.kinds.empty()) {
         options_.kinds.resize(ranks_.size());

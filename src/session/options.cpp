@@ -217,7 +217,7 @@ std::vector<OptionSpec> run_options() {
          "threads of a rank; 0: as many as the cores it may use",
          text(HETSEQ_PLACE(threads))},
         {"bucket-mb", "X", "8", OptionScope::job, FixedWith::nothing,
-         "size of the gradients that are reduced at once [MiB]",
+         "size of the gradients that are reduced at once, at most half of all [MiB]",
          number(HETSEQ_PLACE(bucket_mb), 0.001, 4096)},
         {"log-interval", "N", "100", OptionScope::job, FixedWith::nothing,
          "updates between log lines",

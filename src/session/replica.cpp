@@ -77,7 +77,11 @@ Replica::Replica(const MpiEnvironment& environment,
     check_best_by(options.best_by, result_names(*model_));
     if (!options.valid_data.empty())
         valid_feed_.emplace(data_, options.valid_data, settings, parts, *model_, Shuffle::no);
-    optimizer_ = parts.optimizers.get(options.parts.optimizer.name)(parameters_, options.parts);
+    make_optimizer_ = [make = parts.optimizers.get(options.parts.optimizer.name),
+                       values = options.parts](FlatParameters& parameters) {
+        return make(parameters, values);
+    };
+    optimizer_ = make_optimizer_(parameters_);
     checkpoint_files_ = hetseq::checkpoint_files(*model_, parameters_, *optimizer_);
     if (folder != nullptr)
         checkpoints_ = std::make_unique<CheckpointWriter>(

@@ -18,9 +18,11 @@
 #include "hetseq/data/loader.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/shares/calibration.hpp"
 #include "hetseq/train/shares/ragged_calibration.hpp"
 #include "hetseq/train/shares/step_cost_file.hpp"
+#include "hetseq/train/shares/update_cost.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_settings.hpp"
@@ -89,7 +91,19 @@ std::vector<StepCost> pooled_costs(const HostComm& world,
     return pool_like_ranks(costs, like_ranks(settings));
 }
 
-// Collective. The same; ranks whose costs are not known are measured.
+// Collective. The time that this rank takes in an update beside forward and backward, and what
+// reductions take from those [ms].
+double measured_update_ms(const HostComm& world, Replica& replica) {
+    const UpdateCost update = agree_on(world, [&] {
+        return measure_update(replica.parameters(), [&](FlatParameters& parameters) {
+            return replica.make_optimizer(parameters);
+        });
+    });
+    return update.ms + update.ms_per_cpu_ms *
+                           measure_reduction_cpu_ms(replica.parameters(), replica.communicator());
+}
+
+// Collective. The ranks' costs; those that are not known are measured.
 std::vector<StepCost> measured_costs(const HostComm& world,
                                      const RunSettings& settings,
                                      Replica& replica) {
@@ -100,7 +114,7 @@ std::vector<StepCost> measured_costs(const HostComm& world,
     if (unknown > 0) {
         log::info("measuring the speed of " + std::to_string(unknown) + " of " +
                   std::to_string(world.size()) + " ranks");
-        const StepCost measured =
+        StepCost measured =
             calibrate(world,
                       replica.model(),
                       replica.parameters(),
@@ -109,6 +123,9 @@ std::vector<StepCost> measured_costs(const HostComm& world,
                       settings.capacities,
                       cost,
                       {.memory_mb = memory_to_plan_with(settings, world.rank(), replica)});
+        const double update_ms = measured_update_ms(world, replica);
+        if (!cost)
+            measured.update_ms = update_ms;
         const std::int64_t capacity = settings.capacities[static_cast<std::size_t>(world.rank())];
         if (measured.micro_batch < capacity)
             log::warn_here("memory holds only micro-batches of " +
@@ -152,6 +169,7 @@ std::vector<StepCost> measured_ragged_costs(const HostComm& world,
     if (measured.micro_batch < capacity)
         log::warn_here("memory holds micro-batches of " + std::to_string(measured.micro_batch) +
                        " tokens, --max-tokens is " + std::to_string(capacity));
+    measured.cost.update_ms = measured_update_ms(world, replica);
     work = ragged_work(settings, replica.feed().corpus(), measured.item_cost);
     measured.cost.micro_batch = in_units({measured.micro_batch}, work).front();
     return pooled_costs(world, settings, measured.cost);

@@ -32,6 +32,13 @@ DriftPolicy drift_policy(const std::string& name) {
     return name == "sync" ? DriftPolicy::sync : DriftPolicy::warn;
 }
 
+// A bucket holds at most half of a small model, so that its first gradients are summed while backward
+// still runs.
+std::int64_t bucket_bytes(const Options& options, const FlatParameters& parameters) {
+    return std::min(static_cast<std::int64_t>(options.bucket_mb * (1 << 20)),
+                    static_cast<std::int64_t>(parameters.gradients().nbytes() / 2));
+}
+
 // Limits of a trial run.
 constexpr double trial_s = 3;
 constexpr std::int64_t most_updates = 200;
@@ -75,7 +82,7 @@ TrainerOptions Training::trainer_options() const {
     return {.updates = length_.updates,
             .seed = options.seed,
             .clip_norm = options.clip_norm,
-            .bucket_bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20)),
+            .bucket_bytes = bucket_bytes(options, parts_.replica.parameters()),
             .valid_interval = options.valid_interval,
             .max_skips = options.max_skips,
             .follow = options.balance == "auto",

@@ -266,6 +266,26 @@ TEST(SpeedTrackerTest, ASuddenChangeThatDoesNotLastIsBelievedLessTheNextTime) {
 }
 
 // 100 ms an update beside the computing on the second rank, none on the first: 3 : 1 is best.
+// Times as calibrated, the rest of an update among them, are no news.
+TEST(SpeedTrackerTest, WhatElseAnUpdateTakesMayBeCalibrated) {
+    std::vector<StepCost> costs = declared_costs(std::vector<std::int64_t>{4, 1});
+    for (StepCost& cost : costs)
+        cost.unit_ms *= 10;
+    costs[1].update_ms = 30;
+    const std::vector<std::int64_t> units = allocate(costs, 100);
+    SpeedTracker tracker(costs);
+    const std::vector<double> rest{0, 30};
+
+    for (int update = 0; update < 300; ++update) {
+        tracker.observe(std::vector<double>{costs[0].unit_ms * static_cast<double>(units[0]),
+                                            costs[1].unit_ms * static_cast<double>(units[1])},
+                        units,
+                        rest);
+        EXPECT_EQ(tracker.propose(units), std::nullopt) << update;
+    }
+    EXPECT_DOUBLE_EQ(tracker.costs()[1].scale, 1);
+}
+
 TEST(SpeedTrackerTest, WhatElseAnUpdateTakesCounts) {
     const std::vector<StepCost> costs(2, {.unit_ms = 1, .micro_batch = 100});
     SpeedTracker tracker(costs);

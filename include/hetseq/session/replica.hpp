@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,6 +82,10 @@ public:
         return valid_data_identity_;
     }
     Optimizer& optimizer() noexcept { return *optimizer_; }
+    /// One more of the same kind and options, for other parameters.
+    std::unique_ptr<Optimizer> make_optimizer(FlatParameters& parameters) const {
+        return make_optimizer_(parameters);
+    }
     Feed& feed() noexcept { return feed_; }
     const Feed& feed() const noexcept { return feed_; }
     const BatchPlan& plan() const noexcept { return plan_; }
@@ -101,6 +106,7 @@ private:
     std::optional<Feed> valid_feed_;
     std::optional<CorpusIdentity> data_identity_;
     std::optional<CorpusIdentity> valid_data_identity_;
+    std::function<std::unique_ptr<Optimizer>(FlatParameters&)> make_optimizer_;
     std::unique_ptr<Optimizer> optimizer_;
     std::vector<CheckpointFile> checkpoint_files_;
     std::unique_ptr<CheckpointWriter> checkpoints_;

@@ -60,6 +60,8 @@ Json step_cost_to_json(const StepCost& cost) {
               {"unit_ms", cost.unit_ms},
               {"micro_batch", cost.micro_batch},
               {"scale", cost.scale}};
+    if (cost.update_ms > 0)
+        json["update_ms"] = cost.update_ms;
     if (cost.max_units < largest_count)
         json["max_units"] = cost.max_units;
     if (!cost.table.empty())
@@ -74,6 +76,8 @@ StepCost step_cost_from_json(const ReadJson& json) {
     cost.micro_batch_ms = json_number(json.at("micro_batch_ms"), 0, most_ms);
     cost.unit_ms = json_number(json.at("unit_ms"), 0, most_ms);
     cost.micro_batch = json_integer(json.at("micro_batch"), 0, largest_count);
+    if (json.contains("update_ms"))
+        cost.update_ms = json_number(json.at("update_ms"), 0, most_ms);
     if (json.contains("max_units"))
         cost.max_units = json_integer(json.at("max_units"), 0, largest_count);
     cost.scale = json_number(json.at("scale"), least_scale, most_scale);

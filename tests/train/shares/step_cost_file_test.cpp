@@ -41,6 +41,15 @@ TEST(StepCostJsonTest, OnlyALimitThatThereIsIsWritten) {
     EXPECT_EQ(parse_step_cost(step_cost_json(limited)).max_units, 64);
 }
 
+TEST(StepCostJsonTest, WhatComesOnceAnUpdateIsKept) {
+    StepCost cost = line();
+    cost.update_ms = 7.5;
+
+    EXPECT_EQ(parse_step_cost(step_cost_json(cost)).update_ms, 7.5);
+    EXPECT_FALSE(nlohmann::json::parse(step_cost_json(line())).contains("update_ms"));
+    EXPECT_EQ(parse_step_cost(step_cost_json(line())).update_ms, 0);
+}
+
 TEST(StepCostJsonTest, RefusesWhatIsNone) {
     EXPECT_THROW(parse_step_cost("{}"), Error);
     EXPECT_THROW(parse_step_cost("no json"), Error);

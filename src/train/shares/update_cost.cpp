@@ -1,0 +1,88 @@
+#include "hetseq/train/shares/update_cost.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+#include <ATen/ATen.h>
+#include <torch/nn/module.h>
+
+#include "hetseq/util/activity.hpp"
+#include "hetseq/util/clock.hpp"
+#include "hetseq/comm/communicator.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::int64_t most_bytes = std::int64_t{16} << 20;
+constexpr std::int64_t most_reduced_bytes = std::int64_t{4} << 20;
+constexpr int reductions = 10;
+constexpr double measured_ms = 200;
+constexpr double shortest_ms = 1e-3;
+constexpr double some_lr = 1e-3, some_gradient = 1e-3;  // no step's time depends on the values
+
+double wall_ms() {
+    return 1000 * monotonic_seconds();
+}
+
+// Of all threads of this process.
+double cpu_ms() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+}
+
+// The part of the parameters that is measured, and what all are of it.
+struct Part {
+    std::int64_t length;
+    double factor;
+};
+Part part_of(const at::Tensor& values, std::int64_t bytes) {
+    const std::int64_t length =
+        std::min(values.numel(), bytes / static_cast<std::int64_t>(values.element_size()));
+    return {length, static_cast<double>(values.numel()) / static_cast<double>(length)};
+}
+
+}  // namespace
+
+UpdateCost measure_update(const FlatParameters& parameters,
+                          const std::function<std::unique_ptr<Optimizer>(FlatParameters&)>& make) {
+    const at::Tensor values = parameters.values();
+    if (!values.is_cpu())
+        return {};
+    const Part part = part_of(values, most_bytes);
+    torch::nn::Module module;
+    module.register_parameter("values",
+                              at::zeros({part.length}, values.options().requires_grad(false)));
+    FlatParameters own{module, [](const std::string&) { return true; }, 0};
+    const auto optimizer = make(own);
+    own.gradients().fill_(some_gradient);
+    const auto update = [&] {
+        gradient_norm(own.gradients());
+        optimizer->step(own, some_lr);
+        activity::progress();
+    };
+    update();  // new memory is slow
+    const double wall_begin = wall_ms(), cpu_begin = cpu_ms();
+    int updates = 0;
+    for (; wall_ms() - wall_begin < measured_ms; ++updates)
+        update();
+    const double wall = wall_ms() - wall_begin;
+    return {wall / updates * part.factor, wall / std::max(cpu_ms() - cpu_begin, shortest_ms)};
+}
+
+double measure_reduction_cpu_ms(const FlatParameters& parameters, Communicator& communicator) {
+    if (!communicator.device().is_cpu())
+        return 0;
+    const Part part = part_of(parameters.values(), most_reduced_bytes);
+    const at::Tensor gradients = at::zeros({part.length}, parameters.values().options());
+    communicator.all_reduce_sum(gradients);  // new memory is slow
+    const double begin = cpu_ms();
+    for (int i = 0; i < reductions; ++i)
+        communicator.all_reduce_sum(gradients);
+    return (cpu_ms() - begin) / reductions * part.factor;
+}
+
+}  // namespace hetseq
