@@ -32,8 +32,8 @@ DriftPolicy drift_policy(const std::string& name) {
     return name == "sync" ? DriftPolicy::sync : DriftPolicy::warn;
 }
 
-// A bucket holds at most half of a small model, so that its first gradients are summed while backward
-// still runs.
+// A bucket holds at most half of a small model, so that its first gradients are summed while
+// backward still runs.
 std::int64_t bucket_bytes(const Options& options, const FlatParameters& parameters) {
     return std::min(static_cast<std::int64_t>(options.bucket_mb * (1 << 20)),
                     static_cast<std::int64_t>(parameters.gradients().nbytes() / 2));
