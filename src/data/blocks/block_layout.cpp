@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t alignment = 64;
 constexpr std::int64_t target_bytes = std::int64_t{2} << 20;
-constexpr std::int64_t least_ragged_chunks = 8;  // of a block
+constexpr std::int64_t least_ragged_chunks = 16;  // of a block; one more is read
 
 std::size_t aligned(std::size_t bytes) {
     return (bytes + alignment - 1) / alignment * alignment;

@@ -138,33 +138,22 @@ void BlockReader::read_part(BlockPart& part, std::span<std::byte> slot) {
         read_field(shard, part, i, slot);
 }
 
-// Every rank reads all offsets of the part, which take a small part of its bytes: it checks its
-// values with them. In the slot each writes a part of them.
+// Every rank reads all offsets of the part by itself, which take a small part of its bytes: it
+// checks its values with them. In the slot each writes a part of them.
 void BlockReader::read_row_offsets(const OpenShard& shard,
                                    BlockPart& part,
                                    std::span<std::byte> slot) {
-    RowOffsets offsets;
-    const std::int64_t place = shards_.shards()[part.rows.shard].offset + part.rows.begin;
-    for (std::size_t k = 0; k < shard.offsets.size(); ++k) {
-        try {
-            offsets.push_back(read_offsets(shards_,
-                                           part.rows,
-                                           shards_.ragged_fields()[k],
-                                           shard.offsets[k].get(),
-                                           transfer_.get()));
-        } catch (...) {
-            keep_failure(place);
-        }
-    }
-    if (offsets.size() != shard.offsets.size())
-        return;
     try {
+        RowOffsets offsets;
+        for (std::size_t k = 0; k < shard.offsets.size(); ++k)
+            offsets.push_back(read_offsets(
+                shards_, part.rows, shards_.ragged_fields()[k], shard.offsets[k].get()));
         check_offsets(shards_, part, offsets);
+        part.offsets = std::move(offsets);
     } catch (...) {
-        keep_failure(place);
+        keep_failure(shards_.shards()[part.rows.shard].offset + part.rows.begin);
         return;
     }
-    part.offsets = std::move(offsets);
     const RowRange own = own_part({part.rows.begin, part.rows.end}, 0);
     for (std::size_t k = 0; k < part.offsets.size(); ++k) {
         const FieldLayout& field = layout_.fields[shards_.ragged_fields()[k]];

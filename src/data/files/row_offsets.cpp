@@ -184,14 +184,12 @@ std::optional<BadRow> first_bad_row(const ShardSet& shards,
 std::vector<std::int64_t> read_offsets(const ShardSet& shards,
                                        const ShardRows& rows,
                                        std::size_t field,
-                                       hid_t dataset,
-                                       hid_t transfer) {
+                                       hid_t dataset) {
     const Shard& shard = shards.shards()[rows.shard];
     const Hdf5Type type =
         memory_type(shard.header.datasets[field].offsets.type, ElementType::int64);
     const Hdf5Space space{HETSEQ_HDF5_TRY(H5Dget_space(dataset))};
     std::vector<std::int64_t> offsets(static_cast<std::size_t>(rows.size() + 1));
-    std::string failure;
     for (std::int64_t begin = rows.begin; begin <= rows.end; begin += most_read) {
         const auto start = static_cast<hsize_t>(begin);
         const auto count = static_cast<hsize_t>(std::min(most_read, rows.end + 1 - begin));
@@ -199,16 +197,13 @@ std::vector<std::int64_t> read_offsets(const ShardSet& shards,
         HETSEQ_HDF5_TRY(
             H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &count, nullptr));
         std::int64_t* target = offsets.data() + (begin - rows.begin);
-        if (H5Dread(dataset, type.get(), memory.get(), space.get(), transfer, target) < 0 &&
-            failure.empty())
-            failure = hdf5_error_message();
+        if (H5Dread(dataset, type.get(), memory.get(), space.get(), H5P_DEFAULT, target) < 0)
+            throw IoError(shard.path + ": reading rows " + std::to_string(rows.begin) + " to " +
+                              std::to_string(rows.end) + " of dataset '" +
+                              offsets_name(shards.schema().fields[field].name) + "' failed",
+                          hdf5_error_message(),
+                          "check or copy the file again");
     }
-    if (!failure.empty())
-        throw IoError(shard.path + ": reading rows " + std::to_string(rows.begin) + " to " +
-                          std::to_string(rows.end) + " of dataset '" +
-                          offsets_name(shards.schema().fields[field].name) + "' failed",
-                      failure,
-                      "check or copy the file again");
     return offsets;
 }
 
@@ -241,11 +236,8 @@ OffsetsFile::OffsetsFile(const ShardSet& shards, std::size_t shard)
 RowOffsets OffsetsFile::read_any(std::int64_t begin, std::int64_t end) const {
     RowOffsets offsets;
     for (std::size_t k = 0; k < datasets_.size(); ++k)
-        offsets.push_back(read_offsets(shards_,
-                                       {shard_, begin, end},
-                                       shards_.ragged_fields()[k],
-                                       datasets_[k].get(),
-                                       H5P_DEFAULT));
+        offsets.push_back(read_offsets(
+            shards_, {shard_, begin, end}, shards_.ragged_fields()[k], datasets_[k].get()));
     return offsets;
 }
 

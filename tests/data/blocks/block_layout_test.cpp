@@ -68,8 +68,8 @@ TEST(BlockLayoutTest, DefaultLengthOfRaggedRowsIsTwoMebibytesOnAverage) {
     // 20 values of 4 bytes, an offset of 8 and 1 byte a sample.
     EXPECT_EQ(default_block_length(ragged_shards(1'000'000, 20'000'000, 0)), (2 << 20) / 89);
     EXPECT_EQ(default_block_length(ragged_shards(1'000'000, 20'000'000, 10'000)), (2 << 20) / 89);
-    // Eight chunks at least, unless they are far larger than a block.
-    EXPECT_EQ(default_block_length(ragged_shards(1'000'000, 20'000'000, 200'000)), 80'000);
+    // 16 chunks at least, unless they are far larger than a block.
+    EXPECT_EQ(default_block_length(ragged_shards(1'000'000, 20'000'000, 200'000)), 160'000);
     EXPECT_EQ(default_block_length(ragged_shards(1'000'000, 20'000'000, 20'000'000)),
               (2 << 20) / 89);
 }

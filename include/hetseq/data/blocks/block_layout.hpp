@@ -54,7 +54,7 @@ std::int64_t rows_of_chunk(const ShardSet& shards, std::size_t shard);
 
 /// A block length that a corpus suggests: about 2 MiB of samples, in whole chunks of the field that
 /// takes most of it, so that a compressed chunk is not read for two blocks. The chunks of a ragged
-/// field end anywhere: at least 8 of them, so that few are.
+/// field end anywhere: at least 16 of them, so that few are.
 std::int64_t default_block_length(const ShardSet& shards);
 
 /// Part `part` of `parts` of rows [begin, end), cut where chunks of `chunk_rows` rows begin (0: no

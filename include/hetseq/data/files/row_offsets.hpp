@@ -29,13 +29,11 @@ std::optional<BadRow> first_bad_row(const ShardSet& shards,
                                     const RowOffsets& offsets);
 
 /// Reads the offsets of `rows` from `dataset`, those of ragged field `field` (its index in the
-/// schema), whatever they are. As collective as `transfer` is; makes the same calls whether one
-/// fails or not.
+/// schema), whatever they are, on this rank by itself. Throws IoError.
 std::vector<std::int64_t> read_offsets(const ShardSet& shards,
                                        const ShardRows& rows,
                                        std::size_t field,
-                                       hid_t dataset,
-                                       hid_t transfer);
+                                       hid_t dataset);
 
 /// The offsets of a shard, read on this rank alone. Holds one chunk of each ragged field, so that
 /// rows read in order have each chunk decompressed once.
