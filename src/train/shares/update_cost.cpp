@@ -56,7 +56,7 @@ UpdateCost measure_update(const FlatParameters& parameters,
     torch::nn::Module module;
     module.register_parameter("values",
                               at::zeros({part.length}, values.options().requires_grad(false)));
-    FlatParameters own{module, [](const std::string&) { return true; }, 0};
+    FlatParameters own{module, [](const std::string&) { return true; }};
     const auto optimizer = make(own);
     own.gradients().fill_(some_gradient);
     const auto update = [&] {
