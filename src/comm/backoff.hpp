@@ -6,11 +6,11 @@
 
 namespace hetseq {
 
-/// Waits between two tests of something that is not ready yet. Most waits are short, so tests follow
-/// one another at first, for about as long as the shortest sleep takes; then come sleeps that double
-/// up to a limit, so that ranks sharing a core leave it to those that compute. A sleep ends when its
-/// time is over, whoever has the core; a yield (sched_yield) to another job's process would last for
-/// that one's time slice of 4 ms.
+/// Waits between two tests of something that is not ready yet. Most waits are short, so tests
+/// follow one another at first, for about as long as the shortest sleep takes; then come sleeps
+/// that double up to a limit, so that ranks sharing a core leave it to those that compute. A sleep
+/// ends when its time is over, whoever has the core; a yield (sched_yield) to another job's process
+/// would last for that one's time slice of 4 ms.
 class Backoff {
 public:
     struct Options {
