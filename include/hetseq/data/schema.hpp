@@ -53,7 +53,7 @@ std::string offsets_name(const std::string& name);
 /// The ragged fields of `schema`: their indices, in its order.
 std::vector<std::size_t> ragged_fields(const CorpusSchema& schema);
 
-/// The index of the field that is named so; nothing where none is.
+/// The index of field `name`; nothing where there is none.
 std::optional<std::size_t> find_field(const CorpusSchema& schema, const std::string& name);
 
 /// Throws InternalError where the ragged fields of `schema` contradict themselves.
