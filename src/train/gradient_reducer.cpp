@@ -95,9 +95,9 @@ void GradientReducer::finish(const at::Tensor& status) {
     while (next_ < buckets_.size())
         start_next();
     const auto status_work = communicator_.start_all_reduce_sum(status);
+    status_work->wait();  // the last one: nobody is woken for those before it
     for (Bucket& bucket : buckets_)
         bucket.work->wait();
-    status_work->wait();
     timing_ = {};
     for (Bucket& bucket : buckets_) {
         timing_.last_bucket_ms = bucket.work->own_ms();
