@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/data/corpus_plan.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 
@@ -35,8 +36,10 @@ double time_epoch(const HostComm& world,
         const GlobalBatch batch = plan.batch(update);
         std::vector<std::int64_t> units = ranks;
         for (std::size_t r = 0; r < units.size(); ++r)
-            units[r] = batch.size() * static_cast<std::int64_t>(r + 1) / world.size() -
-                       batch.size() * static_cast<std::int64_t>(r) / world.size();
+            units[r] = batch.items
+                           ? 1
+                           : batch.size() * static_cast<std::int64_t>(r + 1) / world.size() -
+                                 batch.size() * static_cast<std::int64_t>(r) / world.size();
         loader.request(batch, cut_by_rank(batch, units), {});
     };
     world.barrier();
@@ -72,7 +75,8 @@ DataBenchmark benchmark_data(const HostComm& world,
     for (int repeat = 0; repeat < options.repeats; ++repeat) {
         Corpus corpus{context, spec, schema, options.corpus};
         Loader loader{corpus, collator, {}};
-        const BatchPlan plan{corpus.samples(), options.batch_size * world.size()};
+        const BatchPlan plan =
+            make_batch_plan(corpus, {.samples = options.batch_size * world.size()}, 1);
         read.push_back(time_epoch(world, loader, plan, 0));
         cached.push_back(time_epoch(world, loader, plan, 1));
         result.samples = corpus.samples();

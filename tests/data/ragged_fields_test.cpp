@@ -170,10 +170,11 @@ TEST_F(RaggedFieldsTest, ACorpusKnowsItsExtents) {
     test::write_ragged_corpus(world_, folder, sizes);
     DataContext context{world_, true};
 
-    Corpus corpus{context,
-                  folder.path(),
-                  test::ragged_schema(),
-                  {.shuffle_blocks = 2, .block_length = 10, .max_length = 30, .skip_too_long = true}};
+    Corpus corpus{
+        context,
+        folder.path(),
+        test::ragged_schema(),
+        {.shuffle_blocks = 2, .block_length = 10, .max_length = 30, .skip_too_long = true}};
 
     EXPECT_TRUE(corpus.is_ragged());
     EXPECT_EQ(corpus.ragged_fields(), 4U);

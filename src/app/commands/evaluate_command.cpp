@@ -38,12 +38,8 @@ GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
         // job.
         if (std::filesystem::exists(run / "config.json"))
             result.file.erase("model-config");
-        for (const char* of_its_ranks : {"cache-mb",
-                                         "threads",
-                                         "batch-size",
-                                         "batch-tokens",
-                                         "max-sentences",
-                                         "max-tokens"})
+        for (const char* of_its_ranks :
+             {"cache-mb", "threads", "batch-size", "batch-tokens", "max-sentences", "max-tokens"})
             result.file.erase(of_its_ranks);
     } else if (!words.options.count("init-model")) {
         throw BadUsage("there is no model to evaluate",

@@ -1,5 +1,3 @@
-#include "comm/mpi/all_reduce.hpp"
-
 #include <chrono>
 #include <thread>
 
@@ -7,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+
+#include "comm/mpi/all_reduce.hpp"
+
 #include "hetseq/comm/mpi/mpi_handle.hpp"
 
 #include "test_world.hpp"

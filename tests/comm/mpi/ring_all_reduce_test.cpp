@@ -1,9 +1,9 @@
-#include "comm/mpi/all_reduce.hpp"
-
 #include <chrono>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+
+#include "comm/mpi/all_reduce.hpp"
 
 #include "hetseq/comm/mpi/mpi_handle.hpp"
 

@@ -16,8 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct SomeParameters {
-    explicit SomeParameters(std::int64_t count)
-        : flat{module(count), [](auto&) { return true; }} {}
+    explicit SomeParameters(std::int64_t count) : flat{module(count), [](auto&) { return true; }} {}
 
     torch::nn::Module& module(std::int64_t count) {
         owner.register_parameter("values", at::ones({count}));
