@@ -8,7 +8,6 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,6 +20,7 @@
 
 #include "corpus_impl.hpp"
 #include "data/blocks/row_copy.hpp"
+#include "share_requests.hpp"
 
 namespace hetseq {
 
@@ -30,24 +30,6 @@ Slice intersection(const Slice& a, const Slice& b) {
     const std::int64_t begin = std::max(a.begin, b.begin);
     return {begin, std::max(begin, std::min(a.end, b.end))};
 }
-
-// The part of a request that lies in one group of mixed blocks.
-struct Segment {
-    std::int64_t group = 0;
-    BlockUse use;
-};
-
-struct Request {
-    GlobalBatch batch;
-    Slice slice;  // of this rank
-    MicroBatchCap cap;
-    GlobalOrder order;
-    std::vector<std::int64_t> groups;  // that the ranks of this host take samples from
-    std::vector<Segment> segments;     // of the groups scheduled so far
-
-    /// The last group that its batch's samples come from.
-    std::int64_t time_group(std::int64_t group) const { return batch.items ? batch.window : group; }
-};
 
 // A share, or why there is none.
 struct Outcome {
@@ -66,47 +48,34 @@ struct Loader::Impl {
     Impl(std::shared_ptr<Corpus::Impl> source, const Collator& collator, const Options& choice);
     ~Impl();
 
-    void add(Request request);
     LoadedShare take();
-    Request make_request(const GlobalBatch& batch,
-                         std::span<const Slice> slices,
-                         const MicroBatchCap& cap) const;
+    void request(const GlobalBatch& batch, std::span<const Slice> slices, const MicroBatchCap& cap);
 
     std::size_t outstanding = 0;
 
 private:
     bool background() const noexcept { return corpus_->context.io.background(); }
-    // Main thread.
-    void schedule(Request& request);
-    void schedule_group(Request& request);
-    void schedule_ahead(const Request& request, std::int64_t group);
-    std::int64_t time_of(std::int64_t epoch, std::int64_t group) const;
-    std::int64_t next_use(const Request& request, std::int64_t group, std::int64_t block) const;
-    void add_groups(const GlobalBatch& batch,
-                    const GlobalOrder& order,
-                    const Slice& slice,
-                    std::set<std::int64_t>& groups) const;
-    std::int64_t group_of_sample(const GlobalOrder& order, std::int64_t sample) const;
-    GlobalOrder order_of(std::int64_t epoch) const;
     // Loader thread, or the main thread where nothing runs in the background.
     void work();
-    Outcome load(Request& request);
-    const Segment& scheduled(Request& request, std::size_t index);
-    LoadedShare assemble(Request& request, std::size_t& released);
-    LoadedShare::Rows rows_for(const Request& request) const;
-    void place_samples(const Request& request, std::int64_t group);
-    void copy_segment(const Request& request, const Segment& segment, LoadedShare::Rows& rows);
+    Outcome load(ShareRequest& request);
+    const ShareRequest::Segment& scheduled(ShareRequest& request, std::size_t index);
+    LoadedShare assemble(ShareRequest& request, std::size_t& released);
+    LoadedShare::Rows rows_for(const ShareRequest& request) const;
+    void place_samples(const ShareRequest& request, std::int64_t group);
+    void copy_segment(const ShareRequest& request,
+                      const ShareRequest::Segment& segment,
+                      LoadedShare::Rows& rows);
 
     std::shared_ptr<Corpus::Impl> corpus_;
     LoadedShare::Target target_;
-    Options options_;
+    ShareRequests share_requests_;      // main thread, but where nothing runs in the background
     std::exception_ptr failure_;        // of an earlier request
     std::vector<PlacedSample> placed_;  // of the segment at work; the thread that loads
 
     std::atomic<bool> cancelled_{false};
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::deque<Request> requests_;
+    std::deque<ShareRequest> requests_;
     std::deque<Outcome> ready_;
     std::thread thread_;
 };
@@ -116,7 +85,7 @@ Loader::Impl::Impl(std::shared_ptr<Corpus::Impl> source,
                    const Options& choice)
     : corpus_{std::move(source)},
       target_{&collator, make_device_transfer(choice.device), choice.loss_terms},
-      options_{choice} {
+      share_requests_{corpus_, choice.seed, choice.shuffle} {
     if (!background())
         return;
     // A thread settles its number of workers when it first asks, by what any thread last set: this
@@ -138,107 +107,18 @@ Loader::Impl::~Impl() {
     thread_.join();
 }
 
-GlobalOrder Loader::Impl::order_of(std::int64_t epoch) const {
-    return GlobalOrder(corpus_->geometry, options_.seed, epoch, options_.shuffle);
-}
-
-std::int64_t Loader::Impl::time_of(std::int64_t epoch, std::int64_t group) const {
-    return epoch * order_of(0).groups() + group;
-}
-
-// The groups that samples [slice.begin, slice.end) of `batch` come from.
-void Loader::Impl::add_groups(const GlobalBatch& batch,
-                              const GlobalOrder& order,
-                              const Slice& slice,
-                              std::set<std::int64_t>& groups) const {
-    if (batch.items) {
-        for (std::int64_t i = slice.begin; i < slice.end; ++i)
-            groups.insert(
-                group_of_sample(order, batch.items->samples[static_cast<std::size_t>(i)]));
-        return;
-    }
-    const std::int64_t last = order.group_of(slice.end - 1);
-    for (std::int64_t group = order.group_of(slice.begin); group <= last; ++group)
-        groups.insert(group);
-}
-
-std::int64_t Loader::Impl::group_of_sample(const GlobalOrder& order, std::int64_t sample) const {
-    return order.group_of_block(sample / corpus_->layout.block_length);
-}
-
-Request Loader::Impl::make_request(const GlobalBatch& batch,
-                                   std::span<const Slice> slices,
-                                   const MicroBatchCap& cap) const {
-    const DataContext::Impl& context = corpus_->context;
-    HETSEQ_ASSERT(std::ssize(slices) == context.world.size());
-    const GlobalOrder order = order_of(batch.epoch);
-    std::set<std::int64_t> groups;
-    for (const int rank : context.node_ranks) {
-        const Slice& slice = slices[static_cast<std::size_t>(rank)];
-        if (slice.size() > 0)
-            add_groups(batch, order, slice, groups);
-    }
-    const auto own = static_cast<std::size_t>(context.world.rank());
-    return {batch, slices[own], cap, order, {groups.begin(), groups.end()}, {}};
-}
-
-void Loader::Impl::add(Request request) {
+void Loader::Impl::request(const GlobalBatch& batch,
+                           std::span<const Slice> slices,
+                           const MicroBatchCap& cap) {
+    ShareRequest request = share_requests_.make(batch, slices, cap);
     if (background())
-        schedule(request);
+        share_requests_.schedule(request);
     {
         const std::lock_guard lock{mutex_};
         requests_.push_back(std::move(request));
     }
     ++outstanding;
     changed_.notify_all();
-}
-
-void Loader::Impl::schedule(Request& request) {
-    while (request.segments.size() < request.groups.size())
-        schedule_group(request);
-    if (!request.groups.empty())
-        schedule_ahead(request, request.time_group(request.groups.back()));
-}
-
-// When `block` of `group` is used again, behind this request.
-std::int64_t Loader::Impl::next_use(const Request& request,
-                                    std::int64_t group,
-                                    std::int64_t block) const {
-    const std::int64_t epoch = request.batch.epoch;
-    const std::int64_t now = time_of(epoch, request.time_group(group));
-    if (request.batch.items) {
-        if (!request.batch.ends_window)
-            return now;
-        if (group == request.batch.window)
-            return now + 1;  // for what the window leaves over
-    } else if (request.batch.end < request.order.group_end(group)) {
-        return now;
-    }
-    return time_of(epoch + 1, order_of(epoch + 1).group_of_block(block));
-}
-
-// The first group that is not scheduled yet.
-void Loader::Impl::schedule_group(Request& request) {
-    const std::int64_t group = request.groups[request.segments.size()];
-    std::vector<BlockSchedule::Block> blocks;
-    for (const std::int64_t block : request.order.group_blocks(group))
-        blocks.push_back({block, next_use(request, group, block)});
-    const std::int64_t now = time_of(request.batch.epoch, request.time_group(group));
-    request.segments.push_back({group, corpus_->schedule.use(blocks, now)});
-    corpus_->enqueue(request.segments.back().use.loads);
-}
-
-// The group behind the last one, if the cache has room, so that its blocks are there when a batch
-// first asks for them.
-void Loader::Impl::schedule_ahead(const Request& request, std::int64_t group) {
-    const std::int64_t epoch = request.batch.epoch;
-    const std::int64_t now = time_of(epoch, group);
-    const bool same_epoch = group + 1 < request.order.groups();
-    if (!same_epoch && options_.shuffle == Shuffle::no)
-        return;
-    const std::vector<std::int64_t> blocks =
-        same_epoch ? request.order.group_blocks(group + 1) : order_of(epoch + 1).group_blocks(0);
-    corpus_->enqueue(corpus_->schedule.prefetch(blocks, now, now + 1));
 }
 
 void Loader::Impl::work() {
@@ -248,7 +128,7 @@ void Loader::Impl::work() {
         changed_.wait(lock, [&] { return cancelled_ || !requests_.empty(); });
         if (requests_.empty())
             return;
-        Request request = std::move(requests_.front());
+        ShareRequest request = std::move(requests_.front());
         requests_.pop_front();
         lock.unlock();
         Outcome outcome = load(request);
@@ -258,7 +138,7 @@ void Loader::Impl::work() {
     }
 }
 
-Outcome Loader::Impl::load(Request& request) {
+Outcome Loader::Impl::load(ShareRequest& request) {
     Outcome outcome;
     std::size_t released = 0;
     try {
@@ -277,16 +157,16 @@ Outcome Loader::Impl::load(Request& request) {
 
 // If nothing runs in the background, blocks are scheduled and read only now, group by group: a
 // group may need the slots of the one before.
-const Segment& Loader::Impl::scheduled(Request& request, std::size_t index) {
+const ShareRequest::Segment& Loader::Impl::scheduled(ShareRequest& request, std::size_t index) {
     if (request.segments.size() == index)
-        schedule_group(request);
+        share_requests_.schedule_group(request);
     return request.segments[index];
 }
 
-LoadedShare Loader::Impl::assemble(Request& request, std::size_t& released) {
+LoadedShare Loader::Impl::assemble(ShareRequest& request, std::size_t& released) {
     LoadedShare::Rows rows = rows_for(request);
     for (; released < request.groups.size(); ++released) {
-        const Segment& segment = scheduled(request, released);
+        const ShareRequest::Segment& segment = scheduled(request, released);
         if (!corpus_->cache.wait_for_blocks(segment.use, cancelled_))
             throw InternalError("loading was cancelled");
         copy_segment(request, segment, rows);
@@ -295,7 +175,7 @@ LoadedShare Loader::Impl::assemble(Request& request, std::size_t& released) {
     return LoadedShare(request.batch, request.slice, std::move(rows), target_, request.cap);
 }
 
-LoadedShare::Rows Loader::Impl::rows_for(const Request& request) const {
+LoadedShare::Rows Loader::Impl::rows_for(const ShareRequest& request) const {
     RowLengths lengths;
     if (request.batch.items)
         for (const std::vector<std::int32_t>& field : request.batch.items->lengths)
@@ -305,12 +185,12 @@ LoadedShare::Rows Loader::Impl::rows_for(const Request& request) const {
 }
 
 // This rank's samples in a group, and their rows.
-void Loader::Impl::place_samples(const Request& request, std::int64_t group) {
+void Loader::Impl::place_samples(const ShareRequest& request, std::int64_t group) {
     placed_.clear();
     if (request.batch.items) {
         for (std::int64_t i = request.slice.begin; i < request.slice.end; ++i) {
             const std::int64_t sample = request.batch.items->samples[static_cast<std::size_t>(i)];
-            if (group_of_sample(request.order, sample) == group)
+            if (request.group_of(sample, corpus_->layout.block_length) == group)
                 placed_.push_back({sample, i - request.slice.begin});
         }
         return;
@@ -321,8 +201,8 @@ void Loader::Impl::place_samples(const Request& request, std::int64_t group) {
         placed_.push_back({request.order(position), position - request.slice.begin});
 }
 
-void Loader::Impl::copy_segment(const Request& request,
-                                const Segment& segment,
+void Loader::Impl::copy_segment(const ShareRequest& request,
+                                const ShareRequest::Segment& segment,
                                 LoadedShare::Rows& rows) {
     place_samples(request, segment.group);
     if (placed_.empty())
@@ -344,7 +224,7 @@ LoadedShare Loader::Impl::take() {
         outcome = std::move(ready_.front());
         ready_.pop_front();
     } else {
-        Request request = std::move(requests_.front());
+        ShareRequest request = std::move(requests_.front());
         requests_.pop_front();
         outcome = load(request);
     }
@@ -363,7 +243,7 @@ Loader::~Loader() = default;
 void Loader::request(const GlobalBatch& batch,
                      std::span<const Slice> slices,
                      const MicroBatchCap& cap) {
-    impl_->add(impl_->make_request(batch, slices, cap));
+    impl_->request(batch, slices, cap);
 }
 
 LoadedShare Loader::take() {

@@ -1,6 +1,7 @@
 #include "hetseq/train/gradient_reducer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
@@ -91,10 +92,15 @@ void GradientReducer::start_next() {
     ++next_;
 }
 
-void GradientReducer::finish(const at::Tensor& status) {
+void GradientReducer::start_rest(const at::Tensor& status) {
     while (next_ < buckets_.size())
         start_next();
-    const auto status_work = communicator_.start_all_reduce_sum(status);
+    status_work_ = communicator_.start_all_reduce_sum(status);
+}
+
+void GradientReducer::finish() {
+    HETSEQ_ASSERT(status_work_ != nullptr);
+    const std::unique_ptr<Work> status_work = std::move(status_work_);
     status_work->wait();  // the last one: nobody is woken for those before it
     for (Bucket& bucket : buckets_)
         bucket.work->wait();

@@ -69,9 +69,11 @@ Verdict UpdateStep::run(LoadedShare& share,
         activity::enter(Phase::computing, context.update + 1);
         compute(share, weights, context);
         timer_.end();
-        activity::enter(Phase::reducing);
         wait_timer_.begin();
-        reducer_.finish(status_.slots());
+        reducer_.start_rest(status_.slots());
+        // A rank that is stuck from here on is behind the others, which go on.
+        activity::enter(Phase::reducing);
+        reducer_.finish();
         wait_timer_.end();
         UpdateStatus::Reading reading = status_.read();
         losses_ = std::move(reading.losses);

@@ -110,7 +110,7 @@ TEST_F(OptionAgreementTest, OptionsOfARankMayDiffer) {
         }
 
     EXPECT_EQ(error_of(values), "");
-    EXPECT_EQ(count, 5);  // cache-dir, cache-mb, device, max-sentences, threads
+    EXPECT_EQ(count, 6);  // cache-dir, cache-mb, device, max-sentences, max-tokens, threads
 }
 
 }  // namespace

@@ -85,6 +85,11 @@ class GradientReducerTest : public testing::Test {
 protected:
     GradientReducerTest() { make_reducer(1); }
 
+    void finish() {
+        reducer_->start_rest(status_);
+        reducer_->finish();
+    }
+
     void make_reducer(std::int64_t bucket_bytes) {
         reducer_.reset();
         reducer_ = std::make_unique<GradientReducer>(flat_, communicator_, bucket_bytes);
@@ -141,7 +146,7 @@ TEST_F(GradientReducerTest, FinishStartsTheRestInOrder) {
     reducer_->arm();
     chain_.loss().backward();
 
-    reducer_->finish(status_);
+    finish();
 
     EXPECT_THAT(
         starts(),
@@ -149,7 +154,7 @@ TEST_F(GradientReducerTest, FinishStartsTheRestInOrder) {
 }
 
 TEST_F(GradientReducerTest, ARankWithoutWorkStartsTheSameBuckets) {
-    reducer_->finish(status_);
+    finish();
 
     EXPECT_THAT(
         starts(),
@@ -160,7 +165,7 @@ TEST_F(GradientReducerTest, FinishWaitsForEveryBucket) {
     reducer_->arm();
     chain_.loss().backward();
 
-    reducer_->finish(status_);
+    finish();
 
     // d loss / d first = 2 * 3, d second = 2 * 5, d third = 3 * 5; summed over two equal ranks.
     EXPECT_TRUE((chain_.first.grad() == 12).all().item<bool>());
@@ -179,7 +184,7 @@ TEST_F(GradientReducerTest, EachUpdateStartsAnew) {
         reducer_->arm();
         chain_.loss().backward();
         EXPECT_THAT(starts(), ElementsAre(third_bucket, second_bucket));
-        reducer_->finish(status_);
+        finish();
         EXPECT_FALSE(reducer_->started());
     }
 }
@@ -187,7 +192,7 @@ TEST_F(GradientReducerTest, EachUpdateStartsAnew) {
 TEST_F(GradientReducerTest, BucketsEndAtParametersAfterTheirBytes) {
     make_reducer(9 * 8);  // more than one parameter's 8 elements
 
-    reducer_->finish(status_);
+    finish();
 
     EXPECT_EQ(reducer_->buckets(), 2u);
     EXPECT_THAT(starts(), ElementsAre(Start{0, 16}, Start{16, 16}, status_behind));
@@ -242,7 +247,7 @@ TEST_F(GradientReducerTest, ZeroingSparesTheBucketsThatHaveLeft) {
 
     EXPECT_TRUE((flat_.gradients().narrow(0, 0, 3) == 7 + 5 * 3).all().item<bool>());
     EXPECT_TRUE((flat_.gradients().narrow(0, 8, 24) == 0).all().item<bool>());
-    reducer_->finish(status_);
+    finish();
 }
 
 TEST_F(GradientReducerTest, ABucketThatCouldNotStartHasNotLeft) {
@@ -254,7 +259,7 @@ TEST_F(GradientReducerTest, ABucketThatCouldNotStartHasNotLeft) {
     communicator_.failing_offset = -1;
 
     reducer_->zero_unstarted();
-    reducer_->finish(status_);
+    finish();
 
     EXPECT_THAT(
         starts(),

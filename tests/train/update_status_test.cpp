@@ -22,7 +22,10 @@ using testing::ElementsAre;
 class UpdateStatusTest : public testing::Test {
 protected:
     /// Sums the status of all ranks behind the gradients of a model in bf16.
-    void reduce() { reducer_.finish(status_.slots()); }
+    void reduce() {
+        reducer_.start_rest(status_.slots());
+        reducer_.finish();
+    }
     bool is_last() const { return world_.rank() == world_.size() - 1; }
 
     HostComm world_ = test::world();

@@ -142,7 +142,7 @@ TEST(SafetensorsTest, MalformedFilesAreBadDataThatNamesTheFile) {
         {entry(R"({"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,4]})", four),
          "shape holds"},
         {entry(R"({"dtype":"F32","shape":[1],"data_offsets":{}})", four), "not an array"},
-        {entry(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})", four), "not two"},
+        {entry(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})", four), "does not have two"},
         {entry(R"({"dtype":"F32","shape":[1],"data_offsets":[0,"4"]})", four),
          "data_offsets holds"},
         {entry(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})", four), "needs 4 bytes"},

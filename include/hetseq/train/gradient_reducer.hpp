@@ -31,9 +31,11 @@ public:
     /// Undoes `arm` so that backward can start over; no bucket may have been started.
     void disarm();
     /// Collective. Starts every bucket not yet started (all of them on a rank without work) and
-    /// then `status`, and waits until all are summed. Gradients and `status` hold the sums
-    /// afterwards, the same bits on all ranks. `status` may be of another type than the gradients.
-    void finish(const at::Tensor& status);
+    /// then `status`, which may be of another type than the gradients.
+    void start_rest(const at::Tensor& status);
+    /// Waits until all that was started is summed. Gradients and status hold the sums afterwards,
+    /// the same bits on all ranks.
+    void finish();
 
     /// True if a bucket of this update was started already, so that its memory must not be touched.
     bool started() const noexcept { return next_ > 0; }
@@ -66,6 +68,7 @@ private:
     std::vector<Bucket> buckets_;
     std::vector<std::size_t> bucket_of_;  // by parameter, in layout order
     std::size_t next_ = 0;                // the first bucket not yet started
+    std::unique_ptr<Work> status_work_;
     bool armed_ = false;
     Timing timing_;
 };

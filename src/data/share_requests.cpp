@@ -1,0 +1,95 @@
+#include "share_requests.hpp"
+
+#include "hetseq/util/error.hpp"
+
+namespace hetseq {
+
+GlobalOrder ShareRequests::order_of(std::int64_t epoch) const {
+    return GlobalOrder(corpus_->geometry, seed_, epoch, shuffle_);
+}
+
+std::int64_t ShareRequests::time_of(std::int64_t epoch, std::int64_t group) const {
+    return epoch * order_of(0).groups() + group;
+}
+
+// The groups that samples [slice.begin, slice.end) of the batch come from.
+void ShareRequests::add_groups(const ShareRequest& request,
+                               const Slice& slice,
+                               std::set<std::int64_t>& groups) const {
+    if (request.batch.items) {
+        const std::vector<std::int64_t>& samples = request.batch.items->samples;
+        for (std::int64_t i = slice.begin; i < slice.end; ++i)
+            groups.insert(request.group_of(samples[static_cast<std::size_t>(i)],
+                                           corpus_->layout.block_length));
+        return;
+    }
+    const std::int64_t last = request.order.group_of(slice.end - 1);
+    for (std::int64_t group = request.order.group_of(slice.begin); group <= last; ++group)
+        groups.insert(group);
+}
+
+ShareRequest ShareRequests::make(const GlobalBatch& batch,
+                                 std::span<const Slice> slices,
+                                 const MicroBatchCap& cap) const {
+    const DataContext::Impl& context = corpus_->context;
+    HETSEQ_ASSERT(std::ssize(slices) == context.world.size());
+    const auto own = static_cast<std::size_t>(context.world.rank());
+    ShareRequest request{batch, slices[own], cap, order_of(batch.epoch), {}, {}};
+    std::set<std::int64_t> groups;
+    for (const int rank : context.node_ranks) {
+        const Slice& slice = slices[static_cast<std::size_t>(rank)];
+        if (slice.size() > 0)
+            add_groups(request, slice, groups);
+    }
+    request.groups.assign(groups.begin(), groups.end());
+    return request;
+}
+
+void ShareRequests::schedule(ShareRequest& request) const {
+    while (request.segments.size() < request.groups.size())
+        schedule_group(request);
+    if (!request.groups.empty())
+        schedule_ahead(request, request.time_group(request.groups.back()));
+}
+
+// When `block` of `group` is used again, behind this request.
+std::int64_t ShareRequests::next_use(const ShareRequest& request,
+                                     std::int64_t group,
+                                     std::int64_t block) const {
+    const std::int64_t epoch = request.batch.epoch;
+    const std::int64_t now = time_of(epoch, request.time_group(group));
+    if (request.batch.items) {
+        if (!request.batch.ends_window)
+            return now;
+        if (group == request.batch.window)
+            return now + 1;  // for what the window leaves over
+    } else if (request.batch.end < request.order.group_end(group)) {
+        return now;
+    }
+    return time_of(epoch + 1, order_of(epoch + 1).group_of_block(block));
+}
+
+void ShareRequests::schedule_group(ShareRequest& request) const {
+    const std::int64_t group = request.groups[request.segments.size()];
+    std::vector<BlockSchedule::Block> blocks;
+    for (const std::int64_t block : request.order.group_blocks(group))
+        blocks.push_back({block, next_use(request, group, block)});
+    const std::int64_t now = time_of(request.batch.epoch, request.time_group(group));
+    request.segments.push_back({group, corpus_->schedule.use(blocks, now)});
+    corpus_->enqueue(request.segments.back().use.loads);
+}
+
+// The group behind the last one, if the cache has room, so that its blocks are there when a batch
+// first asks for them.
+void ShareRequests::schedule_ahead(const ShareRequest& request, std::int64_t group) const {
+    const std::int64_t epoch = request.batch.epoch;
+    const std::int64_t now = time_of(epoch, group);
+    const bool same_epoch = group + 1 < request.order.groups();
+    if (!same_epoch && shuffle_ == Shuffle::no)
+        return;
+    const std::vector<std::int64_t> blocks =
+        same_epoch ? request.order.group_blocks(group + 1) : order_of(epoch + 1).group_blocks(0);
+    corpus_->enqueue(corpus_->schedule.prefetch(blocks, now, now + 1));
+}
+
+}  // namespace hetseq

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "corpus_impl.hpp"
+
+#include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/data/order/global_order.hpp"
+#include "hetseq/data/order/micro_batch_cap.hpp"
+
+namespace hetseq {
+
+/// One share that a loader was asked for, and the blocks that it comes from.
+struct ShareRequest {
+    /// The part that lies in one group of mixed blocks.
+    struct Segment {
+        std::int64_t group = 0;
+        BlockUse use;
+    };
+
+    GlobalBatch batch;
+    Slice slice;  // of this rank
+    MicroBatchCap cap;
+    GlobalOrder order;
+    std::vector<std::int64_t> groups;  // that the ranks of this host take samples from
+    std::vector<Segment> segments;     // of the groups scheduled so far
+
+    /// The group that `sample` is mixed in.
+    std::int64_t group_of(std::int64_t sample, std::int64_t block_length) const {
+        return order.group_of_block(sample / block_length);
+    }
+    /// The last group that its batch's samples come from; `group` for rows of one shape.
+    std::int64_t time_group(std::int64_t group) const { return batch.items ? batch.window : group; }
+};
+
+/// Makes requests of a corpus, and says when their blocks are loaded. Every rank of the host makes
+/// the same calls in the same order.
+class ShareRequests {
+public:
+    ShareRequests(std::shared_ptr<Corpus::Impl> corpus, std::uint64_t seed, Shuffle shuffle)
+        : corpus_{std::move(corpus)}, seed_{seed}, shuffle_{shuffle} {}
+
+    ShareRequest make(const GlobalBatch& batch,
+                      std::span<const Slice> slices,
+                      const MicroBatchCap& cap) const;
+    /// Loads the blocks of all groups, and ahead.
+    void schedule(ShareRequest& request) const;
+    /// Loads the blocks of the first group that is not scheduled yet.
+    void schedule_group(ShareRequest& request) const;
+
+private:
+    GlobalOrder order_of(std::int64_t epoch) const;
+    std::int64_t time_of(std::int64_t epoch, std::int64_t group) const;
+    std::int64_t next_use(const ShareRequest& request,
+                          std::int64_t group,
+                          std::int64_t block) const;
+    void add_groups(const ShareRequest& request,
+                    const Slice& slice,
+                    std::set<std::int64_t>& groups) const;
+    void schedule_ahead(const ShareRequest& request, std::int64_t group) const;
+
+    std::shared_ptr<Corpus::Impl> corpus_;
+    std::uint64_t seed_;
+    Shuffle shuffle_;
+};
+
+}  // namespace hetseq
