@@ -24,7 +24,7 @@ struct CorpusReport {
         Number sum{};                         // of all values
         Number minimum{};                     // 0 where rows have no values
         Number maximum{};
-        // Of a ragged field alone.
+        // Only ragged fields have these.
         bool is_ragged = false;
         std::int64_t values = 0;
         std::int64_t longest = 0;  // row [values]

@@ -50,12 +50,12 @@ public:
     std::int64_t samples() const noexcept;
     std::int64_t block_length() const noexcept;  // samples
     GlobalOrder::Geometry geometry() const noexcept;
-    /// Whether any field is ragged.
+    /// True if any field is ragged.
     bool is_ragged() const noexcept { return ragged_fields() > 0; }
     std::size_t ragged_fields() const noexcept;
-    /// Whether work is counted in values of a ragged field, and not in samples.
+    /// True if work is counted in values of a ragged field, and not in samples.
     bool counts_units() const noexcept;
-    /// What the offsets of the ragged fields tell; nothing in it where there are none.
+    /// The lengths that the offsets of the ragged fields tell; empty where there are none.
     const RaggedExtents& extents() const noexcept;
     /// Row shapes as the files have them, by field; {-1} where it is ragged.
     std::map<std::string, std::vector<std::int64_t>> row_shapes() const;

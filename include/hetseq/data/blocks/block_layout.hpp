@@ -19,7 +19,7 @@ struct FieldLayout {
     std::size_t row_bytes = 1;
     std::size_t offset = 0;  // of the field's first row in a block's slot
     bool is_ragged = false;
-    // Of a ragged field alone.
+    // Only ragged fields have these.
     std::size_t row_offsets = 0;  // in a slot: block_length + 1 int64, the first of them 0 [values]
     std::vector<std::int64_t> borders{};  // values of the corpus before each block; blocks + 1
 
