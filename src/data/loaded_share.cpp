@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -52,6 +51,10 @@ LoadedShare::LoadedShare(const GlobalBatch& batch,
       rows_{std::move(rows)},
       target_{std::move(target)},
       weights_(target_.loss_terms, 0.0) {
+    if (batch_.items) {
+        const std::vector<std::int64_t> all = padded_lengths(*batch_.items);
+        lengths_.assign(all.begin() + slice_.begin, all.begin() + slice_.end);
+    }
     collate(cap);
     for (const MicroBatch& part : micro_batches_)
         std::transform(weights_.begin(),
@@ -99,11 +102,7 @@ MicroBatchCap LoadedShare::largest_micro_batch() const {
 std::vector<Slice> LoadedShare::cut(const MicroBatchCap& cap) const {
     if (!batch_.items)
         return cut_into_micro_batches(slice_.size(), cap);
-    const std::vector<std::int64_t> lengths = padded_lengths(*batch_.items);
-    return cut_into_micro_batches(
-        std::span(lengths).subspan(static_cast<std::size_t>(slice_.begin),
-                                   static_cast<std::size_t>(slice_.size())),
-        cap);
+    return cut_into_micro_batches(lengths_, cap);
 }
 
 void LoadedShare::collate(const MicroBatchCap& cap) {
@@ -141,8 +140,7 @@ MicroBatch LoadedShare::collate_slice(const Slice& slice) const {
         const auto& units = batch_.items->units;
         batch.units = std::accumulate(
             units.begin() + begin, units.begin() + begin + slice.size(), std::int64_t{0});
-        batch.padded_tokens = padded_tokens(padded_lengths(*batch_.items),
-                                            std::vector<Slice>{{begin, begin + slice.size()}});
+        batch.padded_tokens = padded_tokens(lengths_, std::vector<Slice>{slice});
     }
     return batch;
 }

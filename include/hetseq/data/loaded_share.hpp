@@ -67,7 +67,8 @@ private:
     Slice slice_;
     Rows rows_;
     Target target_;
-    std::vector<Slice> cuts_;  // of the micro-batches, from 0
+    std::vector<std::int64_t> lengths_;  // of its samples' longest rows; empty: rows of one shape
+    std::vector<Slice> cuts_;            // of the micro-batches, from 0
     std::vector<MicroBatch> micro_batches_;
     std::vector<double> weights_;
     std::unique_ptr<Arrival> arrival_;  // null once waited for
