@@ -100,6 +100,21 @@ TrainerOptions Training::trainer_options() const {
             .best_by = options.best_by};
 }
 
+TrainerParts Training::trainer_parts(Recorder& recorder, RunControl& control) {
+    Replica& replica = parts_.replica;
+    return {.world = parts_.world,
+            .communicator = replica.communicator(),
+            .model = replica.model(),
+            .parameters = replica.parameters(),
+            .optimizer = replica.optimizer(),
+            .schedule = schedule_,
+            .loader = replica.feed().loader(),
+            .plan = replica.plan(),
+            .shares = shares_.plan,
+            .recorder = recorder,
+            .control = &control};
+}
+
 TrainerReport Training::run(double start_seconds) {
     const Options& options = parts_.settings.options();
     Replica& replica = parts_.replica;
@@ -119,29 +134,18 @@ TrainerReport Training::run(double start_seconds) {
          .save_minutes = options.save_minutes,
          .stop_file = parts_.folder != nullptr && is_first ? parts_.folder->stop_file() : "",
          .watches_clock = is_first});
-    Trainer trainer({.world = parts_.world,
-                     .communicator = replica.communicator(),
-                     .model = replica.model(),
-                     .parameters = replica.parameters(),
-                     .optimizer = replica.optimizer(),
-                     .schedule = schedule_,
-                     .loader = replica.feed().loader(),
-                     .plan = replica.plan(),
-                     .shares = shares_.plan,
-                     .recorder = recorder,
-                     .evaluator = evaluator_ ? &*evaluator_ : nullptr,
-                     .folder = parts_.folder,
-                     .checkpoints = replica.checkpoints(),
-                     .control = &control},
-                    trainer_options());
+    TrainerParts parts = trainer_parts(recorder, control);
+    parts.evaluator = evaluator_ ? &*evaluator_ : nullptr;
+    parts.folder = parts_.folder;
+    parts.checkpoints = replica.checkpoints();
+    Trainer trainer(parts, trainer_options());
     TrainerReport report = trainer.run();
     control.end();
     return report;
 }
 
 TrainerReport Training::try_out() {
-    Replica& replica = parts_.replica;
-    Recorder recorder(nullptr, silent_rank, {.loss_terms = replica.model().loss_terms()});
+    Recorder recorder(nullptr, silent_rank, {.loss_terms = parts_.replica.model().loss_terms()});
     RunControl control({.start_seconds = monotonic_seconds(),
                         .time_limit_s = trial_s,
                         .watches_clock = parts_.world.rank() == 0});
@@ -149,18 +153,7 @@ TrainerReport Training::try_out() {
     options.updates = std::min(length_.updates, start_.progress.updates + most_updates);
     options.follow = false;
     options.check_interval = 0;
-    Trainer trainer({.world = parts_.world,
-                     .communicator = replica.communicator(),
-                     .model = replica.model(),
-                     .parameters = replica.parameters(),
-                     .optimizer = replica.optimizer(),
-                     .schedule = schedule_,
-                     .loader = replica.feed().loader(),
-                     .plan = replica.plan(),
-                     .shares = shares_.plan,
-                     .recorder = recorder,
-                     .control = &control},
-                    options);
+    Trainer trainer(trainer_parts(recorder, control), options);
     return trainer.run();
 }
 

@@ -47,6 +47,8 @@ public:
 private:
     RunIdentity identity() const;
     TrainerOptions trainer_options() const;
+    /// Without validation, and leaving nothing on disk.
+    TrainerParts trainer_parts(Recorder& recorder, RunControl& control);
 
     TrainingParts parts_;
     RunLength length_;
