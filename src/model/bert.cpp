@@ -12,8 +12,8 @@ namespace hetseq {
 namespace {
 
 using detail::Affine;
-using detail::CountCorrect;
 using detail::Dropout;
+using detail::ForwardPass;
 
 const std::string fused_suffix = "self.qkv.";
 const std::string parts_of_qkv[] = {"self.query.", "self.key.", "self.value."};
@@ -36,19 +36,6 @@ struct Heads {
     Affine pooler, next_sentence;  // (H, H), (2, H)
     Affine transform, transform_norm;
     at::Tensor decoder_bias;  // (V)
-};
-
-/// The values that one forward pass carries along.
-struct Pass {
-    const MicroBatch& batch;
-    const ForwardContext& context;
-    std::uint32_t dropouts = 0;  // so far; the number is the layer of the mask's key
-
-    Dropout next_dropout(double p) {
-        return {context.mode == Mode::train ? p : 0,
-                {context.seed, context.update, dropouts++},
-                batch.sample_ids};
-    }
 };
 
 class Bert final : public Model {
@@ -78,10 +65,12 @@ private:
     Affine add_linear(const std::string& name, std::int64_t outputs, std::int64_t inputs);
     Affine add_norm(const std::string& name);
 
-    at::Tensor embed(Pass& pass) const;                                            // (n, T, H)
-    at::Tensor encode(at::Tensor x, const EncoderLayer& layer, Pass& pass) const;  // (n, T, H)
-    detail::CrossEntropy masked_tokens(const at::Tensor& x, const Pass& pass) const;
-    detail::CrossEntropy next_sentence(const at::Tensor& x, const Pass& pass) const;
+    at::Tensor embed(ForwardPass& pass) const;  // (n, T, H)
+    at::Tensor encode(at::Tensor x,
+                      const EncoderLayer& layer,
+                      ForwardPass& pass) const;  // (n, T, H)
+    detail::CrossEntropy masked_tokens(const at::Tensor& x, const ForwardPass& pass) const;
+    detail::CrossEntropy next_sentence(const at::Tensor& x, const ForwardPass& pass) const;
 
     BertConfig config_;
     Embeddings embeddings_;
@@ -180,7 +169,7 @@ InitialDistribution Bert::initial_distribution(const std::string& name) const {
 }
 
 ForwardResult Bert::forward(const MicroBatch& batch, const ForwardContext& context) {
-    Pass pass{batch, context};
+    ForwardPass pass{batch, context};
     at::Tensor x = embed(pass);
     for (const EncoderLayer& layer : layers_)
         x = encode(std::move(x), layer, pass);
@@ -192,7 +181,7 @@ ForwardResult Bert::forward(const MicroBatch& batch, const ForwardContext& conte
     return result;
 }
 
-at::Tensor Bert::embed(Pass& pass) const {
+at::Tensor Bert::embed(ForwardPass& pass) const {
     const at::Tensor& ids = pass.batch.tensors.at("input_ids");  // (n, T)
     const at::Tensor& segments = pass.batch.tensors.at("segment_ids");
     HETSEQ_ASSERT(ids.size(1) <= config_.max_position_embeddings);
@@ -208,7 +197,7 @@ at::Tensor Bert::embed(Pass& pass) const {
     return counter_dropout(normed, dropout.p, dropout.key, dropout.sample_ids);
 }
 
-at::Tensor Bert::encode(at::Tensor x, const EncoderLayer& layer, Pass& pass) const {
+at::Tensor Bert::encode(at::Tensor x, const EncoderLayer& layer, ForwardPass& pass) const {
     const auto mask = pass.batch.tensors.find("attention_mask");
     const at::Tensor key_mask =
         mask == pass.batch.tensors.end() ? at::Tensor{} : mask->second.to(at::kBool);
@@ -229,7 +218,7 @@ at::Tensor Bert::encode(at::Tensor x, const EncoderLayer& layer, Pass& pass) con
                                     pass.next_dropout(config_.hidden_dropout));
 }
 
-detail::CrossEntropy Bert::masked_tokens(const at::Tensor& x, const Pass& pass) const {
+detail::CrossEntropy Bert::masked_tokens(const at::Tensor& x, const ForwardPass& pass) const {
     const at::Tensor rows =
         x.flatten(0, 1).index_select(0, pass.batch.tensors.at("masked_positions"));  // (M, H)
     const at::Tensor transformed = at::layer_norm(detail::linear_gelu(rows, heads_.transform),
@@ -237,21 +226,19 @@ detail::CrossEntropy Bert::masked_tokens(const at::Tensor& x, const Pass& pass) 
                                                   heads_.transform_norm.weight,
                                                   heads_.transform_norm.bias,
                                                   config_.layer_norm_eps);
-    return detail::linear_cross_entropy(
-        transformed,
-        {embeddings_.word, heads_.decoder_bias},
-        pass.batch.tensors.at("masked_labels"),
-        pass.context.mode == Mode::evaluate ? CountCorrect::yes : CountCorrect::no);
+    return detail::linear_cross_entropy(transformed,
+                                        {embeddings_.word, heads_.decoder_bias},
+                                        pass.batch.tensors.at("masked_labels"),
+                                        pass.count_correct());
 }
 
-detail::CrossEntropy Bert::next_sentence(const at::Tensor& x, const Pass& pass) const {
+detail::CrossEntropy Bert::next_sentence(const at::Tensor& x, const ForwardPass& pass) const {
     const at::Tensor pooled =
         at::tanh(at::linear(x.select(1, 0), heads_.pooler.weight, heads_.pooler.bias));  // (n, H)
-    return detail::linear_cross_entropy(
-        pooled,
-        heads_.next_sentence,
-        pass.batch.tensors.at("next_sentence_labels"),
-        pass.context.mode == Mode::evaluate ? CountCorrect::yes : CountCorrect::no);
+    return detail::linear_cross_entropy(pooled,
+                                        heads_.next_sentence,
+                                        pass.batch.tensors.at("next_sentence_labels"),
+                                        pass.count_correct());
 }
 
 }  // namespace

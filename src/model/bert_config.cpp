@@ -1,20 +1,18 @@
 #include "hetseq/model/bert_config.hpp"
 
 #include <cmath>
-#include <fstream>
-#include <limits>
 #include <map>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/json_number.hpp"
 
+#include "model_config_file.hpp"
 #include <nlohmann/json.hpp>
 
 namespace hetseq {
 
 namespace {
 
-using nlohmann::json;
+using detail::require;
 
 struct Size {
     std::int64_t layers, hidden_size, heads;
@@ -25,70 +23,6 @@ const std::map<std::string, Size> presets{{"tiny", {2, 128, 2}},
                                           {"small", {4, 512, 8}},
                                           {"base", {12, 768, 12}},
                                           {"large", {24, 1024, 16}}};
-
-/// One config.json; every complaint names the file and the key.
-class ConfigFile {
-public:
-    explicit ConfigFile(const std::filesystem::path& path) : path_{path} {
-        if (!std::filesystem::exists(path))
-            throw MissingInput("there is no model configuration " + path.string(),
-                               "",
-                               "give a preset (tiny, mini, small, base, large) or the path of a "
-                               "config.json");
-        std::ifstream file{path};
-        root_ = json::parse(file, nullptr, /*allow_exceptions=*/false);
-        if (!root_.is_object())
-            throw BadData(path.string() + " is not a model configuration",
-                          "it holds no JSON object",
-                          "give a config.json as Hugging Face writes it");
-    }
-
-    void read(const char* key, std::int64_t& value) const {
-        if (const json* found = find(key)) {
-            if (!found->is_number_integer() || *found > std::numeric_limits<std::int64_t>::max())
-                fail(key, "it is not a whole number");
-            value = found->get<std::int64_t>();
-        }
-    }
-
-    void read(const char* key, double& value) const {
-        if (const json* found = find(key)) {
-            if (!found->is_number())
-                fail(key, "it is not a number");
-            value = found->get<double>();
-        }
-    }
-
-    /// If the key is present, it must have this value.
-    void require(const char* key, const json& only) const {
-        const json* found = find(key);
-        if (found != nullptr && *found != only)
-            fail(key, "hetseq's BERT has " + only.dump());
-    }
-
-private:
-    const json* find(const char* key) const {
-        const auto found = root_.find(key);
-        return found == root_.end() || found->is_null() ? nullptr : &*found;
-    }
-
-    [[noreturn]] void fail(const std::string& key, const std::string& why) const {
-        throw BadConfig(path_.string() + ": " + key + " is " + brief_json(root_.at(key)),
-                        why,
-                        "use another model configuration");
-    }
-
-    std::filesystem::path path_;
-    json root_;
-};
-
-void require(bool condition,
-             const std::string& origin,
-             const std::string& problem,
-             const std::string& why) {
-    if (!condition)
-        throw BadConfig(origin + ": " + problem, why, "change the model configuration");
-}
 
 }  // namespace
 
@@ -134,7 +68,7 @@ void check(const BertConfig& config, const std::string& origin) {
 }
 
 BertConfig read_bert_config(const std::filesystem::path& path) {
-    const ConfigFile file{path};
+    const detail::ModelConfigFile file{path, "BERT", "tiny, mini, small, base, large"};
     file.require("model_type", "bert");
     file.require("hidden_act", "gelu");
     file.require("position_embedding_type", "absolute");

@@ -39,13 +39,34 @@ void check_shapes(const at::Tensor& x, const at::Tensor& sample_ids) {
     HETSEQ_ASSERT(sample_ids.numel() > 0 ? x.size(0) % sample_ids.numel() == 0 : x.numel() == 0);
 }
 
-at::Tensor apply_mask(const at::Tensor& x, const detail::DropoutMask& mask, const at::Tensor& ids) {
+// Without an extent, a sample is one row.
+detail::DropoutLayout layout_of(const at::Tensor& x,
+                                const at::Tensor& ids,
+                                const DropoutExtent& extent) {
+    const auto chunks = [](std::int64_t columns) {
+        return (columns + detail::DropoutMask::chunk - 1) / detail::DropoutMask::chunk;
+    };
+    const std::int64_t elements = x.numel() / std::max<std::int64_t>(ids.numel(), 1);
+    if (extent.columns == 0)
+        return {.columns = elements, .most_row_chunks = chunks(elements)};
+    return {.rows = x.numel() == 0 ? 0 : elements / x.size(3),
+            .columns = x.size(3),
+            .inner_rows = x.size(2),
+            .most_inner_rows = extent.rows,
+            .most_row_chunks = chunks(extent.columns)};
+}
+
+at::Tensor apply_mask(const at::Tensor& x,
+                      const detail::DropoutMask& mask,
+                      const at::Tensor& ids,
+                      const DropoutExtent& extent) {
+    const detail::DropoutLayout layout = layout_of(x, ids, extent);
     const at::Tensor from = x.contiguous();
     at::Tensor out = at::empty_like(from);
     if (x.is_cuda())
-        detail::counter_dropout_cuda(from, out, mask, ids);
+        detail::counter_dropout_cuda(from, out, mask, layout, ids);
     else
-        detail::counter_dropout_cpu(from, out, mask, ids);
+        detail::counter_dropout_cpu(from, out, mask, layout, ids);
     return out;
 }
 
@@ -57,15 +78,20 @@ struct CounterDropout : torch::autograd::Function<CounterDropout> {
                               std::int64_t seed,
                               std::int64_t update,
                               std::int64_t layer,
+                              std::int64_t most_rows,
+                              std::int64_t most_columns,
                               const at::Tensor& sample_ids) {
         context->save_for_backward({sample_ids});
         context->saved_data["p"] = p;
         context->saved_data["seed"] = seed;
         context->saved_data["update"] = update;
         context->saved_data["layer"] = layer;
+        context->saved_data["most_rows"] = most_rows;
+        context->saved_data["most_columns"] = most_columns;
         const DropoutKey key{
             static_cast<std::uint64_t>(seed), update, static_cast<std::uint32_t>(layer)};
-        return apply_mask(x, detail::make_dropout_mask(p, key), sample_ids);
+        return apply_mask(
+            x, detail::make_dropout_mask(p, key), sample_ids, {most_rows, most_columns});
     }
 
     static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -74,8 +100,10 @@ struct CounterDropout : torch::autograd::Function<CounterDropout> {
                                           context->saved_data["seed"].toInt(),
                                           context->saved_data["update"].toInt(),
                                           context->saved_data["layer"].toInt(),
+                                          context->saved_data["most_rows"].toInt(),
+                                          context->saved_data["most_columns"].toInt(),
                                           context->get_saved_variables()[0]);
-        return {gradient, {}, {}, {}, {}, {}};
+        return {gradient, {}, {}, {}, {}, {}, {}, {}};
     }
 };
 
@@ -85,15 +113,27 @@ at::Tensor counter_dropout(const at::Tensor& x,
                            double p,
                            const DropoutKey& key,
                            const at::Tensor& sample_ids) {
+    return counter_dropout(x, p, key, sample_ids, DropoutExtent{});
+}
+
+at::Tensor counter_dropout(const at::Tensor& x,
+                           double p,
+                           const DropoutKey& key,
+                           const at::Tensor& sample_ids,
+                           const DropoutExtent& extent) {
     HETSEQ_ASSERT(p >= 0 && p < 1);
     if (p == 0)
         return x;
     check_shapes(x, sample_ids);
+    HETSEQ_ASSERT(extent.columns == 0 ||
+                  (x.dim() == 4 && x.size(2) <= extent.rows && x.size(3) <= extent.columns));
     return CounterDropout::apply(x,
                                  p,
                                  static_cast<std::int64_t>(key.seed),
                                  key.update,
                                  static_cast<std::int64_t>(key.layer),
+                                 extent.rows,
+                                 extent.columns,
                                  sample_ids);
 }
 

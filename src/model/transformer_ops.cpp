@@ -21,6 +21,45 @@ double lowest(at::ScalarType type) {
 
 }  // namespace
 
+at::Tensor attention(const at::Tensor& query,
+                     const at::Tensor& key,
+                     const at::Tensor& value,
+                     std::int64_t heads,
+                     const AttentionMask& mask,
+                     const Dropout& dropout,
+                     const DropoutExtent& extent) {
+    const std::int64_t n = query.size(0), hidden = query.size(2), width = hidden / heads;
+    const auto split = [&](const at::Tensor& x) {
+        return x.unflatten(2, {heads, width}).transpose(1, 2);  // (n, heads, length, width)
+    };
+    const at::Tensor seen =
+        mask.keys.defined() ? mask.keys.view({n, 1, 1, mask.keys.size(1)}) : at::Tensor{};
+    if (dropout.p == 0)
+        return at::scaled_dot_product_attention(
+                   split(query),
+                   split(key),
+                   split(value),
+                   seen.defined() ? std::make_optional(seen) : std::nullopt,
+                   /*dropout_p=*/0,
+                   mask.is_causal)
+            .transpose(1, 2)
+            .reshape({n, query.size(1), hidden});
+    at::Tensor scores = at::matmul(split(query).div(std::sqrt(static_cast<double>(width))),
+                                   split(key).transpose(2, 3));  // (n, heads, T, S)
+    const double hidden_score = lowest(scores.scalar_type());
+    if (seen.defined())
+        scores = scores.masked_fill(seen.logical_not(), hidden_score);
+    if (mask.is_causal)
+        scores = scores.masked_fill(
+            at::ones({query.size(1), key.size(1)}, scores.options().dtype(at::kBool)).triu(1),
+            hidden_score);
+    const at::Tensor probabilities =
+        counter_dropout(scores.softmax(3), dropout.p, dropout.key, dropout.sample_ids, extent);
+    return at::matmul(probabilities, split(value))
+        .transpose(1, 2)
+        .reshape({n, query.size(1), hidden});
+}
+
 at::Tensor self_attention(const at::Tensor& qkv,
                           const at::Tensor& key_mask,
                           std::int64_t heads,

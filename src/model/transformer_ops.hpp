@@ -5,14 +5,34 @@
 #include <ATen/core/Tensor.h>
 
 #include "hetseq/model/dropout.hpp"
+#include "hetseq/model/model.hpp"
 
 namespace hetseq::detail {
+
+enum class CountCorrect { no, yes };
 
 /// The source of a dropout's mask. `p` = 0 means no dropout.
 struct Dropout {
     double p = 0;
     DropoutKey key;
     at::Tensor sample_ids;  // (n) int64
+};
+
+/// The values that one forward pass carries along.
+struct ForwardPass {
+    const MicroBatch& batch;
+    const ForwardContext& context;
+    std::uint32_t dropouts = 0;  // so far; the number is the layer of the mask's key
+
+    /// No dropout in evaluation; it takes its number there too.
+    Dropout next_dropout(double p) {
+        return {context.mode == Mode::train ? p : 0,
+                {context.seed, context.update, dropouts++},
+                batch.sample_ids};
+    }
+    CountCorrect count_correct() const {
+        return context.mode == Mode::evaluate ? CountCorrect::yes : CountCorrect::no;
+    }
 };
 
 /// Weight (out, in) and bias (out) of a linear layer, or weight and bias (H) of a layer
@@ -30,6 +50,23 @@ at::Tensor self_attention(const at::Tensor& qkv,
                           std::int64_t heads,
                           const Dropout& dropout);
 
+/// The keys that a query sees.
+struct AttentionMask {
+    at::Tensor keys;         // (n, S) bool, false for padding; undefined: no padding
+    bool is_causal = false;  // query i sees keys 0 to i; without `keys`
+};
+
+/// Multi-head scaled dot-product attention. `query` (n, T, H), `key` and `value` (n, S, H), each
+/// split into `heads`; they may be views. Dropout applies to the probabilities; its mask does not
+/// depend on how far T and S are padded, up to `extent`. Returns (n, T, H).
+at::Tensor attention(const at::Tensor& query,
+                     const at::Tensor& key,
+                     const at::Tensor& value,
+                     std::int64_t heads,
+                     const AttentionMask& mask,
+                     const Dropout& dropout,
+                     const DropoutExtent& extent);
+
 /// norm(residual + dropout(x)), x and residual (n, T, H).
 at::Tensor dropout_add_norm(const at::Tensor& x,
                             const at::Tensor& residual,
@@ -45,7 +82,6 @@ at::Tensor linear_gelu(const at::Tensor& x, const Affine& linear);
 struct CrossEntropy {
     at::Tensor loss, correct;  // scalars; `correct` undefined unless asked for
 };
-enum class CountCorrect { no, yes };
 CrossEntropy linear_cross_entropy(const at::Tensor& x,
                                   const Affine& linear,
                                   const at::Tensor& labels,

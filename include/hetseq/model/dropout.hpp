@@ -13,6 +13,13 @@ struct DropoutKey {
     std::uint32_t layer = 0;  // in [0, 2^16); each dropout of a model has its own
 };
 
+/// How far the last two dimensions of a padded tensor can reach, whatever the longest sample of a
+/// micro-batch is.
+struct DropoutExtent {
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+};
+
 /// Dropout whose mask is a pure function of (key, sample id, element index within the sample): it
 /// does not depend on how samples are cut into micro-batches or ranks, and backward computes it
 /// again instead of keeping it. Kept elements are scaled by the inverse of the keep probability.
@@ -25,5 +32,13 @@ at::Tensor counter_dropout(const at::Tensor& x,
                            double p,
                            const DropoutKey& key,
                            const at::Tensor& sample_ids);
+
+/// The same for `x` (n, k, R, C), R <= extent.rows and C <= extent.columns padded to the longest of
+/// the micro-batch: the index of element (i, j, r, c) does not depend on R and C.
+at::Tensor counter_dropout(const at::Tensor& x,
+                           double p,
+                           const DropoutKey& key,
+                           const at::Tensor& sample_ids,
+                           const DropoutExtent& extent);
 
 }  // namespace hetseq

@@ -10,12 +10,14 @@ namespace hetseq::detail {
 void counter_dropout_cpu(const at::Tensor& x,
                          const at::Tensor& out,
                          const DropoutMask& mask,
+                         const DropoutLayout& layout,
                          const at::Tensor& sample_ids);
 
 /// The same bits on a GPU. Throws DeviceError in a build without CUDA.
 void counter_dropout_cuda(const at::Tensor& x,
                           const at::Tensor& out,
                           const DropoutMask& mask,
+                          const DropoutLayout& layout,
                           const at::Tensor& sample_ids);
 
 }  // namespace hetseq::detail

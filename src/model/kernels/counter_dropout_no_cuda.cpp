@@ -7,6 +7,7 @@ namespace hetseq::detail {
 void counter_dropout_cuda(const at::Tensor&,
                           const at::Tensor&,
                           const DropoutMask&,
+                          const DropoutLayout&,
                           const at::Tensor&) {
     throw DeviceError("dropout cannot run on a CUDA tensor",
                       "this hetseq was built without CUDA",

@@ -41,6 +41,26 @@ struct DropoutMask {
     double scale() const { return 65536.0 / threshold; }
 };
 
+/// Where the elements of one sample lie: rows of `columns` elements each, `inner_rows` to a group
+/// of rows. A row begins with a new chunk. The numbers of its chunks do not depend on how many rows
+/// and columns the tensor has, only on how many it could have.
+struct DropoutLayout {
+    std::int64_t rows = 1;
+    std::int64_t columns = 0;
+    std::int64_t inner_rows = 1;
+    std::int64_t most_inner_rows = 1;
+    std::int64_t most_row_chunks = 0;
+
+    HETSEQ_HOST_DEVICE std::int64_t elements() const { return rows * columns; }
+    HETSEQ_HOST_DEVICE std::int64_t row_chunks() const {
+        return (columns + DropoutMask::chunk - 1) / DropoutMask::chunk;
+    }
+    HETSEQ_HOST_DEVICE std::uint32_t first_chunk(std::int64_t row) const {
+        return static_cast<std::uint32_t>((row / inner_rows * most_inner_rows + row % inner_rows) *
+                                          most_row_chunks);
+    }
+};
+
 /// `p` as in `counter_dropout`.
 DropoutMask make_dropout_mask(double p, const DropoutKey& key);
 

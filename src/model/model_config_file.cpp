@@ -1,0 +1,87 @@
+#include "model_config_file.hpp"
+
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/json_number.hpp"
+
+namespace hetseq::detail {
+
+using nlohmann::json;
+
+ModelConfigFile::ModelConfigFile(const std::filesystem::path& path,
+                                 std::string network,
+                                 const std::string& presets)
+    : path_{path}, network_{std::move(network)} {
+    if (!std::filesystem::exists(path))
+        throw MissingInput("there is no model configuration " + path.string(),
+                           "",
+                           "give a preset (" + presets + ") or the path of a config.json");
+    std::ifstream file{path};
+    root_ = json::parse(file, nullptr, /*allow_exceptions=*/false);
+    if (!root_.is_object())
+        throw BadData(path.string() + " is not a model configuration",
+                      "it holds no JSON object",
+                      "give a config.json as hetseq or Hugging Face writes it");
+}
+
+void ModelConfigFile::read(const char* key, std::int64_t& value) const {
+    if (const json* found = find(key)) {
+        if (!found->is_number_integer() || *found > std::numeric_limits<std::int64_t>::max())
+            fail(key, "it is not a whole number");
+        value = found->get<std::int64_t>();
+    }
+}
+
+void ModelConfigFile::read(const char* key, double& value) const {
+    if (const json* found = find(key)) {
+        if (!found->is_number())
+            fail(key, "it is not a number");
+        value = found->get<double>();
+    }
+}
+
+void ModelConfigFile::read(const char* key, std::string& value) const {
+    if (const json* found = find(key)) {
+        if (!found->is_string())
+            fail(key, "it is not a text");
+        value = found->get<std::string>();
+    }
+}
+
+void ModelConfigFile::read(const char* key, bool& value) const {
+    if (const json* found = find(key)) {
+        if (!found->is_boolean())
+            fail(key, "it is neither true nor false");
+        value = found->get<bool>();
+    }
+}
+
+void ModelConfigFile::require(const char* key, const json& only) const {
+    const json* found = find(key);
+    if (found != nullptr && *found != only)
+        fail(key, "hetseq's " + network_ + " has " + only.dump());
+}
+
+const json* ModelConfigFile::find(const char* key) const {
+    const auto found = root_.find(key);
+    return found == root_.end() || found->is_null() ? nullptr : &*found;
+}
+
+void ModelConfigFile::fail(const std::string& key, const std::string& why) const {
+    throw BadConfig(path_.string() + ": " + key + " is " + brief_json(root_.at(key)),
+                    why,
+                    "use another model configuration");
+}
+
+void require(bool condition,
+             const std::string& origin,
+             const std::string& problem,
+             const std::string& why) {
+    if (!condition)
+        throw BadConfig(origin + ": " + problem, why, "change the model configuration");
+}
+
+}  // namespace hetseq::detail
