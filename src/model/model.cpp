@@ -27,6 +27,12 @@ bool Model::decays(const std::string& parameter_name) const {
     return parameter != nullptr && parameter->dim() >= 2;
 }
 
+std::vector<CompanionFile> Model::companion_files() const {
+    const std::string config = config_json();
+    return config.empty() ? std::vector<CompanionFile>{}
+                          : std::vector<CompanionFile>{{"config.json", config}};
+}
+
 std::vector<NamedTensor> Model::stored_tensors() const {
     std::vector<NamedTensor> tensors;
     std::set<const at::TensorImpl*> seen;

@@ -27,8 +27,12 @@ bool has_end(const std::string& text, const std::string& end) {
 
 class EncoderDecoder final : public Transformer {
 public:
-    EncoderDecoder(const TransformerConfig& config, double label_smoothing)
-        : config_{config}, label_smoothing_{label_smoothing} {
+    EncoderDecoder(const TransformerConfig& config,
+                   double label_smoothing,
+                   std::vector<CompanionFile> vocabularies)
+        : config_{config},
+          label_smoothing_{label_smoothing},
+          vocabularies_{std::move(vocabularies)} {
         check(config, "the Transformer to be made");
         if (!(label_smoothing >= 0 && label_smoothing < 1))
             throw BadConfig("label smoothing is " + std::to_string(label_smoothing),
@@ -46,6 +50,7 @@ public:
     std::map<std::string, std::string> tensor_aliases() const override;
     InitialDistribution initial_distribution(const std::string& name) const override;
     std::string config_json() const override { return to_json(config_); }
+    std::vector<CompanionFile> companion_files() const override;
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
 
 private:
@@ -79,6 +84,7 @@ private:
 
     TransformerConfig config_;
     double label_smoothing_;
+    std::vector<CompanionFile> vocabularies_;
     detail::TransformerWeights weights_;
 };
 
@@ -117,6 +123,12 @@ std::map<std::string, std::string> EncoderDecoder::tensor_aliases() const {
     if (config_.shared_embeddings == Shared::decoder)
         return {{output, target}};
     return {};
+}
+
+std::vector<CompanionFile> EncoderDecoder::companion_files() const {
+    std::vector<CompanionFile> files = Model::companion_files();
+    files.insert(files.end(), vocabularies_.begin(), vocabularies_.end());
+    return files;
 }
 
 // As fairseq's: tables N(0, 1 / H), matrices by Glorot and Bengio 2010, queries, keys and values
@@ -270,8 +282,9 @@ ForwardResult EncoderDecoder::forward(const MicroBatch& batch, const ForwardCont
 }  // namespace
 
 std::shared_ptr<Transformer> make_transformer(const TransformerConfig& config,
-                                              double label_smoothing) {
-    return std::make_shared<EncoderDecoder>(config, label_smoothing);
+                                              double label_smoothing,
+                                              std::vector<CompanionFile> vocabularies) {
+    return std::make_shared<EncoderDecoder>(config, label_smoothing, std::move(vocabularies));
 }
 
 }  // namespace hetseq

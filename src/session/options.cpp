@@ -296,6 +296,7 @@ Options typed_options(const OptionValues& values, const OptionTable& table) {
             throw BadConfig("--" + spec.name + ": " + error.what(), spec.help);
         }
     }
+    options.parts.data = options.data;
     return options;
 }
 

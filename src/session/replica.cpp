@@ -46,7 +46,7 @@ Feed::Feed(DataContext& context,
            Shuffle shuffle)
     : corpus_{context,
               data,
-              parts.datasets.get(settings.options().dataset)(settings.options().parts),
+              settings.schema,
               settings.corpus},
       collator_{parts.batchings.get(settings.options().batching)(settings.options().parts)},
       seed_{settings.options().seed},

@@ -13,7 +13,6 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/data/schema.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/session/effective_values.hpp"
 #include "hetseq/session/option_agreement.hpp"
@@ -45,7 +44,7 @@ std::vector<std::int64_t> numbers_by_rank(const HostComm& world,
 
 // The option that says what a rank's micro-batch holds.
 std::string capacity_option(const RunSettings& settings) {
-    return settings.is_ragged ? "max-tokens" : "max-sentences";
+    return settings.is_ragged() ? "max-tokens" : "max-sentences";
 }
 
 void settle_capacities(const HostComm& world, RunSettings& settings) {
@@ -54,7 +53,7 @@ void settle_capacities(const HostComm& world, RunSettings& settings) {
     const auto by_rank = [&](const std::string& option, const std::string& list) {
         return numbers_by_rank(world, settings.topology, option, list);
     };
-    if (settings.is_ragged) {
+    if (settings.is_ragged()) {
         settings.capacities = by_rank("max-tokens", options.max_tokens);
         if (!sentences.empty())
             settings.max_samples = by_rank("max-sentences", sentences);
@@ -95,7 +94,7 @@ void check_batch_options(const RunSettings& settings) {
         throw BadConfig("no rank takes any work",
                         capacity + " is 0 on all of them",
                         "give at least one rank a capacity");
-    if (!settings.is_ragged && options.batch_tokens > 0)
+    if (!settings.is_ragged() && options.batch_tokens > 0)
         throw BadConfig("--batch-tokens was given",
                         "the samples of --dataset " + options.dataset + " have one shape",
                         "give --batch-size");
@@ -124,10 +123,10 @@ void settle_batch(RunSettings& settings) {
     check_batch_options(settings);
     const Options& options = settings.options();
     const std::int64_t capacity = total_capacity(settings) * options.update_freq;
-    if (settings.is_ragged)
+    if (settings.is_ragged())
         settle_length(settings);
     if (options.batch_size == 0 && options.batch_tokens == 0) {
-        if (settings.is_ragged)
+        if (settings.is_ragged())
             settings.settle({{"batch-tokens",
                               std::to_string(static_cast<std::int64_t>(
                                   filled * static_cast<double>(capacity)))}});
@@ -159,7 +158,7 @@ void set_cache(const HostComm& world, RunSettings& settings) {
 }
 
 std::int64_t measured_up_to(const RunSettings& settings, std::int64_t capacity) {
-    return settings.is_ragged ? capacity : std::min(capacity, settings.options().batch_size);
+    return settings.is_ragged() ? capacity : std::min(capacity, settings.options().batch_size);
 }
 
 // `memory`: how much of it, after a comma; empty where that does not matter.
@@ -173,7 +172,7 @@ std::string limits(const RunSettings& settings, int rank, const std::string& mem
     return format_number(info.cpu_share, 3) + " cores" + memory + ", threads " +
            std::to_string(settings.threads[r]) + ", measured up to " +
            std::to_string(measured_up_to(settings, settings.capacities[r])) + " of " +
-           std::to_string(settings.capacities[r]) + (settings.is_ragged ? " tokens" : " samples") +
+           std::to_string(settings.capacities[r]) + (settings.is_ragged() ? " tokens" : " samples") +
            (sharing > 1 ? ", a device of " + std::to_string(sharing) + " ranks" : "");
 }
 
@@ -201,9 +200,8 @@ SettledOptions settle_options(const HostComm& world,
 RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Parts& parts) {
     RunSettings settings{std::move(settled)};
     const Options& options = settings.options();
-    settings.is_ragged = agree_on(world, [&] {
-        return !ragged_fields(parts.datasets.get(options.dataset)(options.parts)).empty();
-    });
+    settings.schema =
+        agree_on(world, [&] { return parts.datasets.get(options.dataset)(options.parts); });
     settings.topology = discover_topology(world, settings.options().device);
     settings.device = at::Device(settings.topology.rank(world.rank()).device);
     at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what --precision says
@@ -251,7 +249,7 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
                         info.host,
                         info.device_name,
                         std::to_string(settings.threads[r]),
-                        std::to_string(settings.is_ragged ? settings.capacities[r]
+                        std::to_string(settings.is_ragged() ? settings.capacities[r]
                                                           : shares.costs()[r].micro_batch),
                         std::to_string(allocation[r]),
                         format_number(part, 3) + " %"});

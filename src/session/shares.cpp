@@ -269,7 +269,7 @@ RaggedWork ragged_work(const RunSettings& settings, const Corpus& corpus, const 
 SharePlan declared_shares(const HostComm& world,
                           const RunSettings& settings,
                           const Corpus& corpus) {
-    if (!settings.is_ragged)
+    if (!settings.is_ragged())
         return {world, "declared", settings.capacities};
     RaggedWork work = ragged_work(settings, corpus, {});
     SharePlan plan(world, "declared", in_units(settings.capacities, work));
@@ -278,7 +278,7 @@ SharePlan declared_shares(const HostComm& world,
 }
 
 BatchSize validation_batch(const RunSettings& settings, const SharePlan& shares) {
-    if (!settings.is_ragged)
+    if (!settings.is_ragged())
         return {.samples = shares.total_capacity()};
     const std::int64_t tokens =
         std::accumulate(settings.capacities.begin(), settings.capacities.end(), std::int64_t{0});
@@ -292,7 +292,7 @@ Shares make_shares(const HostComm& world,
     const std::string& balance = settings.options().balance;
     const RecordedAllocations recorded = recorded_allocations(world, settings);
     Shares shares{
-        settings.is_ragged
+        settings.is_ragged()
             ? ragged_share_plan(
                   world, settings, recorded, replica, start.costs, start.progress.item_cost)
             : share_plan(world, settings, recorded, replica, start.costs),

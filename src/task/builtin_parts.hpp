@@ -5,6 +5,7 @@
 #define HETSEQ_FILES_OF_PARTS(FILE) \
     FILE(mnist_parts)               \
     FILE(bert_parts)                \
+    FILE(translation_parts)         \
     FILE(optimizers)                \
     FILE(schedules)
 

@@ -27,9 +27,9 @@ inline at::Tensor formula_uniform(const std::string& name, at::IntArrayRef shape
     return values;
 }
 
-/// Sets the model's stored tensors to the parameters of tests/reference.
-inline void fill_by_formula(Model& model) {
-    const std::string norm = "LayerNorm.weight";
+/// Sets the model's stored tensors to the parameters of tests/reference; `norm` is the end of the
+/// names of normalisations' weights.
+inline void fill_by_formula(Model& model, const std::string& norm = "LayerNorm.weight") {
     const at::NoGradGuard no_grad;
     for (auto& [name, tensor] : model.stored_tensors()) {
         const bool is_norm = name.size() >= norm.size() &&

@@ -358,7 +358,7 @@ class TrainerCheckpointTest : public TrainerTest {
 protected:
     TrainerCheckpointTest()
         : path_{*corpus + "/run"}, folder_{*world, path_, ExistingRun::overwrite} {
-        folder_.begin(*world, "", "");
+        folder_.begin(*world, "", {});
     }
     ~TrainerCheckpointTest() override {
         world->barrier();
@@ -454,7 +454,7 @@ TEST_F(TrainerCheckpointTest, WhatTheFolderHoldsIsNotSavedAgain) {
 TEST_F(TrainerTest, TheBestModelIsKept) {
     const std::string path = *corpus + "/run";
     const RunFolder folder(*world, path, ExistingRun::overwrite);
-    folder.begin(*world, "", "");
+    folder.begin(*world, "", {});
     ToyRun run = run_of(0);
     validate_with(run, {3, 1, 2});
     run.folder = &folder;

@@ -38,6 +38,13 @@ struct FieldSchema {
     std::string meaning{};  // what the bounds mean: "ids of the vocabulary (vocab_size 30522)"
 };
 
+/// A dataset of bytes beside the fields, the same in every shard: a vocabulary.
+struct AttachmentSchema {
+    std::string name{};
+    std::uint64_t xxh64 = 0;  // that its bytes must have
+    std::string meaning{};    // "the vocabulary of the training data"
+};
+
 /// The contract of a corpus's files. A dataset that is not named here is an error too.
 struct CorpusSchema {
     std::string kind;  // "images", "BERT pretraining": what error messages call it
@@ -45,6 +52,7 @@ struct CorpusSchema {
     /// The ragged field whose values are the units that work is counted in (target tokens); empty:
     /// samples are.
     std::string units_field{};
+    std::vector<AttachmentSchema> attachments{};
 };
 
 /// The dataset that says where the rows of ragged field `name` begin: "NAME_offsets".

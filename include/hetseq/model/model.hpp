@@ -8,6 +8,7 @@
 #include <torch/nn/module.h>
 
 #include "hetseq/data/micro_batch.hpp"
+#include "hetseq/model/companion_file.hpp"
 
 namespace hetseq {
 
@@ -72,6 +73,8 @@ public:
     /// The text of a config.json that describes the network, to stand beside its parameters; empty
     /// where it needs none.
     virtual std::string config_json() const { return {}; }
+    /// The files that stand beside its parameters: by default config.json, unless its text is empty.
+    virtual std::vector<CompanionFile> companion_files() const;
 };
 
 /// Throws BadConfig when a module mixes the samples of a micro-batch (batch normalisation).

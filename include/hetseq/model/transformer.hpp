@@ -34,8 +34,10 @@ public:
     virtual const detail::TransformerWeights& weights() const = 0;
 };
 
-/// Throws BadConfig as `check`, or where `label_smoothing` is not in [0, 1).
+/// `vocabularies` stand beside the parameters, wherever these are written. Throws BadConfig as
+/// `check`, or where `label_smoothing` is not in [0, 1).
 std::shared_ptr<Transformer> make_transformer(const TransformerConfig& config,
-                                              double label_smoothing = 0);
+                                              double label_smoothing = 0,
+                                              std::vector<CompanionFile> vocabularies = {});
 
 }  // namespace hetseq

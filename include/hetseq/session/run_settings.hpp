@@ -10,6 +10,7 @@
 
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/data/corpus_plan.hpp"
+#include "hetseq/data/schema.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/session/options.hpp"
 
@@ -49,12 +50,14 @@ struct RunSettings : SettledOptions {
     at::Device device = at::kCPU;
     at::ScalarType dtype = at::kFloat;
     std::vector<std::int64_t> threads = {};     // by rank
-    bool is_ragged = false;                     // samples have unequal lengths
+    CorpusSchema schema = {};                   // of the data files
     std::vector<std::int64_t> capacities = {};  // samples or padded tokens a micro-batch, by rank
     std::vector<std::int64_t> max_samples =
         {};  // of a micro-batch with samples of unequal length, by rank; empty: any
     CorpusOptions corpus = {};  // with this rank's cache
 
+    /// True if samples have unequal lengths.
+    bool is_ragged() const { return !ragged_fields(schema).empty(); }
     /// Of the global batch.
     BatchSize batch_size() const noexcept { return {options().batch_size, options().batch_tokens}; }
 };

@@ -99,13 +99,11 @@ int bench_step(const CommandContext& context, const RunSettings& settings) {
 int bench_data(const CommandContext& context, const RunSettings& settings) {
     DataContext data(context.world,
                      context.environment->thread_support() == ThreadSupport::multiple);
-    const CorpusSchema schema =
-        context.parts.datasets.get(settings.options().dataset)(settings.options().parts);
     return run_or_end(context.meeting, [&] {
         const DataBenchmark result = benchmark_data(context.world,
                                                     data,
                                                     required_data(settings.options()),
-                                                    schema,
+                                                    settings.schema,
                                                     {.corpus = settings.corpus});
         print(context.world,
               {{"bench", "data"},

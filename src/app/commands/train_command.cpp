@@ -236,7 +236,7 @@ int train_command(const CommandContext& context) {
     else if (folder != nullptr)
         folder->begin(world,
                       config_text(repeatable_values(settings.values()), settings.table()),
-                      replica.model().config_json());
+                      replica.model().companion_files());
     return run_training(context, settings, replica, training, folder, start_seconds);
 }
 

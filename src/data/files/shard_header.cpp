@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hetseq/data/files/attachment.hpp"
 #include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/hdf5_types.hpp"
 
@@ -67,6 +68,8 @@ void check_names(hid_t file, const std::string& path, const CorpusSchema& schema
         if (field.is_ragged)
             expected.push_back(offsets_name(field.name));
     }
+    for (const AttachmentSchema& attachment : schema.attachments)
+        expected.push_back(attachment.name);
     const auto has = [](const std::vector<std::string>& names, const std::string& name) {
         return std::find(names.begin(), names.end(), name) != names.end();
     };
@@ -338,6 +341,8 @@ ShardHeader read_shard_header(const std::string& path, const CorpusSchema& schem
         header.datasets.push_back(rows.header);
     }
     check_same_row_shapes(header, schema, path);
+    for (const AttachmentSchema& attachment : schema.attachments)
+        check_attachment(file.get(), path, attachment);
     return header;
 }
 

@@ -38,11 +38,20 @@ void remove_file(const std::filesystem::path& file) {
 }
 
 // TensorBoard takes files by this part of their names.
-void remove_event_files(const std::filesystem::path& folder) {
+bool is_event_file(const std::filesystem::path& file) {
+    return file.filename().string().find("tfevents") != std::string::npos;
+}
+
+bool is_vocabulary(const std::filesystem::path& file) {
+    return file.extension() == ".vocabulary";
+}
+
+template <class Chosen>
+void remove_files(const std::filesystem::path& folder, const Chosen& is_chosen) {
     std::error_code error;
     std::filesystem::directory_iterator entry(folder, error);
     for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
-        if (entry->path().filename().string().find("tfevents") != std::string::npos)
+        if (is_chosen(entry->path()))
             remove_file(entry->path());
 }
 
@@ -79,7 +88,7 @@ RunFolder::RunFolder(const HostComm& world, const std::filesystem::path& path, E
 
 void RunFolder::begin(const HostComm& world,
                       const std::string& config_text,
-                      const std::string& model_config_text) const {
+                      const std::vector<CompanionFile>& model_files) const {
     agree_on(world, [&] {
         if (world.rank() != 0)
             return;
@@ -88,10 +97,11 @@ void RunFolder::begin(const HostComm& world,
              {config(), metrics(), summary(), allocations(), model(), best_model(), model_config()})
             remove_file(file);
         checkpoints().clean(-1);
-        remove_event_files(tensorboard());
+        remove_files(tensorboard(), is_event_file);
+        remove_files(path_, is_vocabulary);
         write_atomically(config(), config_text);
-        if (!model_config_text.empty())
-            write_atomically(model_config(), model_config_text);
+        for (const CompanionFile& file : model_files)
+            write_atomically(path_ / file.name, file.content);
     });
 }
 

@@ -40,7 +40,7 @@ protected:
     bool is_first() const { return world_.rank() == 0; }
     RunFolder begun(const fs::path& path, const std::string& text) const {
         RunFolder folder(world_, path, ExistingRun::overwrite);
-        folder.begin(world_, text, "");
+        folder.begin(world_, text, {});
         return folder;
     }
     void touch(const fs::path& file) const {
@@ -77,7 +77,7 @@ TEST_F(RunFolderTest, HoldsTheConfigurationOnceBegun) {
     EXPECT_FALSE(fs::exists(base_ / "a"));
     world_.barrier();
 
-    folder.begin(world_, "task = mnist\n", "{}");
+    folder.begin(world_, "task = mnist\n", {{"config.json", "{}"}});
 
     EXPECT_EQ(text_of(folder.config()), "task = mnist\n");
     EXPECT_EQ(text_of(folder.model_config()), "{}");
@@ -114,7 +114,7 @@ TEST_F(RunFolderTest, OverwritingRemovesTheFilesOfTheEarlierRunAndNoOthers) {
     const RunFolder folder(world_, base_ / "run", ExistingRun::overwrite);
     EXPECT_EQ(text_of(folder.metrics()), "earlier");
     world_.barrier();
-    folder.begin(world_, "task = bert\n", "");
+    folder.begin(world_, "task = bert\n", {});
 
     EXPECT_EQ(text_of(folder.config()), "task = bert\n");
     for (const fs::path& file : {folder.metrics(),
@@ -160,7 +160,7 @@ TEST_F(RunFolderTest, AFolderThatBecomesUnwritableIsAnIoErrorOnAllRanks) {
     touch(base_ / "run");
     std::string text;
 
-    const auto code = code_of([&] { folder.begin(world_, "task = mnist\n", ""); }, text);
+    const auto code = code_of([&] { folder.begin(world_, "task = mnist\n", {}); }, text);
 
     EXPECT_EQ(code, ExitCode::io);
     EXPECT_THAT(text, HasSubstr("--save-dir"));

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "hetseq/model/companion_file.hpp"
 #include "hetseq/train/checkpoint/checkpoint_folder.hpp"
 
 namespace hetseq {
@@ -19,11 +21,11 @@ public:
     /// overwritten, IoError if it cannot be written. Creates nothing.
     RunFolder(const HostComm& world, const std::filesystem::path& path, ExistingRun existing);
 
-    /// Collective. Makes the folder, removes the files of an earlier run and writes config.cfg and,
-    /// unless its text is empty, the model's config.json. Throws IoError on all ranks.
+    /// Collective. Makes the folder, removes the files of an earlier run and writes config.cfg and
+    /// the files that belong to the model. Throws IoError on all ranks.
     void begin(const HostComm& world,
                const std::string& config_text,
-               const std::string& model_config_text) const;
+               const std::vector<CompanionFile>& model_files) const;
     /// Collective. Cuts what the run wrote back to `update` and writes config.cfg anew. Throws
     /// IoError on all ranks.
     void resume(const HostComm& world, std::int64_t update, const std::string& config_text) const;

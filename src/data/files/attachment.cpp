@@ -1,0 +1,75 @@
+#include "hetseq/data/files/attachment.hpp"
+
+#include "hetseq/util/checksum.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/files/shard_spec.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr hsize_t most_bytes = hsize_t{256} << 20;
+constexpr const char* name_prepared_files = "name files that hetseq prepared, or prepare them anew";
+
+std::string place(const std::string& path, const std::string& name) {
+    return path + ": dataset '" + name + "'";
+}
+
+// A damaged header may promise any length.
+std::size_t length_of(hid_t dataset, const std::string& where) {
+    const Hdf5Space space{HETSEQ_HDF5_TRY(H5Dget_space(dataset))};
+    const Hdf5Type type{HETSEQ_HDF5_TRY(H5Dget_type(dataset))};
+    const bool holds_bytes =
+        H5Tget_class(type.get()) == H5T_INTEGER && H5Tget_size(type.get()) == 1;
+    hsize_t length = 0;
+    if (!holds_bytes || H5Sget_simple_extent_ndims(space.get()) != 1 ||
+        H5Sget_simple_extent_dims(space.get(), &length, nullptr) < 0 || length > most_bytes)
+        throw BadData(where + " is not a sequence of bytes",
+                      "expected integers of 1 byte in one dimension, at most 256 MiB",
+                      name_prepared_files);
+    return static_cast<std::size_t>(length);
+}
+
+std::string read_bytes(hid_t file, const std::string& path, const std::string& name) {
+    const std::string where = place(path, name);
+    const htri_t exists = H5Lexists(file, name.c_str(), H5P_DEFAULT);
+    const Hdf5Dataset dataset{exists > 0 ? H5Dopen2(file, name.c_str(), H5P_DEFAULT)
+                                         : H5I_INVALID_HID};
+    if (!dataset)
+        throw BadData(where + " cannot be opened",
+                      exists > 0 ? hdf5_error_message() : "the file does not hold it",
+                      name_prepared_files);
+    std::string bytes(length_of(dataset.get(), where), '\0');
+    if (H5Dread(dataset.get(), H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) < 0)
+        throw BadData(where + " cannot be read", hdf5_error_message(), name_prepared_files);
+    return bytes;
+}
+
+}  // namespace
+
+std::string read_attachment(const std::string& spec, const std::string& name) {
+    initialize_hdf5();
+    const std::string path = expand_shard_spec(spec).front();
+    stamp_readable_file(path);
+    const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
+    HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));
+    const Hdf5File file{H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get())};
+    if (!file)
+        throw BadData(
+            path + " cannot be opened as HDF5", hdf5_error_message(), name_prepared_files);
+    return read_bytes(file.get(), path, name);
+}
+
+void check_attachment(hid_t file, const std::string& path, const AttachmentSchema& schema) {
+    const std::string bytes = read_bytes(file, path, schema.name);
+    Xxh64 checksum;
+    checksum.update(bytes.data(), bytes.size());
+    if (checksum.digest() != schema.xxh64)
+        throw BadData(place(path, schema.name) + " is not " + schema.meaning,
+                      "found checksum " + checksum_text(checksum.digest()) + ", expected " +
+                          checksum_text(schema.xxh64),
+                      "name files that were prepared together");
+}
+
+}  // namespace hetseq

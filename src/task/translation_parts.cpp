@@ -1,0 +1,215 @@
+#include <filesystem>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/error.hpp"
+
+#include "builtin_parts.hpp"
+
+#include "hetseq/text/vocabulary.hpp"
+#include "hetseq/data/files/attachment.hpp"
+#include "hetseq/data/padded_rows.hpp"
+#include "hetseq/model/model_file.hpp"
+#include "hetseq/model/transformer.hpp"
+#include "hetseq/task/parts.hpp"
+
+namespace hetseq {
+
+namespace {
+
+const std::string source_vocabulary = "source_vocabulary";
+const std::string target_vocabulary = "target_vocabulary";
+
+const PartOption<double>& label_smoothing() {
+    static const auto option = fraction_option(
+        "label-smoothing", "0.1", "share of a target token's weight that all tokens get");
+    return option;
+}
+
+const PartOption<double>& activation_dropout() {
+    static const auto option = fraction_option(
+        "activation-dropout", "0", "dropout inside the Transformer's feed-forward layers");
+    return option;
+}
+
+const PartOption<std::string>& share_embeddings() {
+    static const auto option =
+        choice_option("share-embeddings",
+                      {"auto", "none", "decoder", "all"},
+                      "auto",
+                      "which tables of tokens are one: the decoder's input and output (decoder), "
+                      "also the encoder's (all); auto: as many as the vocabularies allow");
+    return option;
+}
+
+const PartOption<std::string>& positions() {
+    static const auto option = choice_option(
+        "positions", {"sinusoidal", "learned"}, "sinusoidal", "the Transformer's positions");
+    return option;
+}
+
+const PartOption<bool>& pre_norm() {
+    static const auto option =
+        switch_option("pre-norm", "normalise before each part of a layer, not behind it");
+    return option;
+}
+
+struct Vocabularies {
+    Vocabulary source, target;
+    std::string origin;  // "the training data's"
+};
+
+// Those of --init-model where it has them, else the training data's.
+Vocabularies vocabularies_of(const PartOptions& options) {
+    namespace fs = std::filesystem;
+    if (!options.init_model.empty()) {
+        const fs::path folder = model_file(options.init_model).parent_path();
+        if (fs::exists(folder / "source.vocabulary"))
+            return {Vocabulary::read(folder / "source.vocabulary"),
+                    Vocabulary::read(folder / "target.vocabulary"),
+                    "--init-model's"};
+    }
+    if (options.data.empty())
+        throw BadConfig("no data were given",
+                        "--data: a translator's vocabularies are in its training data",
+                        "give files that hetseq prepare translation made");
+    const auto read = [&](const std::string& name) {
+        return Vocabulary::parse(read_attachment(options.data, name),
+                                 options.data + ": dataset '" + name + "'");
+    };
+    return {read(source_vocabulary), read(target_vocabulary), "the training data's"};
+}
+
+TransformerConfig::SharedEmbeddings shared_of(const PartOptions& options,
+                                              const Vocabularies& vocabularies) {
+    using Shared = TransformerConfig::SharedEmbeddings;
+    const bool are_one = vocabularies.source.checksum() == vocabularies.target.checksum();
+    const std::string text = options.get(share_embeddings());
+    if (text == "auto")
+        return are_one ? Shared::all : Shared::decoder;
+    const Shared shared = shared_embeddings_from_text(text, "--share-embeddings");
+    if (shared == Shared::all && !are_one)
+        throw BadConfig("--share-embeddings all",
+                        "the source's vocabulary is another than the target's",
+                        "prepare the data with --joined, or give decoder or none");
+    return shared;
+}
+
+void check_sizes(const TransformerConfig& config, const Vocabularies& vocabularies) {
+    const std::pair<std::int64_t, std::int64_t> sizes[] = {
+        {config.source_vocab_size, vocabularies.source.size()},
+        {config.target_vocab_size, vocabularies.target.size()}};
+    for (const auto& [of_model, of_vocabulary] : sizes)
+        if (of_model != of_vocabulary)
+            throw BadConfig(
+                "the model is for a vocabulary of " + std::to_string(of_model) + " entries",
+                vocabularies.origin + " has " + std::to_string(of_vocabulary),
+                "use the data or the model that belong together");
+}
+
+// --init-model's config.json says what the network is; otherwise the options do.
+TransformerConfig config_of(const PartOptions& options, const Vocabularies& vocabularies) {
+    TransformerConfig config;
+    const bool has_own = !options.init_model.empty() && options.model_config.empty() &&
+                         std::filesystem::exists(model_config_file(options.init_model));
+    if (has_own) {
+        config = read_transformer_config(model_config_file(options.init_model));
+        check_sizes(config, vocabularies);
+    } else {
+        config = transformer_config(options.model_config.empty() ? "base" : options.model_config);
+        config.source_vocab_size = vocabularies.source.size();
+        config.target_vocab_size = vocabularies.target.size();
+        config.shared_embeddings = shared_of(options, vocabularies);
+        config.positions = positions_from_text(options.get(positions()), "--positions");
+        config.pre_norm = options.get(pre_norm());
+        config.activation_dropout = options.get(activation_dropout());
+        config.begin_id = vocabularies.target.begin();
+        config.end_id = vocabularies.target.end();
+    }
+    if (options.dropout)
+        config.dropout = *options.dropout;
+    if (options.attention_dropout)
+        config.attention_dropout = *options.attention_dropout;
+    return config;
+}
+
+std::shared_ptr<Model> make_translator(const PartOptions& options) {
+    const Vocabularies vocabularies = vocabularies_of(options);
+    return make_transformer(config_of(options, vocabularies),
+                            options.get(label_smoothing()),
+                            {{"source.vocabulary", vocabularies.source.bytes()},
+                             {"target.vocabulary", vocabularies.target.bytes()}});
+}
+
+// The shards of `hetseq prepare translation`.
+CorpusSchema translation_schema(const PartOptions& options) {
+    const Vocabularies vocabularies = vocabularies_of(options);
+    const auto tokens = [&](const std::string& name, const Vocabulary& vocabulary) {
+        return FieldSchema{
+            .name = name,
+            .is_ragged = true,
+            .minimum = 0,
+            .maximum = static_cast<double>(vocabulary.size() - 1),
+            .meaning = "ids of the vocabulary (" + std::to_string(vocabulary.size()) + " entries)"};
+    };
+    return {
+        .kind = "translation",
+        .fields = {tokens("source", vocabularies.source), tokens("target", vocabularies.target)},
+        .units_field = "target",
+        .attachments = {{source_vocabulary,
+                         vocabularies.source.checksum(),
+                         vocabularies.origin + " vocabulary of sources"},
+                        {target_vocabulary,
+                         vocabularies.target.checksum(),
+                         vocabularies.origin + " vocabulary of targets"}}};
+}
+
+/// Weight: target tokens, end symbols included. Tensors as `Transformer` takes them.
+class TranslationCollator final : public Collator {
+public:
+    MicroBatch collate(const TensorDict& rows, const at::Tensor&) const override {
+        const at::Tensor lengths = row_lengths(rows, "target");                     // (n)
+        const at::Tensor target = padded_rows(rows, "target", 0, 1).to(at::kLong);  // (n, T)
+        const std::int64_t longest = target.size(1);
+        const at::Tensor is_token = at::arange(longest).unsqueeze(0) < lengths.unsqueeze(1);
+        MicroBatch batch;
+        batch.tensors["source"] = padded_rows(rows, "source", 0, 1).to(at::kLong);
+        batch.tensors["source_lengths"] = row_lengths(rows, "source").to(at::kLong);
+        batch.tensors["target_input"] =
+            at::constant_pad_nd(target.narrow(1, 0, longest - 1), {1, 0}, begin_id);
+        batch.tensors["positions"] = at::nonzero(is_token.flatten()).squeeze(1);  // (N)
+        batch.tensors["labels"] = rows.at("target").to(at::kLong);                // (N)
+        batch.weights = {static_cast<double>(rows.at("target").numel())};
+        return batch;
+    }
+
+private:
+    static constexpr std::int64_t begin_id = 1;  // of every vocabulary
+};
+
+}  // namespace
+
+void add_translation_parts(Parts& parts) {
+    parts.models.add(
+        "transformer",
+        make_translator,
+        {label_smoothing(), activation_dropout(), share_embeddings(), positions(), pre_norm()});
+    parts.datasets.add("translation", translation_schema);
+    parts.batchings.add("translation",
+                        [](const PartOptions&) { return std::make_unique<TranslationCollator>(); });
+    parts.tasks.add("translation",
+                    {.help = "translation of sentences: an encoder-decoder Transformer",
+                     .model = "transformer",
+                     .dataset = "translation",
+                     .batching = "translation",
+                     .defaults = {{"optimizer", "adam"},
+                                  {"lr", "5e-4"},
+                                  {"lr-scheduler", "inverse_sqrt"},
+                                  {"warmup-updates", "4000"},
+                                  {"adam-betas", "0.9,0.98"},
+                                  {"adam-eps", "1e-9"},
+                                  {"max-tokens", "4096"}}});
+}
+
+}  // namespace hetseq
