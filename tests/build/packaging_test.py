@@ -44,7 +44,8 @@ def plain(name):
 def needed_libraries():
     """What the build looks for, but for what a toolchain or a recipe's own lines provide."""
     text = cmake_text("cmake/HetseqDependencies.cmake")
-    looked_for = re.findall(r"find_package\((\w+)", text) + re.findall(r"find_path\(\w+ (\w+)\.h\)", text)
+    looked_for = (re.findall(r"find_package\((\w+)", text) + re.findall(r"find_path\(\w+ (\w+)\.h\)", text) +
+                  re.findall(r"find_library\(\w+ (\w+)\)", text))
     return {plain(name) for name in looked_for} - {"libtorch", "threads", "mpi", "cudatoolkit", "nccl"}
 
 

@@ -30,6 +30,7 @@ class Hetseq(CMakePackage, CudaPackage):
     depends_on("boost@1.71:+program_options")
     depends_on("spdlog")
     depends_on("zlib-api")
+    depends_on("sentencepiece@0.1.97:")
 
     # An older Spack has no py-torch 2.11. Then declare the one of the site as an external.
     depends_on("py-torch@2.11:~cuda", when="~cuda")
