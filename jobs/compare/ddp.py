@@ -84,20 +84,30 @@ def wrapped(model):
 
 def measure(name, options, samples, update):
     """Times `update(sample numbers)` per update; the first fifth warms up. Rank 0 prints the JSON."""
-    times = []
+    ranks = torch.distributed.get_world_size()
+    batches = ((chosen, options.batch * ranks) for chosen in my_batches(samples, options.batch, options.updates))
+    report(name, options, "samples_per_second", rates(batches, update))
+
+
+def rates(batches, update):
+    """Units a second of each update, its first fifth left out; `batches` yields a rank's batch and all ranks' units."""
+    measured = []
     torch.distributed.barrier()
     last = time.perf_counter()
-    for chosen in my_batches(samples, options.batch, options.updates):
+    for chosen, units in batches:
         update(chosen)
         now = time.perf_counter()
-        times.append(now - last)
+        measured.append(units / (now - last))
         last = now
-    ranks = torch.distributed.get_world_size()
-    rates = options.batch * ranks / numpy.array(times[options.updates // 5:])
+    return measured[len(measured) // 5:]
+
+
+def report(name, options, key, measured):
+    """Rank 0 prints the JSON; the group of ranks ends."""
     if torch.distributed.get_rank() == 0:
         print(json.dumps({
             "task": name, "program": f"PyTorch {torch.__version__} DDP over gloo", "tuned": options.tuned,
-            "ranks": ranks, "batch_size": options.batch * ranks, "updates": options.updates,
-            "samples_per_second": {key: float(numpy.percentile(rates, percent))
-                                   for key, percent in (("median", 50), ("p10", 10), ("p90", 90))}}))
+            "ranks": torch.distributed.get_world_size(), "updates": options.updates,
+            key: {text: float(numpy.percentile(measured, percent))
+                  for text, percent in (("median", 50), ("p10", 10), ("p90", 90))}}))
     torch.distributed.destroy_process_group()

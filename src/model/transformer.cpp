@@ -45,7 +45,7 @@ public:
     const detail::TransformerWeights& weights() const override { return weights_; }
 
     std::vector<std::string> loss_terms() const override { return {"loss"}; }
-    std::vector<MetricSchema> metrics() const override { return {{"nll", 0}, {"accuracy", 0}}; }
+    std::vector<MetricSchema> metrics() const override { return {{.name = "nll", .term = 0, .is_share = false}, {.name = "accuracy", .term = 0}}; }
     std::vector<NamedTensor> stored_tensors() const override;
     std::map<std::string, std::string> tensor_aliases() const override;
     InitialDistribution initial_distribution(const std::string& name) const override;

@@ -61,11 +61,16 @@ std::string best_loss(const RunRecord& run) {
     return range ? format_number(range->low, 5) : "";
 }
 
+// The record does not say which metrics are shares.
+std::string metric_text(double value) {
+    return value >= 0 && value <= 1 ? percent_text(value, 4) : format_number(value, 4);
+}
+
 std::string last_metrics(const RunRecord& run) {
     std::string text;
     for (const auto& [key, series] : run.metrics.valid)
         if (key != "seconds" && run.metrics.train.count(key) == 0 && series.size() > 0)
-            text += (text.empty() ? "" : ", ") + key + " " + percent_text(series.y.back(), 4);
+            text += (text.empty() ? "" : ", ") + key + " " + metric_text(series.y.back());
     return text;
 }
 

@@ -120,8 +120,9 @@ Evaluation Evaluator::run(const MicroBatchCap& most) {
         evaluation.losses.push_back({terms[j], weights[j] == 0 ? 0 : sums[j] / weights[j]});
     for (std::size_t m = 0; m < metrics.size(); ++m) {
         const double weight = weights[metrics[m].term];
-        evaluation.metrics.push_back(
-            {metrics[m].name, weight == 0 ? 0 : sums[terms.size() + m] / weight});
+        evaluation.metrics.push_back({.name = metrics[m].name,
+                                      .value = weight == 0 ? 0 : sums[terms.size() + m] / weight,
+                                      .is_share = metrics[m].is_share});
     }
     evaluation.samples = plan_.samples();
     evaluation.seconds =

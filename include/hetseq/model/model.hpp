@@ -27,6 +27,7 @@ struct ForwardContext {
 struct MetricSchema {
     std::string name;      // "accuracy"
     std::size_t term = 0;  // index of the loss term whose weight divides it
+    bool is_share = true;  // between 0 and 1, shown in percent
 };
 
 /// Sums over one micro-batch. Nothing is divided here: the caller knows the global weights.
@@ -73,7 +74,8 @@ public:
     /// The text of a config.json that describes the network, to stand beside its parameters; empty
     /// where it needs none.
     virtual std::string config_json() const { return {}; }
-    /// The files that stand beside its parameters: by default config.json, unless its text is empty.
+    /// The files that stand beside its parameters: by default config.json, unless its text is
+    /// empty.
     virtual std::vector<CompanionFile> companion_files() const;
 };
 

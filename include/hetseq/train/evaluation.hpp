@@ -11,6 +11,7 @@ struct Evaluation {
     struct Value {
         std::string name;
         double value = 0;
+        bool is_share = true;  // of a metric: between 0 and 1, shown in percent
     };
     std::vector<Value> losses;  // by loss term
     std::vector<Value> metrics;
@@ -20,5 +21,8 @@ struct Evaluation {
     /// The sum of the terms' losses.
     double loss() const;
 };
+
+/// "98.21 %", or "1.8337" where it is not a share.
+std::string value_text(const Evaluation::Value& value);
 
 }  // namespace hetseq

@@ -72,7 +72,7 @@ std::string as_text(const Evaluation& evaluation, const Options& options) {
     for (const auto& loss : evaluation.losses)
         rows.push_back({"  " + loss.name, format_number(loss.value, 6)});
     for (const auto& metric : evaluation.metrics)
-        rows.push_back({metric.name, percent_text(metric.value, 5)});
+        rows.push_back({metric.name, value_text(metric)});
     rows.push_back({"samples", std::to_string(evaluation.samples)});
     rows.push_back({"seconds", format_number(evaluation.seconds, 3)});
     return format_table(rows);

@@ -33,8 +33,8 @@ std::int64_t count_of(const ReadJson& json) {
 
 Json values_json(const std::vector<Evaluation::Value>& values) {
     Json json = Json::array();
-    for (const auto& [name, value] : values)
-        json.push_back({name, value});
+    for (const Evaluation::Value& value : values)
+        json.push_back({value.name, value.value});
     return json;
 }
 

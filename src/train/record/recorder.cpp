@@ -149,7 +149,7 @@ void Recorder::valid(std::int64_t update,
         line[loss.name] = loss.value;
     for (const Evaluation::Value& metric : evaluation.metrics) {
         line[metric.name] = metric.value;
-        text += "  " + metric.name + " " + percent_text(metric.value, 5);
+        text += "  " + metric.name + " " + value_text(metric);
     }
     line["samples"] = evaluation.samples;
     line["seconds"] = evaluation.seconds;
