@@ -25,7 +25,8 @@ endif()
 option(HETSEQ_INSTALL_LIBTORCH "Install LibTorch's shared objects beside the program" ${own_libtorch})
 
 # What hetseq links and is not installed with it: a site's MPI, HDF5, Boost and others, found where they were linked.
-set(linked ${MPI_C_LIBRARIES} ${HDF5_C_LIBRARIES} ${ZLIB_LIBRARIES} ${HETSEQ_SENTENCEPIECE_LIBRARY})
+set(linked ${MPI_C_LIBRARIES} ${HDF5_C_LIBRARIES} ${ZLIB_LIBRARIES} ${HETSEQ_SENTENCEPIECE_LIBRARY}
+  ${HETSEQ_UTF8PROC_LIBRARY})
 foreach(target IN ITEMS spdlog::spdlog fmt::fmt)
   if(TARGET ${target})
     get_target_property(library ${target} LOCATION)

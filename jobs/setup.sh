@@ -11,7 +11,7 @@ environment:
 
 packages=(g++ cmake ninja-build ccache libopenmpi-dev openmpi-bin libhdf5-openmpi-dev
   libboost-program-options-dev nlohmann-json3-dev libspdlog-dev libxxhash-dev zlib1g-dev libsentencepiece-dev
-  libgtest-dev libgmock-dev python3 python3-pip iproute2 dataset-fashion-mnist)
+  libutf8proc-dev libgtest-dev libgmock-dev python3 python3-pip iproute2 dataset-fashion-mnist)
 libtorch=build/libtorch-2.11.0
 cpu_wheels=('torch==2.11.0' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*')
 
@@ -32,7 +32,7 @@ This needs root or sudo:  apt-get install --no-install-recommends $*
 Without either, take them from your site's modules or from conda, then set HETSEQ_SKIP_PACKAGES=1 and run this again:
   modules:  module load gcc cmake ninja openmpi hdf5 boost      (hdf5 built with that MPI; the names vary with the site)
   conda:    conda create -n hetseq -c conda-forge gxx=12 cmake ninja ccache openmpi 'hdf5=*=mpi_openmpi*' \\
-              libboost-devel nlohmann_json spdlog xxhash zlib libsentencepiece gtest python pip && conda activate hetseq
+              libboost-devel nlohmann_json spdlog xxhash zlib libsentencepiece libutf8proc gtest python pip && conda activate hetseq
 docs/building.md tells more.
 EOF
 }

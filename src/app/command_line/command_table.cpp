@@ -165,6 +165,37 @@ CommandDescription report() {
               .own_options = {{"output", "FILE", "report.html", "the file to write"}}}}};
 }
 
+CommandDescription bleu() {
+    return {"bleu",
+            "score translations with BLEU or chrF2, equal to sacreBLEU",
+            {{.word = "",
+              .help = "",
+              .arguments =
+                  {{"REFERENCE", Count::many, "files of reference translations, a segment a line"}},
+              .own_options =
+                  {{"input", "FILE", "", "the translations; by default standard input"},
+                   {"metrics", "LIST", "bleu", "bleu, chrf, or both with a comma between them"},
+                   {"tokenize",
+                    "13a|none|intl|char",
+                    "13a",
+                    "how BLEU divides segments into words; none: at blanks alone"},
+                   {"lowercase", "", "", "compute BLEU without regard to case"},
+                   {"smooth-method",
+                    "exp|floor|add-k|none",
+                    "exp",
+                    "what BLEU counts an order of n-grams as that has no match"},
+                   {"smooth-value",
+                    "X",
+                    "",
+                    "the value for floor (0.1 without it) or add-k (1 without it)"},
+                   {"chrf-word-order", "N", "0", "chrF also counts n-grams of N words; 2: chrF2++"},
+                   {"chrf-lowercase", "", "", "compute chrF without regard to case"},
+                   {"sentence-level", "", "", "score each segment, one a line"},
+                   {"score-only", "", "", "print nothing but the score"},
+                   {"width", "N", "1", "digits after the point of a score"}},
+              .options = {"json"}}}};
+}
+
 CommandDescription info() {
     return {"info",
             "show versions and features of this build",
@@ -192,6 +223,7 @@ const std::vector<CommandEntry>& command_table() {
         {bench(), NeedsMpi::always, bench_command},
         {plan(), NeedsMpi::launched, plan_command},
         {report(), NeedsMpi::never, report_command},
+        {bleu(), NeedsMpi::never, bleu_command},
         {info(), NeedsMpi::never, info_command},
         {document(), NeedsMpi::never, document_command},
     };

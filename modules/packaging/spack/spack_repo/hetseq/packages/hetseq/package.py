@@ -29,6 +29,7 @@ class Hetseq(CMakePackage, CudaPackage):
     depends_on("hdf5@1.10.7:+mpi")
     depends_on("boost@1.71:+program_options")
     depends_on("spdlog")
+    depends_on("utf8proc@2.6:")
     depends_on("zlib-api")
     depends_on("sentencepiece@0.1.97:")
 
