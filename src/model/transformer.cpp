@@ -27,15 +27,11 @@ bool has_end(const std::string& text, const std::string& end) {
 
 class EncoderDecoder final : public Transformer {
 public:
-    EncoderDecoder(const TransformerConfig& config,
-                   double label_smoothing,
-                   std::vector<CompanionFile> vocabularies)
-        : config_{config},
-          label_smoothing_{label_smoothing},
-          vocabularies_{std::move(vocabularies)} {
+    EncoderDecoder(const TransformerConfig& config, TransformerSetup setup)
+        : config_{config}, setup_{std::move(setup)} {
         check(config, "the Transformer to be made");
-        if (!(label_smoothing >= 0 && label_smoothing < 1))
-            throw BadConfig("label smoothing is " + std::to_string(label_smoothing),
+        if (!(setup_.label_smoothing >= 0 && setup_.label_smoothing < 1))
+            throw BadConfig("label smoothing is " + std::to_string(setup_.label_smoothing),
                             "it must lie in [0, 1)",
                             "give another --label-smoothing");
         weights_ = detail::register_transformer(*this, config_);
@@ -45,7 +41,13 @@ public:
     const detail::TransformerWeights& weights() const override { return weights_; }
 
     std::vector<std::string> loss_terms() const override { return {"loss"}; }
-    std::vector<MetricSchema> metrics() const override { return {{.name = "nll", .term = 0, .is_share = false}, {.name = "accuracy", .term = 0}}; }
+    std::vector<MetricSchema> metrics() const override {
+        return {{.name = "nll", .term = 0, .is_share = false}, {.name = "accuracy", .term = 0}};
+    }
+    std::vector<std::string> scores() const override { return setup_.scores; }
+    std::unique_ptr<CorpusScorer> corpus_scorer() const override {
+        return setup_.make_scorer ? setup_.make_scorer(*this) : nullptr;
+    }
     std::vector<NamedTensor> stored_tensors() const override;
     std::map<std::string, std::string> tensor_aliases() const override;
     InitialDistribution initial_distribution(const std::string& name) const override;
@@ -83,8 +85,7 @@ private:
     at::Tensor normalised(const at::Tensor& x, const Affine& norm) const;
 
     TransformerConfig config_;
-    double label_smoothing_;
-    std::vector<CompanionFile> vocabularies_;
+    TransformerSetup setup_;
     detail::TransformerWeights weights_;
 };
 
@@ -127,7 +128,7 @@ std::map<std::string, std::string> EncoderDecoder::tensor_aliases() const {
 
 std::vector<CompanionFile> EncoderDecoder::companion_files() const {
     std::vector<CompanionFile> files = Model::companion_files();
-    files.insert(files.end(), vocabularies_.begin(), vocabularies_.end());
+    files.insert(files.end(), setup_.vocabularies.begin(), setup_.vocabularies.end());
     return files;
 }
 
@@ -270,7 +271,7 @@ ForwardResult EncoderDecoder::forward(const MicroBatch& batch, const ForwardCont
         detail::smoothed_cross_entropy(x,
                                        weights_.output_table,
                                        batch.tensors.at("labels"),
-                                       label_smoothing_,
+                                       setup_.label_smoothing,
                                        pass.count_correct());
     ForwardResult result;
     result.losses = {sums.loss};
@@ -282,9 +283,8 @@ ForwardResult EncoderDecoder::forward(const MicroBatch& batch, const ForwardCont
 }  // namespace
 
 std::shared_ptr<Transformer> make_transformer(const TransformerConfig& config,
-                                              double label_smoothing,
-                                              std::vector<CompanionFile> vocabularies) {
-    return std::make_shared<EncoderDecoder>(config, label_smoothing, std::move(vocabularies));
+                                              TransformerSetup setup) {
+    return std::make_shared<EncoderDecoder>(config, std::move(setup));
 }
 
 }  // namespace hetseq

@@ -137,9 +137,9 @@ TransformerConfig config_of(const PartOptions& options, const Vocabularies& voca
 std::shared_ptr<Model> make_translator(const PartOptions& options) {
     const Vocabularies vocabularies = vocabularies_of(options);
     return make_transformer(config_of(options, vocabularies),
-                            options.get(label_smoothing()),
-                            {{"source.vocabulary", vocabularies.source.bytes()},
-                             {"target.vocabulary", vocabularies.target.bytes()}});
+                            {.label_smoothing = options.get(label_smoothing()),
+                             .vocabularies = {{"source.vocabulary", vocabularies.source.bytes()},
+                                              {"target.vocabulary", vocabularies.target.bytes()}}});
 }
 
 // The shards of `hetseq prepare translation`.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <optional>
 
 #include <ATen/ATen.h>
@@ -19,17 +20,22 @@ namespace {
 
 constexpr std::int64_t batches_ahead = 2;
 
-// Losses, metrics and weights of this rank's shares.
+// Losses, metrics, the sums of scores, and weights of this rank's shares.
 class Sums {
 public:
-    explicit Sums(Model& model)
+    Sums(Model& model, CorpusScorer* scorer)
         : model_{model},
+          scorer_{scorer},
+          score_sums_(scorer != nullptr ? scorer->sums() : 0),
           results_{model.loss_terms().size() + model.metrics().size()},
           weights_(model.loss_terms().size()) {}
 
     void add(const LoadedShare& share) {
-        for (const MicroBatch& micro_batch : share.micro_batches())
+        for (const MicroBatch& micro_batch : share.micro_batches()) {
             add(model_.forward(micro_batch, {.mode = Mode::evaluate}));
+            if (scorer_ != nullptr)
+                scorer_->add(micro_batch, score_sums_);
+        }
         for (std::size_t j = 0; j < weights_.size(); ++j)
             weights_[j] += share.weights()[j];
     }
@@ -40,6 +46,7 @@ public:
             const at::Tensor sums = device_sums_.to(at::kCPU);
             std::copy_n(sums.const_data_ptr<double>(), results_, values.begin());
         }
+        values.insert(values.end(), score_sums_.begin(), score_sums_.end());
         values.insert(values.end(), weights_.begin(), weights_.end());
         return values;
     }
@@ -55,6 +62,8 @@ private:
     }
 
     Model& model_;
+    CorpusScorer* scorer_;  // null: none
+    std::vector<double> score_sums_;
     std::size_t results_;     // losses, then metrics
     at::Tensor device_sums_;  // (results), fp64, on the model's device
     std::vector<double> weights_;
@@ -75,11 +84,12 @@ void Evaluator::request(std::int64_t batch) {
     loader_.request(positions, shares_.cut(positions).slices, cap_);
 }
 
-// Losses, metrics, then weights, summed over this rank's shares. A failure of this rank alone is
-// kept until the end, because the other ranks go on requesting and reading together with this one.
-std::vector<double> Evaluator::add_up(std::exception_ptr& failure) {
+// Losses, metrics, sums of scores, then weights, summed over this rank's shares. A failure of this
+// rank alone is kept until the end, because the other ranks go on requesting and reading together
+// with this one.
+std::vector<double> Evaluator::add_up(CorpusScorer* scorer, std::exception_ptr& failure) {
     const std::int64_t batches = plan_.batches_per_epoch();
-    Sums sums{model_};
+    Sums sums{model_, scorer};
     const auto attempt = [&](auto&& work) {
         try {
             work();
@@ -109,13 +119,17 @@ Evaluation Evaluator::run(const MicroBatchCap& most) {
     const at::NoGradGuard no_grad;
     const auto terms = model_.loss_terms();
     const auto metrics = model_.metrics();
+    const std::unique_ptr<CorpusScorer> scorer =
+        agree_on(world_, [&] { return model_.corpus_scorer(); });
     std::exception_ptr failure;
-    std::vector<double> sums = add_up(failure);
+    std::vector<double> sums = add_up(scorer.get(), failure);
     agree(world_, failure);
     world_.all_reduce(std::span<double>(sums), ReduceOp::sum);
 
     Evaluation evaluation;
-    const double* weights = sums.data() + terms.size() + metrics.size();
+    const std::span score_sums =
+        std::span{sums}.subspan(terms.size() + metrics.size(), scorer ? scorer->sums() : 0);
+    const double* weights = score_sums.data() + score_sums.size();
     for (std::size_t j = 0; j < terms.size(); ++j)
         evaluation.losses.push_back({terms[j], weights[j] == 0 ? 0 : sums[j] / weights[j]});
     for (std::size_t m = 0; m < metrics.size(); ++m) {
@@ -123,6 +137,12 @@ Evaluation Evaluator::run(const MicroBatchCap& most) {
         evaluation.metrics.push_back({.name = metrics[m].name,
                                       .value = weight == 0 ? 0 : sums[terms.size() + m] / weight,
                                       .is_share = metrics[m].is_share});
+    }
+    if (scorer) {
+        const std::vector<std::string> names = model_.scores();
+        const std::vector<double> values = scorer->values(score_sums);
+        for (std::size_t i = 0; i < names.size(); ++i)
+            evaluation.metrics.push_back({.name = names[i], .value = values[i], .is_share = false});
     }
     evaluation.samples = plan_.samples();
     evaluation.seconds =

@@ -96,7 +96,7 @@ MicroBatch batch_of(const std::vector<Pair>& all,
 std::shared_ptr<Transformer> formula_model(const TransformerConfig& config,
                                            at::ScalarType type,
                                            double smoothing) {
-    auto model = make_transformer(config, smoothing);
+    auto model = make_transformer(config, {.label_smoothing = smoothing});
     model->to(type);
     test::fill_by_formula(*model, "layer_norm.weight");
     return model;
@@ -238,7 +238,7 @@ TEST(TransformerTest, ConfigurationsThatDoNotFitAreRefused) {
     EXPECT_THROW(make_transformer(unlike), BadConfig);
     TransformerConfig without_words = transformer_config("transformer-tiny");
     EXPECT_THROW(make_transformer(without_words), BadConfig);
-    EXPECT_THROW(make_transformer(small(), 1.0), BadConfig);
+    EXPECT_THROW(make_transformer(small(), {.label_smoothing = 1.0}), BadConfig);
     EXPECT_THROW(transformer_config("enormous"), MissingInput);
 }
 

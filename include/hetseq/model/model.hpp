@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include "hetseq/data/micro_batch.hpp"
 #include "hetseq/model/companion_file.hpp"
+#include "hetseq/model/corpus_scorer.hpp"
 
 namespace hetseq {
 
@@ -56,6 +58,11 @@ class Model : public torch::nn::Module {
 public:
     virtual std::vector<std::string> loss_terms() const = 0;
     virtual std::vector<MetricSchema> metrics() const = 0;
+    /// Names of the scores that `corpus_scorer` computes, beside the metrics; by default none.
+    virtual std::vector<std::string> scores() const { return {}; }
+    /// Scores the model as its parameters are now; null where `scores` is empty. The model outlives
+    /// it.
+    virtual std::unique_ptr<CorpusScorer> corpus_scorer() const { return nullptr; }
     virtual ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) = 0;
     /// True if weight decay applies to the parameter of this name. By default it does not apply to
     /// biases and to the vectors of normalisations.

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "hetseq/model/model.hpp"
 #include "hetseq/model/transformer_config.hpp"
@@ -34,10 +37,16 @@ public:
     virtual const detail::TransformerWeights& weights() const = 0;
 };
 
-/// `vocabularies` stand beside the parameters, wherever these are written. Throws BadConfig as
-/// `check`, or where `label_smoothing` is not in [0, 1).
+/// What belongs to a Transformer besides its network.
+struct TransformerSetup {
+    double label_smoothing = 0;                    // in [0, 1)
+    std::vector<CompanionFile> vocabularies = {};  // stand beside the parameters
+    std::vector<std::string> scores = {};          // that make_scorer's scorers compute
+    std::function<std::unique_ptr<CorpusScorer>(const Transformer&)> make_scorer = {};
+};
+
+/// Throws BadConfig as `check`, or where the label smoothing is out of range.
 std::shared_ptr<Transformer> make_transformer(const TransformerConfig& config,
-                                              double label_smoothing = 0,
-                                              std::vector<CompanionFile> vocabularies = {});
+                                              TransformerSetup setup = {});
 
 }  // namespace hetseq

@@ -30,7 +30,7 @@ public:
     Evaluation run(const MicroBatchCap& most = {});
 
 private:
-    std::vector<double> add_up(std::exception_ptr& failure);
+    std::vector<double> add_up(CorpusScorer* scorer, std::exception_ptr& failure);
     void request(std::int64_t batch);
 
     HostComm world_;
