@@ -1,6 +1,5 @@
 #include "hetseq/data/prepare_images.hpp"
 
-#include <cstdio>
 #include <filesystem>
 #include <list>
 #include <set>
@@ -10,6 +9,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/data/files/hdf5_image.hpp"
 #include "hetseq/data/files/idx.hpp"
+#include "hetseq/data/files/shard_names.hpp"
 
 namespace hetseq {
 
@@ -89,32 +89,6 @@ std::vector<Pair> read_pairs(const std::vector<std::string>& inputs) {
     return pairs;
 }
 
-std::string shard_name(const std::string& set, int shard, int shards) {
-    char suffix[32];
-    std::snprintf(suffix, sizeof suffix, "-%05d-of-%05d.h5", shard, shards);
-    return set + suffix;
-}
-
-// Shards of another count would be read beside the new ones by DIR/train*.h5.
-void check_no_other_count(const PrepareImagesOptions& options, const std::string& set) {
-    if (!fs::is_directory(options.output))
-        return;
-    std::set<std::string> expected;
-    for (int shard = 0; shard < options.shards; ++shard)
-        expected.insert(shard_name(set, shard, options.shards));
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(options.output, error)) {
-        const std::string name = entry.path().filename().string();
-        const bool of_set = name.rfind(set + "-", 0) == 0 && entry.path().extension() == ".h5";
-        if (of_set && !expected.contains(name))
-            throw BadConfig(entry.path().string() + " is in the way",
-                            "it would be read beside the new shards of " + set,
-                            "remove it or choose another --output");
-    }
-    if (error)
-        throw IoError("cannot list " + options.output, error.message(), "choose another --output");
-}
-
 std::vector<std::byte> shard_image(const Pair& pair, std::int64_t begin, std::int64_t end) {
     const std::vector<std::int64_t>& shape = pair.images.array.shape;
     const auto rows = static_cast<hsize_t>(end - begin);
@@ -135,11 +109,11 @@ std::vector<std::byte> shard_image(const Pair& pair, std::int64_t begin, std::in
 }  // namespace
 
 std::vector<PreparedShard> prepare_images(const PrepareImagesOptions& options) {
-    if (options.shards < 1 || options.shards > 99999)
+    if (options.shards < 1 || options.shards > most_shards)
         throw BadConfig("--shards " + std::to_string(options.shards), "", "give 1 to 99999");
     const std::vector<Pair> pairs = read_pairs(options.inputs);
     for (const Pair& pair : pairs)
-        check_no_other_count(options, pair.name);
+        check_no_other_shards(options.output, pair.name, options.shards);
 
     std::error_code error;
     fs::create_directories(options.output, error);

@@ -84,18 +84,90 @@ CommandDescription checkpoint() {
                   {"output", "FILE", "", "the safetensors file to write", Need::required}, last}}}};
 }
 
-CommandDescription prepare() {
+CommandOption output_folder() {
+    return {"output", "DIR", "", "folder to write the shards to", Need::required};
+}
+
+CommandForm prepare_images_form() {
     return {
-        "prepare",
-        "convert data to HDF5 shards",
-        {{.word = "images",
-          .help = "convert IDX files of images and labels, the format of MNIST",
-          .arguments =
-              {{"IDX",
-                Count::many,
-                "files of images and as many files of labels, both in the same order; plain or gzip"}},
-          .own_options = {{"output", "DIR", "", "folder to write the shards to", Need::required},
-                          {"shards", "N", "1", "number of shards made from each pair of files"}}}}};
+        .word = "images",
+        .help = "convert IDX files of images and labels, the format of MNIST",
+        .arguments =
+            {{"IDX",
+              Count::many,
+              "files of images and as many files of labels, both in the same order; plain or gzip"}},
+        .own_options = {output_folder(),
+                        {"shards", "N", "1", "number of shards made from each pair of files"}}};
+}
+
+CommandForm prepare_translation_form() {
+    return {
+        .word = "translation",
+        .help = "encode two text files, a sentence in each line, as pairs of ids",
+        .own_options = {
+            {"source-text",
+             "FILE[,FILE...]",
+             "",
+             "text to translate from; plain or gzip",
+             Need::required},
+            {"target-text",
+             "FILE[,FILE...]",
+             "",
+             "its translation, line by line in as many files",
+             Need::required},
+            output_folder(),
+            {"valid-source-text", "FILE[,FILE...]", "", "the same for validation"},
+            {"valid-target-text", "FILE[,FILE...]", "", "the same for validation"},
+            {"vocab-size",
+             "N",
+             "0",
+             "number of ids of a vocabulary that is trained; a dictionary takes all words with 0"},
+            {"joined", "", "", "train one vocabulary for both sides"},
+            {"model-type",
+             "TYPE",
+             "bpe",
+             "bpe or unigram (SentencePiece), or dictionary: words between blanks, for text that is "
+             "segmented already"},
+            {"source-vocabulary",
+             "FILE",
+             "",
+             "take this SentencePiece model or dictionary instead of training one; with --joined for "
+             "both sides"},
+            {"target-vocabulary", "FILE", "", "the same for the target"},
+            {"normalization",
+             "RULE",
+             "nmt_nfkc",
+             "SentencePiece's rule: nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf or identity"},
+            {"character-coverage",
+             "SHARE",
+             "1",
+             "share of the text's characters that a SentencePiece model has"},
+            {"sample",
+             "N",
+             "1000000",
+             "lines that a SentencePiece model is trained on, drawn by --seed; 0: all"},
+            {"seed", "N", "1", "seed of what is drawn"},
+            {"max-length", "N", "0", "drop pairs with more tokens in a side; 0: any length"},
+            {"max-ratio",
+             "RATIO",
+             "0",
+             "drop pairs whose longer side has more than this many times the tokens of the other; 0: "
+             "any"},
+            {"shards", "N", "0", "number of shards of each set; 0: one for each 100,000 pairs"}}};
+}
+
+CommandForm prepare_numbers_form() {
+    return {.word = "numbers",
+            .help = "make a small translation task: names of numbers, English to German",
+            .own_options = {output_folder(),
+                            {"samples", "N", "100000", "pairs to train on"},
+                            {"seed", "N", "1", "seed of what is drawn"}}};
+}
+
+CommandDescription prepare() {
+    return {"prepare",
+            "convert data to HDF5 shards",
+            {prepare_images_form(), prepare_translation_form(), prepare_numbers_form()}};
 }
 
 // It writes nothing and stops by itself.
@@ -219,7 +291,7 @@ const std::vector<CommandEntry>& command_table() {
         {evaluate(), NeedsMpi::always, evaluate_command},
         {check(), NeedsMpi::launched, check_command},
         {checkpoint(), NeedsMpi::never, checkpoint_command},
-        {prepare(), NeedsMpi::never, prepare_command},
+        {prepare(), NeedsMpi::launched, prepare_command},
         {bench(), NeedsMpi::always, bench_command},
         {plan(), NeedsMpi::launched, plan_command},
         {report(), NeedsMpi::never, report_command},

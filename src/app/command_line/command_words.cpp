@@ -210,4 +210,23 @@ std::int64_t CommandWords::whole_number(const std::string& own_option,
     return number;
 }
 
+double CommandWords::number(const std::string& own_option, double minimum, double maximum) const {
+    const std::string& value = text(own_option);
+    double number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    const bool is_number = error == std::errc() && end == value.data() + value.size();
+    if (!is_number || !(number >= minimum) || !(number <= maximum))
+        throw BadUsage("--" + own_option + ": '" + value + "' is not a number from " +
+                       format_number(minimum) + " to " + format_number(maximum));
+    return number;
+}
+
+const std::string& CommandWords::choice(const std::string& own_option,
+                                        const std::vector<std::string>& allowed) const {
+    const std::string& value = text(own_option);
+    if (std::find(allowed.begin(), allowed.end(), value) == allowed.end())
+        throw BadUsage("--" + own_option + ": '" + value + "' is none of " + join(allowed, ", "));
+    return value;
+}
+
 }  // namespace hetseq

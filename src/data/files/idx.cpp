@@ -4,9 +4,8 @@
 #include <cstring>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/unique_handle.hpp"
 
-#include <zlib.h>
+#include "gzip_file.hpp"
 
 #include "hetseq/data/files/shard_spec.hpp"
 
@@ -15,13 +14,6 @@ namespace hetseq {
 namespace {
 
 constexpr std::uint8_t unsigned_byte = 0x08;
-
-struct GzipTraits {
-    using type = gzFile;
-    static type null() noexcept { return nullptr; }
-    static void close(type& file) noexcept { gzclose(file); }
-};
-using GzipFile = UniqueHandle<GzipTraits>;
 
 [[noreturn]] void throw_malformed(const std::string& name, const std::string& why) {
     throw BadData(name + " is not an IDX file of unsigned bytes", why, "name MNIST-like IDX files");

@@ -23,6 +23,11 @@ struct CommandWords {
     std::int64_t whole_number(const std::string& own_option,
                               std::int64_t minimum,
                               std::int64_t maximum) const;
+    /// Throws BadUsage for anything but a number in this range.
+    double number(const std::string& own_option, double minimum, double maximum) const;
+    /// Throws BadUsage for anything but one of these.
+    const std::string& choice(const std::string& own_option,
+                              const std::vector<std::string>& allowed) const;
 };
 
 /// Sorts the words that follow a command's name. Throws BadUsage, with the usage and the nearest

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace hetseq {
+
+constexpr std::int64_t most_shards = 99999;  // five digits in their names
+
+/// "train-00000-of-00002.h5"
+std::string shard_name(const std::string& set, std::int64_t shard, std::int64_t shards);
+
+/// Throws BadConfig where `folder` holds shards of `set` that these would not replace:
+/// FOLDER/train* would read them beside the new ones. IoError where it cannot be listed.
+void check_no_other_shards(const std::string& folder, const std::string& set, std::int64_t shards);
+
+}  // namespace hetseq

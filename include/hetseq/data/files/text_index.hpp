@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hetseq/data/files/text_reader.hpp"
+
+namespace hetseq {
+
+class HostComm;
+
+/// Where a line of a text file begins.
+struct LinePlace {
+    std::int64_t line = 0;    // from 0
+    std::int64_t offset = 0;  // [bytes] of the text, see TextReader
+};
+
+/// What one pass over a text file tells.
+struct TextIndex {
+    std::string path;
+    std::int64_t lines = 0;
+    std::int64_t bytes = 0;           // of the text
+    std::vector<LinePlace> places{};  // in order, the first line's among them
+};
+
+constexpr std::int64_t usual_text_piece = std::int64_t{1} << 22;  // [bytes]
+
+/// Collective. Reads all of the files, plain ones in pieces that the ranks share, a gzip file on
+/// one rank. Their lines are UTF-8 and every file has one. A place is kept for each `piece`
+/// [bytes]. Where something is wrong all ranks throw the same, whatever their number: MissingInput,
+/// IoError or BadData that names file and line.
+std::vector<TextIndex> index_texts(const HostComm& world,
+                                   const std::vector<std::string>& paths,
+                                   std::int64_t piece = usual_text_piece);
+
+/// The lines of all files together.
+std::int64_t total_lines(std::span<const TextIndex> texts);
+
+/// Gives the lines of files as if they were one, from any line on. Going forward reads a gzip file
+/// once.
+class TextCursor {
+public:
+    /// `texts` must outlive it.
+    explicit TextCursor(std::span<const TextIndex> texts) : texts_{texts} {}
+
+    /// The next one given is line `line` of all.
+    void move_to(std::int64_t line);
+    /// Throws BadData where a file changed since its index was made.
+    std::string_view next();
+
+private:
+    void open(std::size_t file);
+
+    std::span<const TextIndex> texts_;
+    std::size_t file_ = 0;
+    std::int64_t line_ = 0;  // next, of the file
+    std::optional<TextReader> reader_;
+};
+
+}  // namespace hetseq

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "hetseq/data/prepare_translation.hpp"
+
+namespace hetseq {
+
+/// What was written, as tables.
+std::string prepared_text(const PreparedTranslation& prepared);
+
+}  // namespace hetseq

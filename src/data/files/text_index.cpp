@@ -1,0 +1,215 @@
+#include "hetseq/data/files/text_index.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/text/utf8.hpp"
+#include "hetseq/data/files/first_failure.hpp"
+#include "hetseq/data/files/shard_spec.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr const char* name_texts = "name text files, plain or gzip";
+
+// A stretch of one file that one rank reads.
+struct TextStretch {
+    std::size_t file = 0;
+    std::int64_t begin = 0;  // [bytes]: lines that begin from here
+    std::int64_t end = 0;    // to here
+};
+
+// What was found in a stretch. Its lines are counted from 0.
+struct TextFindings {
+    std::vector<LinePlace> places{};
+    std::int64_t lines = 0;
+    std::int64_t end = 0;  // [bytes]: where its last line ends
+    bool is_good = true;   // else `lines` is the number of the bad line
+};
+
+std::vector<TextStretch> stretches_of(const std::vector<std::string>& paths, std::int64_t piece) {
+    std::vector<TextStretch> stretches;
+    for (std::size_t file = 0; file < paths.size(); ++file) {
+        const std::int64_t bytes = stamp_readable_file(paths[file], name_texts).bytes;
+        const bool is_one = is_gzip_file(paths[file]);
+        const std::int64_t step = is_one ? std::max<std::int64_t>(bytes, 1) : piece;
+        for (std::int64_t begin = 0; begin < bytes; begin += step)
+            stretches.push_back(
+                {file, begin, is_one ? std::numeric_limits<std::int64_t>::max() : begin + step});
+    }
+    return stretches;
+}
+
+// The same stretches on all ranks, even where a file is still growing.
+std::vector<TextStretch> agreed_stretches(const HostComm& world,
+                                          const std::vector<std::string>& paths,
+                                          std::int64_t piece) {
+    std::vector<TextStretch> stretches =
+        agree_on(world, [&] { return stretches_of(paths, piece); });
+    std::string bytes(reinterpret_cast<const char*>(stretches.data()),
+                      stretches.size() * sizeof(TextStretch));
+    bytes = world.broadcast(std::move(bytes), 0);
+    stretches.resize(bytes.size() / sizeof(TextStretch));
+    std::memcpy(stretches.data(), bytes.data(), bytes.size());
+    return stretches;
+}
+
+TextFindings read_stretch(const std::string& path, const TextStretch& stretch, std::int64_t piece) {
+    TextReader reader{path};
+    std::string_view line;
+    if (stretch.begin > 0) {  // the line that the byte before belongs to is of the stretch before
+        reader.seek(stretch.begin - 1);
+        reader.next(line);
+    }
+    TextFindings found{.end = reader.offset()};
+    while (found.end < stretch.end && reader.next(line)) {
+        if (found.places.empty() || found.end >= found.places.back().offset + piece)
+            found.places.push_back({found.lines, found.end});
+        found.is_good = valid_utf8_bytes(line) == line.size();
+        if (!found.is_good)
+            break;
+        ++found.lines;
+        found.end = reader.offset();
+    }
+    return found;
+}
+
+// Numbers, to send.
+void append(std::vector<std::int64_t>& numbers, std::size_t stretch, const TextFindings& found) {
+    numbers.insert(numbers.end(),
+                   {static_cast<std::int64_t>(stretch),
+                    found.lines,
+                    found.end,
+                    found.is_good ? 1 : 0,
+                    std::ssize(found.places)});
+    for (const LinePlace& place : found.places)
+        numbers.insert(numbers.end(), {place.line, place.offset});
+}
+
+// By stretch; from all ranks.
+std::vector<TextFindings> gather(const HostComm& world,
+                                 const std::vector<std::int64_t>& mine,
+                                 std::size_t stretches) {
+    std::vector<TextFindings> all(stretches);
+    for (const std::string& bytes : world.all_gather(std::string(
+             reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(std::int64_t)))) {
+        std::vector<std::int64_t> numbers(bytes.size() / sizeof(std::int64_t));
+        std::memcpy(numbers.data(), bytes.data(), bytes.size());
+        for (auto next = numbers.begin(); next != numbers.end();) {
+            TextFindings& found = all[static_cast<std::size_t>(*next++)];
+            found.lines = *next++;
+            found.end = *next++;
+            found.is_good = *next++ == 1;
+            found.places.resize(static_cast<std::size_t>(*next++));
+            for (LinePlace& place : found.places) {
+                place.line = *next++;
+                place.offset = *next++;
+            }
+        }
+    }
+    return all;
+}
+
+[[noreturn]] void throw_not_utf8(const std::string& path, std::int64_t line) {
+    throw BadData(path + ", line " + std::to_string(line + 1) + " is not UTF-8",
+                  "",
+                  "convert the file (iconv -t UTF-8), or remove the line from both files");
+}
+
+std::vector<TextIndex> text_indexes(const std::vector<std::string>& paths,
+                                    const std::vector<TextStretch>& stretches,
+                                    const std::vector<TextFindings>& findings) {
+    std::vector<TextIndex> texts;
+    for (const std::string& path : paths)
+        texts.push_back({.path = path});
+    for (std::size_t i = 0; i < stretches.size(); ++i) {
+        TextIndex& text = texts[stretches[i].file];
+        for (const LinePlace& place : findings[i].places)
+            text.places.push_back({text.lines + place.line, place.offset});
+        text.lines += findings[i].lines;
+        text.bytes = std::max(text.bytes, findings[i].end);
+        if (!findings[i].is_good)
+            throw_not_utf8(text.path, text.lines);
+    }
+    for (const TextIndex& text : texts)
+        if (text.lines == 0)
+            throw BadData(text.path + " is empty", "", name_texts);
+    return texts;
+}
+
+}  // namespace
+
+std::vector<TextIndex> index_texts(const HostComm& world,
+                                   const std::vector<std::string>& paths,
+                                   std::int64_t piece) {
+    const std::vector<TextStretch> stretches = agreed_stretches(world, paths, piece);
+    std::vector<std::int64_t> mine;
+    std::optional<OrderedFailure> failure;
+    const auto step = static_cast<std::size_t>(world.size());
+    for (auto i = static_cast<std::size_t>(world.rank()); i < stretches.size() && !failure;
+         i += step) {
+        try {
+            append(mine, i, read_stretch(paths[stretches[i].file], stretches[i], piece));
+        } catch (...) {
+            failure = OrderedFailure{static_cast<std::int64_t>(i), std::current_exception()};
+        }
+    }
+    agree_on_first(world, failure);
+    return text_indexes(paths, stretches, gather(world, mine, stretches.size()));
+}
+
+std::int64_t total_lines(std::span<const TextIndex> texts) {
+    return std::accumulate(
+        texts.begin(), texts.end(), std::int64_t{0}, [](std::int64_t sum, const TextIndex& text) {
+            return sum + text.lines;
+        });
+}
+
+void TextCursor::open(std::size_t file) {
+    file_ = file;
+    line_ = 0;
+    reader_.emplace(texts_[file].path);
+}
+
+void TextCursor::move_to(std::int64_t line) {
+    std::size_t file = 0;
+    while (file + 1 < texts_.size() && line >= texts_[file].lines)
+        line -= texts_[file++].lines;
+    if (!reader_ || file != file_)
+        open(file);
+    const std::vector<LinePlace>& places = texts_[file].places;
+    const auto behind = std::upper_bound(
+        places.begin(), places.end(), line, [](std::int64_t wanted, const LinePlace& place) {
+            return wanted < place.line;
+        });
+    const LinePlace& place = *std::prev(behind);
+    if (line_ > line || line_ < place.line) {
+        reader_->seek(place.offset);
+        line_ = place.line;
+    }
+    while (line_ < line)
+        next();
+}
+
+std::string_view TextCursor::next() {
+    if (!reader_)
+        open(0);
+    if (line_ == texts_[file_].lines && file_ + 1 < texts_.size())
+        open(file_ + 1);
+    std::string_view line;
+    if (!reader_->next(line))
+        throw BadData(texts_[file_].path + " changed while it was read",
+                      "it ended before line " + std::to_string(line_ + 1),
+                      "start again once the file is complete");
+    ++line_;
+    return line;
+}
+
+}  // namespace hetseq

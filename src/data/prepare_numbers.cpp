@@ -1,0 +1,118 @@
+#include "hetseq/data/prepare_numbers.hpp"
+
+#include <array>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/text/number_names.hpp"
+#include "hetseq/data/order/keyed_permutation.hpp"
+
+namespace hetseq {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int most_digits = 7;
+constexpr std::int64_t least_unseen = 1000;  // each smaller number may be needed to learn from
+constexpr std::int64_t ids_of_numbers = 240;
+constexpr std::int64_t most_samples = 1'000'000'000;
+
+// Random numbers that are the same on every machine.
+class Draws {
+public:
+    explicit Draws(std::uint64_t seed) : seed_{seed} {}
+    /// In [0, n).
+    std::int64_t below(std::int64_t n) {
+        return static_cast<std::int64_t>(mix_keys(seed_, count_++) % static_cast<std::uint64_t>(n));
+    }
+
+private:
+    std::uint64_t seed_;
+    std::uint64_t count_ = 0;
+};
+
+// As many numbers of each length from `least_digits` to 7 digits.
+std::int64_t draw_number(Draws& draws, int least_digits) {
+    std::int64_t behind = 10;  // the least number with more digits
+    for (std::int64_t digits = least_digits + draws.below(most_digits - least_digits + 1);
+         digits > 1;
+         --digits)
+        behind *= 10;
+    const std::int64_t least = behind == 10 ? 0 : behind / 10;
+    return least + draws.below(behind - least);
+}
+
+struct NumberSets {
+    std::vector<std::int64_t> train, valid, test;
+};
+
+NumberSets draw_sets(const PrepareNumbersOptions& options) {
+    Draws draws{mix_keys(options.seed, 0)};
+    NumberSets sets;
+    std::set<std::int64_t> unseen;
+    while (std::ssize(unseen) < valid_numbers + test_numbers) {
+        const std::int64_t number = draw_number(draws, 4);
+        if (number < least_unseen || !unseen.insert(number).second)
+            continue;
+        (std::ssize(sets.test) < test_numbers ? sets.test : sets.valid).push_back(number);
+    }
+    while (std::ssize(sets.train) < options.samples) {
+        const std::int64_t number = draw_number(draws, 1);
+        if (!unseen.contains(number))
+            sets.train.push_back(number);
+    }
+    return sets;
+}
+
+void write_texts(const fs::path& stem, const std::vector<std::int64_t>& numbers) {
+    AtomicFile english{stem.string() + ".en"};
+    AtomicFile german{stem.string() + ".de"};
+    for (const std::int64_t number : numbers) {
+        english.write(english_number(number) + "\n");
+        german.write(german_number(number) + "\n");
+    }
+    english.commit();
+    german.commit();
+}
+
+void write_all_texts(const PrepareNumbersOptions& options) {
+    const fs::path folder{options.output};
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error)
+        throw IoError("cannot make the folder " + options.output, error.message());
+    const NumberSets sets = draw_sets(options);
+    write_texts(folder / "train", sets.train);
+    write_texts(folder / "valid", sets.valid);
+    write_texts(folder / "test", sets.test);
+}
+
+}  // namespace
+
+PreparedTranslation prepare_numbers(const HostComm& world, const PrepareNumbersOptions& options) {
+    agree_on(world, [&] {
+        if (options.samples < 1 || options.samples > most_samples)
+            throw BadConfig("--samples " + std::to_string(options.samples), "", "give 1 or more");
+        if (world.rank() == 0)
+            write_all_texts(options);
+    });
+    const auto text = [&](const std::string& name) {
+        return std::vector<std::string>{(fs::path(options.output) / name).string()};
+    };
+    return prepare_translation(world,
+                               {.train = {text("train.en"), text("train.de")},
+                                .valid = {text("valid.en"), text("valid.de")},
+                                .output = options.output,
+                                .subwords = {.vocab_size = ids_of_numbers},
+                                .joined = true,
+                                .seed = options.seed});
+}
+
+}  // namespace hetseq

@@ -1,0 +1,136 @@
+#include "hetseq/data/files/text_index.hpp"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "data/error_text.hpp"
+#include "data/generated_corpus.hpp"
+#include "data/text_files.hpp"
+#include "test_world.hpp"
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+using test::thrown_by;
+using testing::HasSubstr;
+
+constexpr std::int64_t small_piece = 100;  // [bytes]
+
+// Lines of unlike lengths, some empty and some longer than a piece.
+std::string line_text(std::int64_t line) {
+    const std::int64_t length = line % 50 == 49 ? 350 : line % 7 == 0 ? 0 : line * 13 % 40;
+    return std::to_string(line) + std::string(static_cast<std::size_t>(length), 'x');
+}
+
+std::string text_of(std::int64_t begin, std::int64_t end) {
+    std::string text;
+    for (std::int64_t line = begin; line < end; ++line)
+        text += line % 7 == 0 && line % 2 == 0 ? "\n" : line_text(line) + "\n";
+    return text;
+}
+
+class TextIndexTest : public testing::Test {
+protected:
+    // Rank 0 writes it.
+    std::string file(const std::string& name, const std::string& text) {
+        if (world_.rank() == 0)
+            test::write_text(folder_ / name, text, name.ends_with(".gz"));
+        world_.barrier();
+        return folder_ / name;
+    }
+
+    test::Thrown thrown_for(const std::vector<std::string>& paths) {
+        return thrown_by([&] { index_texts(world_, paths, small_piece); });
+    }
+
+    HostComm world_ = test::world();
+    test::SharedFolder folder_{world_};
+};
+
+TEST_F(TextIndexTest, LinesAndBytesAreCounted) {
+    const std::string first = text_of(0, 500);
+    const std::string second = text_of(500, 620) + "no end";
+
+    const auto texts =
+        index_texts(world_, {file("a", first), file("b.gz", second), file("c", "\n")}, small_piece);
+
+    ASSERT_EQ(texts.size(), 3U);
+    EXPECT_EQ(texts[0].lines, 500);
+    EXPECT_EQ(texts[0].bytes, std::ssize(first));
+    EXPECT_GT(texts[0].places.size(), 50U);
+    EXPECT_EQ(texts[1].lines, 121);
+    EXPECT_EQ(texts[1].bytes, std::ssize(second));
+    EXPECT_GT(texts[1].places.size(), 10U);
+    EXPECT_EQ(texts[2].lines, 1);
+    EXPECT_EQ(total_lines(texts), 622);
+}
+
+TEST_F(TextIndexTest, PlacesAreTheSameInPlainAndGzipFiles) {
+    const auto texts =
+        index_texts(world_, {file("a", text_of(0, 900)), file("a.gz", text_of(0, 900))}, 1 << 20);
+
+    ASSERT_EQ(texts[0].places.size(), texts[1].places.size());
+    EXPECT_EQ(texts[0].places[0].offset, 0);
+    EXPECT_EQ(texts[1].places[0].line, 0);
+}
+
+TEST_F(TextIndexTest, ACursorGoesToAnyLine) {
+    const auto texts = index_texts(
+        world_,
+        {file("a", text_of(0, 300)), file("b.gz", text_of(300, 650)), file("c", text_of(650, 700))},
+        small_piece);
+    std::vector<std::string> expected;
+    TextCursor whole{texts};
+    for (std::int64_t line = 0; line < 700; ++line)
+        expected.emplace_back(whole.next());
+    EXPECT_EQ(expected[1], line_text(1));
+    EXPECT_EQ(expected[699], line_text(699));
+
+    TextCursor cursor{texts};
+    for (const std::size_t line : {299U, 300U, 649U, 1U, 650U, 699U, 350U, 450U, 0U}) {
+        cursor.move_to(static_cast<std::int64_t>(line));
+        EXPECT_EQ(cursor.next(), expected[line]) << line;
+        if (line + 1 < expected.size())
+            EXPECT_EQ(cursor.next(), expected[line + 1]) << line;
+    }
+}
+
+TEST_F(TextIndexTest, TheFirstBadLineIsNamedByAllRanks) {
+    std::string text = text_of(0, 400);
+    const auto thrown =
+        thrown_for({file("good", text), file("bad", text + "caf\xe9\n" + text + "\xff\n" + text)});
+    const auto zipped = thrown_for({file("bad.gz", text + "caf\xe9\n" + text)});
+
+    EXPECT_EQ(thrown.code, ExitCode::bad_data);
+    EXPECT_THAT(thrown.text, HasSubstr("bad, line 401 is not UTF-8"));
+    EXPECT_THAT(zipped.text, HasSubstr("bad.gz, line 401 is not UTF-8"));
+}
+
+TEST_F(TextIndexTest, EmptyAndMissingFilesAreNamed) {
+    const std::string good = file("good", "a\n");
+
+    EXPECT_THAT(thrown_for({good, file("none", "")}).text, HasSubstr("none is empty"));
+    EXPECT_THAT(thrown_for({good, file("none.gz", "")}).text, HasSubstr("none.gz is empty"));
+    const auto missing = thrown_for({good, folder_ / "missing"});
+    EXPECT_EQ(missing.code, ExitCode::missing_input);
+    EXPECT_THAT(missing.text, HasSubstr("no such file: " + (folder_ / "missing")));
+}
+
+TEST_F(TextIndexTest, AFileThatShrinksMeanwhileIsNoticed) {
+    const auto texts = index_texts(world_, {file("a", text_of(0, 300))}, small_piece);
+    file("a", text_of(0, 200));
+
+    const auto thrown = thrown_by([&] {
+        TextCursor cursor{texts};
+        cursor.move_to(250);
+    });
+
+    EXPECT_EQ(thrown.code, ExitCode::bad_data);
+    EXPECT_THAT(thrown.text, HasSubstr("a changed while it was read"));
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hetseq/data/files/hdf5.hpp"
+
+namespace hetseq::test {
+
+inline Hdf5File open_file(const std::string& path) {
+    initialize_hdf5();
+    return Hdf5File{HETSEQ_HDF5_TRY(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT))};
+}
+
+/// All values of a dataset of one dimension.
+inline std::vector<std::int64_t> read_dataset(const std::string& path, const std::string& name) {
+    const Hdf5File file = open_file(path);
+    const Hdf5Dataset dataset{HETSEQ_HDF5_TRY(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT))};
+    const Hdf5Space space{HETSEQ_HDF5_TRY(H5Dget_space(dataset.get()))};
+    std::vector<std::int64_t> values(
+        static_cast<std::size_t>(HETSEQ_HDF5_TRY(H5Sget_simple_extent_npoints(space.get()))));
+    HETSEQ_HDF5_TRY(
+        H5Dread(dataset.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
+    return values;
+}
+
+/// Row after row of a ragged field.
+inline std::vector<std::vector<std::int32_t>> read_rows(const std::string& path,
+                                                        const std::string& field) {
+    const std::vector<std::int64_t> values = read_dataset(path, field);
+    const std::vector<std::int64_t> offsets = read_dataset(path, field + "_offsets");
+    std::vector<std::vector<std::int32_t>> rows;
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
+        rows.emplace_back(values.begin() + offsets[i], values.begin() + offsets[i + 1]);
+    return rows;
+}
+
+}  // namespace hetseq::test
