@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Translation from prepared text to BLEU: one rank's parameters on any ranks (fp64, dropout on), a continued run, the
+# vocabulary that data, run and translations share, BLEU in validation as translate and bleu compute it.
+source "$(dirname "$0")/common.sh"
+program=$bin/hetseq
+"$program" prepare numbers --output "$work/numbers" --samples 3000 --seed 5 >"$work/log" 2>&1 || { cat "$work/log"; fail 'prepare numbers'; }
+cat >"$work/small.json" <<'JSON'
+{"model_type": "transformer", "d_model": 16, "ffn_dim": 32, "attention_heads": 2, "encoder_layers": 1, "decoder_layers": 2,
+ "max_positions": 64}
+JSON
+numbers=(--task translation --model-config "$work/small.json" --data "$work/numbers/train*.h5" --threads 1 --lr 0.001
+  --lr-scheduler fixed)
+# train RUN RANKS OPTION...
+train() {
+  local run=$1 ranks=$2; shift 2
+  run_ranks "$ranks" "$program" train "${numbers[@]}" --save-dir "$work/$run" "$@"
+  expect_ok "$run"
+}
+same() { "$bin/compare_models" "$work/$1/model.safetensors" "$work/$2/model.safetensors" "$3" || fail "$1 differs from $2"; }
+
+exact=(--precision fp64 --batch-tokens 900 --adam-eps 1e-8 --dropout 0.2 --attention-dropout 0.1 --activation-dropout 0.1
+  --warmup-updates 0)
+train one 1 "${exact[@]}" --max-update 10 --max-tokens 1500 --balance declared
+train three 3 "${exact[@]}" --max-update 10 --max-tokens 0=300,1=0,2=700 --balance declared
+same one three 1e-12
+train cut 2 "${exact[@]}" --max-update 4 --max-tokens 500 --balance declared
+train cut 3 "${exact[@]}" --max-update 10 --max-tokens 0=100,1=900,2=150 --balance declared
+same one cut 1e-12
+
+# A run has its vocabulary, and data of another one are refused.
+cmp -s "$work/one/source.vocabulary" "$work/one/target.vocabulary" || fail 'the joint vocabulary is not one'
+"$program" prepare numbers --output "$work/others" --samples 4000 --seed 6 >"$work/log" 2>&1 || fail 'prepare numbers anew'
+run_ranks 2 "$program" train "${numbers[@]}" --max-update 2 --valid-data "$work/others/valid*.h5"
+expect_error 65 "'source_vocabulary' is not the training data's vocabulary"
+run_ranks 1 "$program" evaluate "$work/one" --data "$work/others/valid*.h5"
+expect_error 65 "'source_vocabulary' is not --init-model's vocabulary"
+run_ranks 1 "$program" train --task translation --model-config tiny --max-update 1
+expect_error 78 'no data were given'
