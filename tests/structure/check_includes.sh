@@ -47,7 +47,7 @@ BEGIN {
   count = split(order, layers, " "); for (i = 1; i <= count; i++) rank[layers[i]] = i
   may = "app/commands>app/command_line app/commands>app/documents app/documents>app/command_line comm/nccl>comm/host " \
     "data/blocks>data/files data/blocks>data/order train/checkpoint>train/shares train/record>train/checkpoint " \
-    "train/record>train/shares"
+    "train/record>train/shares model/decoding>model/kernels"
   count = split(may, pairs, " "); for (i = 1; i <= count; i++) allowed[pairs[i]] = 1
   count = split(sources, paths, "\n"); for (i = 1; i <= count; i++) exists[paths[i]] = 1
 }
