@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -6,7 +7,9 @@
 #include "hetseq/util/error.hpp"
 
 #include "builtin_parts.hpp"
+#include "translation_scorer.hpp"
 
+#include "hetseq/text/bleu.hpp"
 #include "hetseq/text/vocabulary.hpp"
 #include "hetseq/data/files/attachment.hpp"
 #include "hetseq/data/padded_rows.hpp"
@@ -52,6 +55,27 @@ const PartOption<std::string>& positions() {
 const PartOption<bool>& pre_norm() {
     static const auto option =
         switch_option("pre-norm", "normalise before each part of a layer, not behind it");
+    return option;
+}
+
+const PartOption<bool>& valid_bleu() {
+    static const auto option = switch_option(
+        "valid-bleu", "translate the validation data at each validation, and score it by BLEU");
+    return option;
+}
+
+const PartOption<std::int64_t>& valid_beam() {
+    static const auto option = whole_number_option(
+        "valid-beam", "5", "hypotheses that the search of --valid-bleu follows", 1, 100);
+    return option;
+}
+
+const PartOption<std::string>& valid_bleu_tokenize() {
+    static const auto option =
+        choice_option("valid-bleu-tokenize",
+                      bleu_tokenizer_names(),
+                      "13a",
+                      "how --valid-bleu divides text into words; none: it is divided already");
     return option;
 }
 
@@ -134,12 +158,33 @@ TransformerConfig config_of(const PartOptions& options, const Vocabularies& voca
     return config;
 }
 
+BleuOptions bleu_of(const PartOptions& options) {
+    const std::vector<std::string>& names = bleu_tokenizer_names();
+    const auto name = std::find(names.begin(), names.end(), options.get(valid_bleu_tokenize()));
+    return {.tokenizer = static_cast<BleuTokenizer>(name - names.begin())};
+}
+
+// Lengths as fairseq's users allow them where they validate by BLEU: a model that has learned
+// nothing yet does not end its sentences.
+BeamOptions search_of(const PartOptions& options) {
+    return {.beam = options.get(valid_beam()), .length_factor = 1.2, .length_constant = 10};
+}
+
 std::shared_ptr<Model> make_translator(const PartOptions& options) {
     const Vocabularies vocabularies = vocabularies_of(options);
-    return make_transformer(config_of(options, vocabularies),
-                            {.label_smoothing = options.get(label_smoothing()),
-                             .vocabularies = {{"source.vocabulary", vocabularies.source.bytes()},
-                                              {"target.vocabulary", vocabularies.target.bytes()}}});
+    TransformerSetup setup;
+    setup.label_smoothing = options.get(label_smoothing());
+    setup.vocabularies = {{"source.vocabulary", vocabularies.source.bytes()},
+                          {"target.vocabulary", vocabularies.target.bytes()}};
+    if (options.get(valid_bleu())) {
+        setup.scores = {"bleu"};
+        setup.make_scorer = [targets = vocabularies.target,
+                             beam = search_of(options),
+                             bleu = bleu_of(options)](const Transformer& model) {
+            return make_translation_scorer(model, targets, beam, bleu);
+        };
+    }
+    return make_transformer(config_of(options, vocabularies), std::move(setup));
 }
 
 // The shards of `hetseq prepare translation`.
@@ -191,10 +236,16 @@ private:
 }  // namespace
 
 void add_translation_parts(Parts& parts) {
-    parts.models.add(
-        "transformer",
-        make_translator,
-        {label_smoothing(), activation_dropout(), share_embeddings(), positions(), pre_norm()});
+    parts.models.add("transformer",
+                     make_translator,
+                     {label_smoothing(),
+                      activation_dropout(),
+                      share_embeddings(),
+                      positions(),
+                      pre_norm(),
+                      valid_bleu(),
+                      valid_beam(),
+                      valid_bleu_tokenize()});
     parts.datasets.add("translation", translation_schema);
     parts.batchings.add("translation",
                         [](const PartOptions&) { return std::make_unique<TranslationCollator>(); });
