@@ -63,3 +63,17 @@ prepare_fashion_mnist() {
   }
   build/cpu/bin/hetseq prepare images "$source"/*-ubyte.gz --output data/fashion-mnist
 }
+
+# data/multi30k, from Multi30k's lower-cased and tokenised text in HETSEQ_TEST_DATA/multi30k: 10,000 joint subwords.
+prepare_multi30k() {
+  local source=${HETSEQ_TEST_DATA:-../shared/data}/multi30k
+  ! compgen -G 'data/multi30k/train*.h5' >/dev/null || return 0
+  say 'preparing Multi30k'
+  [[ -e $source/train.lc.norm.tok.en.gz ]] || {
+    echo "$source holds no Multi30k (train.lc.norm.tok.en.gz and the others): set HETSEQ_TEST_DATA" >&2
+    return 66
+  }
+  build/cpu/bin/hetseq prepare translation --vocab-size 10000 --joined --output data/multi30k \
+    --source-text "$source/train.lc.norm.tok.en.gz" --target-text "$source/train.lc.norm.tok.de.gz" \
+    --valid-source-text "$source/val.lc.norm.tok.en.gz" --valid-target-text "$source/val.lc.norm.tok.de.gz"
+}

@@ -4,13 +4,13 @@
 set -euo pipefail
 source "$(dirname "$0")/../common.sh"
 
-usage='usage: jobs/compare/run.sh [mnist|bert|all] [ROUNDS]     (default: all 5)
+usage='usage: jobs/compare/run.sh [mnist|bert|translation|all] [ROUNDS]     (default: all 5)
 environment:
-  HETSEQ_TEST_DATA   folder with bert/*.hdf5 (default ../shared/data); without it only mnist is compared'
+  HETSEQ_TEST_DATA   folder with bert/*.hdf5 and multi30k/*.gz (default ../shared/data); what it lacks is not compared'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 what=${1:-all}
 rounds=${2:-5}
-[[ $what =~ ^(mnist|bert|all)$ && $rounds =~ ^[1-9][0-9]*$ ]] || { echo "$usage" >&2; exit 64; }
+[[ $what =~ ^(mnist|bert|translation|all)$ && $rounds =~ ^[1-9][0-9]*$ ]] || { echo "$usage" >&2; exit 64; }
 
 python=build/compare/bin/python
 results=build/compare/results.jsonl
@@ -18,7 +18,7 @@ bert_shards=$(realpath -m "${HETSEQ_TEST_DATA:-../shared/data}")/bert
 
 set_up() {
   jobs/setup.sh
-  configure_and_build cpu hetseq
+  configure_and_build cpu hetseq batch_lists
   if [[ ! -e build/compare/complete ]]; then
     say 'installing PyTorch and transformers into build/compare'
     python3 -m venv build/compare || { echo 'install python3-venv' >&2; exit 69; }
@@ -51,21 +51,42 @@ bert_round() { # PER_RANK UPDATES
   measure "$name DDP, tuned" "$python" jobs/compare/bert_ddp.py "$files" --batch "$1" --updates "$2" --tuned
 }
 
+# The very batches of both: hetseq's, 0.9 times 2 x 4,096 target tokens.
+translation_round() { # UPDATES
+  local files='data/multi30k/train*.h5' name='translation tiny, 7372 tokens:'
+  ours "$name" --task translation --model-config tiny --dropout 0.3 --data "$files" --batch-tokens 7372 \
+    --max-tokens 4096 --balance equal --max-update "$1"
+  measure "$name DDP" "$python" jobs/compare/translation_ddp.py "$files" --batches "$lists"
+  measure "$name DDP, tuned" "$python" jobs/compare/translation_ddp.py "$files" --batches "$lists" --tuned
+}
+compares() { [[ $what == all || $what == "$1" ]]; }
+
 set_up
 allow_ranks 2
 export OMP_NUM_THREADS=1
-if [[ $what != mnist && ! -d $bert_shards ]]; then
+if compares bert && [[ ! -d $bert_shards ]]; then
   echo "no BERT shards in HETSEQ_TEST_DATA ($bert_shards): bert is not compared"
-  what=mnist
+  [[ $what == all ]] || exit 0
+  bert_shards=
+fi
+translation_updates=30
+lists=build/compare/batches.jsonl
+if compares translation && prepare_multi30k; then
+  build/cpu/bin/batch_lists translation 'data/multi30k/train*.h5' 7372 $translation_updates 1 >"$lists"
+else
+  lists=
 fi
 for ((round = 1; round <= rounds; ++round)); do
   say "round $round of $rounds"
-  if [[ $what != bert ]]; then
+  if compares mnist; then
     mnist_round 32 400
     mnist_round 128 100
   fi
-  if [[ $what != mnist ]]; then
+  if compares bert && [[ -n $bert_shards ]]; then
     bert_round 16 40
+  fi
+  if compares translation && [[ -n $lists ]]; then
+    translation_round $translation_updates
   fi
 done
 say "samples per second of 2 ranks, 1 thread each, on $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"

@@ -11,8 +11,10 @@ import sys
 
 
 def append(path, name):
-    measured = json.load(sys.stdin)["samples_per_second"]
-    print(f"{measured['median']:.1f} samples/s ({measured['p10']:.1f} to {measured['p90']:.1f})", file=sys.stderr)
+    result = json.load(sys.stdin)
+    key = "units_per_second" if name.startswith("translation") else "samples_per_second"
+    measured = result[key]
+    print(f"{measured['median']:.1f} {key} ({measured['p10']:.1f} to {measured['p90']:.1f})", file=sys.stderr)
     with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps({"name": name, "median": measured["median"]}) + "\n")
 
@@ -28,7 +30,7 @@ def print_table(path):
             result = json.loads(line)
             task, program = result["name"].split(": ")
             tasks[task][program].append(result["median"])
-    print("| task | program | samples/s: median (range) of the rounds | hetseq is so many times as fast |")
+    print("| task | program | samples (translation: target tokens) a second: median (range) of the rounds | hetseq is so many times as fast |")
     print("|---|---|---|---|")
     for task, programs in tasks.items():
         for program, medians in programs.items():

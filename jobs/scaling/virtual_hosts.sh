@@ -20,6 +20,10 @@ virtual_hosts_set_up() {
       options=(--task bert --model-config mini --max-sentences 16
         --data "$(realpath -m "${HETSEQ_TEST_DATA:-../shared/data}")/bert/*.hdf5")
       ;;
+    translation)
+      prepare_multi30k
+      options=(--task translation --model-config tiny --dropout 0.3 --data 'data/multi30k/train*.h5' --max-tokens 4096)
+      ;;
   esac
   # Sentences of lognormal lengths, and a small model of them (tests/end_to_end/ragged_model.cpp).
   if [[ $task == pairs ]]; then
