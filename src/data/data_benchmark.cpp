@@ -31,7 +31,7 @@ public:
 // All ranks' parts of `batch`, in proportion to `capacities`.
 std::vector<Slice> cut(const GlobalBatch& batch, const std::vector<std::int64_t>& capacities) {
     if (batch.items)
-        return cut_by_rank(batch, capacities);
+        return cut_by_rank(batch, capacities, ItemCost{}.of(*batch.items));
     const std::int64_t total =
         std::accumulate(capacities.begin(), capacities.end(), std::int64_t{0});
     std::vector<Slice> slices;

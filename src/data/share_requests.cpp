@@ -13,14 +13,18 @@ std::int64_t ShareRequests::time_of(std::int64_t epoch, std::int64_t group) cons
 }
 
 // The groups that samples [slice.begin, slice.end) of the batch come from.
-void ShareRequests::add_groups(const ShareRequest& request,
+void ShareRequests::add_groups(ShareRequest& request,
                                const Slice& slice,
                                std::set<std::int64_t>& groups) const {
     if (request.batch.items) {
         const std::vector<std::int64_t>& samples = request.batch.items->samples;
-        for (std::int64_t i = slice.begin; i < slice.end; ++i)
-            groups.insert(request.group_of(samples[static_cast<std::size_t>(i)],
-                                           corpus_->layout.block_length));
+        for (std::int64_t i = slice.begin; i < slice.end; ++i) {
+            const std::int64_t block =
+                samples[static_cast<std::size_t>(i)] / corpus_->layout.block_length;
+            const auto [known, is_new] = request.group_of_block.try_emplace(block, 0);
+            if (is_new)
+                groups.insert(known->second = request.order.group_of_block(block));
+        }
         return;
     }
     const std::int64_t last = request.order.group_of(slice.end - 1);
@@ -34,7 +38,7 @@ ShareRequest ShareRequests::make(const GlobalBatch& batch,
     const DataContext::Impl& context = corpus_->context;
     HETSEQ_ASSERT(std::ssize(slices) == context.world.size());
     const auto own = static_cast<std::size_t>(context.world.rank());
-    ShareRequest request{batch, slices[own], cap, order_of(batch.epoch), {}, {}};
+    ShareRequest request{batch, slices[own], cap, order_of(batch.epoch), {}, {}, {}};
     std::set<std::int64_t> groups;
     for (const int rank : context.node_ranks) {
         const Slice& slice = slices[static_cast<std::size_t>(rank)];

@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "corpus_impl.hpp"
@@ -28,11 +29,9 @@ struct ShareRequest {
     GlobalOrder order;
     std::vector<std::int64_t> groups;  // that the ranks of this host take samples from
     std::vector<Segment> segments;     // of the groups scheduled so far
+    // By block that the batch's items come from: the group that it is mixed in.
+    std::unordered_map<std::int64_t, std::int64_t> group_of_block;
 
-    /// The group that `sample` is mixed in.
-    std::int64_t group_of(std::int64_t sample, std::int64_t block_length) const {
-        return order.group_of_block(sample / block_length);
-    }
     /// The last group that its batch's samples come from; `group` for rows of one shape.
     std::int64_t time_group(std::int64_t group) const { return batch.items ? batch.window : group; }
 };
@@ -58,7 +57,7 @@ private:
     std::int64_t next_use(const ShareRequest& request,
                           std::int64_t group,
                           std::int64_t block) const;
-    void add_groups(const ShareRequest& request,
+    void add_groups(ShareRequest& request,
                     const Slice& slice,
                     std::set<std::int64_t>& groups) const;
     void schedule_ahead(const ShareRequest& request, std::int64_t group) const;

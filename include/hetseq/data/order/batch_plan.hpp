@@ -62,11 +62,13 @@ struct Slice {
     friend bool operator==(const Slice&, const Slice&) = default;
 };
 
-/// Cuts `batch` contiguously in rank order. Rows of one shape: rank r takes `units[r]` of them
-/// (sum = the batch's size). Otherwise its part of the batch's cost is as that of the units, within
-/// one sample (`cut_items`).
+/// Cuts `batch`, of rows of one shape, contiguously in rank order: rank r takes `units[r]` of them
+/// (sum = the batch's size).
+std::vector<Slice> cut_by_rank(const GlobalBatch& batch, std::span<const std::int64_t> units);
+/// The same for samples of unequal length: each rank's part of the batch's cost is its part of the
+/// units, within one sample (`cut_items`). `item_costs`: of each of the batch's items.
 std::vector<Slice> cut_by_rank(const GlobalBatch& batch,
                                std::span<const std::int64_t> units,
-                               const ItemCost& cost = {});
+                               std::span<const double> item_costs);
 
 }  // namespace hetseq
