@@ -56,7 +56,7 @@ BatchPlan make_batch_plan(Corpus& corpus,
                               .batch_weight = std::max(size.samples, size.units),
                               .units_field = units_field(impl.shards.schema()),
                               .counts_samples = size.samples > 0,
-                              .max_length = impl.max_length,
+                              .max_length = extents.too_long > 0 ? impl.max_length : 0,
                               .block_samples = extents.block_samples,
                               .block_weights = extents.block_units};
     if (options.counts_samples)

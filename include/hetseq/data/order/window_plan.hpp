@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "hetseq/data/order/batch_plan.hpp"
@@ -73,7 +74,7 @@ private:
         std::int64_t group = 0;
         std::vector<std::shared_ptr<const BatchItems>> batches;
     };
-    struct Sample;  // with its lengths
+    struct Sample;  // where its lengths are
 
     const Epoch& epoch(std::int64_t number);
     Epoch make_epoch(std::int64_t number) const;
@@ -81,7 +82,7 @@ private:
     const Window& window(const Epoch& epoch, std::int64_t group);
     Window make_window(const Epoch& epoch, std::int64_t group);
     Sample sample_at(const Epoch& epoch, std::int64_t position);
-    std::int64_t weight_of(const Sample& sample) const;
+    std::int64_t weight_of(const Sample& sample) const;  // of one that is not left out
     bool is_left_out(const Sample& sample) const;
     /// The last position before which the samples weigh at most `weight`, without samples of weight
     /// 0 at its end; it is at or before `end`, whose samples before it weigh `weight_before_end`,
@@ -90,6 +91,8 @@ private:
                            std::int64_t weight,
                            std::int64_t end,
                            std::int64_t weight_before_end);
+    /// Sorts by the length in `field`. Samples of equal length keep their order.
+    static void sort_by_length(std::vector<Sample>& samples, std::size_t field);
     std::vector<Sample> samples_between(const Epoch& epoch, std::int64_t begin, std::int64_t end);
     std::shared_ptr<const BatchItems> items_of(const std::vector<Sample>& samples,
                                                std::int64_t begin,
@@ -105,6 +108,8 @@ private:
     std::int64_t batches_ = 0;
     std::deque<Epoch> epochs_;    // used last first
     std::deque<Window> windows_;  // used last first
+    // By block, while a window is made from them.
+    std::unordered_map<std::int64_t, std::shared_ptr<const RowLengths>> lengths_;
 };
 
 }  // namespace hetseq
