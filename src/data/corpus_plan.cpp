@@ -15,7 +15,7 @@ namespace hetseq {
 
 namespace {
 
-// The units field's place among the ragged ones.
+// The place of the units field among the ragged ones.
 std::optional<std::size_t> units_field(const CorpusSchema& schema) {
     const std::vector<std::size_t> ragged = ragged_fields(schema);
     for (std::size_t i = 0; i < ragged.size(); ++i)

@@ -46,7 +46,7 @@ std::vector<Slice> cut(const GlobalBatch& batch, const std::vector<std::int64_t>
     return slices;
 }
 
-// What an epoch took.
+// The time that an epoch took.
 struct EpochTime {
     double wall_s = 0;  // of the slowest rank
     double cpu_s = 0;   // of all ranks

@@ -59,7 +59,7 @@ struct Loader::Impl {
 
 private:
     bool background() const noexcept { return corpus_->context.io.background(); }
-    // Loader thread, or the main thread where nothing runs in the background.
+    // The loader thread runs these, or the main thread if nothing runs in the background.
     void work();
     Outcome load(ShareRequest& request);
     const ShareRequest::Segment& scheduled(ShareRequest& request, std::size_t index);
@@ -72,7 +72,7 @@ private:
 
     std::shared_ptr<Corpus::Impl> corpus_;
     LoadedShare::Target target_;
-    ShareRequests share_requests_;  // main thread, but where nothing runs in the background
+    ShareRequests share_requests_;  // main thread only, if anything runs in the background
     std::exception_ptr failure_;    // of an earlier request
 
     std::atomic<bool> cancelled_{false};
@@ -91,13 +91,13 @@ Loader::Impl::Impl(std::shared_ptr<Corpus::Impl> source,
       share_requests_{corpus_, choice.seed, choice.shuffle} {
     if (!background())
         return;
-    // A thread settles its number of workers when it first asks, by what any thread last set: this
-    // one has to do so before the loader's takes one for itself, beside which none is idle.
+    // A thread settles its number of workers when it first asks, by what any thread last set. This
+    // one has to ask before the loader's thread sets its own number, 1.
     at::get_num_threads();
     thread_ = std::thread([this] { work(); });
 }
 
-// The thread hands back what is requested still, so that the other ranks' reading goes on.
+// The thread still releases the blocks of all requests, so that the other ranks can go on reading.
 Loader::Impl::~Impl() {
     if (!thread_.joinable())
         return;
@@ -152,14 +152,14 @@ Outcome Loader::Impl::load(ShareRequest& request) {
     } catch (...) {
         failure_ = outcome.error = std::current_exception();
     }
-    // Other ranks of the host may do well and go on reading.
+    // Other ranks of the host may have no error and go on reading.
     for (; released < request.groups.size(); ++released)
         corpus_->cache.release(scheduled(request, released).use.ticket);
     return outcome;
 }
 
-// If nothing runs in the background, blocks are scheduled and read only now, group by group: a
-// group may need the slots of the one before.
+// If nothing runs in the background, blocks are scheduled and read only now, group by group, since
+// a group may need the slots of the one before.
 const ShareRequest::Segment& Loader::Impl::scheduled(ShareRequest& request, std::size_t index) {
     if (request.segments.size() == index)
         share_requests_.schedule_group(request);

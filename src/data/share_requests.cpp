@@ -56,7 +56,7 @@ void ShareRequests::schedule(ShareRequest& request) const {
         schedule_ahead(request, request.time_group(request.groups.back()));
 }
 
-// When `block` of `group` is used again, behind this request.
+// The time when `block` of `group` is used again after this request.
 std::int64_t ShareRequests::next_use(const ShareRequest& request,
                                      std::int64_t group,
                                      std::int64_t block) const {
@@ -66,7 +66,7 @@ std::int64_t ShareRequests::next_use(const ShareRequest& request,
         if (!request.batch.ends_window)
             return now;
         if (group == request.batch.window)
-            return now + 1;  // for what the window leaves over
+            return now + 1;  // the next window takes what this one leaves over
     } else if (request.batch.end < request.order.group_end(group)) {
         return now;
     }
@@ -83,8 +83,8 @@ void ShareRequests::schedule_group(ShareRequest& request) const {
     corpus_->enqueue(request.segments.back().use.loads);
 }
 
-// The group behind the last one, if the cache has room, so that its blocks are there when a batch
-// first asks for them.
+// Loads the group after the last one if the cache has room, so that its blocks are there when a
+// batch first asks for them.
 void ShareRequests::schedule_ahead(const ShareRequest& request, std::int64_t group) const {
     const std::int64_t epoch = request.batch.epoch;
     const std::int64_t now = time_of(epoch, group);

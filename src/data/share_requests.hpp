@@ -15,7 +15,7 @@
 
 namespace hetseq {
 
-/// One share that a loader was asked for, and the blocks that it comes from.
+/// A request for one share, and the blocks that the share comes from.
 struct ShareRequest {
     /// The part that lies in one group of mixed blocks.
     struct Segment {
@@ -36,8 +36,8 @@ struct ShareRequest {
     std::int64_t time_group(std::int64_t group) const { return batch.items ? batch.window : group; }
 };
 
-/// Makes requests of a corpus, and says when their blocks are loaded. Every rank of the host makes
-/// the same calls in the same order.
+/// Makes requests for shares of a corpus, and schedules the loading of their blocks. Every rank of
+/// the host makes the same calls in the same order.
 class ShareRequests {
 public:
     ShareRequests(std::shared_ptr<Corpus::Impl> corpus, std::uint64_t seed, Shuffle shuffle)

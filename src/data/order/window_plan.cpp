@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kept_epochs = 2, kept_windows = 2;
 constexpr int digit_bits = 12;  // of a length: most are below 4,096
 constexpr std::size_t digits = std::size_t{1} << digit_bits;
-constexpr std::uint64_t batches_key = 0x6261746368657321;  // tells it from the order's keys
+constexpr std::uint64_t batches_key = 0x6261746368657321;  // differs from the keys of the order
 
 std::int64_t total(const std::vector<std::int64_t>& values) {
     return std::accumulate(values.begin(), values.end(), std::int64_t{0});
@@ -215,8 +215,9 @@ std::shared_ptr<const BatchItems> WindowPlan::items_of(const std::vector<Sample>
     return items;
 }
 
-// Each border lies where the weight up to it is nearest to even. No batch is without samples, as
-// long as there are as many samples: there are where none weighs more than a batch.
+// Each border lies where the weight up to it is nearest to an even share. Every batch has samples
+// if there are at least as many samples as batches. That is so if no sample weighs more than a
+// batch.
 void WindowPlan::cut(const std::vector<Sample>& samples,
                      std::int64_t batches,
                      Window& window) const {
