@@ -19,8 +19,8 @@ constexpr std::int64_t mib = std::int64_t{1} << 20;
 ShardSet open_shards(DataContext::Impl& context,
                      const std::string& spec,
                      const CorpusSchema& schema) {
-    // On the I/O thread, since it may be reading for another corpus. It uses a communicator that
-    // no one else does meanwhile: this thread waits.
+    // This runs on the I/O thread, since that may be reading for another corpus. Nobody else uses
+    // this communicator meanwhile, because this thread waits.
     return context.io.run([&] { return open_shard_set(context.world, spec, schema); });
 }
 
@@ -33,7 +33,7 @@ RaggedExtents extents_of(DataContext::Impl& context,
                          const CorpusOptions& options) {
     if (shards.ragged_fields().empty())
         return {};
-    // As `open_shards`.
+    // This runs on the I/O thread for the same reason as `open_shards`.
     return context.io.run([&] {
         return read_extents(
             context.world, shards, block_length_of(shards, options), options.max_length);
@@ -52,14 +52,14 @@ void check_options(const CorpusOptions& options) {
     HETSEQ_ASSERT(options.max_length >= 0);
 }
 
-// Slots that the cache of this host has: as many as fit, no more than there are blocks.
+// The number of slots in the cache of this host: as many as fit, but no more than there are blocks.
 std::int64_t slots_for(const GlobalOrder::Geometry& geometry,
                        const BlockLayout& layout,
                        const CorpusOptions& options) {
     const bool is_ragged = std::any_of(layout.fields.begin(),
                                        layout.fields.end(),
                                        [](const FieldLayout& field) { return field.is_ragged; });
-    // A batch by lengths may take samples that the group before it left over.
+    // A batch of samples of unequal length may take some that the group before it left over.
     const std::int64_t groups = is_ragged ? 2 : 1;
     const auto slot_bytes = static_cast<std::int64_t>(layout.slot_bytes);
     const std::int64_t fit = options.cache_mb * mib / std::max<std::int64_t>(slot_bytes, 1);
@@ -74,13 +74,13 @@ std::int64_t slots_for(const GlobalOrder::Geometry& geometry,
     return std::min(fit, geometry.blocks());
 }
 
-constexpr std::size_t kept_windows = 4;  // whose lengths are kept
+constexpr std::size_t kept_windows = 4;  // the lengths of as many are kept
 
 std::size_t blocks_mixed(const GlobalOrder::Geometry& geometry) {
     return static_cast<std::size_t>(std::min(geometry.shuffle_blocks, geometry.blocks()));
 }
 
-// A sample that is too long would fit no rank.
+// A sample that is too long would not fit all ranks.
 void check_lengths(const ShardSet& shards,
                    const RaggedExtents& extents,
                    const CorpusOptions& options) {
@@ -222,7 +222,7 @@ const RaggedExtents& Corpus::extents() const noexcept {
 }
 
 CorpusIdentity Corpus::identity(const CorpusIdentity* before) const {
-    // As `open_shards`.
+    // This runs on the I/O thread for the same reason as `open_shards`.
     return impl_->context.io.run(
         [&] { return identify_corpus(impl_->context.world, impl_->shards, before); });
 }

@@ -26,7 +26,7 @@ constexpr std::int64_t most_shards = 16;
 constexpr std::int64_t most_rows = 64;
 constexpr std::int64_t most_bytes_read = std::int64_t{4}
                                          << 20;    // of one shard; one row may have more
-constexpr std::uint64_t key = 0x6865747365712031;  // any, but always the same
+constexpr std::uint64_t key = 0x6865747365712031;  // any number, but always the same
 
 using Rows = std::vector<std::int64_t>;  // of one shard, ascending
 
@@ -40,7 +40,7 @@ std::vector<std::int64_t> choose(std::int64_t n, std::int64_t count, std::uint64
     return chosen;
 }
 
-// `count` rows of a shard of `samples`, at most one in each `unit` neighbours.
+// Chooses `count` rows of a shard of `samples`, at most one in each `unit` neighbours.
 Rows choose_rows(std::int64_t samples,
                  std::int64_t unit,
                  std::int64_t count,
@@ -55,7 +55,7 @@ Rows choose_rows(std::int64_t samples,
     return rows;
 }
 
-// Whether the rows that `before` names are there, and no more of them than were ever chosen.
+// True if the rows that `before` names exist, and are no more than are ever chosen.
 bool has_rows_of(const ShardSet& shards, const CorpusIdentity& before) {
     std::size_t count = 0;
     for (const CorpusIdentity::Shard& shard : before.shards)
@@ -101,7 +101,7 @@ CorpusIdentity describe(const ShardSet& shards, const std::vector<Rows>& rows) {
     return identity;
 }
 
-// Rows of a dataset, or values of a ragged field: `count` from `begin` on.
+// Rows [begin, begin + count) of a dataset, or such values of a ragged field.
 struct Run {
     hsize_t begin = 0;
     hsize_t count = 1;
@@ -125,8 +125,8 @@ void select_runs(hid_t space,
     }
 }
 
-// The values of `runs` in 8 bytes each (booleans in one), however they are stored. One read, so
-// that a compressed chunk is read once.
+// Reads the values of `runs` as 8 bytes each (booleans as one), however they are stored. It is one
+// read, so that a compressed chunk is read once.
 std::vector<std::byte> read_runs(hid_t file,
                                  const ShardSet& shards,
                                  const Shard& shard,
@@ -156,7 +156,7 @@ std::vector<std::byte> read_runs(hid_t file,
     return values;
 }
 
-// Where `rows` of each ragged field lie among its values.
+// Where the values of `rows` lie in each ragged field.
 std::vector<std::vector<Run>> ragged_runs(const ShardSet& shards,
                                           std::size_t shard,
                                           const Rows& rows) {
@@ -196,8 +196,8 @@ std::uint64_t checksum_of(const ShardSet& shards, std::size_t index, const Rows&
     return checksum.digest();
 }
 
-// Collective. By shard; 0 where there are no rows. Rank r reads the r-th of those that have some,
-// and every so many ranks further.
+// Collective. The result is by shard; 0 where there are no rows. Of the shards that have rows, rank
+// r reads numbers r, r + ranks, r + 2 ranks and so on.
 std::vector<std::int64_t> checksums_of(const HostComm& world,
                                        const ShardSet& shards,
                                        const std::vector<Rows>& rows) {
@@ -222,7 +222,7 @@ bool has_same_rows(const CorpusIdentity::Shard& here, const CorpusIdentity::Shar
     return !here.rows.empty() && here.rows == there.rows && here.checksum == there.checksum;
 }
 
-// `is_copy`: the shard's size may have changed, with all others'.
+// `is_copy`: the sizes of all shards have changed, so the size of this one may differ.
 std::string difference(const CorpusIdentity::Shard& here,
                        const CorpusIdentity::Shard& there,
                        bool is_copy) {

@@ -15,7 +15,7 @@ namespace hetseq {
 
 namespace {
 
-// The units field's place among the ragged ones.
+// The place of the units field among the ragged ones.
 std::optional<std::size_t> units_field(const CorpusSchema& schema) {
     const std::vector<std::size_t> ragged = ragged_fields(schema);
     for (std::size_t i = 0; i < ragged.size(); ++i)
@@ -56,7 +56,7 @@ BatchPlan make_batch_plan(Corpus& corpus,
                               .batch_weight = std::max(size.samples, size.units),
                               .units_field = units_field(impl.shards.schema()),
                               .counts_samples = size.samples > 0,
-                              .max_length = impl.max_length,
+                              .max_length = extents.too_long > 0 ? impl.max_length : 0,
                               .block_samples = extents.block_samples,
                               .block_weights = extents.block_units};
     if (options.counts_samples)

@@ -1,13 +1,15 @@
 #include "hetseq/data/data_benchmark.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <numeric>
 #include <vector>
 
+#include "hetseq/util/clock.hpp"
+
+#include "corpus_impl.hpp"
+
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/data/corpus_plan.hpp"
 #include "hetseq/data/loader.hpp"
-#include "hetseq/data/order/batch_plan.hpp"
 
 namespace hetseq {
 
@@ -26,39 +28,71 @@ public:
     }
 };
 
-// Requests and takes all batches of `epoch` [s].
-double time_epoch(const HostComm& world,
-                  Loader& loader,
-                  const BatchPlan& plan,
-                  std::int64_t epoch) {
-    const std::vector<std::int64_t> ranks(static_cast<std::size_t>(world.size()), 0);
-    const auto request = [&](std::int64_t update) {
-        const GlobalBatch batch = plan.batch(update);
-        std::vector<std::int64_t> units = ranks;
-        for (std::size_t r = 0; r < units.size(); ++r)
-            units[r] = batch.items
-                           ? 1
-                           : batch.size() * static_cast<std::int64_t>(r + 1) / world.size() -
-                                 batch.size() * static_cast<std::int64_t>(r) / world.size();
-        loader.request(batch, cut_by_rank(batch, units), {});
-    };
+// All ranks' parts of `batch`, in proportion to `capacities`.
+std::vector<Slice> cut(const GlobalBatch& batch, const std::vector<std::int64_t>& capacities) {
+    if (batch.items)
+        return cut_by_rank(batch, capacities, ItemCost{}.of(*batch.items));
+    const std::int64_t total =
+        std::accumulate(capacities.begin(), capacities.end(), std::int64_t{0});
+    std::vector<Slice> slices;
+    std::int64_t begin = batch.begin;
+    std::int64_t before = 0;  // capacity of the ranks up to this one
+    for (const std::int64_t capacity : capacities) {
+        before += capacity;
+        const std::int64_t end = batch.begin + batch.size() * before / total;
+        slices.push_back({begin, end});
+        begin = end;
+    }
+    return slices;
+}
+
+// The time that an epoch took.
+struct EpochTime {
+    double wall_s = 0;  // of the slowest rank
+    double cpu_s = 0;   // of all ranks
+};
+
+// Requests and takes all batches of `epoch`.
+EpochTime time_epoch(const HostComm& world,
+                     Loader& loader,
+                     const BatchPlan& plan,
+                     const DataBenchmarkOptions& options,
+                     std::int64_t epoch) {
     world.barrier();
-    const auto start = std::chrono::steady_clock::now();
+    const double start = monotonic_seconds();
+    const double cpu_start = process_cpu_seconds();
     std::int64_t next = epoch * plan.batches_per_epoch();
     const std::int64_t end = next + plan.batches_per_epoch();
     while (next < end || loader.outstanding() > 0) {
-        while (next < end && loader.outstanding() <= batches_ahead)
-            request(next++);
+        for (; next < end && loader.outstanding() <= batches_ahead; ++next) {
+            const GlobalBatch batch = plan.batch(next);
+            loader.request(batch, cut(batch, options.capacities), options.cap);
+        }
         loader.take();
     }
-    const std::chrono::duration<double> own = std::chrono::steady_clock::now() - start;
-    return world.all_reduce(own.count(), ReduceOp::max);
+    const double wall_s = monotonic_seconds() - start;
+    const double cpu_s = process_cpu_seconds() - cpu_start;
+    return {world.all_reduce(wall_s, ReduceOp::max), world.all_reduce(cpu_s, ReduceOp::sum)};
 }
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t half = values.size() / 2;
-    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+std::int64_t bytes_of(Corpus& corpus) {
+    const Corpus::Impl& impl = *corpus.impl();
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < impl.layout.fields.size(); ++i) {
+        const FieldLayout& field = impl.layout.fields[i];
+        const std::int64_t rows = field.is_ragged ? impl.shards.values(i) : impl.shards.samples();
+        bytes += rows * static_cast<std::int64_t>(field.row_bytes);
+    }
+    return bytes;
+}
+
+// The median of what `member` names.
+double median(std::vector<EpochTime> times, double EpochTime::*member) {
+    const auto middle = times.begin() + std::ssize(times) / 2;
+    std::nth_element(times.begin(), middle, times.end(), [=](const auto& a, const auto& b) {
+        return a.*member < b.*member;
+    });
+    return (*middle).*member;
 }
 
 }  // namespace
@@ -70,21 +104,26 @@ DataBenchmark benchmark_data(const HostComm& world,
                              const DataBenchmarkOptions& options) {
     const RowsCollator collator;
     DataBenchmark result;
-    std::vector<double> read;
-    std::vector<double> cached;
+    std::vector<EpochTime> opened, read, cached;
     for (int repeat = 0; repeat < options.repeats; ++repeat) {
+        world.barrier();
+        const double start = monotonic_seconds();
         Corpus corpus{context, spec, schema, options.corpus};
+        const BatchPlan plan = make_batch_plan(corpus, options.batch, 1);
+        opened.push_back({world.all_reduce(monotonic_seconds() - start, ReduceOp::max)});
         Loader loader{corpus, collator, {}};
-        const BatchPlan plan =
-            make_batch_plan(corpus, {.samples = options.batch_size * world.size()}, 1);
-        read.push_back(time_epoch(world, loader, plan, 0));
-        cached.push_back(time_epoch(world, loader, plan, 1));
-        result.samples = corpus.samples();
+        read.push_back(time_epoch(world, loader, plan, options, 0));
+        cached.push_back(time_epoch(world, loader, plan, options, 1));
+        result.samples = plan.samples();
+        result.bytes = bytes_of(corpus);
         result.blocks = corpus.geometry().blocks();
     }
     const double samples_per_rank = static_cast<double>(result.samples) / world.size();
-    result.read_per_second = samples_per_rank / median(read);
-    result.cached_per_second = samples_per_rank / median(cached);
+    result.open_s = median(opened, &EpochTime::wall_s);
+    result.read_per_second = samples_per_rank / median(read, &EpochTime::wall_s);
+    result.cached_per_second = samples_per_rank / median(cached, &EpochTime::wall_s);
+    result.read_cpu_s = median(read, &EpochTime::cpu_s);
+    result.cached_cpu_s = median(cached, &EpochTime::cpu_s);
     return result;
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* mend = "choose a batching that fits the model, or mend Collator::collate";
 
-// What only a mistake in a collator, or one that belongs to another model, can bring.
+// Only a mistake in a collator, or a collator of another model, can fail this check.
 void check_collated(const MicroBatch& batch, std::size_t loss_terms) {
     if (batch.weights.size() != loss_terms)
         throw BadConfig("the batching does not fit the model",

@@ -8,6 +8,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -30,6 +31,9 @@ Slice intersection(const Slice& a, const Slice& b) {
     const std::int64_t begin = std::max(a.begin, b.begin);
     return {begin, std::max(begin, std::min(a.end, b.end))};
 }
+
+// This rank's samples and their rows, for each of a request's groups.
+using PlacedByGroup = std::vector<std::vector<PlacedSample>>;
 
 // A share, or why there is none.
 struct Outcome {
@@ -55,22 +59,21 @@ struct Loader::Impl {
 
 private:
     bool background() const noexcept { return corpus_->context.io.background(); }
-    // Loader thread, or the main thread where nothing runs in the background.
+    // The loader thread runs these, or the main thread if nothing runs in the background.
     void work();
     Outcome load(ShareRequest& request);
     const ShareRequest::Segment& scheduled(ShareRequest& request, std::size_t index);
     LoadedShare assemble(ShareRequest& request, std::size_t& released);
     LoadedShare::Rows rows_for(const ShareRequest& request) const;
-    void place_samples(const ShareRequest& request, std::int64_t group);
-    void copy_segment(const ShareRequest& request,
-                      const ShareRequest::Segment& segment,
+    PlacedByGroup place_samples(const ShareRequest& request) const;
+    void copy_segment(const ShareRequest::Segment& segment,
+                      std::span<const PlacedSample> placed,
                       LoadedShare::Rows& rows);
 
     std::shared_ptr<Corpus::Impl> corpus_;
     LoadedShare::Target target_;
-    ShareRequests share_requests_;      // main thread, but where nothing runs in the background
-    std::exception_ptr failure_;        // of an earlier request
-    std::vector<PlacedSample> placed_;  // of the segment at work; the thread that loads
+    ShareRequests share_requests_;  // main thread only, if anything runs in the background
+    std::exception_ptr failure_;    // of an earlier request
 
     std::atomic<bool> cancelled_{false};
     std::mutex mutex_;
@@ -88,13 +91,13 @@ Loader::Impl::Impl(std::shared_ptr<Corpus::Impl> source,
       share_requests_{corpus_, choice.seed, choice.shuffle} {
     if (!background())
         return;
-    // A thread settles its number of workers when it first asks, by what any thread last set: this
-    // one has to do so before the loader's takes one for itself, beside which none is idle.
+    // A thread settles its number of workers when it first asks, by what any thread last set. This
+    // one has to ask before the loader's thread sets its own number, 1.
     at::get_num_threads();
     thread_ = std::thread([this] { work(); });
 }
 
-// The thread hands back what is requested still, so that the other ranks' reading goes on.
+// The thread still releases the blocks of all requests, so that the other ranks can go on reading.
 Loader::Impl::~Impl() {
     if (!thread_.joinable())
         return;
@@ -149,14 +152,14 @@ Outcome Loader::Impl::load(ShareRequest& request) {
     } catch (...) {
         failure_ = outcome.error = std::current_exception();
     }
-    // Other ranks of the host may do well and go on reading.
+    // Other ranks of the host may have no error and go on reading.
     for (; released < request.groups.size(); ++released)
         corpus_->cache.release(scheduled(request, released).use.ticket);
     return outcome;
 }
 
-// If nothing runs in the background, blocks are scheduled and read only now, group by group: a
-// group may need the slots of the one before.
+// If nothing runs in the background, blocks are scheduled and read only now, group by group, since
+// a group may need the slots of the one before.
 const ShareRequest::Segment& Loader::Impl::scheduled(ShareRequest& request, std::size_t index) {
     if (request.segments.size() == index)
         share_requests_.schedule_group(request);
@@ -165,11 +168,12 @@ const ShareRequest::Segment& Loader::Impl::scheduled(ShareRequest& request, std:
 
 LoadedShare Loader::Impl::assemble(ShareRequest& request, std::size_t& released) {
     LoadedShare::Rows rows = rows_for(request);
+    const PlacedByGroup placed = place_samples(request);
     for (; released < request.groups.size(); ++released) {
         const ShareRequest::Segment& segment = scheduled(request, released);
         if (!corpus_->cache.wait_for_blocks(segment.use, cancelled_))
             throw InternalError("loading was cancelled");
-        copy_segment(request, segment, rows);
+        copy_segment(segment, placed[released], rows);
         corpus_->cache.release(segment.use.ticket);
     }
     return LoadedShare(request.batch, request.slice, std::move(rows), target_, request.cap);
@@ -184,33 +188,39 @@ LoadedShare::Rows Loader::Impl::rows_for(const ShareRequest& request) const {
     return make_rows(corpus_->shards, request.slice.size(), lengths);
 }
 
-// This rank's samples in a group, and their rows.
-void Loader::Impl::place_samples(const ShareRequest& request, std::int64_t group) {
-    placed_.clear();
+PlacedByGroup Loader::Impl::place_samples(const ShareRequest& request) const {
+    PlacedByGroup placed(request.groups.size());
     if (request.batch.items) {
         for (std::int64_t i = request.slice.begin; i < request.slice.end; ++i) {
             const std::int64_t sample = request.batch.items->samples[static_cast<std::size_t>(i)];
-            if (request.group_of(sample, corpus_->layout.block_length) == group)
-                placed_.push_back({sample, i - request.slice.begin});
+            const std::int64_t block = sample / corpus_->layout.block_length;
+            const auto group = std::lower_bound(
+                request.groups.begin(), request.groups.end(), request.group_of_block.at(block));
+            placed[static_cast<std::size_t>(group - request.groups.begin())].push_back(
+                {sample, i - request.slice.begin});
         }
-        return;
+        return placed;
     }
-    const Slice positions = intersection(
-        request.slice, {request.order.group_begin(group), request.order.group_end(group)});
-    for (std::int64_t position = positions.begin; position < positions.end; ++position)
-        placed_.push_back({request.order(position), position - request.slice.begin});
+    for (std::size_t k = 0; k < placed.size(); ++k) {
+        const std::int64_t group = request.groups[k];
+        const Slice positions = intersection(
+            request.slice, {request.order.group_begin(group), request.order.group_end(group)});
+        placed[k].reserve(static_cast<std::size_t>(positions.size()));
+        for (std::int64_t position = positions.begin; position < positions.end; ++position)
+            placed[k].push_back({request.order(position), position - request.slice.begin});
+    }
+    return placed;
 }
 
-void Loader::Impl::copy_segment(const ShareRequest& request,
-                                const ShareRequest::Segment& segment,
+void Loader::Impl::copy_segment(const ShareRequest::Segment& segment,
+                                std::span<const PlacedSample> placed,
                                 LoadedShare::Rows& rows) {
-    place_samples(request, segment.group);
-    if (placed_.empty())
+    if (placed.empty())
         return;
     BlockPlaces places;
     for (std::size_t i = 0; i < segment.use.blocks.size(); ++i)
         places[segment.use.blocks[i]] = corpus_->cache.slot(segment.use.slots[i]).data();
-    copy_rows(corpus_->shards, corpus_->layout, placed_, places, rows);
+    copy_rows(corpus_->shards, corpus_->layout, placed, places, rows);
 }
 
 LoadedShare Loader::Impl::take() {

@@ -119,7 +119,7 @@ std::vector<PreparedShard> prepare_images(const PrepareImagesOptions& options) {
     fs::create_directories(options.output, error);
     if (error)
         throw IoError("cannot make the folder " + options.output, error.message());
-    std::list<AtomicFile> files;  // that appear together, once all are written
+    std::list<AtomicFile> files;  // they appear together, once all are written
     std::vector<PreparedShard> shards;
     for (const Pair& pair : pairs) {
         for (int i = 0; i < options.shards; ++i) {

@@ -38,7 +38,7 @@ private:
     std::uint64_t count_ = 0;
 };
 
-// As many numbers of each length from `least_digits` to 7 digits.
+// Draws a number. Each length is equally likely, from `least_digits` to 7 digits.
 std::int64_t draw_number(Draws& draws, int least_digits) {
     std::int64_t behind = 10;  // the least number with more digits
     for (std::int64_t digits = least_digits + draws.below(most_digits - least_digits + 1);

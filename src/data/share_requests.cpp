@@ -13,14 +13,18 @@ std::int64_t ShareRequests::time_of(std::int64_t epoch, std::int64_t group) cons
 }
 
 // The groups that samples [slice.begin, slice.end) of the batch come from.
-void ShareRequests::add_groups(const ShareRequest& request,
+void ShareRequests::add_groups(ShareRequest& request,
                                const Slice& slice,
                                std::set<std::int64_t>& groups) const {
     if (request.batch.items) {
         const std::vector<std::int64_t>& samples = request.batch.items->samples;
-        for (std::int64_t i = slice.begin; i < slice.end; ++i)
-            groups.insert(request.group_of(samples[static_cast<std::size_t>(i)],
-                                           corpus_->layout.block_length));
+        for (std::int64_t i = slice.begin; i < slice.end; ++i) {
+            const std::int64_t block =
+                samples[static_cast<std::size_t>(i)] / corpus_->layout.block_length;
+            const auto [known, is_new] = request.group_of_block.try_emplace(block, 0);
+            if (is_new)
+                groups.insert(known->second = request.order.group_of_block(block));
+        }
         return;
     }
     const std::int64_t last = request.order.group_of(slice.end - 1);
@@ -34,7 +38,7 @@ ShareRequest ShareRequests::make(const GlobalBatch& batch,
     const DataContext::Impl& context = corpus_->context;
     HETSEQ_ASSERT(std::ssize(slices) == context.world.size());
     const auto own = static_cast<std::size_t>(context.world.rank());
-    ShareRequest request{batch, slices[own], cap, order_of(batch.epoch), {}, {}};
+    ShareRequest request{batch, slices[own], cap, order_of(batch.epoch), {}, {}, {}};
     std::set<std::int64_t> groups;
     for (const int rank : context.node_ranks) {
         const Slice& slice = slices[static_cast<std::size_t>(rank)];
@@ -52,7 +56,7 @@ void ShareRequests::schedule(ShareRequest& request) const {
         schedule_ahead(request, request.time_group(request.groups.back()));
 }
 
-// When `block` of `group` is used again, behind this request.
+// The time when `block` of `group` is used again after this request.
 std::int64_t ShareRequests::next_use(const ShareRequest& request,
                                      std::int64_t group,
                                      std::int64_t block) const {
@@ -62,7 +66,7 @@ std::int64_t ShareRequests::next_use(const ShareRequest& request,
         if (!request.batch.ends_window)
             return now;
         if (group == request.batch.window)
-            return now + 1;  // for what the window leaves over
+            return now + 1;  // the next window takes what this one leaves over
     } else if (request.batch.end < request.order.group_end(group)) {
         return now;
     }
@@ -79,8 +83,8 @@ void ShareRequests::schedule_group(ShareRequest& request) const {
     corpus_->enqueue(request.segments.back().use.loads);
 }
 
-// The group behind the last one, if the cache has room, so that its blocks are there when a batch
-// first asks for them.
+// Loads the group after the last one if the cache has room, so that its blocks are there when a
+// batch first asks for them.
 void ShareRequests::schedule_ahead(const ShareRequest& request, std::int64_t group) const {
     const std::int64_t epoch = request.batch.epoch;
     const std::int64_t now = time_of(epoch, group);

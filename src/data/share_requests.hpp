@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "corpus_impl.hpp"
@@ -14,7 +15,7 @@
 
 namespace hetseq {
 
-/// One share that a loader was asked for, and the blocks that it comes from.
+/// A request for one share, and the blocks that the share comes from.
 struct ShareRequest {
     /// The part that lies in one group of mixed blocks.
     struct Segment {
@@ -28,17 +29,15 @@ struct ShareRequest {
     GlobalOrder order;
     std::vector<std::int64_t> groups;  // that the ranks of this host take samples from
     std::vector<Segment> segments;     // of the groups scheduled so far
+    // By block that the batch's items come from: the group that it is mixed in.
+    std::unordered_map<std::int64_t, std::int64_t> group_of_block;
 
-    /// The group that `sample` is mixed in.
-    std::int64_t group_of(std::int64_t sample, std::int64_t block_length) const {
-        return order.group_of_block(sample / block_length);
-    }
     /// The last group that its batch's samples come from; `group` for rows of one shape.
     std::int64_t time_group(std::int64_t group) const { return batch.items ? batch.window : group; }
 };
 
-/// Makes requests of a corpus, and says when their blocks are loaded. Every rank of the host makes
-/// the same calls in the same order.
+/// Makes requests for shares of a corpus, and schedules the loading of their blocks. Every rank of
+/// the host makes the same calls in the same order.
 class ShareRequests {
 public:
     ShareRequests(std::shared_ptr<Corpus::Impl> corpus, std::uint64_t seed, Shuffle shuffle)
@@ -58,7 +57,7 @@ private:
     std::int64_t next_use(const ShareRequest& request,
                           std::int64_t group,
                           std::int64_t block) const;
-    void add_groups(const ShareRequest& request,
+    void add_groups(ShareRequest& request,
                     const Slice& slice,
                     std::set<std::int64_t>& groups) const;
     void schedule_ahead(const ShareRequest& request, std::int64_t group) const;

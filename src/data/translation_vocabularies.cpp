@@ -48,7 +48,7 @@ std::string trained_subwords(const PrepareTranslationOptions& options,
     return train_subwords(options.subwords, [&](std::string& line) { return lines.next(line); });
 }
 
-// Of each rank's pieces of the texts.
+// Counts the words in this rank's pieces of the texts.
 WordCounts own_words(const HostComm& world, std::span<const TextIndex> texts) {
     WordCounts words;
     TextCursor cursor{texts};

@@ -71,6 +71,12 @@ std::string cost_key(const RunSettings& settings, int rank, Replica& replica) {
         for (const std::int64_t length : shape)
             parts.push_back(std::to_string(length));
     }
+    // What samples of unequal length cost depends on their lengths.
+    const RaggedExtents& extents = replica.feed().corpus().extents();
+    for (std::size_t field = 0; field < extents.borders.size(); ++field) {
+        parts.push_back(std::to_string(extents.borders[field].back()));
+        parts.push_back(std::to_string(extents.squares[field]));
+    }
     return join(parts, "\n");
 }
 
@@ -109,7 +115,9 @@ std::vector<StepCost> measured_costs(const HostComm& world,
                                      Replica& replica) {
     const StepCostCache cache = cache_of(settings.options());
     const std::string key = cost_key(settings, world.rank(), replica);
-    const std::optional<StepCost> cost = cache.find(key);
+    std::optional<StepCost> cost;
+    if (const std::optional<KeptCost> kept = cache.find(key))
+        cost = kept->cost;
     const std::int64_t unknown = world.all_reduce(std::int64_t{cost ? 0 : 1}, ReduceOp::sum);
     if (unknown > 0) {
         log::info("measuring the speed of " + std::to_string(unknown) + " of " +
@@ -133,10 +141,18 @@ std::vector<StepCost> measured_costs(const HostComm& world,
                            std::to_string(capacity) + ")");
         const std::vector<StepCost> costs = pooled_costs(world, settings, measured);
         if (!cost)
-            cache.store(key, costs[static_cast<std::size_t>(world.rank())]);
+            cache.store(key, {costs[static_cast<std::size_t>(world.rank())]});
         return costs;
     }
     return pooled_costs(world, settings, *cost);
+}
+
+// Collective. True if every rank has a kept cost, and all of them count samples in the same units.
+bool all_can_use(const HostComm& world, const std::optional<KeptCost>& kept) {
+    constexpr double none = -1;
+    const std::vector<double> squares = world.all_gather(kept ? kept->item_cost.square : none);
+    return squares.front() != none &&
+           std::count(squares.begin(), squares.end(), squares.front()) == std::ssize(squares);
 }
 
 // `capacities` of padded tokens, in units.
@@ -151,11 +167,19 @@ std::vector<std::int64_t> in_units(const std::vector<std::int64_t>& capacities,
     return units;
 }
 
-// Collective. The ranks' costs, by rank, in units of the work that it sets.
+// Collective. The ranks' costs, by rank, in units of the work that it sets. If any of them is not
+// known, all are measured: their units are settled together.
 std::vector<StepCost> measured_ragged_costs(const HostComm& world,
                                             const RunSettings& settings,
                                             Replica& replica,
                                             RaggedWork& work) {
+    const StepCostCache cache = cache_of(settings.options());
+    const std::string key = cost_key(settings, world.rank(), replica);
+    const std::optional<KeptCost> kept = cache.find(key);
+    if (all_can_use(world, kept)) {
+        work = ragged_work(settings, replica.feed().corpus(), kept->item_cost);
+        return pooled_costs(world, settings, kept->cost);
+    }
     log::info("measuring the speed of " + std::to_string(world.size()) + " ranks");
     RaggedCalibration measured =
         calibrate_ragged(world,
@@ -172,7 +196,9 @@ std::vector<StepCost> measured_ragged_costs(const HostComm& world,
     measured.cost.update_ms = measured_update_ms(world, replica);
     work = ragged_work(settings, replica.feed().corpus(), measured.item_cost);
     measured.cost.micro_batch = in_units({measured.micro_batch}, work).front();
-    return pooled_costs(world, settings, measured.cost);
+    const std::vector<StepCost> costs = pooled_costs(world, settings, measured.cost);
+    cache.store(key, {costs[static_cast<std::size_t>(world.rank())], measured.item_cost});
+    return costs;
 }
 
 // With the micro-batches that the recorded run had, which its results' roundings depend on.

@@ -23,7 +23,7 @@ BertConfig config_of(const PartOptions& options) {
     return config;
 }
 
-// The shards of NVIDIA's create_pretraining_data.py, as they are.
+// The shards that NVIDIA's create_pretraining_data.py writes.
 CorpusSchema pretraining_schema(const PartOptions& options) {
     const BertConfig config = config_of(options);
     const std::string ids =
@@ -75,8 +75,8 @@ CorpusSchema pretraining_schema(const PartOptions& options) {
                         .meaning = "0 for the next sentence, 1 for a random one"}}};
 }
 
-/// Weights: masked tokens (masked_lm_ids other than 0) for "mlm", sequences for "nsp". Tensors as
-/// `make_bert` takes them.
+/// The weights are the masked tokens (masked_lm_ids other than 0) for "mlm" and the sequences for
+/// "nsp". The tensors are those that `make_bert` takes.
 class PretrainingCollator final : public Collator {
 public:
     MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The files of src/task that define parts: NAME.cpp has `void add_NAME(Parts&)`, which adds them.
-/// A new file is one line here.
+/// Lists the files of src/task that define parts. NAME.cpp has `void add_NAME(Parts&)`, which adds
+/// its parts. A new file needs one line here.
 #define HETSEQ_FILES_OF_PARTS(FILE) \
     FILE(mnist_parts)               \
     FILE(bert_parts)                \

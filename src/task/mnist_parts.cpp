@@ -9,7 +9,8 @@ namespace hetseq {
 
 namespace {
 
-// Mean and standard deviation of MNIST's training pixels, by which PyTorch's example normalises.
+// The mean and the standard deviation of MNIST's training pixels; PyTorch's example normalises with
+// them.
 constexpr double pixel_mean = 0.1307;
 constexpr double pixel_deviation = 0.3081;
 
@@ -26,7 +27,8 @@ CorpusSchema image_schema(const PartOptions&) {
                     .meaning = "classes 0 to 9"}}};
 }
 
-/// Pixels (n, 28, 28) uint8 to "images" (n, 1, 28, 28) fp32, normalised; "labels" (n) int64.
+/// Makes normalised "images" (n, 1, 28, 28) fp32 from pixels (n, 28, 28) uint8, and "labels" (n)
+/// int64.
 class ImageCollator final : public Collator {
 public:
     MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {

@@ -84,7 +84,7 @@ struct Vocabularies {
     std::string origin;  // "the training data's"
 };
 
-// Those of --init-model where it has them, else the training data's.
+// The vocabularies of --init-model if it has them, otherwise those of the training data.
 Vocabularies vocabularies_of(const PartOptions& options) {
     namespace fs = std::filesystem;
     if (!options.init_model.empty()) {

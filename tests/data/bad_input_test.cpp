@@ -6,12 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "data/epoch_reader.hpp"
-#include "data/error_text.hpp"
-#include "data/generated_corpus.hpp"
-
-#include "hetseq/comm/agree.hpp"
-
-#include "test_world.hpp"
+#include "data/shared_folder_test.hpp"
 #include <gmock/gmock.h>
 
 #include "hetseq/data/check_corpus.hpp"
@@ -30,17 +25,8 @@ using test::thrown_by;
 using testing::AllOf;
 using testing::HasSubstr;
 
-class BadInputTest : public testing::Test {
+class BadInputTest : public test::SharedFolderTest {
 protected:
-    // Rank 0 makes the corpus bad, all ranks open it.
-    template <class Function>
-    void on_first_rank(Function&& function) {
-        agree_on(world_, [&] {
-            if (world_.rank() == 0)
-                function();
-        });
-    }
-
     // Two good shards, then one that `change` has made bad.
     template <class Change>
     void write_with(Change&& change, Storage storage = Storage::gzip) {
@@ -84,18 +70,10 @@ protected:
         return thrown;
     }
 
-    void expect_same_on_all_ranks(const Thrown& thrown) {
-        for (const std::string& other : world_.all_gather(thrown.text))
-            EXPECT_EQ(other, thrown.text);
-    }
-
     void expect_bad_data(const Thrown& thrown, const std::string& problem, const std::string& why) {
         EXPECT_EQ(thrown.code, ExitCode::bad_data);
         EXPECT_THAT(thrown.text, AllOf(HasSubstr(problem), HasSubstr("(" + why)));
     }
-
-    HostComm world_ = test::world();
-    test::SharedFolder folder_{world_};
 };
 
 FilledDataset& dataset(std::vector<FilledDataset>& all, const std::string& name) {

@@ -7,10 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "data/error_text.hpp"
-#include "data/generated_corpus.hpp"
 #include "data/generated_ragged_corpus.hpp"
-#include "test_world.hpp"
+#include "data/shared_folder_test.hpp"
 #include <gmock/gmock.h>
 
 #include "hetseq/data/corpus.hpp"
@@ -29,21 +27,13 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class CorpusIdentityTest : public testing::Test {
+class CorpusIdentityTest : public test::SharedFolderTest {
 protected:
     // Collective. Opened as training does, and identified by all ranks together.
     CorpusIdentity identify(const std::string& spec, const CorpusIdentity* before = nullptr) {
         DataContext context{world_, true};
         const Corpus corpus{context, spec, bert_like_schema(), {}};
         return corpus.identity(before);
-    }
-
-    template <class Function>
-    void on_first_rank(Function&& function) {
-        agree_on(world_, [&] {
-            if (world_.rank() == 0)
-                function();
-        });
     }
 
     // Collective. Two shards of 40 and 60 samples in `name`.
@@ -59,9 +49,6 @@ protected:
         });
         return folder_ / name;
     }
-
-    HostComm world_ = test::world();
-    test::SharedFolder folder_{world_};
 };
 
 TEST_F(CorpusIdentityTest, IsTheSameInAnotherFolderAndOnOtherRanks) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <numbers>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -73,6 +75,26 @@ inline CorpusSchema ragged_schema() {
                         .below_row_length_of = "source",
                         .meaning = "places in the source"}},
             .units_field = "target"};
+}
+
+/// A number in (0, 1) that only `key` decides.
+inline double fraction(std::uint64_t key) {
+    key = (key + 1) * 0x9E3779B97F4A7C15U;
+    key = (key ^ (key >> 30U)) * 0xBF58476D1CE4E5B9U;
+    key = (key ^ (key >> 27U)) * 0x94D049BB133111EBU;
+    return (static_cast<double>((key ^ (key >> 31U)) >> 11U) + 0.5) / 9007199254740992.0;
+}
+
+/// A length that only `sample` decides: at least 1, at most `longest`, its logarithm normal with
+/// standard deviation `spread`.
+inline std::int64_t lognormal_length(std::int64_t sample,
+                                     double median,
+                                     double spread,
+                                     std::int64_t longest) {
+    const auto key = static_cast<std::uint64_t>(sample);
+    const double z = std::sqrt(-2 * std::log(fraction(2 * key))) *
+                     std::cos(2 * std::numbers::pi * fraction(2 * key + 1));
+    return std::clamp<std::int64_t>(std::llround(median * std::exp(spread * z)), 1, longest);
 }
 
 /// A ragged field to write: `length(row)` and `value(row, column)` of a shard.

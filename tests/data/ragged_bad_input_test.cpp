@@ -7,9 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "data/error_text.hpp"
 #include "data/generated_ragged_corpus.hpp"
-#include "test_world.hpp"
+#include "data/shared_folder_test.hpp"
 #include <gmock/gmock.h>
 
 #include "hetseq/data/blocks/block_layout.hpp"
@@ -30,16 +29,8 @@ using test::Thrown;
 using test::thrown_by;
 using testing::HasSubstr;
 
-class RaggedBadInputTest : public testing::Test {
+class RaggedBadInputTest : public test::SharedFolderTest {
 protected:
-    template <class Function>
-    void on_first_rank(Function&& function) {
-        agree_on(world_, [&] {
-            if (world_.rank() == 0)
-                function();
-        });
-    }
-
     // Two good shards, an empty one, then one that `change` has made bad.
     template <class Change>
     void write_with(Change&& change) {
@@ -103,19 +94,11 @@ protected:
         expect_bad_data(checking(schema), problem, why);
     }
 
-    void expect_same_on_all_ranks(const Thrown& thrown) {
-        for (const std::string& other : world_.all_gather(thrown.text))
-            EXPECT_EQ(other, thrown.text);
-    }
-
     void expect_bad_data(const Thrown& thrown, const std::string& problem, const std::string& why) {
         EXPECT_EQ(thrown.code, ExitCode::bad_data);
         EXPECT_THAT(thrown.text, HasSubstr(folder_ / problem));
         EXPECT_THAT(thrown.text, HasSubstr("(" + why));
     }
-
-    HostComm world_ = test::world();
-    test::SharedFolder folder_{world_};
 };
 
 FilledDataset& dataset_of(std::vector<FilledDataset>& all, const std::string& name) {

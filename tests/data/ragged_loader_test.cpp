@@ -42,6 +42,11 @@ std::vector<std::int64_t> row_of(const MicroBatch& batch, const std::string& nam
     return {values + begin, values + end};
 }
 
+// Ranks take their parts of the batch's values.
+std::vector<Slice> cut_by_values(const GlobalBatch& batch, const std::vector<std::int64_t>& parts) {
+    return cut_by_rank(batch, parts, ItemCost{}.of(*batch.items));
+}
+
 std::vector<std::int64_t> by_formula(std::int64_t sample,
                                      std::int64_t length,
                                      std::int64_t (*value)(std::int64_t, std::int64_t)) {
@@ -104,7 +109,8 @@ protected:
         for (std::int64_t update = 0; update < end; ++update) {
             for (; requested < std::min(update + 3, end); ++requested) {
                 const GlobalBatch batch = plan.batch(requested);
-                loader.request(batch, cut_by_rank(batch, test::uneven_weights(world_.size())), cap);
+                loader.request(
+                    batch, cut_by_values(batch, test::uneven_weights(world_.size())), cap);
             }
             take(loader, cap, reading);
         }
@@ -184,7 +190,7 @@ TEST_F(RaggedLoaderTest, TheCutIsMadeAgainWithinASmallerCap) {
     const GlobalBatch batch = plan.batch(0);
     loader.request(
         batch,
-        cut_by_rank(batch, std::vector<std::int64_t>(static_cast<std::size_t>(world_.size()), 1)),
+        cut_by_values(batch, std::vector<std::int64_t>(static_cast<std::size_t>(world_.size()), 1)),
         {});
     LoadedShare share = loader.take();
     const std::vector<double> weights = share.weights();

@@ -20,13 +20,31 @@ PY
 run_bench() {
   local ranks=$1; shift
   rc=0
-  timeout 300 mpirun -np "$ranks" "$bin/hetseq" bench "$@" >"$work/out.json" 2>"$work/log" || rc=$?
+  timeout 300 mpirun -np "$ranks" "$bin/${program-hetseq}" bench "$@" >"$work/out.json" 2>"$work/log" || rc=$?
 }
 
 run_bench 2 data --task mnist --data "$work/data/train*.h5"
 expect_ok data
-expect_keys bench ranks samples blocks read_per_second_and_rank cached_per_second_and_rank
+keys=(bench ranks batch_size batch_tokens samples bytes blocks open_s read_per_second_and_rank cached_per_second_and_rank
+  read_cpu_s cached_cpu_s)
+expect_keys "${keys[@]}"
 [[ $(json out.json bench) == data && $(json out.json ranks) == 2 && $(json out.json samples) == 600 ]] || fail "values of data"
+(($(json out.json bytes) == 600 * (28 * 28 + 1))) || fail "bytes of data"
+[[ $(json out.json batch_size) == 512 ]] || fail "data are read in batches of 256 a rank"
+
+# Samples of unequal length, some of them longer than a micro-batch may be by default.
+"$bin/ragged_model" write "$work/pairs" 200 2 400 1 6000
+bench_pairs() { program=ragged_model run_bench 2 data --task pairs --data "$work/pairs" "$@"; }
+bench_pairs
+expect_error 65 'samples are longer than 4096'
+bench_pairs --max-tokens 8000
+expect_ok 'long samples'
+expect_keys "${keys[@]}"
+(($(json out.json samples) == 200 && $(json out.json batch_tokens) == 14400)) || fail "values of long samples"
+bench_pairs --max-length 2000 --skip-too-long --batch-size 16 --max-sentences 4
+expect_ok 'long samples left out'
+(($(json out.json samples) < 200 && $(json out.json batch_size) == 16)) || fail "values of shorter samples"
+rm -r "$work/pairs"
 
 run_bench 2 step --task mnist --data "$work/data/train*.h5" --max-sentences 8 --max-update 10
 expect_ok step

@@ -1,13 +1,9 @@
 // hetseq with a small model of pairs of sentences of unequal length, and a writer of such pairs:
 //   ragged_model write FOLDER SAMPLES SHARDS MEDIAN SPREAD LONGEST [contiguous]
 //   ragged_model train --task pairs ...
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <numbers>
 #include <string>
 #include <vector>
 
@@ -42,22 +38,6 @@ void add_pairs(Parts& parts) {
     parts.tasks.add("pairs", {"pairs of sentences", "pairs", "pairs", "pairs", {}});
 }
 
-// A number in (0, 1) that only `key` decides.
-double fraction(std::uint64_t key) {
-    key = (key + 1) * 0x9E3779B97F4A7C15U;
-    key = (key ^ (key >> 30U)) * 0xBF58476D1CE4E5B9U;
-    key = (key ^ (key >> 27U)) * 0x94D049BB133111EBU;
-    return (static_cast<double>((key ^ (key >> 31U)) >> 11U) + 0.5) / 9007199254740992.0;
-}
-
-// Lognormal: exp(spread * z) medians long, at least one word and at most `longest`.
-std::int64_t length_of(std::int64_t sample, double median, double spread, std::int64_t longest) {
-    const auto key = static_cast<std::uint64_t>(sample);
-    const double z = std::sqrt(-2 * std::log(fraction(2 * key))) *
-                     std::cos(2 * std::numbers::pi * fraction(2 * key + 1));
-    return std::clamp<std::int64_t>(std::llround(median * std::exp(spread * z)), 1, longest);
-}
-
 // Writes SAMPLES pairs into SHARDS files; a target is as long as its source, or one word longer.
 int write_pairs(const std::vector<std::string>& words_of_line) {
     const std::string folder = words_of_line.at(0);
@@ -71,7 +51,7 @@ int write_pairs(const std::vector<std::string>& words_of_line) {
         const std::int64_t first = samples * shard / shards;
         const std::int64_t rows = samples * (shard + 1) / shards - first;
         const auto length = [=](std::int64_t row) {
-            return length_of(first + row, median, spread, longest - 1);
+            return lognormal_length(first + row, median, spread, longest - 1);
         };
         const auto word = [=](std::int64_t row, std::int64_t column) {
             return 1 + (first + row * 7 + column * 3) % (words - 1);

@@ -31,6 +31,23 @@ grep -q 'measuring the speed of 2 ranks' "$work/log" || { cat "$work/log"; fail 
 train replayed 2 --max-update 10 --max-tokens 400 --max-sentences 9 --balance "file:$work/auto/allocations.json"
 same auto replayed 0
 
+# Measured speeds are kept for later runs on these lengths, with the cost that a row's length has.
+measured() { grep -q 'measuring the speed' "$work/log"; }
+keep=(2 --max-update 2 --max-tokens 400 --cache-dir "$work/cache")
+train first "${keep[@]}"
+measured || { cat "$work/log"; fail 'a new cache held speeds'; }
+grep -q '"square"' "$work"/cache/step-cost-*.json || fail 'no speed was kept'
+train second "${keep[@]}"
+! measured || { cat "$work/log"; fail 'kept speeds were measured again'; }
+same first second 0
+python3 - "$work"/{first,second}/allocations.json <<'PY' || fail 'kept speeds give another cut'
+import json, sys
+first, second = (json.load(open(path)) for path in sys.argv[1:])
+assert first["allocations"][0] == second["allocations"][0] and first["square"] == second["square"], (first, second)
+PY
+train others "${keep[@]}" --data "$work/valid"
+measured || { cat "$work/log"; fail 'speeds of other lengths were taken'; }
+
 # Stopped in the middle of a window, continued on other ranks.
 train cut 2 --max-update 4 --max-tokens 500 --balance declared
 train cut 3 --max-update 10 --max-tokens 0=100,1=900,2=150 --balance declared

@@ -33,7 +33,7 @@ void check_cache(std::string_view text) {
     std::ofstream{file, std::ios::binary | std::ios::trunc} << R"({"key": "key", "cost": )" << text
                                                             << "}";
     if (const auto found = cache.find("key"))
-        check_use(*found);
+        check_use(found->cost);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ protected:
         std::vector<std::int64_t> units(static_cast<std::size_t>(world_.size()), 1);
         if (units.size() > 1)
             units[1] = 0;
-        loader.request(batch, cut_by_rank(batch, units), {});
+        loader.request(batch, cut_by_rank(batch, units, ItemCost{}.of(*batch.items)), {});
         LoadedShare share = loader.take();
         std::vector<double> weights = share.weights();
         world_.all_reduce(std::span<double>(weights), ReduceOp::sum);

@@ -34,9 +34,9 @@ struct CorpusReport {
     std::vector<Field> fields;  // in the schema's order
 };
 
-/// Collective over `world`. Reads the whole corpus, each block on one rank, and checks headers,
-/// then offsets of ragged fields, then values against `schema`. The first error in file order is
-/// thrown on all ranks: BadData, MissingInput or IoError.
+/// Collective over `world`. Reads the whole corpus, each block on one rank. It checks the headers,
+/// then the offsets of ragged fields, then the values against `schema`. All ranks throw the first
+/// error in file order: BadData, MissingInput or IoError.
 CorpusReport check_corpus(const HostComm& world,
                           const std::string& spec,
                           const CorpusSchema& schema);

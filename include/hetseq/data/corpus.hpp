@@ -24,20 +24,20 @@ struct CorpusOptions {
     std::int64_t cache_mb = 512;  // of each host, this corpus [MiB]; changes speed only
     IoMode io = IoMode::collective;
     std::int64_t max_length = 0;  // values of a row of a sample that is used; 0: any
-    bool skip_too_long = false;   // leave longer samples out; otherwise they are an error
+    bool skip_too_long = false;   // longer samples are left out; otherwise they are an error
 };
 
-/// A sharded corpus: its shards' samples laid end to end in file-name order, cut into blocks of
-/// consecutive samples, read through a cache of blocks that the ranks of a host share.
+/// A corpus in shards. The shards' samples lie end to end in the order of the file names. They are
+/// cut into blocks of consecutive samples. The ranks of a host share a cache of blocks.
 class Corpus {
 public:
     struct Impl;
 
-    /// Collective. `spec`: a file, a folder (its *.h5, *.hdf5), a glob, or several of them
-    /// separated by commas. Checks all headers against `schema`, and the offsets of ragged fields;
-    /// throws on all ranks BadData (for a sample that is too long too), MissingInput or IoError
-    /// that names file, dataset and what was expected, and BadConfig where the cache cannot hold
-    /// the blocks that are mixed at once.
+    /// Collective. `spec` names a file, a folder (its *.h5, *.hdf5), a glob, or several of them
+    /// separated by commas. Checks all headers against `schema`, and the offsets of ragged fields.
+    /// Errors are thrown on all ranks. BadData, MissingInput and IoError name the file, the dataset
+    /// and what was expected; BadData also means a sample that is too long. BadConfig means that
+    /// the cache cannot hold the blocks that are mixed at once.
     Corpus(DataContext& context,
            const std::string& spec,
            const CorpusSchema& schema,
@@ -53,14 +53,14 @@ public:
     /// True if any field is ragged.
     bool is_ragged() const noexcept { return ragged_fields() > 0; }
     std::size_t ragged_fields() const noexcept;
-    /// True if work is counted in values of a ragged field, and not in samples.
+    /// True if work is counted in values of a ragged field; false if it is counted in samples.
     bool counts_units() const noexcept;
-    /// The lengths that the offsets of the ragged fields tell; empty where there are none.
+    /// What the offsets of the ragged fields tell; empty where there are no such fields.
     const RaggedExtents& extents() const noexcept;
     /// Row shapes as the files have them, by field; {-1} where it is ragged.
     std::map<std::string, std::vector<std::int64_t>> row_shapes() const;
-    /// Collective. Which data these are; `before`, what is known of them, may be null. Reads a few
-    /// rows; throws IoError on all ranks. See `identify_corpus`.
+    /// Collective. The identity of these data. `before` is an identity that is known already, or
+    /// null. Reads a few rows; throws IoError on all ranks. See `identify_corpus`.
     CorpusIdentity identity(const CorpusIdentity* before) const;
     /// Blocks this host has read so far.
     std::int64_t blocks_read() const noexcept;

@@ -9,16 +9,16 @@ namespace hetseq {
 
 class Corpus;
 
-/// The size of global batches: `samples`, or `units` of samples of unequal length; one of both is
-/// 0.
+/// The size of a global batch, in samples or, where they have unequal lengths, in units. One of the
+/// two is 0.
 struct BatchSize {
     std::int64_t samples = 0;
     std::int64_t units = 0;
 };
 
-/// The plan of `corpus`, which must outlive it, for a loader of the same seed and shuffling. Throws
-/// BadConfig where a batch of so many units is smaller than the longest sample, and where samples
-/// of one shape are to be counted in units.
+/// Plans the batches of `corpus`, which must outlive the plan. The loader must have the same seed
+/// and shuffling. Throws BadConfig if the longest sample has more units than a batch, or if units
+/// are given for samples of one shape.
 BatchPlan make_batch_plan(Corpus& corpus,
                           const BatchSize& size,
                           std::uint64_t seed,

@@ -6,12 +6,12 @@ namespace hetseq {
 
 class HostComm;
 
-/// Everything ranks share to read: made once at start, before any corpus, on the main thread.
+/// What ranks share to read. It is made once at the start, before any corpus, on the main thread.
 class DataContext {
 public:
     struct Impl;
-    /// Collective over `world`. `threads_may_call_mpi`: MPI_THREAD_MULTIPLE was given; otherwise
-    /// blocks are read by the caller of `Loader::take`.
+    /// Collective over `world`. `threads_may_call_mpi`: MPI gave MPI_THREAD_MULTIPLE. Otherwise the
+    /// caller of `Loader::take` reads the blocks.
     DataContext(const HostComm& world, bool threads_may_call_mpi);
     ~DataContext();
     DataContext(const DataContext&) = delete;

@@ -13,7 +13,8 @@ namespace hetseq {
 class Arrival {
 public:
     virtual ~Arrival() = default;
-    /// Makes the calling thread's work on the device wait for them, not the thread itself.
+    /// Makes the work that the calling thread gives the device wait for them. The thread itself
+    /// does not wait.
     virtual void wait(const std::vector<MicroBatch>& batches) = 0;
 };
 
@@ -21,8 +22,8 @@ public:
 class DeviceTransfer {
 public:
     virtual ~DeviceTransfer() = default;
-    /// Starts to replace the tensors of `batches` by copies on the device. Null when they need no
-    /// waiting for.
+    /// Starts to replace the tensors of `batches` by copies on the device. Returns null if nobody
+    /// has to wait for them.
     virtual std::unique_ptr<Arrival> send(std::vector<MicroBatch>& batches) = 0;
 };
 

@@ -25,7 +25,7 @@ constexpr std::size_t size_of(ElementType type) noexcept {  // bytes
     return 8;
 }
 
-/// Whether values of `type` are floating point.
+/// True if values of `type` are floating point.
 constexpr bool is_real(ElementType type) noexcept {
     return type == ElementType::float16 || type == ElementType::float32 ||
            type == ElementType::float64;

@@ -23,7 +23,7 @@ public:
         std::vector<std::string> ragged;  // their names
         at::Tensor sample_ids;            // (n) int64
     };
-    /// How they are collated and where they go.
+    /// How the samples are collated, and where they go.
     struct Target {
         const Collator* collator = nullptr;
         std::shared_ptr<DeviceTransfer> transfer;
@@ -37,18 +37,18 @@ public:
                 const MicroBatchCap& cap);
 
     const std::vector<MicroBatch>& micro_batches() const noexcept { return micro_batches_; }
-    /// Summed, by loss term; zeros for an empty share.
+    /// The micro-batches' weights, summed, by loss term; zeros for an empty share.
     const std::vector<double>& weights() const noexcept { return weights_; }
     std::int64_t samples() const noexcept { return slice_.size(); }
     std::int64_t units() const noexcept;
-    /// Values of the rows, and what they are with padding, summed over ragged fields.
+    /// The number of values in the rows without and with padding, summed over ragged fields.
     struct Padding {
         std::int64_t values = 0;
         std::int64_t padded_values = 0;
     };
     Padding padding() const;
     const GlobalBatch& batch() const noexcept { return batch_; }
-    double wait_ms() const noexcept { return wait_ms_; }  // that `Loader::take` waited for it
+    double wait_ms() const noexcept { return wait_ms_; }  // how long `Loader::take` waited
 
     /// Cuts the same samples again into micro-batches within `cap`; the weights stay.
     void recut(const MicroBatchCap& cap);
@@ -67,7 +67,7 @@ private:
     Slice slice_;
     Rows rows_;
     Target target_;
-    std::vector<std::int64_t> lengths_;  // of its samples' longest rows; empty: rows of one shape
+    std::vector<std::int64_t> lengths_;  // of each sample's longest row; empty: rows of one shape
     std::vector<Slice> cuts_;            // of the micro-batches, from 0
     std::vector<MicroBatch> micro_batches_;
     std::vector<double> weights_;

@@ -29,17 +29,17 @@ public:
 
     /// `corpus` and `collator` must outlive the loader.
     Loader(Corpus& corpus, const Collator& collator, const Options& options);
-    /// With requests outstanding too, as long as all ranks of the host destroy theirs.
+    /// Requests may be outstanding if all ranks of the host destroy their loaders.
     ~Loader();
     Loader(const Loader&) = delete;
     Loader& operator=(const Loader&) = delete;
 
-    /// Starts loading. Every rank makes the same requests in the same order over all loaders of the
-    /// job, and takes them in the same order: `slices` are all ranks' parts of `batch`, by rank,
-    /// and `cap` is what this rank's micro-batches may hold.
+    /// Starts loading. `slices` are all ranks' parts of `batch`, by rank, and `cap` is what this
+    /// rank's micro-batches may hold. Every rank makes the same requests in the same order over all
+    /// loaders of the job, and takes the shares in the same order.
     void request(const GlobalBatch& batch, std::span<const Slice> slices, const MicroBatchCap& cap);
-    /// The oldest requested share, once loaded. Throws BadData or IoError, on all ranks of the
-    /// host, when a block was bad; so do all calls after that.
+    /// Waits for the oldest requested share and returns it. Throws BadData or IoError on all ranks
+    /// of the host if a block was bad, and in all calls after that.
     LoadedShare take();
     /// Requests not yet taken.
     std::size_t outstanding() const noexcept;

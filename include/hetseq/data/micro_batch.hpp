@@ -20,7 +20,7 @@ struct MicroBatch {
     // The loader fills these.
     at::Tensor sample_ids;  // (n) int64, positions in the corpus; keys of dropout
     std::int64_t samples = 0;
-    std::int64_t units = 0;  // what work and speed are counted in: samples, or target tokens
+    std::int64_t units = 0;  // work and speed are counted in them: samples, or target tokens
     std::int64_t padded_tokens = 0;  // samples times the longest row; 0 for rows of one shape
 };
 

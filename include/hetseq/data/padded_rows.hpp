@@ -7,7 +7,7 @@
 
 namespace hetseq {
 
-/// How long each row of the ragged field `name` is, of rows as collators get them: (n) int64.
+/// The length of each row of the ragged field `name`, (n) int64. `rows` are as collators get them.
 at::Tensor row_lengths(const TensorDict& rows, const std::string& name);
 
 /// The rows of the ragged field `name` as a matrix (n, longest row, at least `least`), with

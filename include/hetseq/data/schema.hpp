@@ -11,9 +11,9 @@
 namespace hetseq {
 
 /// One field of a corpus: sample i is row i of a dataset. The rows of a ragged field have unequal
-/// lengths: dataset NAME holds their values end to end (one dimension), dataset NAME_offsets
-/// (integers of 8 bytes, one more than there are samples) where each begins, from 0, and behind
-/// them the number of values.
+/// lengths. Its dataset NAME has one dimension and holds the values of all rows, end to end.
+/// Dataset NAME_offsets holds integers of 8 bytes, one more than there are samples: where each row
+/// begins, from 0, and last the number of values.
 struct FieldSchema {
     std::string name{};  // of the HDF5 dataset
     int rank = 1;        // dimensions, the samples' included
@@ -24,16 +24,16 @@ struct FieldSchema {
     /// Expected row shape, -1 where any length is right (the same in all shards).
     std::vector<std::int64_t> row_shape{};
     bool is_ragged = false;  // then `rank` is 1 and `row_shape` empty
-    /// Another field whose row shape this one must have; empty: none. Of a ragged field another
-    /// ragged one, whose rows must have the same lengths.
+    /// Another field whose row shape this one must have; empty: none. If this field is ragged, the
+    /// other one is too, and their rows must have the same lengths.
     std::string same_row_shape_as{};
     /// The most a row's first dimension may have; 0: any. It bounds every row of a ragged field.
     std::int64_t max_row_length = 0;
-    // Content bounds, both inclusive. A value of floating point must be finite with none, too.
+    // The smallest and the largest value. Floating-point values must be finite even without them.
     std::optional<double> minimum{};
     std::optional<double> maximum{};
-    /// Another field whose row length, of the same sample, every value must be below (positions in
-    /// a sequence); empty: none.
+    /// Another field; empty: none. Every value must be below the length of that field's row of the
+    /// same sample (positions in a sequence).
     std::string below_row_length_of{};
     std::string meaning{};  // what the bounds mean: "ids of the vocabulary (vocab_size 30522)"
 };
@@ -49,8 +49,7 @@ struct AttachmentSchema {
 struct CorpusSchema {
     std::string kind;  // "images", "BERT pretraining": what error messages call it
     std::vector<FieldSchema> fields;
-    /// The ragged field whose values are the units that work is counted in (target tokens); empty:
-    /// samples are.
+    /// The ragged field whose values are the units of work (target tokens); empty: samples are.
     std::string units_field{};
     std::vector<AttachmentSchema> attachments{};
 };

@@ -9,8 +9,8 @@
 
 namespace hetseq {
 
-/// An option that one part declares (or several parts alike), as help, configurations and
-/// completion show it.
+/// An option that one part declares, or several parts alike. Help, configurations and completion
+/// show it so.
 struct PartOptionSpec {
     std::string name;           // without dashes: "label-smoothing"
     std::string type;           // as help shows it: "N", "X", "PATH"; empty for a switch
@@ -18,12 +18,12 @@ struct PartOptionSpec {
     std::string help;
     std::vector<std::string> choices = {};               // where they can be listed
     std::function<void(const std::string&)> check = {};  // throws BadConfig: what was expected
-    /// Where other parts are chosen: an error, or (true) without effect, so that one configuration
-    /// serves several parts.
+    /// If other parts are chosen, the option is an error (false) or has no effect (true), so that
+    /// one configuration serves several parts.
     bool is_ignored_elsewhere = false;
 };
 
-/// The same with the type of its value: a part declares it and reads it by one object.
+/// The same with the type of its value. A part declares and reads the option with one object.
 template <class T>
 class PartOption {
 public:
@@ -37,7 +37,7 @@ public:
     const std::string& default_value() const noexcept { return spec_.default_value; }
     T read(const std::string& text) const { return read_(text); }
 
-    /// The same option, which does no harm where other parts are chosen.
+    /// The same option, but it is no error if other parts are chosen.
     PartOption ignored_elsewhere() const {
         PartOption option = *this;
         option.spec_.is_ignored_elsewhere = true;
@@ -51,18 +51,18 @@ private:
     Reader read_;
 };
 
-/// A number from `minimum` to `maximum`. Throws InternalError where the default is not one, as the
-/// others do.
+/// An option for a number from `minimum` to `maximum`. This and the following functions throw
+/// InternalError if the default is not allowed.
 PartOption<double> number_option(const std::string& name,
                                  const std::string& default_value,
                                  const std::string& help,
                                  double minimum = 0,
                                  double maximum = std::numeric_limits<double>::max());
-/// Greater than 0.
+/// An option for a number greater than 0.
 PartOption<double> positive_number_option(const std::string& name,
                                           const std::string& default_value,
                                           const std::string& help);
-/// From 0 to below 1.
+/// An option for a number from 0 to below 1.
 PartOption<double> fraction_option(const std::string& name,
                                    const std::string& default_value,
                                    const std::string& help);
@@ -71,7 +71,7 @@ PartOption<std::int64_t> whole_number_option(const std::string& name,
                                              const std::string& help,
                                              std::int64_t minimum = 0,
                                              std::int64_t maximum = 1'000'000'000);
-/// `type` as help shows it; "PATH", "FILE" and "DIR" are completed.
+/// An option for a text. Help shows `type`; "PATH", "FILE" and "DIR" are completed.
 PartOption<std::string> text_option(const std::string& name,
                                     const std::string& type,
                                     const std::string& default_value,
@@ -80,7 +80,7 @@ PartOption<std::string> choice_option(const std::string& name,
                                       const std::vector<std::string>& choices,
                                       const std::string& default_value,
                                       const std::string& help);
-/// False unless given.
+/// An option that is false unless it is given.
 PartOption<bool> switch_option(const std::string& name, const std::string& help);
 
 }  // namespace hetseq

@@ -23,12 +23,13 @@ class FlatParameters;
 template <class Part>
 class PartTable {
 public:
-    /// `kind` as in error messages: "model"; `option` chooses one: "--model".
+    /// `kind` is the word for them in error messages, such as "model". `option` is the option that
+    /// chooses one, such as "--model".
     PartTable(std::string kind, std::string option)
         : kind_{std::move(kind)}, option_{std::move(option)} {}
 
-    /// `options` are of this part alone: known where it is chosen, and read by it through
-    /// PartOptions::get.
+    /// `options` belong to this part alone. They are known if the part is chosen, and the part
+    /// reads them through PartOptions::get.
     void add(const std::string& name, Part part, std::vector<PartOptionSpec> options = {}) {
         if (find(name) != nullptr)
             throw InternalError("two parts of kind " + kind_ + " are named " + name);
@@ -81,15 +82,15 @@ private:
 using ModelPart = std::function<std::shared_ptr<Model>(const PartOptions&)>;
 /// Says what the files of a corpus must hold.
 using DatasetPart = std::function<CorpusSchema(const PartOptions&)>;
-/// Makes micro-batches of a corpus's rows.
+/// Makes micro-batches from the rows of a corpus.
 using BatchingPart = std::function<std::unique_ptr<Collator>(const PartOptions&)>;
 using OptimizerPart =
     std::function<std::unique_ptr<Optimizer>(FlatParameters&, const PartOptions&)>;
 /// `schedule.total_updates` is where the decay ends, by option or by the run's length.
 using SchedulePart = std::function<Schedule(const PartOptions&)>;
 
-/// One part of each kind, bound under a name; `defaults` are option values that fit them ("lr" to
-/// "1.0").
+/// Binds one part of each kind under a name. `defaults` are option values that fit these parts,
+/// such as "1.0" for "lr".
 struct TaskPart {
     std::string help;
     std::string model;
@@ -109,7 +110,7 @@ struct Parts {
     PartTable<TaskPart> tasks{"task", "--task"};
 };
 
-/// The parts hetseq comes with.
+/// The parts that hetseq comes with.
 Parts builtin_parts();
 
 }  // namespace hetseq

@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
@@ -12,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hetseq/data/data_benchmark.hpp"
+#include "hetseq/data/order/micro_batch_cap.hpp"
 #include "hetseq/train/record/statistics.hpp"
 #include "hetseq/train/record/summary.hpp"
 #include "hetseq/session/part_option_table.hpp"
@@ -96,6 +98,15 @@ int bench_step(const CommandContext& context, const RunSettings& settings) {
                       [&] { print(world, measure_step(world, settings, replica, training)); });
 }
 
+// What a micro-batch of this rank may hold.
+MicroBatchCap read_cap(const RunSettings& settings, const HostComm& world) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    if (!settings.is_ragged())
+        return {.samples = settings.capacities[rank]};
+    return {settings.max_samples.empty() ? MicroBatchCap::none : settings.max_samples[rank],
+            settings.capacities[rank]};
+}
+
 int bench_data(const CommandContext& context, const RunSettings& settings) {
     DataContext data(context.world,
                      context.environment->thread_support() == ThreadSupport::multiple);
@@ -104,14 +115,23 @@ int bench_data(const CommandContext& context, const RunSettings& settings) {
                                                     data,
                                                     required_data(settings.options()),
                                                     settings.schema,
-                                                    {.corpus = settings.corpus});
+                                                    {.corpus = settings.corpus,
+                                                     .batch = settings.batch_size(),
+                                                     .capacities = settings.capacities,
+                                                     .cap = read_cap(settings, context.world)});
         print(context.world,
               {{"bench", "data"},
                {"ranks", context.world.size()},
+               {"batch_size", settings.options().batch_size},
+               {"batch_tokens", settings.options().batch_tokens},
                {"samples", result.samples},
+               {"bytes", result.bytes},
                {"blocks", result.blocks},
+               {"open_s", result.open_s},
                {"read_per_second_and_rank", result.read_per_second},
-               {"cached_per_second_and_rank", result.cached_per_second}});
+               {"cached_per_second_and_rank", result.cached_per_second},
+               {"read_cpu_s", result.read_cpu_s},
+               {"cached_cpu_s", result.cached_cpu_s}});
     });
 }
 
@@ -148,6 +168,14 @@ const std::map<std::string, Bench>& bench_kinds() {
     return kinds;
 }
 
+// In small batches of rows of one shape, more of the time would be the loader's than the reader's.
+void settle_read_size(SettledOptions& settled, const Parts& parts) {
+    const Options& options = settled.options();
+    const CorpusSchema schema = parts.datasets.get(options.dataset)(options.parts);
+    if (options.max_sentences.empty() && ragged_fields(schema).empty())
+        settled.settle({{"max-sentences", "256"}});
+}
+
 }  // namespace
 
 int bench_command(const CommandContext& context) {
@@ -156,8 +184,10 @@ int bench_command(const CommandContext& context) {
         agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
     if (context.words.form == "reduce")
         given.line["task"] = "mnist";  // any: only ranks and devices matter
-    const RunSettings settings =
-        set_up_ranks(world, settle_options(world, given, context.parts), context.parts);
+    SettledOptions settled = settle_options(world, given, context.parts);
+    if (context.words.form == "data")
+        agree_on(world, [&] { settle_read_size(settled, context.parts); });
+    const RunSettings settings = set_up_ranks(world, std::move(settled), context.parts);
     return bench_kinds().at(context.words.form)(context, settings);
 }
 

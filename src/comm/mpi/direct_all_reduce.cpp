@@ -204,12 +204,7 @@ void direct_all_reduce(MPI_Comm comm,
     if (count == 0 || size == 1)
         return;
     Direct<Value> direct{comm, values, count, message_bytes, scratch};
-    while (!direct.complete()) {
-        if (direct.advance())
-            progress.moved();
-        else
-            progress.nothing_moved();
-    }
+    complete(direct, progress);
 }
 
 template void direct_all_reduce(MPI_Comm, float*, std::size_t, std::size_t, Scratch&, Progress&);

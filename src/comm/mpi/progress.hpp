@@ -29,4 +29,15 @@ private:
     Backoff backoff_;
 };
 
+/// Advances `transfers` until they are complete.
+template <class Transfers>
+void complete(Transfers& transfers, Progress& progress) {
+    while (!transfers.complete()) {
+        if (transfers.advance())
+            progress.moved();
+        else
+            progress.nothing_moved();
+    }
+}
+
 }  // namespace hetseq

@@ -175,12 +175,7 @@ void ring_all_reduce(MPI_Comm comm,
                      Scratch& scratch,
                      Progress& progress) {
     Ring<Value> ring{comm, values, count, message_bytes, scratch};
-    while (!ring.complete()) {
-        if (ring.advance())
-            progress.moved();
-        else
-            progress.nothing_moved();
-    }
+    complete(ring, progress);
 }
 
 template void ring_all_reduce(MPI_Comm, float*, std::size_t, std::size_t, Scratch&, Progress&);

@@ -19,8 +19,8 @@ namespace hetseq {
 class HostComm;
 
 /// The blocks of a corpus that a host holds in memory, in slots that its ranks share. The I/O
-/// thread fills slots and publishes them; loaders wait for blocks, copy rows out and release them.
-/// Which block goes where is for BlockSchedule to say.
+/// thread fills slots and publishes them. Loaders wait for blocks, copy rows out and release them.
+/// BlockSchedule decides which block goes into which slot.
 class BlockCache {
 public:
     /// Collective over `node`.
@@ -30,18 +30,18 @@ public:
     bool shared() const noexcept { return window_.shared(); }
     std::span<std::byte> slot(std::int64_t index) const;
 
-    /// I/O thread: sleeps until every rank has released what the load's slot held, or `abandoned`
-    /// becomes true.
+    /// I/O thread: sleeps until every rank has released what the load's slot held, or until
+    /// `abandoned` is true.
     void wait_for_release(const BlockLoad& load, const std::function<bool()>& abandoned) const;
-    /// I/O thread: the load is done, `error` null when it went well.
+    /// I/O thread: says that the load is done. `error` is null if it went well.
     void publish(const BlockLoad& load, std::exception_ptr error);
 
-    /// Loader: sleeps until the blocks of `use` are loaded; throws the error of one that is bad.
-    /// False when `cancel` was called instead.
+    /// Loader: sleeps until the blocks of `use` are loaded. Throws the error of a bad block. False
+    /// if `cancelled` became true instead.
     bool wait_for_blocks(const BlockUse& use, const std::atomic<bool>& cancelled);
-    /// Wakes those who wait for blocks so that they look at their `cancelled` again.
+    /// Wakes the threads that wait for blocks, so that they look at their `cancelled` again.
     void wake();
-    /// Loader: this rank needs the blocks of `ticket` no longer.
+    /// Loader: says that this rank no longer needs the blocks of `ticket`.
     void release(std::int64_t ticket) { board_.release(ticket); }
 
 private:

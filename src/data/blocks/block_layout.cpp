@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t alignment = 64;
 constexpr std::int64_t target_bytes = std::int64_t{2} << 20;
-constexpr std::int64_t least_ragged_chunks = 16;  // of a block; one more is read
+constexpr std::int64_t least_ragged_chunks = 16;  // in a block; one more is read
 
 std::size_t aligned(std::size_t bytes) {
     return (bytes + alignment - 1) / alignment * alignment;
@@ -34,7 +34,7 @@ FieldLayout row_layout(const ShardSet& shards, std::size_t field) {
     return layout;
 }
 
-// Values of the block that has most of them.
+// The number of values in the block that has the most.
 std::int64_t most_values(const std::vector<std::int64_t>& borders) {
     std::int64_t most = 0;
     for (std::size_t i = 0; i + 1 < borders.size(); ++i)
@@ -110,7 +110,8 @@ std::int64_t default_block_length(const ShardSet& shards) {
         rows_of_chunk(shards, static_cast<std::size_t>(filled - shards.shards().begin()));
     const bool is_ragged = shards.schema().fields[largest_field(shards)].is_ragged;
     const std::int64_t least = is_ragged ? least_ragged_chunks * chunk : chunk;
-    // A chunk far larger than a block would be, often a whole shard, cannot be kept to.
+    // A chunk may be far larger than a block should be, often a whole shard. Then blocks cannot
+    // have whole chunks.
     if (chunk == 0 || least > 16 * target)
         return target;
     if (is_ragged)

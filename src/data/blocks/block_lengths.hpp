@@ -11,16 +11,16 @@
 
 namespace hetseq {
 
-/// Lengths of a corpus's rows by block, read by the I/O thread. The blocks used last are kept, as
-/// many as two windows and their next ones have.
+/// The lengths of a corpus's rows by block; the I/O thread reads them. The most recently used
+/// blocks are kept.
 class BlockLengths final : public LengthSource {
 public:
-    /// All must outlive it. `kept`: blocks.
+    /// The arguments must outlive it. `kept`: the number of blocks that are kept.
     BlockLengths(const ShardSet& shards, IoThread& io, std::int64_t block_length, std::size_t kept);
 
     std::shared_ptr<const RowLengths> lengths(std::int64_t block) override;
     void read_ahead(std::int64_t block) override;
-    /// Closes its files; I/O thread.
+    /// I/O thread: closes the files.
     void close() { reader_->close(); }
 
 private:
@@ -37,7 +37,7 @@ private:
     std::int64_t block_length_;
     std::size_t kept_;
     std::shared_ptr<LengthReader> reader_;  // tasks of the I/O thread own it too
-    std::deque<Block> blocks_;              // used last first
+    std::deque<Block> blocks_;              // most recently used first
 };
 
 }  // namespace hetseq

@@ -61,7 +61,7 @@ void write_row_offsets(const BlockPart& part,
                        std::span<std::int64_t> target) {
     const std::vector<std::int64_t>& begins = part.offsets[ragged];
     const std::int64_t shift = part.first_value[ragged] - part.values[ragged].begin;
-    // Of each row its end, so that none is written by two ranks.
+    // Only the end of each row is written, so that no two ranks write the same place.
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
         const std::int64_t i = row - part.rows.begin;
         target[static_cast<std::size_t>(part.first_row + i + 1)] =

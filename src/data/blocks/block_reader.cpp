@@ -24,7 +24,8 @@ constexpr std::size_t most_open_files = 64;
 // Independent reads of more than 2 GiB fail in HDF5 1.10, and MPI counts in int.
 constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
 
-// Of each field that `name_of` names a ragged one for: its place among the ragged ones.
+// For each field: if `name_of` gives the name of a ragged field, that field's place among the
+// ragged ones.
 template <class NameOf>
 std::vector<std::optional<std::size_t>> ragged_places(const ShardSet& shards, NameOf&& name_of) {
     std::vector<std::optional<std::size_t>> places;
@@ -116,7 +117,7 @@ void BlockReader::check_files(const std::vector<BlockPart>& parts) const {
 
 void BlockReader::read(std::int64_t block, std::span<std::byte> slot) {
     std::vector<BlockPart> parts = parts_of_block(shards_, layout_, block);
-    // Also where the ranks meet, so that none spins inside of MPI-IO for one that comes late.
+    // The ranks also meet here, so that no rank spins inside MPI-IO while it waits for a late one.
     agree_on(*node_, [&] {
         fault_point("io_thread", activity::now().update);
         check_files(parts);
@@ -138,8 +139,8 @@ void BlockReader::read_part(BlockPart& part, std::span<std::byte> slot) {
         read_field(shard, part, i, slot);
 }
 
-// Every rank reads all offsets of the part by itself, which take a small part of its bytes: it
-// checks its values with them. In the slot each writes a part of them.
+// Every rank reads all offsets of the part by itself, since it checks its values with them; they
+// are a small part of the bytes. Each rank writes some of them to the slot.
 void BlockReader::read_row_offsets(const OpenShard& shard,
                                    BlockPart& part,
                                    std::span<std::byte> slot) {
@@ -189,8 +190,8 @@ RowRange BlockReader::own_part(RowRange rows, std::int64_t chunk_rows) const {
                : chunk_aligned_part(rows, chunk_rows, node_->rank(), node_->size());
 }
 
-// A failure is kept, not thrown: the other ranks count on this one in their next collective read.
-// Called where one was caught; `place`: a sample of the corpus.
+// A failure is kept and not thrown, since the other ranks need this one in their next collective
+// read. This is called where a failure was caught; `place` is a sample of the corpus.
 void BlockReader::keep_failure(std::int64_t place) {
     if (!failure_ || place < failure_->place)
         failure_ = OrderedFailure{place, std::current_exception()};
@@ -206,8 +207,8 @@ void BlockReader::read_piece(const OpenShard& shard, const Piece& piece) {
     }
 }
 
-// The row of the shard that holds row `row` of a piece's dataset, which is a value where the field
-// is ragged.
+// The row of the shard that holds row `row` of a piece's dataset. If the field is ragged, a row of
+// the dataset is one value.
 std::int64_t BlockReader::row_of(const Piece& piece, std::int64_t row) const {
     const auto ragged = ragged_[piece.field];
     if (!ragged)
@@ -269,7 +270,7 @@ void BlockReader::check(const Piece& piece,
                         std::span<const std::byte> bytes,
                         ElementType type) const {
     if (!shards_.ragged_fields().empty() && !piece.part.has_offsets())
-        return;  // a failure that comes before any of the values
+        return;  // the offsets failed, which comes before any of the values
     const Shard& shard = shards_.shards()[piece.part.rows.shard];
     const StoredType& stored = shard.header.datasets[piece.field].type;
     ValueRange allowed = allowed_[piece.field];
@@ -288,7 +289,7 @@ void BlockReader::check(const Piece& piece,
         check_below_lengths(piece, part, bytes, type, allowed);
 }
 
-// Each row's values against the length of the row that bounds them.
+// Checks each row's values against the length of the row that bounds them.
 void BlockReader::check_below_lengths(const Piece& piece,
                                       RowRange part,
                                       std::span<const std::byte> bytes,

@@ -17,8 +17,8 @@ BlockSchedule::BlockSchedule(std::int64_t slots) : slots_(static_cast<std::size_
     HETSEQ_ASSERT(slots >= 1);
 }
 
-// When the slot's block is used next. A time that has passed unused (the host had no work there)
-// tells nothing about the future.
+// The time when the slot's block is used next. A time that has passed without a use (the host had
+// no work there) tells nothing about the future.
 std::int64_t BlockSchedule::urgency(const Slot& slot, std::int64_t now) const noexcept {
     return slot.block < 0 || slot.next_use < now ? never : slot.next_use;
 }
@@ -28,8 +28,8 @@ std::int64_t BlockSchedule::victim(std::int64_t now) const {
         std::max_element(slots_.begin(), slots_.end(), [&](const Slot& a, const Slot& b) {
             const std::int64_t left = urgency(a, now);
             const std::int64_t right = urgency(b, now);
-            // Among equals take the one that fell out of use first: its ranks have likely released
-            // it.
+            // Among equals, take the one that was used last the longest ago: its ranks have likely
+            // released it.
             return left != right ? left < right : a.used_below > b.used_below;
         });
     return farthest - slots_.begin();
@@ -55,7 +55,7 @@ BlockUse BlockSchedule::use(std::span<const Block> blocks, std::int64_t now) {
     HETSEQ_ASSERT(blocks.size() <= slots_.size());
     BlockUse result;
     result.ticket = next_ticket_++;
-    // Those in the cache already must not be evicted for the others.
+    // The blocks that are in the cache already must not be evicted for the others.
     for (const Block& block : blocks) {
         if (Slot* slot = find(block.block))
             *slot = {slot->block, slot->load, next_ticket_, now};

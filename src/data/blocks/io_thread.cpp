@@ -15,7 +15,7 @@ struct IoThread::Queue {
     std::condition_variable changed;
     std::deque<std::function<void()>> tasks;
     bool closed = false;
-    bool ended = false;  // the thread touches nothing but the queue any more
+    bool ended = false;  // from now on the thread touches nothing but the queue
     std::atomic<bool> abandoned{false};
 };
 
@@ -46,8 +46,8 @@ IoThread::~IoThread() {
         thread_.join();
 }
 
-// Other threads may use HDF5 again once this returns, and MPI may end, so the thread is waited for
-// as long as it may come.
+// After this returns, other threads may use HDF5 and MPI may end. So this waits for the thread as
+// long as it may still come.
 void IoThread::abandon() {
     std::unique_lock lock{queue_->mutex};
     if (queue_->changed.wait_for(lock, options_.patience, [&] { return queue_->ended; })) {
@@ -61,8 +61,8 @@ void IoThread::abandon() {
         options_.left_behind();
 }
 
-// What is queued runs in an abandoned thread too: a reader's peers learn by its next task that it
-// stops.
+// An abandoned thread also runs the tasks that are queued: the next task of a reader tells its
+// peers that it stops.
 void IoThread::work(const std::shared_ptr<Queue>& queue) {
     pthread_setname_np(pthread_self(), "hetseq-io");
     std::unique_lock lock{queue->mutex};

@@ -11,8 +11,8 @@ namespace hetseq {
 
 namespace {
 
-// Given up, never freed, by a rank that does not wait any longer: MPI may complete the request
-// later, on the communicator that it keeps.
+// A rank that does not wait any longer gives this up and never frees it: MPI may complete the
+// request later, on the communicator that it keeps.
 struct Vote {
     std::shared_ptr<const HostComm> node;
     double stops = 0;

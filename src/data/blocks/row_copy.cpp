@@ -49,7 +49,7 @@ at::Tensor offsets_of(const std::vector<std::int32_t>& lengths) {
     return offsets;
 }
 
-// Where the rows of a field go, and of a ragged one where each begins.
+// Where the rows of a field go. For a ragged field, also where each row begins.
 struct FieldTarget {
     const FieldLayout& layout;
     std::byte* values;
@@ -72,7 +72,7 @@ std::vector<FieldTarget> targets_of(const ShardSet& shards,
     return targets;
 }
 
-// `row` of `block` to row `to` of `target`. False where it is not as long as that.
+// Copies `row` of `block` to row `to` of `target`. False if the two differ in length.
 bool copy_ragged_row(const FieldTarget& target,
                      const std::byte* block,
                      std::size_t row,

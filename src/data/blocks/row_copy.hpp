@@ -21,15 +21,15 @@ struct PlacedSample {
     std::int64_t row = 0;
 };
 
-/// Uninitialised rows for `samples` samples. `lengths`: of each of their rows, by ragged field in
-/// the schema's order. A ragged field NAME has its values, row after row, and NAME_offsets, int64
-/// (samples + 1), filled.
+/// Makes uninitialised rows for `samples` samples. `lengths` has the lengths of their rows, by
+/// ragged field in the schema's order. A ragged field NAME holds values, row after row. Its offsets
+/// NAME_offsets, int64 (samples + 1), are filled.
 LoadedShare::Rows make_rows(const ShardSet& shards,
                             std::int64_t samples,
                             const RowLengths& lengths = {});
 
-/// Copies samples out of their blocks, each to its row. Throws BadData where a row is not as long
-/// as `rows` has it.
+/// Copies samples out of their blocks, each to its row. Throws BadData if a row is not as long as
+/// in `rows`.
 void copy_rows(const ShardSet& shards,
                const BlockLayout& layout,
                std::span<const PlacedSample> samples,

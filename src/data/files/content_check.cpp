@@ -12,7 +12,7 @@ namespace hetseq {
 
 namespace {
 
-// Floating point as it lies in memory: `bits` of the format `Real`.
+// A floating-point number as it lies in memory: `bits` in the format `Real`.
 struct Float16 {
     using Bits = std::int16_t;
     static double value(Bits bits) { return half_value(static_cast<std::uint16_t>(bits)); }
@@ -32,7 +32,7 @@ struct Float64 {
     static constexpr double largest = std::numeric_limits<double>::max();
 };
 
-// Calls `function` with a value of the C++ type that `type`, of integers or booleans, names.
+// Calls `function` with a value of the C++ type that `type` names, a type of integers or booleans.
 template <class Function>
 auto with_integer(ElementType type, Function&& function) {
     switch (type) {
@@ -48,7 +48,7 @@ auto with_integer(ElementType type, Function&& function) {
     }
 }
 
-// Calls `function` with the format that `type`, of floating point, names.
+// Calls `function` with the format that `type` names, a type of floating point.
 template <class Function>
 auto with_format(ElementType type, Function&& function) {
     switch (type) {
@@ -73,8 +73,8 @@ struct Identity {
     }
 };
 
-// Integers that are ordered as the floating point whose bits they are made of. Infinities and NaNs
-// of either sign lie beyond all finite values.
+// Turns the bits of a floating-point number into an integer. The integers have the same order as
+// the numbers. Infinities and NaNs of either sign lie beyond all finite values.
 struct OrderOfBits {
     template <class Bits>
     Bits operator()(Bits bits) const {
@@ -83,8 +83,8 @@ struct OrderOfBits {
     }
 };
 
-// The first of `values` whose key is outside of [`least`, `most`]. Smallest and largest are found
-// in one pass that compilers vectorise; the search for the culprit is rare.
+// The first of `values` whose key is outside of [`least`, `most`]. One pass, which compilers
+// vectorise, finds the smallest and the largest key. A search for the bad value is rare.
 template <class T, class Key>
 std::optional<std::int64_t> first_outside(std::span<const T> values,
                                           std::int64_t least,
@@ -116,7 +116,8 @@ std::optional<Violation> first_bad_integer(std::span<const std::byte> bytes,
     });
 }
 
-// A bound is rounded to the format, as the values were. Zero as the smallest lets -0 pass.
+// A bound is rounded to the format, as the values were. If the smallest value is 0, -0 may pass
+// too.
 std::optional<Violation> first_bad_real(std::span<const std::byte> bytes,
                                         ElementType type,
                                         const RealRange& range) {
@@ -136,7 +137,7 @@ std::optional<Violation> first_bad_real(std::span<const std::byte> bytes,
     });
 }
 
-// `bound` as an integer: 2^63 and more, which no integer holds, become the largest.
+// `bound` as an integer. No integer holds 2^63 or more, so these become the largest one.
 std::int64_t integer_bound(double bound) {
     constexpr double limit = 9223372036854775808.0;  // 2^63
     if (bound >= limit)

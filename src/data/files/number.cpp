@@ -7,7 +7,7 @@ namespace hetseq {
 
 namespace {
 
-// Digits alone: a value that is wrong is looked for in the file.
+// There is no separator between digits, since users look for a wrong value in the file.
 std::string plain_text(double value) {
     std::array<char, 32> text{};
     const auto written =

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t piece_rows = std::int64_t{1} << 16;  // read at a time
 constexpr std::size_t most_open_shards = 16;
 
-// Collects what this rank's samples tell.
+// Collects the extents of this rank's samples.
 class ExtentsPass {
 public:
     ExtentsPass(const ShardSet& shards, std::int64_t block_length, std::int64_t max_length)
@@ -38,7 +38,7 @@ public:
         extents.first_too_long = std::numeric_limits<std::int64_t>::max();
     }
 
-    // `rows` of a shard with their offsets, which are good.
+    // Adds `rows` of a shard. Their offsets are good.
     void add(const ShardRows& rows, const RowOffsets& offsets) {
         const Shard& shard = shards_.shards()[rows.shard];
         std::int64_t row = rows.begin;
@@ -98,8 +98,8 @@ private:
     std::optional<std::size_t> units_;  // among the ragged fields
 };
 
-// A shard has one place more than rows: its last offset, and that of a shard without any, is
-// checked too.
+// A shard has one place more than it has rows, since its last offset is checked too, also in a
+// shard without rows.
 std::int64_t place_of(const ShardSet& shards, std::size_t shard, std::int64_t row) {
     return shards.shards()[shard].offset + static_cast<std::int64_t>(shard) + row;
 }
@@ -128,7 +128,7 @@ void read_shard_rows(const ShardSet& shards,
     }
 }
 
-// Rank r reads the r-th part of the blocks, and of the shards without samples.
+// Rank r reads the r-th part of the blocks and some of the shards without samples.
 std::optional<OrderedFailure> read_part(const HostComm& world,
                                         const ShardSet& shards,
                                         std::int64_t block_length,

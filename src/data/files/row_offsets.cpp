@@ -42,12 +42,12 @@ RaggedField ragged_field(const ShardSet& shards, std::size_t shard, std::size_t 
     return {owner, shards.schema().fields[field], header.values, header.offsets.type.is_signed};
 }
 
-// What a row's length is, or more than any may have where the offsets fall.
+// The length of a row. If the offsets fall, it is larger than any row may be.
 std::uint64_t length_at(std::span<const std::int64_t> offsets, std::size_t row) {
     return static_cast<std::uint64_t>(offsets[row + 1]) - static_cast<std::uint64_t>(offsets[row]);
 }
 
-// Whether all rows lie within the values and none is too long, in one pass without branches.
+// True if all rows lie within the values and none is too long. It is one pass without branches.
 bool are_within(std::span<const std::int64_t> offsets, const RaggedField& field) {
     std::uint64_t longest = 0;
     for (std::size_t row = 0; row + 1 < offsets.size(); ++row)
@@ -161,7 +161,7 @@ std::optional<BadRow> first_bad_row(const ShardSet& shards,
     for (std::size_t k = 0; k < ragged.size(); ++k)
         keep_first(first,
                    first_bad_offset(ragged_field(shards, rows.shard, ragged[k]), rows, offsets[k]));
-    // Rows before the first bad one can be compared.
+    // Only the rows before the first bad one can be compared.
     const std::int64_t good = (first ? std::min(first->row, rows.end) : rows.end) - rows.begin;
     for (std::size_t k = 0; k < ragged.size(); ++k) {
         const RaggedField field = ragged_field(shards, rows.shard, ragged[k]);
@@ -217,7 +217,7 @@ OffsetsFile::OffsetsFile(const ShardSet& shards, std::size_t shard)
         throw IoError("cannot open " + opened.path, hdf5_error_message(), "");
     for (const std::size_t field : shards.ragged_fields()) {
         const OffsetsHeader& header = opened.header.datasets[field].offsets;
-        // A chunk that does not fit would be decompressed again for every read.
+        // If a chunk did not fit, every read would decompress it again.
         constexpr std::int64_t usual_bytes = std::int64_t{1} << 20;
         constexpr std::size_t places = 521;  // HDF5's own choice
         const std::int64_t chunk_bytes =

@@ -77,7 +77,8 @@ std::vector<FileStamp> agree_on_stamps(const HostComm& world,
     return stamps;
 }
 
-// Rank r reads the headers of shards r, r + ranks, ...: an open per shard, whatever the ranks.
+// Rank r reads the headers of shards r, r + ranks and so on. So each shard is opened once, whatever
+// the number of ranks.
 std::vector<ShardHeader> read_headers(const HostComm& world,
                                       const std::vector<std::string>& paths,
                                       const CorpusSchema& schema) {

@@ -41,21 +41,23 @@ GlobalBatch BatchPlan::batch(std::int64_t update) const {
     return batch;
 }
 
-std::vector<Slice> cut_by_rank(const GlobalBatch& batch,
-                               std::span<const std::int64_t> units,
-                               const ItemCost& cost) {
-    std::vector<std::int64_t> sizes(units.begin(), units.end());
-    if (batch.items)
-        sizes = cut_items(cost.of(*batch.items), units);
-    HETSEQ_ASSERT(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) == batch.size());
+std::vector<Slice> cut_by_rank(const GlobalBatch& batch, std::span<const std::int64_t> units) {
+    HETSEQ_ASSERT(std::accumulate(units.begin(), units.end(), std::int64_t{0}) == batch.size());
     std::vector<Slice> slices;
     std::int64_t begin = batch.begin;
-    for (const std::int64_t size : sizes) {
+    for (const std::int64_t size : units) {
         HETSEQ_ASSERT(size >= 0);
         slices.push_back({begin, begin + size});
         begin += size;
     }
     return slices;
+}
+
+std::vector<Slice> cut_by_rank(const GlobalBatch& batch,
+                               std::span<const std::int64_t> units,
+                               std::span<const double> item_costs) {
+    HETSEQ_ASSERT(std::ssize(item_costs) == batch.size());
+    return cut_by_rank(batch, cut_items(item_costs, units));
 }
 
 }  // namespace hetseq

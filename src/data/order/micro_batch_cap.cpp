@@ -66,6 +66,8 @@ std::vector<Slice> cut_into_micro_batches(std::span<const std::int64_t> lengths,
     HETSEQ_ASSERT(lengths.empty() || (cap.samples >= 1 && cap.tokens >= 1));
     std::vector<Slice> best = cut_greedily(lengths, cap);
     const std::size_t count = best.size();
+    if (count <= 1)
+        return best;
     std::int64_t least = 0, most = largest(lengths, best);  // `least` tokens are too few
     while (least + 1 < most) {
         const std::int64_t middle = least + (most - least) / 2;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <tuple>
+#include <span>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/data/order/keyed_permutation.hpp"
@@ -12,7 +12,9 @@ namespace hetseq {
 namespace {
 
 constexpr std::size_t kept_epochs = 2, kept_windows = 2;
-constexpr std::uint64_t batches_key = 0x6261746368657321;  // tells it from the order's keys
+constexpr int digit_bits = 12;  // of a length: most are below 4,096
+constexpr std::size_t digits = std::size_t{1} << digit_bits;
+constexpr std::uint64_t batches_key = 0x6261746368657321;  // differs from the keys of the order
 
 std::int64_t total(const std::vector<std::int64_t>& values) {
     return std::accumulate(values.begin(), values.end(), std::int64_t{0});
@@ -22,9 +24,8 @@ std::int64_t total(const std::vector<std::int64_t>& values) {
 
 struct WindowPlan::Sample {
     std::int64_t sample = 0;
-    std::int64_t position = 0;
-    std::shared_ptr<const RowLengths> block;
-    std::size_t row = 0;  // in the block
+    const RowLengths* block = nullptr;  // in `lengths_`
+    std::size_t row = 0;                // in the block
 
     std::int64_t length(std::size_t field) const { return (*block)[field][row]; }
 };
@@ -106,16 +107,18 @@ const WindowPlan::Window& WindowPlan::window(const Epoch& epoch, std::int64_t gr
     if (windows_.size() == kept_windows)
         windows_.pop_back();
     windows_.push_front(make_window(epoch, group));
+    lengths_.clear();
     return windows_.front();
 }
 
 WindowPlan::Sample WindowPlan::sample_at(const Epoch& epoch, std::int64_t position) {
     const std::int64_t sample = epoch.order(position);
     const std::int64_t block = sample / options_.geometry.block_length;
-    return {sample,
-            position,
-            source_.lengths(block),
-            static_cast<std::size_t>(sample % options_.geometry.block_length)};
+    auto& lengths = lengths_[block];
+    if (!lengths)
+        lengths = source_.lengths(block);
+    return {
+        sample, lengths.get(), static_cast<std::size_t>(sample % options_.geometry.block_length)};
 }
 
 bool WindowPlan::is_left_out(const Sample& sample) const {
@@ -128,8 +131,6 @@ bool WindowPlan::is_left_out(const Sample& sample) const {
 }
 
 std::int64_t WindowPlan::weight_of(const Sample& sample) const {
-    if (is_left_out(sample))
-        return 0;
     return options_.counts_samples || !options_.units_field ? 1
                                                             : sample.length(*options_.units_field);
 }
@@ -143,7 +144,8 @@ std::int64_t WindowPlan::border_at(const Epoch& epoch,
     std::int64_t position = end;
     std::int64_t before = weight_before_end;
     while (position > 0) {
-        const std::int64_t next = weight_of(sample_at(epoch, position - 1));
+        const Sample sample = sample_at(epoch, position - 1);
+        const std::int64_t next = is_left_out(sample) ? 0 : weight_of(sample);
         if (before <= weight && next > 0)
             break;
         before -= next;
@@ -152,25 +154,43 @@ std::int64_t WindowPlan::border_at(const Epoch& epoch,
     return position;
 }
 
+// By digits, the lowest first.
+void WindowPlan::sort_by_length(std::vector<Sample>& samples, std::size_t field) {
+    std::int64_t longest = 0;
+    for (const Sample& sample : samples)
+        longest = std::max(longest, sample.length(field));
+    std::vector<Sample> sorted(samples.size());
+    for (int shift = 0; longest >> shift > 0; shift += digit_bits) {
+        const auto digit = [=](const Sample& sample) {
+            return static_cast<std::size_t>(sample.length(field) >> shift) % digits;
+        };
+        std::vector<std::size_t> begins(digits + 1, 0);  // in `sorted`, by digit
+        for (const Sample& sample : samples)
+            ++begins[digit(sample) + 1];
+        std::partial_sum(begins.begin(), begins.end(), begins.begin());
+        for (const Sample& sample : samples)
+            sorted[begins[digit(sample)]++] = sample;
+        samples.swap(sorted);
+    }
+}
+
 std::vector<WindowPlan::Sample> WindowPlan::samples_between(const Epoch& epoch,
                                                             std::int64_t begin,
                                                             std::int64_t end) {
     std::vector<Sample> samples;
+    samples.reserve(static_cast<std::size_t>(end - begin));
     for (std::int64_t position = begin; position < end; ++position) {
-        Sample sample = sample_at(epoch, position);
+        const Sample sample = sample_at(epoch, position);
         if (!is_left_out(sample))
-            samples.push_back(std::move(sample));
+            samples.push_back(sample);
     }
-    // By units first: they are what batches are cut by.
-    const auto key = [&](const Sample& sample, std::size_t field) { return sample.length(field); };
-    std::sort(samples.begin(), samples.end(), [&](const Sample& a, const Sample& b) {
-        if (options_.units_field && key(a, *options_.units_field) != key(b, *options_.units_field))
-            return key(a, *options_.units_field) < key(b, *options_.units_field);
-        for (std::size_t field = 0; field < a.block->size(); ++field)
-            if (key(a, field) != key(b, field))
-                return key(a, field) < key(b, field);
-        return a.position < b.position;
-    });
+    const std::size_t fields = samples.empty() ? 0 : samples.front().block->size();
+    for (std::size_t field = fields; field-- > 0;)
+        if (field != options_.units_field)
+            sort_by_length(samples, field);
+    // Last, so that units come before all other lengths: batches are cut by them.
+    if (options_.units_field)
+        sort_by_length(samples, *options_.units_field);
     return samples;
 }
 
@@ -178,19 +198,26 @@ std::shared_ptr<const BatchItems> WindowPlan::items_of(const std::vector<Sample>
                                                        std::int64_t begin,
                                                        std::int64_t end) const {
     auto items = std::make_shared<BatchItems>();
-    for (std::int64_t i = begin; i < end; ++i) {
-        const Sample& sample = samples[static_cast<std::size_t>(i)];
+    const std::span chosen = std::span{samples}.subspan(static_cast<std::size_t>(begin),
+                                                        static_cast<std::size_t>(end - begin));
+    items->samples.reserve(chosen.size());
+    items->units.reserve(chosen.size());
+    for (const Sample& sample : chosen) {
         items->samples.push_back(sample.sample);
-        items->lengths.resize(sample.block->size());
-        for (std::size_t field = 0; field < items->lengths.size(); ++field)
-            items->lengths[field].push_back(static_cast<std::int32_t>(sample.length(field)));
         items->units.push_back(options_.units_field ? sample.length(*options_.units_field) : 1);
+    }
+    items->lengths.resize(chosen.empty() ? 0 : chosen.front().block->size());
+    for (std::size_t field = 0; field < items->lengths.size(); ++field) {
+        items->lengths[field].reserve(chosen.size());
+        for (const Sample& sample : chosen)
+            items->lengths[field].push_back(static_cast<std::int32_t>(sample.length(field)));
     }
     return items;
 }
 
-// Each border lies where the weight up to it is nearest to even. No batch is without samples, as
-// long as there are as many samples: there are where none weighs more than a batch.
+// Each border lies where the weight up to it is nearest to an even share. Every batch has samples
+// if there are at least as many samples as batches. That is so if no sample weighs more than a
+// batch.
 void WindowPlan::cut(const std::vector<Sample>& samples,
                      std::int64_t batches,
                      Window& window) const {

@@ -82,8 +82,8 @@ SharePlan::Cut SharePlan::cut(const GlobalBatch& batch) {
         return {cut_by_rank(batch, units), units};
     }
     HETSEQ_ASSERT(ragged_);
-    Cut cut{cut_by_rank(batch, allocation(ragged_->full_batch), ragged_->cost), {}};
     const std::vector<double> costs = ragged_->cost.of(*batch.items);
+    Cut cut{cut_by_rank(batch, allocation(ragged_->full_batch), costs), {}};
     for (const Slice& slice : cut.slices)
         cut.units.push_back(std::llround(
             std::accumulate(costs.begin() + slice.begin, costs.begin() + slice.end, 0.0)));

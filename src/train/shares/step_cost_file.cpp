@@ -34,6 +34,7 @@ std::uint64_t hash(const std::string& text) {
 constexpr std::int64_t largest_count = std::numeric_limits<std::int64_t>::max();
 constexpr double most_ms = 1e12;  // products with units stay finite
 constexpr double least_scale = 1e-9, most_scale = 1e9;
+constexpr double largest_square = 1e6;
 
 // Throws the library's exceptions and BadData.
 StepTable table_from_json(const ReadJson& json) {
@@ -119,24 +120,27 @@ std::filesystem::path StepCostCache::file_of(const std::string& key) const {
     return folder_ / name.str();
 }
 
-std::optional<StepCost> StepCostCache::find(const std::string& key) const {
+std::optional<KeptCost> StepCostCache::find(const std::string& key) const {
     std::ifstream file{file_of(key)};
     std::string text{std::istreambuf_iterator<char>(file), {}};
     try {
         const ReadJson json = ReadJson::parse(text);
         if (json.at("key") != key)
             return std::nullopt;
-        return step_cost_from_json(json.at("cost"));
+        return KeptCost{step_cost_from_json(json.at("cost")),
+                        {json_number(json.value("square", ReadJson(0)), 0, largest_square)}};
     } catch (const std::exception&) {
         return std::nullopt;
     }
 }
 
-void StepCostCache::store(const std::string& key, const StepCost& cost) const {
+void StepCostCache::store(const std::string& key, const KeptCost& kept) const {
     try {
+        const Json json{{"key", key},
+                        {"square", kept.item_cost.square},
+                        {"cost", step_cost_to_json(kept.cost)}};
         std::filesystem::create_directories(folder_);
-        write_atomically(file_of(key),
-                         Json{{"key", key}, {"cost", step_cost_to_json(cost)}}.dump(2) + "\n");
+        write_atomically(file_of(key), json.dump(2) + "\n");
     } catch (const std::exception&) {  // a cache is a convenience
     }
 }

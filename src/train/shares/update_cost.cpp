@@ -1,7 +1,6 @@
 #include "hetseq/train/shares/update_cost.hpp"
 
 #include <algorithm>
-#include <ctime>
 
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
@@ -27,11 +26,8 @@ double wall_ms() {
     return 1000 * monotonic_seconds();
 }
 
-// Of all threads of this process.
 double cpu_ms() {
-    timespec time{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+    return 1000 * process_cpu_seconds();
 }
 
 // The part of the parameters that is measured, and what all are of it.

@@ -274,10 +274,10 @@ TEST(CutByRankTest, ItemsAreCutByCostWithinOneOfThem) {
     items->units = {1, 1, 2, 4};
     const GlobalBatch batch{.end = 4, .items = items};
 
-    EXPECT_EQ(cut_by_rank(batch, std::vector<std::int64_t>{1, 1}),
+    EXPECT_EQ(cut_by_rank(batch, std::vector<std::int64_t>{1, 1}, ItemCost{}.of(*items)),
               (std::vector<Slice>{{0, 3}, {3, 4}}));
     // With squares the last one costs 4 + 16 of 8 + 22.
-    EXPECT_EQ(cut_by_rank(batch, std::vector<std::int64_t>{1, 0, 2}, {.square = 1}),
+    EXPECT_EQ(cut_by_rank(batch, std::vector<std::int64_t>{1, 0, 2}, ItemCost{1}.of(*items)),
               (std::vector<Slice>{{0, 3}, {3, 3}, {3, 4}}));
 }
 

@@ -103,15 +103,16 @@ protected:
 TEST_F(StepCostCacheTest, FindsWhatWasStoredUnderTheSameKey) {
     EXPECT_FALSE(cache_.find("a V100"));
 
-    cache_.store("a V100", line());
+    cache_.store("a V100", {line(), {0.25}});
 
     ASSERT_TRUE(cache_.find("a V100"));
-    EXPECT_EQ(cache_.find("a V100")->time_ms(40), line().time_ms(40));
+    EXPECT_EQ(cache_.find("a V100")->cost.time_ms(40), line().time_ms(40));
+    EXPECT_EQ(cache_.find("a V100")->item_cost.square, 0.25);
     EXPECT_FALSE(cache_.find("a P100"));
 }
 
 TEST_F(StepCostCacheTest, AFileIsReadForItself) {
-    StepCostCache(folder_).store("V100, BERT", line());
+    StepCostCache(folder_).store("V100, BERT", {line()});
     for (const auto& entry : fs::directory_iterator(folder_))
         EXPECT_EQ(read_step_cost(entry.path()).time_ms(65), line().time_ms(65));
 
@@ -121,7 +122,7 @@ TEST_F(StepCostCacheTest, AFileIsReadForItself) {
 }
 
 TEST_F(StepCostCacheTest, ADamagedFileIsAsNone) {
-    cache_.store("key", line());
+    cache_.store("key", {line()});
     std::ofstream{fs::directory_iterator(folder_ / "made")->path()} << "{\"key\": \"key\", \"co";
 
     EXPECT_FALSE(cache_.find("key"));
@@ -132,7 +133,7 @@ TEST_F(StepCostCacheTest, AFolderThatCannotBeWrittenKeepsNothing) {
     std::ofstream{folder_ / "file"} << "no folder";
     const StepCostCache cache{folder_ / "file"};
 
-    cache.store("key", line());
+    cache.store("key", {line()});
 
     EXPECT_FALSE(cache.find("key"));
 }

@@ -11,11 +11,11 @@ namespace hetseq {
 struct RaggedExtents;
 class ShardSet;
 
-/// How the rows of one field lie in memory. Those of a ragged field lie end to end; before them
-/// stands where in the block each begins.
+/// How the rows of one field lie in memory. The rows of a ragged field lie end to end. The table
+/// before them says where in the block each row begins.
 struct FieldLayout {
     ElementType type = ElementType::uint8;
-    std::int64_t row_elements = 1;  // of a ragged field 1: what lies end to end are values
+    std::int64_t row_elements = 1;  // 1 for a ragged field, since its values lie end to end
     std::size_t row_bytes = 1;
     std::size_t offset = 0;  // of the field's first row in a block's slot
     bool is_ragged = false;
@@ -30,31 +30,33 @@ struct FieldLayout {
     }
 };
 
-/// How a block lies in its cache slot: field after field, each on a 64-byte boundary.
+/// How a block lies in its cache slot: field after field. Each field begins on a 64-byte boundary.
 struct BlockLayout {
     std::int64_t block_length = 1;  // samples
     std::vector<FieldLayout> fields;
     std::size_t slot_bytes = 0;  // of the largest block
 };
 
-/// `extents`: of `shards` in blocks of this length; needed where a field is ragged.
+/// Lays out the blocks of `shards`. `extents` belong to blocks of this length; they are needed
+/// where a field is ragged.
 BlockLayout make_block_layout(const ShardSet& shards,
                               std::int64_t block_length,
                               const RaggedExtents* extents = nullptr);
 
-/// Bytes in memory of a row of `field`, of a ragged one the mean with its offset.
+/// The bytes in memory of a row of `field`. For a ragged field this is the mean, and includes the
+/// row's offset.
 std::int64_t mean_row_bytes(const ShardSet& shards, std::size_t field);
 
-/// The field that takes most of a row.
+/// The field that takes the most bytes of a row.
 std::size_t largest_field(const ShardSet& shards);
 
-/// Rows in a chunk of the field that takes most of a row, of a ragged one about so many, as the
-/// header of shard `shard` has it; 0: stored contiguously.
+/// The number of rows in a chunk of the largest field, by the header of shard `shard`. If that
+/// field is ragged, the number is approximate. 0: stored contiguously.
 std::int64_t rows_of_chunk(const ShardSet& shards, std::size_t shard);
 
-/// A block length that a corpus suggests: about 2 MiB of samples, in whole chunks of the field that
-/// takes most of it, so that a compressed chunk is not read for two blocks. The chunks of a ragged
-/// field end anywhere: at least 16 of them, so that few are.
+/// The block length for a corpus whose user gives none: about 2 MiB of samples, in whole chunks of
+/// the largest field, so that no compressed chunk is read for two blocks. The chunks of a ragged
+/// field end inside rows. There a block has at least 16 chunks, so that few of them are read twice.
 std::int64_t default_block_length(const ShardSet& shards);
 
 /// Part `part` of `parts` of rows [begin, end), cut where chunks of `chunk_rows` rows begin (0: no

@@ -21,10 +21,10 @@ namespace hetseq {
 class HostComm;
 struct BlockPart;
 
-/// The ranks of a host read a block together, each a `part`, or each reads the `whole`.
+/// How the ranks of a host read a block: each rank reads a `part` of it, or each the `whole`.
 enum class ReadShare { part, whole };
 
-/// Reads blocks from shards and checks what they contain. Used by the I/O thread alone; reading is
+/// Reads blocks from shards and checks what they contain. Only the I/O thread uses it. Reading is
 /// collective over the ranks of the host.
 class BlockReader {
 public:
@@ -47,7 +47,7 @@ private:
         std::vector<Hdf5Dataset> datasets;  // by field; closed before the file
         std::vector<Hdf5Dataset> offsets;   // by ragged field
     };
-    struct Piece;  // rows of one field on their way from file to slot, of a ragged one values
+    struct Piece;  // rows of one field (values of a ragged one) on their way from file to slot
 
     OpenShard& open(std::size_t shard);
     OpenShard open_files(std::size_t shard) const;
@@ -83,7 +83,8 @@ private:
     Hdf5Properties transfer_;
     std::vector<ValueRange> allowed_;                 // by field
     std::vector<std::optional<std::size_t>> ragged_;  // by field: its place among the ragged ones
-    // By field: the place among the ragged ones of that whose row lengths bound its values.
+    // By field: if the row lengths of a ragged field bound its values, that field's place among the
+    // ragged ones.
     std::vector<std::optional<std::size_t>> bounded_by_;
     std::list<OpenShard> open_;              // most recently used first
     std::optional<OrderedFailure> failure_;  // this rank's first in the current block

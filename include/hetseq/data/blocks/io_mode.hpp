@@ -2,8 +2,8 @@
 
 namespace hetseq {
 
-/// How the ranks of a host read a block: together through MPI-IO, collectively or each for itself,
-/// or each for itself without MPI-IO.
+/// How the ranks of a host read a block. `collective`: together, through MPI-IO. `independent`:
+/// each rank by itself, through MPI-IO. `serial`: each rank by itself, without MPI-IO.
 enum class IoMode { collective, independent, serial };
 
 }  // namespace hetseq

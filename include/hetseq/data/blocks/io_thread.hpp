@@ -10,17 +10,19 @@
 
 namespace hetseq {
 
-/// Tasks run on a thread of their own, or, if threads may not call MPI, on the caller's thread.
+/// Where tasks run: on a thread of their own or, if threads may not call MPI, on the caller's.
 enum class IoThreading { background, inline_in_caller };
 
-/// Runs tasks first-in-first-out on one thread, the only one of a process that touches HDF5.
-/// The destructor runs what is queued. While an exception unwinds it abandons the thread: tasks see
-/// `abandoned()` and return soon, and the destructor waits for the thread only for so long, since a
-/// task may be inside a collective whose other ranks will never come (tasks own what they use).
+/// Runs tasks in the order of their arrival on one thread. No other thread of the process touches
+/// HDF5. The destructor runs the tasks that are queued. While an exception unwinds, it abandons the
+/// thread: tasks see `abandoned()` and return soon. The destructor then waits only for a limited
+/// time, since a task may be inside a collective that other ranks will never enter. So tasks own
+/// what they use.
 class IoThread {
 public:
     struct Options {
-        /// How long an abandoned thread is waited for. Longer than a reader waits for its peers.
+        /// How long the destructor waits for an abandoned thread. It is longer than a reader waits
+        /// for its peers.
         std::chrono::milliseconds patience{10'000};
         /// Called when an abandoned thread is still inside a task after that.
         std::function<void()> left_behind{};

@@ -8,13 +8,13 @@
 
 namespace hetseq {
 
-/// How many tickets each rank of a host has released, in memory that they share: one counter a
-/// rank, each on a cache line of its own. Zero-filled memory is a fresh board.
+/// Counts the tickets that each rank of a host has released, in memory that the ranks share. Each
+/// rank has one counter on a cache line of its own. Memory filled with zeros is a fresh board.
 class ReleaseBoard {
 public:
     static std::size_t bytes(int ranks);
 
-    /// `memory`: `bytes(ranks)`, 64-byte aligned, outlives the board.
+    /// `memory` has `bytes(ranks)` bytes, is aligned to 64 bytes and outlives the board.
     ReleaseBoard(std::span<std::byte> memory, int rank, int ranks);
 
     /// Releases `ticket` for this rank. Tickets may come in any order, each once. Thread-safe.
@@ -29,7 +29,7 @@ private:
     int rank_;
     int ranks_;
     std::mutex mutex_;
-    std::set<std::int64_t> early_;  // released ahead of one below
+    std::set<std::int64_t> early_;  // released while a lower one was not
 };
 
 }  // namespace hetseq

@@ -17,13 +17,13 @@ namespace hetseq {
 
 class ShardSet;
 
-/// Smallest and largest value of a field of integers or booleans, both allowed.
+/// The smallest and the largest value that a field of integers or booleans may hold.
 struct IntegerRange {
     std::int64_t minimum = 0;
     std::int64_t maximum = 0;
 };
 
-/// Smallest and largest value of a field of floating point, both allowed and finite.
+/// The smallest and the largest value that a field of floating point may hold; both are finite.
 struct RealRange {
     double minimum = 0;
     double maximum = 0;
@@ -31,14 +31,14 @@ struct RealRange {
 
 using ValueRange = std::variant<IntegerRange, RealRange>;
 
-/// What `type` can hold, of floating point all finite values.
+/// All values that `type` can hold; for floating point, all finite ones.
 ValueRange range_of(ElementType type);
 
-/// The values that each field of `shards` may hold: its bounds, where set, within its type. Those
-/// that lengths of ragged rows set are not among them.
+/// The values that each field of `shards` may hold, by its type and its bounds. Bounds by the
+/// lengths of ragged rows are left out.
 std::vector<ValueRange> allowed_ranges(const ShardSet& shards);
 
-/// Those of `range` that are below `row_length`.
+/// The values of `range` that are below `row_length`.
 ValueRange below_length(const ValueRange& range, std::int64_t row_length);
 
 /// A value that is not allowed.
@@ -68,7 +68,7 @@ BadData bad_value(const std::string& path,
 /// Narrows `wide`, elements of int64 or float64 that lie in the range of `type`, to `type`.
 void narrow(std::span<const std::byte> wide, ElementType type, std::span<std::byte> result);
 
-/// Sum, smallest and largest of the values seen so far.
+/// The sum, the smallest and the largest of the values seen so far.
 template <class T>
 struct SumAndBounds {
     T sum = 0;
@@ -77,7 +77,7 @@ struct SumAndBounds {
 };
 using ValueSummary = std::variant<SumAndBounds<std::int64_t>, SumAndBounds<double>>;
 
-/// That of no values of `type`.
+/// The summary of no values, of `type`.
 ValueSummary empty_summary(ElementType type);
 /// `bytes`: elements of `type`.
 void add_values(ValueSummary& summary, std::span<const std::byte> bytes, ElementType type);

@@ -15,8 +15,8 @@ struct OrderedFailure {
     std::exception_ptr error;
 };
 
-/// Collective. Where any rank brings a failure, all ranks throw the one that comes first in order,
-/// so that the message does not depend on how work was spread.
+/// Collective. If any rank brings a failure, all ranks throw the failure that comes first in order.
+/// So the message does not depend on how the work was spread.
 void agree_on_first(const HostComm& comm, const std::optional<OrderedFailure>& failure);
 
 }  // namespace hetseq

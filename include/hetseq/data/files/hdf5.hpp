@@ -8,11 +8,11 @@
 
 namespace hetseq {
 
-/// Turns HDF5's own printing and its clean-up at exit off (it would close files collectively while
-/// the program ends). Called before any other use of HDF5.
+/// Turns off HDF5's own printing and its clean-up at exit, which would close files collectively
+/// while the program ends. It must be called before any other use of HDF5.
 void initialize_hdf5();
 
-/// The innermost message of HDF5's error stack: the cause, where callers above only say that
+/// The innermost message of HDF5's error stack. It tells the cause; the others only say that
 /// something failed.
 std::string hdf5_error_message();
 

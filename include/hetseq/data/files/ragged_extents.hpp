@@ -12,36 +12,38 @@ namespace hetseq {
 class HostComm;
 class ShardSet;
 
-/// What one pass over a corpus's offsets tells.
+/// What the pass over the offsets of a corpus finds.
 struct RaggedExtents {
-    // By ragged field: values of the corpus before each block; blocks + 1 of them.
+    // By ragged field: the number of the corpus's values before each block; blocks + 1 entries.
     std::vector<std::vector<std::int64_t>> borders;
     std::vector<std::int64_t>
         longest;  // by ragged field, of samples that are not too long [values]
-    // By ragged field, of the same samples: the sum of their rows' squared lengths.
+    // By ragged field: the sum of the squared row lengths of the same samples.
     std::vector<std::int64_t> squares;
     std::vector<std::int64_t> block_samples;  // by block: samples that are not too long
-    // By block: values of the units field in these; these samples where there is no such field.
+    // By block: the values of the units field in these samples, or their number without such a
+    // field.
     std::vector<std::int64_t> block_units;
     std::int64_t too_long = 0;         // samples with a longer row than `max_length` in any field
     std::int64_t first_too_long = -1;  // the first of them; -1: none
 };
 
-/// Collective over `world`; each rank reads the offsets of some blocks, in pieces of some MB.
-/// `max_length`: of a row that is not too long [values]; 0: any. Checks every offset as
-/// `first_bad_row` does. The first error in file order is thrown on all ranks: BadData or IoError.
-/// Uses HDF5 on the calling thread.
+/// Collective over `world`; each rank reads the offsets of some blocks, a few MB at a time. A row
+/// with more than `max_length` values is too long; 0: no row is. Checks every offset as
+/// `first_bad_row` does. All ranks throw the first error in file order: BadData or IoError. Uses
+/// HDF5 on the calling thread.
 RaggedExtents read_extents(const HostComm& world,
                            const ShardSet& shards,
                            std::int64_t block_length,
                            std::int64_t max_length);
 
-/// Reads lengths on this rank alone, without communication. Used by the I/O thread alone.
+/// Reads lengths on this rank alone, without communication. Only the I/O thread uses it.
 class LengthReader {
 public:
     explicit LengthReader(const ShardSet& shards);
 
-    /// Of samples [begin, end) of the corpus. Throws BadData, where a file changed too, or IoError.
+    /// The lengths of samples [begin, end) of the corpus. Throws BadData (also if a file changed)
+    /// or IoError.
     RowLengths read(std::int64_t begin, std::int64_t end);
     /// Closes all files.
     void close() { open_.clear(); }

@@ -11,8 +11,8 @@
 
 namespace hetseq {
 
-/// Where consecutive rows of a shard begin, and behind them where the last ends: by ragged field in
-/// the schema's order, then by row.
+/// Where consecutive rows of a shard begin, and then where the last one ends. It is ordered by
+/// ragged field, as in the schema, then by row.
 using RowOffsets = std::vector<std::vector<std::int64_t>>;
 
 /// A row that cannot be used, and why.
@@ -21,31 +21,32 @@ struct BadRow {
     BadData error;
 };
 
-/// The first of `rows` whose offsets are bad: they begin elsewhere than at 0, fall, run past the
-/// end or do not end at the number of values; a row is longer than it may be, or not as long as in
-/// the field that it must agree with. Nothing where all are good: then they lie within the values.
+/// The first of `rows` whose offsets are bad. Offsets are bad if they do not begin at 0, fall, run
+/// past the end, or do not end at the number of values. They are also bad if a row is too long, or
+/// not as long as in the field that it must agree with. Returns nothing if all are good; then all
+/// rows lie within the values.
 std::optional<BadRow> first_bad_row(const ShardSet& shards,
                                     const ShardRows& rows,
                                     const RowOffsets& offsets);
 
-/// Reads the offsets of `rows` from `dataset`, those of ragged field `field` (its index in the
-/// schema), whatever they are, on this rank by itself. Throws IoError.
+/// Reads the offsets of `rows` from `dataset` without checking them, on this rank by itself.
+/// `field` is the index of the ragged field in the schema. Throws IoError.
 std::vector<std::int64_t> read_offsets(const ShardSet& shards,
                                        const ShardRows& rows,
                                        std::size_t field,
                                        hid_t dataset);
 
-/// The offsets of a shard, read on this rank alone. Holds one chunk of each ragged field, so that
-/// rows read in order have each chunk decompressed once.
+/// Reads the offsets of a shard, on this rank alone. It holds one chunk of each ragged field, so
+/// each chunk is decompressed once if rows are read in order.
 class OffsetsFile {
 public:
     /// Throws IoError.
     OffsetsFile(const ShardSet& shards, std::size_t shard);
 
     std::size_t shard() const noexcept { return shard_; }
-    /// Of rows [begin, end) of the shard, checked. Throws BadData or IoError.
+    /// The offsets of rows [begin, end) of the shard, checked. Throws BadData or IoError.
     RowOffsets read(std::int64_t begin, std::int64_t end) const;
-    /// As `read`, unchecked.
+    /// The same, unchecked. Throws IoError.
     RowOffsets read_any(std::int64_t begin, std::int64_t end) const;
 
 private:

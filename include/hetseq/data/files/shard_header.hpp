@@ -29,7 +29,7 @@ struct DatasetHeader {
     StoredType type;
     std::vector<std::int64_t> row_shape;  // empty where the field is ragged
     std::int64_t chunk_rows = 0;          // rows of a chunk; 0: stored contiguously
-    // Of a ragged field alone, whose `chunk_rows` counts values.
+    // Only a ragged field has these. Its `chunk_rows` counts values.
     std::int64_t values = 0;  // of all rows
     OffsetsHeader offsets{};
 };

@@ -18,7 +18,8 @@ struct Shard {
     ShardHeader header;
     FileStamp stamp;          // as this rank saw the file at start
     std::int64_t offset = 0;  // of its first sample in the corpus
-    // Of its first value among the corpus's values, by ragged field in the schema's order.
+    // The place of its first value among the corpus's values, by ragged field in the schema's
+    // order.
     std::vector<std::int64_t> value_offsets{};
     std::int64_t samples() const noexcept { return header.samples; }
 };
@@ -32,11 +33,11 @@ struct ShardRows {
     friend bool operator==(const ShardRows&, const ShardRows&) = default;
 };
 
-/// A corpus's shards in name order, their samples laid end to end.
+/// The shards of a corpus in the order of their names; their samples lie end to end.
 class ShardSet {
 public:
-    /// `shards` with paths, headers and stamps; their offsets are set here. Throws BadData where
-    /// shards do not fit together or hold no sample at all.
+    /// `shards` come with paths, headers and stamps; the constructor sets their offsets. Throws
+    /// BadData if the shards do not fit together or hold no sample at all.
     ShardSet(std::vector<Shard> shards, CorpusSchema schema);
 
     const std::vector<Shard>& shards() const noexcept { return shards_; }
@@ -59,8 +60,8 @@ private:
 };
 
 /// Collective over `world`. Expands `spec` on rank 0, makes sure that every rank can read every
-/// file, reads each header on one rank and shares it. The first error in file order is thrown on
-/// all ranks. Uses HDF5 on the calling thread.
+/// file, reads each header on one rank and shares it. All ranks throw the first error in file
+/// order. Uses HDF5 on the calling thread.
 ShardSet open_shard_set(const HostComm& world, const std::string& spec, const CorpusSchema& schema);
 
 }  // namespace hetseq

@@ -7,8 +7,8 @@
 namespace hetseq {
 
 /// The files that `spec` names, in name order: a file, a folder (its *.h5 and *.hdf5), a glob, or
-/// several of them separated by commas. Throws MissingInput where one matches nothing and BadConfig
-/// where a file is named twice.
+/// several of them separated by commas. Throws MissingInput if one of them matches nothing, and
+/// BadConfig if a file is named twice.
 std::vector<std::string> expand_shard_spec(const std::string& spec);
 
 /// Tells one version of a file from another.
@@ -22,7 +22,7 @@ struct FileStamp {
 FileStamp stamp_readable_file(const std::string& path,
                               const std::string& what_to_do = "check --data and --valid-data");
 
-/// Throws BadData where the file at `path` is no longer the one that `stamp` was taken of.
+/// Throws BadData if the file at `path` has changed since `stamp` was taken.
 void check_unchanged(const std::string& path, const FileStamp& stamp);
 
 }  // namespace hetseq

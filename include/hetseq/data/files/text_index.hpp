@@ -19,7 +19,7 @@ struct LinePlace {
     std::int64_t offset = 0;  // [bytes] of the text, see TextReader
 };
 
-/// What one pass over a text file tells.
+/// What one pass over a text file finds.
 struct TextIndex {
     std::string path;
     std::int64_t lines = 0;

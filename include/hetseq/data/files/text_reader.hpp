@@ -32,7 +32,7 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// Whether the file begins as gzip does. Throws as the constructor.
+/// True if the file begins as a gzip file does. Throws what the constructor throws.
 bool is_gzip_file(const std::string& path);
 
 }  // namespace hetseq

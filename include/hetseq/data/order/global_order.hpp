@@ -9,10 +9,11 @@ namespace hetseq {
 
 enum class Shuffle { yes, no };
 
-/// Which sample stands at each position of an epoch: blocks are permuted, then the samples inside
-/// each group of `shuffle_blocks` consecutive permuted blocks. A function of (samples, block
-/// length, shuffle_blocks, seed, epoch) alone; O(1) memory and time. The ragged last block keeps
-/// its length wherever it lands. Without shuffling position = sample, and a group is one block.
+/// Says which sample stands at each position of an epoch. Blocks are permuted, then the samples
+/// inside each group of `shuffle_blocks` consecutive permuted blocks. The order depends only on
+/// (samples, block length, shuffle_blocks, seed, epoch) and takes O(1) memory and time. The ragged
+/// last block keeps its length wherever it lands. Without shuffling, position = sample and a group
+/// is one block.
 class GlobalOrder {
 public:
     struct Geometry {

@@ -7,7 +7,7 @@ namespace hetseq {
 
 /// A keyed permutation of [0, n) with random access and no memory: a balanced Feistel network over
 /// the next even power of two, walked until it falls inside (Black & Rogaway 2002, "Ciphers with
-/// arbitrary finite domains"). Integer arithmetic alone: the same on every machine.
+/// arbitrary finite domains"). It uses only integer arithmetic, so it is the same on every machine.
 class KeyedPermutation {
 public:
     /// `n` in [1, 2^62].

@@ -19,20 +19,20 @@ struct MicroBatchCap {
     friend bool operator==(const MicroBatchCap&, const MicroBatchCap&) = default;
 };
 
-/// The smaller of both in each.
+/// The smaller number of samples and the smaller number of tokens.
 MicroBatchCap smaller(const MicroBatchCap& a, const MicroBatchCap& b);
 
-/// Cuts `size` samples of one shape into micro-batches within the cap, as few and as even as they
-/// can be. Empty for none.
+/// Cuts `size` samples of one shape into as few micro-batches as the cap allows, as even as they
+/// can be. Returns no slices for no samples.
 std::vector<Slice> cut_into_micro_batches(std::int64_t size, const MicroBatchCap& cap);
 
-/// Cuts samples of unequal length (`lengths`: of their longest rows) contiguously into
-/// micro-batches within the cap, as few as they can be, the largest of them with as few padded
-/// tokens as it can have. A sample that is longer than the cap stands alone.
+/// Cuts samples of unequal length contiguously into as few micro-batches as the cap allows. The
+/// largest of them then has as few padded tokens as it can have. `lengths` are the lengths of the
+/// samples' longest rows. A sample that is longer than the cap stands alone.
 std::vector<Slice> cut_into_micro_batches(std::span<const std::int64_t> lengths,
                                           const MicroBatchCap& cap);
 
-/// Samples times the longest row, summed over the micro-batches.
+/// The number of samples times the length of the longest row, summed over the micro-batches.
 std::int64_t padded_tokens(std::span<const std::int64_t> lengths, std::span<const Slice> cuts);
 
 }  // namespace hetseq

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "hetseq/data/order/batch_plan.hpp"
@@ -16,9 +17,9 @@ namespace hetseq {
 class LengthSource {
 public:
     virtual ~LengthSource() = default;
-    /// Of the samples of `block`, in their order. May wait until they are read.
+    /// The lengths of the samples of `block`, in their order. It may wait until they are read.
     virtual std::shared_ptr<const RowLengths> lengths(std::int64_t block) = 0;
-    /// They will be asked for soon.
+    /// Says that the lengths of `block` will be asked for soon.
     virtual void read_ahead(std::int64_t block) = 0;
 };
 
@@ -27,30 +28,31 @@ struct WindowPlanOptions {
     std::uint64_t seed = 1;
     Shuffle shuffle = Shuffle::yes;
     std::int64_t batch_weight = 1;  // of a full batch: samples, or units
-    /// Ragged field whose values are the units; none: every sample is one unit.
+    /// The ragged field whose values are the units; none: every sample is one unit.
     std::optional<std::size_t> units_field{};
-    bool counts_samples = false;  // batches are of so many samples, whatever their units
+    bool counts_samples = false;  // `batch_weight` counts samples, whatever their units
     std::int64_t max_length = 0;  // samples with a longer row are left out; 0: none is
-    /// By block: the samples, and what they weigh (samples, or units), of those not left out.
+    /// By block: the number of samples that are not left out, and their weight (samples, or units).
     std::vector<std::int64_t> block_samples{};
     std::vector<std::int64_t> block_weights{};
 };
 
-/// Batches of samples of unequal length. An epoch's order is laid out as for rows of one shape, and
-/// cut where its samples' weight reaches multiples of a batch's. A window is the part of it that
-/// ends in one group of mixed blocks: whole batches, and what is left over goes to the next window.
-/// Inside a window samples are sorted by length and cut into batches of even weight, and these are
-/// permuted. So a batch's samples have like lengths, and any window is found from its own blocks'
-/// lengths and those just before it: memory is bounded by windows, and a run continues anywhere.
+/// Plans batches of samples of unequal length. The order of an epoch is the same as for rows of one
+/// shape. It is cut where the weight of the samples so far reaches a multiple of a batch's weight.
+/// A window is the part that ends in one group of mixed blocks. It has whole batches; what is left
+/// over goes to the next window. Inside a window the samples are sorted by length and cut into
+/// batches of even weight, and these batches are permuted. So the samples of a batch have like
+/// lengths. A window can be found from the lengths of its own blocks and of the blocks just before
+/// it. So memory is bounded by windows, and a run can continue anywhere.
 ///
-/// A function of its options and the lengths alone.
+/// The plan depends only on its options and the lengths.
 class WindowPlan {
 public:
     /// `source` must outlive the plan.
     WindowPlan(WindowPlanOptions options, LengthSource& source);
 
-    std::int64_t samples() const noexcept { return samples_; }  // that are not left out
-    /// The same for all epochs: whole batches, and one for what is left.
+    std::int64_t samples() const noexcept { return samples_; }  // without those left out
+    /// The number is the same in all epochs: whole batches, and one for what is left.
     std::int64_t batches_per_epoch() const noexcept { return batches_; }
     std::int64_t full_batch() const noexcept { return options_.batch_weight; }
     GlobalBatch batch(std::int64_t update);
@@ -66,14 +68,14 @@ private:
         std::int64_t number = 0;
         GlobalOrder order;
         std::vector<Group> groups;
-        std::int64_t last_group = 0;  // that has batches
+        std::int64_t last_group = 0;  // the last one that has batches
     };
     struct Window {
         std::int64_t epoch = 0;
         std::int64_t group = 0;
         std::vector<std::shared_ptr<const BatchItems>> batches;
     };
-    struct Sample;  // with its lengths
+    struct Sample;  // where its lengths are
 
     const Epoch& epoch(std::int64_t number);
     Epoch make_epoch(std::int64_t number) const;
@@ -81,15 +83,17 @@ private:
     const Window& window(const Epoch& epoch, std::int64_t group);
     Window make_window(const Epoch& epoch, std::int64_t group);
     Sample sample_at(const Epoch& epoch, std::int64_t position);
-    std::int64_t weight_of(const Sample& sample) const;
+    std::int64_t weight_of(const Sample& sample) const;  // of one that is not left out
     bool is_left_out(const Sample& sample) const;
-    /// The last position before which the samples weigh at most `weight`, without samples of weight
-    /// 0 at its end; it is at or before `end`, whose samples before it weigh `weight_before_end`,
-    /// which is not less.
+    /// The last position before which the samples weigh at most `weight`; samples of weight 0 at
+    /// its end do not count. It is at or before `end`. The samples before `end` weigh
+    /// `weight_before_end`, which is at least `weight`.
     std::int64_t border_at(const Epoch& epoch,
                            std::int64_t weight,
                            std::int64_t end,
                            std::int64_t weight_before_end);
+    /// Sorts by the length in `field`. Samples of equal length keep their order.
+    static void sort_by_length(std::vector<Sample>& samples, std::size_t field);
     std::vector<Sample> samples_between(const Epoch& epoch, std::int64_t begin, std::int64_t end);
     std::shared_ptr<const BatchItems> items_of(const std::vector<Sample>& samples,
                                                std::int64_t begin,
@@ -103,8 +107,10 @@ private:
     std::int64_t samples_ = 0;
     std::int64_t weight_ = 0;  // of an epoch
     std::int64_t batches_ = 0;
-    std::deque<Epoch> epochs_;    // used last first
-    std::deque<Window> windows_;  // used last first
+    std::deque<Epoch> epochs_;    // most recently used first
+    std::deque<Window> windows_;  // most recently used first
+    // By block, while a window is made from them.
+    std::unordered_map<std::int64_t, std::shared_ptr<const RowLengths>> lengths_;
 };
 
 }  // namespace hetseq

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "hetseq/balance/step_cost.hpp"
+#include "hetseq/data/order/batch_items.hpp"
 
 namespace hetseq {
 
@@ -17,6 +18,12 @@ StepCost parse_step_cost(const std::string& json);
 /// Reads one of the cache's files. Throws MissingInput or BadData.
 StepCost read_step_cost(const std::filesystem::path& path);
 
+/// A measured cost, as it is kept for later runs.
+struct KeptCost {
+    StepCost cost;
+    ItemCost item_cost = {};  // what its units are, of samples of unequal length
+};
+
 /// Measured costs that later runs start with. Each is a small file, named by a hash of its key
 /// (what the cost depends on: device, model, build).
 class StepCostCache {
@@ -24,9 +31,9 @@ public:
     explicit StepCostCache(std::filesystem::path folder) : folder_{std::move(folder)} {}
 
     /// Empty if there is none, or if it cannot be read.
-    std::optional<StepCost> find(const std::string& key) const;
+    std::optional<KeptCost> find(const std::string& key) const;
     /// Does nothing if the folder cannot be written.
-    void store(const std::string& key, const StepCost& cost) const;
+    void store(const std::string& key, const KeptCost& kept) const;
 
 private:
     std::filesystem::path file_of(const std::string& key) const;
