@@ -27,6 +27,7 @@ int bench_command(const CommandContext& context);
 int plan_command(const CommandContext& context);
 int report_command(const CommandContext& context);
 int bleu_command(const CommandContext& context);
+int tokenize_command(const CommandContext& context);
 int info_command(const CommandContext& context);
 int document_command(const CommandContext& context);
 

@@ -274,6 +274,29 @@ CommandDescription bleu() {
               .options = {"json"}}}};
 }
 
+CommandDescription tokenize() {
+    return {
+        "tokenize",
+        "turn lines of standard input into ids of BERT's pieces",
+        {{.word = "",
+          .help = "",
+          .own_options = {{"vocab", "FILE", "", "the vocabulary, a piece a line", Need::required},
+                          {"cased", "", "", "keep case and accents, as cased models need"},
+                          {"accents",
+                           "keep|strip",
+                           "",
+                           "what becomes of accents; by default they go unless --cased is given"},
+                          {"keep-special",
+                           "",
+                           "",
+                           "take [MASK], [CLS], [SEP], [PAD] and [UNK] in a line as pieces"},
+                          {"max-word-characters",
+                           "N",
+                           "200",
+                           "a longer word is [UNK]; Hugging Face's programs take 100"},
+                          {"tokens", "", "", "print the pieces instead of their ids"}}}}};
+}
+
 CommandDescription info() {
     return {"info",
             "show versions and features of this build",
@@ -302,6 +325,7 @@ const std::vector<CommandEntry>& command_table() {
         {plan(), NeedsMpi::launched, plan_command},
         {report(), NeedsMpi::never, report_command},
         {bleu(), NeedsMpi::never, bleu_command},
+        {tokenize(), NeedsMpi::never, tokenize_command},
         {info(), NeedsMpi::never, info_command},
         {document(), NeedsMpi::never, document_command},
     };

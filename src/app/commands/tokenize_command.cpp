@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <unistd.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/text/bert_tokenizer.hpp"
+#include "hetseq/app/commands.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::size_t read_bytes = std::size_t{1} << 20;
+constexpr std::int64_t most_word_characters = 1000000;
+
+BertTokenizerOptions tokenizer_options(const CommandWords& words) {
+    const bool is_cased = words.has("cased");
+    const std::string& accents = words.text("accents");
+    if (!accents.empty() && accents != "keep" && accents != "strip")
+        throw BadUsage("--accents: there is no '" + accents + "'", "", "give keep or strip");
+    BertTokenizerOptions options;
+    options.basic.lower_case = !is_cased;
+    options.basic.strip_accents = accents.empty() ? !is_cased : accents == "strip";
+    options.most_characters = static_cast<std::size_t>(
+        words.whole_number("max-word-characters", 1, most_word_characters));
+    if (words.has("keep-special"))
+        options.special = BertTokenizerOptions::SpecialPieces::kept;
+    return options;
+}
+
+// What stands for each id in a line.
+std::vector<std::string> words_by_id(const WordPiece& pieces, bool as_pieces) {
+    std::vector<std::string> words;
+    for (std::int32_t id = 0; id < pieces.size(); ++id)
+        words.push_back(as_pieces ? pieces.piece(id) : std::to_string(id));
+    return words;
+}
+
+// Appends what standard input has now; false at its end.
+bool read_more(std::string& text) {
+    const std::size_t before = text.size();
+    text.resize(before + read_bytes);
+    ssize_t count = 0;
+    do {
+        count = ::read(STDIN_FILENO, text.data() + before, read_bytes);
+    } while (count < 0 && errno == EINTR);
+    if (count < 0)
+        throw IoError("cannot read standard input", std::strerror(errno), "give lines of text");
+    text.resize(before + static_cast<std::size_t>(count));
+    return count > 0;
+}
+
+class LineTokenizer {
+public:
+    LineTokenizer(const WordPiece& pieces, const BertTokenizerOptions& options, bool as_pieces)
+        : tokenizer_{pieces, options}, words_{words_by_id(pieces, as_pieces)} {}
+
+    // Prints one line for each of `text`, which ends with the end of a line.
+    void print(std::string_view text) {
+        printed_.clear();
+        while (!text.empty()) {
+            const std::size_t end = text.find('\n');
+            const std::size_t begin = printed_.size();
+            for (const std::int32_t id : tokenizer_.encode(text.substr(0, end)))
+                printed_.append(words_[static_cast<std::size_t>(id)]).push_back(' ');
+            if (printed_.size() > begin)
+                printed_.back() = '\n';
+            else
+                printed_.push_back('\n');
+            text.remove_prefix(end + 1);
+        }
+        std::fwrite(printed_.data(), 1, printed_.size(), stdout);
+    }
+
+private:
+    BertTokenizer tokenizer_;
+    std::vector<std::string> words_;
+    std::string printed_;
+};
+
+}  // namespace
+
+int tokenize_command(const CommandContext& context) {
+    const CommandWords& words = context.words;
+    const BertTokenizerOptions options = tokenizer_options(words);
+    LineTokenizer tokenizer{WordPiece::read(words.text("vocab")), options, words.has("tokens")};
+    const bool is_terminal = ::isatty(STDIN_FILENO) == 1;
+    if (is_terminal)
+        log::info("reading lines from the terminal: Ctrl-D ends them");
+    std::string text;  // lines not printed yet
+    while (read_more(text)) {
+        const std::size_t end = text.rfind('\n') + 1;  // 0: no whole line
+        tokenizer.print(std::string_view{text}.substr(0, end));
+        text.erase(0, end);
+        if (is_terminal)
+            std::fflush(stdout);
+    }
+    if (!text.empty())
+        tokenizer.print(text + '\n');
+    return 0;
+}
+
+}  // namespace hetseq
