@@ -27,7 +27,7 @@ protected:
         : path_{std::filesystem::temp_directory_path() /
                 ("hetseq_recorder_" + std::to_string(::getpid()))},
           folder_{HostComm::serial(), path_, ExistingRun::overwrite} {
-        folder_.begin(HostComm::serial(), "task = mnist\n", "");
+        folder_.begin(HostComm::serial(), "task = mnist\n", {});
     }
     ~RecorderTest() override { std::filesystem::remove_all(path_); }
 
@@ -145,7 +145,7 @@ TEST_F(RecorderTest, AnEarlierRunsEventsAreRemovedWithIt) {
     make(1).train({.update = 1, .losses = {0.5, 0.25}, .samples = 8, .step_ms = 4});
     ASSERT_FALSE(std::filesystem::is_empty(folder_.tensorboard()));
 
-    folder_.begin(HostComm::serial(), "task = mnist\n", "");
+    folder_.begin(HostComm::serial(), "task = mnist\n", {});
 
     EXPECT_TRUE(std::filesystem::is_empty(folder_.tensorboard()));
 }
