@@ -84,6 +84,9 @@ offers 'a.cfg b.cfg data.h5 runs' prepare images ''
 offers 'runs' prepare images data.h5 --output ''
 offers 'runs' plan a.cfg --from ''
 offers 'runs' report ''
+offers 'a.cfg b.cfg data.h5 runs' bleu ''
+offers 'data.h5' bleu a.cfg --input d
+offers '13a char intl none' bleu a.cfg --tokenize ''
 
 # The same after a launcher, from the last hetseq on.
 # launched EXPECTED LAUNCHER WORD...: as offers, of a line that begins with a launcher.

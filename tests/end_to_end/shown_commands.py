@@ -120,6 +120,11 @@ def arguments(name, words):
         return [["inputs/plans/bert.cfg" if words[0] == "CLUSTER.cfg" else words[0]]]
     if name == "report" and words:
         return [[run, "--output", new_place(".html")]]
+    if name == "bleu" and words:
+        words = words[:words.index("<")] if "<" in words else words
+        options = words[next((i for i, word in enumerate(words) if word.startswith("--")), len(words)):]
+        take(options, "--input")
+        return [["README.md", *options, "--input", "README.md"]]
     if name == "document" and words:
         return [[each] for each in words[0].split("|")]
     return [words] if name == "info" else []

@@ -9,7 +9,8 @@
 
 namespace hetseq {
 
-/// What sacreBLEU makes of random texts (tests/reference/bleu.py).
+/// What sacreBLEU makes of random texts (tests/reference/bleu.py): bleu.json, or the file that
+/// HETSEQ_BLEU_REFERENCE names.
 const nlohmann::json& bleu_reference();
 
 /// Hypotheses and lists of references, a text a segment.
