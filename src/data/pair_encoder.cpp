@@ -51,7 +51,8 @@ void PairEncoder::write(std::int64_t begin,
 }
 
 std::int64_t PreparedSet::*PairEncoder::reason_to_drop() const {
-    const auto [shorter, longer] = std::minmax(std::ssize(source_), std::ssize(target_));
+    const std::int64_t shorter = std::min(std::ssize(source_), std::ssize(target_));
+    const std::int64_t longer = std::max(std::ssize(source_), std::ssize(target_));
     if (source_.empty())
         return &PreparedSet::empty_source;
     if (target_.empty())

@@ -1,6 +1,6 @@
 #include "hetseq/data/prepare_numbers.hpp"
 
-#include <array>
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -19,10 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_digits = 7;
+constexpr std::int64_t most_digits = 7;
 constexpr std::int64_t least_unseen = 1000;  // each smaller number may be needed to learn from
 constexpr std::int64_t ids_of_numbers = 240;
-constexpr std::int64_t most_samples = 1'000'000'000;
+constexpr std::int64_t most_samples = 10'000'000;
 
 // Random numbers that are the same on every machine.
 class Draws {
@@ -38,14 +38,13 @@ private:
     std::uint64_t count_ = 0;
 };
 
-// Draws a number. Each length is equally likely, from `least_digits` to 7 digits.
-std::int64_t draw_number(Draws& draws, int least_digits) {
-    std::int64_t behind = 10;  // the least number with more digits
-    for (std::int64_t digits = least_digits + draws.below(most_digits - least_digits + 1);
-         digits > 1;
-         --digits)
+// The more digits the likelier, since short names are soon learnt: d of 7 with (2 d - 1) / 49.
+std::int64_t draw_number(Draws& draws) {
+    const std::int64_t digits = 1 + std::max(draws.below(most_digits), draws.below(most_digits));
+    std::int64_t behind = 1;  // the least number with more digits
+    for (std::int64_t digit = 0; digit < digits; ++digit)
         behind *= 10;
-    const std::int64_t least = behind == 10 ? 0 : behind / 10;
+    const std::int64_t least = digits == 1 ? 0 : behind / 10;
     return least + draws.below(behind - least);
 }
 
@@ -58,13 +57,13 @@ NumberSets draw_sets(const PrepareNumbersOptions& options) {
     NumberSets sets;
     std::set<std::int64_t> unseen;
     while (std::ssize(unseen) < valid_numbers + test_numbers) {
-        const std::int64_t number = draw_number(draws, 4);
+        const std::int64_t number = draw_number(draws);
         if (number < least_unseen || !unseen.insert(number).second)
             continue;
         (std::ssize(sets.test) < test_numbers ? sets.test : sets.valid).push_back(number);
     }
     while (std::ssize(sets.train) < options.samples) {
-        const std::int64_t number = draw_number(draws, 1);
+        const std::int64_t number = draw_number(draws);
         if (!unseen.contains(number))
             sets.train.push_back(number);
     }

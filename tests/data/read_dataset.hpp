@@ -10,7 +10,9 @@ namespace hetseq::test {
 
 inline Hdf5File open_file(const std::string& path) {
     initialize_hdf5();
-    return Hdf5File{HETSEQ_HDF5_TRY(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT))};
+    const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
+    HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));  // as hetseq opens it
+    return Hdf5File{HETSEQ_HDF5_TRY(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()))};
 }
 
 /// All values of a dataset of one dimension.

@@ -100,6 +100,30 @@ def training_words(name, words):
     return words
 
 
+def write_text(path):
+    with open(path, "w") as text:
+        for line in range(400):
+            print(*(("blue", "house", "sees", "small")[line // 4**place % 4] for place in range(4)), file=text)
+    return path
+
+
+def prepare_arguments(words):
+    form = words[0] if words else ""
+    if form == "images":
+        return [["images", *sorted(glob.glob(f"{idx}/*")), "--output", new_place()]]
+    if form == "numbers":
+        take(words, "--output", new_place())
+        return [[*words, "--samples", "3000"]]
+    if form != "translation":
+        return []
+    for option in ("--source-text", "--target-text", "--valid-source-text", "--valid-target-text"):
+        take(words, option, write_text(new_place(".txt")))
+    take(words, "--vocab-size", "24")
+    take(words, "--output", new_place())
+    given = all(option in words for option in ("--source-text", "--target-text", "--output"))
+    return [words] if given and "--source-vocabulary" not in words else []
+
+
 def arguments(name, words):
     """What to try in place of what is shown: lists of words; none where nothing can be."""
     if name in ("train", "check"):
@@ -110,7 +134,7 @@ def arguments(name, words):
         take(words, "--init-model", f"{run}/model.safetensors")
         return [["--task", "mnist", "--data", data["mnist"][1], *words]] if "--init-model" in words else [[run]]
     if name == "prepare":
-        return [["images", *sorted(glob.glob(f"{idx}/*")), "--output", new_place()]] if words[:1] == ["images"] else []
+        return prepare_arguments(words)
     if name == "checkpoint" and len(words) > 1:
         take(words, "--output", new_place(".safetensors"))
         which = words[0].split("|")

@@ -93,8 +93,9 @@ TEST_F(TextIndexTest, ACursorGoesToAnyLine) {
     for (const std::size_t line : {299U, 300U, 649U, 1U, 650U, 699U, 350U, 450U, 0U}) {
         cursor.move_to(static_cast<std::int64_t>(line));
         EXPECT_EQ(cursor.next(), expected[line]) << line;
-        if (line + 1 < expected.size())
+        if (line + 1 < expected.size()) {
             EXPECT_EQ(cursor.next(), expected[line + 1]) << line;
+        }
     }
 }
 
@@ -126,6 +127,7 @@ TEST_F(TextIndexTest, AFileThatShrinksMeanwhileIsNoticed) {
     const auto thrown = thrown_by([&] {
         TextCursor cursor{texts};
         cursor.move_to(250);
+        cursor.next();
     });
 
     EXPECT_EQ(thrown.code, ExitCode::bad_data);

@@ -62,7 +62,7 @@ TEST_P(TextReaderTest, LinesMayBeLongerThanTheBuffer) {
 TEST_P(TextReaderTest, AnyLineCanBeSoughtByItsOffset) {
     std::string text;
     Lines lines;
-    for (int i = 0; i < 100'000; ++i) {
+    for (std::int64_t i = 0; i < 100'000; ++i) {
         lines.push_back("line " + std::to_string(i * i));
         text += lines.back() + "\n";
     }
@@ -76,8 +76,9 @@ TEST_P(TextReaderTest, AnyLineCanBeSoughtByItsOffset) {
         std::string_view read;
         EXPECT_EQ(reader.offset(), offsets[line]);
         EXPECT_EQ(reader.next(read), line < lines.size());
-        if (line < lines.size())
+        if (line < lines.size()) {
             EXPECT_EQ(read, lines[line]);
+        }
     }
     TextReader fresh{folder_ / (GetParam() ? "text.gz" : "text")};
     fresh.seek(offsets[70'000]);
