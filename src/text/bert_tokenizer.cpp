@@ -219,16 +219,25 @@ private:
         for (std::size_t i = 0; i < words.size(); ++i) {
             word_ids_.clear();
             pieces_.append_pieces(encode_utf8(words.word(i)), options_.most_characters, word_ids_);
-            const auto source = [&](std::size_t at) { return offset + words.sources[at]; };
             std::size_t at = words.begin(i);
             for (std::size_t piece = 0; piece < word_ids_.size(); ++piece) {
                 const bool is_last = piece + 1 == word_ids_.size();
                 const std::size_t next =
                     is_last ? words.ends[i] : at + length_of(word_ids_[piece], piece > 0);
-                placed.push_back({word_ids_[piece], source(at), source(next - 1) + 1});
+                const auto [first, last] = source_range(words, at, next);
+                placed.push_back({word_ids_[piece], offset + first, offset + last + 1});
                 at = next;
             }
         }
+    }
+
+    // The first and the last source. Marks may stand in another order than in the text.
+    static std::pair<std::size_t, std::size_t> source_range(const BasicWords& words,
+                                                            std::size_t begin,
+                                                            std::size_t end) {
+        const auto sources = std::span{words.sources}.subspan(begin, end - begin);
+        const auto [first, last] = std::minmax_element(sources.begin(), sources.end());
+        return {*first, *last};
     }
 
     std::size_t length_of(std::int32_t id, bool continues) const {

@@ -38,7 +38,7 @@ def candidates(path):
 
 def words_of(command):
     """Up to what ends it in a shell, without parts in brackets and what a script would fill in."""
-    command = re.split(r" 2>&1| \||[;>`]|\)$|\) ", command)[0].replace("\\$", "$").rstrip(".,")
+    command = re.split(r" 2>&1| \|| < |[;>`]|\)$|\) ", command)[0].replace("\\$", "$").rstrip(".,")
     while re.search(r"\[[^][]*\]", command):
         command = re.sub(r"\[[^][]*\]", " ", command)
     try:
@@ -52,6 +52,13 @@ def new_place(suffix=""):
     global made
     made += 1
     return os.path.join(work, f"made-{made}{suffix}")
+
+
+def write_file(text):
+    path = new_place(".txt")
+    with open(path, "w") as file:
+        file.write(text)
+    return path
 
 
 def take(words, option, value=None):
@@ -133,6 +140,12 @@ def arguments(name, words):
     if name == "evaluate":
         take(words, "--init-model", f"{run}/model.safetensors")
         return [["--task", "mnist", "--data", data["mnist"][1], *words]] if "--init-model" in words else [[run]]
+    if name == "tokenize":
+        take(words, "--vocab", write_file("[UNK]\n"))
+        return [words] if words else []
+    if words[:1] == ["vocabulary"]:
+        take(words, "--input", write_file("some words of a text\n"))
+        return [words] if take(words, "--output", new_place(".txt")) else []
     if name == "prepare":
         return prepare_arguments(words)
     if name == "checkpoint" and len(words) > 1:
@@ -173,7 +186,7 @@ def main():
                         key = tuple(re.sub(r"made-\d+", "made", word) for word in attempt)
                         tried.setdefault((name, key), (path, command, [name, *attempt]))
     for path, command, words in tried.values():
-        result = subprocess.run([hetseq, *words], capture_output=True, text=True)
+        result = subprocess.run([hetseq, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if result.returncode != 0:
             print(f"{path} shows: hetseq {command}\ntried: hetseq {shlex.join(words)}\n{result.stdout}{result.stderr}")
             failed += 1

@@ -12,7 +12,7 @@ import unicodedata
 
 import google_bert
 import tokenizers
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = ["the", "un", "want", "wa", "runn", "low", "lowest", "new", "newer", "The", "Un", "want", "hello", "straße",
@@ -62,6 +62,21 @@ def hugging_face(pieces, lower_case):
     return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
 
 
+def trained(source):
+    """A vocabulary of Hugging Face's trainer, and how many pieces it needs for the text."""
+    syllables = ["ka", "lo", "mi", "ne", "ru", "sta", "tion", "ver", "é", "日"]
+    words = sorted({"".join(source.choice(syllables) for _ in range(source.randint(1, 5))) for _ in range(400)})
+    counts = {word: 1 + int(source.paretovariate(0.7)) % 5000 for word in words}
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=150, min_frequency=2, limit_alphabet=1000, show_progress=False,
+                                        special_tokens=SPECIAL)
+    tokenizer.train_from_iterator([" ".join([word] * count) for word, count in counts.items()], trainer)
+    needed = sum(count * len(tokenizer.encode(word).ids) for word, count in counts.items())
+    return {"words": counts, "size": 150, "vocabulary": sorted(tokenizer.get_vocab()), "needed": needed}
+
+
 def main():
     source = random.Random(1)
     pieces = vocabulary()
@@ -74,8 +89,10 @@ def main():
             assert theirs(text) == google.ids(text), ascii(text)
         result[name] = [{"text": text, "words": google.words(text), "ids": google.ids(text)}
                         for text in texts + DIFFERENT]
+    result["trained"] = trained(source)
     path = pathlib.Path(__file__).with_suffix(".json")
-    path.write_text(json.dumps(result, ensure_ascii=True, indent=None, separators=(",", ":")).replace('{"text"', '\n{"text"') + "\n")
+    text = json.dumps(result, separators=(",", ":"))
+    path.write_text(text.replace('{"text"', '\n{"text"') + "\n")
 
 
 if __name__ == "__main__":

@@ -175,6 +175,17 @@ TEST(BertTokenizerTest, PlacesAreThoseOfTheTextsCharacters) {
                             Row{0, 17, 18}));
 }
 
+// Tone marks that are no accents (U+302E of class 224, U+1D165 of class 216) change places.
+TEST(BertTokenizerTest, APlaceHoldsMarksThatChangePlaces) {
+    BertTokenizer tokenizer{WordPiece::parse("[UNK]\n", "v")};
+
+    const auto placed = tokenizer.encode_with_places("\xe3\x80\xae\xf0\x9d\x85\xa5");
+
+    ASSERT_EQ(placed.size(), 1U);
+    EXPECT_EQ(placed[0].begin, 0U);
+    EXPECT_EQ(placed[0].end, 2U);
+}
+
 TEST(BertTokenizerTest, CopiesGiveTheSame) {
     BertTokenizer first{reference_pieces()};
     test::ids_in(first, "the lowest");

@@ -164,10 +164,37 @@ CommandForm prepare_numbers_form() {
                             {"seed", "N", "1", "seed of what is drawn"}}};
 }
 
+CommandOption cased_option() {
+    return {"cased", "", "", "keep case and accents, as cased models need"};
+}
+
+CommandOption accents_option() {
+    return {"accents",
+            "keep|strip",
+            "",
+            "what becomes of accents; by default they go unless --cased is given"};
+}
+
+CommandForm prepare_vocabulary_form() {
+    return {.word = "vocabulary",
+            .help = "train a vocabulary of WordPiece on lines of text, for BERT",
+            .own_options = {
+                {"input", "FILE[,FILE...]", "", "the text; plain or gzip", Need::required},
+                {"output", "FILE", "", "the file to write, a piece a line", Need::required},
+                {"vocab-size", "N", "30000", "number of pieces, if the text has so many"},
+                cased_option(),
+                accents_option(),
+                {"min-count", "N", "2", "join two pieces that stand together so often or more"},
+                {"max-characters", "N", "1000", "number of characters that have pieces"}}};
+}
+
 CommandDescription prepare() {
     return {"prepare",
-            "convert data to HDF5 shards",
-            {prepare_images_form(), prepare_translation_form(), prepare_numbers_form()}};
+            "convert data to HDF5 shards, or train a vocabulary",
+            {prepare_images_form(),
+             prepare_translation_form(),
+             prepare_numbers_form(),
+             prepare_vocabulary_form()}};
 }
 
 // It writes nothing and stops by itself.
@@ -281,11 +308,8 @@ CommandDescription tokenize() {
         {{.word = "",
           .help = "",
           .own_options = {{"vocab", "FILE", "", "the vocabulary, a piece a line", Need::required},
-                          {"cased", "", "", "keep case and accents, as cased models need"},
-                          {"accents",
-                           "keep|strip",
-                           "",
-                           "what becomes of accents; by default they go unless --cased is given"},
+                          cased_option(),
+                          accents_option(),
                           {"keep-special",
                            "",
                            "",

@@ -8,6 +8,7 @@
 #include "hetseq/comm/host_comm.hpp"
 
 #include "prepare_report.hpp"
+#include "prepare_vocabulary.hpp"
 
 #include "hetseq/data/files/shard_names.hpp"
 #include "hetseq/data/prepare_images.hpp"
@@ -88,6 +89,10 @@ PreparedTranslation prepare_pairs(const CommandContext& context) {
 int prepare_command(const CommandContext& context) {
     if (context.words.form == "images") {
         prepare_images_of(context);
+        return 0;
+    }
+    if (context.words.form == "vocabulary") {
+        prepare_vocabulary_of(context);
         return 0;
     }
     const PreparedTranslation prepared = prepare_pairs(context);

@@ -10,6 +10,9 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+
+#include "bert_text_options.hpp"
+
 #include "hetseq/text/bert_tokenizer.hpp"
 #include "hetseq/app/commands.hpp"
 
@@ -21,13 +24,7 @@ constexpr std::size_t read_bytes = std::size_t{1} << 20;
 constexpr std::int64_t most_word_characters = 1000000;
 
 BertTokenizerOptions tokenizer_options(const CommandWords& words) {
-    const bool is_cased = words.has("cased");
-    const std::string& accents = words.text("accents");
-    if (!accents.empty() && accents != "keep" && accents != "strip")
-        throw BadUsage("--accents: there is no '" + accents + "'", "", "give keep or strip");
-    BertTokenizerOptions options;
-    options.basic.lower_case = !is_cased;
-    options.basic.strip_accents = accents.empty() ? !is_cased : accents == "strip";
+    BertTokenizerOptions options{.basic = bert_text_options(words)};
     options.most_characters = static_cast<std::size_t>(
         words.whole_number("max-word-characters", 1, most_word_characters));
     if (words.has("keep-special"))
