@@ -104,26 +104,28 @@ def corpus(rng, segments, most_words):
 
 def bleu_cases(hypotheses, references):
     for tokenizer, lowercase, count in itertools.product(TOKENIZERS, (False, True), (1, 2, 3)):
-        scores, statistics = [], None
+        rows = BLEU(tokenize=tokenizer, lowercase=lowercase)._extract_corpus_statistics(hypotheses, references[:count])
+        scores = []
         for smoothing, value in SMOOTHING:
             metric = BLEU(tokenize=tokenizer, lowercase=lowercase, smooth_method=smoothing, smooth_value=value)
-            result = metric.corpus_score(hypotheses, references[:count])
+            metric.num_refs = count
+            result = metric._aggregate_and_compute([list(row) for row in rows])
             line = result.format(width=2, signature=metric.get_signature().format())
             scores.append([smoothing, value, result.score, result.precisions, result.bp, line])
-            if smoothing == "exp":
-                statistics = [result.sys_len, result.ref_len, *result.counts, *result.totals]
-        yield {"tokenizer": tokenizer, "lowercase": lowercase, "references": count, "statistics": statistics,
-               "scores": scores}
+        yield {"tokenizer": tokenizer, "lowercase": lowercase, "references": count, "statistics": sums(rows), "scores": scores}
 
 
 def chrf_cases(hypotheses, references):
     for word_order, lowercase, count in itertools.product((0, 1, 2), (False, True), (1, 2, 3)):
         metric = CHRF(word_order=word_order, lowercase=lowercase)
-        result = metric.corpus_score(hypotheses, references[:count])
         rows = metric._extract_corpus_statistics(hypotheses, references[:count])
-        yield {"word_order": word_order, "lowercase": lowercase, "references": count,
-               "statistics": [sum(column) for column in zip(*rows)], "score": result.score,
-               "line": result.format(width=2, signature=metric.get_signature().format())}
+        result = metric._aggregate_and_compute(rows)
+        yield {"word_order": word_order, "lowercase": lowercase, "references": count, "statistics": sums(rows),
+               "score": result.score, "line": result.format(width=2, signature=metric.get_signature().format())}
+
+
+def sums(rows):
+    return [sum(column) for column in zip(*rows)]
 
 
 def json_cases(hypotheses, references):
