@@ -27,7 +27,7 @@ tokenizes '5 6\n' 'hel\377lo wo\342\202rld\n'
 # More than one read, and a line across two of them.
 awk 'BEGIN {for (i = 0; i < 200000; i++) print "hello worlds, naive"; print "Hello"}' >"$work/long.txt"
 "$bin/hetseq" tokenize --vocab "$work/vocab.txt" <"$work/long.txt" >"$work/out"
-[[ $(sort "$work/out" | uniq -c | awk '{print $1, $2, $3, $4, $5, $6}') == '1 5
+[[ $(sort "$work/out" | uniq -c | awk '{$1 = $1; print}') == '1 5
 200000 5 6 7 10 8' ]] || fail 'a long text'
 printf 'a\n' | "$bin/hetseq" tokenize --vocab "$work/vocab.txt" | :  # nobody reads
 

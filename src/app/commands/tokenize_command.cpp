@@ -32,11 +32,11 @@ BertTokenizerOptions tokenizer_options(const CommandWords& words) {
     return options;
 }
 
-// What stands for each id in a line.
+// What stands for each id in a line, and the blank behind it.
 std::vector<std::string> words_by_id(const WordPiece& pieces, bool as_pieces) {
     std::vector<std::string> words;
     for (std::int32_t id = 0; id < pieces.size(); ++id)
-        words.push_back(as_pieces ? pieces.piece(id) : std::to_string(id));
+        words.push_back((as_pieces ? pieces.piece(id) : std::to_string(id)) + ' ');
     return words;
 }
 
@@ -66,7 +66,7 @@ public:
             const std::size_t end = text.find('\n');
             const std::size_t begin = printed_.size();
             for (const std::int32_t id : tokenizer_.encode(text.substr(0, end)))
-                printed_.append(words_[static_cast<std::size_t>(id)]).push_back(' ');
+                printed_ += words_[static_cast<std::size_t>(id)];
             if (printed_.size() > begin)
                 printed_.back() = '\n';
             else
