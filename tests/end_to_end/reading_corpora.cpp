@@ -126,12 +126,13 @@ int write_corpora(const std::vector<std::string>& words_of_line) {
     return 0;
 }
 
-// Contiguous or gzip, of this length.
+// `chunk`: 0: contiguous; otherwise gzip.
 Hdf5Dataset create_dataset(
     hid_t file, const std::string& name, hid_t type, hsize_t length, hsize_t chunk) {
     const Hdf5Space space{HETSEQ_HDF5_TRY(H5Screate_simple(1, &length, nullptr))};
     const Hdf5Properties create{HETSEQ_HDF5_TRY(H5Pcreate(H5P_DATASET_CREATE))};
     if (chunk > 0) {
+        chunk = std::min(chunk, length);
         HETSEQ_HDF5_TRY(H5Pset_chunk(create.get(), 1, &chunk));
         HETSEQ_HDF5_TRY(H5Pset_deflate(create.get(), 4));
     }
