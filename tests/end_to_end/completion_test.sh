@@ -29,7 +29,7 @@ sets() { [[ $settings == *"$1"* ]] || fail "compopt $1 is not called, only '$set
 
 mapfile -t commands < <("$bin/hetseq" --help | sed -nE '/^Commands:/,$ s/^  ([a-z]+)  .*/\1/p')
 offers "$(printf '%s\n' --help --version help version "${commands[@]}" | LC_ALL=C sort | paste -sd ' ')" ''
-offers 'train' tr
+offers 'train' trai
 
 # Every option that --help shows, for a command that takes those of the table, and only its own for another.
 mapfile -t options < <("$bin/hetseq" train --help | sed -nE 's/^  (--[a-z-]+) .*/\1/p')
@@ -99,8 +99,8 @@ launched() {
   offered=$(printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort | paste -sd ' ')
   [[ $offered == "$expected" ]] || fail "'$*' offers '$offered', not '$expected'"
 }
-launched 'train' mpirun -np 2 hetseq tr
-launched 'train' mpiexec -n 2 /opt/hetseq/bin/hetseq tr
+launched 'train' mpirun -np 2 hetseq trai
+launched 'train' mpiexec -n 2 /opt/hetseq/bin/hetseq trai
 launched '--max-epoch --max-length --max-sentences --max-skips --max-tokens --max-update' srun --ntasks 4 hetseq train a.cfg --max-
 launched 'serial' mpirun -np 2 hetseq train --io = s
 launched 'data.h5' mpirun -np 2 hetseq train --balance file : d
@@ -116,5 +116,5 @@ source "$work/hetseq.bash"
 # shellcheck source=/dev/null
 source "$work/hetseq.bash"
 launched '--earlier' srun --ea
-launched 'train' srun -n 2 hetseq tr
+launched 'train' srun -n 2 hetseq trai
 echo "the completion offers what it should"

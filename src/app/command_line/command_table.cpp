@@ -51,6 +51,39 @@ CommandDescription evaluate() {
                           "json"}}}};
 }
 
+CommandDescription translate() {
+    return {
+        "translate",
+        "translate standard input, a sentence a line, to standard output",
+        {{.word = "",
+          .help = "",
+          .arguments =
+              {{"RUN",
+                Count::one,
+                "a folder with config.json, model.safetensors and the vocabularies, such as "
+                "a run's"}},
+          .own_options =
+              {{"checkpoint",
+                "NAME|FILE",
+                "",
+                "parameters to take: best, last, average:N (the mean of the last N checkpoints) or a "
+                "safetensors file; without it RUN/model.safetensors"},
+               {"beam",
+                "N",
+                "5",
+                "translations of a sentence that are followed at once; 1: greedy"},
+               {"nbest", "N", "1", "translations written for each line, best first"},
+               {"length-penalty", "X", "1", "a score is divided by the length to this power"},
+               {"max-len-a", "X", "0", "a translation has at most A n + B tokens, n the source's"},
+               {"max-len-b", "N", "200", "B of --max-len-a"},
+               {"min-len", "N", "1", "a translation has at least N tokens"},
+               {"unk-penalty", "X", "0", "taken from the score of each unknown token"},
+               {"print-scores", "", "", "write each translation's score and a tab before it"},
+               {"batch-sentences", "N", "64", "sentences translated together at most"},
+               {"batch-source-tokens", "N", "4096", "source tokens translated together at most"}},
+          .options = {"precision", "device", "threads"}}}};
+}
+
 CommandDescription check() {
     return {"check",
             "read all data and report what is wrong",
@@ -342,6 +375,7 @@ const std::vector<CommandEntry>& command_table() {
     static const std::vector<CommandEntry> table{
         {train(), NeedsMpi::always, train_command, true},
         {evaluate(), NeedsMpi::always, evaluate_command},
+        {translate(), NeedsMpi::launched, translate_command},
         {check(), NeedsMpi::launched, check_command},
         {checkpoint(), NeedsMpi::never, checkpoint_command},
         {prepare(), NeedsMpi::launched, prepare_command},

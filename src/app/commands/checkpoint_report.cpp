@@ -182,25 +182,35 @@ std::string inspect_checkpoint(const fs::path& checkpoint) {
     return text + "\n" + format_table(rows);
 }
 
-void average_checkpoints(const std::vector<fs::path>& checkpoints, const fs::path& output) {
+std::vector<NamedTensor> mean_parameters(const std::vector<fs::path>& checkpoints) {
     std::vector<SafetensorsReader> files;
     for (const fs::path& checkpoint : checkpoints)
         files.emplace_back(checkpoint / model_file_name);
-    std::vector<at::Tensor> means;
-    std::vector<SafetensorData> tensors;
-    for (const SafetensorEntry& first : files.front().entries()) {
-        at::Tensor sum = at::zeros(first.shape, at::kDouble);
-        for (SafetensorsReader& file : files)
-            sum += read_tensor(file, same_tensor(file, first)).to(at::kDouble);
-        means.push_back(
-            (sum / static_cast<double>(files.size())).to(scalar_type_of(first, output)));
-        tensors.push_back({first.name, first.type, first.shape, means.back().const_data_ptr()});
-    }
     for (const SafetensorsReader& file : files)
         if (file.entries().size() != files.front().entries().size())
             throw BadData(file.path().string() + " belongs to another model",
                           "it has another number of tensors",
                           "average checkpoints of one run");
+    std::vector<NamedTensor> means;
+    for (const SafetensorEntry& first : files.front().entries()) {
+        at::Tensor sum = at::zeros(first.shape, at::kDouble);
+        for (SafetensorsReader& file : files)
+            sum += read_tensor(file, same_tensor(file, first)).to(at::kDouble);
+        means.push_back({first.name,
+                         (sum / static_cast<double>(files.size()))
+                             .to(scalar_type_of(first, files.front().path()))});
+    }
+    return means;
+}
+
+void average_checkpoints(const std::vector<fs::path>& checkpoints, const fs::path& output) {
+    const std::vector<NamedTensor> means = mean_parameters(checkpoints);
+    std::vector<SafetensorData> tensors;
+    for (const NamedTensor& mean : means)
+        tensors.push_back({mean.name,
+                           file_type_of(mean.tensor.scalar_type()),
+                           mean.tensor.sizes().vec(),
+                           mean.tensor.const_data_ptr()});
     write_safetensors(output, tensors, {{"format", "pt"}});
 }
 

@@ -40,7 +40,7 @@ private:
 
     struct Scratch {
         AlignedArray<T> scores;  // (block_rows, columns of a chunk)
-        std::vector<T> highest;  // by piece of a chunk
+        std::vector<T> highest;  // of a row, as `power_sum` gives them
     };
 
     void scan(std::int64_t chunk, Scratch& scratch, Largest& largest);
@@ -85,7 +85,7 @@ void VocabularyScan<T>::scan_row(std::int64_t row,
     }
     if (const std::int64_t unknown = column_of(symbols_.unknown); unknown >= 0) {
         scores[unknown] -= static_cast<T>(rule_.unknown_penalty);
-        T& high = highest[static_cast<std::size_t>(unknown / piece)];
+        T& high = highest[static_cast<std::size_t>(highest_index(unknown))];
         high = std::max(high, scores[unknown]);
     }
     take_largest(scores, columns, highest.data(), static_cast<std::int32_t>(first), largest);
@@ -99,7 +99,7 @@ void VocabularyScan<T>::scan(std::int64_t chunk, Scratch& scratch, Largest& larg
     const std::int64_t columns =
         std::min(last * panel_width<T>, output_.outputs()) - first_column(chunk);
     T* scores = scratch.scores.room_for(block_rows * stride);
-    scratch.highest.resize(static_cast<std::size_t>((columns + piece - 1) / piece));
+    scratch.highest.resize(static_cast<std::size_t>(highest_count(columns)));
     for (std::int64_t row = 0; row < rows_; row += block_rows) {
         const std::int64_t count = std::min(block_rows, rows_ - row);
         output_.apply_panels(

@@ -11,42 +11,51 @@ namespace hetseq::detail {
 
 namespace {
 
-template <class T>
-HETSEQ_ALWAYS_INLINE T highest_of_piece(const T* values) {
-    constexpr int half = static_cast<int>(piece) / 2;
-    T high[half];
-    for (int i = 0; i < half; ++i)
-        high[i] = values[i] > values[i + half] ? values[i] : values[i + half];
-    for (int step = half / 2; step > 0; step /= 2)
-        for (int i = 0; i < step; ++i)
-            high[i] = high[i] > high[i + step] ? high[i] : high[i + step];
-    return high[0];
-}
+constexpr int scan_lanes = static_cast<int>(highest_lanes);
 
+// Of one block, the last of which may be short.
 template <class T>
-HETSEQ_ALWAYS_INLINE T highest_of_rest(const T* values, std::int64_t count) {
-    return *std::max_element(values, values + count);
+HETSEQ_ALWAYS_INLINE void highest_of_block(const T* values, std::int64_t count, T* highest) {
+    T high[scan_lanes];
+    for (T& value : high)
+        value = -std::numeric_limits<T>::infinity();
+    const std::int64_t even = count - count % scan_lanes;
+    for (std::int64_t i = 0; i < even; i += scan_lanes)
+        for (int lane = 0; lane < scan_lanes; ++lane)
+            high[lane] = values[i + lane] > high[lane] ? values[i + lane] : high[lane];
+    for (std::int64_t i = even; i < count; ++i)
+        high[i - even] = values[i] > high[i - even] ? values[i] : high[i - even];
+    for (int lane = 0; lane < scan_lanes; ++lane)
+        highest[lane] = high[lane];
 }
 
 // Sums go by lanes, so that they need no order that the compiler may not change.
 template <class T>
-HETSEQ_ALWAYS_INLINE PowerSum power_sum_of(const T* values, std::int64_t count, T* highest) {
-    const std::int64_t even = count - count % piece;
-    for (std::int64_t i = 0; i < even; i += piece)
-        highest[i / piece] = highest_of_piece(values + i);
-    if (even < count)
-        highest[even / piece] = highest_of_rest(values + even, count - even);
-    const T high = highest_of_rest(highest, (count + piece - 1) / piece);
-    T powers[piece] = {};
-    for (std::int64_t i = 0; i < even; i += piece)
-        for (int lane = 0; lane < piece; ++lane)
+HETSEQ_ALWAYS_INLINE double sum_of_powers(const T* values, std::int64_t count, T high) {
+    constexpr int wide = 2 * scan_lanes;
+    T powers[wide] = {};
+    const std::int64_t even = count - count % wide;
+    for (std::int64_t i = 0; i < even; i += wide)
+        for (int lane = 0; lane < wide; ++lane)
             powers[lane] += fast_exp(values[i + lane] - high);
     double sum = 0;
     for (const T power : powers)
         sum += static_cast<double>(power);
     for (std::int64_t i = even; i < count; ++i)
         sum += static_cast<double>(fast_exp(values[i] - high));
-    return {static_cast<double>(high), sum};
+    return sum;
+}
+
+template <class T>
+HETSEQ_ALWAYS_INLINE PowerSum power_sum_of(const T* values, std::int64_t count, T* highest) {
+    T high = -std::numeric_limits<T>::infinity();
+    for (std::int64_t begin = 0; begin < count; begin += highest_block) {
+        T* of_block = highest + highest_index(begin);
+        highest_of_block(values + begin, std::min(highest_block, count - begin), of_block);
+        for (int lane = 0; lane < scan_lanes; ++lane)
+            high = of_block[lane] > high ? of_block[lane] : high;
+    }
+    return {static_cast<double>(high), sum_of_powers(values, count, high)};
 }
 
 }  // namespace
@@ -87,11 +96,12 @@ void take_largest(const T* values,
                   const T* highest,
                   std::int32_t first_id,
                   LargestValues<T>& largest) {
-    for (std::int64_t begin = 0; begin < count; begin += piece) {
-        if (!(highest[begin / piece] > largest.smallest()))
+    for (std::int64_t at = 0; at < highest_count(count); ++at) {
+        if (!(highest[at] > largest.smallest()))
             continue;
-        const std::int64_t end = std::min(begin + piece, count);
-        for (std::int64_t i = begin; i < end; ++i)
+        const std::int64_t block = at / highest_lanes * highest_block;
+        const std::int64_t end = std::min(block + highest_block, count);
+        for (std::int64_t i = block + at % highest_lanes; i < end; i += highest_lanes)
             if (values[i] > largest.smallest())
                 largest.insert(values[i], first_id + static_cast<std::int32_t>(i));
     }

@@ -6,7 +6,7 @@
 
 namespace hetseq::detail {
 
-/// The largest values of a row so far, largest first; of equal ones the lowest id first.
+/// The largest values of a row so far, largest first; of equal ones the first that came.
 template <class T>
 class LargestValues {
 public:
@@ -16,9 +16,8 @@ public:
 
     /// A value that is not larger has no place.
     T smallest() const { return values_.back(); }
-    /// `value` is larger than `smallest` and its id above those of all before it.
+    /// `value` is larger than `smallest`.
     void insert(T value, std::int32_t id);
-    /// Those of ids above all before.
     void insert(const LargestValues& others);
 
     const std::vector<T>& values() const { return values_; }
@@ -35,9 +34,18 @@ struct PowerSum {
     double sum = 0;
 };
 
-/// The largest value of each `piece` of values, and their power sum. `highest` has room for
-/// ceil(count / piece) values.
-inline constexpr std::int64_t piece = 32;
+/// Where `power_sum` puts the largest value of those that value `i` of a row stands among: in each
+/// block of values those that are `highest_lanes` apart.
+inline constexpr std::int64_t highest_lanes = 16, highest_block = 32 * highest_lanes;
+constexpr std::int64_t highest_index(std::int64_t i) {
+    return i / highest_block * highest_lanes + i % highest_lanes;
+}
+/// How many these are for `count` values.
+constexpr std::int64_t highest_count(std::int64_t count) {
+    return (count + highest_block - 1) / highest_block * highest_lanes;
+}
+
+/// Power sum of `count` values, and their largest ones: `highest_count` values.
 PowerSum power_sum(const float* values, std::int64_t count, float* highest);
 PowerSum power_sum(const double* values, std::int64_t count, double* highest);
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/model/model.hpp"
+
 namespace hetseq {
 
 /// The checkpoints of the run `path`, the newest first, or the checkpoint `path` itself. Throws
@@ -21,8 +23,11 @@ std::string verify_checkpoints(const std::vector<std::filesystem::path>& checkpo
 /// Progress, options and tensors of one checkpoint. Throws the errors of reading it.
 std::string inspect_checkpoint(const std::filesystem::path& checkpoint);
 
-/// Writes the mean of their models' parameters, in their type, to the safetensors file `output`.
-/// Computed in fp64. Throws BadData if they belong to different models.
+/// The mean of their models' parameters, in their type. Computed in fp64. Throws BadData if they
+/// belong to different models.
+std::vector<NamedTensor> mean_parameters(const std::vector<std::filesystem::path>& checkpoints);
+
+/// Writes these to the safetensors file `output`.
 void average_checkpoints(const std::vector<std::filesystem::path>& checkpoints,
                          const std::filesystem::path& output);
 

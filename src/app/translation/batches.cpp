@@ -1,0 +1,132 @@
+#include "batches.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "hetseq/util/error.hpp"
+
+namespace hetseq {
+
+namespace {
+
+class ByteWriter {
+public:
+    template <class T>
+    void put(T value) {
+        bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    }
+    void put(const std::vector<std::int32_t>& values) {
+        put(static_cast<std::int64_t>(values.size()));
+        bytes_.append(reinterpret_cast<const char*>(values.data()),
+                      values.size() * sizeof(std::int32_t));
+    }
+    std::string take() { return std::move(bytes_); }
+
+private:
+    std::string bytes_;
+};
+
+class ByteReader {
+public:
+    explicit ByteReader(const std::string& bytes) : bytes_{bytes} {}
+
+    template <class T>
+    T get() {
+        T value;
+        take(&value, sizeof(value));
+        return value;
+    }
+    std::vector<std::int32_t> get_tokens() {
+        std::vector<std::int32_t> values(static_cast<std::size_t>(get<std::int64_t>()));
+        take(values.data(), values.size() * sizeof(std::int32_t));
+        return values;
+    }
+
+private:
+    void take(void* to, std::size_t count) {
+        HETSEQ_ASSERT(count <= bytes_.size() - at_);
+        std::memcpy(to, bytes_.data() + at_, count);
+        at_ += count;
+    }
+
+    const std::string& bytes_;
+    std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::vector<std::size_t>> cut_batches(const std::vector<std::int64_t>& lengths,
+                                                  const BatchCaps& caps) {
+    std::vector<std::size_t> order(lengths.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return lengths[a] > lengths[b];
+    });
+    std::vector<std::vector<std::size_t>> batches;
+    std::int64_t tokens = 0;
+    for (const std::size_t i : order) {
+        const bool is_full = batches.empty() ||
+                             static_cast<std::int64_t>(batches.back().size()) == caps.sentences ||
+                             tokens + lengths[i] > caps.tokens;
+        if (is_full) {
+            batches.emplace_back();
+            tokens = 0;
+        }
+        batches.back().push_back(i);
+        tokens += lengths[i];
+    }
+    return batches;
+}
+
+std::string to_bytes(const TranslationBatch& batch) {
+    ByteWriter writer;
+    writer.put(batch.number);
+    writer.put(static_cast<std::int64_t>(batch.sources.size()));
+    for (const std::vector<std::int32_t>& source : batch.sources)
+        writer.put(source);
+    return writer.take();
+}
+
+std::string to_bytes(const TranslatedBatch& batch) {
+    ByteWriter writer;
+    writer.put(batch.number);
+    writer.put(static_cast<std::int64_t>(batch.translations.size()));
+    for (const std::vector<Hypothesis>& hypotheses : batch.translations) {
+        writer.put(static_cast<std::int64_t>(hypotheses.size()));
+        for (const Hypothesis& hypothesis : hypotheses) {
+            writer.put(hypothesis.tokens);
+            writer.put(hypothesis.log_probability);
+            writer.put(hypothesis.score);
+        }
+    }
+    return writer.take();
+}
+
+TranslationBatch batch_from_bytes(const std::string& bytes) {
+    ByteReader reader(bytes);
+    TranslationBatch batch;
+    batch.number = reader.get<std::int64_t>();
+    batch.sources.resize(static_cast<std::size_t>(reader.get<std::int64_t>()));
+    for (std::vector<std::int32_t>& source : batch.sources)
+        source = reader.get_tokens();
+    return batch;
+}
+
+TranslatedBatch translated_from_bytes(const std::string& bytes) {
+    ByteReader reader(bytes);
+    TranslatedBatch batch;
+    batch.number = reader.get<std::int64_t>();
+    batch.translations.resize(static_cast<std::size_t>(reader.get<std::int64_t>()));
+    for (std::vector<Hypothesis>& hypotheses : batch.translations) {
+        hypotheses.resize(static_cast<std::size_t>(reader.get<std::int64_t>()));
+        for (Hypothesis& hypothesis : hypotheses) {
+            hypothesis.tokens = reader.get_tokens();
+            hypothesis.log_probability = reader.get<double>();
+            hypothesis.score = reader.get<double>();
+        }
+    }
+    return batch;
+}
+
+}  // namespace hetseq
