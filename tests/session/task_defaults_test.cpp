@@ -36,7 +36,9 @@ TEST(TaskDefaultsTest, WhatTheyNameExists) {
 
         EXPECT_NO_THROW(parts.optimizers.get(options.parts.optimizer.name)) << task;
         EXPECT_NO_THROW(parts.schedules.get(options.parts.schedule.name)) << task;
-        EXPECT_GT(std::stoll(options.max_sentences), 0) << task;
+        const std::string& capacity =
+            options.max_sentences.empty() ? options.max_tokens : options.max_sentences;
+        EXPECT_GT(std::stoll(capacity), 0) << task;
     }
 }
 

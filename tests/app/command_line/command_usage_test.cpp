@@ -65,15 +65,17 @@ TEST(CommandTableTest, EachOptionACommandUsesIsInTheTable) {
                 EXPECT_TRUE(known.contains(option)) << command.description.name << ": " << option;
 }
 
-TEST(CommandTableTest, OwnOptionsHaveNamesOfTheirOwn) {
-    std::set<std::string> known;
-    for (const OptionSpec& spec : option_table())
-        known.insert(spec.name);
-
+TEST(CommandTableTest, NoFormHasTwoOptionsOfOneName) {
     for (const CommandEntry& command : command_table())
-        for (const CommandForm& form : command.description.forms)
+        for (const CommandForm& form : command.description.forms) {
+            std::set<std::string> names;
             for (const CommandOption& option : form.own_options)
-                EXPECT_FALSE(known.contains(option.name)) << command.description.name;
+                EXPECT_TRUE(names.insert(option.name).second)
+                    << command.description.name << ": " << option.name;
+            for (const std::string& option : form.options)
+                EXPECT_TRUE(names.insert(option).second)
+                    << command.description.name << ": " << option;
+        }
 }
 
 TEST(CommandTableTest, FormsOfOneCommandHaveWords) {
