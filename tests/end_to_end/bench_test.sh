@@ -30,7 +30,7 @@ keys=(bench ranks batch_size batch_tokens samples bytes blocks open_s read_per_s
 expect_keys "${keys[@]}"
 [[ $(json out.json bench) == data && $(json out.json ranks) == 2 && $(json out.json samples) == 600 ]] || fail "values of data"
 (($(json out.json bytes) == 600 * (28 * 28 + 1))) || fail "bytes of data"
-[[ $(json out.json batch_size) == 512 ]] || fail "data are read in batches of 256 a rank"
+[[ $(json out.json batch_size) == 128 ]] || fail "data of MNIST are read in batches of 64 a rank, as its task trains"
 
 # Samples of unequal length, some of them longer than a micro-batch may be by default.
 "$bin/ragged_model" write "$work/pairs" 200 2 400 1 6000
