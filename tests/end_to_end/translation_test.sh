@@ -36,3 +36,18 @@ run_ranks 1 "$program" evaluate "$work/one" --data "$work/others/valid*.h5"
 expect_error 65 "'source_vocabulary' is not --init-model's vocabulary"
 run_ranks 1 "$program" train --task translation --model-config tiny --max-update 1
 expect_error 78 'no data were given'
+
+# BLEU in validation is that of the translations as text.
+train scored 2 --max-update 30 --batch-tokens 900 --max-tokens 900 --warmup-updates 0 --lr 0.01 --valid-bleu --valid-beam 2 \
+  --best-by bleu:max --valid-data "$work/numbers/valid*.h5"
+grep -q 'bleu' "$work/log" || { cat "$work/log"; fail 'no BLEU in the validation'; }
+rc=0
+mpirun -np 2 "$program" translate "$work/scored" --beam 2 --max-len-a 1.2 --max-len-b 10 --threads 1 \
+  <"$work/numbers/valid.en" >"$work/translated" 2>"$work/log" || rc=$?
+expect_ok translate
+score=$("$program" bleu "$work/numbers/valid.de" --score-only --width 9 <"$work/translated")
+python3 - "$score" "$(json "$work/scored/summary.json" valid.bleu)" <<'PY' || fail "BLEU in validation is not that of the text, $score"
+import sys
+text, validation = map(float, sys.argv[1:])
+assert text > 0 and abs(text - validation) < 1e-6, (text, validation)
+PY
