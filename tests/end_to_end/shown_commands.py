@@ -119,8 +119,8 @@ def prepare_arguments(words):
     if form == "images":
         return [["images", *sorted(glob.glob(f"{idx}/*")), "--output", new_place()]]
     if form == "numbers":
-        take(words, "--output", new_place())
-        return [[*words, "--samples", "3000"]]
+        take(words, "--output")
+        return [[*words, "--output", new_place(), "--samples", "3000"]]
     if form != "translation":
         return []
     for option in ("--source-text", "--target-text", "--valid-source-text", "--valid-target-text"):
