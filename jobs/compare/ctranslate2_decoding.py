@@ -175,7 +175,7 @@ class Ours:
 
     def run(self):
         out, log, cpu = self.call(self.text)
-        found = re.search(r"([\d,]+) tokens, in ([\d.,]+) s", log)
+        found = re.search(r"([\d,]+) tokens?, in ([\d.,]+) s", log)
         numbers = [float(number.replace(",", "")) for number in found.groups()]
         return out.splitlines(), int(numbers[0]), numbers[1], cpu - self.start_cpu
 

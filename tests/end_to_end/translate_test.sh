@@ -72,7 +72,7 @@ wait "$slow_pid" || fail 'the end of slow input'
 # Too long lines are cut, with a warning; bad lines are errors after what stands before them.
 { head -n 3 "$work/in"; yes nine | head -n 100 | tr '\n' ' '; echo; } | translate 2 long; expect_ok 'a long line'
 [[ $(wc -l <"$work/long") == 4 ]] || fail 'a long line lost'
-grep -q "1 line(s) were longer than the model's 47 tokens (the first is line 4)" "$work/log" || { cat "$work/log"; fail 'no warning of a long line'; }
+grep -q "lines with more than the model's 47 tokens: 1 (the first is line 4)" "$work/log" || { cat "$work/log"; fail 'no warning of a long line'; }
 printf 'one\ntwo\nthr\xffee\nfour\n' | translate 2 bad
 expect_error 65 'standard input, line 3 is not UTF-8'
 [[ $(wc -l <"$work/bad") == 2 ]] || fail 'lines before a bad one are lost'

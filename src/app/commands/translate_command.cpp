@@ -169,16 +169,15 @@ public:
     double seconds() const { return monotonic_seconds() - begin_s_; }
 
 private:
-    // The number of lines is known when all were read.
+    // How much there is to do is known when all was read.
     std::string line(double seconds) const {
-        const auto done = static_cast<double>(text_.written());
-        std::string result = format_number(done, 9) + " lines";
-        if (input_.at_end() && text_.lines() > 0)
-            result = percent_text(done / static_cast<double>(text_.lines()), 3) + "  " + result;
-        result += "  " + format_number(static_cast<double>(text_.tokens()) / seconds) + " tokens/s";
+        const double done = text_.share_done();
+        std::string result = count_text(text_.lines(), "line") + "  " +
+                             format_number(static_cast<double>(text_.tokens()) / seconds) +
+                             " tokens/s";
         if (input_.at_end() && done > 0)
-            result += "  ETA " +
-                      format_duration(seconds / done * (static_cast<double>(text_.lines()) - done));
+            result = percent_text(done, 3) + " of " + result + "  ETA " +
+                     format_duration(seconds / done * (1 - done));
         return result;
     }
 
@@ -191,13 +190,11 @@ private:
 
 void report(const TextTranslation& text, double seconds, const TextOptions& options) {
     if (text.cut_lines() > 0)
-        log::warn(std::to_string(text.cut_lines()) + " line(s) were longer than the model's " +
-                  std::to_string(options.max_positions - 1) + " tokens (the first is line " +
-                  std::to_string(text.first_cut_line()) +
-                  "): only the beginning of each was translated");
-    log::info("translated " + format_number(static_cast<double>(text.lines()), 9) + " lines, " +
-              format_number(static_cast<double>(text.tokens()), 12) + " tokens, in " +
-              format_number(seconds, 4) + " s (" +
+        log::warn("lines with more than the model's " + std::to_string(options.max_positions - 1) +
+                  " tokens: " + std::to_string(text.cut_lines()) + " (the first is line " +
+                  std::to_string(text.first_cut_line()) + "); only their beginning was translated");
+    log::info("translated " + count_text(text.lines(), "line") + ", " +
+              count_text(text.tokens(), "token") + ", in " + format_number(seconds, 4) + " s (" +
               format_number(static_cast<double>(text.tokens()) / seconds) + " tokens/s)");
 }
 

@@ -31,6 +31,7 @@ void TextTranslation::add(const std::string& line) {
             first_cut_line_ = uncut.line + 1;
     }
     uncut.ids.push_back(source_.end());
+    source_tokens_ += static_cast<std::int64_t>(uncut.ids.size());
     window_.push_back(std::move(uncut));
     cut(false);
 }
@@ -45,7 +46,9 @@ void TextTranslation::cut(bool all) {
         TranslationBatch& batch = batches_.emplace_back();
         batch.number = next_batch_++;
         for (const std::size_t i : indices) {
-            lines_of_batch_[batch.number].push_back(window_[i].line);
+            UnderWay& under_way = under_way_[batch.number];
+            under_way.lines.push_back(window_[i].line);
+            under_way.source_tokens += lengths[i];
             batch.sources.push_back(std::move(window_[i].ids));
         }
     }
@@ -73,16 +76,17 @@ std::string TextTranslation::text_of(const std::vector<Hypothesis>& hypotheses) 
 }
 
 void TextTranslation::put(const TranslatedBatch& batch) {
-    const auto found = lines_of_batch_.find(batch.number);
-    HETSEQ_ASSERT(found != lines_of_batch_.end() &&
-                  found->second.size() == batch.translations.size());
+    const auto found = under_way_.find(batch.number);
+    HETSEQ_ASSERT(found != under_way_.end() &&
+                  found->second.lines.size() == batch.translations.size());
     for (std::size_t i = 0; i < batch.translations.size(); ++i) {
         const std::vector<Hypothesis>& hypotheses = batch.translations[i];
-        done_[found->second[i]] = text_of(hypotheses);
+        done_[found->second.lines[i]] = text_of(hypotheses);
         if (!hypotheses.empty())
             tokens_ += static_cast<std::int64_t>(hypotheses.front().tokens.size()) + 1;
     }
-    lines_of_batch_.erase(found);
+    done_source_tokens_ += found->second.source_tokens;
+    under_way_.erase(found);
 }
 
 void TextTranslation::write(std::string& out) {

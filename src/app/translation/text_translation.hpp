@@ -47,6 +47,13 @@ public:
     std::int64_t lines() const { return lines_; }
     std::int64_t written() const { return written_; }
     std::int64_t tokens() const { return tokens_; }  // of best translations, end symbols counted
+    /// The share of the lines so far that is translated, by the tokens of their sources. What is
+    /// written lags behind, because long sentences go first.
+    double share_done() const {
+        return source_tokens_ == 0
+                   ? 1
+                   : static_cast<double>(done_source_tokens_) / static_cast<double>(source_tokens_);
+    }
     /// Lines that were longer than the model's positions, and the first of them (from 1).
     std::int64_t cut_lines() const { return cut_lines_; }
     std::int64_t first_cut_line() const { return first_cut_line_; }
@@ -56,6 +63,10 @@ private:
         std::int64_t line;
         std::vector<std::int32_t> ids;
     };
+    struct UnderWay {
+        std::vector<std::int64_t> lines;  // by source
+        std::int64_t source_tokens = 0;
+    };
     std::string text_of(const std::vector<Hypothesis>& hypotheses);
 
     const Vocabulary& source_;
@@ -63,10 +74,11 @@ private:
     const TextOptions& options_;
     std::vector<Uncut> window_;
     std::deque<TranslationBatch> batches_;
-    std::map<std::int64_t, std::vector<std::int64_t>> lines_of_batch_;  // of those under way
-    std::map<std::int64_t, std::string> done_;                          // by line
+    std::map<std::int64_t, UnderWay> under_way_;  // by batch
+    std::map<std::int64_t, std::string> done_;    // by line
     std::int64_t next_batch_ = 0;
     std::int64_t lines_ = 0, written_ = 0, tokens_ = 0;
+    std::int64_t source_tokens_ = 0, done_source_tokens_ = 0;
     std::int64_t cut_lines_ = 0, first_cut_line_ = 0;
 };
 

@@ -70,6 +70,7 @@ TEST(TextTranslationTest, LinesComeOutInTheOrderOfTheInput) {
     while (text.has_batch())
         batches.push_back(text.take_batch());
     std::string out;
+    EXPECT_EQ(text.share_done(), 0);
     for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch) {
         text.put(echoed(*batch));
         text.write(out);
@@ -77,6 +78,7 @@ TEST(TextTranslationTest, LinesComeOutInTheOrderOfTheInput) {
 
     EXPECT_EQ(out, expected);
     EXPECT_TRUE(text.is_written());
+    EXPECT_EQ(text.share_done(), 1);
     EXPECT_EQ(text.lines(), 7);
 }
 
