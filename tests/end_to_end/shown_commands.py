@@ -1,9 +1,9 @@
 """Tries the hetseq commands that the texts of the repository show, each as far as a test can: on one rank, with generated
 data in place of what it names, small models, and `--dry-run`. Prints those that fail.
 
-usage: shown_commands.py HETSEQ WORK IDX MNIST RUN BERT TEXT...
-  IDX, MNIST   folders of idx files and of shards made of them; RUN a finished run on them; BERT a folder of BERT's
-               shards, which may be missing
+usage: shown_commands.py HETSEQ WORK IDX MNIST RUN NUMBERS BERT TEXT...
+  IDX, MNIST   folders of idx files and of shards made of them; RUN a finished run on them; NUMBERS a folder of
+               prepare numbers; BERT a folder of BERT's shards, which may be missing
 """
 import glob
 import os
@@ -12,9 +12,11 @@ import shlex
 import subprocess
 import sys
 
-hetseq, work, idx, mnist, run, bert = sys.argv[1:7]
-texts = sys.argv[7:]
-data = {"mnist": (f"{mnist}/train*.h5", f"{mnist}/t10k*.h5"), "bert": (f"{bert}/*.hdf5", f"{bert}/*.hdf5")}
+hetseq, work, idx, mnist, run, numbers, bert = sys.argv[1:8]
+texts = sys.argv[8:]
+data = {"mnist": (f"{mnist}/train*.h5", f"{mnist}/t10k*.h5"), "bert": (f"{bert}/*.hdf5", f"{bert}/*.hdf5"),
+        "translation": (f"{numbers}/train*.h5", f"{numbers}/valid*.h5")}
+translations = ("numbers", "multi30k", "transformer")  # in the names of configurations
 made = 0  # folders and files that commands write
 
 
@@ -72,8 +74,12 @@ def take(words, option, value=None):
 
 def task_of(words):
     if "--task" in words:
-        return "bert" if words[words.index("--task") + 1] == "bert" else "mnist"
-    return "bert" if any("bert" in word for word in words if word.endswith(".cfg")) else "mnist"
+        task = words[words.index("--task") + 1]
+        return task if task in data else "mnist"
+    configs = [word for word in words if word.endswith(".cfg")]
+    if any(name in word for word in configs for name in translations):
+        return "translation"
+    return "bert" if any("bert" in word for word in configs) else "mnist"
 
 
 def training_words(name, words):
@@ -93,10 +99,15 @@ def training_words(name, words):
     take(words, "--batch-size", "4")
     for option in ("--balance", "--threads"):
         take(words, option)
+    if task == "translation":
+        take(words, "--batch-tokens", "1000")
+        take(words, "--max-tokens")
+        words += ["--max-tokens", "2000"]
     trains = name != "check" and words[:1] != ["data"]  # neither check nor bench data
-    if trains and not take(words, "--max-sentences", "2") and "--restore-file" not in words:
+    may_cap = trains and task != "translation"
+    if may_cap and not take(words, "--max-sentences", "2") and "--restore-file" not in words:
         words += ["--max-sentences", "2"]
-    if task == "bert" and not take(words, "--model-config", "tiny"):
+    if task != "mnist" and not take(words, "--model-config", "tiny"):
         words += ["--model-config", "tiny"]
     if name == "train":
         if not has_config and "--max-update" not in words:
@@ -125,8 +136,9 @@ def prepare_arguments(words):
         return []
     for option in ("--source-text", "--target-text", "--valid-source-text", "--valid-target-text"):
         take(words, option, write_text(new_place(".txt")))
-    take(words, "--vocab-size", "24")
     take(words, "--output", new_place())
+    if not take(words, "--vocab-size", "24"):
+        words += ["--vocab-size", "24"]
     given = all(option in words for option in ("--source-text", "--target-text", "--output"))
     return [words] if given and "--source-vocabulary" not in words else []
 
