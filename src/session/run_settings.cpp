@@ -172,7 +172,8 @@ std::string limits(const RunSettings& settings, int rank, const std::string& mem
     return format_number(info.cpu_share, 3) + " cores" + memory + ", threads " +
            std::to_string(settings.threads[r]) + ", measured up to " +
            std::to_string(measured_up_to(settings, settings.capacities[r])) + " of " +
-           std::to_string(settings.capacities[r]) + (settings.is_ragged() ? " tokens" : " samples") +
+           std::to_string(settings.capacities[r]) +
+           (settings.is_ragged() ? " tokens" : " samples") +
            (sharing > 1 ? ", a device of " + std::to_string(sharing) + " ranks" : "");
 }
 
@@ -250,7 +251,7 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
                         info.device_name,
                         std::to_string(settings.threads[r]),
                         std::to_string(settings.is_ragged() ? settings.capacities[r]
-                                                          : shares.costs()[r].micro_batch),
+                                                            : shares.costs()[r].micro_batch),
                         std::to_string(allocation[r]),
                         format_number(part, 3) + " %"});
         if (measured)

@@ -14,7 +14,7 @@ namespace hetseq {
 struct PartOptions {
     std::string model_config{};  // a preset's name or a config.json; empty: the task's default
     std::string
-        init_model{};  // folder with config.json and model.safetensors; empty: from the seed
+        init_model{};    // folder with config.json and model.safetensors; empty: from the seed
     std::string data{};  // the training data as --data names them; parts may read what they say of
                          // themselves, before a corpus is open
     std::optional<double> dropout{};  // overrides the model's own

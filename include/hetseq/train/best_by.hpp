@@ -24,8 +24,8 @@ std::string to_string(const BestBy& best_by);
 /// Throws BadConfig unless `text` is NAME:min or NAME:max.
 BestBy parse_best_by(const std::string& text);
 
-/// `names`: of the model's loss terms, metrics and scores. Throws BadConfig that lists them and "loss" if
-/// `best_by` has another name.
+/// `names`: of the model's loss terms, metrics and scores. Throws BadConfig that lists them and
+/// "loss" if `best_by` has another name.
 void check_best_by(const BestBy& best_by, std::vector<std::string> names);
 
 /// Whether `evaluation` is better than `best`. An evaluation that is not finite, or has no such

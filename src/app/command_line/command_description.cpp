@@ -54,7 +54,8 @@ ValueKind value_kind(const std::string& name) {
     for (const std::string& part : split(name.substr(0, name.find('[')), '|')) {
         if (part == "DIR" || part == "RUN")
             return ValueKind::folder;
-        if (part == "PATH" || part == "FILE" || part.ends_with(".json") || part == "IDX" || part == "REFERENCE")
+        if (part == "PATH" || part == "FILE" || part.ends_with(".json") || part == "IDX" ||
+            part == "REFERENCE")
             return ValueKind::file;
     }
     return ValueKind::any;

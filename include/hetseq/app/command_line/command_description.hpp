@@ -56,8 +56,8 @@ std::vector<std::string> options_but(const std::vector<std::string>& others);
 
 enum class ValueKind { any, file, configuration, folder };
 
-/// The kind of a value, by its name in the help: "PATH", "REFERENCE" and "NAME|FILE" a file, "CONFIG.cfg" a
-/// configuration, "DIR", "RUN" and "RUN[,RUN...]" a folder.
+/// The kind of a value, by its name in the help: "PATH", "REFERENCE" and "NAME|FILE" a file,
+/// "CONFIG.cfg" a configuration, "DIR", "RUN" and "RUN[,RUN...]" a folder.
 ValueKind value_kind(const std::string& name);
 
 }  // namespace hetseq
