@@ -46,25 +46,25 @@ awk -v a="$(json run/summary.json valid.accuracy)" 'BEGIN {exit !(a > 0.99)}' ||
 
 # Its own option stands where the others do, and only with its model.
 program=build/softmax_regression
-grep -qx 'label-smoothing = 0.1' run/config.cfg || fail "config.cfg lacks the model's option"
-"$program" train --help | grep -e '--label-smoothing X' >/dev/null || fail "--help lacks the model's option"
+grep -qx 'target-smoothing = 0.1' run/config.cfg || fail "config.cfg lacks the model's option"
+"$program" train --help | grep -e '--target-smoothing X' >/dev/null || fail "--help lacks the model's option"
 for document in man bash options; do
-  "$program" document "$document" | tr -d '\134' | grep -e '--label-smoothing' >/dev/null || fail "$document lacks the model's option"
+  "$program" document "$document" | tr -d '\134' | grep -e '--target-smoothing' >/dev/null || fail "$document lacks the model's option"
 done
 run_ranks 2 "$program" train run/config.cfg --max-epoch 1 --save-dir again
 expect_ok 'a run from config.cfg'
-grep -qx 'label-smoothing = 0.1' again/config.cfg || fail "config.cfg does not repeat the model's option"
-run_ranks 2 "$program" train run/config.cfg --label-smoothing 0.2 --max-epoch 4 --save-dir run
+grep -qx 'target-smoothing = 0.1' again/config.cfg || fail "config.cfg does not repeat the model's option"
+run_ranks 2 "$program" train run/config.cfg --target-smoothing 0.2 --max-epoch 4 --save-dir run
 expect_error 65 'none of the 3 checkpoints can be used'
-grep -qF "its --label-smoothing is '0.1', this run's is '0.2'" "$work/log" || fail 'the difference is not named'
-run_ranks 2 "$program" train softmax_regression.cfg --label-smoothing 2 --data "$work/data/train*.h5"
+grep -qF "its --target-smoothing is '0.1', this run's is '0.2'" "$work/log" || fail 'the difference is not named'
+run_ranks 2 "$program" train softmax_regression.cfg --target-smoothing 2 --data "$work/data/train*.h5"
 expect_error 78 "'2' is not a number from 0 to 1"
-run_ranks 2 "$program" train --task mnist --data "$work/data/train*.h5" --label-smoothing 0.1 --max-epoch 1
-expect_error 78 '--label-smoothing is not known here'
+run_ranks 2 "$program" train --task mnist --data "$work/data/train*.h5" --target-smoothing 0.1 --max-epoch 1
+expect_error 78 '--target-smoothing is not known here'
 run_ranks 2 "$program" evaluate run
 expect_ok "evaluate a run with the model's option"
-run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --label-smoothing 0.1 --max-epoch 1
-expect_error 64 "unknown option '--label-smoothing'"
+run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --target-smoothing 0.1 --max-epoch 1
+expect_error 64 "unknown option '--target-smoothing'"
 
 # Without the LibTorch that hetseq was built with: says so, and takes the one that is named.
 recorded=$(sed -nE 's/^ *HINTS .* "([^"]+)" .*/\1/p' "$installed/$package/hetseqConfig.cmake")
