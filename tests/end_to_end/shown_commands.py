@@ -125,7 +125,8 @@ def prepare_arguments(words):
         return []
     for option in ("--source-text", "--target-text", "--valid-source-text", "--valid-target-text"):
         take(words, option, write_text(new_place(".txt")))
-    take(words, "--vocab-size", "24")
+    if not take(words, "--vocab-size", "24"):
+        words += ["--vocab-size", "24"]
     take(words, "--output", new_place())
     given = all(option in words for option in ("--source-text", "--target-text", "--output"))
     return [words] if given and "--source-vocabulary" not in words else []
