@@ -72,14 +72,27 @@ def take(words, option, value=None):
 
 def task_of(words):
     if "--task" in words:
-        return "bert" if words[words.index("--task") + 1] == "bert" else "mnist"
-    return "bert" if any("bert" in word for word in words if word.endswith(".cfg")) else "mnist"
+        task = words[words.index("--task") + 1]
+        return task if task in ("bert", "translation") else "mnist"
+    recipes = " ".join(word for word in words if word.endswith(".cfg"))
+    if re.search("multi30k|numbers|transformer", recipes):
+        return "translation"
+    return "bert" if "bert" in recipes else "mnist"
+
+
+def prepare_translation():
+    if "translation" not in data:
+        folder = new_place()
+        output_of("prepare", "numbers", "--output", folder, "--samples", "2000")
+        data["translation"] = (f"{folder}/train*.h5", f"{folder}/valid*.h5")
 
 
 def training_words(name, words):
     task = task_of(words)
     if task == "bert" and not glob.glob(data["bert"][0]):
         return None
+    if task == "translation":
+        prepare_translation()
     words = [word.replace("$HETSEQ_INPUTS/", "inputs/").replace("CONFIG.cfg", "inputs/mnist.cfg") for word in words]
     words = [f"inputs/{word}" if os.path.exists(f"inputs/{word}") else re.sub("^RUN/", run + "/", word) for word in words]
     has_config = any(word.endswith(".cfg") for word in words)
@@ -91,12 +104,13 @@ def training_words(name, words):
     take(words, "--save-dir", new_place())
     take(words, "--restore-file", run)
     take(words, "--batch-size", "4")
+    take(words, "--max-tokens", "2000")
     for option in ("--balance", "--threads"):
         take(words, option)
     trains = name != "check" and words[:1] != ["data"]  # neither check nor bench data
-    if trains and not take(words, "--max-sentences", "2") and "--restore-file" not in words:
+    if trains and not take(words, "--max-sentences", "2") and "--restore-file" not in words and task != "translation":
         words += ["--max-sentences", "2"]
-    if task == "bert" and not take(words, "--model-config", "tiny"):
+    if task != "mnist" and not take(words, "--model-config", "tiny"):
         words += ["--model-config", "tiny"]
     if name == "train":
         if not has_config and "--max-update" not in words:
