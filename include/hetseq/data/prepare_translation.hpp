@@ -26,8 +26,8 @@ struct PrepareTranslationOptions {
     VocabularyType type = VocabularyType::subwords;
     SubwordOptions subwords;  // of vocabularies that are trained; a dictionary takes `vocab_size`
     bool joined = false;      // one vocabulary for both sides
-    std::string source_vocabulary;  // a file: not trained; joined: for both sides
-    std::string target_vocabulary;
+    std::string source_vocabulary{};  // a file: not trained; joined: for both sides
+    std::string target_vocabulary{};
     std::int64_t sample = 1'000'000;  // lines that a SentencePiece model is trained on; 0: all
     std::uint64_t seed = 1;           // of the sample
     std::int64_t max_length = 0;      // tokens of a side; 0: any
