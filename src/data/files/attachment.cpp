@@ -2,6 +2,9 @@
 
 #include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
+
+#include "attachment_check.hpp"
+
 #include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/shard_spec.hpp"
 

@@ -4,9 +4,9 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "attachment_check.hpp"
 #include <nlohmann/json.hpp>
 
-#include "hetseq/data/files/attachment.hpp"
 #include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/hdf5_types.hpp"
 
