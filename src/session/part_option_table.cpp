@@ -58,7 +58,7 @@ void declare_all(OptionTable& table, const PartTable<Part>& parts, FixedWith fix
     const std::string option = parts.option().substr(2);  // without dashes
     for (const std::string& part : parts.names())
         for (const PartOptionSpec& own : parts.options_of(part))
-            declare(table, own, {option, part}, fixed_with);
+            declare(table, own, {option, part}, own.may_change ? FixedWith::nothing : fixed_with);
 }
 
 std::string group_of(const std::vector<OptionOwner>& owners) {

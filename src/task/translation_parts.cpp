@@ -59,14 +59,18 @@ const PartOption<bool>& pre_norm() {
 }
 
 const PartOption<bool>& valid_bleu() {
-    static const auto option = switch_option(
-        "valid-bleu", "translate the validation data at each validation, and score it by BLEU");
+    static const auto option =
+        switch_option("valid-bleu",
+                      "translate the validation data at each validation, and score it by BLEU")
+            .changeable();
     return option;
 }
 
 const PartOption<std::int64_t>& valid_beam() {
-    static const auto option = whole_number_option(
-        "valid-beam", "5", "hypotheses that the search of --valid-bleu follows", 1, 100);
+    static const auto option =
+        whole_number_option(
+            "valid-beam", "5", "hypotheses that the search of --valid-bleu follows", 1, 100)
+            .changeable();
     return option;
 }
 
@@ -75,7 +79,8 @@ const PartOption<std::string>& valid_bleu_tokenize() {
         choice_option("valid-bleu-tokenize",
                       bleu_tokenizer_names(),
                       "13a",
-                      "how --valid-bleu divides text into words; none: it is divided already");
+                      "how --valid-bleu divides text into words; none: it is divided already")
+            .changeable();
     return option;
 }
 

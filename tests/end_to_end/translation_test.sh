@@ -51,3 +51,5 @@ import sys
 text, validation = map(float, sys.argv[1:])
 assert text > 0 and abs(text - validation) < 1e-6, (text, validation)
 PY
+# A run may be continued with the score or without it.
+train scored 2 --max-update 32 --batch-tokens 900 --max-tokens 900 --warmup-updates 0 --lr 0.01 --valid-data "$work/numbers/valid*.h5"

@@ -21,6 +21,8 @@ struct PartOptionSpec {
     /// If other parts are chosen, the option is an error (false) or has no effect (true), so that
     /// one configuration serves several parts.
     bool is_ignored_elsewhere = false;
+    /// A run may be continued with another value: it changes neither the network nor its training.
+    bool may_change = false;
 };
 
 /// The same with the type of its value. A part declares and reads the option with one object.
@@ -41,6 +43,13 @@ public:
     PartOption ignored_elsewhere() const {
         PartOption option = *this;
         option.spec_.is_ignored_elsewhere = true;
+        return option;
+    }
+
+    /// The same option, which a continued run may have otherwise.
+    PartOption changeable() const {
+        PartOption option = *this;
+        option.spec_.may_change = true;
         return option;
     }
 
