@@ -35,7 +35,7 @@ translate 2 exact_batches --precision fp64 --batch-sentences 3 <"$work/in"; expe
 same exact exact_batches
 
 # Empty lines stay; a last line without an end is a line; nothing gives nothing.
-printf 'one\n\n   \ntwo' | translate 2 gaps; expect_ok 'empty lines'
+translate 2 gaps < <(printf 'one\n\n   \ntwo'); expect_ok 'empty lines'
 [[ $(wc -l <"$work/gaps") == 4 && $(sed -n 2,3p "$work/gaps") == '' ]] || fail 'empty lines did not stay'
 translate 2 nothing </dev/null; expect_ok 'no input'
 [[ ! -s $work/nothing ]] || fail 'output without input'
@@ -70,10 +70,10 @@ exec {to}>&-
 wait "$slow_pid" || fail 'the end of slow input'
 
 # Too long lines are cut, with a warning; bad lines are errors after what stands before them.
-{ head -n 3 "$work/in"; yes nine | head -n 100 | tr '\n' ' '; echo; } | translate 2 long; expect_ok 'a long line'
+translate 2 long < <(head -n 3 "$work/in"; printf 'nine %.0s' {1..100}; echo); expect_ok 'a long line'
 [[ $(wc -l <"$work/long") == 4 ]] || fail 'a long line lost'
 grep -q "lines with more than the model's 47 tokens: 1 (the first is line 4)" "$work/log" || { cat "$work/log"; fail 'no warning of a long line'; }
-printf 'one\ntwo\nthr\xffee\nfour\n' | translate 2 bad
+translate 2 bad < <(printf 'one\ntwo\nthr\xffee\nfour\n')
 expect_error 65 'standard input, line 3 is not UTF-8'
 [[ $(wc -l <"$work/bad") == 2 ]] || fail 'lines before a bad one are lost'
 translate 2 wide --beam 2 --nbest 3 <"$work/in"
