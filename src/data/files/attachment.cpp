@@ -12,7 +12,7 @@ namespace hetseq {
 
 namespace {
 
-constexpr hsize_t most_bytes = hsize_t{256} << 20;
+constexpr hsize_t most_attachment_bytes = hsize_t{256} << 20;
 constexpr const char* name_prepared_files = "name files that hetseq prepared, or prepare them anew";
 
 std::string place(const std::string& path, const std::string& name) {
@@ -27,7 +27,8 @@ std::size_t length_of(hid_t dataset, const std::string& where) {
         H5Tget_class(type.get()) == H5T_INTEGER && H5Tget_size(type.get()) == 1;
     hsize_t length = 0;
     if (!holds_bytes || H5Sget_simple_extent_ndims(space.get()) != 1 ||
-        H5Sget_simple_extent_dims(space.get(), &length, nullptr) < 0 || length > most_bytes)
+        H5Sget_simple_extent_dims(space.get(), &length, nullptr) < 0 ||
+        length > most_attachment_bytes)
         throw BadData(where + " is not a sequence of bytes",
                       "expected integers of 1 byte in one dimension, at most 256 MiB",
                       name_prepared_files);
