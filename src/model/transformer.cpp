@@ -64,6 +64,13 @@ private:
     at::Tensor decode(const at::Tensor& memory,
                       const at::Tensor& key_mask,
                       ForwardPass& pass) const;  // (n, T, H)
+    /// Attention and its output layer, (n, T, H).
+    at::Tensor attend(const at::Tensor& query,
+                      const at::Tensor& key,
+                      const at::Tensor& value,
+                      const Affine& output,
+                      const AttentionMask& mask,
+                      ForwardPass& pass) const;
     at::Tensor self_attend(const at::Tensor& x,
                            const detail::SelfAttentionWeights& weights,
                            const AttentionMask& mask,
@@ -178,6 +185,22 @@ at::Tensor EncoderDecoder::embed(const at::Tensor& ids,
     return counter_dropout(sum, dropout.p, dropout.key, dropout.sample_ids);
 }
 
+at::Tensor EncoderDecoder::attend(const at::Tensor& query,
+                                  const at::Tensor& key,
+                                  const at::Tensor& value,
+                                  const Affine& output,
+                                  const AttentionMask& mask,
+                                  ForwardPass& pass) const {
+    const at::Tensor seen = detail::attention(query,
+                                              key,
+                                              value,
+                                              config_.heads,
+                                              mask,
+                                              pass.next_dropout(config_.attention_dropout),
+                                              {config_.max_positions, config_.max_positions});
+    return at::linear(seen, output.weight, output.bias);
+}
+
 at::Tensor EncoderDecoder::self_attend(const at::Tensor& x,
                                        const detail::SelfAttentionWeights& weights,
                                        const AttentionMask& mask,
@@ -185,14 +208,7 @@ at::Tensor EncoderDecoder::self_attend(const at::Tensor& x,
     return around(x, weights.norm, pass, [&](const at::Tensor& in) {
         const at::Tensor qkv = at::linear(in, weights.qkv.weight, weights.qkv.bias);
         const std::vector<at::Tensor> split = qkv.chunk(3, 2);
-        const at::Tensor seen = detail::attention(split[0],
-                                                  split[1],
-                                                  split[2],
-                                                  config_.heads,
-                                                  mask,
-                                                  pass.next_dropout(config_.attention_dropout),
-                                                  {config_.max_positions, config_.max_positions});
-        return at::linear(seen, weights.output.weight, weights.output.bias);
+        return attend(split[0], split[1], split[2], weights.output, mask, pass);
     });
 }
 
@@ -205,14 +221,7 @@ at::Tensor EncoderDecoder::cross_attend(const at::Tensor& x,
         const at::Tensor query = at::linear(in, weights.query.weight, weights.query.bias);
         const std::vector<at::Tensor> split =
             at::linear(memory, weights.key_value.weight, weights.key_value.bias).chunk(2, 2);
-        const at::Tensor seen = detail::attention(query,
-                                                  split[0],
-                                                  split[1],
-                                                  config_.heads,
-                                                  mask,
-                                                  pass.next_dropout(config_.attention_dropout),
-                                                  {config_.max_positions, config_.max_positions});
-        return at::linear(seen, weights.output.weight, weights.output.bias);
+        return attend(query, split[0], split[1], weights.output, mask, pass);
     });
 }
 
