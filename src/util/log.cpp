@@ -1,5 +1,8 @@
 #include "hetseq/util/log.hpp"
 
+#include <mutex>
+#include <utility>
+
 #include "hetseq/util/process_line.hpp"
 #include "hetseq/util/status_line.hpp"
 
@@ -15,6 +18,8 @@ struct State {
         "hetseq", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     int rank = 0;
     std::string prefix;
+    std::mutex mutex;
+    std::string last_error;  // behind `mutex`
 
     State() {
         logger->set_pattern("%H:%M:%S %^%l%$ %v");
@@ -41,6 +46,13 @@ spdlog::level::level_enum to_spdlog(Level level) {
     return spdlog::level::err;
 }
 
+void keep(Level level, const std::string& message) {
+    if (level != Level::error)
+        return;
+    const std::lock_guard lock{state().mutex};
+    state().last_error = message;
+}
+
 }  // namespace
 
 void set_identity(int rank, int size, const std::string& host) {
@@ -51,6 +63,7 @@ void set_identity(int rank, int size, const std::string& host) {
 }
 
 void once(Level level, const std::string& message) {
+    keep(level, message);
     if (state().rank != 0)
         return;
     const auto hidden = status_line::hide();
@@ -58,8 +71,14 @@ void once(Level level, const std::string& message) {
 }
 
 void here(Level level, const std::string& message) {
+    keep(level, message);
     const auto hidden = status_line::hide();
     state().logger->log(to_spdlog(level), "{}{}", state().prefix, message);
+}
+
+std::string take_last_error() {
+    const std::lock_guard lock{state().mutex};
+    return std::exchange(state().last_error, {});
 }
 
 }  // namespace hetseq::log

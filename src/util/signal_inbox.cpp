@@ -106,6 +106,12 @@ void handle(int signal, void (*handler)(int)) noexcept {
 }  // namespace
 
 void signal_inbox::open() {
+    for (const KnownSignal& signal : known) {
+        uses[static_cast<std::size_t>(signal.number)] = Use::undecided;
+        arrived[static_cast<std::size_t>(signal.number)] = 0;
+    }
+    first_stop = 0;
+    checkpoints = 0;
     for (const KnownSignal& signal : known)
         if (signal.number != SIGINT || !is_ignored(SIGINT))
             handle(signal.number, receive);

@@ -43,7 +43,7 @@ function check_private() {
   else check_folder(folder_of(name))
 }
 BEGIN {
-  order = "util report comm balance plan text data model optim task train session app"
+  order = "util report comm balance plan text data model optim task train session app python"
   count = split(order, layers, " "); for (i = 1; i <= count; i++) rank[layers[i]] = i
   may = "app/commands>app/command_line app/commands>app/documents app/commands>app/translation app/documents>app/command_line comm/nccl>comm/host " \
     "data/blocks>data/files data/blocks>data/order train/checkpoint>train/shares train/record>train/checkpoint " \

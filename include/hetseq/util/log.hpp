@@ -18,6 +18,10 @@ void set_identity(int rank, int size, const std::string& host);
 void once(Level level, const std::string& message);
 void here(Level level, const std::string& message);
 
+/// The newest message of level error, and forgets it; also what `once` did not print on this rank.
+/// Empty where there was none.
+std::string take_last_error();
+
 inline void info(const std::string& message) {
     once(Level::info, message);
 }

@@ -14,7 +14,7 @@ namespace signal_inbox {
 
 /// Catches USR1, USR2, XCPU, TERM and INT, which are kept until `choose` or `release` says what
 /// they are for. INT stays ignored where it was, as in the background of a script. Called first in
-/// `main`.
+/// `main`. Forgets what came before.
 void open();
 
 /// From now on, the signals in `stop` ask to stop and those in `checkpoint` ask to save. Those of

@@ -154,6 +154,13 @@ bool MpiEnvironment::launched_as_rank() {
            integer_variable("SLURM_STEP_NUM_TASKS") > 1;
 }
 
+int MpiEnvironment::launched_rank() {
+    for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
+        if (std::getenv(variable) != nullptr)
+            return integer_variable(variable);
+    return 0;
+}
+
 std::string MpiEnvironment::library_version() {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;

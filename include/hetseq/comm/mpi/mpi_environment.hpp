@@ -35,6 +35,8 @@ public:
     /// True if a launcher (mpirun, srun) started this process as a rank; only the environment is
     /// looked at. Call it before MPI starts, since MPI gives a lone process the same variables.
     static bool launched_as_rank();
+    /// The rank that a launcher's environment gives this process; 0 without one.
+    static int launched_rank();
 
     /// The library this process runs with, e.g. "Open MPI v4.1.4". Needs no MPI_Init.
     static std::string library_version();

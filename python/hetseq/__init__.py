@@ -1,0 +1,22 @@
+"""Trains PyTorch models of your own on unlike devices, with hetseq.
+
+    class Gpt2(hetseq.Task):
+        fields = {"input_ids": hetseq.Field(torch.int32, shape=(None,))}
+        losses, metrics = ["nll"], ["accuracy"]
+        def model(self, config): ...             # any torch.nn.Module
+        def weights(self, batch): ...            # what each loss is divided by
+        def forward(self, model, batch): ...     # a dict: summed losses, and metrics where it evaluates
+
+    mpirun -np 32 python -m hetseq train my_task.py:Gpt2 --data 'shards/*.h5' --lr 3e-4
+
+or `hetseq.train(Gpt2(), data="shards/*.h5", lr=3e-4)` in a script under mpirun. A model that comes with its loss:
+`hetseq.task(model, fields, loss=lambda model, batch: ...)`. docs/python.md tells more.
+"""
+
+from . import _library
+from .run import Error, Stopped, load_task, rank, train
+from .task import (Batch, Config, Field, Metric, Option, Ragged, Task, TaskError, samples, task, tokens)
+
+__version__ = _library.version()
+__all__ = ["Batch", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError",
+           "load_task", "rank", "samples", "task", "tokens", "train"]

@@ -1,0 +1,293 @@
+"""The operators that the trainer calls, implemented for one task at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import traceback
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
+
+import torch
+
+from . import _library
+from .optimizers import Adapter
+from .task import Batch, Config, Task, TaskError, describe, overrides
+
+_OUT_OF_MEMORY = "hetseq: out of memory\n"
+_LONGEST_TRACEBACK = 3000  # characters; the trainer's messages are of bounded length
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _says_out_of_memory(error: BaseException) -> bool:
+    return (isinstance(error, (MemoryError, torch.OutOfMemoryError)) or isinstance(error, RuntimeError) and
+            any(sign in str(error) for sign in ("can't allocate memory", "CUDA error: out of memory",
+                                                "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")))
+
+
+def _is_own(frame: traceback.FrameSummary) -> bool:
+    return os.path.dirname(os.path.abspath(frame.filename)) == _HERE
+
+
+def _text_of(error: BaseException) -> str:
+    """The traceback from the user's first line on; of an error in the task's description its message alone."""
+    if isinstance(error, TaskError):
+        return str(error)
+    summary = traceback.TracebackException.from_exception(error)
+    while summary.stack and _is_own(summary.stack[0]):
+        del summary.stack[0]
+    text = "".join(summary.format()).rstrip()
+    if len(text) > _LONGEST_TRACEBACK:
+        text = "...\n" + text[-_LONGEST_TRACEBACK:]
+    return text
+
+
+class Binding:
+    """A task, and the module that it made, while the trainer runs."""
+
+    def __init__(self, task: Task, spec: str):
+        self.task = task
+        self.spec = spec
+        self.module: Optional[torch.nn.Module] = None
+        self.failure: Optional[BaseException] = None
+        self.has_trained = False
+        self.config: Optional[Config] = None
+        self.optimizers: dict[int, Adapter] = {}
+
+    def describe(self) -> str:
+        return json.dumps(describe(self.task, self.spec))
+
+    def model(self, choices: str) -> tuple[str, list[torch.Tensor]]:
+        settings = json.loads(choices)
+        config = self.config = Config(settings, self.task.options)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(settings["seed"] % 2**63)
+            module = self.task.model(config)
+        if not isinstance(module, torch.nn.Module):
+            raise TaskError(f"{type(self.task).__name__}.model gave a {type(module).__name__}, not a torch.nn.Module")
+        self.module = module
+        self.buffers = _Buffers(module)
+        return _description(self.task, module)
+
+    def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], sample_ids: torch.Tensor,
+                training: bool) -> list[torch.Tensor]:
+        module, task = self.module, self.task
+        if training and not self.has_trained:
+            self.has_trained = True
+            self.buffers.begin()
+        if module.training != training:
+            module.train(training)
+            if training:
+                _check_batch_norm(module)
+        results = task.forward(module, dict(zip(names, tensors)))
+        if training and task.buffers == "constant":
+            self.buffers.check()
+        return _sums(results, list(task.losses), [] if training else _metric_names(task))
+
+    def predict(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> tuple[
+            list[str], list[torch.Tensor], list[torch.Tensor]]:
+        """Names, values, and the rows' lengths; these are empty where all rows have one shape."""
+        self.module.eval()
+        with torch.no_grad():
+            results = self.task.predict(self.module, dict(zip(names, tensors)))
+        if not isinstance(results, Mapping) or not results:
+            raise TaskError(f"predict gave a {type(results).__name__}: give a dict of tensors by name")
+        rows = [_rows(name, result) for name, result in results.items()]
+        return list(results), [values for values, _ in rows], [lengths for _, lengths in rows]
+
+    def collate(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> tuple[list[str], list[torch.Tensor]]:
+        batch = self.task.collate(dict(zip(names, tensors)))
+        return list(batch), [tensor.contiguous() for tensor in batch.values()]
+
+    def weights(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[float]:
+        weights = self.task.weights(dict(zip(names, tensors)))
+        losses = self.task.losses
+        if isinstance(weights, Mapping):
+            _check_names("weights", weights, losses)
+            return [float(weights[loss]) for loss in losses]
+        if len(losses) > 1:
+            raise TaskError(f"weights gave {weights!r} for the losses {', '.join(losses)}: give a dict by loss")
+        return [float(weights)]
+
+    def optimizer(self, names: Sequence[str], tensors: Sequence[torch.Tensor], factors: Sequence[float],
+                  decays: Sequence[bool], lr: float) -> tuple[int, list[str], list[torch.Tensor]]:
+        """A handle, and the names and tensors of the state."""
+        adapter = Adapter(self.task.optimizer, names, tensors, factors, decays, lr)
+        handle = max(self.optimizers, default=0) + 1
+        self.optimizers[handle] = adapter
+        return handle, list(adapter.state), list(adapter.state.values())
+
+    def optimizer_step(self, handle: int, lr: float) -> None:
+        self.optimizers[handle].step(lr)
+
+    def optimizer_restored(self, handle: int) -> None:
+        self.optimizers[handle].restored()
+
+    def optimizer_end(self, handle: int) -> None:
+        del self.optimizers[handle]
+
+    def schedule(self, update: int, epoch: int) -> float:
+        return float(self.task.schedule(update, epoch, self.config))
+
+
+class _Buffers:
+    """The buffers of a module as they were at its start."""
+
+    def __init__(self, module: torch.nn.Module):
+        self._places = [(part, path, name, buffer, buffer._version) for path, part in module.named_modules()
+                        for name, buffer in part._buffers.items() if buffer is not None]
+
+    def begin(self) -> None:
+        """From here on, changes count: the trainer has moved the module to its device."""
+        self._places = [(part, path, name, part._buffers[name], part._buffers[name]._version)
+                        for part, path, name, _, _ in self._places]
+
+    def check(self) -> None:
+        for part, path, name, buffer, version in self._places:
+            if part._buffers[name] is not buffer or buffer._version != version:
+                raise TaskError(f"the buffer '{path + '.' * bool(path)}{name}' changed in training: ranks with "
+                                "other samples would come to other values. Keep it constant, or let rank 0's count: "
+                                "buffers = \"rank0\"")
+
+
+def _rows(name: str, result: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    if isinstance(result, torch.Tensor):
+        return result.contiguous(), torch.empty(0, dtype=torch.int64)
+    if isinstance(result, (list, tuple)) and result and all(isinstance(row, torch.Tensor) for row in result):
+        lengths = torch.tensor([len(row) for row in result], dtype=torch.int64)
+        return torch.cat(list(result)).contiguous(), lengths
+    raise TaskError(f"predict gave a {type(result).__name__} for '{name}': give a tensor with the samples in dimension 0, "
+                    "or a list of one tensor a sample")
+
+
+def _check_names(what: str, given: Iterable[str], names: Iterable[str]) -> None:
+    given, names = list(given), list(names)
+    if missing := [name for name in names if name not in given]:
+        raise TaskError(f"{what} gave no '{missing[0]}', only {', '.join(map(repr, given)) or 'nothing'}")
+
+
+def _metric_names(task: Task) -> list[str]:
+    return [metric if isinstance(metric, str) else metric.name for metric in task.metrics]
+
+
+def _sums(results: Any, losses: list[str], metrics: list[str]) -> list[torch.Tensor]:
+    names = losses + metrics
+    if isinstance(results, torch.Tensor) and len(names) == 1:
+        results = {names[0]: results}
+    if not isinstance(results, Mapping):
+        raise TaskError(f"forward gave a {type(results).__name__}: give a dict of {', '.join(names)}")
+    _check_names("forward", results, names)
+    for name in names:
+        value = results[name]
+        if not isinstance(value, torch.Tensor) or value.numel() != 1:
+            shape = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
+            raise TaskError(f"forward gave {shape} for '{name}': give a sum over the micro-batch, a tensor of one number")
+    return [results[name].reshape(()) for name in losses] + [results[name].detach().reshape(()) for name in metrics]
+
+
+def _check_batch_norm(module: torch.nn.Module) -> None:
+    for name, part in module.named_modules():
+        if isinstance(part, torch.nn.modules.batchnorm._BatchNorm) and part.training:
+            raise TaskError(f"'{name}' is a batch normalisation ({type(part).__name__}): the output for a sample would "
+                            "depend on how a batch is cut. Use a group, layer or instance normalisation, or keep it in "
+                            "eval mode (override train())")
+
+
+def _tied_names(module: torch.nn.Module) -> dict[str, str]:
+    """Each parameter's first name, by all of its names."""
+    first: dict[int, str] = {}
+    return {name: first.setdefault(id(parameter), name)
+            for name, parameter in module.named_parameters(remove_duplicate=False)}
+
+
+def _named_in(group: Mapping[str, Any], module: torch.nn.Module) -> list[str]:
+    """The first names of the parameters of a group."""
+    names, by_identity = _tied_names(module), {id(parameter): name for name, parameter in module.named_parameters()}
+    found = []
+    params = group["params"]
+    for entry in [params] if isinstance(params, (str, torch.Tensor)) else params:
+        if isinstance(entry, torch.Tensor):
+            if id(entry) not in by_identity:
+                raise TaskError("param_groups names a tensor that is not a parameter of the model")
+            found.append(by_identity[id(entry)])
+            continue
+        matching = sorted({first for name, first in names.items() if name == entry or name.startswith(entry + ".")})
+        if not matching:
+            raise TaskError(f"param_groups names '{entry}', which is neither a parameter nor a module of the model")
+        found += matching
+    return found
+
+
+def _treatments(task: Task, module: torch.nn.Module) -> dict[str, dict[str, Any]]:
+    treatments = {name: {"name": name, "decays": parameter.dim() >= 2, "lr_factor": 1.0}
+                  for name, parameter in module.named_parameters()}
+    parameters = dict(module.named_parameters())
+    grouped: set[str] = set()
+    for group in task.param_groups(module):
+        if unknown := set(group) - {"params", "lr_factor", "decay", "frozen"}:
+            raise TaskError(f"param_groups has '{sorted(unknown)[0]}': a group has params, lr_factor, decay and frozen")
+        for name in _named_in(group, module):
+            if name in grouped:
+                raise TaskError(f"'{name}' is in two groups of param_groups")
+            grouped.add(name)
+            treatments[name]["decays"] = bool(group.get("decay", treatments[name]["decays"]))
+            treatments[name]["lr_factor"] = float(group.get("lr_factor", 1.0))
+            if "frozen" in group:
+                parameters[name].requires_grad_(not group["frozen"])
+    return treatments
+
+
+def _config_json(module: torch.nn.Module) -> str:
+    """config.json as transformers writes it, where the module is one of its models."""
+    to_json = getattr(getattr(module, "config", None), "to_json_string", None)
+    return to_json() if callable(to_json) else ""
+
+
+def _description(task: Task, module: torch.nn.Module) -> tuple[str, list[torch.Tensor]]:
+    treatments = _treatments(task, module)
+    stored = set(module.state_dict(keep_vars=True))
+    buffers = [{"name": name, "is_stored": name in stored} for name, _ in module.named_buffers()]
+    tensors = [parameter for _, parameter in module.named_parameters()] + [buffer for _, buffer in module.named_buffers()]
+    description = {"parameters": [treatments[name] for name, _ in module.named_parameters()], "buffers": buffers,
+                   "config": _config_json(module)}
+    return json.dumps(description), tensors
+
+
+_current: Optional[Binding] = None
+_running = threading.Lock()  # one training at a time in a process
+_operators = torch.library.Library("hetseq", "IMPL")
+
+
+def _implement(name: str, method: Callable[..., Any]) -> None:
+    def call(*arguments: Any) -> Any:
+        try:
+            return method(_current, *arguments)
+        except BaseException as error:  # it must not pass through the trainer's frames
+            text = (_OUT_OF_MEMORY if _says_out_of_memory(error) else "") + _text_of(error)
+            if not _says_out_of_memory(error):
+                _current.failure = error
+        # Outside of the handler: an exception that is kept would keep the tensors of its frames.
+        raise RuntimeError(text)
+
+    _operators.impl(name, call, "CompositeImplicitAutograd")
+
+
+for _name in ("describe", "model", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
+              "optimizer_restored", "optimizer_end", "schedule"):
+    _implement("task_" + _name, getattr(Binding, _name))
+
+
+def run(binding: Optional[Binding], words: Sequence[str], in_script: bool) -> tuple[int, str]:
+    """Runs a command of the program with the task; its exit code, and the message of the error that ended it."""
+    global _current
+    if not _running.acquire(blocking=False):
+        raise RuntimeError("hetseq trains already in another thread of this process")
+    try:
+        _current = binding
+        operators = torch.ops.hetseq
+        code, message = (operators.run_in_script if in_script else operators.run_as_program)(
+            list(words), binding is not None)
+        return code, message
+    finally:
+        _current = None
+        _running.release()

@@ -1,0 +1,159 @@
+"""Commands of hetseq with a task in Python: from a script, and from the command line."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import re
+import sys
+from typing import Any, Optional
+
+import torch
+
+from . import bridge
+from .task import Task, TaskError, option_text
+
+_SPEC = re.compile(r"(?P<file>.+\.py)(:(?P<name>[A-Za-z_]\w*))?\Z")
+
+
+class Error(RuntimeError):
+    """A command of hetseq failed, on all ranks alike. `code` is its exit code (docs/exit-codes.md)."""
+
+    def __init__(self, message: str, code: int):
+        super().__init__(message)
+        self.code = code
+
+
+class Stopped(SystemExit):
+    """A run stopped before its end, as it was asked to, with a checkpoint that continues it. A script that does not
+    catch it ends with the exit code that tells a scheduler so."""
+
+
+def rank() -> int:
+    """This process's rank, as the launcher numbered it; 0 without one."""
+    for variable in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"):
+        if variable in os.environ:
+            return int(os.environ[variable])
+    return 0
+
+
+def _words_of(options: dict[str, Any]) -> list[str]:
+    words = []
+    for name, value in options.items():
+        word = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(word)
+        elif value is not None and value is not False:
+            words += [word, option_text(value)]
+    return words
+
+
+def _spec_of(task: Task) -> str:
+    """FILE.py:CLASS of the task, where it is a class of a file."""
+    module = sys.modules.get(type(task).__module__)
+    path, name = getattr(module, "__file__", None), type(task).__qualname__
+    return f"{os.path.abspath(path)}:{name}" if path and name.isidentifier() else ""
+
+
+def train(task: Task, config: Optional[str] = None, **options: Any) -> torch.nn.Module:
+    """Trains the task's module on all ranks of the job and returns it, trained, in eval mode.
+
+    config: a configuration file. options: those of `hetseq train`, with `_` for `-`: data="shards/*.h5", lr=3e-4,
+    max_sentences={"v100": 64, "p100": 32}, overwrite=True.
+
+    Every rank of the job calls it, with the same task. Raises Error where all ranks met the same error, with the
+    exception of the task's Python as its cause where this rank had one. What a rank meets alone (its device, its memory,
+    an exception in the middle of an update) ends the whole job with its message. Raises Stopped where the run was asked
+    to stop. MPI runs until the script ends; a script may train several times.
+    """
+    if not isinstance(task, Task):
+        raise TaskError(f"train was given a {type(task).__name__}, not a hetseq.Task: see hetseq.task")
+    binding = bridge.Binding(task, _spec_of(task))
+    atexit.unregister(torch.ops.hetseq.end_mpi)
+    atexit.register(torch.ops.hetseq.end_mpi)
+    words = ["train", *([config] if config else []), "--task", "python", *_words_of(options)]
+    code, message = bridge.run(binding, words, in_script=True)
+    if binding.failure is not None or code not in (0, 75):
+        raise Error(message or f"hetseq ended with code {code}", code) from binding.failure
+    if code == 75:
+        raise Stopped(code)
+    if binding.module is None:
+        raise Error("no model was made", 70)
+    _detach(binding.module)
+    return binding.module.eval()
+
+
+def _detach(module: torch.nn.Module) -> None:
+    """Gives each parameter memory of its own again: in training they are views of one tensor."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.data = parameter.data.clone()
+            parameter.grad = None
+
+
+def load_task(spec: str) -> tuple[Task, str]:
+    """The task that FILE.py:NAME names, a class or an object, and its spec with the file's whole path. Without a name,
+    the file's only task."""
+    match = _SPEC.match(spec)
+    if not match:
+        raise TaskError(f"'{spec}' does not name a task: give FILE.py:CLASS")
+    path, name = os.path.abspath(match["file"]), match["name"]
+    if not os.path.exists(path):
+        raise TaskError(f"there is no file {path}")
+    sys.path.insert(0, os.path.dirname(path))
+    description = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(path))[0], path)
+    module = importlib.util.module_from_spec(description)
+    sys.modules[description.name] = module
+    description.loader.exec_module(module)
+    tasks = {key: value for key, value in vars(module).items() if isinstance(value, Task) or
+             isinstance(value, type) and issubclass(value, Task) and value.__module__ == module.__name__}
+    if name is None and len(tasks) != 1:
+        raise TaskError(f"{path} holds {len(tasks)} tasks ({', '.join(tasks) or 'none'}): name one, {path}:CLASS")
+    name = name or next(iter(tasks))
+    if name not in tasks:
+        raise TaskError(f"{path} holds no task {name}" + (f", only {', '.join(tasks)}" if tasks else ""))
+    task = tasks[name]
+    return (task() if isinstance(task, type) else task), f"{path}:{name}"
+
+
+def _task_file_of(path: str) -> str:
+    """The task that a configuration, or the configuration of a run's folder, names."""
+    if os.path.isdir(path):
+        path = os.path.join(path, "config.cfg")
+    if not path.endswith(".cfg") or not os.path.isfile(path):
+        return ""
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            name, _, value = line.partition("=")
+            if name.strip() == "task-file":
+                return value.split(" #")[0].strip()
+    return ""
+
+
+def _find_spec(words: list[str]) -> tuple[str, list[str]]:
+    """The task that the words of a command line name, and the other words."""
+    for i, word in enumerate(words):
+        if word == "--task-file" and i + 1 < len(words):
+            return words[i + 1], words[:i] + words[i + 2:]
+        if word.startswith("--task-file="):
+            return word.partition("=")[2], words[:i] + words[i + 1:]
+        if i > 0 and _SPEC.match(word) and not words[i - 1].startswith("-"):
+            return word, words[:i] + words[i + 1:]
+    for word in words[1:]:
+        if spec := _task_file_of(word):
+            return spec, words
+    return "", words
+
+
+def main(words: Optional[list[str]] = None) -> int:
+    """The program `hetseq` with a task in Python; returns its exit code."""
+    words = list(sys.argv[1:] if words is None else words)
+    spec, words = _find_spec(words)
+    binding = None
+    if spec:
+        task, spec = load_task(spec)
+        binding = bridge.Binding(task, spec)
+        words[1:1] = ["--task", "python"]
+    code, _ = bridge.run(binding, words, in_script=False)
+    return code

@@ -1,0 +1,359 @@
+"""What a user says of a task: its data, its module, its losses."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
+
+import torch
+
+Batch = dict[str, torch.Tensor]
+"""The tensors of a micro-batch by name; dimension 0 of each is the samples."""
+
+_TYPES = {torch.uint8: "uint8", torch.int8: "int8", torch.int32: "int32", torch.int64: "int64",
+          torch.float16: "float16", torch.float32: "float32", torch.float64: "float64", torch.bool: "bool"}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """A dataset of the HDF5 shards whose rows, one a sample, have one shape.
+
+    dtype: of the tensor in a batch. Integers of any size are read as an integer type, floating point of 2, 4 or 8
+        bytes as a floating-point type.
+    shape: of a row; () for a number a sample. None: any length, the same in all shards.
+    minimum, maximum: bounds of the values; data outside are refused before they are used.
+    meaning: what the bounds mean, for error messages ("ids of the vocabulary").
+    same_shape_as: another field whose rows have the same shape.
+    is_target: only the losses and metrics need it, so that data for predictions may lack it.
+    """
+    dtype: torch.dtype
+    shape: Sequence[Optional[int]] = ()
+    minimum: Optional[float] = None
+    maximum: Optional[float] = None
+    meaning: str = ""
+    same_shape_as: str = ""
+    is_target: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Ragged:
+    """A field whose rows have unequal lengths: the values of all rows end to end in dataset NAME, and NAME_offsets
+    (docs/data.md). In a batch it is padded, (n, longest row), and NAME_lengths, (n) int64, has the rows' lengths.
+
+    padding: the value behind the shorter rows.
+    same_lengths_as: another ragged field whose rows have the same lengths.
+    is_target: only the losses and metrics need it, so that data for predictions may lack it.
+    """
+    dtype: torch.dtype
+    padding: float = 0
+    minimum: Optional[float] = None
+    maximum: Optional[float] = None
+    meaning: str = ""
+    same_lengths_as: str = ""
+    is_target: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """An option of the task itself: `--NAME` on the command line and in configurations.
+
+    default: its type is the option's: int, float, str or bool (a switch, False).
+    choices: for a text, the values that are allowed.
+    changeable: a run may be continued with another value.
+    """
+    default: Union[int, float, str, bool]
+    help: str = ""
+    choices: Sequence[str] = ()
+    changeable: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric:
+    """A sum over samples or tokens, divided in the end by the weight of a loss.
+
+    loss: the name of that loss; empty: the first one.
+    is_share: between 0 and 1, shown in percent.
+    """
+    name: str
+    loss: str = ""
+    is_share: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class _Samples:
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class _Tokens:
+    field: str
+
+
+samples = _Samples()
+"""As a loss's weight: the number of samples."""
+
+
+def tokens(field: str) -> _Tokens:
+    """As a loss's weight: the number of values of a ragged field."""
+    return _Tokens(field)
+
+
+class Config:
+    """The choices of a run that a model may depend on.
+
+    model_config: the text of --model-config; empty where none was given.
+    init_model, data: what --init-model and --data name; empty where none was given.
+    seed: of the run. dropout, attention_dropout: None where none was given.
+    The task's own options are attributes, with `-` as `_`.
+    """
+
+    model_config: str
+    init_model: str
+    data: str
+    seed: int
+    dropout: Optional[float]
+    attention_dropout: Optional[float]
+
+    def __init__(self, choices: Mapping[str, Any], options: Mapping[str, Option]):
+        own = choices["options"]
+        for name in ("model_config", "init_model", "data", "seed", "dropout", "attention_dropout"):
+            setattr(self, name, choices[name])
+        for name, option in options.items():
+            text = own.get(name.replace("_", "-"))
+            setattr(self, name.replace("-", "_"), option.default if text is None else _value(option, text))
+
+
+def _value(option: Option, text: str) -> Union[int, float, str, bool]:
+    if isinstance(option.default, bool):
+        return text in ("1", "true", "yes", "on")
+    return type(option.default)(text)
+
+
+class Task:
+    """One task: what the shards hold, the module, and its losses as sums.
+
+    fields: datasets of the shards by name, each a Field or a Ragged.
+    losses: names of the losses. The total loss is the sum of them, each divided by its weight over the whole batch.
+    metrics: names, or Metric. Sums that `forward` gives where it evaluates.
+    tokens: the ragged field whose values work is counted in; empty: samples.
+    weights: what each loss is divided by: `hetseq.samples` (the default), `hetseq.tokens(field)`, a dict of them by
+        loss, or a method `weights(self, batch)` that gives a number, or a dict of numbers by loss.
+    options: options of its own by name, each an Option.
+    defaults: default values of hetseq's options for this task, such as {"lr": 3e-4}.
+    buffers: "constant": a buffer that changes in training is an error; "rank0": it may, and rank 0's is kept.
+    """
+
+    fields: Mapping[str, Union[Field, Ragged]] = {}
+    losses: Sequence[str] = ("loss",)
+    metrics: Sequence[Union[str, Metric]] = ()
+    tokens: str = ""
+    weights: Any = samples
+    options: Mapping[str, Option] = {}
+    defaults: Mapping[str, Any] = {}
+    buffers: str = "constant"
+
+    def model(self, config: Config) -> torch.nn.Module:
+        """The module to train, with its initial values. It is called with torch's generators seeded by the run."""
+        raise NotImplementedError
+
+    def forward(self, model: torch.nn.Module, batch: Batch) -> Union[torch.Tensor, Mapping[str, torch.Tensor]]:
+        """The summed losses of a micro-batch by name, and the summed metrics where `model.training` is False. With
+        one loss and no metric, a tensor will do. A sum, never a mean: hetseq divides by the whole batch's weight. A
+        sample's loss must not depend on the other samples of its micro-batch."""
+        raise NotImplementedError
+
+    def collate(self, batch: Batch) -> Batch:
+        """The tensors that `forward` gets, made of the fields' tensors, on the CPU by the loader's thread. Dimension 0
+        of each is the samples. By default the fields as they are."""
+        return batch
+
+    def predict(self, model: torch.nn.Module, batch: Batch) -> Mapping[str, Union[torch.Tensor, Sequence[torch.Tensor]]]:
+        """What `hetseq predict` writes for the samples of a batch, by the name of its dataset: a tensor with the samples
+        in dimension 0, or a list of one tensor a sample, where their first dimensions may differ. The module is in eval
+        mode, and nothing is differentiated. Fields with `is_target` may be missing."""
+        raise NotImplementedError
+
+    def param_groups(self, model: torch.nn.Module) -> Iterable[Mapping[str, Any]]:
+        """How parameters are trained, as dicts of "params" (parameters, or names of parameters or modules) and some of
+        "lr_factor" (its learning rate over the run's), "decay" (whether weight decay applies) and "frozen". By default
+        all learn alike, and weight decay applies to tensors of two dimensions or more."""
+        return ()
+
+    def optimizer(self, groups: list[dict[str, Any]], lr: float) -> torch.optim.Optimizer:
+        """An optimizer of torch, where none of hetseq's will do: `return torch.optim.RAdam(groups, lr=lr)`. The groups
+        hold the parameters by their treatment in `param_groups`; the trainer sets the learning rate before each step.
+        Its state must be tensors and numbers by parameter. A task that has this uses it by default (--optimizer
+        python)."""
+        raise NotImplementedError
+
+    def schedule(self, update: int, epoch: int, config: Config) -> float:
+        """The learning rate of an update, counted from 0, in an epoch, as a pure function. A task that has this uses it
+        by default (--lr-scheduler python)."""
+        raise NotImplementedError
+
+
+Loss = Callable[[torch.nn.Module, Batch], Union[torch.Tensor, Mapping[str, torch.Tensor]]]
+
+
+def task(model: torch.nn.Module, fields: Mapping[str, Union[Field, Ragged]], loss: Loss, *,
+         losses: Sequence[str] = ("loss",), metrics: Sequence[Union[str, Metric]] = (), weights: Any = samples,
+         tokens: str = "", collate: Optional[Callable[[Batch], Batch]] = None,
+         param_groups: Optional[Callable[[torch.nn.Module], Iterable[Mapping[str, Any]]]] = None,
+         defaults: Optional[Mapping[str, Any]] = None, buffers: str = "constant") -> Task:
+    """A task from a module and a function of it.
+
+    loss: from the module and a batch to the summed loss, or to a dict of summed losses and metrics by name.
+    weights: as Task.weights, or a function of a batch.
+    """
+    given_model, given_weights, given_defaults = model, weights, dict(defaults or {})
+    given_fields, given_losses, given_metrics, given_tokens, given_buffers = fields, losses, metrics, tokens, buffers
+
+    class FromModel(Task):
+        fields, losses, metrics, tokens = given_fields, given_losses, given_metrics, given_tokens
+        defaults, buffers = given_defaults, given_buffers
+
+        def model(self, config: Config) -> torch.nn.Module:
+            return given_model
+
+        def forward(self, model: torch.nn.Module, batch: Batch):
+            return loss(model, batch)
+
+    if collate is not None:
+        FromModel.collate = lambda self, batch: collate(batch)
+    if param_groups is not None:
+        FromModel.param_groups = lambda self, model: param_groups(model)
+    if callable(given_weights):
+        FromModel.weights = lambda self, batch: given_weights(batch)
+    else:
+        FromModel.weights = given_weights
+    return FromModel()
+
+
+# What the trainer is told of a task, checked first: a mistake is found before any rank meets another.
+
+class TaskError(ValueError):
+    """A task contradicts itself, or asks for what cannot be had."""
+
+
+def _check_name(kind: str, name: Any) -> str:
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise TaskError(f"{kind} {name!r} is not a name (letters, digits, '_', '-' and '.')")
+    return name
+
+
+def _type_name(name: str, dtype: torch.dtype) -> str:
+    if dtype not in _TYPES:
+        raise TaskError(f"field '{name}' cannot have the type {dtype}: use one of "
+                        f"{', '.join(str(known) for known in _TYPES)}")
+    return _TYPES[dtype]
+
+
+def _field(name: str, field: Union[Field, Ragged], fields: Mapping[str, Any]) -> dict[str, Any]:
+    _check_name("field", name)
+    if not isinstance(field, (Field, Ragged)):
+        raise TaskError(f"field '{name}' is a {type(field).__name__}, not a hetseq.Field or hetseq.Ragged")
+    is_ragged = isinstance(field, Ragged)
+    other = field.same_lengths_as if is_ragged else field.same_shape_as
+    if other and (other not in fields or isinstance(fields[other], Ragged) != is_ragged):
+        raise TaskError(f"field '{name}' shall be like '{other}', which is no such field of the task")
+    shape = [] if is_ragged else [-1 if length is None else int(length) for length in field.shape]
+    return {"name": name, "type": _type_name(name, field.dtype), "ragged": is_ragged, "shape": shape,
+            "same_shape_as": other, "is_target": field.is_target, "minimum": field.minimum, "maximum": field.maximum, "meaning": field.meaning,
+            "padding": float(field.padding) if is_ragged else 0.0}
+
+
+def _metrics(task: Task, losses: Sequence[str]) -> list[dict[str, Any]]:
+    described = []
+    for metric in task.metrics:
+        metric = Metric(metric) if isinstance(metric, str) else metric
+        loss = metric.loss or losses[0]
+        if loss not in losses:
+            raise TaskError(f"metric '{metric.name}' is divided by the weight of '{loss}', which is not one of the "
+                            f"losses {', '.join(losses)}")
+        described.append({"name": _check_name("metric", metric.name), "loss": list(losses).index(loss),
+                          "is_share": metric.is_share})
+    return described
+
+
+def _rule(task: Task, loss: str, rule: Any) -> str:
+    if isinstance(rule, _Samples):
+        return ""
+    if isinstance(rule, _Tokens) and isinstance(task.fields.get(rule.field), Ragged):
+        return rule.field
+    raise TaskError(f"the weight of loss '{loss}' is {rule!r}: use hetseq.samples, hetseq.tokens(a ragged field), or a "
+                    "method weights(self, batch)")
+
+
+def _weight_rules(task: Task, losses: Sequence[str]) -> list[str]:
+    """By loss: "" for samples, or the field whose values are counted; empty where Python tells."""
+    if callable(task.weights):
+        return []
+    rules = task.weights if isinstance(task.weights, Mapping) else {loss: task.weights for loss in losses}
+    if set(rules) != set(losses):
+        raise TaskError(f"weights are given for {', '.join(rules)}, the losses are {', '.join(losses)}")
+    return [_rule(task, loss, rules[loss]) for loss in losses]
+
+
+def _option(name: str, option: Option) -> dict[str, Any]:
+    _check_name("option", name)
+    if not isinstance(option, Option):
+        option = Option(option)
+    if isinstance(option.default, bool):
+        if option.default:
+            raise TaskError(f"option '{name}' is a switch: its default is False")
+        kind, text = "", ""
+    elif isinstance(option.default, int):
+        kind, text = "N", str(option.default)
+    elif isinstance(option.default, float):
+        kind, text = "X", repr(option.default)
+    elif isinstance(option.default, str):
+        kind, text = "TEXT", option.default
+    else:
+        raise TaskError(f"option '{name}' has the default {option.default!r}: use an int, float, str or bool")
+    return {"name": name.replace("_", "-"), "type": kind, "default": text, "help": option.help or "an option of the task",
+            "choices": list(option.choices), "changeable": option.changeable}
+
+
+def option_text(value: Any) -> str:
+    """The text of an option's value: 0.1, "a,b" of a list, "v100=64,p100=32" of a dict."""
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={option_text(part)}" for key, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return ",".join(option_text(part) for part in value)
+    return str(value)
+
+
+def overrides(task: Task, method: str) -> bool:
+    """True if the task has a method of its own of that name."""
+    return inspect.getattr_static(type(task), method) is not inspect.getattr_static(Task, method)
+
+
+def describe(task: Task, spec: str) -> dict[str, Any]:
+    """What the trainer is told of the task. `spec`: FILE.py:CLASS, or empty."""
+    if not task.fields:
+        raise TaskError(f"{type(task).__name__} names no fields: say which datasets the shards hold")
+    losses = [_check_name("loss", loss) for loss in task.losses]
+    if not losses or len(set(losses)) < len(losses):
+        raise TaskError(f"the losses are {losses}: one or more names, each once")
+    if task.tokens and not isinstance(task.fields.get(task.tokens), Ragged):
+        raise TaskError(f"tokens are counted in '{task.tokens}', which is not a ragged field of the task")
+    if task.buffers not in ("constant", "rank0"):
+        raise TaskError(f"buffers is {task.buffers!r}: use 'constant' or 'rank0'")
+    metrics = _metrics(task, losses)
+    names = losses + [metric["name"] for metric in metrics]
+    if len(set(names)) < len(names):
+        raise TaskError(f"losses and metrics share a name: {', '.join(names)}")
+    options = [_option(name, option) for name, option in task.options.items()]
+    options.append({"name": "task-file", "type": "FILE.py:CLASS", "default": spec, "choices": [], "changeable": True,
+                    "help": "the Python file and class of the task"})
+    defaults = {name.replace("_", "-"): option_text(value) for name, value in task.defaults.items()}
+    for option, method in (("optimizer", "optimizer"), ("lr-scheduler", "schedule")):
+        if overrides(task, method):
+            defaults.setdefault(option, "python")
+    return {"kind": type(task).__name__ + " data", "fields": [_field(*item, task.fields) for item in task.fields.items()],
+            "tokens": task.tokens, "losses": losses, "metrics": metrics, "weights": _weight_rules(task, losses),
+            "collates": overrides(task, "collate"), "predicts": overrides(task, "predict"),
+            "has_optimizer": overrides(task, "optimizer"), "has_schedule": overrides(task, "schedule"), "options": options, "defaults": defaults}

@@ -1,0 +1,56 @@
+// The operators between the Python package and the trainer. Python calls those with an
+// implementation here; those of the task are implemented by the package.
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <torch/library.h>
+
+#include "hetseq/version.hpp"
+#include "program.hpp"
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::tuple<std::int64_t, std::string> told(const hetseq::ProgramEnd& end) {
+    return {end.code, end.message};
+}
+
+}  // namespace
+
+TORCH_LIBRARY(hetseq, library) {
+    library.def("run_as_program(str[] words, bool has_task) -> (int, str)",
+                [](const Words& words, bool has_task) {
+                    return told(hetseq::run_as_program(words, has_task));
+                });
+    library.def("run_in_script(str[] words, bool has_task) -> (int, str)",
+                [](const Words& words, bool has_task) {
+                    return told(hetseq::run_in_script(words, has_task));
+                });
+    library.def("end_mpi() -> ()", [] { hetseq::end_mpi(); });
+    library.def("version() -> str", [] { return std::string(hetseq::version::number); });
+    library.def("torch_version() -> str", [] { return std::string(hetseq::version::libtorch); });
+
+    // Fields, losses, metrics and options of the task, as JSON.
+    library.def("task_describe() -> str");
+    // From choices as JSON: a description of the module as JSON, and its tensors.
+    library.def("task_model(str choices) -> (str, Tensor[])");
+    // The summed losses, and where it does not train the metrics.
+    library.def(
+        "task_forward(str[] names, Tensor[] tensors, Tensor sample_ids, bool training) -> Tensor[]");
+    // Predictions by name, and the lengths of the rows of each; empty where they have one shape.
+    library.def("task_predict(str[] names, Tensor[] tensors) -> (str[], Tensor[], Tensor[])");
+    library.def("task_collate(str[] names, Tensor[] tensors) -> (str[], Tensor[])");
+    // A handle, and the state's names and tensors.
+    library.def(
+        "task_optimizer(str[] names, Tensor[] tensors, float[] factors, bool[] decays, float lr)"
+        " -> (int, str[], Tensor[])");
+    library.def("task_optimizer_step(int handle, float lr) -> ()");
+    library.def("task_optimizer_restored(int handle) -> ()");
+    library.def("task_optimizer_end(int handle) -> ()");
+    library.def("task_schedule(int update, int epoch) -> float");
+    library.def("task_weights(str[] names, Tensor[] tensors) -> float[]");
+}

@@ -1,0 +1,74 @@
+#include "python_collator.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/error.hpp"
+
+#include "named_tensors.hpp"
+#include "python_calls.hpp"
+
+#include "hetseq/data/padded_rows.hpp"
+
+namespace hetseq {
+
+namespace {
+
+class PythonCollator final : public Collator {
+public:
+    explicit PythonCollator(PythonTask task) : task_{std::move(task)} {}
+
+    MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
+        MicroBatch batch;
+        for (std::size_t i = 0; i < task_.schema.fields.size(); ++i) {
+            const FieldSchema& field = task_.schema.fields[i];
+            if (field.is_ragged) {
+                batch.tensors[field.name] = padded_rows(rows, field.name, task_.paddings[i]);
+                batch.tensors[field.name + "_lengths"] = row_lengths(rows, field.name);
+            } else {
+                batch.tensors[field.name] = rows.at(field.name).clone();
+            }
+        }
+        if (task_.collates)
+            batch.tensors = collated(batch.tensors);
+        batch.weights = task_.weights.empty() ? weights_from_python(batch.tensors)
+                                              : weights_by_rules(rows, sample_ids.numel());
+        return batch;
+    }
+
+private:
+    static TensorDict collated(const TensorDict& tensors) {
+        const NamedTensors given = named_tensors(tensors);
+        const auto result = call_python("hetseq::task_collate", {given.names, given.tensors});
+        return tensor_dict(result.at(0).toListRef(), result.at(1).toTensorVector());
+    }
+
+    std::vector<double> weights_from_python(const TensorDict& tensors) const {
+        const NamedTensors given = named_tensors(tensors);
+        const auto result = call_python("hetseq::task_weights", {given.names, given.tensors});
+        return result.at(0).toDoubleVector();
+    }
+
+    std::vector<double> weights_by_rules(const TensorDict& rows, std::int64_t samples) const {
+        std::vector<double> weights;
+        for (const WeightRule& rule : task_.weights)
+            weights.push_back(static_cast<double>(
+                rule.kind == WeightRule::Kind::samples
+                    ? samples
+                    : row_lengths(rows, rule.field).sum().item<std::int64_t>()));
+        return weights;
+    }
+
+    PythonTask task_;
+};
+
+}  // namespace
+
+std::unique_ptr<Collator> make_python_collator(const PythonTask& task) {
+    return std::make_unique<PythonCollator>(task);
+}
+
+}  // namespace hetseq

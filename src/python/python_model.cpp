@@ -1,0 +1,162 @@
+#include "python_model.hpp"
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/error.hpp"
+
+#include "keyed_dropout.hpp"
+#include "named_tensors.hpp"
+#include "python_calls.hpp"
+#include <nlohmann/json.hpp>
+
+namespace hetseq {
+
+namespace {
+
+using Json = nlohmann::json;
+
+/// What Python says of a parameter, besides its tensor.
+struct Treatment {
+    bool decays = true;
+    double learning_rate_factor = 1;
+};
+
+std::string choices_json(const PartOptions& options) {
+    Json json{{"model_config", options.model_config},
+              {"init_model", options.init_model},
+              {"data", options.data},
+              {"seed", options.seed},
+              {"options", options.own}};
+    json["dropout"] = options.dropout ? Json(*options.dropout) : Json(nullptr);
+    json["attention_dropout"] =
+        options.attention_dropout ? Json(*options.attention_dropout) : Json(nullptr);
+    return json.dump();
+}
+
+class PythonModel final : public Model {
+public:
+    /// `description`: an object with `parameters` and `buffers`, their names and treatment in the
+    /// order of `tensors`, and `config`, the text of a config.json.
+    PythonModel(const PythonTask& task,
+                const Json& description,
+                const std::vector<at::Tensor>& tensors)
+        : losses_{task.losses},
+          metrics_{task.metrics},
+          config_{description.at("config")},
+          predicts_{task.predicts} {
+        std::size_t i = 0;
+        for (const Json& parameter : description.at("parameters")) {
+            const auto name = parameter.at("name").get<std::string>();
+            const auto [owner, leaf] = place_of(name);
+            owner->register_parameter(leaf, tensors.at(i), tensors.at(i).requires_grad());
+            treatments_[name] = {parameter.at("decays").get<bool>(),
+                                 parameter.at("lr_factor").get<double>()};
+            ++i;
+        }
+        for (const Json& buffer : description.at("buffers")) {
+            const auto name = buffer.at("name").get<std::string>();
+            const auto [owner, leaf] = place_of(name);
+            owner->register_buffer(leaf, tensors.at(i));
+            if (buffer.at("is_stored").get<bool>())
+                stored_buffers_.insert(name);
+            ++i;
+        }
+    }
+
+    ~PythonModel() override { leave_step(); }
+
+    std::vector<std::string> loss_terms() const override { return losses_; }
+    std::vector<MetricSchema> metrics() const override { return metrics_; }
+    bool initialises_itself() const override { return true; }
+    bool decays(const std::string& name) const override { return treatments_.at(name).decays; }
+    double learning_rate_factor(const std::string& name) const override {
+        return treatments_.at(name).learning_rate_factor;
+    }
+    std::string config_json() const override { return config_; }
+
+    std::vector<NamedTensor> stored_tensors() const override {
+        std::vector<NamedTensor> tensors = Model::stored_tensors();
+        for (const auto& item : named_buffers())
+            if (stored_buffers_.count(item.key()) > 0)
+                tensors.push_back({item.key(), item.value()});
+        return tensors;
+    }
+
+    ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
+        const bool is_training = context.mode == Mode::train;
+        const NamedTensors given = named_tensors(batch.tensors);
+        enter_forward({context.seed, context.update, batch.sample_ids}, is_training);
+        std::vector<at::Tensor> sums =
+            call_python("hetseq::task_forward",
+                        {given.names, given.tensors, batch.sample_ids, is_training})
+                .at(0)
+                .toTensorVector();
+        if (!is_training)
+            leave_step();
+        ForwardResult result;
+        const auto metrics = sums.begin() + static_cast<std::ptrdiff_t>(losses_.size());
+        result.losses.assign(sums.begin(), metrics);
+        if (!is_training)
+            result.metrics.assign(metrics, sums.end());
+        return result;
+    }
+
+    bool predicts() const override { return predicts_; }
+
+    std::vector<Prediction> predict(const MicroBatch& batch) override {
+        const NamedTensors given = named_tensors(batch.tensors);
+        const auto made = call_python("hetseq::task_predict", {given.names, given.tensors});
+        const auto names = made.at(0).toListRef();
+        const auto values = made.at(1).toTensorVector();
+        const auto lengths = made.at(2).toTensorVector();
+        std::vector<Prediction> predictions;
+        for (std::size_t i = 0; i < values.size(); ++i)
+            predictions.push_back({names[i].toStringRef(),
+                                   values[i],
+                                   lengths[i].numel() > 0 ? lengths[i] : at::Tensor{}});
+        return predictions;
+    }
+
+private:
+    /// The module that holds the parameter or buffer of a dotted name, and its name there. Modules
+    /// that are not there yet are made.
+    std::pair<torch::nn::Module*, std::string> place_of(const std::string& dotted) {
+        torch::nn::Module* owner = this;
+        std::size_t begin = 0;
+        for (std::size_t dot = dotted.find('.'); dot != std::string::npos;
+             dot = dotted.find('.', begin)) {
+            const std::string name = dotted.substr(begin, dot - begin);
+            const auto children = owner->named_children();
+            const auto* const found = children.find(name);
+            owner = found != nullptr
+                        ? found->get()
+                        : owner->register_module(name, std::make_shared<torch::nn::Module>()).get();
+            begin = dot + 1;
+        }
+        return {owner, dotted.substr(begin)};
+    }
+
+    std::vector<std::string> losses_;
+    std::vector<MetricSchema> metrics_;
+    std::string config_;
+    bool predicts_;
+    std::map<std::string, Treatment> treatments_;
+    std::set<std::string> stored_buffers_;
+};
+
+}  // namespace
+
+std::shared_ptr<Model> make_python_model(const PythonTask& task, const PartOptions& options) {
+    const auto made = call_python("hetseq::task_model", {choices_json(options)});
+    return std::make_shared<PythonModel>(
+        task, Json::parse(made.at(0).toStringRef()), made.at(1).toTensorVector());
+}
+
+}  // namespace hetseq

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+
+#include "python_task.hpp"
+
+#include "hetseq/model/model.hpp"
+#include "hetseq/task/part_options.hpp"
+
+namespace hetseq {
+
+/// The module that the user's `model` makes, as the trainer sees it: its parameters are the very
+/// tensors of the Python module, under the names that they have there.
+std::shared_ptr<Model> make_python_model(const PythonTask& task, const PartOptions& options);
+
+}  // namespace hetseq

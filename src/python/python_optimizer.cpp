@@ -1,0 +1,65 @@
+#include "python_optimizer.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/List.h>
+
+#include "named_tensors.hpp"
+#include "python_calls.hpp"
+
+#include "hetseq/optim/flat_parameters.hpp"
+
+namespace hetseq {
+
+namespace {
+
+class PythonOptimizer final : public Optimizer {
+public:
+    PythonOptimizer(FlatParameters& parameters, const PartOptions& options) {
+        std::vector<std::string> names;
+        std::vector<at::Tensor> tensors;
+        std::vector<double> factors;
+        c10::List<bool> decays;
+        for (const FlatParameters::Parameter& parameter : parameters.parameters()) {
+            names.push_back(parameter.name);
+            tensors.push_back(parameter.tensor);
+            factors.push_back(parameter.learning_rate_factor);
+            decays.push_back(parameter.decays);
+        }
+        const auto made = call_python("hetseq::task_optimizer",
+                                      {names, tensors, factors, decays, options.schedule.lr});
+        handle_ = made.at(0).toInt();
+        state_ = tensor_dict(made.at(1).toListRef(), made.at(2).toTensorVector());
+    }
+    ~PythonOptimizer() override {
+        try {
+            call_python("hetseq::task_optimizer_end", {handle_});
+        } catch (const std::exception&) {
+            // Python keeps it until the run ends
+        }
+    }
+    PythonOptimizer(const PythonOptimizer&) = delete;
+    PythonOptimizer& operator=(const PythonOptimizer&) = delete;
+
+    void step(FlatParameters&, double lr) override {
+        call_python("hetseq::task_optimizer_step", {handle_, lr});
+    }
+    std::map<std::string, at::Tensor> state() const override { return state_; }
+    void restored() override { call_python("hetseq::task_optimizer_restored", {handle_}); }
+
+private:
+    std::int64_t handle_ = 0;
+    std::map<std::string, at::Tensor> state_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_python_optimizer(FlatParameters& parameters,
+                                                 const PartOptions& options) {
+    return std::make_unique<PythonOptimizer>(parameters, options);
+}
+
+}  // namespace hetseq

@@ -1,0 +1,63 @@
+#include "python_parts.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "hetseq/util/error.hpp"
+
+#include "python_calls.hpp"
+#include "python_collator.hpp"
+#include "python_model.hpp"
+#include "python_optimizer.hpp"
+#include "python_task.hpp"
+
+#include "hetseq/session/part_option_table.hpp"
+
+namespace hetseq {
+
+namespace {
+
+void check_option_names(const PythonTask& task, const Parts& parts) {
+    const OptionTable known = option_table(parts);
+    for (const PartOption<std::string>& own : task.options)
+        for (const OptionSpec& option : known)
+            if (option.name == own.name())
+                throw BadConfig("the task has an option named '" + own.name() + "'",
+                                "--" + own.name() + " is an option of hetseq",
+                                "give it another name");
+}
+
+}  // namespace
+
+Parts python_task_parts() {
+    const PythonTask task = describe_python_task();
+    Parts parts;
+    parts.optimizers = builtin_parts().optimizers;
+    parts.schedules = builtin_parts().schedules;
+    check_option_names(task, parts);
+    parts.models.add(
+        "python",
+        [task](const PartOptions& options) { return make_python_model(task, options); },
+        {task.options.begin(), task.options.end()});
+    parts.datasets.add("python", [task](const PartOptions&) { return task.schema; });
+    parts.batchings.add("python",
+                        [task](const PartOptions&) { return make_python_collator(task); });
+    if (task.has_optimizer)
+        parts.optimizers.add("python", make_python_optimizer);
+    if (task.has_schedule)
+        parts.schedules.add("python", [](const PartOptions&) -> Schedule {
+            return [](std::int64_t update, std::int64_t epoch) {
+                return call_python("hetseq::task_schedule", {update, epoch}).at(0).toDouble();
+            };
+        });
+    TaskPart part{.help = "a task of your own in Python",
+                  .model = "python",
+                  .dataset = "python",
+                  .batching = "python",
+                  .defaults = task.defaults};
+    parts.tasks.add("python", std::move(part));
+    return parts;
+}
+
+}  // namespace hetseq

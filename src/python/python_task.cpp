@@ -1,0 +1,116 @@
+#include "python_task.hpp"
+
+#include <map>
+#include <optional>
+
+#include "hetseq/util/error.hpp"
+
+#include "python_calls.hpp"
+#include <nlohmann/json.hpp>
+
+namespace hetseq {
+
+namespace {
+
+using Json = nlohmann::json;
+
+ElementType element_type(const std::string& name) {
+    static const std::map<std::string, ElementType> types{{"uint8", ElementType::uint8},
+                                                          {"int8", ElementType::int8},
+                                                          {"int32", ElementType::int32},
+                                                          {"int64", ElementType::int64},
+                                                          {"float16", ElementType::float16},
+                                                          {"float32", ElementType::float32},
+                                                          {"float64", ElementType::float64},
+                                                          {"bool", ElementType::boolean}};
+    const auto found = types.find(name);
+    if (found == types.end())
+        throw BadConfig("a field cannot have the type torch." + name,
+                        "",
+                        "use uint8, int8, int32, int64, float16, float32, float64 or bool");
+    return found->second;
+}
+
+std::optional<double> bound(const Json& json) {
+    return json.is_null() ? std::nullopt : std::optional<double>{json.get<double>()};
+}
+
+FieldSchema field_schema(const Json& json) {
+    FieldSchema field;
+    field.name = json.at("name").get<std::string>();
+    field.type = element_type(json.at("type").get<std::string>());
+    field.is_ragged = json.at("ragged").get<bool>();
+    field.row_shape = json.at("shape").get<std::vector<std::int64_t>>();
+    field.rank = 1 + static_cast<int>(field.row_shape.size());
+    field.same_row_shape_as = json.at("same_shape_as").get<std::string>();
+    field.is_target = json.at("is_target").get<bool>();
+    field.minimum = bound(json.at("minimum"));
+    field.maximum = bound(json.at("maximum"));
+    field.meaning = json.at("meaning").get<std::string>();
+    return field;
+}
+
+PartOption<std::string> part_option(const Json& json) {
+    const auto name = json.at("name").get<std::string>();
+    const auto type = json.at("type").get<std::string>();
+    const auto initial = json.at("default").get<std::string>();
+    const auto help = json.at("help").get<std::string>();
+    PartOptionSpec spec;
+    if (type == "N")
+        spec = whole_number_option(name, initial, help, -1'000'000'000);
+    else if (type == "X")
+        spec = number_option(name, initial, help, std::numeric_limits<double>::lowest());
+    else if (type.empty())
+        spec = switch_option(name, help);
+    else if (!json.at("choices").empty())
+        spec =
+            choice_option(name, json.at("choices").get<std::vector<std::string>>(), initial, help);
+    else
+        spec = text_option(name, type, initial, help);
+    spec.may_change = json.at("changeable").get<bool>();
+    const auto check = spec.check;
+    return {spec, [check](const std::string& text) {
+                if (check)
+                    check(text);
+                return text;
+            }};
+}
+
+WeightRule weight_rule(const Json& json) {
+    const auto field = json.get<std::string>();
+    return field.empty() ? WeightRule{} : WeightRule{WeightRule::Kind::tokens, field};
+}
+
+PythonTask task_of(const Json& json) {
+    PythonTask task;
+    task.schema.kind = json.at("kind").get<std::string>();
+    task.schema.units_field = json.at("tokens").get<std::string>();
+    for (const Json& field : json.at("fields")) {
+        task.schema.fields.push_back(field_schema(field));
+        task.paddings.push_back(field.at("padding").get<double>());
+    }
+    task.losses = json.at("losses").get<std::vector<std::string>>();
+    for (const Json& metric : json.at("metrics"))
+        task.metrics.push_back({metric.at("name").get<std::string>(),
+                                metric.at("loss").get<std::size_t>(),
+                                metric.at("is_share").get<bool>()});
+    for (const Json& rule : json.at("weights"))
+        task.weights.push_back(weight_rule(rule));
+    task.collates = json.at("collates").get<bool>();
+    task.predicts = json.at("predicts").get<bool>();
+    task.has_optimizer = json.at("has_optimizer").get<bool>();
+    task.has_schedule = json.at("has_schedule").get<bool>();
+    for (const Json& option : json.at("options"))
+        task.options.push_back(part_option(option));
+    for (const auto& [name, value] : json.at("defaults").items())
+        task.defaults.emplace_back(name, value.get<std::string>());
+    return task;
+}
+
+}  // namespace
+
+PythonTask describe_python_task() {
+    return task_of(Json::parse(call_python("hetseq::task_describe", {}).at(0).toStringRef()));
+}
+
+}  // namespace hetseq

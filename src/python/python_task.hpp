@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hetseq/data/schema.hpp"
+#include "hetseq/model/model.hpp"
+#include "hetseq/task/part_option.hpp"
+
+namespace hetseq {
+
+/// What one loss of a task is divided by, where no Python is needed to tell.
+struct WeightRule {
+    enum class Kind { samples, tokens };
+    Kind kind = Kind::samples;
+    std::string field{};  // tokens: the ragged field whose values are counted
+};
+
+/// What the Python package says of the user's task, before any model or data is there.
+struct PythonTask {
+    CorpusSchema schema;
+    std::vector<double> paddings;  // by field: what stands behind the shorter rows of a ragged one
+    std::vector<std::string> losses;
+    std::vector<MetricSchema> metrics;
+    std::vector<WeightRule> weights;  // by loss; empty: Python's `weights` tells
+    bool collates = false;            // Python's `collate` makes the micro-batches
+    bool predicts = false;            // Python's `predict` makes predictions
+    bool has_optimizer = false;       // Python's `optimizer` makes one
+    bool has_schedule = false;        // Python's `schedule` gives the learning rate
+    std::vector<PartOption<std::string>> options;
+    std::vector<std::pair<std::string, std::string>> defaults;  // of options of the program
+};
+
+/// Asks the Python package. Throws BadConfig with the traceback where the task is wrong.
+PythonTask describe_python_task();
+
+}  // namespace hetseq

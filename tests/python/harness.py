@@ -1,0 +1,80 @@
+"""What the tests of the Python package share: small data, runs on ranks, comparison of models."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+SKIPPED = 77
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def need(*modules):
+    """Ends the script as skipped where a module cannot be imported."""
+    for module in modules:
+        try:
+            __import__(module)
+        except ImportError as error:
+            print(f"skipped: {module} cannot be imported ({error}); jobs/setup.sh --python installs it")
+            sys.exit(SKIPPED)
+
+
+def environment():
+    variables = dict(os.environ, OMP_NUM_THREADS="1", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                     OMPI_MCA_rmaps_base_oversubscribe="1", PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe",
+                     OMPI_MCA_hwloc_base_binding_policy="none", HETSEQ_PYTHON=sys.executable)
+    paths = [str(ROOT / "python"), *filter(None, [variables.get("PYTHONPATH")])]
+    return dict(variables, PYTHONPATH=":".join(paths))
+
+
+class Case(unittest.TestCase):
+    """A folder of its own for each test, and runs in it."""
+
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    def run_ranks(self, ranks, *words, code=0, seconds=240):
+        """`python WORDS` on so many ranks; what it printed. Fails unless it ends with `code`."""
+        launcher = ["mpirun", "-np", str(ranks)] if ranks > 1 else []
+        run = subprocess.run([*launcher, sys.executable, *map(str, words)], cwd=self.folder, env=environment(),
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)
+        self.assertEqual(run.returncode, code, run.stdout)
+        return run.stdout
+
+    def hetseq(self, ranks, *words, code=0):
+        return self.run_ranks(ranks, "-m", "hetseq", *words, code=code)
+
+
+def capacities(*samples):
+    """--max-sentences of ranks with these capacities."""
+    return ",".join(f"{rank}={count}" for rank, count in enumerate(samples))
+
+
+def tensors(path):
+    from safetensors.torch import load_file
+    return load_file(str(path))
+
+
+def largest_difference(a, b):
+    """Of two files of tensors, relative to max(1, |a|)."""
+    a, b = tensors(a), tensors(b)
+    assert a.keys() == b.keys(), (a.keys(), b.keys())
+    return max(((a[name].double() - b[name].double()).abs() / a[name].double().abs().clamp(min=1)).max().item()
+               for name in a)
+
+
+def occurrences(text, pattern):
+    return len(re.findall(pattern, text))

@@ -1,0 +1,294 @@
+"""Tasks in Python, trained by hetseq as a user starts it."""
+
+import unittest
+
+from harness import Case, capacities, largest_difference, need, occurrences, tensors
+
+need("torch", "numpy", "h5py", "safetensors")
+
+import h5py
+import numpy as np
+import torch
+
+MLP = """
+    import torch, hetseq
+    from torch import nn
+    from torch.nn import functional as F
+
+    class Mlp(hetseq.Task):
+        fields = {"x": hetseq.Field(torch.float64, shape=(6,)), "y": hetseq.Field(torch.int64)}
+        losses, metrics = ["nll"], ["accuracy"]
+        options = {"width": hetseq.Option(8, "of the hidden layer")}
+
+        def model(self, config):
+            return nn.Sequential(nn.Linear(6, config.width), nn.Tanh(), nn.Linear(config.width, 3))
+
+        def forward(self, model, batch):
+            logits = model(batch["x"].to(model[0].weight.dtype))
+            losses = {"nll": F.cross_entropy(logits, batch["y"], reduction="sum")}
+            if not model.training:
+                losses["accuracy"] = (logits.argmax(1) == batch["y"]).sum()
+            return losses
+"""
+SAMPLES = 60
+
+
+class MlpCase(Case):
+    def setUp(self):
+        super().setUp()
+        draw = np.random.default_rng(3)
+        self.x, self.y = draw.normal(size=(SAMPLES, 6)), draw.integers(0, 3, SAMPLES)
+        with h5py.File(self.folder / "data.h5", "w") as file:
+            file["x"], file["y"] = self.x, self.y
+        self.write("mlp.py", MLP)
+
+    def model(self, run):
+        return self.folder / run / "model.safetensors"
+
+
+class TrainTest(MlpCase):
+    def train(self, ranks, *words, code=0, task="mlp.py:Mlp"):
+        return self.hetseq(ranks, "train", task, "--data", "data.h5", "--precision", "fp64", "--optimizer", "sgd", "--lr",
+                           "0.1", "--balance", "declared", *words, code=code)
+
+    def test_full_batches_are_gradient_descent_as_pytorch_does_it(self):
+        self.train(2, "--batch-size", SAMPLES, "--max-sentences", capacities(11, 7), "--max-update", 10, "--save-dir", "run",
+                   "--seed", 5)
+
+        torch.manual_seed(5)
+        model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3)).double()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(10):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(torch.tensor(self.x)), torch.tensor(self.y)).backward()
+            optimizer.step()
+        trained = tensors(self.model("run"))
+        for name, value in model.state_dict().items():
+            self.assertLess((trained[name] - value).abs().max().item(), 1e-12, name)
+
+    def test_ranks_of_unlike_capacity_reach_what_one_rank_reaches(self):
+        words = ("--batch-size", 20, "--max-update", 10)
+        self.train(1, *words, "--max-sentences", 20, "--save-dir", "one")
+        self.train(3, *words, "--max-sentences", capacities(7, 0, 3), "--save-dir", "three")
+        self.assertLess(largest_difference(self.model("one"), self.model("three")), 1e-12)
+
+    def test_a_checkpoint_of_one_rank_is_continued_by_two(self):
+        words = ("--batch-size", 20, "--save-dir")
+        self.train(1, "--max-sentences", 20, "--max-update", 10, *words, "whole")
+        self.train(1, "--max-sentences", 20, "--max-update", 4, *words, "parts")
+        self.train(2, "--max-sentences", capacities(3, 9), "--max-update", 10, *words, "parts")
+        self.assertLess(largest_difference(self.model("whole"), self.model("parts")), 1e-12)
+
+    def test_an_option_of_the_task_reaches_the_model_and_is_shown(self):
+        self.train(1, "--width", 5, "--max-update", 1, "--batch-size", 20, "--save-dir", "run")
+        self.assertEqual(tensors(self.model("run"))["0.weight"].shape, (5, 6))
+        self.assertIn("--width N", self.hetseq(1, "train", "mlp.py:Mlp", "--help"))
+
+    def test_a_run_names_its_task_for_other_commands(self):
+        self.train(2, "--max-update", 3, "--batch-size", 20, "--max-sentences", 10, "--valid-data", "data.h5", "--save-dir",
+                   "run")
+        told = self.hetseq(2, "evaluate", "run")
+        self.assertRegex(told, r"nll.*accuracy \d")
+        self.train(1, "--save-dir", "again", "--max-update", 3, task="run/config.cfg")
+        self.assertLess(largest_difference(self.model("run"), self.model("again")), 1e-12)
+
+    def test_an_exception_of_one_rank_ends_all_with_its_traceback_once(self):
+        self.write("bad.py", """
+            import hetseq
+            from mlp import Mlp
+
+            class Bad(Mlp):
+                def forward(self, model, batch):
+                    if hetseq.rank() == 1:
+                        raise KeyError("of rank 1 alone")
+                    return super().forward(model, batch)
+        """)
+        told = self.train(2, "--max-update", 3, "--batch-size", 20, "--max-sentences", 10, task="bad.py:Bad", code=78)
+        self.assertEqual(occurrences(told, "KeyError: 'of rank 1 alone'"), 1, told)
+        self.assertIn("bad.py", told)
+        self.assertIn("rank 1", told)
+
+    def test_an_exception_of_all_ranks_is_told_once(self):
+        self.write("bad.py", """
+            from mlp import Mlp
+
+            class Bad(Mlp):
+                def model(self, config):
+                    raise RuntimeError("no model today")
+        """)
+        told = self.train(2, "--max-update", 3, "--batch-size", 20, task="bad.py:Bad", code=78)
+        self.assertEqual(occurrences(told, "RuntimeError: no model today"), 1, told)
+
+    def test_a_batch_normalisation_is_refused_by_name(self):
+        self.write("bad.py", """
+            import torch
+            from mlp import Mlp
+
+            class Bad(Mlp):
+                def model(self, config):
+                    model = super().model(config)
+                    model.insert(1, torch.nn.BatchNorm1d(config.width))
+                    return model
+        """)
+        told = self.train(1, "--max-update", 1, "--batch-size", 20, task="bad.py:Bad", code=78)
+        self.assertIn("'1' is a batch normalisation (BatchNorm1d)", told)
+
+    def test_groups_of_parameters_learn_at_their_own_rates_or_not_at_all(self):
+        self.write("groups.py", """
+            from mlp import Mlp
+
+            class Groups(Mlp):
+                def param_groups(self, model):
+                    return [{"params": model[0].parameters(), "frozen": True}, {"params": "2.bias", "lr_factor": 0.5}]
+        """)
+        words = ("--batch-size", SAMPLES, "--max-update", 1, "--save-dir")
+        self.train(1, *words, "all")
+        self.train(2, *words, "groups", task="groups.py:Groups")
+        torch.manual_seed(1)
+        start = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3)).double().state_dict()
+        whole, groups = tensors(self.model("all")), tensors(self.model("groups"))
+        self.assertTrue(torch.equal(groups["0.weight"], start["0.weight"]))
+        self.assertTrue(torch.allclose(groups["2.weight"], whole["2.weight"], rtol=0, atol=1e-14))
+        self.assertTrue(torch.allclose(groups["2.bias"] - start["2.bias"], (whole["2.bias"] - start["2.bias"]) / 2, rtol=0,
+                                       atol=1e-14))
+
+    def test_constant_buffers_are_saved_and_changing_ones_refused(self):
+        self.write("buffers.py", """
+            import torch
+            from mlp import Mlp
+
+            class Counts(torch.nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.register_buffer("seen", torch.tensor([7]))
+                def forward(self, x):
+                    return x * self.seen / 7
+
+            class Constant(Mlp):
+                def model(self, config):
+                    return super().model(config).append(Counts())
+
+            class Changing(Constant):
+                def forward(self, model, batch):
+                    if model.training:
+                        model[3].seen += len(batch["x"])
+                    return super().forward(model, batch)
+
+            class Kept(Changing):
+                buffers = "rank0"
+        """)
+        words = ("--batch-size", 20, "--max-update", 2, "--save-dir")
+        self.train(2, *words, "constant", "--max-sentences", 10, task="buffers.py:Constant")
+        self.assertEqual(tensors(self.model("constant"))["3.seen"].tolist(), [7])
+        told = self.train(1, *words, "changing", task="buffers.py:Changing", code=78)
+        self.assertIn("the buffer '3.seen' changed in training", told)
+        self.train(1, *words, "kept", task="buffers.py:Kept")
+        self.assertGreater(tensors(self.model("kept"))["3.seen"].item(), 7)
+
+    def test_rows_of_unequal_length_arrive_padded_and_are_weighed_by_tokens(self):
+        lengths = np.arange(1, 21)
+        with h5py.File(self.folder / "ragged.h5", "w") as file:
+            file["ids"] = np.arange(lengths.sum(), dtype=np.int32) % 11
+            file["ids_offsets"] = np.concatenate([[0], lengths.cumsum()])
+        self.write("ragged.py", """
+            import torch, hetseq
+            from torch import nn
+            from torch.nn import functional as F
+
+            class Ragged(hetseq.Task):
+                fields = {"ids": hetseq.Ragged(torch.int64, padding=-100)}
+                tokens, weights = "ids", hetseq.tokens("ids")
+                def model(self, config):
+                    return nn.Embedding(11, 11)
+                def forward(self, model, batch):
+                    assert (batch["ids"] != -100).sum(1).equal(batch["ids_lengths"])
+                    logits = model(batch["ids"].clamp(min=0))
+                    return F.cross_entropy(logits.flatten(0, 1), batch["ids"].flatten(), reduction="sum")
+        """)
+        for ranks, run, caps in ((1, "one", "64"), (2, "two", "0=24,1=40")):
+            self.hetseq(ranks, "train", "ragged.py:Ragged", "--data", "ragged.h5", "--precision", "fp64", "--optimizer",
+                        "sgd", "--lr", 0.1, "--batch-tokens", 60, "--max-tokens", caps, "--max-update", 6, "--balance",
+                        "declared", "--save-dir", run)
+        self.assertLess(largest_difference(self.model("one"), self.model("two")), 1e-12)
+
+    def test_the_program_hands_a_task_in_python_over(self):
+        import pathlib
+        import subprocess
+        from harness import ROOT, environment
+        program = pathlib.Path(environment().get("HETSEQ_PROGRAM", ROOT / "build/cpu/bin/hetseq"))
+        if not program.exists():
+            self.skipTest("the program is not built")
+        run = subprocess.run([program, "train", "mlp.py", "--data", "data.h5", "--max-update", "1", "--batch-size", "20",
+                              "--save-dir", "run"], cwd=self.folder, env=environment(), stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, timeout=120)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        self.assertTrue(self.model("run").exists())
+        self.assertIn("task-file = ", (self.folder / "run/config.cfg").read_text())
+
+
+class ScriptTest(MlpCase):
+    """hetseq.train in a script."""
+
+    def script(self, ranks, text, code=0):
+        return self.run_ranks(ranks, self.write("script.py", text), code=code)
+
+    def test_train_returns_the_trained_module_twice_and_leaves_the_process_as_it_was(self):
+        told = self.script(2, """
+            import signal, torch, hetseq
+            from safetensors.torch import load_file
+            from mlp import Mlp
+
+            torch.manual_seed(9)
+            before = torch.get_rng_state()
+            handler = signal.getsignal(signal.SIGINT)
+            for run in ("first", "second"):
+                module = hetseq.train(Mlp(), data="data.h5", batch_size=20, max_sentences={"0": 3, "1": 9}, balance="declared",
+                                      precision="fp64", lr=0.1, optimizer="sgd", max_update=4, save_dir=run)
+                saved = load_file(f"{run}/model.safetensors")
+                assert all(torch.equal(saved[name], value) for name, value in module.state_dict().items())
+                assert not module.training
+                module(torch.zeros(2, 6).double()).sum().backward()
+            assert torch.equal(before, torch.get_rng_state())
+            assert signal.getsignal(signal.SIGINT) is handler
+            print("done", hetseq.rank())
+        """)
+        self.assertIn("done 0", told)
+        self.assertIn("done 1", told)
+        self.assertEqual(largest_difference(self.model("first"), self.model("second")), 0)
+
+    def test_an_error_of_all_ranks_is_an_exception_with_its_cause(self):
+        told = self.script(2, """
+            import hetseq
+            from mlp import Mlp
+
+            class Bad(Mlp):
+                def model(self, config):
+                    raise ZeroDivisionError("no model")
+            for task, words, cause in ((Bad(), {"batch_size": 20}, ZeroDivisionError), (Mlp(), {"batch_size": -1}, type(None))):
+                try:
+                    hetseq.train(task, data="data.h5", max_update=1, **words)
+                except hetseq.Error as error:
+                    assert isinstance(error.__cause__, cause), error.__cause__
+                    assert error.code == 78, error.code
+                    print("refused:", str(error).splitlines()[0])
+            hetseq.train(Mlp(), data="data.h5", max_update=1, batch_size=20)
+            print("still alive")
+        """)
+        self.assertEqual(occurrences(told, "(?m)^refused:"), 4, told)
+        self.assertEqual(occurrences(told, "still alive"), 2, told)
+
+    def test_a_model_with_its_loss_takes_four_lines(self):
+        self.script(1, """
+            import torch, hetseq
+            from torch.nn import functional as F
+            model = torch.nn.Linear(6, 3)
+            before = model.weight.clone()
+            task = hetseq.task(model, {"x": hetseq.Field(torch.float32, (6,)), "y": hetseq.Field(torch.int64)},
+                               loss=lambda model, batch: F.cross_entropy(model(batch["x"]), batch["y"], reduction="sum"))
+            assert hetseq.train(task, data="data.h5", batch_size=20, max_update=3, lr=0.1) is model
+            assert not torch.equal(model.weight, before)
+        """)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
