@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Installs what hetseq is built with, where it is missing: Debian packages, and LibTorch into build/.
+# Installs what hetseq is built with, where it is missing: Debian packages, and LibTorch into build/; for Python, an
+# environment in which LibTorch is torch.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
-usage='usage: jobs/setup.sh [--cuda]
-  --cuda                   also the CUDA libraries that LibTorch loads (3.3 GB)
+usage='usage: jobs/setup.sh [--cuda] [--python]
+  --cuda                   also the CUDA libraries that LibTorch loads (2.7 GB)
+  --python                 also build/python: a virtual environment with this LibTorch as its torch, NumPy, h5py and
+                           transformers (0.3 GB; PyPI'"'"'s torch loads the CUDA libraries, on machines without GPU too)
 environment:
   HETSEQ_LIBTORCH_DIR      your own LibTorch: none is installed (one on CMAKE_PREFIX_PATH is taken as well)
   HETSEQ_SKIP_PACKAGES=1   modules or conda provide the libraries: no Debian package is looked for'
@@ -13,6 +16,7 @@ packages=(g++ cmake ninja-build ccache libopenmpi-dev openmpi-bin libhdf5-openmp
   libboost-program-options-dev nlohmann-json3-dev libspdlog-dev libxxhash-dev zlib1g-dev libsentencepiece-dev
   libutf8proc-dev libgtest-dev libgmock-dev python3 python3-pip iproute2 dataset-fashion-mnist)
 libtorch=build/libtorch-2.11.0
+python=build/python
 cpu_wheels=('torch==2.11.0' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*')
 
 missing_packages() {
@@ -39,6 +43,10 @@ EOF
 
 install_packages() {
   local missing sudo=()
+  # Debian's python3 has no ensurepip without it; other Pythons bring theirs.
+  if [[ $with_python == yes ]] && ! python3 -c 'import ensurepip' 2>/dev/null; then
+    packages+=(python3-venv)
+  fi
   mapfile -t missing < <(missing_packages)
   ((${#missing[@]})) || return 0
   if (($(id -u) != 0)); then
@@ -71,7 +79,7 @@ check_tools() {
   fi
 }
 
-# PyPI's torch 2.11 is for Python 3.10 and later, though nothing of it but its libraries is used.
+# PyPI's torch 2.11 is for Python 3.10 and later, though hetseq the program uses nothing of it but its libraries.
 check_python() {
   python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' && return
   echo "LibTorch comes from PyPI for Python 3.10 or later; this is $(python3 --version)." >&2
@@ -79,16 +87,19 @@ check_python() {
   exit 69
 }
 
+# Succeeds where the user has a LibTorch, and prints the folder of its headers if that is found.
 users_own_libtorch() {
-  local prefix sub
-  [[ -n ${HETSEQ_LIBTORCH_DIR-} ]] && return 0
-  IFS=: read -ra prefixes <<<"${CMAKE_PREFIX_PATH-}"
+  local prefix sub prefixes=("${HETSEQ_LIBTORCH_DIR-}")
+  [[ -n ${HETSEQ_LIBTORCH_DIR-} ]] || IFS=: read -ra prefixes <<<"${CMAKE_PREFIX_PATH-}"
   for prefix in "${prefixes[@]}"; do
     for sub in include torch/include ../../include; do
-      [[ -e $prefix/$sub/torch/csrc/api/include/torch/torch.h ]] && return 0
+      if [[ -e $prefix/$sub/torch/csrc/api/include/torch/torch.h ]]; then
+        realpath "$prefix/$sub"
+        return
+      fi
     done
   done
-  return 1
+  [[ -n ${HETSEQ_LIBTORCH_DIR-} ]]
 }
 
 # install_wheels FOLDER PIP_ARGUMENT...: all of it or nothing.
@@ -120,14 +131,59 @@ install_cuda_libraries() {
   mapfile -t wheels < <(sed -nE 's/^Requires-Dist: ((nvidia|cuda-toolkit)[^;]*);.*/\1/p' "$libtorch"/torch-2.11.0.dist-info/METADATA)
   install_wheels "$libtorch" "${wheels[@]}"
   cp -al --remove-destination "$partial/nvidia/." "$libtorch/nvidia/"
+  cp -al --remove-destination "$partial"/*.dist-info "$libtorch/"  # pip knows them as installed
   touch "$libtorch/.with-cuda"
+  rm -rf "$partial"
 }
 
-cuda=no
-if [[ ${1-} == --cuda ]]; then
+# The folder to import torch from: of the user's own LibTorch, else of the one in build/.
+torch_folder() {
+  local headers
+  headers=$(users_own_libtorch) || { realpath "$libtorch"; return; }
+  if [[ -z $headers || ! -e ${headers%/include}/__init__.py ]]; then
+    echo "Your own LibTorch (${HETSEQ_LIBTORCH_DIR:-$headers}) has no Python package torch beside it." >&2
+    echo "Name the torch of a Python instead: HETSEQ_LIBTORCH_DIR=\$(python3 -c 'import torch; print(torch.__path__[0])')" >&2
+    return 69
+  fi
+  dirname "${headers%/include}"
+}
+
+# What torch itself needs that is no CUDA library, and what the Python tests use. All of it or nothing: .complete, which
+# names the torch, is written last.
+install_python() {
+  local torch requirements
+  torch=$(torch_folder)
+  ! cmp -s "$python/.complete" - <<<"$torch" || return 0
+  say "making the Python environment $python with the torch of $torch"
+  trap '[[ -e $python/.complete ]] || rm -rf "$python"' EXIT
+  rm -rf "$python"
+  python3 -m venv "$python" || {
+    rm -rf "$python"
+    echo "python3 cannot make virtual environments (its reason is above): install python3-venv." >&2
+    exit 69
+  }
+  echo "$torch" >"$("$python/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch.pth"
+  mapfile -t requirements < <(sed -nE 's/^Requires-Dist: ([^;]*)$/\1/p' "$torch"/torch-*.dist-info/METADATA)
+  "$python/bin/python" -m pip install --quiet --disable-pip-version-check "${requirements[@]}" \
+    numpy h5py transformers || {
+    echo "pip could not install what torch and the tests need (its reason is above). Try again." >&2
+    exit 69
+  }
+  "$python/bin/python" -c 'import torch' || {
+    echo "$(python3 --version) cannot import the torch of $torch (its reason is above)." >&2
+    echo "If another Python installed it, remove $torch and run this again." >&2
+    exit 69
+  }
+  echo "$torch" >"$python/.complete"
+  say "installed $python ($(du -sh "$python" | cut -f1); torch $(du -sh "$torch" | cut -f1))"
+}
+
+cuda=no with_python=no
+while [[ ${1-} == --cuda || ${1-} == --python ]]; do
   cuda=yes
+  [[ $1 == --cuda ]] || with_python=yes
   shift
-fi
+done
 usage_only "$usage" "$@"
 
 if [[ -z ${HETSEQ_SKIP_PACKAGES-} ]] && command -v dpkg-query >/dev/null; then
@@ -135,9 +191,12 @@ if [[ -z ${HETSEQ_SKIP_PACKAGES-} ]] && command -v dpkg-query >/dev/null; then
 else
   check_tools
 fi
-if ! users_own_libtorch; then
+if ! users_own_libtorch >/dev/null; then
   install_libtorch
   if [[ $cuda == yes ]]; then
     install_cuda_libraries
   fi
+fi
+if [[ $with_python == yes ]]; then
+  install_python
 fi

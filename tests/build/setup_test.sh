@@ -66,6 +66,41 @@ setup 0
 setup 0
 [[ $(ls "$work/build") == $'libtorch-2.11.0\npackages.log' ]] || fail "also left: $(ls "$work/build")"
 
+# --python: torch's own requirements but for those of one platform, in an environment that sees the torch in build/.
+plays python3 '
+case "$1 $2" in
+  "-m venv")
+    mkdir -p "$3/bin" "$3/site-packages"
+    printf "%s\n" "#!/bin/bash" "echo \"\$*\" >>$(dirname "$0")/../asked" \
+      "case \"\$*\" in *sysconfig*) echo $3/site-packages ;; *numpy*) exit \${PIP_FAILS:-0} ;; esac" >"$3/bin/python"
+    chmod +x "$3/bin/python" ;;
+  "-m pip")
+    [[ " $* " != *" cuda-toolkit==13.0.2 "* ]] || touch "$(dirname "$0")/../cuda_asked"
+    while [[ $1 != --target ]]; do shift; done
+    mkdir -p "$2"/{torch,nvidia/nccl,torch-2.11.0.dist-info}
+    printf "Requires-Dist: %s\n" filelock "sympy>=1.13" "cuda-toolkit==13.0.2; platform_system == \"Linux\"" \
+      "triton==3.6.0; platform_system == \"Linux\"" "optree; extra == \"optree\"" >"$2/torch-2.11.0.dist-info/METADATA" ;;
+esac'
+rm -rf "$work/build"
+machine=(PIP_FAILS=1)
+setup 69 --python
+says 'pip could not install what torch and the tests need'
+[[ ! -e $work/build/python ]] || fail 'a part of the environment was left'
+[[ -e $work/cuda_asked ]] || fail 'no CUDA libraries'
+rm "$work/asked"
+machine=(A=1)
+setup 0 --python
+says 'installed build/python'
+[[ $(<"$work/build/python/site-packages/torch.pth") == "$work/build/libtorch-2.11.0" ]] || fail 'it sees no torch'
+grep -qE '^-m pip install .*filelock sympy>=1.13 numpy h5py transformers$' "$work/asked" || fail "pip: $(<"$work/asked")"
+asked=$(<"$work/asked")
+setup 0 --python
+[[ $(<"$work/asked") == "$asked" ]] || fail 'it made the environment again'
+machine=(CMAKE_PREFIX_PATH="$work/site")
+setup 69 --python
+says 'has no Python package torch beside it'
+[[ -e $work/build/python/.complete ]] || fail 'it removed the environment'
+
 setup 64 --gpu
 says 'usage: jobs/setup.sh'
 echo 'setup.sh does what each machine needs'
