@@ -35,6 +35,7 @@ def absent_here():
         (r"\bGPUs?\b|\bCUDA\b", not glob.glob("/dev/nvidia[0-9]*")),
         (r"built without CUDA", True),
         (r"virtual hosts", not hosts),
+        (r"no build/python", not os.path.exists("build/python/.complete")),
         (r"has no tensorboard", subprocess.run([python, "-c", "import tensorboard"], check=False,
                                                stderr=subprocess.DEVNULL).returncode != 0),
         (r"mandoc nor groff", not shutil.which("mandoc") and not shutil.which("groff")),
