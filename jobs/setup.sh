@@ -7,7 +7,7 @@ source "$(dirname "$0")/common.sh"
 usage='usage: jobs/setup.sh [--cuda] [--python]
   --cuda                   also the CUDA libraries that LibTorch loads (2.7 GB)
   --python                 also build/python: a virtual environment with this LibTorch as its torch, NumPy, h5py and
-                           transformers (0.3 GB; PyPI'"'"'s torch loads the CUDA libraries, on machines without GPU too)
+                           transformers (0.4 GB; PyPI'"'"'s torch loads the CUDA libraries, on machines without GPU too)
 environment:
   HETSEQ_LIBTORCH_DIR      your own LibTorch: none is installed (one on CMAKE_PREFIX_PATH is taken as well)
   HETSEQ_SKIP_PACKAGES=1   modules or conda provide the libraries: no Debian package is looked for'
@@ -165,7 +165,8 @@ install_python() {
   echo "$torch" >"$("$python/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch.pth"
   mapfile -t requirements < <(sed -nE 's/^Requires-Dist: ([^;]*)$/\1/p' "$torch"/torch-*.dist-info/METADATA)
   "$python/bin/python" -m pip install --quiet --disable-pip-version-check "${requirements[@]}" \
-    numpy h5py transformers || {
+    numpy h5py transformers >build/python.log 2>&1 || {  # it warns of triton, which only a GPU needs
+    tail -n 30 build/python.log >&2
     echo "pip could not install what torch and the tests need (its reason is above). Try again." >&2
     exit 69
   }

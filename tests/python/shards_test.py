@@ -60,7 +60,8 @@ class ArraysTest(ShardsTest):
         np.testing.assert_array_equal(read(paths, "images"), data["images"])
         np.testing.assert_array_equal(read(paths, "labels"), data["labels"].numpy())
         with h5py.File(paths[3]) as file:
-            self.assertEqual((len(file["images"]), file["images"].dtype, file["images"].compression), (100, "u1", "gzip"))
+            images = file["images"]
+            self.assertEqual((len(images), images.dtype, images.compression), (100, "u1", "gzip"))
 
     def test_check_accepts_them(self):
         for compression in ("gzip", None):
@@ -132,8 +133,9 @@ class ArraysTest(ShardsTest):
                      lambda: shards.write_shards({"a": np.array([1e6])}, self.folder, dtypes={"a": "float16"}))
         self.refused(ValueError, "no field of the data",
                      lambda: shards.write_shards({"a": np.zeros(2)}, self.folder, ragged=["b"]))
-        for option, text in ({"rows_per_shard": 0}, "1 or more"), ({"compression": "lzf"}, "unknown"), ({"name": ""}, "name"):
-            self.refused(ValueError, text, lambda option=option: shards.write_shards({"a": np.zeros(2)}, self.folder, **option))
+        for option, value in ("rows_per_shard", 0), ("compression", "lzf"), ("name", ""):
+            self.refused(ValueError, f"{option}={value!r}",
+                         lambda: shards.write_shards({"a": np.zeros(2)}, self.folder, **{option: value}))
 
     def test_existing_shards_are_replaced_only_when_asked(self):
         old = shards.write_shards({"a": np.zeros(4)}, self.folder, rows_per_shard=1)
@@ -152,7 +154,8 @@ class ArraysTest(ShardsTest):
 class SamplesTest(ShardsTest):
     def test_a_generator_of_samples(self):
         lengths = self.random.integers(0, 50, 2500)
-        samples = [{"tokens": list(range(n)), "image": np.full((2, 3), n, np.uint8), "weight": float(n)} for n in lengths]
+        samples = [{"tokens": list(range(n)), "image": np.full((2, 3), n, np.uint8), "weight": float(n)}
+                   for n in lengths]
 
         paths = shards.write_shards((sample for sample in samples), self.folder, rows_per_shard=1100)
 
@@ -184,7 +187,8 @@ class SamplesTest(ShardsTest):
             yield from ({"a": i} for i in range(2000))
             raise OSError("the source broke")
 
-        self.refused(OSError, "the source broke", lambda: shards.write_shards(samples(), self.folder, rows_per_shard=100))
+        self.refused(OSError, "the source broke",
+                     lambda: shards.write_shards(samples(), self.folder, rows_per_shard=100))
 
 
 class ConvertersTest(ShardsTest):
