@@ -1,6 +1,7 @@
 #include "hetseq/model/init.hpp"
 
 #include <cmath>
+#include <set>
 #include <string_view>
 
 #include <ATen/ATen.h>
@@ -70,11 +71,23 @@ at::Tensor draw(const InitialDistribution& distribution, std::int64_t count, std
     return values;
 }
 
+std::set<const c10::StorageImpl*> storages_of_buffers(const Model& model) {
+    std::set<const c10::StorageImpl*> storages;
+    for (const at::Tensor& buffer : model.buffers())
+        if (buffer.defined())
+            storages.insert(buffer.storage().unsafeGetStorageImpl());
+    return storages;
+}
+
 }  // namespace
 
 void initialise_parameters(Model& model, std::uint64_t seed) {
     const at::NoGradGuard no_grad;
+    const auto buffers = storages_of_buffers(model);
     for (auto& [name, tensor] : model.stored_tensors()) {
+        if (!tensor.is_floating_point() ||
+            buffers.count(tensor.storage().unsafeGetStorageImpl()) != 0)
+            continue;
         const InitialDistribution distribution = model.initial_distribution(name);
         if (distribution.kind == InitialDistribution::Kind::constant)
             tensor.fill_(distribution.value);

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <set>
 
+#include <ATen/ATen.h>
+
 #include "hetseq/util/error.hpp"
 
 namespace hetseq {
@@ -19,7 +21,41 @@ std::int64_t fan_in(const at::Tensor& weight) {
     return weight.dim() >= 2 ? weight[0].numel() : 0;
 }
 
+/// Replaces what the parameters and buffers of `module` hold.
+template <class Convert>
+void convert_tensors(const torch::nn::Module& module, const Convert& convert) {
+    const at::NoGradGuard no_grad;
+    for (const std::vector<at::Tensor>& tensors : {module.parameters(), module.buffers()})
+        for (at::Tensor tensor : tensors)
+            if (tensor.defined())
+                tensor.set_data(convert(tensor));
+}
+
+at::ScalarType converted_type(const at::Tensor& tensor, at::ScalarType dtype) {
+    return tensor.is_floating_point() ? dtype : tensor.scalar_type();
+}
+
 }  // namespace
+
+void Model::to(at::Device device, at::ScalarType dtype, bool non_blocking) {
+    convert_tensors(*this, [&](const at::Tensor& tensor) {
+        return tensor.to(device, converted_type(tensor, dtype), non_blocking);
+    });
+}
+
+void Model::to(at::ScalarType dtype, bool non_blocking) {
+    convert_tensors(*this, [&](const at::Tensor& tensor) {
+        return tensor.to(converted_type(tensor, dtype), non_blocking);
+    });
+}
+
+std::vector<Prediction> Model::predict(const MicroBatch&) {
+    return {};
+}
+
+double Model::learning_rate_factor(const std::string&) const {
+    return 1;
+}
 
 bool Model::decays(const std::string& parameter_name) const {
     const auto parameters = named_parameters();
@@ -36,9 +72,10 @@ std::vector<CompanionFile> Model::companion_files() const {
 std::vector<NamedTensor> Model::stored_tensors() const {
     std::vector<NamedTensor> tensors;
     std::set<const at::TensorImpl*> seen;
-    for (const auto& item : named_parameters())
-        if (seen.insert(item.value().unsafeGetTensorImpl()).second)
-            tensors.push_back({item.key(), item.value()});
+    for (const auto& items : {named_parameters(), named_buffers()})
+        for (const auto& item : items)
+            if (item.value().defined() && seen.insert(item.value().unsafeGetTensorImpl()).second)
+                tensors.push_back({item.key(), item.value()});
     return tensors;
 }
 

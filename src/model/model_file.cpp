@@ -59,8 +59,19 @@ private:
             fail("tensor '" + stored.name + "' of " + path() + " does not fit the model",
                  "its shape is " + shape_text(entry->shape) + ", the model's is " +
                      shape_text(stored.tensor.sizes()));
-        scalar_type_of(*entry, file_.path());
+        check_type(stored, *entry);
         return *entry;
+    }
+
+    // Precision is converted. Nothing else is: no rounding can be meant there.
+    void check_type(const NamedTensor& stored, const SafetensorEntry& entry) const {
+        const at::ScalarType type = stored.tensor.scalar_type();
+        const at::ScalarType in_file = scalar_type_of(entry.type);
+        if (type != in_file && !(at::isFloatingType(type) && at::isFloatingType(in_file)))
+            fail("tensor '" + entry.name + "' of " + path() + " is of type " + name_of(entry.type),
+                 at::isFloatingType(type)
+                     ? std::string("parameters are F64, F32, F16 or BF16")
+                     : std::string("the model's is ") + name_of(file_type_of(type)));
     }
 
     const SafetensorsReader& file_;
@@ -96,7 +107,7 @@ void load_model(const std::filesystem::path& path, Model& model) {
     const at::NoGradGuard no_grad;
     SafetensorsReader file{path};
     for (const auto& [target, source] : Matcher{file, model}.match()) {
-        const at::Tensor values = at::empty(target.sizes(), scalar_type_of(source, path));
+        const at::Tensor values = at::empty(target.sizes(), scalar_type_of(source.type));
         file.read(source, values.mutable_data_ptr());
         target.copy_(values);
     }

@@ -98,7 +98,10 @@ private:
 
 std::vector<NamedTensor> EncoderDecoder::stored_tensors() const {
     std::vector<NamedTensor> tensors;
+    const auto computed = named_buffers();  // sinusoids
     for (const NamedTensor& parameter : Model::stored_tensors()) {
+        if (computed.contains(parameter.name))
+            continue;
         const FusedParameter* fused = nullptr;
         for (const FusedParameter& one : detail::fused_parameters())
             if (parameter.name.find(one.suffix) != std::string::npos)

@@ -25,7 +25,8 @@ public:
                                   view(parameters.gradients()),
                                   view(square_avg_),
                                   view(acc_delta_)},
-                                 segment.decays ? options.weight_decay : 0});
+                                 segment.decays ? options.weight_decay : 0,
+                                 segment.learning_rate_factor});
         }
     }
 
@@ -35,7 +36,10 @@ public:
             parameters.values().is_cuda() ? &detail::adadelta_cuda : &detail::adadelta_cpu;
         for (const Segment& segment : segments_)
             update(segment.tensors,
-                   {lr, options_.rho, options_.adadelta_eps, segment.weight_decay});
+                   {lr * segment.learning_rate_factor,
+                    options_.rho,
+                    options_.adadelta_eps,
+                    segment.weight_decay});
     }
 
     std::map<std::string, at::Tensor> state() const override {
@@ -46,6 +50,7 @@ private:
     struct Segment {
         detail::AdadeltaTensors tensors;
         double weight_decay = 0;
+        double learning_rate_factor = 1;
     };
 
     OptimizerOptions options_;

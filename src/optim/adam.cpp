@@ -23,16 +23,17 @@ public:
           decay_{decay},
           exp_avg_{at::zeros_like(parameters.values())},
           exp_avg_sq_{at::zeros_like(parameters.values())},
-          device_step_{at::zeros({}, parameters.values().options().dtype(at::kFloat))},
-          groups_{group(parameters, true), group(parameters, false)} {}
+          device_step_{at::zeros({}, parameters.values().options().dtype(at::kFloat))} {
+        for (const detail::SegmentKind& kind : detail::segment_kinds(parameters))
+            groups_.push_back(group(parameters, kind));
+    }
 
     void step(FlatParameters&, double lr) override {
         auto& count = *step_.mutable_data_ptr<std::int64_t>();
         ++count;
         device_step_.fill_(static_cast<double>(count));
         for (Group& group : groups_)
-            if (!group.values.empty())
-                update(group, lr);
+            update(group, lr * group.learning_rate_factor);
     }
 
     std::map<std::string, at::Tensor> state() const override {
@@ -42,14 +43,16 @@ public:
 private:
     struct Group {
         double weight_decay = 0;
+        double learning_rate_factor = 1;
         std::vector<at::Tensor> values, gradients, exp_avgs, exp_avg_sqs, steps;
     };
 
-    Group group(const FlatParameters& parameters, bool decays) const {
+    Group group(const FlatParameters& parameters, const detail::SegmentKind& kind) const {
         const auto views = [&](const at::Tensor& flat) {
-            return detail::segment_views(parameters, flat, decays);
+            return detail::segment_views(parameters, flat, kind);
         };
-        Group group{decays ? options_.weight_decay : 0,
+        Group group{kind.decays ? options_.weight_decay : 0,
+                    kind.learning_rate_factor,
                     views(parameters.values()),
                     views(parameters.gradients()),
                     views(exp_avg_),
@@ -84,7 +87,7 @@ private:
     at::Tensor step_ = at::zeros({}, at::kLong);
     at::Tensor exp_avg_, exp_avg_sq_;
     at::Tensor device_step_;  // what the fused kernels read
-    Group groups_[2];
+    std::vector<Group> groups_;
 };
 
 std::unique_ptr<Optimizer> make(FlatParameters& parameters,

@@ -1,6 +1,7 @@
 #include "hetseq/optim/flat_parameters.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <torch/nn/module.h>
@@ -18,15 +19,33 @@ std::int64_t padded(std::int64_t numel, std::int64_t element_size) {
     return (numel + step - 1) / step * step;
 }
 
+using LearningRateFactor = std::function<double(const std::string&)>;
+
+double factor_of(const std::string& name, const LearningRateFactor& learning_rate_factor) {
+    const double factor = learning_rate_factor ? learning_rate_factor(name) : 1;
+    if (!std::isfinite(factor) || factor < 0)
+        throw BadConfig(
+            "the learning rate factor of parameter '" + name + "' is " + std::to_string(factor),
+            "it multiplies the learning rate",
+            "give a finite number >= 0");
+    return factor;
+}
+
 /// The distinct trainable parameters, last registered first.
 std::vector<FlatParameters::Parameter> trainable_parameters(
-    torch::nn::Module& module, const std::function<bool(const std::string&)>& decays) {
+    torch::nn::Module& module,
+    const std::function<bool(const std::string&)>& decays,
+    const LearningRateFactor& learning_rate_factor) {
     std::vector<FlatParameters::Parameter> parameters;
     std::set<const at::TensorImpl*> seen;
     for (auto& item : module.named_parameters())
         if (item.value().requires_grad() && seen.insert(item.value().unsafeGetTensorImpl()).second)
-            parameters.push_back(
-                {item.key(), item.value(), 0, item.value().numel(), decays(item.key())});
+            parameters.push_back({item.key(),
+                                  item.value(),
+                                  0,
+                                  item.value().numel(),
+                                  decays(item.key()),
+                                  factor_of(item.key(), learning_rate_factor)});
     std::reverse(parameters.begin(), parameters.end());
     return parameters;
 }
@@ -45,8 +64,10 @@ std::vector<FlatParameters::Segment> join_neighbours(
     const std::vector<FlatParameters::Parameter>& parameters, std::int64_t total) {
     std::vector<FlatParameters::Segment> segments;
     for (const auto& parameter : parameters)
-        if (segments.empty() || segments.back().decays != parameter.decays)
-            segments.push_back({parameter.offset, 0, parameter.decays});
+        if (segments.empty() || segments.back().decays != parameter.decays ||
+            segments.back().learning_rate_factor != parameter.learning_rate_factor)
+            segments.push_back(
+                {parameter.offset, 0, parameter.decays, parameter.learning_rate_factor});
     for (std::size_t i = 0; i < segments.size(); ++i) {
         const std::int64_t end = i + 1 < segments.size() ? segments[i + 1].offset : total;
         segments[i].numel = end - segments[i].offset;
@@ -55,7 +76,10 @@ std::vector<FlatParameters::Segment> join_neighbours(
 }
 
 void check_alike(const std::vector<FlatParameters::Parameter>& parameters) {
-    HETSEQ_ASSERT(!parameters.empty());
+    if (parameters.empty())
+        throw BadConfig("the model has no parameter to train",
+                        "none of its parameters requires a gradient",
+                        "leave at least one of them unfrozen");
     for (const auto& parameter : parameters) {
         HETSEQ_ASSERT(parameter.tensor.is_floating_point());
         HETSEQ_ASSERT(parameter.tensor.scalar_type() == parameters.front().tensor.scalar_type());
@@ -66,8 +90,9 @@ void check_alike(const std::vector<FlatParameters::Parameter>& parameters) {
 }  // namespace
 
 FlatParameters::FlatParameters(torch::nn::Module& module,
-                               const std::function<bool(const std::string&)>& decays)
-    : parameters_{trainable_parameters(module, decays)} {
+                               const std::function<bool(const std::string&)>& decays,
+                               const LearningRateFactor& learning_rate_factor)
+    : parameters_{trainable_parameters(module, decays, learning_rate_factor)} {
     check_alike(parameters_);
     const std::int64_t total = lay_out(parameters_);
     const at::TensorOptions options = parameters_.front().tensor.options().requires_grad(false);

@@ -18,25 +18,24 @@ public:
     Sgd(FlatParameters& parameters, const OptimizerOptions& options) : options_{options} {
         if (options.momentum > 0)
             momentum_ = at::zeros_like(parameters.values());
-        for (const bool decays : {true, false})
-            groups_.push_back(group(parameters, decays));
+        for (const detail::SegmentKind& kind : detail::segment_kinds(parameters))
+            groups_.push_back(group(parameters, kind));
     }
 
     void step(FlatParameters&, double lr) override {
         ++*step_.mutable_data_ptr<std::int64_t>();
         // A buffer of zeros makes the first step like any other: 0 * momentum + gradient.
         for (Group& group : groups_)
-            if (!group.values.empty())
-                at::_fused_sgd_(group.values,
-                                group.gradients,
-                                group.momenta,
-                                group.weight_decay,
-                                options_.momentum,
-                                lr,
-                                /*dampening=*/0,
-                                /*nesterov=*/false,
-                                /*maximize=*/false,
-                                /*is_first_step=*/false);
+            at::_fused_sgd_(group.values,
+                            group.gradients,
+                            group.momenta,
+                            group.weight_decay,
+                            options_.momentum,
+                            lr * group.learning_rate_factor,
+                            /*dampening=*/0,
+                            /*nesterov=*/false,
+                            /*maximize=*/false,
+                            /*is_first_step=*/false);
     }
 
     std::map<std::string, at::Tensor> state() const override {
@@ -49,15 +48,17 @@ public:
 private:
     struct Group {
         double weight_decay = 0;
+        double learning_rate_factor = 1;
         std::vector<at::Tensor> values, gradients, momenta;
     };
 
-    Group group(const FlatParameters& parameters, bool decays) const {
+    Group group(const FlatParameters& parameters, const detail::SegmentKind& kind) const {
         const auto views = [&](const at::Tensor& flat) {
-            return flat.defined() ? detail::segment_views(parameters, flat, decays)
+            return flat.defined() ? detail::segment_views(parameters, flat, kind)
                                   : std::vector<at::Tensor>{};
         };
-        return {decays ? options_.weight_decay : 0,
+        return {kind.decays ? options_.weight_decay : 0,
+                kind.learning_rate_factor,
                 views(parameters.values()),
                 views(parameters.gradients()),
                 views(momentum_)};

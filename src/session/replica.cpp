@@ -8,6 +8,7 @@
 #include "hetseq/train/best_by.hpp"
 #include "hetseq/train/checkpoint/training_state.hpp"
 #include "hetseq/train/record/run_folder.hpp"
+#include "hetseq/train/replicas.hpp"
 
 namespace hetseq {
 
@@ -22,6 +23,12 @@ std::vector<std::string> result_names(const Model& model) {
     return names;
 }
 
+FlatParameters flat_parameters(Model& model) {
+    return {model,
+            [&](const std::string& name) { return model.decays(name); },
+            [&](const std::string& name) { return model.learning_rate_factor(name); }};
+}
+
 }  // namespace
 
 std::shared_ptr<Model> build_model(const HostComm& world,
@@ -31,10 +38,10 @@ std::shared_ptr<Model> build_model(const HostComm& world,
         const Options& options = settings.options();
         std::shared_ptr<Model> model = parts.models.get(options.model)(options.parts);
         check_no_batch_statistics(*model);
-        if (options.parts.init_model.empty())
-            initialise_parameters(*model, options.seed);
-        else
+        if (!options.parts.init_model.empty())
             load_model(model_file(options.parts.init_model), *model);
+        else if (!model->initialises_itself())
+            initialise_parameters(*model, options.seed);
         model->to(settings.device, settings.dtype);
         return model;
     });
@@ -69,7 +76,7 @@ Replica::Replica(const MpiEnvironment& environment,
     : communicator_{make_communicator(world, environment, settings.device)},
       data_{world, environment.thread_support() == ThreadSupport::multiple},
       model_{build_model(world, settings, parts)},
-      parameters_{*model_, [this](const std::string& name) { return model_->decays(name); }},
+      parameters_{agree_on(world, [&] { return flat_parameters(*model_); })},
       feed_{data_, required_data(settings.options()), settings, parts, *model_, Shuffle::yes},
       plan_{agree_on(world, [&] { return feed_.plan(settings.batch_size()); })} {
     const Options& options = settings.options();
@@ -81,15 +88,15 @@ Replica::Replica(const MpiEnvironment& environment,
         return make(parameters, values);
     };
     optimizer_ = make_optimizer_(parameters_);
-    checkpoint_files_ = hetseq::checkpoint_files(*model_, parameters_, *optimizer_);
+    checkpoint_files_ = agree_on(
+        world, [&] { return hetseq::checkpoint_files(*model_, parameters_, *optimizer_); });
     if (folder != nullptr)
         checkpoints_ = std::make_unique<CheckpointWriter>(
             world,
             folder->checkpoints(),
             checkpoint_files_,
             CheckpointWriter::Options{.keep_last = options.keep_last});
-    // On CPUs of different makes, initial values may differ in their last bits.
-    communicator_->broadcast(parameters_.values(), 0);
+    share_model(world, *communicator_, parameters_, *model_);
 }
 
 void Replica::identify_data(const RunIdentity* before) {

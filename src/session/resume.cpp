@@ -236,9 +236,12 @@ StartingPoint restore(const HostComm& world,
     const RunIdentity& saved = point.state.run;
     check_same_data(own, options, point);
     std::vector<CheckpointFile> files = replica.checkpoint_files();
-    if (!point.is_own && options.reset_optimizer)
+    const bool keeps_optimizer = point.is_own || !options.reset_optimizer;
+    if (!keeps_optimizer)
         files.resize(1);  // the model's
     load_checkpoint(world, replica.communicator(), point.folder, files);
+    if (keeps_optimizer)
+        replica.optimizer().restored();
     const std::string note = note_on_data(own, options, point);
     if (!note.empty())
         log::warn(note);

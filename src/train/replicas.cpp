@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <span>
+#include <utility>
 
 #include <ATen/ATen.h>
 
@@ -11,6 +13,7 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 
@@ -30,20 +33,45 @@ double largest_difference(const at::Tensor& own, const at::Tensor& other) {
     return at::nan_to_num(difference.max().to(at::kDouble), INFINITY).item<double>();
 }
 
+// Gives all ranks rank 0's values of a tensor of any type, on the CPU or the communicator's device.
+void broadcast(const HostComm& world, Communicator& communicator, const at::Tensor& tensor) {
+    const at::Tensor values = tensor.detach().contiguous();
+    if (values.device() == communicator.device())
+        communicator.broadcast(values, 0);
+    else
+        world.broadcast(
+            std::span(static_cast<std::byte*>(values.mutable_data_ptr()), values.nbytes()), 0);
+    if (!values.is_alias_of(tensor))
+        tensor.copy_(values);
+}
+
 }  // namespace
+
+void share_model(const HostComm& world,
+                 Communicator& communicator,
+                 FlatParameters& parameters,
+                 const Model& model) {
+    const at::NoGradGuard no_grad;
+    communicator.broadcast(parameters.values(), 0);
+    std::vector<at::Tensor> others = model.buffers();
+    for (const NamedTensor& stored : model.stored_tensors())
+        others.push_back(stored.tensor);
+    std::set<std::pair<const void*, std::int64_t>> known;
+    for (const at::Tensor& tensor : others)
+        if (tensor.defined() && tensor.numel() > 0 && !tensor.is_alias_of(parameters.values()) &&
+            known.insert({tensor.const_data_ptr(), tensor.numel()}).second)
+            broadcast(world, communicator, tensor);
+}
 
 void copy_replica(const HostComm& world,
                   Communicator& communicator,
                   FlatParameters& parameters,
-                  const Optimizer& optimizer) {
+                  Optimizer& optimizer) {
+    const at::NoGradGuard no_grad;
     communicator.broadcast(parameters.values(), 0);
-    for (const auto& [name, tensor] : optimizer.state()) {
-        if (tensor.dim() > 0)
-            communicator.broadcast(tensor, 0);
-        else  // on the host
-            world.broadcast(
-                std::span(static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()), 0);
-    }
+    for (const auto& [name, tensor] : optimizer.state())
+        broadcast(world, communicator, tensor);
+    optimizer.restored();
 }
 
 bool ReplicaDrift::is_within(double tolerance) const {

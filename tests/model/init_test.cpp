@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "model/mixed_model.hpp"
+
 #include "hetseq/model/mnist_cnn.hpp"
 
 namespace hetseq {
@@ -42,6 +44,19 @@ TEST(InitTest, DoublePrecisionHasTheSameValues) {
 
     for (const auto& item : narrow->named_parameters())
         EXPECT_TRUE(item.value().equal(parameter(*wide, item.key()).to(at::kFloat)));
+}
+
+TEST(InitTest, BuffersKeepTheirValues) {
+    test::MixedModel model;
+    const test::MixedModel untouched;
+
+    initialise_parameters(model, 7);
+
+    EXPECT_FALSE(model.trained.equal(untouched.trained));
+    EXPECT_FALSE(model.frozen.equal(untouched.frozen));
+    EXPECT_TRUE(model.counts().equal(untouched.counts()));
+    EXPECT_TRUE(model.mask().equal(untouched.mask()));
+    EXPECT_TRUE(model.scales().equal(untouched.scales()));
 }
 
 TEST(InitTest, LinearLayersAreUniformWithinTheInverseRootOfTheirInputs) {

@@ -9,6 +9,7 @@
 #include "hetseq/util/safetensors.hpp"
 
 #include "model/bert_rows.hpp"
+#include "model/mixed_model.hpp"
 #include "util/temporary_folder.hpp"
 #include <nlohmann/json.hpp>
 
@@ -47,6 +48,42 @@ TEST(ModelFileTest, WhatIsSavedIsLoaded) {
     load_model(folder / "model.safetensors", *loaded);
 
     EXPECT_TRUE(same_parameters(*saved, *loaded));
+}
+
+TEST(ModelFileTest, FrozenParametersAndBuffersOfAnyTypeAreSavedAndLoaded) {
+    const TemporaryFolder folder;
+    const test::MixedModel saved(4);
+    test::MixedModel loaded;
+    ASSERT_FALSE(test::stored_alike(saved, loaded));
+
+    save_model(folder / "model.safetensors", saved);
+    load_model(folder / "model.safetensors", loaded);
+
+    EXPECT_TRUE(test::stored_alike(saved, loaded));
+}
+
+TEST(ModelFileTest, IntegersAreReadFromIntegersOfTheirTypeAlone) {
+    const TemporaryFolder folder;
+    const auto path = folder / "model.safetensors";
+    struct Counter : test::MixedModel {
+        explicit Counter(at::ScalarType type)
+            : count{register_buffer("count", at::ones({2}, type))} {}
+        at::Tensor count;
+    };
+    for (const at::ScalarType type : {at::kInt, at::kFloat, at::kBool}) {
+        Counter loaded(at::kLong);
+        save_model(path, Counter(type));
+
+        try {
+            load_model(path, loaded);
+            ADD_FAILURE() << type;
+        } catch (const BadData& error) {
+            EXPECT_NE(std::string(error.what()).find("'count'"), std::string::npos) << error.what();
+        }
+    }
+    Counter real(at::kDouble);
+    save_model(path, Counter(at::kLong));
+    EXPECT_THROW(load_model(path, real), BadData);
 }
 
 TEST(ModelFileTest, LossesOfAModelOfTransformersAreTransformers) {

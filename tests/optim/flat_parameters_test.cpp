@@ -1,6 +1,10 @@
 #include "hetseq/optim/flat_parameters.hpp"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
 
 #include "optim/toy_module.hpp"
 #include <gmock/gmock.h>
@@ -109,6 +113,40 @@ TEST(FlatParametersTest, SegmentsJoinNeighboursThatDecayAlike) {
     EXPECT_EQ(end, flat.values().numel());
     ToyModule other;
     EXPECT_EQ(FlatParameters(other, [](const std::string&) { return true; }).segments().size(), 1u);
+}
+
+TEST(FlatParametersTest, SegmentsHaveOneLearningRateFactor) {
+    ToyModule module;
+
+    const FlatParameters flat(
+        module,
+        [](const std::string&) { return true; },
+        [](const std::string& name) { return name == "second" || name == "bias" ? 0.5 : 2; });
+
+    // conditional, unused | second, bias | first
+    std::vector<double> factors;
+    for (const auto& segment : flat.segments())
+        factors.push_back(segment.learning_rate_factor);
+    EXPECT_THAT(factors, testing::ElementsAre(2, 0.5, 2));
+    EXPECT_EQ(flat.segments()[1].offset, flat.parameters()[2].offset);
+    EXPECT_EQ(flat.segments()[2].offset, flat.parameters()[4].offset);
+}
+
+TEST(FlatParametersTest, AFactorThatIsNoneIsRefused) {
+    for (const double factor : {-1.0, std::nan(""), double(INFINITY)}) {
+        ToyModule module;
+        EXPECT_THROW(
+            FlatParameters(module, matrices_decay, [&](const std::string&) { return factor; }),
+            BadConfig);
+    }
+}
+
+TEST(FlatParametersTest, AModelWithoutATrainedParameterIsRefused) {
+    ToyModule module;
+    for (at::Tensor& parameter : module.parameters())
+        parameter.set_requires_grad(false);
+
+    EXPECT_THROW(FlatParameters(module, matrices_decay), BadConfig);
 }
 
 }  // namespace

@@ -29,9 +29,21 @@ at::Tensor input(int step) {
     return at::randn({4, 5}, at::kDouble);
 }
 
-std::map<std::string, at::Tensor> train_flat(Make make, OptimizerOptions options) {
+double all_alike(const std::string&) {
+    return 1;
+}
+
+double slower_second(const std::string& name) {
+    return name == "second" || name == "bias" ? 0.3 : 1;
+}
+
+using Factor = double (*)(const std::string&);
+
+std::map<std::string, at::Tensor> train_flat(Make make,
+                                             OptimizerOptions options,
+                                             Factor factor = all_alike) {
     ToyModule module;
-    FlatParameters flat(module, matrices_decay);
+    FlatParameters flat(module, matrices_decay, factor);
     options.weight_decay = decay;
     const auto optimizer = make(flat, options);
     for (int step = 0; step < steps; ++step) {
@@ -45,23 +57,24 @@ std::map<std::string, at::Tensor> train_flat(Make make, OptimizerOptions options
     return values;
 }
 
-// The same with torch::optim. Gradients are zeroed, not dropped: one that backward does not reach
-// is zero in hetseq.
+// The same with torch::optim, in a group for each decay and rate. Gradients are zeroed, not
+// dropped: one that backward does not reach is zero in hetseq.
 template <class TorchOptimizer, class TorchOptions>
-std::map<std::string, at::Tensor> train_torch(TorchOptions options) {
+std::map<std::string, at::Tensor> train_torch(TorchOptions options, Factor factor = all_alike) {
     ToyModule module;
-    std::vector<at::Tensor> decaying, others;
+    std::map<std::pair<bool, double>, std::vector<at::Tensor>> members;  // by decay and factor
     for (auto& item : module.named_parameters())
         if (item.key() != "tied" && item.key() != "frozen") {
             item.value().mutable_grad() = at::zeros_like(item.value());
-            (matrices_decay(item.key()) ? decaying : others).push_back(item.value());
+            members[{matrices_decay(item.key()), factor(item.key())}].push_back(item.value());
         }
-    TorchOptimizer optimizer(
-        {torch::optim::OptimizerParamGroup(
-             decaying, std::make_unique<TorchOptions>(options.weight_decay(decay))),
-         torch::optim::OptimizerParamGroup(
-             others, std::make_unique<TorchOptions>(options.weight_decay(0)))},
-        options);
+    std::vector<torch::optim::OptimizerParamGroup> groups;
+    for (const auto& [kind, tensors] : members) {
+        TorchOptions own = options;
+        own.weight_decay(kind.first ? decay : 0).lr(kind.second * lr);
+        groups.emplace_back(tensors, std::make_unique<TorchOptions>(own));
+    }
+    TorchOptimizer optimizer(groups, options);
     for (int step = 0; step < steps; ++step) {
         optimizer.zero_grad(/*set_to_none=*/false);
         module.loss(input(step), step % 2 == 0).backward();
@@ -101,6 +114,50 @@ TEST(OptimizerTest, SgdWithMomentumEqualsTorchs) {
 
     expect_equal(train_flat(make_sgd, options),
                  train_torch<torch::optim::SGD>(torch::optim::SGDOptions(lr).momentum(0.9)));
+}
+
+TEST(OptimizerTest, TwoRatesEqualTorchsParameterGroups) {
+    OptimizerOptions with_momentum;
+    with_momentum.momentum = 0.9;
+    const auto one_rate = train_flat(make_adamw, {});
+
+    const auto adamw = train_flat(make_adamw, {}, slower_second);
+    expect_equal(adamw,
+                 train_torch<torch::optim::AdamW>(torch::optim::AdamWOptions(lr), slower_second));
+    EXPECT_FALSE(adamw.at("second").allclose(one_rate.at("second"), 1e-3));
+    expect_equal(train_flat(make_adam, {}, slower_second),
+                 train_torch<torch::optim::Adam>(torch::optim::AdamOptions(lr), slower_second));
+    expect_equal(
+        train_flat(make_sgd, with_momentum, slower_second),
+        train_torch<torch::optim::SGD>(torch::optim::SGDOptions(lr).momentum(0.9), slower_second));
+}
+
+// Two parameters that do not know of each other: each goes as it would alone at its own rate.
+TEST(OptimizerTest, TwoRatesOfAdadeltaAreThoseOfTwoRuns) {
+    struct Pair : torch::nn::Module {
+        at::Tensor x = register_parameter("x", at::linspace(-1, 2, 9, at::kDouble));
+        at::Tensor y = register_parameter("y", at::linspace(1, 3, 5, at::kDouble));
+    };
+    const auto train = [](Pair& module, double rate, Factor factor) {
+        FlatParameters flat(module, matrices_decay, factor);
+        OptimizerOptions options;
+        options.weight_decay = decay;
+        const auto optimizer = make_adadelta(flat, options);
+        for (int step = 0; step < steps; ++step) {
+            flat.zero_gradients();
+            (module.x.pow(2).sum() + module.y.pow(4).sum()).backward();
+            optimizer->step(flat, rate);
+        }
+    };
+    Pair both, fast, slow;
+
+    train(both, 1, [](const std::string& name) { return name == "y" ? 0.25 : 1; });
+    train(fast, 1, all_alike);
+    train(slow, 0.25, all_alike);
+
+    EXPECT_TRUE(both.x.equal(fast.x));
+    EXPECT_TRUE(both.y.equal(slow.y));
+    EXPECT_FALSE(both.y.equal(fast.y));
 }
 
 // PyTorch has no Adadelta in C++: tests/reference/adadelta.py ran its Python one.

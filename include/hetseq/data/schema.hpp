@@ -35,7 +35,8 @@ struct FieldSchema {
     /// Another field; empty: none. Every value must be below the length of that field's row of the
     /// same sample (positions in a sequence).
     std::string below_row_length_of{};
-    std::string meaning{};  // what the bounds mean: "ids of the vocabulary (vocab_size 30522)"
+    std::string meaning{};   // what the bounds mean: "ids of the vocabulary (vocab_size 30522)"
+    bool is_target = false;  // only losses and metrics need it: data for predictions may lack it
 };
 
 /// A dataset of bytes beside the fields, the same in every shard: a vocabulary.

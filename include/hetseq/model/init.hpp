@@ -6,8 +6,9 @@ namespace hetseq {
 
 class Model;
 
-/// Fills every stored tensor of `model` from its initial distribution. A value depends on (seed,
-/// tensor name, element index) alone, not on ranks, devices or the order of construction.
+/// Fills every stored parameter of `model` from its initial distribution; buffers stay. A value
+/// depends on (seed, tensor name, element index) alone, not on ranks, devices or the order of
+/// construction.
 void initialise_parameters(Model& model, std::uint64_t seed);
 
 }  // namespace hetseq

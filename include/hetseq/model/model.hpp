@@ -9,6 +9,7 @@
 #include <torch/nn/module.h>
 
 #include "hetseq/data/micro_batch.hpp"
+#include "hetseq/data/prediction.hpp"
 #include "hetseq/model/companion_file.hpp"
 #include "hetseq/model/corpus_scorer.hpp"
 
@@ -64,16 +65,28 @@ public:
     /// it.
     virtual std::unique_ptr<CorpusScorer> corpus_scorer() const { return nullptr; }
     virtual ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) = 0;
+    /// True if `predict` has something to say.
+    virtual bool predicts() const { return false; }
+    /// What the model says of the samples of `batch`, without graph and dropout. Tensors that only
+    /// losses need may be missing from `batch`. Every call gives the same names, types and row
+    /// shapes in the same order, which need not be known before the first.
+    virtual std::vector<Prediction> predict(const MicroBatch& batch);
     /// True if weight decay applies to the parameter of this name. By default it does not apply to
     /// biases and to the vectors of normalisations.
     virtual bool decays(const std::string& parameter_name) const;
-    /// The parameters as files hold them: names, and views of the parameters' storage. A tied
-    /// parameter appears once. By default `named_parameters`.
+    /// What the learning rate is multiplied by for the parameter of this name: finite, >= 0.
+    virtual double learning_rate_factor(const std::string& parameter_name) const;
+    /// The tensors as files hold them: names, and views of the storage of parameters, trained or
+    /// frozen, and of constant buffers, which may have any type. A tied tensor appears once. By
+    /// default `named_parameters` and `named_buffers`.
     virtual std::vector<NamedTensor> stored_tensors() const;
     /// Other names that files have for stored tensors, by that other name. A file may hold a tensor
     /// under both, or only under the other one; an empty stored name: the file's tensor is no
     /// parameter and is not read.
     virtual std::map<std::string, std::string> tensor_aliases() const { return {}; }
+    /// True where the constructor has given the parameters their initial values. Otherwise they are
+    /// drawn from `initial_distribution`.
+    virtual bool initialises_itself() const { return false; }
     /// The distribution of the stored tensor of this name. The default is PyTorch's for linear and
     /// convolution layers: U(-1/sqrt(fan_in), 1/sqrt(fan_in)); vectors of normalisations 1, their
     /// biases 0.
@@ -84,6 +97,11 @@ public:
     /// The files that stand beside its parameters: by default config.json, unless its text is
     /// empty.
     virtual std::vector<CompanionFile> companion_files() const;
+
+    using torch::nn::Module::to;
+    /// Tensors that are not floating point keep their types.
+    void to(at::Device device, at::ScalarType dtype, bool non_blocking = false) override;
+    void to(at::ScalarType dtype, bool non_blocking = false) override;
 };
 
 /// Throws BadConfig when a module mixes the samples of a micro-batch (batch normalisation).

@@ -15,9 +15,10 @@ std::filesystem::path model_config_file(const std::string& file_or_folder);
 /// Writes the model's stored tensors as a safetensors file, atomically. Throws IoError.
 void save_model(const std::filesystem::path& path, const Model& model);
 
-/// Fills the model's stored tensors from a safetensors file of floating tensors; precision is
-/// converted to the model's. Throws MissingInput, IoError, or BadData that names a missing, surplus
-/// or mis-shaped tensor (with both shapes); then the model is unchanged.
+/// Fills the model's stored tensors from a safetensors file; precision is converted to the model's,
+/// other types must be equal. Throws MissingInput, IoError, or BadData that names a missing,
+/// surplus or mis-shaped tensor (with both shapes) or one of a wrong type; then the model is
+/// unchanged.
 void load_model(const std::filesystem::path& path, Model& model);
 
 }  // namespace hetseq

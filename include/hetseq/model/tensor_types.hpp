@@ -1,16 +1,14 @@
 #pragma once
 
-#include <filesystem>
-
 #include <c10/core/ScalarType.h>
 
 #include "hetseq/util/safetensors.hpp"
 
 namespace hetseq {
 
-/// The file format's name for `type`: a floating type or kLong.
+/// The file format's name for `type`. Throws BadConfig for a type that it does not have.
 SafetensorType file_type_of(at::ScalarType type);
-/// The other way round. Throws BadData that names `path` for a type that parameters do not have.
-at::ScalarType scalar_type_of(const SafetensorEntry& entry, const std::filesystem::path& path);
+/// The other way round.
+at::ScalarType scalar_type_of(SafetensorType type) noexcept;
 
 }  // namespace hetseq

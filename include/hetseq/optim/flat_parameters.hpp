@@ -24,12 +24,16 @@ public:
         std::int64_t offset = 0;  // elements
         std::int64_t numel = 0;   // without padding
         bool decays = true;       // weight decay applies
+        double learning_rate_factor = 1;
     };
 
     /// Moves the parameters of `module` (one floating dtype, one device) into flat storage. A tied
-    /// parameter counts once.
+    /// parameter counts once. `learning_rate_factor`: what the learning rate is multiplied by for a
+    /// parameter; empty: 1 for all. Throws BadConfig where none is trained, and for a factor that
+    /// is negative or not finite.
     FlatParameters(torch::nn::Module& module,
-                   const std::function<bool(const std::string&)>& decays);
+                   const std::function<bool(const std::string&)>& decays,
+                   const std::function<double(const std::string&)>& learning_rate_factor = {});
 
     const std::vector<Parameter>& parameters() const noexcept {
         return parameters_;
@@ -38,11 +42,13 @@ public:
     at::Tensor gradients() const { return gradients_; }  // (n), padding always zero
     void zero_gradients();
 
-    /// Runs of neighbours that share `decays`, so that an optimizer updates each in one call.
+    /// Runs of neighbours that share `decays` and the factor, so that an optimizer updates each in
+    /// one call.
     struct Segment {
         std::int64_t offset = 0;
         std::int64_t numel = 0;
         bool decays = true;
+        double learning_rate_factor = 1;
     };
     const std::vector<Segment>& segments() const noexcept { return segments_; }
 

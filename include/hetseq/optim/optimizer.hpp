@@ -13,16 +13,22 @@ namespace hetseq {
 class FlatParameters;
 
 /// Updates flat parameters from their summed gradients. All memory is taken by the constructor;
-/// `step` takes none. Weight decay applies to segments that decay.
+/// `step` takes none. Weight decay applies to segments that decay, and the learning rate is
+/// multiplied by the segment's factor.
 class Optimizer {
 public:
     virtual ~Optimizer() = default;
     /// `parameters` are those of the constructor.
     virtual void step(FlatParameters& parameters, double lr) = 0;
-    /// State by name, flat like the parameters ("exp_avg"), and the count of steps as an int64
-    /// scalar ("step", on the CPU): for checkpoints. The tensors are the optimizer's own: copying
-    /// into them restores it.
+    /// State by name: for checkpoints. A name without '/' is of a tensor that is flat like the
+    /// parameters ("exp_avg"), or of a scalar on the CPU ("step", int64, the count of steps). A
+    /// name with '/' is of any tensor of its own ("exp_avg/encoder.weight"), on the CPU or the
+    /// device. The tensors are the optimizer's own, the same ones in all calls: copying into them
+    /// restores it, followed by `restored`.
     virtual std::map<std::string, at::Tensor> state() const = 0;
+    /// Called after other values were copied into the tensors of `state`, for an optimizer that
+    /// derives something from them.
+    virtual void restored() {}
 };
 
 /// `options` are in the ranges that the command line's options have. `parameters` must outlive the

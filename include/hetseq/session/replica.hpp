@@ -25,8 +25,8 @@ class MpiEnvironment;
 class RunFolder;
 struct RunIdentity;
 
-/// Collective. The model as options say, on the device: initialised from the seed, or read from
-/// --init-model.
+/// Collective. The model as options say, on the device: initialised from the seed or by itself, or
+/// read from --init-model.
 std::shared_ptr<Model> build_model(const HostComm& world,
                                    const RunSettings& settings,
                                    const Parts& parts);

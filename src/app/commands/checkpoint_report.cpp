@@ -89,7 +89,7 @@ std::string verify(const fs::path& checkpoint) {
 }
 
 at::Tensor read_tensor(SafetensorsReader& file, const SafetensorEntry& entry) {
-    const at::Tensor values = at::empty(entry.shape, scalar_type_of(entry, file.path()));
+    const at::Tensor values = at::empty(entry.shape, scalar_type_of(entry.type));
     file.read(entry, values.mutable_data_ptr());
     return values;
 }
@@ -196,9 +196,8 @@ std::vector<NamedTensor> mean_parameters(const std::vector<fs::path>& checkpoint
         at::Tensor sum = at::zeros(first.shape, at::kDouble);
         for (SafetensorsReader& file : files)
             sum += read_tensor(file, same_tensor(file, first)).to(at::kDouble);
-        means.push_back({first.name,
-                         (sum / static_cast<double>(files.size()))
-                             .to(scalar_type_of(first, files.front().path()))});
+        means.push_back(
+            {first.name, (sum / static_cast<double>(files.size())).to(scalar_type_of(first.type))});
     }
     return means;
 }

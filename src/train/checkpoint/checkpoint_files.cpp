@@ -16,12 +16,12 @@ std::int64_t bytes_of(const at::Tensor& tensor) {
     return static_cast<std::int64_t>(tensor.nbytes());
 }
 
-// The optimizer's flat tensors cut by parameter, and its scalars as they are.
+// The optimizer's flat tensors cut by parameter, and its other ones as they are.
 std::vector<NamedTensor> optimizer_tensors(const FlatParameters& parameters,
                                            const Optimizer& optimizer) {
     std::vector<NamedTensor> tensors;
     for (const auto& [name, tensor] : optimizer.state()) {
-        if (tensor.dim() == 0) {
+        if (tensor.dim() == 0 || name.find('/') != std::string::npos) {
             tensors.push_back({name, tensor});
             continue;
         }
@@ -66,6 +66,9 @@ std::vector<CheckpointFile> checkpoint_files(const Model& model,
             files.push_back({});
         files.back().tensors.push_back(std::move(stored));
     }
+    for (const CheckpointFile& file : files)
+        for (const NamedTensor& stored : file.tensors)
+            file_type_of(stored.tensor.scalar_type());
     for (std::size_t i = 1; i < files.size(); ++i)
         files[i].name = file_name(i - 1, files.size() - 1);
     return files;

@@ -13,6 +13,7 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/communicator.hpp"
 
+#include "model/mixed_model.hpp"
 #include "test_world.hpp"
 #include "train/toy_model.hpp"
 #include <gmock/gmock.h>
@@ -130,6 +131,63 @@ TEST_F(CheckpointTest, RestoresParametersOptimizerAndState) {
     EXPECT_TRUE(other.equals(saved));
     EXPECT_EQ(state.progress.updates, 5);
     EXPECT_EQ(state.run.options.at("task"), "toy");
+}
+
+TEST_F(CheckpointTest, RestoresWhatIsNotTrained) {
+    MixedModel saved(4), other;
+    FlatParameters saved_parameters(saved, [](const std::string&) { return true; });
+    FlatParameters other_parameters(other, [](const std::string&) { return true; });
+    const auto saved_optimizer = make_sgd(saved_parameters, {});
+    const auto other_optimizer = make_sgd(other_parameters, {});
+    CheckpointWriter writer(
+        world_, checkpoints_, checkpoint_files(saved, saved_parameters, *saved_optimizer), {});
+
+    writer.start(state_of(1));
+    writer.finish();
+    world_.barrier();
+    load_checkpoint(world_,
+                    *communicator_,
+                    checkpoints_.of_update(1),
+                    checkpoint_files(other, other_parameters, *other_optimizer));
+
+    EXPECT_TRUE(stored_alike(saved, other));
+}
+
+// An optimizer with tensors of its own for a parameter.
+class OwnTensors final : public Optimizer {
+public:
+    explicit OwnTensors(double value)
+        : order{at::full({3}, value).to(at::kLong)}, rate{at::full({}, value, at::kDouble)} {}
+    void step(FlatParameters&, double) override {}
+    std::map<std::string, at::Tensor> state() const override {
+        return {{"order/hidden.weight", order}, {"rate/hidden.weight", rate}};
+    }
+    void restored() override { seen = rate.item<double>(); }
+
+    at::Tensor order, rate;
+    double seen = 0;
+};
+
+TEST_F(CheckpointTest, AnOptimizerMayHaveTensorsOfItsOwn) {
+    Replica saved(1), other(2);
+    saved.optimizer = std::make_unique<OwnTensors>(7);
+    other.optimizer = std::make_unique<OwnTensors>(0);
+    const fs::path folder = save(saved, 5);
+
+    load(folder, other);
+
+    EXPECT_TRUE(other.equals(saved));
+}
+
+TEST_F(CheckpointTest, ACopiedReplicaIsRankZerosAndItsOptimizerHearsOfIt) {
+    Replica own(1);
+    OwnTensors optimizer(10 + world_.rank());
+
+    copy_replica(world_, *communicator_, *own.parameters, optimizer);
+
+    EXPECT_TRUE(optimizer.order.equal(at::full({3}, 10).to(at::kLong)));
+    EXPECT_EQ(optimizer.rate.item<double>(), 10);
+    EXPECT_EQ(optimizer.seen, 10);
 }
 
 TEST_F(CheckpointTest, HoldsWhatWasThereWhenItStarted) {

@@ -23,7 +23,8 @@ struct CheckpointFile {
 
 /// model.safetensors, with the model's stored tensors, and the optimizer's state cut by parameter
 /// ("exp_avg/encoder.weight") into files of about `file_bytes`,
-/// optimizer-00001-of-00003.safetensors and so on. The files do not depend on the ranks.
+/// optimizer-00001-of-00003.safetensors and so on. The files do not depend on the ranks. Throws
+/// BadConfig for a tensor of a type that files do not have.
 std::vector<CheckpointFile> checkpoint_files(const Model& model,
                                              const FlatParameters& parameters,
                                              const Optimizer& optimizer,
