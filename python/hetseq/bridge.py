@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 
 import torch
 
-from . import _library
+from . import _library, randomness, self_test
 from .optimizers import Adapter
 from .task import Batch, Config, Task, TaskError, describe, overrides
 
@@ -50,6 +50,7 @@ class Binding:
         self.spec = spec
         self.module: Optional[torch.nn.Module] = None
         self.failure: Optional[BaseException] = None
+        self.keyed: Optional[randomness.Handle] = None
         self.has_trained = False
         self.config: Optional[Config] = None
         self.optimizers: dict[int, Adapter] = {}
@@ -65,7 +66,11 @@ class Binding:
             module = self.task.model(config)
         if not isinstance(module, torch.nn.Module):
             raise TaskError(f"{type(self.task).__name__}.model gave a {type(module).__name__}, not a torch.nn.Module")
+        module.train()
+        _check_batch_norm(module)
+        self.end()
         self.module = module
+        self.keyed = randomness.install(module)
         self.buffers = _Buffers(module)
         return _description(self.task, module)
 
@@ -77,12 +82,35 @@ class Binding:
             self.buffers.begin()
         if module.training != training:
             module.train(training)
-            if training:
-                _check_batch_norm(module)
-        results = task.forward(module, dict(zip(names, tensors)))
+        results = self.keyed.forward(task.forward, module, dict(zip(names, tensors)))
         if training and task.buffers == "constant":
             self.buffers.check()
         return _sums(results, list(task.losses), [] if training else _metric_names(task))
+
+    def self_test(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> bool:
+        """Fails where the result depends on how a batch is cut. False where the micro-batch is too small to tell."""
+        task, module, rows = self.task, self.module, dict(zip(names, tensors))
+        if not task.self_test:
+            return True
+        count = self_test.choose_count(module, rows, len(tensors[0]))
+        if count < 2:
+            return False
+        module.train()
+
+        def forward(rows: Batch) -> dict[str, torch.Tensor]:
+            return dict(zip(task.losses, _sums(task.forward(module, dict(rows)), list(task.losses), [])))
+
+        found = self_test.check(self_test.keyed_run(self.keyed, forward), module,
+                                {name: tensor[:count] for name, tensor in rows.items()})
+        if found:
+            raise TaskError("the result would depend on how a batch is cut over ranks: " + "; ".join(found))
+        return True
+
+    def end(self) -> None:
+        """The module is as it was before, and torch too."""
+        if self.keyed is not None:
+            self.keyed.remove()
+            self.keyed = None
 
     def predict(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> tuple[
             list[str], list[torch.Tensor], list[torch.Tensor]]:
@@ -186,10 +214,11 @@ def _sums(results: Any, losses: list[str], metrics: list[str]) -> list[torch.Ten
 
 
 def _check_batch_norm(module: torch.nn.Module) -> None:
+    """Refuses batch statistics; a normalisation that stays in eval mode has none."""
     for name, part in module.named_modules():
         if isinstance(part, torch.nn.modules.batchnorm._BatchNorm) and part.training:
-            raise TaskError(f"'{name}' is a batch normalisation ({type(part).__name__}): the output for a sample would "
-                            "depend on how a batch is cut. Use a group, layer or instance normalisation, or keep it in "
+            raise TaskError(f"'{name}' is a batch normalisation ({type(part).__name__}) in training mode: the "
+                            "output for a sample would depend on how a batch is cut. Use a group, layer or instance normalisation, or keep it in "
                             "eval mode (override train())")
 
 
@@ -272,7 +301,7 @@ def _implement(name: str, method: Callable[..., Any]) -> None:
     _operators.impl(name, call, "CompositeImplicitAutograd")
 
 
-for _name in ("describe", "model", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
+for _name in ("describe", "model", "self_test", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
               "optimizer_restored", "optimizer_end", "schedule"):
     _implement("task_" + _name, getattr(Binding, _name))
 
@@ -289,5 +318,7 @@ def run(binding: Optional[Binding], words: Sequence[str], in_script: bool) -> tu
             list(words), binding is not None)
         return code, message
     finally:
+        if binding is not None:
+            binding.end()
         _current = None
         _running.release()

@@ -143,6 +143,8 @@ class Task:
         loss, or a method `weights(self, batch)` that gives a number, or a dict of numbers by loss.
     options: options of its own by name, each an Option.
     defaults: default values of hetseq's options for this task, such as {"lr": 3e-4}.
+    self_test: whether the first samples are computed whole, cut in two and one by one before training, to see that the
+        result does not depend on the cut.
     buffers: "constant": a buffer that changes in training is an error; "rank0": it may, and rank 0's is kept.
     """
 
@@ -154,6 +156,7 @@ class Task:
     options: Mapping[str, Option] = {}
     defaults: Mapping[str, Any] = {}
     buffers: str = "constant"
+    self_test: bool = True
 
     def model(self, config: Config) -> torch.nn.Module:
         """The module to train, with its initial values. It is called with torch's generators seeded by the run."""

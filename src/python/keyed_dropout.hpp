@@ -6,16 +6,21 @@
 
 namespace hetseq {
 
-/// What the random draws of a forward pass depend on, besides the module and the element.
+/// What all random numbers of one forward of a user's module are a function of, beside the module's
+/// path, the number of its call and the number of the draw within the call.
 struct RandomnessKey {
-    std::uint64_t seed = 1;
-    std::int64_t update = 0;
-    at::Tensor sample_ids;  // (n) int64, on the device
+    std::uint64_t seed = 1;   // of the run
+    std::int64_t update = 0;  // in [0, 2^32)
+    at::Tensor sample_ids;    // (n) int64 in [0, 2^48), on the device of the forward
 };
 
-/// A forward pass of the user's module begins. The key holds until the next forward pass or
-/// `leave_step`, since backward may compute parts of the forward pass again.
-void enter_forward(RandomnessKey key, bool is_training);
+/// From here until `leave_step` or the next call, `hetseq::mask` and `hetseq::uniform` draw by
+/// `key`, in any thread: activation checkpointing computes a forward again inside backward, on a
+/// GPU in autograd's own threads. One forward at a time in a process. `training` = false leaves
+/// torch's own randomness alone.
+void enter_forward(RandomnessKey key, bool training);
+
+/// After the backward pass: nothing may draw by a key until the next `enter_forward`.
 void leave_step() noexcept;
 
 }  // namespace hetseq

@@ -64,8 +64,8 @@ public:
             const auto name = buffer.at("name").get<std::string>();
             const auto [owner, leaf] = place_of(name);
             owner->register_buffer(leaf, tensors.at(i));
-            if (buffer.at("is_stored").get<bool>())
-                stored_buffers_.insert(name);
+            if (!buffer.at("is_stored").get<bool>())
+                transient_buffers_.insert(name);
             ++i;
         }
     }
@@ -81,17 +81,21 @@ public:
     }
     std::string config_json() const override { return config_; }
 
+    // Without the buffers that the module leaves out of its state_dict.
     std::vector<NamedTensor> stored_tensors() const override {
         std::vector<NamedTensor> tensors = Model::stored_tensors();
-        for (const auto& item : named_buffers())
-            if (stored_buffers_.count(item.key()) > 0)
-                tensors.push_back({item.key(), item.value()});
+        std::erase_if(tensors, [&](const NamedTensor& stored) {
+            return transient_buffers_.count(stored.name) > 0;
+        });
         return tensors;
     }
 
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
         const bool is_training = context.mode == Mode::train;
         const NamedTensors given = named_tensors(batch.tensors);
+        if (is_training && !is_tested_)
+            is_tested_ =
+                call_python("hetseq::task_self_test", {given.names, given.tensors}).at(0).toBool();
         enter_forward({context.seed, context.update, batch.sample_ids}, is_training);
         std::vector<at::Tensor> sums =
             call_python("hetseq::task_forward",
@@ -147,8 +151,9 @@ private:
     std::vector<MetricSchema> metrics_;
     std::string config_;
     bool predicts_;
+    bool is_tested_ = false;  // that its results do not depend on the cut of a batch
     std::map<std::string, Treatment> treatments_;
-    std::set<std::string> stored_buffers_;
+    std::set<std::string> transient_buffers_;
 };
 
 }  // namespace

@@ -88,7 +88,7 @@ class TrainTest(MlpCase):
         self.train(2, "--max-update", 3, "--batch-size", 20, "--max-sentences", 10, "--valid-data", "data.h5", "--save-dir",
                    "run")
         told = self.hetseq(2, "evaluate", "run")
-        self.assertRegex(told, r"nll.*accuracy \d")
+        self.assertRegex(told, r"(?s)nll.*accuracy +\d")
         self.train(1, "--save-dir", "again", "--max-update", 3, task="run/config.cfg")
         self.assertLess(largest_difference(self.model("run"), self.model("again")), 1e-12)
 
@@ -131,7 +131,7 @@ class TrainTest(MlpCase):
                     return model
         """)
         told = self.train(1, "--max-update", 1, "--batch-size", 20, task="bad.py:Bad", code=78)
-        self.assertIn("'1' is a batch normalisation (BatchNorm1d)", told)
+        self.assertIn("'1' is a batch normalisation (BatchNorm1d) in training mode", told)
 
     def test_groups_of_parameters_learn_at_their_own_rates_or_not_at_all(self):
         self.write("groups.py", """

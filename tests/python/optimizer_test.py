@@ -1,0 +1,94 @@
+"""PyTorch's optimizers and schedules of a task's own."""
+
+import unittest
+
+from harness import Case, need, tensors
+
+need("torch", "numpy", "h5py", "safetensors")
+
+import h5py
+import numpy as np
+import torch
+
+SAMPLES = 24
+
+TASK = """
+    import torch, hetseq
+    from torch.nn import functional as F
+
+    class Linear(hetseq.Task):
+        fields = {"x": hetseq.Field(torch.float64, (5,)), "y": hetseq.Field(torch.float64)}
+        losses = ["squares"]
+        def model(self, config):
+            return torch.nn.Linear(5, 1)
+        def forward(self, model, batch):
+            return (model(batch["x"].to(model.weight.dtype)).squeeze(1) - batch["y"]).square().sum()
+
+    class OwnSchedule(Linear):
+        def schedule(self, update, epoch, config):
+            return 0.1 / (update + 1)
+"""
+OPTIMIZERS = {
+    "RAdam": "torch.optim.RAdam(groups, lr=lr)",                                    # tensors
+    "Rprop": "torch.optim.Rprop(groups, lr=lr)",                                    # state that begins with the rate
+    "Momentum": "torch.optim.SGD(groups, lr=lr, momentum=0.9, nesterov=True)",      # state that is None without momentum
+    "Adagrad": "torch.optim.Adagrad(groups, lr=lr, initial_accumulator_value=0.5)"  # state before the first step
+}
+
+
+class OptimizerTest(Case):
+    def setUp(self):
+        super().setUp()
+        draw = np.random.default_rng(5)
+        self.x, self.y = draw.normal(size=(SAMPLES, 5)), draw.normal(size=SAMPLES)
+        with h5py.File(self.folder / "data.h5", "w") as file:
+            file["x"], file["y"] = self.x, self.y
+        classes = "".join(f"""
+    class {name}(Linear):
+        def optimizer(self, groups, lr):
+            return {call}
+""" for name, call in OPTIMIZERS.items())
+        self.write("tasks.py", TASK + classes)
+
+    def train(self, ranks, updates, names, **options):
+        """Trains the tasks of these names, each in a folder of its name, in one process a rank."""
+        self.run_ranks(ranks, self.write("script.py", f"""
+            import hetseq, tasks
+            for name in {names!r}:
+                hetseq.train(getattr(tasks, name)(), data="data.h5", precision="fp64", lr=0.02, batch_size={SAMPLES},
+                             max_update={updates}, save_dir=name, balance="declared", **{options!r})
+        """))
+
+    def torch_model(self, optimizer, rate, updates):
+        torch.manual_seed(1)
+        model = torch.nn.Linear(5, 1).double()
+        optimizer = optimizer([{"params": [model.weight]}, {"params": [model.bias], "weight_decay": 0.0}])
+        x, y = torch.tensor(self.x), torch.tensor(self.y)
+        for update in range(updates):
+            for group in optimizer.param_groups:
+                group["lr"] = rate(update)
+            optimizer.zero_grad()
+            ((model(x).squeeze(1) - y).square().sum() / SAMPLES).backward()
+            optimizer.step()
+        return model
+
+    def check(self, run, model):
+        trained = tensors(self.folder / run / "model.safetensors")
+        for name, value in model.state_dict().items():
+            self.assertLess((trained[name] - value).abs().max().item(), 1e-12, name)
+
+    def test_torchs_optimizers_do_as_in_pytorch_and_continue_from_checkpoints(self):
+        self.train(1, 3, list(OPTIMIZERS))
+        self.train(2, 7, list(OPTIMIZERS), max_sentences={"0": 5, "1": 9})
+        for name, call in OPTIMIZERS.items():
+            with self.subTest(name):
+                self.check(name, self.torch_model(eval(f"lambda groups, lr=0.02: {call}"), lambda update: 0.02, 7))
+
+    def test_a_schedule_of_its_own(self):
+        self.train(1, 6, ["OwnSchedule"], optimizer="sgd")
+        self.check("OwnSchedule", self.torch_model(lambda groups: torch.optim.SGD(groups, lr=0.1), lambda u: 0.1 / (u + 1),
+                                                   6))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
