@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 import types
-from typing import Any, Callable
+from typing import Any, Callable, List, Optional, Tuple
 
 import torch
 import torch.utils.checkpoint as _checkpoint
@@ -33,7 +34,9 @@ _KEY_NAME = "TESTING_ONLY_GenericMode"  # see src/python/keyed_dropout.cpp
 _KEY = torch._C._dispatch_key_parse(_KEY_NAME)
 _KEYS = torch._C.DispatchKeySet(_KEY)
 _STEP = 0x632BE59BD9B4E019  # between the streams of a module's calls; odd, so they never meet
-_CALLS_AT_START = 4  # streams made before the first forward
+
+
+_SPARE_CALLS = 8  # of a module, more than in the last forward
 
 
 class RandomnessError(RuntimeError):
@@ -48,7 +51,7 @@ class _Scope:
         self.entered = False  # such a forward was the last to run
         self.current: _Record | None = None
         self.handle: Handle | None = None  # what is installed in this process
-        self.add_stream: Callable[[_Record], None] = lambda record: record.add_stream()
+        self.add_call: Callable[[_Record, _Call], None] | None = None
 
 
 _scope = _Scope()
@@ -59,6 +62,16 @@ def _signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
+class _Call:
+    """One call of a module in a forward, and the next. A chain rather than numbers, so that code
+    compiled for the first call serves the others."""
+
+    def __init__(self, stream: torch.Tensor, number: int) -> None:
+        self.stream = stream  # int64 scalar on the CPU
+        self.number = number
+        self.next: _Call | None = None
+
+
 class _Record:
     """A module's place among the draws of a forward."""
 
@@ -66,23 +79,37 @@ class _Record:
         self.module = module
         self.name = f"{path} ({type(module).__name__})" if module is not None else "the task's forward"
         self.number = int.from_bytes(hashlib.blake2b(path.encode(), digest_size=8).digest(), "little")
-        self.streams: list[torch.Tensor] = []  # int64 scalars, one a call
-        self.calls = 0  # in this forward
-        self.call = 0  # the one that runs, in [0, calls)
-        self.draws = 0  # within it
+        self.first = self._new_call(0)
+        # What runs while the module does not: an object of its own, since torch.compile guards on
+        # two attributes being the same object. The task's forward always runs.
+        self.idle = self.first if module is None else self._new_call(-1)
+        self.call = self.idle  # the one that runs
+        self.upcoming = self.first
+        self.draws = 0  # within the one that runs
         # Its only dropout is that of the attention weights, (samples * heads, L, S).
         is_attention = type(module) is nn.MultiheadAttention
         self.heads = module.num_heads if is_attention else 1
         self.original = module.forward if module is not None else None
         self.had_own_forward = module is not None and "forward" in module.__dict__
         self.copied = False
-        while len(self.streams) < _CALLS_AT_START:
-            self.add_stream()
 
-    def add_stream(self) -> None:
-        number = _signed(self.number + len(self.streams) * _STEP)
-        self.streams.append(torch.tensor(number, dtype=torch.int64, device="cpu"))
-        torch.ops.hetseq.name_stream(number, self.name)
+    def _new_call(self, number: int) -> _Call:
+        stream = _signed(self.number + number * _STEP)
+        torch.ops.hetseq.name_stream(stream, self.name)
+        return _Call(torch.tensor(stream, dtype=torch.int64, device="cpu"), number)
+
+    def add_call(self, call: _Call) -> None:
+        call.next = self._new_call(call.number + 1)
+
+    def start(self) -> None:
+        """A forward begins. The chain is made long enough for one like the last and more, so that
+        compiled code rarely meets its end."""
+        call = self.upcoming
+        for _ in range(_SPARE_CALLS):
+            if call.next is None:
+                self.add_call(call)
+            call = call.next
+        self.upcoming, self.call, self.draws = self.first, self.idle, 0
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Stands in for the module's own `forward`."""
@@ -91,8 +118,10 @@ class _Record:
                 self._refuse_unknown_recomputation()
             return self.original(*args, **kwargs)
         outer, call, draws = _scope.current, self.call, self.draws
-        _scope.current, self.call, self.draws = self, self.calls, 0
-        self.calls += 1
+        if self.upcoming.next is None:
+            _scope.add_call(self, self.upcoming)
+        _scope.current, self.call, self.draws = self, self.upcoming, 0
+        self.upcoming = self.upcoming.next
         if torch.compiler.is_compiling():  # a graph can't break inside try
             result = self.original(*args, **kwargs)
             _scope.current, self.call, self.draws = outer, call, draws
@@ -128,16 +157,17 @@ class _Record:
         return copied
 
 
+_State = Tuple[Optional[_Record], List[Tuple[_Call, _Call, int]]]  # at a place in a forward
+
+
 # ------ the draws
 
 
 def _next_draw() -> tuple[_Record, torch.Tensor, int]:
     record = _scope.current
-    while record.call >= len(record.streams):
-        _scope.add_stream(record)
     draw = record.draws
     record.draws = draw + 1
-    return record, record.streams[record.call], draw
+    return record, record.call.stream, draw
 
 
 def _mask(x: torch.Tensor, p: float, what: str) -> torch.Tensor:
@@ -364,8 +394,15 @@ def _refuse(what: str, why: str = "", what_to_do: str = "") -> None:
     raise RandomnessError(f"{what} in {where} draws random numbers in training ({why}): {what_to_do}")
 
 
+def _is_compiling() -> bool:
+    """torch.compile works on something: its own code may draw (patterns, timings)."""
+    return torch._guards.CompileContext.try_get() is not None
+
+
 def _is_traced() -> bool:
-    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
+    """What torch.compile works on is the user's code."""
+    is_fake = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
+    return is_fake and torch._guards.TracingContext.try_get() is not None
 
 
 def _kernel(op: torch._ops.OpOverload, keyed: Callable[..., torch.Tensor] | None) -> Callable[..., Any]:
@@ -382,6 +419,8 @@ def _kernel(op: torch._ops.OpOverload, keyed: Callable[..., torch.Tensor] | None
                     "compile the module (torch.compile(module) or module.compile()) rather than "
                     "a function, or leave this part uncompiled",
                 )
+            if _is_compiling():
+                return op(*args, **kwargs)
             if keyed is None:
                 _refuse(name)
             return keyed(*args, **kwargs)
@@ -433,11 +472,14 @@ def _functional_off(keyed: Callable[..., torch.Tensor], keyed_in_place: Callable
 
 def _inlined(function: Callable[..., Any], **replaced: Any) -> Callable[..., Any]:
     """`function` of torch.nn.functional as a function that torch.compile traces into, with other
-    globals for the names in `replaced`."""
+    globals for the names in `replaced`. They are a module of their own, where torch.compile looks
+    for them."""
+    name = f"{__name__}.{function.__name__}"
+    module = types.ModuleType(name)
+    vars(module).update({**function.__globals__, **replaced, "__name__": name})
+    sys.modules[name] = module
     code = function.__code__.replace(co_filename=__file__)
-    inlined = types.FunctionType(
-        code, {**function.__globals__, **replaced}, function.__name__, function.__defaults__
-    )
+    inlined = types.FunctionType(code, vars(module), function.__name__, function.__defaults__)
     inlined.__kwdefaults__ = function.__kwdefaults__
     return inlined
 
@@ -567,8 +609,9 @@ class Handle:
         _check_distinct([self._root, *self._records])
         is_compiled = any(_is_compiled(module) for module in model.modules())
         self._mode = _KeyedFunctions() if is_compiled else None
-        if is_compiled:  # more calls than streams: the compiled code breaks there
-            _scope.add_stream = torch._dynamo.disable(_Record.add_stream)
+        _scope.add_call = _Record.add_call
+        if is_compiled:  # the compiled code breaks at the first of more calls than ever before
+            _scope.add_call = torch._dynamo.disable(_Record.add_call)
         self._library = _register_kernels()
         self._checkpoint_function = _checkpoint.CheckpointFunction
         self._checkpoint_generator = _checkpoint._checkpoint_without_reentrant_generator
@@ -586,8 +629,8 @@ class Handle:
             _scope.entered = False
             return call(*args, **kwargs)
         for record in self._records:
-            record.calls = record.call = record.draws = 0
-        self._root.draws = 0
+            record.start()
+        self._root.start()
         with _Inside(self._root, self._mode):
             return call(*args, **kwargs)
 
@@ -607,29 +650,29 @@ class Handle:
             function = _Replayed(self, function)
         return self._checkpoint_generator(function, *args, **kwargs)
 
-    def _state(self) -> tuple[_Record | None, list[tuple[int, int, int]]]:
-        counts = [(r.calls, r.call, r.draws) for r in (self._root, *self._records)]
-        return _scope.current, counts
+    def _state(self) -> _State:
+        places = [(r.upcoming, r.call, r.draws) for r in (self._root, *self._records)]
+        return _scope.current, places
 
-    def _set_counts(self, counts: list[tuple[int, int, int]]) -> None:
-        for record, (calls, call, draws) in zip((self._root, *self._records), counts):
-            record.calls, record.call, record.draws = calls, call, draws
+    def _set_places(self, places: list[tuple[_Call, _Call, int]]) -> None:
+        for record, place in zip((self._root, *self._records), places):
+            record.upcoming, record.call, record.draws = place
 
     def _replay(
         self,
-        state: tuple[_Record | None, list[tuple[int, int, int]]],
+        state: _State,
         function: Callable[..., Any],
         *args: Any,
         **kwargs: Any,
     ) -> Any:
         _, before = self._state()
-        record, counts = state
-        self._set_counts(counts)
+        record, places = state
+        self._set_places(places)
         try:
             with _Inside(record, self._mode):
                 return function(*args, **kwargs)
         finally:
-            self._set_counts(before)
+            self._set_places(before)
 
 
 def _may_draw(module: nn.Module) -> bool:
