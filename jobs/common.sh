@@ -77,3 +77,12 @@ prepare_multi30k() {
     --source-text "$source/train.lc.norm.tok.en.gz" --target-text "$source/train.lc.norm.tok.de.gz" \
     --valid-source-text "$source/val.lc.norm.tok.en.gz" --valid-target-text "$source/val.lc.norm.tok.de.gz"
 }
+
+# data/gpt2, from the novels of HETSEQ_TEST_DATA/text: rows of 128 ids, by the Python of build/python.
+prepare_gpt2() {
+  local source=${HETSEQ_TEST_DATA:-../shared/data}/text/novels-small.txt
+  ! compgen -G 'data/gpt2/train*.h5' >/dev/null || return 0
+  say 'preparing the novels for GPT-2'
+  [[ -e $source ]] || { echo "there is no $source: set HETSEQ_TEST_DATA" >&2; return 66; }
+  PYTHONPATH=python build/python/bin/python inputs/python/prepare_gpt2.py data/gpt2 "$source"
+}

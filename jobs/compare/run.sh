@@ -4,13 +4,14 @@
 set -euo pipefail
 source "$(dirname "$0")/../common.sh"
 
-usage='usage: jobs/compare/run.sh [mnist|bert|translation|all] [ROUNDS]     (default: all 5)
+usage='usage: jobs/compare/run.sh [mnist|bert|translation|gpt2|all] [ROUNDS]     (default: all 5)
 environment:
-  HETSEQ_TEST_DATA   folder with bert/*.hdf5 and multi30k/*.gz (default ../shared/data); what it lacks is not compared'
+  HETSEQ_TEST_DATA   folder with bert/*.hdf5, multi30k/*.gz and text/novels-small.txt (default ../shared/data); what it
+                     lacks is not compared'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 what=${1:-all}
 rounds=${2:-5}
-[[ $what =~ ^(mnist|bert|translation|all)$ && $rounds =~ ^[1-9][0-9]*$ ]] || { echo "$usage" >&2; exit 64; }
+[[ $what =~ ^(mnist|bert|translation|gpt2|all)$ && $rounds =~ ^[1-9][0-9]*$ ]] || { echo "$usage" >&2; exit 64; }
 
 python=build/compare/bin/python
 results=build/compare/results.jsonl
@@ -33,7 +34,7 @@ set_up() {
 measure() {
   local name=$1; shift
   printf '%s ' "$name" >&2
-  mpirun -np 2 "$@" | "$python" jobs/compare/table.py --append "$results" "$name"
+  mpirun -np "${ranks:-2}" "$@" | "$python" jobs/compare/table.py --append "$results" "$name"
 }
 ours() { measure "$1 hetseq" build/cpu/bin/hetseq bench step --json --threads 1 "${@:2}"; }
 
@@ -59,6 +60,22 @@ translation_round() { # UPDATES
   measure "$name DDP" "$python" jobs/compare/translation_ddp.py "$files" --batches "$lists"
   measure "$name DDP, tuned" "$python" jobs/compare/translation_ddp.py "$files" --batches "$lists" --tuned
 }
+# A task in Python beside the same module under DistributedDataParallel. Then what the bridge costs: one rank, updates of
+# about 20 ms, beside the same module in plain PyTorch, without dropout and with it.
+gpt2_round() { # PER_RANK UPDATES
+  local files='data/gpt2/train*.h5' name="gpt2, $1 a rank:" dropout task=inputs/python/gpt2.py:Gpt2
+  measure "$name hetseq" build/cpu/bin/hetseq bench step $task --json --threads 1 --data "$files" \
+    --batch-size $(($1 * 2)) --max-sentences "$1" --max-update "$2"
+  measure "$name DDP" "$python" jobs/compare/gpt2_ddp.py "$files" --batch "$1" --updates "$2"
+  measure "$name DDP, tuned" "$python" jobs/compare/gpt2_ddp.py "$files" --batch "$1" --updates "$2" --tuned
+  for dropout in 0 0.1; do
+    name="gpt2, one rank, dropout $dropout:"
+    ranks=1 measure "$name hetseq" build/cpu/bin/hetseq bench step $task --json --threads 1 --data "$files" --width 64 \
+      --layers 1 --dropout $dropout --batch-size 2 --max-sentences 2 --max-update 200
+    ranks=1 measure "$name PyTorch" "$python" jobs/compare/gpt2_ddp.py "$files" --plain --width 64 --layers 1 \
+      --dropout $dropout --batch 2 --updates 200 --tuned
+  done
+}
 compares() { [[ $what == all || $what == "$1" ]]; }
 
 set_up
@@ -68,6 +85,13 @@ if compares bert && [[ ! -d $bert_shards ]]; then
   echo "no BERT shards in HETSEQ_TEST_DATA ($bert_shards): bert is not compared"
   [[ $what == all ]] || exit 0
   bert_shards=
+fi
+has_gpt2=no
+if compares gpt2; then
+  jobs/setup.sh --python
+  configure_and_build cpu hetseq_python
+  export PYTHONPATH=$PWD/python HETSEQ_PYTHON=$PWD/build/python/bin/python
+  if prepare_gpt2; then has_gpt2=yes; fi
 fi
 translation_updates=30
 lists=build/compare/batches.jsonl
@@ -87,6 +111,9 @@ for ((round = 1; round <= rounds; ++round)); do
   fi
   if compares translation && [[ -n $lists ]]; then
     translation_round $translation_updates
+  fi
+  if [[ $has_gpt2 == yes ]]; then
+    gpt2_round 16 20
   fi
 done
 say "samples per second of 2 ranks, 1 thread each, on $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"

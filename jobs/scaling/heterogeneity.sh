@@ -6,12 +6,13 @@
 set -euo pipefail
 shopt -s inherit_errexit
 
-usage='usage: jobs/scaling/heterogeneity.sh [mnist|bert|pairs|translation] [BATCH] [QUOTA...]
+usage='usage: jobs/scaling/heterogeneity.sh [mnist|bert|pairs|translation|gpt2] [BATCH] [QUOTA...]
   default: mnist 2048 1.0 0.25   (quotas: cores of each host; their sum must fit the machine)
   pairs        sentences of unequal length, generated; BATCH in target tokens
   translation  Multi30k and a tiny Transformer; BATCH in target tokens
+  gpt2         the novels and a small GPT-2 of transformers, a task in Python
 environment:
-  HETSEQ_TEST_DATA   folder with bert/*.hdf5 and multi30k/*.gz (default ../shared/data)
+  HETSEQ_TEST_DATA   folder with bert/*.hdf5, multi30k/*.gz and text/novels-small.txt (default ../shared/data)
   ROUNDS             default 3
   UPDATES            of each run in each round, besides its first two, which do not count (default 7)
   POLICIES           of auto and equal (default: both)'
@@ -23,7 +24,7 @@ quotas=("${@:3}")
 rounds=${ROUNDS:-3}
 updates=${UPDATES:-7}
 read -ra policies <<<"${POLICIES:-auto equal}"
-[[ $task =~ ^(mnist|bert|pairs|translation)$ && $batch$updates$rounds =~ ^[0-9]+$ ]] || { echo "$usage" >&2; exit 64; }
+[[ $task =~ ^(mnist|bert|pairs|translation|gpt2)$ && $batch$updates$rounds =~ ^[0-9]+$ ]] || { echo "$usage" >&2; exit 64; }
 total=$(printf '%s\n' "${quotas[@]}" | awk '{t += $1} END {print t}')
 awk -v t="$total" -v n="$(nproc)" 'BEGIN {exit !(t > 0 && t <= n)}' ||
   { echo "the quotas ${quotas[*]} need $total cores, this machine has $(nproc)" >&2; exit 64; }

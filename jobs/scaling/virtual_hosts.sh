@@ -24,6 +24,13 @@ virtual_hosts_set_up() {
       prepare_multi30k
       options=(--task translation --model-config tiny --dropout 0.3 --data 'data/multi30k/train*.h5' --max-tokens 4096)
       ;;
+    gpt2)
+      jobs/setup.sh --python
+      configure_and_build cpu hetseq_python
+      prepare_gpt2
+      export PYTHONPATH=$PWD/python HETSEQ_PYTHON=$PWD/build/python/bin/python
+      options=("$PWD/inputs/python/gpt2.py:Gpt2" --data 'data/gpt2/train*.h5')
+      ;;
   esac
   # Sentences of lognormal lengths, and a small model of them (tests/end_to_end/ragged_model.cpp).
   if [[ $task == pairs ]]; then
@@ -40,7 +47,7 @@ virtual_hosts_set_up() {
 
 # train_on_hosts OPTION...: over all hosts; what it prints only where it fails.
 train_on_hosts() {
-  "$vcluster" run -np "${#quotas[@]}" -x OMP_NUM_THREADS=1 "$hetseq" train "${options[@]}" "$@" >"$work/log" 2>&1 ||
+  "$vcluster" run -np "${#quotas[@]}" -x OMP_NUM_THREADS=1 ${HETSEQ_PYTHON+-x HETSEQ_PYTHON -x PYTHONPATH} "$hetseq" train "${options[@]}" "$@" >"$work/log" 2>&1 ||
     { cat "$work/log" >&2; return 1; }
 }
 

@@ -14,11 +14,12 @@ or `hetseq.train(Gpt2(), data="shards/*.h5", lr=3e-4)` in a script under mpirun.
 """
 
 from . import _library
+from .models import load
 from .run import Error, Stopped, load_task, rank, train
 from .shards import from_csv, from_dataset, from_npz, write_shards
 from .task import (Batch, Config, Field, Metric, Option, Ragged, Task, TaskError, samples, task, tokens)
 
 __version__ = _library.version()
 __all__ = ["Batch", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError",
-           "from_csv", "from_dataset", "from_npz", "load_task", "rank", "samples", "task", "tokens", "train",
+           "from_csv", "from_dataset", "from_npz", "load", "load_task", "rank", "samples", "task", "tokens", "train",
            "write_shards"]

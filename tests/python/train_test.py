@@ -256,6 +256,31 @@ class ScriptTest(MlpCase):
         self.assertIn("done 1", told)
         self.assertEqual(largest_difference(self.model("first"), self.model("second")), 0)
 
+    def test_load_gives_the_model_of_a_run(self):
+        self.script(1, """
+            import torch, hetseq
+            from mlp import Mlp
+            module = hetseq.train(Mlp(), data="data.h5", batch_size=20, max_update=2, width=5, save_dir="run")
+            loaded = hetseq.load("run")
+            assert not loaded.training
+            assert all(torch.equal(value, loaded.state_dict()[name]) for name, value in module.state_dict().items())
+        """)
+
+    def test_mpi_may_run_already(self):
+        try:
+            import mpi4py
+        except ImportError:
+            self.skipTest("there is no mpi4py")
+        told = self.script(2, """
+            from mpi4py import MPI
+            import hetseq
+            from mlp import Mlp
+            hetseq.train(Mlp(), data="data.h5", batch_size=20, max_update=2)
+            assert MPI.Is_initialized() and not MPI.Is_finalized()
+            print("sum", MPI.COMM_WORLD.allreduce(1))
+        """)
+        self.assertEqual(occurrences(told, "(?m)^sum 2"), 2, told)
+
     def test_an_error_of_all_ranks_is_an_exception_with_its_cause(self):
         told = self.script(2, """
             import hetseq
