@@ -371,17 +371,27 @@ _KEYED: dict[str, Callable[..., torch.Tensor]] = {
 }
 
 
-def _draws_nothing(op: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """A random operator whose dropout is off."""
-    given = {**{a.name: v for a, v in zip(op._schema.arguments, args)}, **kwargs}
-    names = [a.name for a in op._schema.arguments]
-    for name in ("train", "training"):
-        if name in names and given.get(name, False) is False:
-            return True
-    for name in ("dropout_p", "dropout"):
-        if name in names:
-            return not given.get(name)
-    return op._schema.name in ("aten::_fused_sdp_choice", "aten::_nested_tensor_softmax_with_shape")
+def _never_draws(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return True
+
+
+def _switched_off(op: torch._ops.OpOverload) -> Callable[[tuple[Any, ...], dict[str, Any]], bool]:
+    """Whether a call of this random operator draws nothing since its dropout is off."""
+    if op._schema.name in ("aten::_fused_sdp_choice", "aten::_nested_tensor_softmax_with_shape"):
+        return _never_draws
+    switches = []
+    for place, argument in enumerate(op._schema.arguments):
+        if argument.name in ("train", "training", "dropout", "dropout_p"):
+            switches.append((place, argument.name, argument.default_value))
+
+    def is_off(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        for place, name, default in switches:
+            value = args[place] if place < len(args) else kwargs.get(name, default)
+            if value is not None and not value:
+                return True
+        return False
+
+    return is_off
 
 
 def _refuse(what: str, why: str = "", what_to_do: str = "") -> None:
@@ -407,19 +417,21 @@ def _is_traced() -> bool:
 
 def _kernel(op: torch._ops.OpOverload, keyed: Callable[..., torch.Tensor] | None) -> Callable[..., Any]:
     name = op._schema.name.replace("aten::", "torch.")
+    is_off = _switched_off(op)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         with torch._C._ExcludeDispatchKeyGuard(_KEYS):
-            if _draws_nothing(op, args, kwargs):
+            if is_off(args, kwargs):
                 return op(*args, **kwargs)
-            if _is_traced():
+            compiling = _is_compiling()
+            if compiling and _is_traced():
                 _refuse(
                     name,
                     "torch.compile traced it where hetseq can't see which module runs",
                     "compile the module (torch.compile(module) or module.compile()) rather than "
                     "a function, or leave this part uncompiled",
                 )
-            if _is_compiling():
+            if compiling:
                 return op(*args, **kwargs)
             if keyed is None:
                 _refuse(name)
@@ -676,8 +688,10 @@ class Handle:
 
 
 def _may_draw(module: nn.Module) -> bool:
-    """False for modules without children of which torch says that they never draw."""
-    if isinstance(module, (torch.jit.ScriptModule, nn.Sequential, nn.ModuleList, nn.ModuleDict)):
+    """False for torch's own modules that never draw themselves."""
+    if isinstance(module, (torch.jit.ScriptModule, nn.ModuleList, nn.ModuleDict)):
+        return False
+    if type(module).forward is nn.Sequential.forward:
         return False
     if hasattr(module, "_orig_mod"):  # torch.compile's shell
         return False

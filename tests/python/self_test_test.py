@@ -91,6 +91,15 @@ class SelfTest(unittest.TestCase):
         run = self_test.keyed_run(handle, model)
         self.assertEqual(self_test.check(run, model, self.rows), [])
 
+    def test_a_compiled_module_is_checked_without_compiling(self):
+        from torch._dynamo.testing import CompileCounter
+
+        model = Classifier(nn.GELU())
+        counter = CompileCounter()
+        model.compile(backend=counter)
+        self.assertEqual(self.problems(model), [])
+        self.assertEqual(counter.frame_count, 0)
+
     def test_a_mean_is_recognised(self):
         self.one(self.problems(Classifier(reduction="mean")), "'nll' is a mean", 'reduction="sum"')
 
