@@ -4,11 +4,15 @@
 #   lib/libhetseq.so, include/hetseq/, lib/cmake/hetseq/
 #                               for programs with parts of their own: find_package(hetseq)
 #   lib/hetseq/                 LibTorch's shared objects, unless LibTorch is the site's own
+#   lib/hetseq/python/hetseq/   the Python package, for PYTHONPATH; its library, lib/libhetseq_python.so in there, is for
+#                               the torch of the version in libhetseq_python.json
 #   share/hetseq/inputs/        the example inputs
 #   share/doc/hetseq/           docs/
 #   share/man/man1/hetseq.1     as the program itself writes it
 #   share/bash-completion/completions/hetseq
 #   share/modulefiles/hetseq/   VERSION for Environment Modules and Lmod, VERSION.lua for Lmod
+#
+# With HETSEQ_PYTHON_WHEEL just what python/build_backend.py puts into a wheel: bin/ and lib/ of the package.
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -23,6 +27,7 @@ else()
   set(own_libtorch OFF)
 endif()
 option(HETSEQ_INSTALL_LIBTORCH "Install LibTorch's shared objects beside the program" ${own_libtorch})
+option(HETSEQ_PYTHON_WHEEL "Install just the program and the libraries, for a Python package beside torch" OFF)
 
 # What hetseq links and is not installed with it: a site's MPI, HDF5, Boost and others, found where they were linked.
 set(linked ${MPI_C_LIBRARIES} ${HDF5_C_LIBRARIES} ${ZLIB_LIBRARIES} ${HETSEQ_SENTENCEPIECE_LIBRARY}
@@ -45,6 +50,24 @@ endforeach()
 list(REMOVE_ITEM folders ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
 list(REMOVE_DUPLICATES folders)
 
+# What Python looks at before it loads libhetseq_python.so: another torch has other symbols.
+set(cuda_version null)
+if(HETSEQ_USE_CUDA)
+  set(cuda_version "\"${CUDAToolkit_VERSION}\"")
+endif()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/lib/libhetseq_python.json CONTENT
+  "{\"hetseq\": \"${PROJECT_VERSION}\", \"torch\": \"${LibTorch_VERSION}\", \"cuda\": ${cuda_version}}\n")
+
+if(HETSEQ_PYTHON_WHEEL)
+  set(beside_torch "$ORIGIN/../../torch/lib" ${folders})
+  set_target_properties(hetseq PROPERTIES INSTALL_RPATH "${beside_torch}")
+  set_target_properties(hetseq_shared hetseq_python PROPERTIES INSTALL_RPATH "$ORIGIN;${beside_torch}")
+  install(TARGETS hetseq RUNTIME DESTINATION bin)
+  install(TARGETS hetseq_shared hetseq_python LIBRARY DESTINATION lib NAMELINK_SKIP)
+  install(FILES ${PROJECT_BINARY_DIR}/lib/libhetseq_python.json DESTINATION lib)
+  return()
+endif()
+
 set_target_properties(hetseq PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/hetseq;${folders}")
 install(TARGETS hetseq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
@@ -64,6 +87,14 @@ file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/package/hetseqConfig.cmake
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/hetseqConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/package/hetseqConfig.cmake ${PROJECT_BINARY_DIR}/package/hetseqConfigVersion.cmake
   cmake/HetseqChecks.cmake DESTINATION ${package_dir})
+
+# Where LibTorch is a torch of Python, its own libraries are loaded before ours.
+set(python_dir ${CMAKE_INSTALL_LIBDIR}/hetseq/python)
+add_dependencies(hetseq hetseq_python)  # installed together
+set_target_properties(hetseq_python PROPERTIES INSTALL_RPATH "$ORIGIN/../../../..;$ORIGIN/../../..;${folders}")
+install(DIRECTORY python/hetseq DESTINATION ${python_dir} PATTERN __pycache__ EXCLUDE)
+install(TARGETS hetseq_python LIBRARY DESTINATION ${python_dir}/hetseq/lib)
+install(FILES ${PROJECT_BINARY_DIR}/lib/libhetseq_python.json DESTINATION ${python_dir}/hetseq/lib)
 
 install(DIRECTORY inputs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hetseq/inputs)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: tests/build/install_test.sh BUILD_DIR
-# An installed hetseq still runs after its prefix was moved, with the libraries installed beside it.
+# An installed hetseq still runs after its prefix was moved, with the libraries installed beside it; so does its Python
+# package, where build/python can import it.
 set -euo pipefail
 build=$(realpath "${1:?usage: install_test.sh BUILD_DIR}")
 fail() { echo "FAILED: $*"; exit 1; }
@@ -29,10 +30,17 @@ done
 mv "$prefixes/first" "$prefixes/second"
 moved=$prefixes/second/bin/hetseq
 env -i "$moved" --version | grep -q '^hetseq ' || fail 'the moved program does not run'
-libraries=$(env -i PATH="$PATH" ldd "$moved")
+package=$prefixes/second/lib/hetseq/python
+libraries=$(env -i PATH="$PATH" ldd "$moved" "$package/hetseq/lib/libhetseq_python.so")
 ! grep 'not found' <<<"$libraries" || fail 'libraries are missing'
+! grep -F 'libhetseq.so' <<<"$libraries" | grep -vF "=> $prefixes/second/" || fail 'another libhetseq.so is taken'
 if [[ -d $prefixes/second/lib/hetseq ]]; then
   ! grep -E 'libtorch|libc10|libgomp|libcudart' <<<"$libraries" | grep -vF "=> $prefixes/second/" ||
     fail 'these come from outside the prefix'
+fi
+if [[ -e build/python/.complete ]]; then
+  library=$(env -i PATH="$PATH" PYTHONPATH="$package" build/python/bin/python -c \
+    'import hetseq, hetseq._library as library; print(hetseq.__version__, library.find_library())')
+  [[ $library == "$version $package/hetseq/lib/libhetseq_python.so" ]] || fail "Python took $library"
 fi
 echo "installed, moved and run"

@@ -32,7 +32,7 @@ module() {
 # In a subshell: a shell that has loaded nothing.
 fresh_shell() {
   unset "${!LOADEDMODULES@}" "${!_LMFILES_@}" "${!_ModuleTable@}" "${!__MODULES@}" "${!__LMOD@}" "${!OMPI_MCA_oob@}" \
-    MANPATH XDG_DATA_DIRS HETSEQ_INPUTS
+    MANPATH XDG_DATA_DIRS HETSEQ_INPUTS PYTHONPATH
   export MODULEPATH=$1 PATH=/usr/local/bin:/usr/bin:/bin
 }
 expect() { [[ $2 == "$3" ]] || fail "$1 is '$2', not '$3'"; }
@@ -48,10 +48,12 @@ loads_and_unloads() (
   [[ $MANPATH == "$prefix/share/man:"* ]] || fail "MANPATH '$MANPATH' ends the system's own"
   expect XDG_DATA_DIRS "$XDG_DATA_DIRS" "$prefix/share:/usr/local/share:/usr/share"
   expect 'the keep-alive time' "$OMPI_MCA_oob_tcp_keepalive_time" 5
+  expect PYTHONPATH "$PYTHONPATH" "$prefix/lib/hetseq/python"
+  expect 'what it adds to Python' "$(ls "$PYTHONPATH")" hetseq
 
   module unload hetseq || fail 'unload'
   expect PATH "$PATH" /usr/local/bin:/usr/bin:/bin
-  expect 'what is left' "${HETSEQ_INPUTS-}${OMPI_MCA_oob_tcp_keepalive_time-}${MANPATH-}" ''
+  expect 'what is left' "${HETSEQ_INPUTS-}${OMPI_MCA_oob_tcp_keepalive_time-}${MANPATH-}${PYTHONPATH-}" ''
   expect XDG_DATA_DIRS "$XDG_DATA_DIRS" /usr/local/share:/usr/share
 )
 
@@ -122,6 +124,8 @@ set(version $version)
 set(bindir bin)
 set(datadir share)
 set(mandir share/man)
+set(python_dir lib/hetseq/python)
+set(libtorch_version 2.11.0)
 set(to_prefix ../../..)
 configure_file($PWD/modules/hetseq.tcl.in $1/hetseq/$version @ONLY)
 configure_file($PWD/modules/hetseq.lua.in $1/hetseq/$version.lua @ONLY)

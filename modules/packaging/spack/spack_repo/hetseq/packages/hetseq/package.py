@@ -60,3 +60,4 @@ class Hetseq(CMakePackage, CudaPackage):
 
     def setup_run_environment(self, env):
         env.set("HETSEQ_INPUTS", self.prefix.share.hetseq.inputs)
+        env.prepend_path("PYTHONPATH", self.prefix.lib.hetseq.python)
