@@ -15,7 +15,7 @@ class Gpt2(hetseq.Task):
     options = {"width": hetseq.Option(128, "of the hidden states"), "layers": hetseq.Option(4, "of the network"),
                "vocab-size": hetseq.Option(8000, "ids of the vocabulary"),
                "positions": hetseq.Option(128, "tokens that the network can look at")}
-    defaults = {"optimizer": "adamw", "lr": 1e-3, "lr-scheduler": "cosine", "warmup-updates": 100, "clip-norm": 1,
+    defaults = {"optimizer": "adamw", "lr": 1e-3, "lr-scheduler": "inverse_sqrt", "warmup-updates": 100, "clip-norm": 1,
                 "max-sentences": 16}
 
     def model(self, config):
