@@ -64,8 +64,8 @@ def check(
     `rows`: tensors (n, ...) of one micro-batch, n >= 2; a small n that is no other size of the
     model (`choose_count`) finds most. `sample_ids`: (n) int64, 0 to n - 1 by default.
 
-    Parameters, gradients, buffers and torch's generators are afterwards as before. Call it before
-    hooks are put on the parameters' gradients: backward runs.
+    Parameters, gradients, buffers and torch's generators are afterwards as before. Backward runs, and
+    with it what hooks on the parameters do: the trainer's are idle until a step's last backward.
     """
     count = next(iter(rows.values())).shape[0]
     device = next(iter(rows.values())).device
