@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import torch
 
+from harness import Case
 from hetseq import shards
 
 
@@ -242,6 +243,44 @@ class ConvertersTest(ShardsTest):
         self.refused(ValueError, "has no 'text'",
                      lambda: shards.from_dataset(dataset, self.folder, fields=["text"], overwrite=True))
         self.refused(TypeError, "dataset['train']", lambda: shards.from_dataset({"train": dataset}, self.folder))
+
+
+WRITE_AND_TRAIN = """
+    import h5py, torch, hetseq
+
+    class Sums(hetseq.Task):
+        fields = {"tokens": hetseq.Ragged(torch.int64), "x": hetseq.Field(torch.float32, (2,)),
+                  "is_odd": hetseq.Field(torch.bool)}
+
+        def model(self, config):
+            return torch.nn.Linear(2, 1)
+
+        def forward(self, model, batch):
+            return (model(batch["x"])[:, 0] - batch["tokens"].sum(1)).square().sum()
+
+    if __name__ == "__main__":
+        samples = ({"tokens": [1] * (i % 5), "x": [i / 100, 1.0], "is_odd": i % 2 == 1} for i in range(100))
+        hetseq.write_shards(samples, "data", rows_per_shard=40)
+        hetseq.train(Sums(), data="data", max_epoch=1, batch_size=20, max_sentences=10, save_dir="run")
+        hetseq.write_shards({"x": torch.ones(3)}, "more")
+        with h5py.File("data/train-00002-of-00003.h5") as file:
+            print("values:", file["tokens"][:].sum())
+"""
+
+
+class SameProcessTest(Case):
+    """h5py brings an HDF5 of its own, beside the parallel one of the trainer."""
+
+    def test_a_process_writes_shards_trains_on_them_and_writes_again(self):
+        self.write("task.py", WRITE_AND_TRAIN)
+
+        printed = self.run_ranks(1, "task.py")
+
+        self.assertIn(" finished: 5 updates", printed)
+        self.assertIn(f"values: {sum(i % 5 for i in range(80, 100))}", printed)
+        checked = self.hetseq(2, "check", "task.py:Sums", "--data", "data")
+        self.assertIn("3 shard(s), 100 samples", checked)
+        self.assertRegex(checked, rf"tokens +int64 .* {sum(i % 5 for i in range(100))} ")
 
 
 class DatasetInBatches:
