@@ -16,7 +16,7 @@ CommandArgument configuration() {
 
 CommandDescription train() {
     return {"train",
-            "train a model on all ranks",
+            "train a model on all ranks; with FILE.py:CLASS, a task in Python",
             {{.word = "", .help = "", .arguments = {configuration()}, .options = options_but({})}}};
 }
 
