@@ -162,7 +162,7 @@ class TrainTest(MlpCase):
                     super().__init__()
                     self.register_buffer("seen", torch.tensor([7]))
                 def forward(self, x):
-                    return x * self.seen / 7
+                    return x
 
             class Constant(Mlp):
                 def model(self, config):
