@@ -297,6 +297,7 @@ Options typed_options(const OptionValues& values, const OptionTable& table) {
         }
     }
     options.parts.data = options.data;
+    options.parts.seed = options.seed;
     return options;
 }
 
