@@ -16,7 +16,8 @@ PairEncoder::PairEncoder(const IndexedPairs& pairs,
 void PairEncoder::write(std::int64_t begin,
                         std::int64_t end,
                         RaggedShardWriter& shard,
-                        PreparedSet& counts) {
+                        PreparedSet& counts,
+                        RankProgress& progress) {
     shard.attach("source_vocabulary", vocabularies_.source.bytes());
     if (vocabularies_.are_one())
         shard.attach_again("target_vocabulary", "source_vocabulary");
@@ -34,6 +35,8 @@ void PairEncoder::write(std::int64_t begin,
         vocabularies_.source.encode(source_line, source_);
         vocabularies_.target.encode(target_line, target_);
         ++counts.pairs;
+        if (pair % pairs_between_reports == 0)
+            progress.show(static_cast<double>(pair - begin));
         counts.source.text_bytes += std::ssize(source_line);
         counts.target.text_bytes += std::ssize(target_line);
         if (const auto reason = reason_to_drop()) {
@@ -48,6 +51,7 @@ void PairEncoder::write(std::int64_t begin,
         shard.append(0, source_);
         shard.append(1, target_);
     }
+    progress.add(static_cast<double>(end - begin));
 }
 
 std::int64_t PreparedSet::*PairEncoder::reason_to_drop() const {

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "rank_progress.hpp"
 #include "translation_vocabularies.hpp"
 
 #include "hetseq/data/files/ragged_shard_writer.hpp"
@@ -27,7 +28,12 @@ public:
                 const PrepareTranslationOptions& options);
 
     /// Rows of pairs [begin, end) but those that are dropped, behind the vocabularies.
-    void write(std::int64_t begin, std::int64_t end, RaggedShardWriter& shard, PreparedSet& counts);
+    /// `progress` counts in pairs.
+    void write(std::int64_t begin,
+               std::int64_t end,
+               RaggedShardWriter& shard,
+               PreparedSet& counts,
+               RankProgress& progress);
 
 private:
     /// The counter of the reason for which the encoded pair is dropped; null: it is kept.

@@ -11,7 +11,7 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/text/number_names.hpp"
-#include "hetseq/data/order/keyed_permutation.hpp"
+#include "hetseq/data/order/keyed_draws.hpp"
 
 namespace hetseq {
 
@@ -24,22 +24,8 @@ constexpr std::int64_t least_unseen = 1000;  // each smaller number may be neede
 constexpr std::int64_t ids_of_numbers = 240;
 constexpr std::int64_t most_samples = 10'000'000;
 
-// Random numbers that are the same on every machine.
-class Draws {
-public:
-    explicit Draws(std::uint64_t seed) : seed_{seed} {}
-    /// In [0, n).
-    std::int64_t below(std::int64_t n) {
-        return static_cast<std::int64_t>(mix_keys(seed_, count_++) % static_cast<std::uint64_t>(n));
-    }
-
-private:
-    std::uint64_t seed_;
-    std::uint64_t count_ = 0;
-};
-
 // The more digits the likelier, since short names are soon learnt: d of 7 with (2 d - 1) / 49.
-std::int64_t draw_number(Draws& draws) {
+std::int64_t draw_number(KeyedDraws& draws) {
     const std::int64_t digits = 1 + std::max(draws.below(most_digits), draws.below(most_digits));
     std::int64_t behind = 1;  // the least number with more digits
     for (std::int64_t digit = 0; digit < digits; ++digit)
@@ -53,7 +39,7 @@ struct NumberSets {
 };
 
 NumberSets draw_sets(const PrepareNumbersOptions& options) {
-    Draws draws{mix_keys(options.seed, 0)};
+    KeyedDraws draws{mix_keys(options.seed, 0)};
     NumberSets sets;
     std::set<std::int64_t> unseen;
     while (std::ssize(unseen) < valid_numbers + test_numbers) {

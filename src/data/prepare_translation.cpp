@@ -14,6 +14,7 @@
 #include "hetseq/comm/host_comm.hpp"
 
 #include "pair_encoder.hpp"
+#include "rank_progress.hpp"
 #include "translation_vocabularies.hpp"
 
 #include "hetseq/data/files/ragged_shard_writer.hpp"
@@ -85,6 +86,8 @@ struct SetToPrepare {
     IndexedPairs pairs;
     std::int64_t count = 0;  // of pairs
     std::int64_t shards = 0;
+
+    std::int64_t first_pair(std::int64_t shard) const { return count * shard / shards; }
 };
 
 SetToPrepare make_set(const std::string& name,
@@ -116,11 +119,27 @@ void prepare_folder(const std::string& folder, const std::vector<SetToPrepare>& 
         throw IoError("cannot make the folder " + folder, error.message());
 }
 
+// In pairs.
+RankProgress progress_of(const HostComm& world,
+                         const std::vector<SetToPrepare>& sets,
+                         const PrepareTranslationOptions& options,
+                         std::span<const TextIndex> texts) {
+    std::int64_t bytes = 0, own = 0;
+    for (const TextIndex& text : texts)
+        bytes += text.bytes;
+    for (const SetToPrepare& set : sets)
+        for (std::int64_t i = world.rank(); i < set.shards; i += world.size())
+            own += set.first_pair(i + 1) - set.first_pair(i);
+    return {
+        world.rank() == 0 ? options.progress : PrepareProgress{}, bytes, static_cast<double>(own)};
+}
+
 // This rank's shards of one set: it takes every so many, so that it goes through the text once.
 std::vector<RaggedShardWriter> write_own_shards(const HostComm& world,
                                                 const SetToPrepare& set,
                                                 const TranslationVocabularies& vocabularies,
                                                 const PrepareTranslationOptions& options,
+                                                RankProgress& progress,
                                                 PreparedSet& counts) {
     PairEncoder encoder{set.pairs, vocabularies, options};
     std::vector<RaggedShardWriter> shards;
@@ -129,7 +148,7 @@ std::vector<RaggedShardWriter> write_own_shards(const HostComm& world,
             fs::path(options.output) / shard_name(set.name, i, set.shards),
             std::vector<RaggedShardWriter::Field>{{"source", vocabularies.source.size()},
                                                   {"target", vocabularies.target.size()}});
-        encoder.write(set.count * i / set.shards, set.count * (i + 1) / set.shards, shard, counts);
+        encoder.write(set.first_pair(i), set.first_pair(i + 1), shard, counts, progress);
         counts.shard_bytes += shard.finish();
     }
     return shards;
@@ -196,13 +215,15 @@ PreparedTranslation prepare_translation(const HostComm& world,
     prepared.source_ids = vocabularies.source.size();
     prepared.target_ids = vocabularies.target.size();
 
+    RankProgress progress = progress_of(world, sets, options, texts);
     std::vector<RaggedShardWriter> shards;
     for (const SetToPrepare& set : sets) {
         PreparedSet& counts = prepared.sets.emplace_back();
         counts.name = set.name;
         counts.shards = set.shards;
-        std::vector<RaggedShardWriter> own = agree_on(
-            world, [&] { return write_own_shards(world, set, vocabularies, options, counts); });
+        std::vector<RaggedShardWriter> own = agree_on(world, [&] {
+            return write_own_shards(world, set, vocabularies, options, progress, counts);
+        });
         std::move(own.begin(), own.end(), std::back_inserter(shards));
         sum_over_ranks(world, counts);
         agree_on(world, [&] { check_something_is_written(counts); });

@@ -1,5 +1,7 @@
 #include "hetseq/model/bert.hpp"
 
+#include <utility>
+
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
@@ -40,7 +42,8 @@ struct Heads {
 
 class Bert final : public Model {
 public:
-    explicit Bert(const BertConfig& config) : config_{config} {
+    Bert(const BertConfig& config, std::vector<CompanionFile> text_files)
+        : config_{config}, text_files_{std::move(text_files)} {
         check(config, "the BERT to be made");
         register_embeddings();
         for (std::int64_t i = 0; i < config.layers; ++i)
@@ -56,6 +59,7 @@ public:
     std::map<std::string, std::string> tensor_aliases() const override;
     InitialDistribution initial_distribution(const std::string& name) const override;
     std::string config_json() const override { return to_json(config_); }
+    std::vector<CompanionFile> companion_files() const override;
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
 
 private:
@@ -73,6 +77,7 @@ private:
     detail::CrossEntropy next_sentence(const at::Tensor& x, const ForwardPass& pass) const;
 
     BertConfig config_;
+    std::vector<CompanionFile> text_files_;
     Embeddings embeddings_;
     std::vector<EncoderLayer> layers_;
     Heads heads_;
@@ -168,6 +173,12 @@ InitialDistribution Bert::initial_distribution(const std::string& name) const {
     return {InitialDistribution::Kind::normal, config_.initializer_range};
 }
 
+std::vector<CompanionFile> Bert::companion_files() const {
+    std::vector<CompanionFile> files = Model::companion_files();
+    files.insert(files.end(), text_files_.begin(), text_files_.end());
+    return files;
+}
+
 ForwardResult Bert::forward(const MicroBatch& batch, const ForwardContext& context) {
     ForwardPass pass{batch, context};
     at::Tensor x = embed(pass);
@@ -243,8 +254,8 @@ detail::CrossEntropy Bert::next_sentence(const at::Tensor& x, const ForwardPass&
 
 }  // namespace
 
-std::shared_ptr<Model> make_bert(const BertConfig& config) {
-    return std::make_shared<Bert>(config);
+std::shared_ptr<Model> make_bert(const BertConfig& config, std::vector<CompanionFile> text_files) {
+    return std::make_shared<Bert>(config, std::move(text_files));
 }
 
 }  // namespace hetseq

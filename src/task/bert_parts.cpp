@@ -1,7 +1,23 @@
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
 #include <ATen/ATen.h>
 
+#include "hetseq/util/checksum.hpp"
+#include "hetseq/util/error.hpp"
+
+#include "bert_masking.hpp"
 #include "builtin_parts.hpp"
 
+#include "hetseq/text/wordpiece.hpp"
+#include "hetseq/data/bert/masking_vocabulary.hpp"
+#include "hetseq/data/files/attachment.hpp"
+#include "hetseq/data/prepare_bert.hpp"
 #include "hetseq/model/bert.hpp"
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/task/parts.hpp"
@@ -23,11 +39,83 @@ BertConfig config_of(const PartOptions& options) {
     return config;
 }
 
-// The shards that NVIDIA's create_pretraining_data.py writes.
-CorpusSchema pretraining_schema(const PartOptions& options) {
+std::optional<std::string> read_file(const std::filesystem::path& path) {
+    std::ifstream file{path, std::ios::binary};
+    if (!file)
+        return std::nullopt;
+    return std::string{std::istreambuf_iterator<char>{file}, {}};
+}
+
+// `models`: the vocab.txt beside --init-model, if it has one.
+void check_vocabulary(const std::string& of_data,
+                      const std::optional<std::string>& models,
+                      const PartOptions& options,
+                      const BertConfig& config) {
+    const std::int64_t pieces = WordPiece::parse(of_data, options.data).size();
+    if (pieces > config.vocab_size)
+        throw BadConfig(
+            "the model is for a vocabulary of " + std::to_string(config.vocab_size) + " pieces",
+            "that of " + options.data + " has " + std::to_string(pieces),
+            "use the data and the model that belong together");
+    if (models && WordPiece::parse(*models, options.init_model).lines() != of_data)
+        throw BadConfig("the vocabulary of " + options.init_model + " is not that of the data",
+                        options.data + " was prepared with another vocab.txt",
+                        "prepare the data with the model's vocab.txt");
+}
+
+// The vocabulary and what becomes of case: those of the training data, where hetseq prepared them,
+// otherwise those of --init-model.
+std::vector<CompanionFile> text_files(const PartOptions& options, const BertConfig& config) {
+    std::vector<CompanionFile> files;
+    for (const char* name : {bert_vocabulary_name, bert_tokenizer_name}) {
+        std::optional<std::string> of_data, of_model;
+        if (!options.data.empty())
+            of_data = read_attached_text(options.data, name);
+        if (!options.init_model.empty())
+            of_model = read_file(model_file(options.init_model).parent_path() / name);
+        if (of_data && std::string_view{name} == bert_vocabulary_name)
+            check_vocabulary(*of_data, of_model, options, config);
+        if (of_data || of_model)
+            files.push_back({name, of_data ? *of_data : *of_model});
+    }
+    return files;
+}
+
+std::shared_ptr<Model> make_pretraining(const PartOptions& options) {
     const BertConfig config = config_of(options);
-    const std::string ids =
-        "ids of the vocabulary (vocab_size " + std::to_string(config.vocab_size) + ")";
+    return make_bert(config, text_files(options, config));
+}
+
+// The shards of all data hold the same vocabulary and tokenizer, where they hold one.
+std::vector<AttachmentSchema> text_attachments(const PartOptions& options) {
+    std::vector<AttachmentSchema> attachments;
+    if (options.data.empty())
+        return attachments;
+    for (const auto& [name, meaning] :
+         {std::pair{bert_vocabulary_name, "the training data's vocabulary"},
+          std::pair{bert_tokenizer_name, "the training data's tokenizer"}})
+        if (const auto text = read_attached_text(options.data, name))
+            attachments.push_back(
+                {name, xxh64_of(*text), meaning, AttachmentSchema::Place::attribute});
+    return attachments;
+}
+
+std::string meaning_of_ids(const BertConfig& config) {
+    return "ids of the vocabulary (vocab_size " + std::to_string(config.vocab_size) + ")";
+}
+
+FieldSchema next_sentence_labels() {
+    return {.name = "next_sentence_labels",
+            .rank = 1,
+            .type = ElementType::int8,
+            .minimum = 0,
+            .maximum = 1,
+            .meaning = "0 for the next sentence, 1 for a random one"};
+}
+
+// The shards that NVIDIA's create_pretraining_data.py writes.
+CorpusSchema masked_schema(const BertConfig& config) {
+    const std::string ids = meaning_of_ids(config);
     const auto tokens = [&](const std::string& name,
                             ElementType type,
                             std::int64_t highest,
@@ -66,13 +154,35 @@ CorpusSchema pretraining_schema(const PartOptions& options) {
                               "segments (type_vocab_size)"),
                        positions,
                        labels,
-                       {.name = "next_sentence_labels",
-                        .rank = 1,
-                        .type = ElementType::int8,
-                        .row_shape = {},
-                        .minimum = 0,
-                        .maximum = 1,
-                        .meaning = "0 for the next sentence, 1 for a random one"}}};
+                       next_sentence_labels()}};
+}
+
+// The shards that `hetseq prepare bert --static-masks off` writes.
+CorpusSchema unmasked_schema(const BertConfig& config) {
+    FieldSchema tokens{.name = "input_ids",
+                       .is_ragged = true,
+                       .max_row_length = config.max_position_embeddings,
+                       .minimum = 0,
+                       .maximum = config.vocab_size - 1,
+                       .meaning = meaning_of_ids(config)};
+    FieldSchema borders{.name = "second_segments",
+                        .minimum = 1,
+                        .below_row_length_of = "input_ids",
+                        .meaning = "where the second segment begins"};
+    return {.kind = "BERT pretraining on unmasked pairs",
+            .fields = {tokens, borders, next_sentence_labels()},
+            .units_field = "input_ids"};
+}
+
+bool is_unmasked(const PartOptions& options) {
+    return !options.data.empty() && first_shard_holds(options.data, offsets_name("input_ids"));
+}
+
+CorpusSchema pretraining_schema(const PartOptions& options) {
+    const BertConfig config = config_of(options);
+    CorpusSchema schema = is_unmasked(options) ? unmasked_schema(config) : masked_schema(config);
+    schema.attachments = text_attachments(options);
+    return schema;
 }
 
 /// The weights are the masked tokens (masked_lm_ids other than 0) for "mlm" and the sequences for
@@ -99,14 +209,53 @@ public:
     }
 };
 
+const PartOption<double>& masked_lm_prob() {
+    static const auto option =
+        number_option("masked-lm-prob",
+                      "0.15",
+                      "share of a pair's tokens to predict, where shards hold unmasked pairs",
+                      0,
+                      1);
+    return option;
+}
+
+const PartOption<std::int64_t>& max_predictions() {
+    static const auto option = whole_number_option(
+        "max-predictions", "0", "tokens to predict in such a pair at most; 0: any number");
+    return option;
+}
+
+const PartOption<bool>& whole_word_masking() {
+    static const auto option =
+        switch_option("whole-word-masking", "mask all pieces of a word of such a pair or none");
+    return option;
+}
+
+std::unique_ptr<Collator> make_batching(const PartOptions& options) {
+    if (!is_unmasked(options))
+        return std::make_unique<PretrainingCollator>();
+    const auto vocabulary = read_attached_text(options.data, bert_vocabulary_name);
+    if (!vocabulary)
+        throw BadData(options.data + " holds unmasked pairs and no vocabulary",
+                      "masking needs its [MASK]",
+                      "prepare the data by hetseq prepare bert");
+    const std::int64_t most = options.get(max_predictions());
+    return make_masking_collator(
+        masking_vocabulary(WordPiece::parse(*vocabulary, options.data)),
+        {.prob = options.get(masked_lm_prob()),
+         .most_predictions = most > 0 ? most : std::numeric_limits<std::int64_t>::max(),
+         .whole_words = options.get(whole_word_masking())},
+        options.seed);
+}
+
 }  // namespace
 
 void add_bert_parts(Parts& parts) {
-    parts.models.add("bert",
-                     [](const PartOptions& options) { return make_bert(config_of(options)); });
+    parts.models.add("bert", make_pretraining);
     parts.datasets.add("bert-pretraining", pretraining_schema);
     parts.batchings.add("bert-pretraining",
-                        [](const PartOptions&) { return std::make_unique<PretrainingCollator>(); });
+                        make_batching,
+                        {masked_lm_prob(), max_predictions(), whole_word_masking()});
     parts.tasks.add("bert",
                     {.help = "BERT pretraining: masked tokens and next sentences",
                      .model = "bert",

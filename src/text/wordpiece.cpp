@@ -144,6 +144,17 @@ const std::string& WordPiece::piece(std::int32_t id) const {
     return state_->pieces[static_cast<std::size_t>(id)];
 }
 
+std::string WordPiece::lines() const {
+    std::string text;
+    for (const std::string& piece : state_->pieces)
+        text.append(piece).append("\n");
+    return text;
+}
+
+bool WordPiece::continues_word(std::int32_t id) const {
+    return piece(id).starts_with(continuation);
+}
+
 std::optional<std::int32_t> WordPiece::find(std::string_view piece) const {
     const auto found = state_->ids.find(piece);
     return found == state_->ids.end() ? std::nullopt : std::optional{found->second};

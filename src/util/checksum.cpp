@@ -32,6 +32,10 @@ std::uint64_t Xxh64::digest() const {
     return XXH64_digest(&state_->value);
 }
 
+std::uint64_t xxh64_of(std::string_view bytes) {
+    return XXH64(bytes.data(), bytes.size(), 0);
+}
+
 FileDigest digest_of(const std::filesystem::path& path) {
     constexpr std::size_t piece = 4 << 20;
     if (!std::filesystem::exists(path))

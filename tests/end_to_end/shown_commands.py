@@ -132,6 +132,11 @@ def prepare_arguments(words):
     if form == "numbers":
         take(words, "--output")
         return [[*words, "--output", new_place(), "--samples", "3000"]]
+    if form == "bert":
+        take(words, "--vocab", write_file("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nwords\n"))
+        for option in ("--input", "--valid-input"):
+            take(words, option, write_file("some words of a text\nand others\n\nanother text\n"))
+        return [words] if "--input" in words and take(words, "--output", new_place()) else []
     if form != "translation":
         return []
     for option in ("--source-text", "--target-text", "--valid-source-text", "--valid-target-text"):

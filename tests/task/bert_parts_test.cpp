@@ -1,6 +1,18 @@
+#include <map>
+#include <string>
+#include <vector>
+
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "hetseq/util/checksum.hpp"
+
+#include "data/error_text.hpp"
+#include "util/temporary_folder.hpp"
+#include <gmock/gmock.h>
+
+#include "hetseq/data/files/fixed_shard_writer.hpp"
+#include "hetseq/data/files/ragged_shard_writer.hpp"
 #include "hetseq/task/parts.hpp"
 
 namespace hetseq {
@@ -46,6 +58,112 @@ TEST(PretrainingSchemaTest, BoundsFollowTheModelsConfiguration) {
     EXPECT_EQ(schema.fields[0].name, "input_ids");
     EXPECT_EQ(schema.fields[0].maximum, 30521);
     EXPECT_EQ(schema.fields[0].max_row_length, 512);
+}
+
+constexpr const char* pieces = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n";
+
+class PreparedDataTest : public testing::Test {
+protected:
+    // A shard of one row, masked or not.
+    std::string masked_shard() {
+        FixedShardWriter writer{folder_ / "masked.h5", 1, {{"input_ids", 4, 5}}};
+        const std::vector<std::int32_t> row{2, 5, 3, 5, 3};
+        writer.append(0, row);
+        return finish(writer, "masked.h5");
+    }
+    std::string unmasked_shard() {
+        RaggedShardWriter writer{
+            folder_ / "ragged.h5", {{"input_ids", 6}}, ShardFormat::large_attributes};
+        const std::vector<std::int32_t> row{2, 5, 3, 5, 3};
+        writer.append(0, row);
+        return finish(writer, "ragged.h5");
+    }
+
+    test::TemporaryFolder folder_;
+
+private:
+    template <class Writer>
+    std::string finish(Writer& writer, const std::string& name) {
+        writer.attach_text("vocab.txt", pieces);
+        writer.attach_text("tokenizer_config.json", "{}");
+        writer.finish();
+        writer.commit();
+        return folder_ / name;
+    }
+};
+
+std::map<std::string, std::string> companions(const PartOptions& options) {
+    std::map<std::string, std::string> files;
+    for (const CompanionFile& file : builtin_parts().models.get("bert")(options)->companion_files())
+        files[file.name] = file.content;
+    return files;
+}
+
+TEST_F(PreparedDataTest, TheVocabularyGoesWithTheModel) {
+    const auto files = companions({.model_config = "tiny", .data = masked_shard()});
+
+    EXPECT_EQ(files.at("vocab.txt"), pieces);
+    EXPECT_EQ(files.at("tokenizer_config.json"), "{}");
+    EXPECT_EQ(files.count("config.json"), 1U);
+    EXPECT_EQ(companions({.model_config = "tiny"}).size(), 1U);
+}
+
+TEST_F(PreparedDataTest, AModelsVocabularyGoesOnWithoutData) {
+    folder_.write("vocab.txt", "its own");
+
+    const auto files = companions({.model_config = "tiny", .init_model = folder_.path().string()});
+
+    EXPECT_EQ(files.at("vocab.txt"), "its own");
+    EXPECT_EQ(files.count("tokenizer_config.json"), 0U);
+}
+
+TEST_F(PreparedDataTest, AVocabularyThatDoesNotFitIsRefused) {
+    const std::string data = masked_shard();
+    folder_.write("vocab.txt", "[UNK]\nanother\n");
+    folder_.write("small.json",
+                  R"({"vocab_size": 5, "hidden_size": 4, "num_hidden_layers": 1,
+                      "num_attention_heads": 1, "intermediate_size": 4})");
+    const auto thrown_for = [](const PartOptions& options) {
+        return test::thrown_by([&] { companions(options); });
+    };
+    const test::Thrown small = thrown_for({.model_config = folder_ / "small.json", .data = data});
+    const test::Thrown other =
+        thrown_for({.model_config = "tiny", .init_model = folder_.path().string(), .data = data});
+
+    EXPECT_EQ(small.code, ExitCode::config);
+    EXPECT_THAT(small.text, testing::HasSubstr("for a vocabulary of 5 pieces"));
+    EXPECT_EQ(other.code, ExitCode::config);
+    EXPECT_THAT(other.text, testing::HasSubstr("is not that of the data"));
+}
+
+TEST_F(PreparedDataTest, TheSchemaHasTheTextsOfTheShards) {
+    const CorpusSchema schema = builtin_parts().datasets.get("bert-pretraining")(
+        {.model_config = "tiny", .data = masked_shard()});
+
+    ASSERT_EQ(schema.fields.size(), 6U);
+    ASSERT_EQ(schema.attachments.size(), 2U);
+    EXPECT_EQ(schema.attachments[0].name, "vocab.txt");
+    EXPECT_EQ(schema.attachments[0].xxh64, xxh64_of(pieces));
+    EXPECT_EQ(schema.attachments[0].place, AttachmentSchema::Place::attribute);
+}
+
+TEST_F(PreparedDataTest, UnmaskedPairsHaveASchemaAndABatchingOfTheirOwn) {
+    const PartOptions options{.model_config = "tiny", .data = unmasked_shard()};
+
+    const CorpusSchema schema = builtin_parts().datasets.get("bert-pretraining")(options);
+    const auto collator = builtin_parts().batchings.get("bert-pretraining")(options);
+    const MicroBatch batch =
+        collator->collate({{"input_ids", at::tensor({2, 5, 3, 5, 3}, at::kInt)},
+                           {"input_ids_offsets", at::tensor({0, 5}, at::kLong)},
+                           {"second_segments", at::tensor({3}, at::kInt)},
+                           {"next_sentence_labels", at::tensor({1}, at::kInt).to(at::kChar)}},
+                          at::tensor({0}, at::kLong));
+
+    ASSERT_EQ(schema.fields.size(), 3U);
+    EXPECT_EQ(schema.units_field, "input_ids");
+    EXPECT_TRUE(schema.fields[0].is_ragged);
+    EXPECT_EQ(batch.weights, (std::vector<double>{1, 1}));
+    EXPECT_EQ(batch.tensors.at("masked_labels")[0].item<std::int64_t>(), 5);
 }
 
 }  // namespace

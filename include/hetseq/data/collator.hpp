@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "hetseq/data/micro_batch.hpp"
 
 namespace hetseq {
@@ -17,6 +19,15 @@ public:
     /// `sample_ids`: (n) int64. The tensors own their memory, on the CPU; the loader pins and
     /// copies it.
     virtual MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const = 0;
+
+    /// The same for what is drawn anew in each epoch, from 0; validation has only epoch 0. What is
+    /// drawn is a function of the seed, the epoch and the sample, so that it does not depend on the
+    /// batch. The loader calls this.
+    virtual MicroBatch collate_in_epoch(const TensorDict& rows,
+                                        const at::Tensor& sample_ids,
+                                        std::int64_t /*epoch*/) const {
+        return collate(rows, sample_ids);
+    }
 };
 
 }  // namespace hetseq

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hetseq/text/train_subwords.hpp"
+#include "hetseq/data/prepare_progress.hpp"
 
 namespace hetseq {
 
@@ -32,6 +33,7 @@ struct PrepareTranslationOptions {
     std::uint64_t seed = 1;           // of the sample
     std::int64_t max_length = 0;      // tokens of a side; 0: any
     double max_ratio = 0;             // of the longer side to the shorter one [tokens]; 0: any
+    PrepareProgress progress{};       // of the shards
 };
 
 /// What was written of one side of a set.

@@ -39,11 +39,16 @@ struct FieldSchema {
     bool is_target = false;  // only losses and metrics need it: data for predictions may lack it
 };
 
-/// A dataset of bytes beside the fields, the same in every shard: a vocabulary.
+/// What stands beside the fields, the same in every shard: a vocabulary.
 struct AttachmentSchema {
+    /// A dataset of bytes, which every shard has, or a text attribute of the file, which shards
+    /// that other programs wrote may lack.
+    enum class Place { dataset, attribute };
+
     std::string name{};
     std::uint64_t xxh64 = 0;  // that its bytes must have
     std::string meaning{};    // "the vocabulary of the training data"
+    Place place = Place::dataset;
 };
 
 /// The contract of a corpus's files. A dataset that is not named here is an error too.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "hetseq/model/bert_config.hpp"
 #include "hetseq/model/model.hpp"
@@ -26,6 +27,9 @@ namespace hetseq {
 ///
 /// Loss terms: "mlm", the negative log-likelihoods summed over masked tokens; "nsp", summed over
 /// sequences. Metrics: "mlm_accuracy", "nsp_accuracy".
-std::shared_ptr<Model> make_bert(const BertConfig& config);
+///
+/// `text_files` are companion files: the vocabulary, and how text becomes its pieces.
+std::shared_ptr<Model> make_bert(const BertConfig& config,
+                                 std::vector<CompanionFile> text_files = {});
 
 }  // namespace hetseq

@@ -26,6 +26,10 @@ public:
     std::int64_t size() const;
     std::int32_t unknown_id() const;
     const std::string& piece(std::int32_t id) const;
+    /// All pieces, each in a line: a vocab.txt. Equal vocabularies give the same bytes.
+    std::string lines() const;
+    /// True for a piece that continues a word.
+    bool continues_word(std::int32_t id) const;
     std::optional<std::int32_t> find(std::string_view piece) const;
     /// Throws BadData where the vocabulary lacks a piece that must be there, such as "[CLS]".
     std::int32_t id_of(std::string_view piece) const;

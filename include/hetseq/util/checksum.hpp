@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace hetseq {
 
@@ -24,6 +25,9 @@ private:
     struct State;
     std::unique_ptr<State> state_;
 };
+
+/// XXH64 of `bytes`.
+std::uint64_t xxh64_of(std::string_view bytes);
 
 /// A file's contents, identified by size and checksum.
 struct FileDigest {

@@ -221,12 +221,44 @@ CommandForm prepare_vocabulary_form() {
                 {"max-characters", "N", "1000", "number of characters that have pieces"}}};
 }
 
+CommandForm prepare_bert_form() {
+    return {
+        .word = "bert",
+        .help = "make BERT's pretraining data from text: pairs of sentences, masked",
+        .own_options =
+            {{"input",
+              "FILE[,FILE...]",
+              "",
+              "the text, plain or gzip: a sentence a line, a blank line between documents",
+              Need::required},
+             {"vocab", "FILE", "", "the vocabulary, a piece a line", Need::required},
+             output_folder(),
+             {"valid-input", "FILE[,FILE...]", "", "the same for validation"},
+             cased_option(),
+             accents_option(),
+             {"seq-length", "N", "128", "tokens of a pair, [CLS] and [SEP] included"},
+             {"max-predictions", "N", "20", "tokens to predict in a pair at most"},
+             {"dupe-factor", "N", "5", "copies of the text, each with other pairs and masks"},
+             {"short-seq-prob", "P", "0.1", "share of the documents whose pairs are shorter"},
+             {"masked-lm-prob", "P", "0.15", "share of a pair's tokens to predict"},
+             {"whole-word-masking", "", "", "mask all pieces of a word or none"},
+             {"static-masks",
+              "on|off",
+              "on",
+              "off: keep pairs unmasked and without padding; training masks them anew in each epoch"},
+             {"seed", "N", "1", "seed of what is drawn"},
+             {"shards", "N", "0", "number of shards of each set; 0: one for each 16 MiB of text"},
+             {"overwrite", "", "", "replace shards of these sets in the folder"}},
+        .options = {"json"}};
+}
+
 CommandDescription prepare() {
     return {"prepare",
             "convert data to HDF5 shards, or train a vocabulary",
             {prepare_images_form(),
              prepare_translation_form(),
              prepare_numbers_form(),
+             prepare_bert_form(),
              prepare_vocabulary_form()}};
 }
 

@@ -7,6 +7,8 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
+#include "preparation_progress.hpp"
+#include "prepare_bert.hpp"
 #include "prepare_report.hpp"
 #include "prepare_vocabulary.hpp"
 
@@ -73,7 +75,11 @@ PrepareTranslationOptions translation_options(const CommandWords& words) {
 PreparedTranslation prepare_pairs(const CommandContext& context) {
     const CommandWords& words = context.words;
     if (words.form == "translation") {
-        const auto options = agree_on(context.world, [&] { return translation_options(words); });
+        auto options = agree_on(context.world, [&] { return translation_options(words); });
+        PreparationProgress progress;
+        options.progress = [&](std::int64_t done, std::int64_t total) {
+            progress.show(done, total);
+        };
         return prepare_translation(context.world, options);
     }
     const auto options = agree_on(context.world, [&] {
@@ -93,6 +99,10 @@ int prepare_command(const CommandContext& context) {
     }
     if (context.words.form == "vocabulary") {
         prepare_vocabulary_of(context);
+        return 0;
+    }
+    if (context.words.form == "bert") {
+        prepare_bert_of(context);
         return 0;
     }
     const PreparedTranslation prepared = prepare_pairs(context);

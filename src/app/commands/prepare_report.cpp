@@ -5,19 +5,13 @@
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 
+#include "table_cells.hpp"
+
 namespace hetseq {
 
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
-
-std::string whole(std::int64_t number) {
-    return std::to_string(number);
-}
-
-std::string megabytes(std::int64_t bytes) {
-    return format_number(static_cast<double>(bytes) / 1e6, 4);
-}
 
 std::vector<std::string> side_row(const PreparedSet& set,
                                   const std::string& name,

@@ -1,5 +1,7 @@
 #include "hetseq/data/files/attachment.hpp"
 
+#include <utility>
+
 #include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
 
@@ -50,30 +52,77 @@ std::string read_bytes(hid_t file, const std::string& path, const std::string& n
     return bytes;
 }
 
-}  // namespace
+std::string attribute_place(const std::string& path, const std::string& name) {
+    return path + ": attribute '" + name + "'";
+}
 
-std::string read_attachment(const std::string& spec, const std::string& name) {
+std::optional<std::string> read_text(hid_t file, const std::string& path, const std::string& name) {
+    if (HETSEQ_HDF5_TRY(H5Aexists(file, name.c_str())) == 0)
+        return std::nullopt;
+    const std::string where = attribute_place(path, name);
+    const Hdf5Attribute attribute{H5Aopen(file, name.c_str(), H5P_DEFAULT)};
+    if (!attribute)
+        throw BadData(where + " cannot be opened", hdf5_error_message(), name_prepared_files);
+    const Hdf5Type type{HETSEQ_HDF5_TRY(H5Aget_type(attribute.get()))};
+    const Hdf5Space space{HETSEQ_HDF5_TRY(H5Aget_space(attribute.get()))};
+    const bool is_text =
+        H5Tget_class(type.get()) == H5T_STRING && H5Tis_variable_str(type.get()) == 0;
+    const std::size_t length = H5Tget_size(type.get());
+    if (!is_text || H5Sget_simple_extent_npoints(space.get()) != 1 ||
+        length > most_attachment_bytes)
+        throw BadData(where + " is not a text",
+                      "expected one text of a fixed length, at most 256 MiB",
+                      name_prepared_files);
+    std::string text(length, '\0');
+    if (H5Aread(attribute.get(), type.get(), text.data()) < 0)
+        throw BadData(where + " cannot be read", hdf5_error_message(), name_prepared_files);
+    return text;
+}
+
+// `path` and the file, which is null if it cannot be opened.
+std::pair<std::string, Hdf5File> open_first_shard(const std::string& spec) {
     initialize_hdf5();
     const std::string path = expand_shard_spec(spec).front();
     stamp_readable_file(path);
     const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
     HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));
-    const Hdf5File file{H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get())};
+    return {path, Hdf5File{H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get())}};
+}
+
+}  // namespace
+
+std::string read_attachment(const std::string& spec, const std::string& name) {
+    const auto [path, file] = open_first_shard(spec);
     if (!file)
         throw BadData(
             path + " cannot be opened as HDF5", hdf5_error_message(), name_prepared_files);
     return read_bytes(file.get(), path, name);
 }
 
+bool first_shard_holds(const std::string& spec, const std::string& name) {
+    const auto [path, file] = open_first_shard(spec);
+    return file && H5Lexists(file.get(), name.c_str(), H5P_DEFAULT) > 0;
+}
+
+std::optional<std::string> read_attached_text(const std::string& spec, const std::string& name) {
+    const auto [path, file] = open_first_shard(spec);
+    if (!file)
+        return std::nullopt;
+    return read_text(file.get(), path, name);
+}
+
 void check_attachment(hid_t file, const std::string& path, const AttachmentSchema& schema) {
-    const std::string bytes = read_bytes(file, path, schema.name);
-    Xxh64 checksum;
-    checksum.update(bytes.data(), bytes.size());
-    if (checksum.digest() != schema.xxh64)
-        throw BadData(place(path, schema.name) + " is not " + schema.meaning,
-                      "found checksum " + checksum_text(checksum.digest()) + ", expected " +
-                          checksum_text(schema.xxh64),
-                      "name files that were prepared together");
+    const bool is_text = schema.place == AttachmentSchema::Place::attribute;
+    const std::optional<std::string> bytes =
+        is_text ? read_text(file, path, schema.name) : read_bytes(file, path, schema.name);
+    if (!bytes)
+        return;
+    const std::uint64_t found = xxh64_of(*bytes);
+    if (found != schema.xxh64)
+        throw BadData(
+            (is_text ? attribute_place : place)(path, schema.name) + " is not " + schema.meaning,
+            "found checksum " + checksum_text(found) + ", expected " + checksum_text(schema.xxh64),
+            "name files that were prepared together");
 }
 
 }  // namespace hetseq

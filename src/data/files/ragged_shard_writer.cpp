@@ -1,17 +1,11 @@
 #include "hetseq/data/files/ragged_shard_writer.hpp"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <optional>
 #include <utility>
 
-#include <unistd.h>
-
-#include "hetseq/util/activity.hpp"
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
 
-#include <fcntl.h>
+#include "shard_file.hpp"
 
 #include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/schema.hpp"
@@ -22,7 +16,6 @@ namespace {
 
 constexpr hsize_t values_in_chunk = 65536;  // 128 or 256 KiB
 constexpr hsize_t offsets_in_chunk = 4096;  // 32 KiB
-constexpr unsigned gzip_level = 4;
 constexpr std::int64_t most_ids_of_2_bytes = 65536;
 
 // A dataset of one dimension that grows chunk by chunk.
@@ -37,7 +30,7 @@ public:
         const Hdf5Properties create{HETSEQ_HDF5_TRY(H5Pcreate(H5P_DATASET_CREATE))};
         HETSEQ_HDF5_TRY(H5Pset_chunk(create.get(), 1, &chunk));
         HETSEQ_HDF5_TRY(H5Pset_shuffle(create.get()));
-        HETSEQ_HDF5_TRY(H5Pset_deflate(create.get(), gzip_level));
+        HETSEQ_HDF5_TRY(H5Pset_deflate(create.get(), shard_gzip_level));
         HETSEQ_HDF5_TRY(H5Pset_obj_track_times(create.get(), false));  // the same bytes tomorrow
         dataset_ = Hdf5Dataset{HETSEQ_HDF5_TRY(H5Dcreate2(
             file, name.c_str(), stored, space.get(), H5P_DEFAULT, create.get(), H5P_DEFAULT))};
@@ -74,59 +67,38 @@ private:
     hsize_t written_ = 0;
 };
 
-Hdf5File create_file(const std::filesystem::path& path) {
-    initialize_hdf5();
-    const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
-    HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));
-    Hdf5File file{H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get())};
-    if (!file)
-        throw IoError("cannot write " + path.string(), hdf5_error_message(), "check the folder");
-    return file;
-}
-
-void sync_file(const std::filesystem::path& path) {
-    const UniqueHandle<detail::FileDescriptorTraits> file{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
-    if (!file || ::fsync(file.get()) != 0)
-        throw IoError("cannot write " + path.string(), std::strerror(errno), "check the disk");
-}
-
 struct FieldWriter {
     FieldWriter(hid_t file, const RaggedShardWriter::Field& field)
         : values(file,
                  field.name,
                  field.most_ids <= most_ids_of_2_bytes ? H5T_STD_U16LE : H5T_STD_U32LE,
                  H5T_NATIVE_INT32,
-                 values_in_chunk),
-          offsets(
-              file, offsets_name(field.name), H5T_STD_I64LE, H5T_NATIVE_INT64, offsets_in_chunk) {
-        offsets.append(0);
+                 values_in_chunk) {
+        if (!field.is_ragged)
+            return;
+        offsets.emplace(
+            file, offsets_name(field.name), H5T_STD_I64LE, H5T_NATIVE_INT64, offsets_in_chunk);
+        offsets->append(0);
     }
 
     GrowingDataset<std::int32_t> values;
-    GrowingDataset<std::int64_t> offsets;
-    std::int64_t count = 0;  // of values
+    std::optional<GrowingDataset<std::int64_t>> offsets;  // of a ragged field
+    std::int64_t count = 0;                               // of values
 };
 
 }  // namespace
 
 struct RaggedShardWriter::State {
-    ~State() {
-        fields.clear();
-        file.reset();
-        if (!temporary.empty())
-            ::unlink(temporary.c_str());
-    }
+    State(std::filesystem::path path, ShardFormat format) : file{std::move(path), format} {}
 
-    std::filesystem::path path, temporary;
-    Hdf5File file;
+    ShardFile file;
     std::vector<FieldWriter> fields;
 };
 
-RaggedShardWriter::RaggedShardWriter(std::filesystem::path path, const std::vector<Field>& fields)
-    : state_{std::make_unique<State>()} {
-    state_->path = std::move(path);
-    state_->temporary = state_->path.string() + ".tmp-" + std::to_string(::getpid());
-    state_->file = create_file(state_->temporary);
+RaggedShardWriter::RaggedShardWriter(std::filesystem::path path,
+                                     const std::vector<Field>& fields,
+                                     ShardFormat format)
+    : state_{std::make_unique<State>(std::move(path), format)} {
     state_->fields.reserve(fields.size());
     for (const Field& field : fields)
         state_->fields.emplace_back(state_->file.get(), field);
@@ -140,7 +112,10 @@ void RaggedShardWriter::append(std::size_t field, std::span<const std::int32_t> 
     for (const std::int32_t id : row)
         written.values.append(id);
     written.count += std::ssize(row);
-    written.offsets.append(written.count);
+    if (written.offsets)
+        written.offsets->append(written.count);
+    else
+        HETSEQ_ASSERT(row.size() == 1);
 }
 
 void RaggedShardWriter::attach(const std::string& name, std::string_view bytes) {
@@ -159,6 +134,10 @@ void RaggedShardWriter::attach(const std::string& name, std::string_view bytes) 
         H5Dwrite(dataset.get(), H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
 }
 
+void RaggedShardWriter::attach_text(const std::string& name, const std::string& text) {
+    state_->file.attach_text(name, text);
+}
+
 void RaggedShardWriter::attach_again(const std::string& name, const std::string& existing) {
     HETSEQ_HDF5_TRY(H5Lcreate_hard(state_->file.get(),
                                    existing.c_str(),
@@ -171,23 +150,15 @@ void RaggedShardWriter::attach_again(const std::string& name, const std::string&
 std::int64_t RaggedShardWriter::finish() {
     for (FieldWriter& field : state_->fields) {
         field.values.write();
-        field.offsets.write();
+        if (field.offsets)
+            field.offsets->write();
     }
     state_->fields.clear();
-    HETSEQ_HDF5_TRY(H5Fflush(state_->file.get(), H5F_SCOPE_GLOBAL));
-    state_->file.reset();
-    sync_file(state_->temporary);
-    activity::progress();  // gigabytes may take minutes
-    return static_cast<std::int64_t>(std::filesystem::file_size(state_->temporary));
+    return state_->file.finish();
 }
 
 void RaggedShardWriter::commit() {
-    std::error_code error;
-    std::filesystem::rename(state_->temporary, state_->path, error);
-    if (error)
-        throw IoError("cannot write " + state_->path.string(), error.message(), "check the folder");
-    state_->temporary.clear();
-    sync_folder(state_->path.has_parent_path() ? state_->path.parent_path() : ".");
+    state_->file.commit();
 }
 
 }  // namespace hetseq

@@ -69,7 +69,8 @@ void check_names(hid_t file, const std::string& path, const CorpusSchema& schema
             expected.push_back(offsets_name(field.name));
     }
     for (const AttachmentSchema& attachment : schema.attachments)
-        expected.push_back(attachment.name);
+        if (attachment.place == AttachmentSchema::Place::dataset)
+            expected.push_back(attachment.name);
     const auto has = [](const std::vector<std::string>& names, const std::string& name) {
         return std::find(names.begin(), names.end(), name) != names.end();
     };

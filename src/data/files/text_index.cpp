@@ -9,6 +9,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/text/blank_line.hpp"
 #include "hetseq/text/utf8.hpp"
 #include "hetseq/data/files/first_failure.hpp"
 #include "hetseq/data/files/shard_spec.hpp"
@@ -18,6 +19,15 @@ namespace hetseq {
 namespace {
 
 constexpr const char* name_texts = "name text files, plain or gzip";
+
+// What the places are.
+enum class Places { lines, documents };
+
+struct Pass {
+    Places places = Places::lines;
+    std::int64_t piece = 0;  // [bytes] that a rank reads at once
+    std::int64_t step = 0;   // [bytes] between places
+};
 
 // A stretch of one file that one rank reads.
 struct TextStretch {
@@ -30,8 +40,15 @@ struct TextStretch {
 struct TextFindings {
     std::vector<LinePlace> places{};
     std::int64_t lines = 0;
+    std::int64_t documents = 0;
     std::int64_t end = 0;  // [bytes]: where its last line ends
     bool is_good = true;   // else `lines` is the number of the bad line
+
+    // A place where the next line begins, if the last one lies far enough before.
+    void add_place(std::int64_t step) {
+        if (places.empty() || end >= places.back().offset + step)
+            places.push_back({lines, end});
+    }
 };
 
 std::vector<TextStretch> stretches_of(const std::vector<std::string>& paths, std::int64_t piece) {
@@ -61,23 +78,57 @@ std::vector<TextStretch> agreed_stretches(const HostComm& world,
     return stretches;
 }
 
-TextFindings read_stretch(const std::string& path, const TextStretch& stretch, std::int64_t piece) {
-    TextReader reader{path};
+void read_lines(TextReader& reader,
+                const TextStretch& stretch,
+                const Pass& pass,
+                TextFindings& found) {
     std::string_view line;
-    if (stretch.begin > 0) {  // the line that the byte before belongs to is of the stretch before
-        reader.seek(stretch.begin - 1);
-        reader.next(line);
-    }
-    TextFindings found{.end = reader.offset()};
     while (found.end < stretch.end && reader.next(line)) {
-        if (found.places.empty() || found.end >= found.places.back().offset + piece)
-            found.places.push_back({found.lines, found.end});
+        found.add_place(pass.step);
         found.is_good = valid_utf8_bytes(line) == line.size();
         if (!found.is_good)
             break;
         ++found.lines;
         found.end = reader.offset();
     }
+}
+
+// A document belongs to the stretch in which the line before it begins.
+void read_documents(TextReader& reader,
+                    const TextStretch& stretch,
+                    const Pass& pass,
+                    TextFindings& found) {
+    std::string_view line;
+    const bool is_first = stretch.begin == 0;
+    bool follows_blank = is_first;
+    if (is_first)
+        found.add_place(pass.step);  // blank or not: a cursor needs it
+    while (reader.next(line)) {
+        const bool is_blank = is_blank_line(line);
+        if (follows_blank && !is_blank) {
+            ++found.documents;
+            found.add_place(pass.step);
+        }
+        if (found.end >= stretch.end)
+            return;
+        follows_blank = is_blank;
+        ++found.lines;
+        found.end = reader.offset();
+    }
+}
+
+TextFindings read_stretch(const std::string& path, const TextStretch& stretch, const Pass& pass) {
+    TextReader reader{path};
+    if (stretch.begin > 0) {  // the line that the byte before belongs to is of the stretch before
+        std::string_view line;
+        reader.seek(stretch.begin - 1);
+        reader.next(line);
+    }
+    TextFindings found{.end = reader.offset()};
+    if (pass.places == Places::lines)
+        read_lines(reader, stretch, pass, found);
+    else if (found.end < stretch.end)
+        read_documents(reader, stretch, pass, found);
     return found;
 }
 
@@ -86,6 +137,7 @@ void append(std::vector<std::int64_t>& numbers, std::size_t stretch, const TextF
     numbers.insert(numbers.end(),
                    {static_cast<std::int64_t>(stretch),
                     found.lines,
+                    found.documents,
                     found.end,
                     found.is_good ? 1 : 0,
                     std::ssize(found.places)});
@@ -105,6 +157,7 @@ std::vector<TextFindings> gather(const HostComm& world,
         for (auto next = numbers.begin(); next != numbers.end();) {
             TextFindings& found = all[static_cast<std::size_t>(*next++)];
             found.lines = *next++;
+            found.documents = *next++;
             found.end = *next++;
             found.is_good = *next++ == 1;
             found.places.resize(static_cast<std::size_t>(*next++));
@@ -134,6 +187,7 @@ std::vector<TextIndex> text_indexes(const std::vector<std::string>& paths,
         for (const LinePlace& place : findings[i].places)
             text.places.push_back({text.lines + place.line, place.offset});
         text.lines += findings[i].lines;
+        text.documents += findings[i].documents;
         text.bytes = std::max(text.bytes, findings[i].end);
         if (!findings[i].is_good)
             throw_not_utf8(text.path, text.lines);
@@ -144,25 +198,45 @@ std::vector<TextIndex> text_indexes(const std::vector<std::string>& paths,
     return texts;
 }
 
-}  // namespace
-
-std::vector<TextIndex> index_texts(const HostComm& world,
-                                   const std::vector<std::string>& paths,
-                                   std::int64_t piece) {
-    const std::vector<TextStretch> stretches = agreed_stretches(world, paths, piece);
+std::vector<TextIndex> run_pass(const HostComm& world,
+                                const std::vector<std::string>& paths,
+                                const Pass& pass) {
+    const std::vector<TextStretch> stretches = agreed_stretches(world, paths, pass.piece);
     std::vector<std::int64_t> mine;
     std::optional<OrderedFailure> failure;
     const auto step = static_cast<std::size_t>(world.size());
     for (auto i = static_cast<std::size_t>(world.rank()); i < stretches.size() && !failure;
          i += step) {
         try {
-            append(mine, i, read_stretch(paths[stretches[i].file], stretches[i], piece));
+            append(mine, i, read_stretch(paths[stretches[i].file], stretches[i], pass));
         } catch (...) {
             failure = OrderedFailure{static_cast<std::int64_t>(i), std::current_exception()};
         }
     }
     agree_on_first(world, failure);
     return text_indexes(paths, stretches, gather(world, mine, stretches.size()));
+}
+
+}  // namespace
+
+std::vector<TextIndex> index_texts(const HostComm& world,
+                                   const std::vector<std::string>& paths,
+                                   std::int64_t piece) {
+    return run_pass(world, paths, {Places::lines, piece, piece});
+}
+
+std::vector<TextIndex> index_documents(const HostComm& world,
+                                       const std::vector<std::string>& paths,
+                                       std::int64_t piece,
+                                       std::int64_t step) {
+    std::vector<TextIndex> texts = run_pass(world, paths, {Places::documents, piece, step});
+    for (const TextIndex& text : texts)
+        if (text.documents == 0)
+            throw BadData(text.path + " has no document",
+                          "all of its " + std::to_string(text.lines) + " lines are blank",
+                          "name text with a sentence in each line and a blank line between "
+                          "documents");
+    return texts;
 }
 
 std::int64_t total_lines(std::span<const TextIndex> texts) {

@@ -55,6 +55,27 @@ protected:
     test::TemporaryFolder folder_;
 };
 
+TEST_F(RaggedShardWriterTest, AFieldMayHaveANumberInEachRow) {
+    RaggedShardWriter writer{
+        folder_ / "a.h5", {{"a", 50'000}, {"number", 100, false}}, ShardFormat::large_attributes};
+    writer.attach_text("about", std::string(100'000, 'y'));
+    for (std::int32_t row = 0; row < 10'000; ++row) {
+        const std::int32_t number = row % 100;
+        writer.append(0, std::vector<std::int32_t>(static_cast<std::size_t>(row % 3), row));
+        writer.append(1, {&number, 1});
+    }
+    writer.finish();
+    writer.commit();
+
+    const std::vector<std::int64_t> numbers = read_dataset(folder_ / "a.h5", "number");
+    ASSERT_EQ(numbers.size(), 10'000U);
+    EXPECT_EQ(numbers[9'999], 99);
+    EXPECT_EQ(read_rows(folder_ / "a.h5", "a")[8], Rows(1, {8, 8})[0]);
+    EXPECT_EQ(read_attached_text(folder_ / "a.h5", "about"), std::string(100'000, 'y'));
+    EXPECT_FALSE(first_shard_holds(folder_ / "a.h5", "number_offsets"));
+    EXPECT_TRUE(first_shard_holds(folder_ / "a.h5", "a_offsets"));
+}
+
 TEST_F(RaggedShardWriterTest, RowsComeBack) {
     const Rows rows = rows_of(20'000, [](auto row) { return row % 23; });  // several chunks
 

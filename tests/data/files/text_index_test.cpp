@@ -1,5 +1,6 @@
 #include "hetseq/data/files/text_index.hpp"
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,68 @@ TEST_F(TextIndexTest, PlacesAreTheSameInPlainAndGzipFiles) {
     ASSERT_EQ(texts[0].places.size(), texts[1].places.size());
     EXPECT_EQ(texts[0].places[0].offset, 0);
     EXPECT_EQ(texts[1].places[0].line, 0);
+}
+
+// Lines that follow a blank one, or begin the text.
+std::vector<std::int64_t> document_lines(const std::string& text) {
+    std::vector<std::int64_t> lines;
+    std::istringstream stream{text};
+    bool follows_blank = true;
+    std::int64_t number = 0;
+    for (std::string line; std::getline(stream, line); ++number) {
+        const bool is_blank = line.find_first_not_of(" \r") == std::string::npos;
+        if (follows_blank && !is_blank)
+            lines.push_back(number);
+        follows_blank = is_blank;
+    }
+    return lines;
+}
+
+TEST_F(TextIndexTest, DocumentsBeginBehindBlankLinesWhereverPiecesEnd) {
+    std::string text = "  \n";
+    for (int line = 0; line < 700; ++line)
+        text += line % 11 == 5 || line % 11 == 6 || line % 29 == 0
+                    ? (line % 3 == 0 ? " \r\n" : "\n")
+                    : line_text(line) + "\n";
+    const std::vector<std::int64_t> expected = document_lines(text);
+    const std::string plain = file("a", text), packed = file("a.gz", text);
+
+    for (const std::int64_t piece : {1, 2, 3, 7, 50, 100, 1000, 1 << 20}) {
+        const auto texts = index_documents(world_, {plain, packed}, piece, 1);
+        for (const TextIndex& index : texts) {
+            EXPECT_EQ(index.documents, std::ssize(expected)) << piece;
+            EXPECT_EQ(index.lines, 701);
+            std::vector<std::int64_t> found;
+            for (const LinePlace& place : index.places)
+                found.push_back(place.line);
+            ASSERT_EQ(found.front(), 0);
+            found.erase(found.begin());  // the text's first line, a blank one
+            EXPECT_EQ(found, expected) << piece;
+        }
+    }
+}
+
+TEST_F(TextIndexTest, PlacesOfDocumentsAreApart) {
+    std::string text;
+    for (int document = 0; document < 400; ++document)
+        text += "a sentence\n\n";
+    const auto texts = index_documents(world_, {file("a", text)}, 1 << 20, 100);
+
+    EXPECT_EQ(texts[0].documents, 400);
+    ASSERT_GT(texts[0].places.size(), 30U);
+    for (std::size_t i = 1; i < texts[0].places.size(); ++i)
+        EXPECT_GE(texts[0].places[i].offset, texts[0].places[i - 1].offset + 100);
+}
+
+TEST_F(TextIndexTest, DocumentsNeedNotBeUtf8ButMustBeThere) {
+    const auto texts = index_documents(world_, {file("a", "caf\xe9\n")}, small_piece, 1);
+    const test::Thrown blank = thrown_by([&] {
+        index_documents(world_, {file("b", "x\n"), file("c", "\n \n")}, small_piece, 1);
+    });
+
+    EXPECT_EQ(texts[0].documents, 1);
+    EXPECT_EQ(blank.code, ExitCode::bad_data);
+    EXPECT_THAT(blank.text, HasSubstr("c has no document (all of its 2 lines are blank)"));
 }
 
 TEST_F(TextIndexTest, ACursorGoesToAnyLine) {

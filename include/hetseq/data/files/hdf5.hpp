@@ -39,6 +39,7 @@ struct Hdf5Traits {
 using Hdf5File = UniqueHandle<detail::Hdf5Traits<H5Fclose>>;
 using Hdf5Group = UniqueHandle<detail::Hdf5Traits<H5Gclose>>;
 using Hdf5Dataset = UniqueHandle<detail::Hdf5Traits<H5Dclose>>;
+using Hdf5Attribute = UniqueHandle<detail::Hdf5Traits<H5Aclose>>;
 using Hdf5Space = UniqueHandle<detail::Hdf5Traits<H5Sclose>>;
 using Hdf5Type = UniqueHandle<detail::Hdf5Traits<H5Tclose>>;
 using Hdf5Properties = UniqueHandle<detail::Hdf5Traits<H5Pclose>>;

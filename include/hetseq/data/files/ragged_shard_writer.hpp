@@ -8,10 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "hetseq/data/files/shard_format.hpp"
+
 namespace hetseq {
 
 /// Writes a shard of ragged fields of ids: for each field NAME the datasets NAME (unsigned
-/// integers) and NAME_offsets (int64), in chunks compressed by gzip. Memory holds a chunk of each.
+/// integers) and NAME_offsets (int64), in chunks compressed by gzip. A field that is not ragged has
+/// a number in each row and no offsets. Memory holds a chunk of each.
 /// The same rows give the same bytes. The file appears under its name by `commit`; before, it lies
 /// beside it, and without `commit` it is removed. All members throw IoError.
 class RaggedShardWriter {
@@ -20,9 +23,12 @@ public:
     struct Field {
         std::string name;
         std::int64_t most_ids = 0;
+        bool is_ragged = true;
     };
 
-    RaggedShardWriter(std::filesystem::path path, const std::vector<Field>& fields);
+    RaggedShardWriter(std::filesystem::path path,
+                      const std::vector<Field>& fields,
+                      ShardFormat format = ShardFormat::earliest);
     ~RaggedShardWriter();
     RaggedShardWriter(RaggedShardWriter&&) noexcept;
 
@@ -30,6 +36,9 @@ public:
     void append(std::size_t field, std::span<const std::int32_t> row);
     /// A dataset `name` of bytes (uint8, one dimension) that belongs to all rows.
     void attach(const std::string& name, std::string_view bytes);
+    /// An attribute of the file: text in UTF-8, not empty. One above 64 KiB needs
+    /// ShardFormat::large_attributes.
+    void attach_text(const std::string& name, const std::string& text);
     /// The attachment `existing` under another name too, without its bytes (a hard link).
     void attach_again(const std::string& name, const std::string& existing);
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 namespace hetseq {
 
@@ -9,6 +11,10 @@ constexpr std::int64_t most_shards = 99999;  // five digits in their names
 
 /// "train-00000-of-00002.h5"
 std::string shard_name(const std::string& set, std::int64_t shard, std::int64_t shards);
+
+/// The files of `folder` that FOLDER/SET-*.h5 names, by name; none where there is no such folder.
+/// IoError where it cannot be listed.
+std::vector<std::filesystem::path> shards_in(const std::string& folder, const std::string& set);
 
 /// Throws BadConfig where `folder` holds shards of `set` that these would not replace:
 /// FOLDER/train* would read them beside the new ones. IoError where it cannot be listed.

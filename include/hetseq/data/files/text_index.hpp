@@ -25,6 +25,7 @@ struct TextIndex {
     std::int64_t lines = 0;
     std::int64_t bytes = 0;           // of the text
     std::vector<LinePlace> places{};  // in order, the first line's among them
+    std::int64_t documents = 0;       // counted by index_documents
 };
 
 constexpr std::int64_t usual_text_piece = std::int64_t{1} << 22;  // [bytes]
@@ -36,6 +37,16 @@ constexpr std::int64_t usual_text_piece = std::int64_t{1} << 22;  // [bytes]
 std::vector<TextIndex> index_texts(const HostComm& world,
                                    const std::vector<std::string>& paths,
                                    std::int64_t piece = usual_text_piece);
+
+constexpr std::int64_t usual_document_step = std::int64_t{1} << 13;  // [bytes]
+
+/// Collective. The same for texts of documents with blank lines between them: the places are lines
+/// with which documents begin, at least `step` [bytes] apart within a piece. Lines need not be
+/// UTF-8, but every file has a document.
+std::vector<TextIndex> index_documents(const HostComm& world,
+                                       const std::vector<std::string>& paths,
+                                       std::int64_t piece = usual_text_piece,
+                                       std::int64_t step = usual_document_step);
 
 /// The lines of all files together.
 std::int64_t total_lines(std::span<const TextIndex> texts);

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "hetseq/text/wordpiece.hpp"
+#include "hetseq/data/bert/token_masking.hpp"
+
+namespace hetseq {
+
+/// What masking needs of `pieces`. Throws BadData where a special piece is missing.
+MaskingVocabulary masking_vocabulary(const WordPiece& pieces);
+
+}  // namespace hetseq
