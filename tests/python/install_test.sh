@@ -65,7 +65,8 @@ class Line(hetseq.Task):
     def forward(self, model, batch):
         return {"squares": (model(batch["x"])[:, 0] - batch["y"]).square().sum()}
 PYTHON
-timeout 120 mpirun -np 2 "$python" -m hetseq train task.py:Line --data 'shards/*.h5' --save-dir run --max-epoch 3 \
+# The program goes on as the Python of its environment.
+timeout 120 mpirun -np 2 venv/bin/hetseq train task.py:Line --data 'shards/*.h5' --save-dir run --max-epoch 3 \
   --batch-size 64 --lr 0.01 >log 2>&1 || fail 'it does not train'
 says 'finished: '
 cd - >/dev/null
