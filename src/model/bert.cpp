@@ -213,8 +213,11 @@ at::Tensor Bert::encode(at::Tensor x, const EncoderLayer& layer, ForwardPass& pa
     const at::Tensor key_mask =
         mask == pass.batch.tensors.end() ? at::Tensor{} : mask->second.to(at::kBool);
     const at::Tensor qkv = at::linear(x, layer.qkv.weight, layer.qkv.bias);
+    DropoutExtent extent;
+    if (pass.batch.padded_tokens > 0)  // rows of unequal lengths
+        extent = {config_.max_position_embeddings, config_.max_position_embeddings};
     const at::Tensor context = detail::self_attention(
-        qkv, key_mask, config_.heads, pass.next_dropout(config_.attention_dropout));
+        qkv, key_mask, config_.heads, pass.next_dropout(config_.attention_dropout), extent);
     x = detail::dropout_add_norm(
         at::linear(context, layer.attention_output.weight, layer.attention_output.bias),
         x,

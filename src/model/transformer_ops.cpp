@@ -63,7 +63,8 @@ at::Tensor attention(const at::Tensor& query,
 at::Tensor self_attention(const at::Tensor& qkv,
                           const at::Tensor& key_mask,
                           std::int64_t heads,
-                          const Dropout& dropout) {
+                          const Dropout& dropout,
+                          const DropoutExtent& extent) {
     const std::int64_t n = qkv.size(0), length = qkv.size(1), hidden = qkv.size(2) / 3;
     const std::int64_t width = hidden / heads;
     const at::Tensor split = qkv.view({n, length, 3, heads, width}).permute({2, 0, 3, 1, 4});
@@ -73,7 +74,7 @@ at::Tensor self_attention(const at::Tensor& qkv,
         scores = scores.masked_fill(key_mask.logical_not().view({n, 1, 1, length}),
                                     lowest(scores.scalar_type()));
     const at::Tensor probabilities =
-        counter_dropout(scores.softmax(3), dropout.p, dropout.key, dropout.sample_ids);
+        counter_dropout(scores.softmax(3), dropout.p, dropout.key, dropout.sample_ids, extent);
     return at::matmul(probabilities, split[2]).transpose(1, 2).reshape({n, length, hidden});
 }
 

@@ -44,11 +44,13 @@ struct Affine {
 /// Multi-head scaled dot-product attention within each sequence.
 /// `qkv` (n, T, 3H): queries, keys and values side by side, each split into `heads`.
 /// `key_mask` (n, T) bool, false where a key is padding; undefined: no padding.
-/// Dropout applies to the probabilities. Returns (n, T, H).
+/// Dropout applies to the probabilities. `extent`: how far T can reach, where it is the longest
+/// row of a micro-batch. Returns (n, T, H).
 at::Tensor self_attention(const at::Tensor& qkv,
                           const at::Tensor& key_mask,
                           std::int64_t heads,
-                          const Dropout& dropout);
+                          const Dropout& dropout,
+                          const DropoutExtent& extent = {});
 
 /// The keys that a query sees.
 struct AttentionMask {
