@@ -1,19 +1,9 @@
 #include "hetseq/data/files/ragged_shard_writer.hpp"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <utility>
 
-#include <unistd.h>
-
-#include "hetseq/util/activity.hpp"
-#include "hetseq/util/atomic_file.hpp"
-#include "hetseq/util/error.hpp"
-
-#include <fcntl.h>
-
 #include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/files/hdf5_output.hpp"
 #include "hetseq/data/schema.hpp"
 
 namespace hetseq {
@@ -74,22 +64,6 @@ private:
     hsize_t written_ = 0;
 };
 
-Hdf5File create_file(const std::filesystem::path& path) {
-    initialize_hdf5();
-    const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
-    HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));
-    Hdf5File file{H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get())};
-    if (!file)
-        throw IoError("cannot write " + path.string(), hdf5_error_message(), "check the folder");
-    return file;
-}
-
-void sync_file(const std::filesystem::path& path) {
-    const UniqueHandle<detail::FileDescriptorTraits> file{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
-    if (!file || ::fsync(file.get()) != 0)
-        throw IoError("cannot write " + path.string(), std::strerror(errno), "check the disk");
-}
-
 struct FieldWriter {
     FieldWriter(hid_t file, const RaggedShardWriter::Field& field)
         : values(file,
@@ -110,23 +84,14 @@ struct FieldWriter {
 }  // namespace
 
 struct RaggedShardWriter::State {
-    ~State() {
-        fields.clear();
-        file.reset();
-        if (!temporary.empty())
-            ::unlink(temporary.c_str());
-    }
+    explicit State(std::filesystem::path path) : file{std::move(path)} {}
 
-    std::filesystem::path path, temporary;
-    Hdf5File file;
-    std::vector<FieldWriter> fields;
+    Hdf5Output file;
+    std::vector<FieldWriter> fields;  // closed before the file
 };
 
 RaggedShardWriter::RaggedShardWriter(std::filesystem::path path, const std::vector<Field>& fields)
-    : state_{std::make_unique<State>()} {
-    state_->path = std::move(path);
-    state_->temporary = state_->path.string() + ".tmp-" + std::to_string(::getpid());
-    state_->file = create_file(state_->temporary);
+    : state_{std::make_unique<State>(std::move(path))} {
     state_->fields.reserve(fields.size());
     for (const Field& field : fields)
         state_->fields.emplace_back(state_->file.get(), field);
@@ -173,21 +138,13 @@ std::int64_t RaggedShardWriter::finish() {
         field.values.write();
         field.offsets.write();
     }
+    state_->file.flush();
     state_->fields.clear();
-    HETSEQ_HDF5_TRY(H5Fflush(state_->file.get(), H5F_SCOPE_GLOBAL));
-    state_->file.reset();
-    sync_file(state_->temporary);
-    activity::progress();  // gigabytes may take minutes
-    return static_cast<std::int64_t>(std::filesystem::file_size(state_->temporary));
+    return state_->file.finish();
 }
 
 void RaggedShardWriter::commit() {
-    std::error_code error;
-    std::filesystem::rename(state_->temporary, state_->path, error);
-    if (error)
-        throw IoError("cannot write " + state_->path.string(), error.message(), "check the folder");
-    state_->temporary.clear();
-    sync_folder(state_->path.has_parent_path() ? state_->path.parent_path() : ".");
+    state_->file.commit();
 }
 
 }  // namespace hetseq

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "hetseq/data/files/hdf5.hpp"
+
+namespace hetseq {
+
+/// An HDF5 file that this process writes. It lies beside its place under a temporary name, and gets
+/// its own by `commit`; without that it is removed. All members throw IoError.
+class Hdf5Output {
+public:
+    explicit Hdf5Output(std::filesystem::path path);
+    ~Hdf5Output();
+    Hdf5Output(const Hdf5Output&) = delete;
+    Hdf5Output& operator=(const Hdf5Output&) = delete;
+
+    const std::filesystem::path& path() const noexcept { return path_; }
+    hid_t get() const noexcept { return file_.get(); }
+    /// Writes what HDF5 holds in memory. Closing a dataset would do so too, but tell nobody of a
+    /// failure.
+    void flush();
+    /// All datasets are flushed and closed. What is left is written and synced to disk, and the
+    /// file is closed. Returns its size [bytes].
+    std::int64_t finish();
+    /// The finished file gets its name.
+    void commit();
+
+private:
+    std::filesystem::path path_, temporary_;
+    Hdf5File file_;
+};
+
+}  // namespace hetseq

@@ -1,0 +1,69 @@
+#include "hetseq/data/files/hdf5_output.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <unistd.h>
+
+#include "hetseq/util/activity.hpp"
+#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/error.hpp"
+
+#include <fcntl.h>
+
+namespace hetseq {
+
+namespace {
+
+Hdf5File create_file(const std::filesystem::path& path) {
+    initialize_hdf5();
+    const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
+    HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));
+    Hdf5File file{H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get())};
+    if (!file)
+        throw IoError("cannot write " + path.string(), hdf5_error_message(), "check the folder");
+    return file;
+}
+
+void sync_file(const std::filesystem::path& path) {
+    const UniqueHandle<detail::FileDescriptorTraits> file{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
+    if (!file || ::fsync(file.get()) != 0)
+        throw IoError("cannot write " + path.string(), std::strerror(errno), "check the disk");
+}
+
+}  // namespace
+
+Hdf5Output::Hdf5Output(std::filesystem::path path)
+    : path_{std::move(path)},
+      temporary_{path_.string() + ".tmp-" + std::to_string(::getpid())},
+      file_{create_file(temporary_)} {}
+
+Hdf5Output::~Hdf5Output() {
+    file_.reset();
+    if (!temporary_.empty())
+        ::unlink(temporary_.c_str());
+}
+
+void Hdf5Output::flush() {
+    HETSEQ_HDF5_TRY(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL));
+}
+
+std::int64_t Hdf5Output::finish() {
+    flush();
+    file_.reset();
+    sync_file(temporary_);
+    activity::progress();  // gigabytes may take minutes
+    return static_cast<std::int64_t>(std::filesystem::file_size(temporary_));
+}
+
+void Hdf5Output::commit() {
+    std::error_code error;
+    std::filesystem::rename(temporary_, path_, error);
+    if (error)
+        throw IoError("cannot write " + path_.string(), error.message(), "check the folder");
+    temporary_.clear();
+    sync_folder(path_.has_parent_path() ? path_.parent_path() : ".");
+}
+
+}  // namespace hetseq
