@@ -61,6 +61,8 @@ public:
     std::string config_json() const override { return to_json(config_); }
     std::vector<CompanionFile> companion_files() const override;
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
+    bool predicts() const override { return true; }
+    std::vector<Prediction> predict(const MicroBatch& batch) override;
 
 private:
     void register_embeddings();
@@ -69,11 +71,13 @@ private:
     Affine add_linear(const std::string& name, std::int64_t outputs, std::int64_t inputs);
     Affine add_norm(const std::string& name);
 
-    at::Tensor embed(ForwardPass& pass) const;  // (n, T, H)
+    at::Tensor hidden_states(ForwardPass& pass) const;  // (n, T, H)
+    at::Tensor embed(ForwardPass& pass) const;          // (n, T, H)
     at::Tensor encode(at::Tensor x,
                       const EncoderLayer& layer,
                       ForwardPass& pass) const;  // (n, T, H)
     detail::CrossEntropy masked_tokens(const at::Tensor& x, const ForwardPass& pass) const;
+    at::Tensor pooled(const at::Tensor& x) const;  // (n, H)
     detail::CrossEntropy next_sentence(const at::Tensor& x, const ForwardPass& pass) const;
 
     BertConfig config_;
@@ -181,15 +185,30 @@ std::vector<CompanionFile> Bert::companion_files() const {
 
 ForwardResult Bert::forward(const MicroBatch& batch, const ForwardContext& context) {
     ForwardPass pass{batch, context};
-    at::Tensor x = embed(pass);
-    for (const EncoderLayer& layer : layers_)
-        x = encode(std::move(x), layer, pass);
+    const at::Tensor x = hidden_states(pass);
     const detail::CrossEntropy mlm = masked_tokens(x, pass), nsp = next_sentence(x, pass);
     ForwardResult result;
     result.losses = {mlm.loss, nsp.loss};
     if (context.mode == Mode::evaluate)
         result.metrics = {mlm.correct, nsp.correct};
     return result;
+}
+
+std::vector<Prediction> Bert::predict(const MicroBatch& batch) {
+    const ForwardContext context{.mode = Mode::evaluate};
+    ForwardPass pass{batch, context};
+    const at::Tensor embeddings = pooled(hidden_states(pass));
+    const at::Tensor scores =
+        at::linear(embeddings, heads_.next_sentence.weight, heads_.next_sentence.bias);
+    return {{"embeddings", embeddings.to(at::kFloat)},
+            {"next_sentence", at::softmax(scores, 1).to(at::kFloat)}};
+}
+
+at::Tensor Bert::hidden_states(ForwardPass& pass) const {
+    at::Tensor x = embed(pass);
+    for (const EncoderLayer& layer : layers_)
+        x = encode(std::move(x), layer, pass);
+    return x;
 }
 
 at::Tensor Bert::embed(ForwardPass& pass) const {
@@ -246,10 +265,12 @@ detail::CrossEntropy Bert::masked_tokens(const at::Tensor& x, const ForwardPass&
                                         pass.count_correct());
 }
 
+at::Tensor Bert::pooled(const at::Tensor& x) const {
+    return at::tanh(at::linear(x.select(1, 0), heads_.pooler.weight, heads_.pooler.bias));
+}
+
 detail::CrossEntropy Bert::next_sentence(const at::Tensor& x, const ForwardPass& pass) const {
-    const at::Tensor pooled =
-        at::tanh(at::linear(x.select(1, 0), heads_.pooler.weight, heads_.pooler.bias));  // (n, H)
-    return detail::linear_cross_entropy(pooled,
+    return detail::linear_cross_entropy(pooled(x),
                                         heads_.next_sentence,
                                         pass.batch.tensors.at("next_sentence_labels"),
                                         pass.count_correct());

@@ -28,8 +28,7 @@ public:
     std::vector<MetricSchema> metrics() const override { return {{"accuracy", 0}}; }
 
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
-        const at::Tensor scores = log_probabilities(
-            batch.tensors.at("images").to(conv1_->weight.dtype()), batch.sample_ids, context);
+        const at::Tensor scores = log_probabilities(batch, context);
         const at::Tensor& labels = batch.tensors.at("labels");
         ForwardResult result;
         result.losses = {at::nll_loss(scores, labels, {}, at::Reduction::Sum)};
@@ -38,15 +37,21 @@ public:
         return result;
     }
 
+    bool predicts() const override { return true; }
+    std::vector<Prediction> predict(const MicroBatch& batch) override {
+        const at::Tensor probabilities =
+            log_probabilities(batch, {.mode = Mode::evaluate}).exp().to(at::kFloat);
+        return {{"probabilities", probabilities}, {"label", probabilities.argmax(1).to(at::kByte)}};
+    }
+
 private:
-    /// (n, 1, 28, 28) to (n, 10)
-    at::Tensor log_probabilities(const at::Tensor& images,
-                                 const at::Tensor& sample_ids,
-                                 const ForwardContext& context) const {
+    /// (n, 10)
+    at::Tensor log_probabilities(const MicroBatch& batch, const ForwardContext& context) const {
         const auto dropout = [&](const at::Tensor& x, double p, DropoutLayer layer) {
             const DropoutKey key{context.seed, context.update, layer};
-            return counter_dropout(x, context.mode == Mode::train ? p : 0, key, sample_ids);
+            return counter_dropout(x, context.mode == Mode::train ? p : 0, key, batch.sample_ids);
         };
+        const at::Tensor images = batch.tensors.at("images").to(conv1_->weight.dtype());
         // CPUs convolve fastest with channels last. Rectifying after pooling gives the same values
         // from a quarter of the elements.
         const auto filters = [](const at::Tensor& weight) {

@@ -38,8 +38,8 @@ TORCH_LIBRARY(hetseq, library) {
     library.def("task_describe() -> str");
     // From choices as JSON: a description of the module as JSON, and its tensors.
     library.def("task_model(str choices) -> (str, Tensor[])");
-    // Before the first training forward: fails where the result depends on the cut of a batch. False
-    // where the micro-batch is too small to tell.
+    // Before the first training forward: fails where the result depends on the cut of a batch.
+    // False where the micro-batch is too small to tell.
     library.def("task_self_test(str[] names, Tensor[] tensors) -> bool");
     // The summed losses, and where it does not train the metrics.
     library.def(

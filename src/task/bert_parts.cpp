@@ -104,13 +104,14 @@ std::string meaning_of_ids(const BertConfig& config) {
     return "ids of the vocabulary (vocab_size " + std::to_string(config.vocab_size) + ")";
 }
 
-FieldSchema next_sentence_labels() {
+FieldSchema next_sentence_labels(bool is_target) {
     return {.name = "next_sentence_labels",
             .rank = 1,
             .type = ElementType::int8,
             .minimum = 0,
             .maximum = 1,
-            .meaning = "0 for the next sentence, 1 for a random one"};
+            .meaning = "0 for the next sentence, 1 for a random one",
+            .is_target = is_target};
 }
 
 // The shards that NVIDIA's create_pretraining_data.py writes.
@@ -136,7 +137,8 @@ CorpusSchema masked_schema(const BertConfig& config) {
                           .row_shape = {-1},
                           .minimum = 0,
                           .below_row_length_of = "input_ids",
-                          .meaning = "positions in the sequence"};
+                          .meaning = "positions in the sequence",
+                          .is_target = true};
     FieldSchema labels{.name = "masked_lm_ids",
                        .rank = 2,
                        .type = ElementType::int32,
@@ -144,7 +146,8 @@ CorpusSchema masked_schema(const BertConfig& config) {
                        .same_row_shape_as = "masked_lm_positions",
                        .minimum = 0,
                        .maximum = config.vocab_size - 1,
-                       .meaning = ids};
+                       .meaning = ids,
+                       .is_target = true};
     return {.kind = "BERT pretraining",
             .fields = {tokens("input_ids", ElementType::int32, config.vocab_size - 1, ids),
                        tokens("input_mask", ElementType::int8, 1, "0 for padding, 1 for a token"),
@@ -154,7 +157,7 @@ CorpusSchema masked_schema(const BertConfig& config) {
                               "segments (type_vocab_size)"),
                        positions,
                        labels,
-                       next_sentence_labels()}};
+                       next_sentence_labels(true)}};
 }
 
 // The shards that `hetseq prepare bert --static-masks off` writes.
@@ -170,7 +173,7 @@ CorpusSchema unmasked_schema(const BertConfig& config) {
                         .below_row_length_of = "input_ids",
                         .meaning = "where the second segment begins"};
     return {.kind = "BERT pretraining on unmasked pairs",
-            .fields = {tokens, borders, next_sentence_labels()},
+            .fields = {tokens, borders, next_sentence_labels(false)},
             .units_field = "input_ids"};
 }
 
@@ -186,26 +189,35 @@ CorpusSchema pretraining_schema(const PartOptions& options) {
 }
 
 /// The weights are the masked tokens (masked_lm_ids other than 0) for "mlm" and the sequences for
-/// "nsp". The tensors are those that `make_bert` takes.
+/// "nsp". The tensors are those that `make_bert` takes; what comes of targets that are not there is
+/// left out.
 class PretrainingCollator final : public Collator {
 public:
     MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
-        const at::Tensor ids = rows.at("input_ids").to(at::kLong);  // (n, T)
-        const at::Tensor labels = rows.at("masked_lm_ids");         // (n, P)
-        const at::Tensor entries = at::nonzero(labels);             // (M, 2): sample, entry
+        MicroBatch batch;
+        batch.tensors["input_ids"] = rows.at("input_ids").to(at::kLong);  // (n, T)
+        batch.tensors["segment_ids"] = rows.at("segment_ids").to(at::kLong);
+        batch.tensors["attention_mask"] = rows.at("input_mask").to(at::kLong);
+        if (rows.count("next_sentence_labels") != 0)
+            batch.tensors["next_sentence_labels"] = rows.at("next_sentence_labels").to(at::kLong);
+        batch.weights = {masked_tokens(rows, batch.tensors),
+                         static_cast<double>(sample_ids.numel())};
+        return batch;
+    }
+
+private:
+    static double masked_tokens(const TensorDict& rows, TensorDict& tensors) {
+        if (rows.count("masked_lm_ids") == 0 || rows.count("masked_lm_positions") == 0)
+            return 0;
+        const at::Tensor labels = rows.at("masked_lm_ids");  // (n, P)
+        const at::Tensor entries = at::nonzero(labels);      // (M, 2): sample, entry
         const at::Tensor sample = entries.select(1, 0);
         const at::Tensor position =
             rows.at("masked_lm_positions").index({sample, entries.select(1, 1)}).to(at::kLong);
-        MicroBatch batch;
-        batch.tensors["input_ids"] = ids;
-        batch.tensors["segment_ids"] = rows.at("segment_ids").to(at::kLong);
-        batch.tensors["attention_mask"] = rows.at("input_mask").to(at::kLong);
-        batch.tensors["masked_positions"] = sample * ids.size(1) + position;  // (M), into n * T
-        batch.tensors["masked_labels"] = labels.index({sample, entries.select(1, 1)}).to(at::kLong);
-        batch.tensors["next_sentence_labels"] = rows.at("next_sentence_labels").to(at::kLong);
-        batch.weights = {static_cast<double>(entries.size(0)),
-                         static_cast<double>(sample_ids.numel())};
-        return batch;
+        const std::int64_t length = tensors.at("input_ids").size(1);
+        tensors["masked_positions"] = sample * length + position;  // (M), into n * T
+        tensors["masked_labels"] = labels.index({sample, entries.select(1, 1)}).to(at::kLong);
+        return static_cast<double>(entries.size(0));
     }
 };
 

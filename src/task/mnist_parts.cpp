@@ -24,11 +24,12 @@ CorpusSchema image_schema(const PartOptions&) {
                     .row_shape = {},
                     .minimum = 0,
                     .maximum = 9,
-                    .meaning = "classes 0 to 9"}}};
+                    .meaning = "classes 0 to 9",
+                    .is_target = true}}};
 }
 
 /// Makes normalised "images" (n, 1, 28, 28) fp32 from pixels (n, 28, 28) uint8, and "labels" (n)
-/// int64.
+/// int64 where there are labels.
 class ImageCollator final : public Collator {
 public:
     MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
@@ -38,7 +39,8 @@ public:
                                       .to(at::kFloat)
                                       .mul_(1 / (255 * pixel_deviation))
                                       .sub_(pixel_mean / pixel_deviation);
-        batch.tensors["labels"] = rows.at("labels").to(at::kLong);
+        if (rows.count("labels") != 0)
+            batch.tensors["labels"] = rows.at("labels").to(at::kLong);
         batch.weights = {static_cast<double>(sample_ids.numel())};
         return batch;
     }

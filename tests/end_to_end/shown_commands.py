@@ -159,6 +159,8 @@ def arguments(name, words):
     if name == "evaluate":
         take(words, "--init-model", f"{run}/model.safetensors")
         return [["--task", "mnist", "--data", data["mnist"][1], *words]] if "--init-model" in words else [[run]]
+    if name == "predict":
+        return [[run, "--data", data["mnist"][1], "--output", new_place(".h5")]]
     if name == "tokenize":
         take(words, "--vocab", write_file("[UNK]\n"))
         return [words] if words else []

@@ -167,5 +167,27 @@ TEST(MnistCnnTest, OnlyWeightsDecay) {
     EXPECT_FALSE(model->decays("conv1.bias"));
 }
 
+TEST(MnistCnnTest, PredictionsAreThoseOfTheEvaluationWithoutLabels) {
+    const auto model = double_model();
+    const MicroBatch batch = test::image_batch(7);
+    MicroBatch unlabelled = batch;
+    unlabelled.tensors.erase("labels");
+
+    const std::vector<Prediction> predictions = model->predict(unlabelled);
+
+    ASSERT_EQ(predictions.size(), 2u);
+    EXPECT_EQ(predictions[0].name, "probabilities");
+    EXPECT_EQ(predictions[0].values.scalar_type(), at::kFloat);
+    EXPECT_TRUE(predictions[0].values.sum(1).allclose(at::ones({7}), 1e-6));
+    EXPECT_EQ(predictions[1].name, "label");
+    EXPECT_EQ(predictions[1].values.scalar_type(), at::kByte);
+    const at::Tensor labels = batch.tensors.at("labels");
+    const ForwardResult evaluated = model->forward(batch, {.mode = Mode::evaluate});
+    EXPECT_EQ((predictions[1].values == labels).sum().item<std::int64_t>(),
+              evaluated.metrics[0].item<std::int64_t>());
+    const at::Tensor own = predictions[0].values.gather(1, labels.unsqueeze(1));
+    EXPECT_NEAR(-own.log().sum().item<double>(), evaluated.losses[0].item<double>(), 1e-4);
+}
+
 }  // namespace
 }  // namespace hetseq

@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/torch.h>
 
 #include "hetseq/util/checksum.hpp"
 
@@ -164,6 +165,39 @@ TEST_F(PreparedDataTest, UnmaskedPairsHaveASchemaAndABatchingOfTheirOwn) {
     EXPECT_TRUE(schema.fields[0].is_ragged);
     EXPECT_EQ(batch.weights, (std::vector<double>{1, 1}));
     EXPECT_EQ(batch.tensors.at("masked_labels")[0].item<std::int64_t>(), 5);
+}
+
+TEST(PretrainingBatchingTest, TargetsMayBeMissingAndPredictionsNeedNone) {
+    TensorDict rows = two_rows();
+    for (const char* target : {"masked_lm_positions", "masked_lm_ids", "next_sentence_labels"})
+        rows.erase(target);
+    const Parts parts = builtin_parts();
+    PartOptions options;
+    options.model_config = "tiny";
+    const auto model = parts.models.get("bert")(options);
+    torch::manual_seed(1);
+    for (at::Tensor& parameter : model->parameters())
+        parameter.detach().normal_(0, 0.1);
+
+    const MicroBatch batch =
+        parts.batchings.get("bert-pretraining")({})->collate(rows, at::tensor({0, 1}, at::kLong));
+    const std::vector<Prediction> predictions = model->predict(batch);
+
+    ASSERT_EQ(predictions.size(), 2u);
+    EXPECT_EQ(predictions[0].name, "embeddings");
+    EXPECT_EQ(predictions[0].values.sizes(), (at::IntArrayRef{2, 128}));
+    EXPECT_EQ(predictions[1].name, "next_sentence");
+    EXPECT_TRUE(predictions[1].values.sum(1).allclose(at::ones({2}), 1e-6));
+    // The last token of the second row is padding: what it is does not matter.
+    rows["input_ids"].select(0, 1).select(0, 3).fill_(55);
+    const auto same = model->predict(
+        parts.batchings.get("bert-pretraining")({})->collate(rows, at::tensor({0, 1}, at::kLong)));
+    EXPECT_TRUE(same[0].values.allclose(predictions[0].values, 1e-5, 1e-6));
+    rows["input_ids"].select(0, 1).select(0, 1).fill_(55);
+    const auto other = model->predict(
+        parts.batchings.get("bert-pretraining")({})->collate(rows, at::tensor({0, 1}, at::kLong)));
+    EXPECT_FALSE(other[0].values[1].allclose(predictions[0].values[1], 1e-3, 1e-3));
+    EXPECT_TRUE(other[0].values[0].allclose(predictions[0].values[0], 1e-5, 1e-6));
 }
 
 }  // namespace

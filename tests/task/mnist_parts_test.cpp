@@ -24,6 +24,16 @@ TEST(ImageBatchingTest, NormalisesAsPyTorchsExample) {
     EXPECT_EQ(batch.weights, std::vector<double>{2});
 }
 
+TEST(ImageBatchingTest, LabelsMayBeMissing) {
+    const auto collator = builtin_parts().batchings.get("images")({});
+
+    const MicroBatch batch = collator->collate({{"images", at::zeros({2, 28, 28}, at::kByte)}},
+                                               at::tensor({5, 6}, at::kLong));
+
+    EXPECT_EQ(batch.tensors.count("labels"), 0u);
+    EXPECT_EQ(batch.tensors.at("images").size(0), 2);
+}
+
 TEST(MnistModelTest, HasTheParametersOfTheExample) {
     const auto model = builtin_parts().models.get("mnist-cnn")({});
 

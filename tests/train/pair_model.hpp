@@ -33,6 +33,28 @@ public:
     std::vector<MetricSchema> metrics() const override { return {{"accuracy", 0}}; }
 
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
+        const at::Tensor logits = logits_of(batch, context).flatten(0, 1);
+        const at::Tensor target = batch.tensors.at("target").flatten();
+        ForwardResult result;
+        result.losses = {at::cross_entropy_loss(logits, target, {}, at::Reduction::Sum)};
+        if (context.mode == Mode::evaluate)
+            result.metrics = {(logits.argmax(1) == target).sum()};
+        return result;
+    }
+
+    /// The likeliest "words" int32 of each target, as long as it, and the "largest" score (n)
+    /// float32 of each sample.
+    bool predicts() const override { return true; }
+    std::vector<Prediction> predict(const MicroBatch& batch) override {
+        const at::Tensor logits = logits_of(batch, {.mode = Mode::evaluate});
+        const at::Tensor is_word = batch.tensors.at("target") != -100;  // (n, T)
+        return {{"words", logits.argmax(2).masked_select(is_word).to(at::kInt), is_word.sum(1)},
+                {"largest", logits.amax(2).masked_fill(~is_word, -1e30).amax(1).to(at::kFloat)}};
+    }
+
+private:
+    /// (n, T, words)
+    at::Tensor logits_of(const MicroBatch& batch, const ForwardContext& context) {
         const at::Tensor mask = batch.tensors.at("source_mask");  // (n, S)
         const at::Tensor source = at::embedding(embedding_, batch.tensors.at("source"));
         const at::Tensor scores = at::matmul(query_->forward(source), source.transpose(1, 2));
@@ -45,16 +67,9 @@ public:
         if (context.mode == Mode::train)
             state = counter_dropout(
                 state.contiguous(), dropout_, {context.seed, context.update, 1}, batch.sample_ids);
-        const at::Tensor logits = out_->forward(state).flatten(0, 1);
-        const at::Tensor target = batch.tensors.at("target").flatten();
-        ForwardResult result;
-        result.losses = {at::cross_entropy_loss(logits, target, {}, at::Reduction::Sum)};
-        if (context.mode == Mode::evaluate)
-            result.metrics = {(logits.argmax(1) == target).sum()};
-        return result;
+        return out_->forward(state);
     }
 
-private:
     double dropout_;
     at::Tensor embedding_;
     torch::nn::Linear query_{nullptr}, hidden_{nullptr}, out_{nullptr};

@@ -20,6 +20,7 @@ struct CommandContext {
 /// Each returns an exit code, the same on all ranks.
 int train_command(const CommandContext& context);
 int evaluate_command(const CommandContext& context);
+int predict_command(const CommandContext& context);
 int translate_command(const CommandContext& context);
 int check_command(const CommandContext& context);
 int checkpoint_command(const CommandContext& context);

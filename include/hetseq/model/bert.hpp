@@ -26,7 +26,9 @@ namespace hetseq {
 /// entry at position 0 with an id other than 0 counts).
 ///
 /// Loss terms: "mlm", the negative log-likelihoods summed over masked tokens; "nsp", summed over
-/// sequences. Metrics: "mlm_accuracy", "nsp_accuracy".
+/// sequences. Metrics: "mlm_accuracy", "nsp_accuracy". Predictions: "embeddings" (n, hidden_size)
+/// float32, the pooled output, and "next_sentence" (n, 2) float32, the probabilities of the two
+/// labels; they need the first three inputs alone.
 ///
 /// `text_files` are companion files: the vocabulary, and how text becomes its pieces.
 std::shared_ptr<Model> make_bert(const BertConfig& config,

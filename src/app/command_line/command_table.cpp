@@ -51,6 +51,26 @@ CommandDescription evaluate() {
                           "json"}}}};
 }
 
+CommandDescription predict() {
+    return {
+        "predict",
+        "write what a model says of data to an HDF5 file",
+        {{.word = "",
+          .help = "",
+          .arguments = {{"RUN", Count::one, "a run's folder, whose options and model are used"}},
+          .own_options =
+              {{"output", "FILE", "", "the HDF5 file to write", Need::required},
+               {"checkpoint",
+                "NAME|FILE",
+                "",
+                "parameters to take: best, last, average:N (the mean of the last N checkpoints) or a "
+                "safetensors file; without it RUN/best.safetensors, or RUN/model.safetensors where "
+                "there is no such file"},
+               {"batch-size", "N", "64", "samples computed together, on every rank"},
+               {"overwrite", "", "", "replace the file where it exists"}},
+          .options = {"data", "precision", "device", "threads", "json"}}}};
+}
+
 CommandDescription translate() {
     return {
         "translate",
@@ -407,6 +427,7 @@ const std::vector<CommandEntry>& command_table() {
     static const std::vector<CommandEntry> table{
         {train(), NeedsMpi::always, train_command, true},
         {evaluate(), NeedsMpi::always, evaluate_command},
+        {predict(), NeedsMpi::launched, predict_command},
         {translate(), NeedsMpi::launched, translate_command},
         {check(), NeedsMpi::launched, check_command},
         {checkpoint(), NeedsMpi::never, checkpoint_command},

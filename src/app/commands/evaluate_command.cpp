@@ -1,5 +1,4 @@
 #include <cstdio>
-#include <filesystem>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/quantity.hpp"
@@ -8,16 +7,15 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 
+#include "run_options.hpp"
 #include <nlohmann/json.hpp>
 
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
-#include "hetseq/session/part_option_table.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
 #include "hetseq/session/shares.hpp"
-#include "hetseq/app/command_line/option_parser.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 
@@ -27,26 +25,17 @@ namespace {
 
 // RUN stands for its configuration and its final model.
 GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
-    GivenOptions result{words.options, {}};
     if (!words.arguments.empty()) {
-        const std::filesystem::path run = words.arguments.front();
-        result.file = parse_config_file((run / "config.cfg").string(), option_table(parts));
-        result.file["init-model"] = run.string();
+        GivenOptions result = options_of_run(words.arguments.front(), words.options, parts);
         if (result.file.count("valid-data") != 0)
             result.file["data"] = result.file["valid-data"];
-        // The run's config.json describes the model. The run may have had other ranks than this
-        // job.
-        if (std::filesystem::exists(run / "config.json"))
-            result.file.erase("model-config");
-        for (const char* of_its_ranks :
-             {"cache-mb", "threads", "batch-size", "batch-tokens", "max-sentences", "max-tokens"})
-            result.file.erase(of_its_ranks);
-    } else if (!words.options.count("init-model")) {
+        return result;
+    }
+    if (!words.options.count("init-model"))
         throw BadUsage("there is no model to evaluate",
                        "neither a run's folder nor --init-model is given",
                        "give one of them");
-    }
-    return result;
+    return {words.options, {}};
 }
 
 std::string model_name(const Options& options) {

@@ -1,38 +1,34 @@
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/option_value.hpp"
 #include "hetseq/util/quantity.hpp"
-#include "hetseq/util/status_line.hpp"
 #include "hetseq/util/text.hpp"
 
+#include "app/progress_line.hpp"
 #include "app/translation/translation_ranks.hpp"
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/host_comm.hpp"
+
+#include "model_choice.hpp"
+
 #include "hetseq/text/vocabulary.hpp"
 #include "hetseq/model/decoding/translator.hpp"
-#include "hetseq/model/model_file.hpp"
 #include "hetseq/model/transformer.hpp"
-#include "hetseq/train/record/progress_bar.hpp"
 #include "hetseq/session/options.hpp"
 #include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/threads.hpp"
 #include "hetseq/app/commands.hpp"
-#include "hetseq/app/commands/checkpoint_report.hpp"
 #include "hetseq/app/failure.hpp"
 
 namespace hetseq {
@@ -78,50 +74,13 @@ TranslateOptions translate_options(const CommandWords& words) {
     return options;
 }
 
-// The first checkpoint tells whether they fit the model.
-void load_mean(const std::vector<fs::path>& checkpoints, Model& model) {
-    load_model(model_file(checkpoints.front().string()), model);
-    std::map<std::string, at::Tensor> means;
-    for (const NamedTensor& mean : mean_parameters(checkpoints))
-        means.emplace(mean.name, mean.tensor);
-    const at::NoGradGuard no_grad;
-    for (const NamedTensor& stored : model.stored_tensors())
-        stored.tensor.copy_(means.at(stored.name));
-}
-
-// Reads the parameters that --checkpoint chooses.
-void load_chosen(const TranslateOptions& options, Model& model) {
-    const std::string& choice = options.checkpoint;
-    const std::string average = "average:";
-    if (choice.empty()) {
-        load_model(model_file(options.folder.string()), model);
-    } else if (choice == "best") {
-        load_model(options.folder / "best.safetensors", model);
-    } else if (choice == "last") {
-        load_model(model_file(checkpoints_of(options.folder).front().string()), model);
-    } else if (choice.rfind(average, 0) == 0) {
-        const std::int64_t count =
-            option_value::whole_number(choice.substr(average.size()), 1, most);
-        std::vector<fs::path> checkpoints = checkpoints_of(options.folder);
-        if (static_cast<std::int64_t>(checkpoints.size()) < count)
-            throw MissingInput(options.folder.string() + " holds " +
-                                   std::to_string(checkpoints.size()) + " checkpoints",
-                               "--checkpoint " + choice,
-                               "ask for fewer, or train with a larger --keep-last");
-        checkpoints.resize(static_cast<std::size_t>(count));
-        load_mean(checkpoints, model);
-    } else {
-        load_model(model_file(choice), model);
-    }
-}
-
 // On the device and in the type that options say, without gradients.
 std::shared_ptr<Transformer> load_transformer(const TranslateOptions& options, at::Device device) {
     const std::shared_ptr<Transformer> model =
         make_transformer(read_transformer_config(options.folder / "config.json"));
     if (options.common.precision == "fp64")
         model->to(at::kDouble);
-    load_chosen(options, *model);
+    load_chosen_model(options.folder, options.checkpoint, *model);
     model->to(device);
     return model;
 }
@@ -144,49 +103,17 @@ Vocabularies read_vocabularies(const fs::path& folder, const TransformerConfig& 
     return both;
 }
 
-/// The line on the terminal: how much is done, the rate and the time that is left.
-class TranslationProgress {
-public:
-    TranslationProgress(const TextTranslation& text, const LineSource& input)
-        : text_{text},
-          input_{input},
-          columns_{::isatty(STDOUT_FILENO) == 1 || ::isatty(STDIN_FILENO) == 1
-                       ? 0
-                       : columns_of_terminal()} {}
-    ~TranslationProgress() {
-        if (columns_ > 0)
-            status_line::erase();
-    }
-
-    void show() {
-        const double now_s = monotonic_seconds();
-        if (columns_ == 0 || now_s - drawn_s_ < 0.2)
-            return;
-        drawn_s_ = now_s;
-        status_line::show(line(now_s - begin_s_).substr(0, static_cast<std::size_t>(columns_ - 1)));
-    }
-
-    double seconds() const { return monotonic_seconds() - begin_s_; }
-
-private:
-    // How much there is to do is known when all was read.
-    std::string line(double seconds) const {
-        const double done = text_.share_done();
-        std::string result = count_text(text_.lines(), "line") + "  " +
-                             format_number(static_cast<double>(text_.tokens()) / seconds) +
-                             " tokens/s";
-        if (input_.at_end() && done > 0)
-            result = percent_text(done, 3) + " of " + result + "  ETA " +
-                     format_duration(seconds / done * (1 - done));
-        return result;
-    }
-
-    const TextTranslation& text_;
-    const LineSource& input_;
-    int columns_;
-    double begin_s_ = monotonic_seconds();
-    double drawn_s_ = 0;
-};
+/// How much is done, the rate and the time that is left. How much there is to do is known when all
+/// was read.
+std::string progress_text(const TextTranslation& text, const LineSource& input, double seconds) {
+    const double done = text.share_done();
+    std::string result = count_text(text.lines(), "line") + "  " +
+                         format_number(static_cast<double>(text.tokens()) / seconds) + " tokens/s";
+    if (input.at_end() && done > 0)
+        result = percent_text(done, 3) + " of " + result + "  ETA " +
+                 format_duration(seconds / done * (1 - done));
+    return result;
+}
 
 void report(const TextTranslation& text, double seconds, const TextOptions& options) {
     if (text.cut_lines() > 0)
@@ -206,10 +133,13 @@ std::exception_ptr lead(Mailbox& mailbox,
                         at::Device device) {
     TextTranslation text(vocabularies.source, vocabularies.target, options.text);
     LineSource input(STDIN_FILENO, "standard input");
-    OwnWorker own(translator, options.beam, device);
-    TranslationProgress progress(text, input);
-    const std::exception_ptr failure =
-        run_translation(mailbox, own, input, text, [&] { progress.show(); });
+    TranslationWorker own(
+        [&](TranslationBatch& batch) { return translated(translator, batch, options.beam); },
+        device);
+    ProgressLine progress(ProgressLine::Streams::used);
+    const std::exception_ptr failure = run_translation(mailbox, own, input, text, [&] {
+        progress.show([&](double seconds) { return progress_text(text, input, seconds); });
+    });
     report(text, progress.seconds(), options.text);
     return failure;
 }

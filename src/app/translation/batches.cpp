@@ -1,60 +1,11 @@
 #include "batches.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
-#include "hetseq/util/error.hpp"
+#include "app/byte_stream.hpp"
 
 namespace hetseq {
-
-namespace {
-
-class ByteWriter {
-public:
-    template <class T>
-    void put(T value) {
-        bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
-    }
-    void put(const std::vector<std::int32_t>& values) {
-        put(static_cast<std::int64_t>(values.size()));
-        bytes_.append(reinterpret_cast<const char*>(values.data()),
-                      values.size() * sizeof(std::int32_t));
-    }
-    std::string take() { return std::move(bytes_); }
-
-private:
-    std::string bytes_;
-};
-
-class ByteReader {
-public:
-    explicit ByteReader(const std::string& bytes) : bytes_{bytes} {}
-
-    template <class T>
-    T get() {
-        T value;
-        take(&value, sizeof(value));
-        return value;
-    }
-    std::vector<std::int32_t> get_tokens() {
-        std::vector<std::int32_t> values(static_cast<std::size_t>(get<std::int64_t>()));
-        take(values.data(), values.size() * sizeof(std::int32_t));
-        return values;
-    }
-
-private:
-    void take(void* to, std::size_t count) {
-        HETSEQ_ASSERT(count <= bytes_.size() - at_);
-        std::memcpy(to, bytes_.data() + at_, count);
-        at_ += count;
-    }
-
-    const std::string& bytes_;
-    std::size_t at_ = 0;
-};
-
-}  // namespace
 
 std::vector<std::vector<std::size_t>> cut_batches(const std::vector<std::int64_t>& lengths,
                                                   const BatchCaps& caps) {
@@ -109,7 +60,7 @@ TranslationBatch batch_from_bytes(const std::string& bytes) {
     batch.number = reader.get<std::int64_t>();
     batch.sources.resize(static_cast<std::size_t>(reader.get<std::int64_t>()));
     for (std::vector<std::int32_t>& source : batch.sources)
-        source = reader.get_tokens();
+        source = reader.get_vector<std::int32_t>();
     return batch;
 }
 
@@ -121,7 +72,7 @@ TranslatedBatch translated_from_bytes(const std::string& bytes) {
     for (std::vector<Hypothesis>& hypotheses : batch.translations) {
         hypotheses.resize(static_cast<std::size_t>(reader.get<std::int64_t>()));
         for (Hypothesis& hypothesis : hypotheses) {
-            hypothesis.tokens = reader.get_tokens();
+            hypothesis.tokens = reader.get_vector<std::int32_t>();
             hypothesis.log_probability = reader.get<double>();
             hypothesis.score = reader.get<double>();
         }

@@ -17,7 +17,7 @@ constexpr int longest_wait_ms = 1;
 
 class Dispatcher {
 public:
-    Dispatcher(Mailbox& mailbox, OwnWorker& own, LineSource& input, TextTranslation& text)
+    Dispatcher(Mailbox& mailbox, TranslationWorker& own, LineSource& input, TextTranslation& text)
         : mailbox_{mailbox},
           own_{own},
           input_{input},
@@ -37,7 +37,7 @@ private:
     void take_lines();
 
     Mailbox& mailbox_;
-    OwnWorker& own_;
+    TranslationWorker& own_;
     LineSource& input_;
     TextTranslation& text_;
     std::vector<int> under_way_;  // batches, by rank
@@ -146,20 +146,24 @@ std::exception_ptr Dispatcher::run(const std::function<void()>& progress) {
 
 }  // namespace
 
+TranslatedBatch translated(Translator& translator,
+                           const TranslationBatch& batch,
+                           const BeamOptions& options) {
+    return {batch.number, translator.translate(batch.sources, options)};
+}
+
 void serve_translations(Mailbox& mailbox, Translator& translator, const BeamOptions& options) {
     for (;;) {
         const Mailbox::Message message = mailbox.wait();
         if (message.bytes.empty())
             return;
         const TranslationBatch batch = batch_from_bytes(message.bytes);
-        mailbox.send(
-            message.from,
-            to_bytes(TranslatedBatch{batch.number, translator.translate(batch.sources, options)}));
+        mailbox.send(message.from, to_bytes(translated(translator, batch, options)));
     }
 }
 
 std::exception_ptr run_translation(Mailbox& mailbox,
-                                   OwnWorker& own,
+                                   TranslationWorker& own,
                                    LineSource& input,
                                    TextTranslation& text,
                                    const std::function<void()>& progress) {

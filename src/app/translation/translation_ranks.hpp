@@ -3,13 +3,23 @@
 #include <exception>
 #include <functional>
 
+#include "app/own_worker.hpp"
+
 #include "hetseq/comm/mailbox.hpp"
 
 #include "line_source.hpp"
-#include "own_worker.hpp"
 #include "text_translation.hpp"
 
+#include "hetseq/model/decoding/translator.hpp"
+
 namespace hetseq {
+
+using TranslationWorker = OwnWorker<TranslationBatch, TranslatedBatch>;
+
+/// Translates a batch.
+TranslatedBatch translated(Translator& translator,
+                           const TranslationBatch& batch,
+                           const BeamOptions& options);
 
 /// Translates on ranks other than 0 what rank 0 hands out, until it says that there is no more.
 void serve_translations(Mailbox& mailbox, Translator& translator, const BeamOptions& options);
@@ -19,7 +29,7 @@ void serve_translations(Mailbox& mailbox, Translator& translator, const BeamOpti
 /// the other ranks are told. Returns an error of the input, or null; what comes before it was
 /// translated. `progress` is called now and then.
 std::exception_ptr run_translation(Mailbox& mailbox,
-                                   OwnWorker& own,
+                                   TranslationWorker& own,
                                    LineSource& input,
                                    TextTranslation& text,
                                    const std::function<void()>& progress);

@@ -6,11 +6,9 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-
-#include "shard_file.hpp"
-
 #include "hetseq/data/files/chunk_shape.hpp"
 #include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/files/hdf5_output.hpp"
 
 namespace hetseq {
 
@@ -107,7 +105,7 @@ struct FixedShardWriter::State {
     explicit State(std::filesystem::path path)
         : file{std::move(path), ShardFormat::large_attributes} {}
 
-    ShardFile file;
+    Hdf5Output file;
     std::vector<BandedDataset> fields;
 };
 

@@ -4,10 +4,8 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-
-#include "shard_file.hpp"
-
 #include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/files/hdf5_output.hpp"
 #include "hetseq/data/schema.hpp"
 
 namespace hetseq {
@@ -91,8 +89,8 @@ struct FieldWriter {
 struct RaggedShardWriter::State {
     State(std::filesystem::path path, ShardFormat format) : file{std::move(path), format} {}
 
-    ShardFile file;
-    std::vector<FieldWriter> fields;
+    Hdf5Output file;
+    std::vector<FieldWriter> fields;  // closed before the file
 };
 
 RaggedShardWriter::RaggedShardWriter(std::filesystem::path path,
@@ -153,6 +151,7 @@ std::int64_t RaggedShardWriter::finish() {
         if (field.offsets)
             field.offsets->write();
     }
+    state_->file.flush();
     state_->fields.clear();
     return state_->file.finish();
 }

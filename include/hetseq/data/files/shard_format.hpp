@@ -8,4 +8,6 @@ enum class ShardFormat {
     large_attributes  // 1.8 (2008) or later; attributes may be larger than 64 KiB
 };
 
+constexpr unsigned shard_gzip_level = 4;  // of compressed datasets
+
 }  // namespace hetseq

@@ -1,7 +1,6 @@
-#include "shard_file.hpp"
+#include "hetseq/data/files/hdf5_output.hpp"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -39,18 +38,18 @@ void sync_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-ShardFile::ShardFile(std::filesystem::path path, ShardFormat format)
-    : path_{std::move(path)}, temporary_{path_.string() + ".tmp-" + std::to_string(::getpid())} {
-    file_ = create_file(temporary_, format);
-}
+Hdf5Output::Hdf5Output(std::filesystem::path path, ShardFormat format)
+    : path_{std::move(path)},
+      temporary_{path_.string() + ".tmp-" + std::to_string(::getpid())},
+      file_{create_file(temporary_, format)} {}
 
-ShardFile::~ShardFile() {
+Hdf5Output::~Hdf5Output() {
     file_.reset();
     if (!temporary_.empty())
         ::unlink(temporary_.c_str());
 }
 
-void ShardFile::attach_text(const std::string& name, const std::string& text) {
+void Hdf5Output::attach_text(const std::string& name, const std::string& text) {
     const Hdf5Type type{HETSEQ_HDF5_TRY(H5Tcopy(H5T_C_S1))};
     HETSEQ_HDF5_TRY(H5Tset_size(type.get(), text.size()));
     HETSEQ_HDF5_TRY(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
@@ -61,15 +60,19 @@ void ShardFile::attach_text(const std::string& name, const std::string& text) {
     HETSEQ_HDF5_TRY(H5Awrite(attribute.get(), type.get(), text.data()));
 }
 
-std::int64_t ShardFile::finish() {
+void Hdf5Output::flush() {
     HETSEQ_HDF5_TRY(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL));
+}
+
+std::int64_t Hdf5Output::finish() {
+    flush();
     file_.reset();
     sync_file(temporary_);
     activity::progress();  // gigabytes may take minutes
     return static_cast<std::int64_t>(std::filesystem::file_size(temporary_));
 }
 
-void ShardFile::commit() {
+void Hdf5Output::commit() {
     std::error_code error;
     std::filesystem::rename(temporary_, path_, error);
     if (error)

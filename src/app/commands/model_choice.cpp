@@ -1,0 +1,75 @@
+#include "model_choice.hpp"
+
+#include <cstdint>
+#include <map>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/option_value.hpp"
+#include "hetseq/model/model.hpp"
+#include "hetseq/model/model_file.hpp"
+#include "hetseq/app/commands/checkpoint_report.hpp"
+
+namespace hetseq {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string average = "average:";
+constexpr std::int64_t most_checkpoints = 1'000'000;
+
+bool is_average(const std::string& choice) {
+    return choice.rfind(average, 0) == 0;
+}
+
+std::vector<fs::path> last_checkpoints(const fs::path& run, const std::string& choice) {
+    const std::int64_t count =
+        option_value::whole_number(choice.substr(average.size()), 1, most_checkpoints);
+    std::vector<fs::path> checkpoints = checkpoints_of(run);
+    if (static_cast<std::int64_t>(checkpoints.size()) < count)
+        throw MissingInput(
+            run.string() + " holds " + std::to_string(checkpoints.size()) + " checkpoints",
+            "--checkpoint " + choice,
+            "ask for fewer, or train with a larger --keep-last");
+    checkpoints.resize(static_cast<std::size_t>(count));
+    return checkpoints;
+}
+
+// The first checkpoint tells whether they fit the model.
+void load_mean(const std::vector<fs::path>& checkpoints, Model& model) {
+    load_model(model_file(checkpoints.front().string()), model);
+    std::map<std::string, at::Tensor> means;
+    for (const NamedTensor& mean : mean_parameters(checkpoints))
+        means.emplace(mean.name, mean.tensor);
+    const at::NoGradGuard no_grad;
+    for (const NamedTensor& stored : model.stored_tensors())
+        stored.tensor.copy_(means.at(stored.name));
+}
+
+}  // namespace
+
+std::vector<fs::path> chosen_model_files(const fs::path& run, const std::string& choice) {
+    if (choice.empty())
+        return {model_file(run.string())};
+    if (choice == "best")
+        return {run / "best.safetensors"};
+    if (choice == "last")
+        return {model_file(checkpoints_of(run).front().string())};
+    if (!is_average(choice))
+        return {model_file(choice)};
+    std::vector<fs::path> files;
+    for (const fs::path& checkpoint : last_checkpoints(run, choice))
+        files.push_back(model_file(checkpoint.string()));
+    return files;
+}
+
+void load_chosen_model(const fs::path& run, const std::string& choice, Model& model) {
+    if (is_average(choice))
+        load_mean(last_checkpoints(run, choice), model);
+    else
+        load_model(chosen_model_files(run, choice).front(), model);
+}
+
+}  // namespace hetseq

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace hetseq {
+
+class Model;
+
+/// The safetensors files that `choice` means in the folder `run`: best, last, average:N (the last N
+/// checkpoints, whose mean is meant), a file or a folder with model.safetensors; empty:
+/// RUN/model.safetensors. Throws MissingInput or BadUsage.
+std::vector<std::filesystem::path> chosen_model_files(const std::filesystem::path& run,
+                                                      const std::string& choice);
+
+/// Fills the model from them. Throws as `load_model`.
+void load_chosen_model(const std::filesystem::path& run, const std::string& choice, Model& model);
+
+}  // namespace hetseq

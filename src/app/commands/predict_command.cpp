@@ -1,0 +1,275 @@
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/checksum.hpp"
+#include "hetseq/util/clock.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/quantity.hpp"
+#include "hetseq/util/text.hpp"
+
+#include "app/prediction/prediction_ranks.hpp"
+#include "app/progress_line.hpp"
+
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+
+#include "hetseq/version.hpp"
+#include "model_choice.hpp"
+#include "run_options.hpp"
+#include <nlohmann/json.hpp>
+
+#include "hetseq/data/batch_reader.hpp"
+#include "hetseq/data/files/shard_header.hpp"
+#include "hetseq/session/run_settings.hpp"
+#include "hetseq/app/commands.hpp"
+#include "hetseq/app/failure.hpp"
+
+namespace hetseq {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t most_batch_samples = 1'000'000;
+
+struct PredictOptions {
+    fs::path run;
+    fs::path output;
+    std::string checkpoint;  // best where it is empty and there is one
+    std::int64_t batch_samples = 64;
+    bool overwrites = false;
+};
+
+PredictOptions predict_options(const CommandWords& words) {
+    PredictOptions options{.run = words.arguments.front(),
+                           .output = words.text("output"),
+                           .checkpoint = words.text("checkpoint"),
+                           .batch_samples = words.whole_number("batch-size", 1, most_batch_samples),
+                           .overwrites = words.has("overwrite")};
+    if (options.checkpoint.empty() && fs::exists(options.run / "best.safetensors"))
+        options.checkpoint = "best";
+    return options;
+}
+
+// Of the run, but for --data, which are other data than it was trained on.
+GivenOptions settings_of(const PredictOptions& options,
+                         const OptionValues& given,
+                         const Parts& parts) {
+    if (given.count("data") == 0)
+        throw BadUsage("there are no data to predict from", "--data is missing", "name them");
+    GivenOptions result = options_of_run(options.run, given, parts);
+    const auto model = result.file.find("model");
+    if (model != result.file.end() && model->second == "transformer")
+        throw BadConfig(options.run.string() + " is the run of a translation model",
+                        "its predictions are text",
+                        "hetseq translate " + options.run.string() + " < lines");
+    return result;
+}
+
+void check_output(const PredictOptions& options) {
+    if (fs::is_directory(options.output))
+        throw BadUsage("--output " + options.output.string() + " is a folder",
+                       "the predictions are one file",
+                       "name a file in it, such as predictions.h5");
+    if (!options.overwrites && fs::exists(options.output))
+        throw BadUsage(options.output.string() + " exists already",
+                       "it is replaced with --overwrite alone",
+                       "name another file");
+}
+
+std::shared_ptr<Model> load_predicting_model(const PredictOptions& options,
+                                             const RunSettings& settings,
+                                             const Parts& parts) {
+    const std::string& name = settings.options().model;
+    std::shared_ptr<Model> model = parts.models.get(name)(settings.options().parts);
+    if (!model->predicts())
+        throw BadConfig("the model '" + name + "' makes no predictions",
+                        "its Model::predicts says so",
+                        "docs/predictions.md tells how a model of your own gets some");
+    load_chosen_model(options.run, options.checkpoint, *model);
+    model->to(settings.device, settings.dtype);
+    return model;
+}
+
+void move_to(at::Device device, MicroBatch& batch) {
+    for (auto& [name, tensor] : batch.tensors)
+        tensor = tensor.to(device);
+    batch.sample_ids = batch.sample_ids.to(device);
+}
+
+PredictedBatch predicted(Model& model, at::Device device, BatchToPredict& task) {
+    const at::NoGradGuard no_grad;
+    const double begin_s = monotonic_seconds();
+    PredictedBatch result{.begin = task.batch.sample_ids[0].item<std::int64_t>(),
+                          .samples = task.batch.samples,
+                          .predictions = {}};
+    move_to(device, task.batch);
+    for (Prediction& prediction : model.predict(task.batch)) {
+        for (at::Tensor* tensor : {&prediction.values, &prediction.row_lengths})
+            if (tensor->defined())
+                *tensor = tensor->to(at::kCPU);
+        result.predictions.push_back(std::move(prediction));
+    }
+    result.seconds = task.read_s + monotonic_seconds() - begin_s;
+    result.ends_block = task.ends_block;
+    return result;
+}
+
+std::string progress_text(std::int64_t done, std::int64_t all, double seconds) {
+    const double share = static_cast<double>(done) / static_cast<double>(all);
+    std::string text = percent_text(share, 3) + " of " + count_text(all, "sample") + "  " +
+                       format_number(static_cast<double>(done) / seconds) + " samples/s";
+    return share > 0 ? text + "  ETA " + format_duration(seconds / share * (1 - share)) : text;
+}
+
+/// What rank 0 tells at the end.
+struct PredictionSummary {
+    std::string model;     // its file; several, whose mean was taken, with a comma between them
+    std::string checksum;  // of that file; empty for a mean
+    std::string data;
+    fs::path output;
+    std::int64_t bytes = 0;
+    std::vector<PredictionFile::Dataset> datasets;
+    std::vector<std::int64_t> samples;  // by rank
+    double seconds = 0;
+
+    std::int64_t all_samples() const {
+        std::int64_t sum = 0;
+        for (const std::int64_t own : samples)
+            sum += own;
+        return sum;
+    }
+};
+
+PredictionSummary begin_summary(const PredictOptions& options, const RunSettings& settings) {
+    PredictionSummary summary{.data = settings.options().data, .output = options.output};
+    const std::vector<fs::path> files = chosen_model_files(options.run, options.checkpoint);
+    for (const fs::path& file : files)
+        summary.model += (summary.model.empty() ? "" : ", ") + file.string();
+    if (files.size() == 1)
+        summary.checksum = checksum_text(digest_of(files.front()).xxh64);
+    return summary;
+}
+
+void describe(PredictionFile& file,
+              const PredictOptions& options,
+              const PredictionSummary& summary) {
+    file.set_attribute("program", std::string("hetseq ") + version::number);
+    file.set_attribute("run", options.run.string());
+    file.set_attribute("model", summary.model);
+    if (!summary.checksum.empty())
+        file.set_attribute("model_xxh64", summary.checksum);
+    file.set_attribute("data", summary.data);
+    file.set_attribute("batch_size", options.batch_samples);
+}
+
+std::string as_json(const PredictionSummary& summary) {
+    Json json{{"model", summary.model},
+              {"model_xxh64", summary.checksum},
+              {"data", summary.data},
+              {"output", summary.output.string()},
+              {"bytes", summary.bytes},
+              {"datasets", Json::array()}};
+    for (const PredictionFile::Dataset& dataset : summary.datasets)
+        json["datasets"].push_back(
+            {{"name", dataset.name}, {"type", dataset.type}, {"row_shape", dataset.row_shape}});
+    json["samples"] = summary.all_samples();
+    json["samples_by_rank"] = summary.samples;
+    json["seconds"] = summary.seconds;
+    return json.dump(2) + "\n";
+}
+
+std::string as_text(const PredictionSummary& summary) {
+    std::vector<std::vector<std::string>> rows{
+        {"model", summary.model}, {"data", summary.data}, {"output", summary.output.string()}};
+    for (const PredictionFile::Dataset& dataset : summary.datasets)
+        rows.push_back(
+            {"  " + dataset.name, dataset.type + ", rows of " + row_shape_text(dataset.row_shape)});
+    rows.push_back({"samples", std::to_string(summary.all_samples())});
+    std::string by_rank;
+    for (const std::int64_t own : summary.samples)
+        by_rank += (by_rank.empty() ? "" : ", ") + std::to_string(own);
+    rows.push_back({"  by rank", by_rank});
+    rows.push_back({"seconds", format_number(summary.seconds, 3)});
+    return format_table(rows);
+}
+
+}  // namespace
+
+int predict_command(const CommandContext& context) {
+    const HostComm& world = context.world;
+    const bool is_first = world.rank() == 0;
+    const PredictOptions options = agree_on(world, [&] { return predict_options(context.words); });
+    const GivenOptions given = agree_on(world, [&] {
+        if (is_first)
+            check_output(options);
+        return settings_of(options, context.words.options, context.parts);
+    });
+    const RunSettings settings =
+        set_up_ranks(world, settle_options(world, given, context.parts), context.parts);
+    const std::shared_ptr<Model> model =
+        agree_on(world, [&] { return load_predicting_model(options, settings, context.parts); });
+    const std::string& data = required_data(settings.options());
+    BatchReader reader(
+        world, data, without_missing_targets(world, data, settings.schema), options.batch_samples);
+    const auto collator =
+        context.parts.batchings.get(settings.options().batching)(settings.options().parts);
+    // The file is begun before there is work to lose.
+    std::optional<PredictionFile> file;
+    PredictionSummary summary;
+    agree_on(world, [&] {
+        if (!is_first)
+            return;
+        summary = begin_summary(options, settings);
+        file.emplace(options.output, reader.samples());
+        describe(*file, options, summary);
+    });
+    const ReadBlock read = [&](std::int64_t block) { return reader.read(block, *collator); };
+    const Predict predict = [&](BatchToPredict& batch) {
+        return predicted(*model, settings.device, batch);
+    };
+    Mailbox mailbox(world);
+    return run_or_end(context.meeting, [&] {
+        if (!is_first) {
+            agree(world, serve_predictions(mailbox, read, predict));
+            agree_on(world, [] {});
+            return;
+        }
+        ProgressLine line(ProgressLine::Streams::free);
+        PredictionOutcome outcome;
+        {
+            PredictionWorker own(predict, settings.device);
+            outcome =
+                run_predictions({.mailbox = mailbox,
+                                 .own = own,
+                                 .read = read,
+                                 .blocks = reader.blocks(),
+                                 .samples = reader.samples(),
+                                 .progress =
+                                     [&](std::int64_t done) {
+                                         line.show([&](double seconds) {
+                                             return progress_text(done, reader.samples(), seconds);
+                                         });
+                                     }},
+                                *file);
+        }
+        summary.seconds = line.seconds();
+        summary.samples = outcome.samples;
+        summary.datasets = file->datasets();
+        agree(world, outcome.failure);
+        agree_on(world, [&] { summary.bytes = file->commit(); });
+        std::fputs((settings.options().json ? as_json(summary) : as_text(summary)).c_str(), stdout);
+    });
+}
+
+}  // namespace hetseq

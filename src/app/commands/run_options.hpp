@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+
+#include "hetseq/task/parts.hpp"
+#include "hetseq/session/run_settings.hpp"
+
+namespace hetseq {
+
+/// The options of the run in the folder `run`, and `given` ones before them. --init-model is the
+/// run, and its config.json describes the model. What belonged to the run's ranks is left out,
+/// since this job may have others. Throws MissingInput or BadConfig.
+GivenOptions options_of_run(const std::filesystem::path& run,
+                            const OptionValues& given,
+                            const Parts& parts);
+
+}  // namespace hetseq
