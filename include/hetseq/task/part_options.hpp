@@ -18,7 +18,7 @@ struct PartOptions {
         init_model{};    // folder with config.json and model.safetensors; empty: from the seed
     std::string data{};  // the training data as --data names them; parts may read what they say of
                          // themselves, before a corpus is open
-    std::uint64_t seed = 1;           // of what is drawn
+    std::uint64_t seed = 1;           // of the run
     std::optional<double> dropout{};  // overrides the model's own
     std::optional<double> attention_dropout{};
     OptimizerOptions optimizer{};
