@@ -35,7 +35,7 @@ offers 'train' trai
 mapfile -t options < <("$bin/hetseq" train --help | sed -nE 's/^  (--[a-z-]+) .*/\1/p')
 ((${#options[@]} > 40)) || fail 'too few options in --help'
 offers "$(printf '%s\n' --help "${options[@]}" | LC_ALL=C sort | paste -sd ' ')" train --
-offers '--max-epoch --max-length --max-sentences --max-skips --max-tokens --max-update' train inputs/mnist.cfg --max-
+offers '--max-epoch --max-length --max-predictions --max-sentences --max-skips --max-tokens --max-update' train inputs/mnist.cfg --max-
 offers '--help --output --shards' prepare images --
 offers '--help --json --last --output' checkpoint --
 offers '--help --json --last' checkpoint list --
@@ -66,7 +66,7 @@ offers '' bench step --save-d
 # The words of a command, once.
 offers 'data reduce step' bench ''
 offers '--data --dataset' bench data --data
-offers 'images numbers translation vocabulary' prepare ''
+offers 'bert images numbers translation vocabulary' prepare ''
 
 # Files: configurations, folders or any, by what the place takes.
 mkdir "$work/files" "$work/files/runs"
@@ -101,7 +101,7 @@ launched() {
 }
 launched 'train' mpirun -np 2 hetseq trai
 launched 'train' mpiexec -n 2 /opt/hetseq/bin/hetseq trai
-launched '--max-epoch --max-length --max-sentences --max-skips --max-tokens --max-update' srun --ntasks 4 hetseq train a.cfg --max-
+launched '--max-epoch --max-length --max-predictions --max-sentences --max-skips --max-tokens --max-update' srun --ntasks 4 hetseq train a.cfg --max-
 launched 'serial' mpirun -np 2 hetseq train --io = s
 launched 'data.h5' mpirun -np 2 hetseq train --balance file : d
 launched 'fp64' mpirun -np 1 hetseq train a.cfg : -np 1 hetseq train --precision fp6
