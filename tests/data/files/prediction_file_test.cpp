@@ -61,6 +61,29 @@ TEST(PredictionFileTest, TheOrderOfWritingDoesNotChangeAByte) {
     EXPECT_EQ(folder.read("a.h5"), folder.read("b.h5"));
 }
 
+// Several chunks of two datasets with rows of unequal length, and one with rows of one shape.
+TEST(PredictionFileTest, TheOrderOfWritingDoesNotChangeWhereChunksLie) {
+    const TemporaryFolder folder;
+    const auto write = [&](const std::string& name, const std::vector<std::int64_t>& order) {
+        PredictionFile file(folder / name, std::ssize(order));
+        for (const std::int64_t sample : order) {
+            const auto row = [&](std::int64_t length) {
+                return Prediction{"row" + std::to_string(length),
+                                  at::full({length + sample}, sample, at::kInt),
+                                  at::full({1}, length + sample)};
+            };
+            file.write(sample, 1, {row(30000), {"number", at::full({1}, sample)}, row(20000)});
+        }
+        file.commit();
+        return folder.read(name);
+    };
+
+    const std::string expected = write("a.h5", {0, 1, 2, 3, 4, 5, 6, 7});
+
+    EXPECT_EQ(write("b.h5", {7, 6, 5, 4, 3, 2, 1, 0}), expected);
+    EXPECT_EQ(write("c.h5", {1, 0, 4, 3, 2, 7, 5, 6}), expected);
+}
+
 TEST(PredictionFileTest, EveryTypeIsKept) {
     const TemporaryFolder folder;
     const std::string path = folder / "out.h5";
