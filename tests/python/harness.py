@@ -19,7 +19,7 @@ def need(*modules):
         try:
             __import__(module)
         except ImportError as error:
-            print(f"skipped: {module} cannot be imported ({error}); jobs/setup.sh --python installs it")
+            print(f"SKIPPED: {module} cannot be imported ({error}); jobs/setup.sh --python installs it")
             sys.exit(SKIPPED)
 
 
