@@ -114,13 +114,13 @@ std::vector<OptionSpec> batch_options() {
 std::vector<OptionSpec> optimization_options() {
     return {
         {"optimizer", "NAME", "adam", OptionScope::job, FixedWith::optimizer,
-         "adam, adamw, adadelta or sgd",
+         "rule of the update",
          text(HETSEQ_PLACE(parts.optimizer.name))},
         {"lr", "X", "0.001", OptionScope::job, FixedWith::schedule,
          "learning rate; with a schedule, the highest one",
          number(HETSEQ_PLACE(parts.schedule.lr))},
         {"lr-scheduler", "NAME", "fixed", OptionScope::job, FixedWith::schedule,
-         "schedule of the learning rate: fixed, polynomial_decay, inverse_sqrt, step, exponential or cosine",
+         "schedule of the learning rate",
          text(HETSEQ_PLACE(parts.schedule.name))},
         {"warmup-updates", "N", "0", OptionScope::job, FixedWith::schedule,
          "length of the linear warm-up [updates]",

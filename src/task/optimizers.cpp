@@ -86,6 +86,7 @@ std::unique_ptr<Optimizer> sgd(FlatParameters& parameters, const PartOptions& op
 void add_optimizers(Parts& parts) {
     parts.optimizers.add("adam", adam_by(make_adam), {adam_betas(), adam_eps()});
     parts.optimizers.add("adamw", adam_by(make_adamw), {adam_betas(), adam_eps()});
+    parts.optimizers.add("lamb", adam_by(make_lamb), {adam_betas(), adam_eps()});
     parts.optimizers.add("adadelta", adadelta, {adadelta_eps(), rho()});
     parts.optimizers.add("sgd", sgd, {momentum()});
 }

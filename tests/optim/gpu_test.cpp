@@ -50,6 +50,10 @@ TEST_F(OptimizerOnGpuTest, AdamWGivesWhatItGivesOnTheCpu) {
     expect_same_on_both(make_adamw);
 }
 
+TEST_F(OptimizerOnGpuTest, LambGivesWhatItGivesOnTheCpu) {
+    expect_same_on_both(make_lamb);
+}
+
 TEST_F(OptimizerOnGpuTest, AdadeltaGivesWhatItGivesOnTheCpu) {
     expect_same_on_both(make_adadelta);
 }

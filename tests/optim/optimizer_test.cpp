@@ -1,5 +1,7 @@
 #include "hetseq/optim/optimizer.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include <c10/core/Allocator.h>
@@ -23,6 +25,7 @@ constexpr int steps = 20;
 constexpr double lr = 1e-2, decay = 0.1;
 
 using Make = std::unique_ptr<Optimizer> (*)(FlatParameters&, const OptimizerOptions&);
+constexpr Make all_optimizers[] = {make_adam, make_adamw, make_sgd, make_adadelta, make_lamb};
 
 at::Tensor input(int step) {
     torch::manual_seed(static_cast<std::uint64_t>(step));
@@ -201,6 +204,117 @@ TEST(OptimizerTest, WeightDecayOfAdadeltaSparesWhatDoesNotDecay) {
     EXPECT_TRUE(module.bias.equal(bias));
 }
 
+/// A parameter with its moments, and algorithm 2 of You et al. 2020 element by element.
+struct LambReference {
+    std::vector<double> w, m, v;
+
+    void step(const std::vector<double>& gradient, int t, double rate, double weight_decay) {
+        const OptimizerOptions options;
+        std::vector<double> u(w.size());
+        double w_squares = 0, u_squares = 0;
+        for (std::size_t i = 0; i < w.size(); ++i) {
+            m[i] = options.beta1 * m[i] + (1 - options.beta1) * gradient[i];
+            v[i] = options.beta2 * v[i] + (1 - options.beta2) * gradient[i] * gradient[i];
+            const double m_hat = m[i] / (1 - std::pow(options.beta1, t));
+            const double v_hat = v[i] / (1 - std::pow(options.beta2, t));
+            u[i] = m_hat / (std::sqrt(v_hat) + options.eps) + weight_decay * w[i];
+            w_squares += w[i] * w[i];
+            u_squares += u[i] * u[i];
+        }
+        const bool has_ratio = weight_decay > 0 && w_squares > 0 && u_squares > 0;
+        const double ratio = has_ratio ? std::sqrt(w_squares) / std::sqrt(u_squares) : 1;
+        for (std::size_t i = 0; i < w.size(); ++i)
+            w[i] -= rate * ratio * u[i];
+    }
+};
+
+std::vector<double> values_of(const at::Tensor& tensor) {
+    const at::Tensor flat = tensor.detach().contiguous();
+    return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
+}
+
+/// A ToyModule with a matrix that starts at zero, one that no loss reaches, and both.
+struct LambModule : ToyModule {
+    LambModule() {
+        zero = register_parameter("zero", at::zeros({2, 3}, at::kDouble));
+        still = register_parameter("still", at::ones({2, 3}, at::kDouble));
+        nothing = register_parameter("nothing", at::zeros({2, 3}, at::kDouble));
+    }
+    at::Tensor loss(const at::Tensor& x, bool use_conditional) const {
+        return ToyModule::loss(x, use_conditional) + (zero - 1).pow(4).sum();
+    }
+    at::Tensor zero, still, nothing;
+};
+
+/// After ten steps, the largest difference of a value from the reference, relative to max(1, |w|).
+double difference_from_lamb_reference(double weight_decay, Factor factor) {
+    LambModule module;
+    FlatParameters flat(module, matrices_decay, factor);
+    OptimizerOptions options;
+    options.weight_decay = weight_decay;
+    const auto optimizer = make_lamb(flat, options);
+    std::vector<LambReference> references;
+    for (const auto& parameter : flat.parameters()) {
+        const std::vector<double> zeros(static_cast<std::size_t>(parameter.numel));
+        references.push_back({values_of(parameter.tensor), zeros, zeros});
+    }
+    double largest = 0;
+    for (int t = 1; t <= 10; ++t) {
+        flat.zero_gradients();
+        module.loss(input(t), t % 2 == 0).backward();
+        for (std::size_t p = 0; p < references.size(); ++p) {
+            const auto& parameter = flat.parameters()[p];
+            references[p].step(values_of(parameter.tensor.grad()),
+                               t,
+                               lr * factor(parameter.name),
+                               matrices_decay(parameter.name) ? weight_decay : 0);
+        }
+        optimizer->step(flat, lr);
+        for (std::size_t p = 0; p < references.size(); ++p) {
+            const auto values = values_of(flat.parameters()[p].tensor);
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                const double expected = references[p].w[i];
+                largest = std::max(
+                    largest, std::abs(values[i] - expected) / std::max(1., std::abs(expected)));
+            }
+        }
+    }
+    return largest;
+}
+
+TEST(OptimizerTest, LambIsThatOfThePaper) {
+    EXPECT_LE(difference_from_lamb_reference(decay, all_alike), 1e-12);
+    EXPECT_LE(difference_from_lamb_reference(decay, slower_second), 1e-12);
+}
+
+TEST(OptimizerTest, LambWithoutWeightDecayHasNoTrustRatio) {
+    EXPECT_LE(difference_from_lamb_reference(0, slower_second), 1e-12);
+}
+
+TEST(OptimizerTest, LambOnManyThreadsIsThatOnOneBitForBit) {
+    struct Matrix : torch::nn::Module {
+        at::Tensor x = register_parameter("x", at::linspace(-1, 2, 300'000, at::kFloat));
+    };
+    const auto train = [](int threads) {
+        at::set_num_threads(threads);
+        Matrix module;
+        FlatParameters flat(module, matrices_decay);
+        OptimizerOptions options;
+        options.weight_decay = decay;
+        const auto optimizer = make_lamb(flat, options);
+        flat.gradients().copy_(at::linspace(3, -1, 300'000, at::kFloat).sin());
+        for (int step = 0; step < 3; ++step)
+            optimizer->step(flat, lr);
+        return flat.values().clone();
+    };
+    const int before = at::get_num_threads();
+
+    const at::Tensor alone = train(1), together = train(3);
+    at::set_num_threads(before);
+
+    EXPECT_TRUE(alone.equal(together));
+}
+
 /// Counts what the tensor allocator of this thread hands out.
 class AllocationCounter final : public c10::MemoryReportingInfoBase {
 public:
@@ -224,7 +338,8 @@ TEST(OptimizerTest, StepAllocatesNoTensor) {
     ASSERT_GT(allocations_of([] { at::zeros({100}); }), 0);
     OptimizerOptions options;
     options.momentum = 0.9;
-    for (const Make make : {make_adam, make_adamw, make_sgd, make_adadelta}) {
+    options.weight_decay = decay;
+    for (const Make make : all_optimizers) {
         ToyModule module;
         FlatParameters flat(module, matrices_decay);
         const auto optimizer = make(flat, options);
@@ -234,9 +349,10 @@ TEST(OptimizerTest, StepAllocatesNoTensor) {
 }
 
 TEST(OptimizerTest, RestoredStateGoesOnAsIfNothingHappened) {
-    for (const Make make : {make_adam, make_adamw, make_sgd, make_adadelta}) {
+    for (const Make make : all_optimizers) {
         OptimizerOptions options;
         options.momentum = 0.9;
+        options.weight_decay = decay;
         ToyModule module, resumed;
         FlatParameters flat(module, matrices_decay), resumed_flat(resumed, matrices_decay);
         const auto optimizer = make(flat, options);

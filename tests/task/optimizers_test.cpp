@@ -50,6 +50,7 @@ TEST(OptimizersTest, EachReadsItsOwnOptions) {
 
     EXPECT_TRUE(by_part("adam", adam).equal(expected(make_adam)));
     EXPECT_TRUE(by_part("adamw", adam).equal(expected(make_adamw)));
+    EXPECT_TRUE(by_part("lamb", adam).equal(expected(make_lamb)));
     EXPECT_TRUE(by_part("adadelta", {{"adadelta-eps", "0.01"}, {"rho", "0.25"}})
                     .equal(expected(make_adadelta)));
     EXPECT_TRUE(by_part("sgd", {{"momentum", "0.5"}}).equal(expected(make_sgd)));
@@ -64,6 +65,7 @@ TEST(OptimizersTest, DefaultsAreThoseOfTheOptimizers) {
 
     EXPECT_TRUE(by_part("adam", {}).equal(expected(make_adam)));
     EXPECT_TRUE(by_part("adamw", {}).equal(expected(make_adamw)));
+    EXPECT_TRUE(by_part("lamb", {}).equal(expected(make_lamb)));
     EXPECT_TRUE(by_part("adadelta", {}).equal(expected(make_adadelta)));
     EXPECT_TRUE(by_part("sgd", {}).equal(expected(make_sgd)));
 }

@@ -48,6 +48,12 @@ protected:
         return {all.begin(), all.begin() + world->size()};
     }
 
+    // On two ranks; further ones have 1 and 0.
+    static std::vector<std::int64_t> sixteen_and_four() {
+        const std::vector<std::int64_t> all{16, 4, 1, 0};
+        return {all.begin(), all.begin() + world->size()};
+    }
+
     static std::vector<std::int64_t> everybody() {
         return std::vector<std::int64_t>(static_cast<std::size_t>(world->size()), 5);
     }
@@ -226,6 +232,28 @@ TEST_F(EquivalenceTest, SinglePrecisionParametersAfterFiveUpdates) {
                      .dtype = at::kFloat,
                      .optimizer = "sgd",
                      .lr = 0.1};
+
+    EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-5);
+}
+
+TEST_F(EquivalenceTest, Lamb) {
+    const ToyRun run{.data = *corpus,
+                     .capacities = sixteen_and_four(),
+                     .batch_size = 20,
+                     .dropout = 0.1,
+                     .optimizer = "lamb"};
+
+    EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-12);
+}
+
+TEST_F(EquivalenceTest, LambInSinglePrecisionAfterOneUpdate) {
+    const ToyRun run{.data = *corpus,
+                     .capacities = sixteen_and_four(),
+                     .batch_size = 20,
+                     .updates = 1,
+                     .dropout = 0.1,
+                     .dtype = at::kFloat,
+                     .optimizer = "lamb"};
 
     EXPECT_LE(largest_difference(alone(run).parameters, together(run).parameters), 1e-5);
 }

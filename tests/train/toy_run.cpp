@@ -38,6 +38,8 @@ std::unique_ptr<Optimizer> make_optimizer(FlatParameters& parameters, const ToyR
     if (run.optimizer == "full")
         return std::make_unique<FullOptimizer>();
     OptimizerOptions options{.name = run.optimizer, .weight_decay = 0.01};
+    if (run.optimizer == "lamb")
+        return make_lamb(parameters, options);
     return run.optimizer == "sgd" ? make_sgd(parameters, options) : make_adam(parameters, options);
 }
 

@@ -27,7 +27,7 @@ struct ToyRun {
     std::int64_t updates = 10;
     double dropout = 0;
     at::ScalarType dtype = at::kDouble;
-    std::string optimizer = "adam";  // or "sgd", or "full": out of memory
+    std::string optimizer = "adam";  // or "lamb", "sgd", or "full": out of memory
     double lr = 1e-3;
     double clip_norm = 0;
     std::int64_t bucket_bytes = 256;

@@ -40,6 +40,12 @@ std::unique_ptr<Optimizer> make_adamw(FlatParameters& parameters, const Optimize
 std::unique_ptr<Optimizer> make_sgd(FlatParameters& parameters, const OptimizerOptions& options);
 std::unique_ptr<Optimizer> make_adadelta(FlatParameters& parameters,
                                          const OptimizerOptions& options);
+/// LAMB (You et al. 2020, arXiv:1904.00962, algorithm 2, phi(z) = z): a parameter w whose bias-
+/// corrected direction of Adam is a steps by -lr r u, where u = a + weight_decay w, and r = |w| /
+/// |u| is its trust ratio, 1 where either norm is 0. As in NVIDIA's FusedLAMB without use_nvlamb,
+/// only parameters with weight decay have a trust ratio; the others step as Adam's, and so do all
+/// where the weight decay is 0. Takes memory for u besides the state.
+std::unique_ptr<Optimizer> make_lamb(FlatParameters& parameters, const OptimizerOptions& options);
 
 /// sqrt of the summed squares of `gradients` (n) in fp64 (a scalar on its device).
 at::Tensor gradient_norm(const at::Tensor& gradients);
