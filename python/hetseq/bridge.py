@@ -19,12 +19,6 @@ _LONGEST_TRACEBACK = 3000  # characters; the trainer's messages are of bounded l
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def _says_out_of_memory(error: BaseException) -> bool:
-    return (isinstance(error, (MemoryError, torch.OutOfMemoryError)) or isinstance(error, RuntimeError) and
-            any(sign in str(error) for sign in ("can't allocate memory", "CUDA error: out of memory",
-                                                "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")))
-
-
 def _is_own(frame: traceback.FrameSummary) -> bool:
     return os.path.dirname(os.path.abspath(frame.filename)) == _HERE
 
@@ -68,6 +62,7 @@ class Binding:
             raise TaskError(f"{type(self.task).__name__}.model gave a {type(module).__name__}, not a torch.nn.Module")
         module.train()
         _check_batch_norm(module)
+        _check_parameters(module)
         self.end()
         self.module = module
         self.keyed = randomness.install(module)
@@ -103,6 +98,7 @@ class Binding:
         found = self_test.check(self_test.keyed_run(self.keyed, forward), module,
                                 {name: tensor[:count] for name, tensor in rows.items()},
                                 buffers_may_change=task.buffers == "rank0")
+        self.buffers.begin()  # the check has written them, with the values that they had
         if found:
             raise TaskError("the result would depend on how a batch is cut over ranks: " + "; ".join(found))
         return True
@@ -126,6 +122,14 @@ class Binding:
 
     def collate(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> tuple[list[str], list[torch.Tensor]]:
         batch = self.task.collate(dict(zip(names, tensors)))
+        if not isinstance(batch, Mapping):
+            raise TaskError(f"collate gave a {type(batch).__name__}: give a dict of tensors by name")
+        samples = len(tensors[0])
+        for name, tensor in batch.items():
+            if not isinstance(tensor, torch.Tensor) or tensor.dim() == 0 or len(tensor) != samples:
+                given = f"the shape {tuple(tensor.shape)}" if isinstance(tensor, torch.Tensor) else type(tensor).__name__
+                raise TaskError(f"collate gave {given} for '{name}': give a tensor with the {samples} samples in "
+                                "dimension 0")
         return list(batch), [tensor.contiguous() for tensor in batch.values()]
 
     def weights(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[float]:
@@ -133,10 +137,10 @@ class Binding:
         losses = self.task.losses
         if isinstance(weights, Mapping):
             _check_names("weights", weights, losses)
-            return [float(weights[loss]) for loss in losses]
+            return [_weight(weights[loss]) for loss in losses]
         if len(losses) > 1:
             raise TaskError(f"weights gave {weights!r} for the losses {', '.join(losses)}: give a dict by loss")
-        return [float(weights)]
+        return [_weight(weights)]
 
     def optimizer(self, names: Sequence[str], tensors: Sequence[torch.Tensor], factors: Sequence[float],
                   decays: Sequence[bool], lr: float) -> tuple[int, list[str], list[torch.Tensor]]:
@@ -179,6 +183,16 @@ class _Buffers:
                                 "buffers = \"rank0\"")
 
 
+def _weight(value: Any) -> float:
+    try:
+        weight = float(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise TaskError(f"weights gave a {type(value).__name__}: give a number, or a dict of numbers by loss") from None
+    if not 0 <= weight < float("inf"):
+        raise TaskError(f"weights gave {weight}: give a number from 0 up, which the loss is divided by")
+    return weight
+
+
 def _rows(name: str, result: Any) -> tuple[torch.Tensor, torch.Tensor]:
     if isinstance(result, torch.Tensor):
         return result.contiguous(), torch.empty(0, dtype=torch.int64)
@@ -211,7 +225,21 @@ def _sums(results: Any, losses: list[str], metrics: list[str]) -> list[torch.Ten
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
             shape = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
             raise TaskError(f"forward gave {shape} for '{name}': give a sum over the micro-batch, a tensor of one number")
+    if torch.is_grad_enabled() and not any(results[name].requires_grad for name in losses):
+        raise TaskError(f"the sum of {', '.join(losses)} does not depend on a parameter to train: compute it with the "
+                        "model, without detach() or no_grad()")
     return [results[name].reshape(()) for name in losses] + [results[name].detach().reshape(()) for name in metrics]
+
+
+def _check_parameters(module: torch.nn.Module) -> None:
+    """Refuses the parameters that the trainer has no place for."""
+    for name, parameter in module.named_parameters():
+        if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
+            raise TaskError(f"parameter '{name}' has no shape yet: run the model once on an example before it is given "
+                            "to hetseq, or use a module that is not lazy")
+        if parameter.requires_grad and not parameter.is_floating_point():
+            raise TaskError(f"parameter '{name}' is {parameter.dtype}, and only floating-point parameters can be "
+                            "trained: hold its real and imaginary parts (torch.view_as_real), or freeze it")
 
 
 def _check_batch_norm(module: torch.nn.Module) -> None:
@@ -232,9 +260,13 @@ def _tied_names(module: torch.nn.Module) -> dict[str, str]:
 
 def _named_in(group: Mapping[str, Any], module: torch.nn.Module) -> list[str]:
     """The first names of the parameters of a group."""
+    if "params" not in group:
+        raise TaskError("a group of param_groups has no 'params': name its parameters")
     names, by_identity = _tied_names(module), {id(parameter): name for name, parameter in module.named_parameters()}
     found = []
     params = group["params"]
+    if isinstance(params, torch.nn.Module):
+        params = params.parameters()
     for entry in [params] if isinstance(params, (str, torch.Tensor)) else params:
         if isinstance(entry, torch.Tensor):
             if id(entry) not in by_identity:
@@ -253,7 +285,11 @@ def _treatments(task: Task, module: torch.nn.Module) -> dict[str, dict[str, Any]
                   for name, parameter in module.named_parameters()}
     parameters = dict(module.named_parameters())
     grouped: set[str] = set()
-    for group in task.param_groups(module):
+    groups = task.param_groups(module)
+    groups = [groups] if isinstance(groups, Mapping) else list(groups)
+    if not all(isinstance(group, Mapping) for group in groups):
+        raise TaskError("param_groups gives no list of groups: give a list of dicts, each with its 'params'")
+    for group in groups:
         if unknown := set(group) - {"params", "lr_factor", "decay", "frozen"}:
             raise TaskError(f"param_groups has '{sorted(unknown)[0]}': a group has params, lr_factor, decay and frozen")
         for name in _named_in(group, module):
@@ -293,8 +329,9 @@ def _implement(name: str, method: Callable[..., Any]) -> None:
         try:
             return method(_current, *arguments)
         except BaseException as error:  # it must not pass through the trainer's frames
-            text = (_OUT_OF_MEMORY if _says_out_of_memory(error) else "") + _text_of(error)
-            if not _says_out_of_memory(error):
+            is_out_of_memory = self_test.says_out_of_memory(error)
+            text = (_OUT_OF_MEMORY if is_out_of_memory else "") + _text_of(error)
+            if not is_out_of_memory:
                 _current.failure = error
         # Outside of the handler: an exception that is kept would keep the tensors of its frames.
         raise RuntimeError(text)

@@ -17,6 +17,9 @@ from .task import Task, TaskError, option_text
 _SPEC = re.compile(r"(?P<file>.+\.py)(:(?P<name>[A-Za-z_]\w*))?\Z")
 
 
+_loading: list[str] = []  # the task files that run now, to find their tasks
+
+
 class Error(RuntimeError):
     """A command of hetseq failed, on all ranks alike. `code` is its exit code (docs/exit-codes.md)."""
 
@@ -42,6 +45,8 @@ def _words_of(options: dict[str, Any]) -> list[str]:
     words = []
     for name, value in options.items():
         word = "--" + name.replace("_", "-")
+        if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+            value = bool(value)
         if value is True:
             words.append(word)
         elif value is not None and value is not False:
@@ -69,6 +74,9 @@ def train(task: Task, config: Optional[str] = None, **options: Any) -> torch.nn.
     """
     if not isinstance(task, Task):
         raise TaskError(f"train was given a {type(task).__name__}, not a hetseq.Task: see hetseq.task")
+    if _loading:
+        raise TaskError(f"{_loading[-1]} trains while another command reads its task: put the call of hetseq.train under "
+                        "if __name__ == \"__main__\":")
     binding = bridge.Binding(task, _spec_of(task))
     atexit.unregister(torch.ops.hetseq.end_mpi)
     atexit.register(torch.ops.hetseq.end_mpi)
@@ -105,7 +113,11 @@ def load_task(spec: str) -> tuple[Task, str]:
     description = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(path))[0], path)
     module = importlib.util.module_from_spec(description)
     sys.modules[description.name] = module
-    description.loader.exec_module(module)
+    _loading.append(path)
+    try:
+        description.loader.exec_module(module)
+    finally:
+        _loading.pop()
     tasks = {key: value for key, value in vars(module).items() if isinstance(value, Task) or
              isinstance(value, type) and issubclass(value, Task) and value.__module__ == module.__name__}
     if name is None and len(tasks) != 1:

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["check", "choose_count", "keyed_run"]
+__all__ = ["check", "choose_count", "keyed_run", "says_out_of_memory"]
 
 Rows = Mapping[str, torch.Tensor]
 Run = Callable[[Rows, torch.Tensor], Mapping[str, torch.Tensor]]
@@ -23,6 +23,13 @@ Run = Callable[[Rows, torch.Tensor], Mapping[str, torch.Tensor]]
 # mask or mean changes it by a share of about 1.
 _TOLERANCE = 1e-7
 _TOLERANCE_OF_FP32 = 1e-3  # where the module does not run in fp64
+
+
+def says_out_of_memory(error: BaseException) -> bool:
+    """True if the error is that of an allocation that failed."""
+    return (isinstance(error, (MemoryError, torch.OutOfMemoryError)) or isinstance(error, RuntimeError) and
+            any(sign in str(error) for sign in ("can't allocate memory", "CUDA error: out of memory",
+                                                "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")))
 
 
 def choose_count(model: nn.Module, rows: Rows, available: int) -> int:
@@ -127,6 +134,8 @@ class _SelfTest:
         except _Refused:
             raise
         except Exception as error:
+            if says_out_of_memory(error):
+                raise
             if found:
                 return found
             return [

@@ -122,8 +122,13 @@ class Config:
         for name in ("model_config", "init_model", "data", "seed", "dropout", "attention_dropout"):
             setattr(self, name, choices[name])
         for name, option in options.items():
+            option = _as_option(option)
             text = own.get(name.replace("_", "-"))
             setattr(self, name.replace("-", "_"), option.default if text is None else _value(option, text))
+
+
+def _as_option(given: Any) -> Option:
+    return given if isinstance(given, Option) else Option(given)
 
 
 def _value(option: Option, text: str) -> Union[int, float, str, bool]:
@@ -262,6 +267,10 @@ def _field(name: str, field: Union[Field, Ragged], fields: Mapping[str, Any]) ->
     other = field.same_lengths_as if is_ragged else field.same_shape_as
     if other and (other not in fields or isinstance(fields[other], Ragged) != is_ragged):
         raise TaskError(f"field '{name}' shall be like '{other}', which is no such field of the task")
+    if not is_ragged and not (isinstance(field.shape, (tuple, list)) and
+                              all(length is None or isinstance(length, int) for length in field.shape)):
+        raise TaskError(f"field '{name}' has the shape {field.shape!r}: give a tuple, such as (784,), or () for a number "
+                        "a sample")
     shape = [] if is_ragged else [-1 if length is None else int(length) for length in field.shape]
     return {"name": name, "type": _type_name(name, field.dtype), "ragged": is_ragged, "shape": shape,
             "same_shape_as": other, "is_target": field.is_target, "minimum": field.minimum, "maximum": field.maximum, "meaning": field.meaning,
@@ -302,8 +311,7 @@ def _weight_rules(task: Task, losses: Sequence[str]) -> list[str]:
 
 def _option(name: str, option: Option) -> dict[str, Any]:
     _check_name("option", name)
-    if not isinstance(option, Option):
-        option = Option(option)
+    option = _as_option(option)
     if isinstance(option.default, bool):
         if option.default:
             raise TaskError(f"option '{name}' is a switch: its default is False")
@@ -324,6 +332,8 @@ def option_text(value: Any) -> str:
     """The text of an option's value: 0.1, "a,b" of a list, "v100=64,p100=32" of a dict."""
     if isinstance(value, Mapping):
         return ",".join(f"{key}={option_text(part)}" for key, part in value.items())
+    if isinstance(value, torch.Tensor) or type(value).__name__ == "ndarray":
+        value = value.tolist()
     if isinstance(value, (list, tuple)):
         return ",".join(option_text(part) for part in value)
     return str(value)
@@ -338,6 +348,12 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
     """What the trainer is told of the task. `spec`: FILE.py:CLASS, or empty."""
     if not task.fields:
         raise TaskError(f"{type(task).__name__} names no fields: say which datasets the shards hold")
+    if not isinstance(task.fields, Mapping):
+        raise TaskError(f"fields is a {type(task.fields).__name__}: give a dict of hetseq.Field or hetseq.Ragged by name")
+    for kind in ("losses", "metrics"):
+        if isinstance(getattr(task, kind), str):
+            raise TaskError(f"{kind} is the text {getattr(task, kind)!r}: give a list of names, "
+                            f"[{getattr(task, kind)!r}]")
     losses = [_check_name("loss", loss) for loss in task.losses]
     if not losses or len(set(losses)) < len(losses):
         raise TaskError(f"the losses are {losses}: one or more names, each once")

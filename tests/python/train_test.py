@@ -133,6 +133,11 @@ class TrainTest(MlpCase):
         told = self.train(1, "--max-update", 1, "--batch-size", 20, task="bad.py:Bad", code=78)
         self.assertIn("'1' is a batch normalisation (BatchNorm1d) in training mode", told)
 
+    def test_a_task_file_with_an_error_is_told_once(self):
+        self.write("bad.py", "class Bad(:\n")
+        told = self.train(2, "--max-update", 1, "--batch-size", 20, task="bad.py:Bad", code=78)
+        self.assertEqual(occurrences(told, "SyntaxError: invalid syntax"), 1, told)
+
     def test_groups_of_parameters_learn_at_their_own_rates_or_not_at_all(self):
         self.write("groups.py", """
             from mlp import Mlp
@@ -301,6 +306,103 @@ class ScriptTest(MlpCase):
         """)
         self.assertEqual(occurrences(told, "(?m)^refused:"), 4, told)
         self.assertEqual(occurrences(told, "still alive"), 2, told)
+
+    def test_a_command_that_reads_a_script_s_task_does_not_train(self):
+        told = self.script(1, """
+            import hetseq
+            from mlp import Mlp
+            class Mine(Mlp): pass
+            print("trains")
+            hetseq.train(Mine(), data="data.h5", batch_size=20, max_update=1, valid_data="data.h5", save_dir="run",
+                         overwrite=True)
+        """)
+        self.assertEqual(occurrences(told, "(?m)^trains"), 1, told)
+        before = (self.folder / "run/metrics.jsonl").read_text()
+        told = self.hetseq(1, "evaluate", "run", code=78)
+        self.assertIn('put the call of hetseq.train under if __name__ == "__main__":', told)
+        self.assertEqual((self.folder / "run/metrics.jsonl").read_text(), before)
+
+    def test_a_task_that_cannot_be_is_refused_in_words(self):
+        self.script(1, """
+            import torch, hetseq
+            from mlp import Mlp
+
+            class Complex(torch.nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.factor = torch.nn.Parameter(torch.ones(6, dtype=torch.complex64))
+
+            def check(message, **own):
+                try:
+                    hetseq.train(type("T", (Mlp,), own)(), data="data.h5", batch_size=20, max_update=1)
+                except hetseq.Error as error:
+                    assert message in str(error), (message, str(error))
+                else:
+                    raise AssertionError(message)
+
+            nll = lambda model, batch: Mlp.forward(None, model, batch)["nll"]
+            check("losses is the text 'nll'", losses="nll")
+            check("metrics is the text 'accuracy'", metrics="accuracy")
+            check("fields is a list", fields=["x"])
+            check("field 'x' has the shape 6", fields={"x": hetseq.Field(torch.float64, 6)})
+            check("collate gave a NoneType", collate=lambda self, batch: None)
+            check("collate gave list for 'text'", collate=lambda self, batch: {**batch, "text": ["a"] * len(batch["x"])})
+            check("collate gave the shape (3,) for 'z'", collate=lambda self, batch: {**batch, "z": torch.zeros(3)})
+            check("weights gave a NoneType", weights=lambda self, batch: None)
+            check("weights gave -1.0", weights=lambda self, batch: -1)
+            check("the sum of nll does not depend on a parameter",
+                  forward=lambda self, model, batch: {"nll": nll(model, batch).detach()})
+            check("parameter 'factor' is torch.complex64", model=lambda self, config: Complex())
+            check("parameter '0.weight' has no shape yet",
+                  model=lambda self, config: torch.nn.Sequential(torch.nn.LazyLinear(3)))
+            check("a group of param_groups has no 'params'", param_groups=lambda self, model: [{"lr_factor": 0.5}])
+        """)
+
+    def test_options_of_numpy_and_plain_defaults_are_options(self):
+        self.script(1, """
+            import numpy as np, hetseq
+            from mlp import Mlp
+            class Plain(Mlp):
+                options = {"width": 5}
+            model = hetseq.train(Plain(), data="data.h5", batch_size=np.int64(20), max_update=1, lr=np.float64(0.1),
+                                 overwrite=np.bool_(False), adam_betas=np.array([0.8, 0.9]))
+            assert model[0].weight.shape == (5, 6)
+        """)
+
+    def test_a_late_or_interrupted_self_test_leaves_the_run_as_it_is(self):
+        told = self.script(1, """
+            import hetseq, torch
+            from hetseq import self_test
+            from mlp import Mlp
+
+            class Scaled(torch.nn.Sequential):
+                def __init__(self, *parts):
+                    super().__init__(*parts)
+                    self.register_buffer("scale", torch.ones(6))
+                def forward(self, x):
+                    return super().forward(x * self.scale)
+
+            class Buffered(Mlp):
+                def model(self, config):
+                    return Scaled(*super().model(config))
+
+            class Short(Mlp):
+                calls = 0
+                def forward(self, model, batch):
+                    Short.calls += 1
+                    if Short.calls == 2:
+                        raise MemoryError
+                    return super().forward(model, batch)
+
+            words = dict(data="data.h5", batch_size=20, max_update=3)
+            counts, choose_count = iter([1, 5]), self_test.choose_count
+            self_test.choose_count = lambda model, rows, available: next(counts)
+            hetseq.train(Buffered(), **words)
+            assert next(counts, None) is None
+            self_test.choose_count = choose_count
+            hetseq.train(Short(), **words)
+        """)
+        self.assertIn("out of memory: micro-batch halved to 10 samples", told)
 
     def test_a_model_with_its_loss_takes_four_lines(self):
         self.script(1, """
