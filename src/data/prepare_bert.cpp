@@ -14,6 +14,7 @@
 
 #include "data/bert/pair_shard.hpp"
 #include "data/rank_progress.hpp"
+#include "data/sum_counts.hpp"
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -171,28 +172,23 @@ std::vector<PairShard> write_own_shards(const HostComm& world,
 
 // Sums the counts over the ranks. Collective.
 void sum_over_ranks(const HostComm& world, PreparedBertSet& set) {
-    const std::array fields{&set.documents,
-                            &set.dropped_documents,
-                            &set.sentences,
-                            &set.tokens,
-                            &set.unknown,
-                            &set.pairs,
-                            &set.pair_tokens,
-                            &set.places,
-                            &set.random_next,
-                            &set.random_next_of_own_document,
-                            &set.cut_pairs,
-                            &set.cut_tokens,
-                            &set.predictions.masked,
-                            &set.predictions.kept,
-                            &set.predictions.replaced,
-                            &set.shard_bytes};
-    std::array<std::int64_t, std::tuple_size_v<decltype(fields)>> values{};
-    std::transform(
-        fields.begin(), fields.end(), values.begin(), [](auto* field) { return *field; });
-    world.all_reduce(std::span<std::int64_t>(values), ReduceOp::sum);
-    for (std::size_t i = 0; i < fields.size(); ++i)
-        *fields[i] = values[i];
+    sum_counts(world,
+               std::array{&set.documents,
+                          &set.dropped_documents,
+                          &set.sentences,
+                          &set.tokens,
+                          &set.unknown,
+                          &set.pairs,
+                          &set.pair_tokens,
+                          &set.places,
+                          &set.random_next,
+                          &set.random_next_of_own_document,
+                          &set.cut_pairs,
+                          &set.cut_tokens,
+                          &set.predictions.masked,
+                          &set.predictions.kept,
+                          &set.predictions.replaced,
+                          &set.shard_bytes});
 }
 
 void check_something_is_written(const PreparedBertSet& set) {

@@ -15,6 +15,7 @@
 
 #include "pair_encoder.hpp"
 #include "rank_progress.hpp"
+#include "sum_counts.hpp"
 #include "translation_vocabularies.hpp"
 
 #include "hetseq/data/files/ragged_shard_writer.hpp"
@@ -156,25 +157,20 @@ std::vector<RaggedShardWriter> write_own_shards(const HostComm& world,
 
 // Sums the counts over the ranks. Collective.
 void sum_over_ranks(const HostComm& world, PreparedSet& set) {
-    const std::array fields{&set.pairs,
-                            &set.written,
-                            &set.empty_source,
-                            &set.empty_target,
-                            &set.too_long,
-                            &set.unlike_lengths,
-                            &set.source.text_bytes,
-                            &set.source.tokens,
-                            &set.source.unknown,
-                            &set.target.text_bytes,
-                            &set.target.tokens,
-                            &set.target.unknown,
-                            &set.shard_bytes};
-    std::array<std::int64_t, std::tuple_size_v<decltype(fields)>> values{};
-    std::transform(
-        fields.begin(), fields.end(), values.begin(), [](auto* field) { return *field; });
-    world.all_reduce(std::span<std::int64_t>(values), ReduceOp::sum);
-    for (std::size_t i = 0; i < fields.size(); ++i)
-        *fields[i] = values[i];
+    sum_counts(world,
+               std::array{&set.pairs,
+                          &set.written,
+                          &set.empty_source,
+                          &set.empty_target,
+                          &set.too_long,
+                          &set.unlike_lengths,
+                          &set.source.text_bytes,
+                          &set.source.tokens,
+                          &set.source.unknown,
+                          &set.target.text_bytes,
+                          &set.target.tokens,
+                          &set.target.unknown,
+                          &set.shard_bytes});
 }
 
 void check_something_is_written(const PreparedSet& set) {

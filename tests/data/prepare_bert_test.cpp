@@ -14,7 +14,7 @@
 #include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"
 #include "data/read_dataset.hpp"
-#include "data/text_files.hpp"
+#include "data/text_files_test.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
 
@@ -60,26 +60,8 @@ std::string documents_text(int begin, int end) {
     return text;
 }
 
-// The files of a folder: name, bytes.
-std::map<std::string, std::string> files_in(const std::string& folder) {
-    std::map<std::string, std::string> files;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-        std::ifstream file{entry.path(), std::ios::binary};
-        files[entry.path().filename().string()] = {std::istreambuf_iterator<char>(file), {}};
-    }
-    return files;
-}
-
-class PrepareBertTest : public testing::Test {
+class PrepareBertTest : public test::TextFilesTest {
 protected:
-    // Rank 0 writes it.
-    std::string file(const std::string& name, const std::string& text) {
-        if (world_.rank() == 0)
-            test::write_text(folder_ / name, text, name.ends_with(".gz"));
-        world_.barrier();
-        return folder_ / name;
-    }
-
     PrepareBertOptions options() {
         PrepareBertOptions options;
         options.train = {file("a.txt", documents_text(0, 2000)),
@@ -105,9 +87,6 @@ protected:
     test::Thrown thrown_for(const PrepareBertOptions& options) {
         return thrown_by([&] { prepare_bert(world_, options); });
     }
-
-    HostComm world_ = test::world();
-    test::SharedFolder folder_{world_};
 };
 
 // One shard's rows.
@@ -221,14 +200,14 @@ TEST_F(PrepareBertTest, TheSeedChangesTheShardsAndTheRanksDoNot) {
     prepare_bert(alone, alone_options);
     world_.barrier();
 
-    const auto made = files_in(folder_ / "out");
-    const auto alone_made = files_in(alone_options.output);
+    const auto made = contents(folder_ / "out");
+    const auto alone_made = contents(alone_options.output);
     EXPECT_EQ(made.size(), 7U);
     ASSERT_EQ(made.size(), alone_made.size());
     for (const auto& [name, bytes] : made)
         EXPECT_TRUE(bytes == alone_made.at(name)) << name;
     const std::string first = "train-00000-of-00005.h5";
-    EXPECT_NE(made.at(first), files_in(folder_ / "again").at(first));
+    EXPECT_NE(made.at(first), contents(folder_ / "again").at(first));
 }
 
 TEST_F(PrepareBertTest, TheVocabularyTravelsWithTheShards) {
@@ -236,7 +215,7 @@ TEST_F(PrepareBertTest, TheVocabularyTravelsWithTheShards) {
 
     EXPECT_EQ(read_attached_text(shard("train-00003-of-00005.h5"), "vocab.txt"),
               vocabulary_lines());
-    EXPECT_EQ(files_in(folder_ / "out").at("vocab.txt"), vocabulary_lines());
+    EXPECT_EQ(contents(folder_ / "out").at("vocab.txt"), vocabulary_lines());
     EXPECT_THAT(*read_attached_text(shard("train-00000-of-00005.h5"), "tokenizer_config.json"),
                 HasSubstr("\"do_lower_case\": true"));
 }
@@ -408,7 +387,7 @@ TEST_F(PrepareBertTest, ShardsInTheWayAreReplacedOnlyWithOverwrite) {
 
     EXPECT_EQ(thrown.code, ExitCode::config);
     EXPECT_THAT(thrown.text, HasSubstr("train-00000-of-00005.h5 exists (5 shards of train"));
-    EXPECT_EQ(files_in(folder_ / "out").size(), 4U);
+    EXPECT_EQ(contents(folder_ / "out").size(), 4U);
     EXPECT_TRUE(fs::exists(shard("train-00001-of-00002.h5")));
 }
 
@@ -427,7 +406,7 @@ TEST_F(PrepareBertTest, BadInputIsRefusedBeforeAnythingIsWritten) {
     EXPECT_EQ(wordless.code, ExitCode::bad_data);
     EXPECT_THAT(wordless.text, HasSubstr("no pair of train is left (none of its 2 documents"));
     EXPECT_EQ(none.code, ExitCode::missing_input);
-    EXPECT_TRUE(!fs::exists(folder_ / "out") || files_in(folder_ / "out").empty());
+    EXPECT_TRUE(!fs::exists(folder_ / "out") || contents(folder_ / "out").empty());
 }
 
 TEST_F(PrepareBertTest, AVocabularyNeedsItsSpecialPieces) {

@@ -13,7 +13,7 @@
 #include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"
 #include "data/read_dataset.hpp"
-#include "data/text_files.hpp"
+#include "data/text_files_test.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
 
@@ -45,26 +45,8 @@ std::string german_lines(std::int64_t begin, std::int64_t end) {
     return text;
 }
 
-// The files of a folder: name, bytes.
-std::map<std::string, std::string> contents(const std::string& folder) {
-    std::map<std::string, std::string> files;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-        std::ifstream file{entry.path(), std::ios::binary};
-        files[entry.path().filename().string()] = {std::istreambuf_iterator<char>(file), {}};
-    }
-    return files;
-}
-
-class PrepareTranslationTest : public testing::Test {
+class PrepareTranslationTest : public test::TextFilesTest {
 protected:
-    // Rank 0 writes it.
-    std::string file(const std::string& name, const std::string& text) {
-        if (world_.rank() == 0)
-            test::write_text(folder_ / name, text, name.ends_with(".gz"));
-        world_.barrier();
-        return folder_ / name;
-    }
-
     PrepareTranslationOptions options() {
         PrepareTranslationOptions options;
         options.train = {
@@ -103,9 +85,6 @@ protected:
     test::Thrown thrown_for(const PrepareTranslationOptions& options) {
         return thrown_by([&] { prepare_translation(world_, options); });
     }
-
-    HostComm world_ = test::world();
-    test::SharedFolder folder_{world_};
 };
 
 TEST_F(PrepareTranslationTest, ShardsDecodeToTheText) {

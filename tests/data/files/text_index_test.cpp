@@ -8,7 +8,7 @@
 
 #include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"
-#include "data/text_files.hpp"
+#include "data/text_files_test.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
 
@@ -33,22 +33,11 @@ std::string text_of(std::int64_t begin, std::int64_t end) {
     return text;
 }
 
-class TextIndexTest : public testing::Test {
+class TextIndexTest : public test::TextFilesTest {
 protected:
-    // Rank 0 writes it.
-    std::string file(const std::string& name, const std::string& text) {
-        if (world_.rank() == 0)
-            test::write_text(folder_ / name, text, name.ends_with(".gz"));
-        world_.barrier();
-        return folder_ / name;
-    }
-
     test::Thrown thrown_for(const std::vector<std::string>& paths) {
         return thrown_by([&] { index_texts(world_, paths, small_piece); });
     }
-
-    HostComm world_ = test::world();
-    test::SharedFolder folder_{world_};
 };
 
 TEST_F(TextIndexTest, LinesAndBytesAreCounted) {
