@@ -99,9 +99,17 @@ class Binding:
                                 {name: tensor[:count] for name, tensor in rows.items()},
                                 buffers_may_change=task.buffers == "rank0")
         self.buffers.begin()  # the check has written them, with the values that they had
+        self._check_evaluation({name: tensor[:count] for name, tensor in rows.items()})
         if found:
             raise TaskError("the result would depend on how a batch is cut over ranks: " + "; ".join(found))
         return True
+
+    def _check_evaluation(self, rows: Batch) -> None:
+        """A metric that is missing is found before the training, not at the first validation."""
+        self.module.eval()
+        with torch.no_grad():
+            _sums(self.task.forward(self.module, rows), list(self.task.losses), _metric_names(self.task))
+        self.module.train()
 
     def end(self) -> None:
         """The module is as it was before, and torch too."""
@@ -309,7 +317,17 @@ def _config_json(module: torch.nn.Module) -> str:
     return to_json() if callable(to_json) else ""
 
 
+def _own_memory(module: torch.nn.Module) -> None:
+    """Buffers that share memory with themselves, as expanded ones do, cannot be read from a checkpoint: they get their
+    own."""
+    for part in module.modules():
+        for name, buffer in part._buffers.items():
+            if buffer is not None and not buffer.is_contiguous():
+                part._buffers[name] = buffer.contiguous()
+
+
 def _description(task: Task, module: torch.nn.Module) -> tuple[str, list[torch.Tensor]]:
+    _own_memory(module)
     treatments = _treatments(task, module)
     stored = set(module.state_dict(keep_vars=True))
     buffers = [{"name": name, "is_stored": name in stored} for name, _ in module.named_buffers()]
@@ -348,7 +366,7 @@ def run(binding: Optional[Binding], words: Sequence[str], in_script: bool) -> tu
     """Runs a command of the program with the task; its exit code, and the message of the error that ended it."""
     global _current
     if not _running.acquire(blocking=False):
-        raise RuntimeError("hetseq trains already in another thread of this process")
+        raise RuntimeError("hetseq trains already in this process")
     try:
         _current = binding
         operators = torch.ops.hetseq

@@ -61,6 +61,32 @@ def _spec_of(task: Task) -> str:
     return f"{os.path.abspath(path)}:{name}" if path and name.isidentifier() else ""
 
 
+_uncaught = []  # exceptions that end the script
+
+
+def _end_mpi_with_the_script() -> None:
+    """MPI ends when the script does. An exception that nobody catches may be of this rank alone: then the others would
+    wait for it, and the job is ended."""
+    if sys.excepthook is not _remember:
+        _remember.before = sys.excepthook
+        sys.excepthook = _remember
+    atexit.unregister(_end_mpi)
+    atexit.register(_end_mpi)
+
+
+def _remember(kind: type, error: BaseException, trace: Any) -> None:
+    _remember.before(kind, error, trace)
+    _uncaught.append(error)
+
+
+def _end_mpi() -> None:
+    if _uncaught:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        torch.ops.hetseq.abort_mpi(getattr(_uncaught[-1], "code", 1))
+    torch.ops.hetseq.end_mpi()
+
+
 def train(task: Task, config: Optional[str] = None, **options: Any) -> torch.nn.Module:
     """Trains the task's module on all ranks of the job and returns it, trained, in eval mode.
 
@@ -78,8 +104,7 @@ def train(task: Task, config: Optional[str] = None, **options: Any) -> torch.nn.
         raise TaskError(f"{_loading[-1]} trains while another command reads its task: put the call of hetseq.train under "
                         "if __name__ == \"__main__\":")
     binding = bridge.Binding(task, _spec_of(task))
-    atexit.unregister(torch.ops.hetseq.end_mpi)
-    atexit.register(torch.ops.hetseq.end_mpi)
+    _end_mpi_with_the_script()
     words = ["train", *([config] if config else []), "--task", "python", *_words_of(options)]
     code, message = bridge.run(binding, words, in_script=True)
     if binding.failure is not None or code not in (0, 75):

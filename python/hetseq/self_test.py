@@ -299,7 +299,7 @@ def _batch_norms(model: nn.Module) -> list[str]:
         return []
     return [
         f"{_listed('module', names)}: batch normalisation makes each sample depend on the others of "
-        "its micro-batch: use nn.GroupNorm or nn.LayerNorm, or freeze it with .eval()"
+        "its micro-batch: use nn.GroupNorm or nn.LayerNorm, or keep it in eval mode by a train() of your own"
     ]
 
 

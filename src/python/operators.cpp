@@ -31,6 +31,7 @@ TORCH_LIBRARY(hetseq, library) {
                     return told(hetseq::run_in_script(words, has_task));
                 });
     library.def("end_mpi() -> ()", [] { hetseq::end_mpi(); });
+    library.def("abort_mpi(int code) -> ()", [](std::int64_t code) { hetseq::abort_mpi(code); });
     library.def("version() -> str", [] { return std::string(hetseq::version::number); });
     library.def("torch_version() -> str", [] { return std::string(hetseq::version::libtorch); });
 

@@ -102,4 +102,9 @@ void end_mpi() {
     script_environment().reset();
 }
 
+void abort_mpi(std::int64_t code) {
+    if (script_environment() != nullptr)
+        MpiEnvironment::abort(static_cast<int>(code));
+}
+
 }  // namespace hetseq

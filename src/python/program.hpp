@@ -23,4 +23,7 @@ ProgramEnd run_in_script(const std::vector<std::string>& words, bool has_task);
 /// Ends MPI where `run_in_script` started it. Collective.
 void end_mpi();
 
+/// Ends all ranks with this exit code where `run_in_script` started MPI.
+void abort_mpi(std::int64_t code);
+
 }  // namespace hetseq

@@ -261,6 +261,32 @@ class ScriptTest(MlpCase):
         self.assertIn("done 1", told)
         self.assertEqual(largest_difference(self.model("first"), self.model("second")), 0)
 
+    def test_an_exception_between_trainings_ends_all_ranks(self):
+        told = self.script(2, """
+            import hetseq
+            from mlp import Mlp
+            hetseq.train(Mlp(), data="data.h5", batch_size=20, max_update=1)
+            if hetseq.rank() == 1:
+                raise KeyError("between")
+            hetseq.train(Mlp(), data="data.h5", batch_size=20, max_update=1)
+        """, code=1)
+        self.assertEqual(occurrences(told, "KeyError: 'between'"), 1, told)
+        self.assertNotIn("MPI_ERR", told)
+
+    def test_a_missing_metric_is_found_before_training(self):
+        told = self.script(1, """
+            import hetseq
+            from mlp import Mlp
+
+            class Lacking(Mlp):
+                metrics = ["accuracy", "other"]
+            try:
+                hetseq.train(Lacking(), data="data.h5", batch_size=20, max_update=1)
+            except hetseq.Error as error:
+                print(error)
+        """)
+        self.assertIn("forward gave no 'other'", told)
+
     def test_load_gives_the_model_of_a_run(self):
         self.script(1, """
             import torch, hetseq
