@@ -14,6 +14,7 @@ import torch
 from . import bridge
 from .task import Task, TaskError, option_text
 
+_WITH_TASK = ("train", "evaluate", "check", "bench")  # commands that have the option --task
 _SPEC = re.compile(r"(?P<file>.+\.py)(:(?P<name>[A-Za-z_]\w*))?\Z")
 
 
@@ -191,6 +192,7 @@ def main(words: Optional[list[str]] = None) -> int:
     if spec:
         task, spec = load_task(spec)
         binding = bridge.Binding(task, spec)
-        words[1:1] = ["--task", "python"]
+        if words[0] in _WITH_TASK:
+            words[1:1] = ["--task", "python"]
     code, _ = bridge.run(binding, words, in_script=False)
     return code

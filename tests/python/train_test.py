@@ -92,6 +92,28 @@ class TrainTest(MlpCase):
         self.train(1, "--save-dir", "again", "--max-update", 3, task="run/config.cfg")
         self.assertLess(largest_difference(self.model("run"), self.model("again")), 1e-12)
 
+    def test_predictions_are_written_in_the_order_of_the_data(self):
+        self.write("predicting.py", """
+            import torch
+            from mlp import Mlp
+
+            class Predicting(Mlp):
+                def predict(self, model, batch):
+                    logits = model(batch["x"].to(model[0].weight.dtype))
+                    return {"label": logits.argmax(1), "best": [row[row > 0] for row in logits]}
+        """)
+        self.train(2, "--max-update", 3, "--batch-size", 20, "--max-sentences", 10, "--save-dir", "run",
+                   task="predicting.py:Predicting")
+        self.hetseq(2, "predict", "run", "--data", "data.h5", "--output", "out.h5")
+        model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3)).double()
+        model.load_state_dict(tensors(self.model("run")))
+        logits = model(torch.tensor(self.x)).detach()
+        with h5py.File(self.folder / "out.h5") as file:
+            self.assertEqual(file["label"][:].tolist(), logits.argmax(1).tolist())
+            lengths = np.diff(file["best_offsets"][:]).tolist()
+            self.assertEqual(lengths, (logits > 0).sum(1).tolist())
+            self.assertTrue(np.allclose(file["best"][:], logits[logits > 0].numpy(), rtol=0, atol=1e-12))
+
     def test_an_exception_of_one_rank_ends_all_with_its_traceback_once(self):
         self.write("bad.py", """
             import hetseq
