@@ -112,7 +112,8 @@ class TrainTest(MlpCase):
             self.assertEqual(file["label"][:].tolist(), logits.argmax(1).tolist())
             lengths = np.diff(file["best_offsets"][:]).tolist()
             self.assertEqual(lengths, (logits > 0).sum(1).tolist())
-            self.assertTrue(np.allclose(file["best"][:], logits[logits > 0].numpy(), rtol=0, atol=1e-12))
+            # The weights pass through fp32 when a model is read.
+            self.assertTrue(np.allclose(file["best"][:], logits[logits > 0].numpy(), rtol=0, atol=1e-6))
 
     def test_an_exception_of_one_rank_ends_all_with_its_traceback_once(self):
         self.write("bad.py", """
