@@ -14,6 +14,9 @@ namespace {
 using detail::Affine;
 using detail::ForwardPass;
 
+const std::string decoder_name = "cls.predictions.decoder.";
+const std::string head_bias = "cls.predictions.bias";
+
 class BertForPreTraining final : public detail::BertEncoder {
 public:
     BertForPreTraining(const BertConfig& config, std::vector<CompanionFile> text_files);
@@ -33,7 +36,7 @@ private:
 
     Affine next_sentence_;  // (2, H)
     Affine transform_, transform_norm_;
-    at::Tensor decoder_bias_;  // (V); the decoder is the word embedding
+    Affine decoder_;  // (V, H); the word embedding or, where it is not tied to it, of its own
 };
 
 BertForPreTraining::BertForPreTraining(const BertConfig& config,
@@ -43,14 +46,24 @@ BertForPreTraining::BertForPreTraining(const BertConfig& config,
     next_sentence_ = add_linear("cls.seq_relationship.", 2, hidden);
     transform_ = add_linear("cls.predictions.transform.dense.", hidden, hidden);
     transform_norm_ = add_norm("cls.predictions.transform.LayerNorm.");
-    decoder_bias_ = detail::register_by_path(*this, "cls.predictions.bias", {config.vocab_size});
+    if (config.ties_decoder)
+        decoder_ = {word_embeddings(),
+                    detail::register_by_path(*this, head_bias, {config.vocab_size})};
+    else
+        decoder_ = add_linear(decoder_name, config.vocab_size, hidden);
 }
 
-// Some versions of transformers write the tied decoder, others do not.
+// Some versions of transformers write the tied decoder, others do not. Of a decoder of its own,
+// transformers 5 adds the decoder's bias and writes the head's, which nothing uses, beside it;
+// transformers 4 has one bias under one or both names.
 std::map<std::string, std::string> BertForPreTraining::tensor_aliases() const {
     std::map<std::string, std::string> aliases = BertEncoder::tensor_aliases();
-    aliases["cls.predictions.decoder.weight"] = "bert.embeddings.word_embeddings.weight";
-    aliases["cls.predictions.decoder.bias"] = "cls.predictions.bias";
+    if (config().ties_decoder) {
+        aliases[decoder_name + "weight"] = "bert.embeddings.word_embeddings.weight";
+        aliases[decoder_name + "bias"] = head_bias;
+    } else {
+        aliases[head_bias] = decoder_name + "bias";
+    }
     return aliases;
 }
 
@@ -79,8 +92,8 @@ detail::CrossEntropy BertForPreTraining::masked_tokens(const at::Tensor& x,
     const at::Tensor rows =
         x.flatten(0, 1).index_select(0, pass.batch.tensors.at("masked_positions"));  // (M, H)
     return detail::linear_cross_entropy(
-        layer_norm(detail::linear_gelu(rows, transform_), transform_norm_),
-        {word_embeddings(), decoder_bias_},
+        layer_norm(linear_activation(rows, transform_), transform_norm_),
+        decoder_,
         pass.batch.tensors.at("masked_labels"),
         pass.count_correct());
 }

@@ -13,6 +13,8 @@ namespace hetseq::detail {
 namespace {
 
 const std::string fused_suffix = "self.qkv.";
+const std::string body_prefix = "bert.";
+const std::string norm_name = "LayerNorm.";
 const std::string parts_of_qkv[] = {"self.query.", "self.key.", "self.value."};
 
 }  // namespace
@@ -82,18 +84,35 @@ std::vector<NamedTensor> BertEncoder::stored_tensors() const {
     return tensors;
 }
 
-// Files converted from TensorFlow call the vectors of normalisations gamma and beta.
+// Files converted from TensorFlow call the vectors of normalisations gamma and beta. Files of a
+// BertModel alone lack the prefix.
 std::map<std::string, std::string> BertEncoder::tensor_aliases() const {
-    std::map<std::string, std::string> aliases{{"bert.embeddings.position_ids", ""}};
+    std::map<std::string, std::string> aliases{{body_prefix + "embeddings.position_ids", ""},
+                                               {"embeddings.position_ids", ""}};
     for (const NamedTensor& stored : stored_tensors()) {
-        const std::size_t norm = stored.name.find("LayerNorm.");
-        if (norm == std::string::npos)
-            continue;
-        const std::string prefix = stored.name.substr(0, norm + std::string("LayerNorm.").size());
-        const bool is_bias = stored.name.substr(prefix.size()) == "bias";
-        aliases[prefix + (is_bias ? "beta" : "gamma")] = stored.name;
+        std::vector<std::string> names{stored.name};
+        if (const std::size_t norm = stored.name.find(norm_name); norm != std::string::npos) {
+            const std::string prefix = stored.name.substr(0, norm + norm_name.size());
+            const bool is_bias = stored.name.substr(prefix.size()) == "bias";
+            names.push_back(prefix + (is_bias ? "beta" : "gamma"));
+        }
+        for (const std::string& name : names) {
+            if (name != stored.name)
+                aliases[name] = stored.name;
+            if (name.starts_with(body_prefix))
+                aliases[name.substr(body_prefix.size())] = stored.name;
+        }
     }
     return aliases;
+}
+
+// Some of transformers' classes have no pooler, and most have heads that others lack.
+bool BertEncoder::is_head(const std::string& tensor_name) const {
+    const std::string name =
+        tensor_name.starts_with(body_prefix) ? tensor_name.substr(body_prefix.size()) : tensor_name;
+    if (name.starts_with("pooler."))
+        return true;
+    return name == tensor_name && !name.starts_with("embeddings.") && !name.starts_with("encoder.");
 }
 
 InitialDistribution BertEncoder::initial_distribution(const std::string& name) const {
@@ -125,6 +144,21 @@ at::Tensor BertEncoder::layer_norm(const at::Tensor& x, const Affine& norm) cons
     return at::layer_norm(x, norm.weight.sizes(), norm.weight, norm.bias, config_.layer_norm_eps);
 }
 
+at::Tensor BertEncoder::linear_activation(const at::Tensor& x, const Affine& linear) const {
+    const at::Tensor inner = at::linear(x, linear.weight, linear.bias);
+    switch (config_.activation) {
+        case BertConfig::Activation::gelu:
+            return at::gelu(inner);
+        case BertConfig::Activation::gelu_tanh:
+            return at::gelu(inner, "tanh");
+        case BertConfig::Activation::relu:
+            return at::relu(inner);
+        case BertConfig::Activation::silu:
+            return at::silu(inner);
+    }
+    HETSEQ_ASSERT(false);
+}
+
 at::Tensor BertEncoder::embed(ForwardPass& pass) const {
     const at::Tensor& ids = pass.batch.tensors.at("input_ids");  // (n, T)
     const at::Tensor& segments = pass.batch.tensors.at("segment_ids");
@@ -153,7 +187,7 @@ at::Tensor BertEncoder::encode(at::Tensor x, const Layer& layer, ForwardPass& pa
         layer.attention_norm,
         config_.layer_norm_eps,
         pass.next_dropout(config_.hidden_dropout));
-    const at::Tensor inner = linear_gelu(x, layer.intermediate);
+    const at::Tensor inner = linear_activation(x, layer.intermediate);
     return dropout_add_norm(at::linear(inner, layer.output.weight, layer.output.bias),
                             x,
                             layer.output_norm,

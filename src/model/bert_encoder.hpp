@@ -23,6 +23,7 @@ public:
 
     std::vector<NamedTensor> stored_tensors() const override;
     std::map<std::string, std::string> tensor_aliases() const override;
+    bool is_head(const std::string& tensor_name) const override;
     InitialDistribution initial_distribution(const std::string& name) const override;
     std::string config_json() const override { return to_json(config_); }
     std::vector<CompanionFile> companion_files() const override;
@@ -39,6 +40,8 @@ protected:
     at::Tensor hidden_states(ForwardPass& pass) const;  // (n, T, H)
     at::Tensor pooled(const at::Tensor& hidden) const;  // (n, H) of (n, T, H); with a pooler
     at::Tensor layer_norm(const at::Tensor& x, const Affine& norm) const;
+    /// The configuration's activation of x weight^T + bias.
+    at::Tensor linear_activation(const at::Tensor& x, const Affine& linear) const;
 
 private:
     struct Embeddings {

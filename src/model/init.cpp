@@ -1,5 +1,6 @@
 #include "hetseq/model/init.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string_view>
@@ -77,13 +78,12 @@ std::set<const c10::StorageImpl*> storages_of_buffers(const Model& model) {
     return storages;
 }
 
-}  // namespace
-
-void initialise_parameters(Model& model, std::uint64_t seed) {
+template <class Chosen>
+void draw_parameters(const Model& model, std::uint64_t seed, const Chosen& is_chosen) {
     const at::NoGradGuard no_grad;
     const auto buffers = storages_of_buffers(model);
     for (auto& [name, tensor] : model.stored_tensors()) {
-        if (!tensor.is_floating_point() ||
+        if (!is_chosen(name) || !tensor.is_floating_point() ||
             buffers.count(tensor.storage().unsafeGetStorageImpl()) != 0)
             continue;
         const InitialDistribution distribution = model.initial_distribution(name);
@@ -92,6 +92,20 @@ void initialise_parameters(Model& model, std::uint64_t seed) {
         else
             tensor.copy_(draw(distribution, tensor.numel(), hash(seed, name)).view(tensor.sizes()));
     }
+}
+
+}  // namespace
+
+void initialise_parameters(Model& model, std::uint64_t seed) {
+    draw_parameters(model, seed, [](const std::string&) { return true; });
+}
+
+void initialise_parameters(Model& model,
+                           std::uint64_t seed,
+                           std::span<const std::string> stored_names) {
+    draw_parameters(model, seed, [&](const std::string& name) {
+        return std::find(stored_names.begin(), stored_names.end(), name) != stored_names.end();
+    });
 }
 
 }  // namespace hetseq

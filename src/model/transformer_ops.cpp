@@ -88,10 +88,6 @@ at::Tensor dropout_add_norm(const at::Tensor& x,
     return at::layer_norm(sum, norm.weight.sizes(), norm.weight, norm.bias, eps);
 }
 
-at::Tensor linear_gelu(const at::Tensor& x, const Affine& linear) {
-    return at::gelu(at::linear(x, linear.weight, linear.bias));
-}
-
 CrossEntropy linear_cross_entropy(const at::Tensor& x,
                                   const Affine& linear,
                                   const at::Tensor& labels,

@@ -76,9 +76,6 @@ at::Tensor dropout_add_norm(const at::Tensor& x,
                             double eps,
                             const Dropout& dropout);
 
-/// gelu(x weight^T + bias), erf form.
-at::Tensor linear_gelu(const at::Tensor& x, const Affine& linear);
-
 /// Negative log-likelihoods of `labels` (M) under softmax(x weight^T + bias), x (M, H), summed; and
 /// how many labels are the likeliest class, where `count_correct`.
 struct CrossEntropy {

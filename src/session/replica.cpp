@@ -1,5 +1,11 @@
 #include "hetseq/session/replica.hpp"
 
+#include <algorithm>
+#include <filesystem>
+#include <span>
+
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
@@ -29,6 +35,25 @@ FlatParameters flat_parameters(Model& model) {
             [&](const std::string& name) { return model.learning_rate_factor(name); }};
 }
 
+// "a, b, c and 4 more"
+std::string named(const std::vector<std::string>& tensors) {
+    constexpr std::size_t most = 6;
+    const std::size_t shown = std::min(tensors.size(), most);
+    const std::string names = join(std::span{tensors}.first(shown), ", ");
+    const std::size_t others = tensors.size() - shown;
+    return others > 0 ? names + " and " + std::to_string(others) + " more" : names;
+}
+
+void start_from(const std::string& file_or_folder, std::uint64_t seed, Model& model) {
+    const std::filesystem::path file = model_file(file_or_folder);
+    const OtherHeads heads = load_pretrained(file, model, seed);
+    if (!heads.drawn.empty())
+        log::info(file.string() + " has other heads than the model: drawn from the seed are " +
+                  named(heads.drawn));
+    if (!heads.unread.empty())
+        log::info("not read from " + file.string() + ": " + named(heads.unread));
+}
+
 }  // namespace
 
 std::shared_ptr<Model> build_model(const HostComm& world,
@@ -40,7 +65,7 @@ std::shared_ptr<Model> build_model(const HostComm& world,
         if (!model->initialises_itself())  // one that comes from outside was looked at there
             check_no_batch_statistics(*model);
         if (!options.parts.init_model.empty())
-            load_model(model_file(options.parts.init_model), *model);
+            start_from(options.parts.init_model, options.seed, *model);
         else if (!model->initialises_itself())
             initialise_parameters(*model, options.seed);
         model->to(settings.device, settings.dtype);

@@ -10,6 +10,7 @@
 
 #include "model/bert_rows.hpp"
 #include "model/formula.hpp"
+#include "util/temporary_folder.hpp"
 #include <nlohmann/json.hpp>
 
 #include "hetseq/model/init.hpp"
@@ -105,6 +106,21 @@ TEST(BertTest, LossesAndGradientsAreThoseOfTransformersOnGeneratedSequences) {
 
     expect_reference(*formula_model(config, at::kDouble), rows, expected, 1e-10);
     expect_reference(*formula_model(config, at::kFloat), rows, expected, 1e-4);
+}
+
+TEST(BertTest, LossesAndGradientsAreThoseOfTransformersForEachOption) {
+    const json variants =
+        json::parse(std::ifstream("tests/reference/bert_variants.json"))["variants"];
+    const BertRows rows = BertRows::from_json(reference()["generated"]["rows"]);
+    ASSERT_FALSE(variants.empty());
+    for (const json& expected : variants) {
+        SCOPED_TRACE(expected["options"].dump());
+        const test::TemporaryFolder folder;
+        folder.write("config.json", expected["config"].dump());
+        const BertConfig config = without_dropout(read_bert_config(folder / "config.json"));
+
+        expect_reference(*formula_model(config, at::kDouble), rows, expected, 1e-10);
+    }
 }
 
 TEST(BertTest, LossesAndGradientsAreThoseOfTransformersOnNvidiasShards) {
@@ -263,6 +279,21 @@ TEST(BertTest, InitialValuesAreThoseOfThePaper) {
                         0.02 * 5 / std::sqrt(2.0 * static_cast<double>(values.numel())))
                 << name;
     }
+}
+
+TEST(BertTest, AnUntiedDecoderHasItsWeightAndBias) {
+    BertConfig config = smallest();
+    config.ties_decoder = false;
+    const auto model = make_bert(config), tied = make_bert(smallest());
+
+    std::map<std::string, std::vector<std::int64_t>> shapes;
+    for (const auto& [name, tensor] : model->stored_tensors())
+        shapes[name] = tensor.sizes().vec();
+
+    EXPECT_EQ(shapes.at("cls.predictions.decoder.weight"), (std::vector<std::int64_t>{97, 32}));
+    EXPECT_EQ(shapes.at("cls.predictions.decoder.bias"), std::vector<std::int64_t>{97});
+    EXPECT_EQ(shapes.count("cls.predictions.bias"), 0u);
+    EXPECT_EQ(shapes.size(), tied->stored_tensors().size() + 1);
 }
 
 TEST(BertTest, OnlyMatricesDecay) {

@@ -84,6 +84,10 @@ public:
     /// under both, or only under the other one; an empty stored name: the file's tensor is no
     /// parameter and is not read.
     virtual std::map<std::string, std::string> tensor_aliases() const { return {}; }
+    /// True for a tensor, by the name that it has in a file, which serves one use of the network
+    /// alone. The file that --init-model names may lack such tensors, which are then drawn, and may
+    /// hold others than the model has, which are not read.
+    virtual bool is_head(const std::string& /*tensor_name*/) const { return false; }
     /// True where the constructor has given the parameters their initial values. Otherwise they are
     /// drawn from `initial_distribution`.
     virtual bool initialises_itself() const { return false; }
