@@ -96,6 +96,7 @@ def training_words(name, words):
     take(words, "--valid-data", data[task][1])
     take(words, "--save-dir", new_place())
     take(words, "--restore-file", run)
+    take(words, "--init-model")
     take(words, "--batch-size", "4")
     for option in ("--balance", "--threads"):
         take(words, option)
@@ -169,6 +170,8 @@ def arguments(name, words):
         return [words] if take(words, "--output", new_place(".txt")) else []
     if name == "prepare":
         return prepare_arguments(words)
+    if words[:1] == ["export"]:
+        return [["export", "tests/reference/pretrained_bert", *words[2:-1], new_place()]]
     if name == "checkpoint" and len(words) > 1:
         take(words, "--output", new_place(".safetensors"))
         which = words[0].split("|")
