@@ -69,8 +69,7 @@ class Binding:
         self.buffers = _Buffers(module)
         return _description(self.task, module)
 
-    def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], sample_ids: torch.Tensor,
-                training: bool) -> list[torch.Tensor]:
+    def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool) -> list[torch.Tensor]:
         module, task = self.module, self.task
         if training and not self.has_trained:
             self.has_trained = True

@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "hetseq/util/split_mix.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/model/philox.hpp"
 
@@ -16,15 +17,12 @@ namespace {
 
 constexpr double two_pi = 6.283185307179586476925;
 
-/// FNV-1a of the name, folded with the seed by the finaliser of SplitMix64 (Steele et al. 2014).
+/// FNV-1a of the name, folded with the seed.
 std::uint64_t hash(std::uint64_t seed, std::string_view name) {
     std::uint64_t value = 0xCBF29CE484222325u;
     for (const char letter : name)
         value = (value ^ static_cast<unsigned char>(letter)) * 0x100000001B3u;
-    value ^= seed * 0x9E3779B97F4A7C15u;
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
-    return value ^ (value >> 31);
+    return split_mix(value ^ (seed * 0x9E3779B97F4A7C15u));
 }
 
 /// In (0, 1), from 64 random bits.
