@@ -25,12 +25,16 @@ public:
     std::vector<MetricSchema> metrics() const override {
         return {{"mlm_accuracy", 0}, {"nsp_accuracy", 1}};
     }
+    std::vector<PerplexitySchema> perplexities() const override {
+        return {{"mlm_perplexity", "mlm"}};
+    }
     std::map<std::string, std::string> tensor_aliases() const override;
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
     bool predicts() const override { return true; }
     std::vector<Prediction> predict(const MicroBatch& batch) override;
 
 private:
+    /// Of the hidden states (M, H) of the masked tokens, and (n, H) of the first ones.
     detail::CrossEntropy masked_tokens(const at::Tensor& x, const ForwardPass& pass) const;
     detail::CrossEntropy next_sentence(const at::Tensor& x, const ForwardPass& pass) const;
 
@@ -69,8 +73,11 @@ std::map<std::string, std::string> BertForPreTraining::tensor_aliases() const {
 
 ForwardResult BertForPreTraining::forward(const MicroBatch& batch, const ForwardContext& context) {
     ForwardPass pass{batch, context};
-    const at::Tensor x = hidden_states(pass);
-    const detail::CrossEntropy mlm = masked_tokens(x, pass), nsp = next_sentence(x, pass);
+    const at::Tensor first = first_places(batch);
+    const at::Tensor& masked = batch.tensors.at("masked_positions");
+    const std::vector<at::Tensor> x = hidden_rows(pass, at::cat({first, masked}))
+                                          .split_with_sizes({first.numel(), masked.numel()});
+    const detail::CrossEntropy mlm = masked_tokens(x[1], pass), nsp = next_sentence(x[0], pass);
     ForwardResult result;
     result.losses = {mlm.loss, nsp.loss};
     if (context.mode == Mode::evaluate)
@@ -81,7 +88,7 @@ ForwardResult BertForPreTraining::forward(const MicroBatch& batch, const Forward
 std::vector<Prediction> BertForPreTraining::predict(const MicroBatch& batch) {
     const ForwardContext context{.mode = Mode::evaluate};
     ForwardPass pass{batch, context};
-    const at::Tensor embeddings = pooled(hidden_states(pass));
+    const at::Tensor embeddings = pooled(hidden_rows(pass, first_places(batch)));
     const at::Tensor scores = at::linear(embeddings, next_sentence_.weight, next_sentence_.bias);
     return {{"embeddings", embeddings.to(at::kFloat)},
             {"next_sentence", at::softmax(scores, 1).to(at::kFloat)}};
@@ -89,10 +96,8 @@ std::vector<Prediction> BertForPreTraining::predict(const MicroBatch& batch) {
 
 detail::CrossEntropy BertForPreTraining::masked_tokens(const at::Tensor& x,
                                                        const ForwardPass& pass) const {
-    const at::Tensor rows =
-        x.flatten(0, 1).index_select(0, pass.batch.tensors.at("masked_positions"));  // (M, H)
     return detail::linear_cross_entropy(
-        layer_norm(linear_activation(rows, transform_), transform_norm_),
+        layer_norm(linear_activation(x, transform_), transform_norm_),
         decoder_,
         pass.batch.tensors.at("masked_labels"),
         pass.count_correct());

@@ -1,5 +1,6 @@
 #include "bert_encoder.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -7,6 +8,7 @@
 #include "hetseq/util/error.hpp"
 
 #include "parameter_tree.hpp"
+#include "sequence_attention.hpp"
 
 namespace hetseq::detail {
 
@@ -16,6 +18,50 @@ const std::string fused_suffix = "self.qkv.";
 const std::string body_prefix = "bert.";
 const std::string norm_name = "LayerNorm.";
 const std::string parts_of_qkv[] = {"self.query.", "self.key.", "self.value."};
+
+// On a CPU, where no row is padding. Elsewhere a kernel for each sequence would cost more than
+// padding.
+bool attends_by_sequence(const at::Tensor& x, const TokenRows& rows) {
+    return x.is_cpu() && !rows.begins().empty() &&
+           (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble);
+}
+
+// `qkv` (N, 3H). Returns (N, H).
+at::Tensor attend(const at::Tensor& qkv,
+                  const TokenRows& rows,
+                  std::int64_t heads,
+                  const Dropout& dropout,
+                  const DropoutExtent& extent) {
+    if (attends_by_sequence(qkv, rows))
+        return sequence_attention(
+            qkv, {}, {rows.begins(), rows.begins(), {}}, heads, dropout, extent);
+    return rows.packed(self_attention(rows.padded(qkv), rows.key_mask(), heads, dropout, extent));
+}
+
+// The queries are those at `places` (M) alone, ascending. Returns (M, H).
+at::Tensor attend_from(const at::Tensor& places,
+                       const at::Tensor& at_places,
+                       const at::Tensor& x,
+                       const TokenRows& rows,
+                       const Affine& qkv,
+                       std::int64_t heads,
+                       const Dropout& dropout,
+                       const DropoutExtent& extent) {
+    const std::int64_t hidden = x.size(1);
+    const std::vector<at::Tensor> weights = qkv.weight.split_with_sizes({hidden, 2 * hidden});
+    const std::vector<at::Tensor> biases = qkv.bias.split_with_sizes({hidden, 2 * hidden});
+    AttentionSpans spans{rows.begins(), {}, places.remainder(rows.width())};
+    const auto* begin = places.const_data_ptr<std::int64_t>();
+    for (std::int64_t s = 0; s <= rows.sequences(); ++s)
+        spans.queries.push_back(std::lower_bound(begin, begin + places.numel(), s * rows.width()) -
+                                begin);
+    return sequence_attention(at::linear(at_places, weights[0], biases[0]),
+                              at::linear(x, weights[1], biases[1]),
+                              spans,
+                              heads,
+                              dropout,
+                              extent);
+}
 
 }  // namespace
 
@@ -130,14 +176,32 @@ std::vector<CompanionFile> BertEncoder::companion_files() const {
 }
 
 at::Tensor BertEncoder::hidden_states(ForwardPass& pass) const {
-    at::Tensor x = embed(pass);
+    const TokenRows rows{pass.batch};
+    at::Tensor x = embed(rows, pass);
     for (const Layer& layer : layers_)
-        x = encode(std::move(x), layer, pass);
-    return x;
+        x = encode(x, rows, layer, pass);
+    return rows.padded(x);
+}
+
+at::Tensor BertEncoder::hidden_rows(ForwardPass& pass, const at::Tensor& places) const {
+    const TokenRows rows{pass.batch};
+    at::Tensor x = embed(rows, pass);
+    for (std::size_t i = 0; i + 1 < layers_.size(); ++i)
+        x = encode(x, rows, layers_[i], pass);
+    if (!attends_by_sequence(x, rows))
+        return encode_places(x, rows, places, layers_.back(), pass);
+    const auto [ascending, order] = at::sort(places);
+    return encode_places(x, rows, ascending, layers_.back(), pass).index_select(0, order.argsort());
+}
+
+at::Tensor BertEncoder::first_places(const MicroBatch& batch) {
+    const at::Tensor& ids = batch.tensors.at("input_ids");
+    return at::arange(0, ids.numel(), ids.size(1), ids.options());
 }
 
 at::Tensor BertEncoder::pooled(const at::Tensor& hidden) const {
-    return at::tanh(at::linear(hidden.select(1, 0), pooler_.weight, pooler_.bias));
+    const at::Tensor first = hidden.dim() == 3 ? hidden.select(1, 0) : hidden;
+    return at::tanh(at::linear(first, pooler_.weight, pooler_.bias));
 }
 
 at::Tensor BertEncoder::layer_norm(const at::Tensor& x, const Affine& norm) const {
@@ -159,40 +223,81 @@ at::Tensor BertEncoder::linear_activation(const at::Tensor& x, const Affine& lin
     HETSEQ_ASSERT(false);
 }
 
-at::Tensor BertEncoder::embed(ForwardPass& pass) const {
-    const at::Tensor& ids = pass.batch.tensors.at("input_ids");  // (n, T)
-    const at::Tensor& segments = pass.batch.tensors.at("segment_ids");
-    HETSEQ_ASSERT(ids.size(1) <= config_.max_position_embeddings);
+at::Tensor BertEncoder::embed(const TokenRows& rows, ForwardPass& pass) const {
+    HETSEQ_ASSERT(rows.width() <= config_.max_position_embeddings);
+    const at::Tensor ids = rows.packed(pass.batch.tensors.at("input_ids"));  // (N)
+    const at::Tensor segments = rows.packed(pass.batch.tensors.at("segment_ids"));
     const at::Tensor sum = at::embedding(embeddings_.word, ids, config_.pad_token_id) +
-                           at::embedding(embeddings_.segment, segments) +
-                           embeddings_.position.narrow(0, 0, ids.size(1));
-    const Dropout dropout = pass.next_dropout(config_.hidden_dropout);
-    return counter_dropout(
-        layer_norm(sum, embeddings_.norm), dropout.p, dropout.key, dropout.sample_ids);
+                           at::embedding(embeddings_.segment, segments);
+    const at::Tensor placed =
+        rows.is_packed() ? sum + at::embedding(embeddings_.position, rows.positions())
+                         : (sum.view({rows.sequences(), rows.width(), config_.hidden_size}) +
+                            embeddings_.position.narrow(0, 0, rows.width()))
+                               .flatten(0, 1);
+    return dropped(layer_norm(placed, embeddings_.norm),
+                   rows.of_rows(pass.next_dropout(config_.hidden_dropout)));
 }
 
-at::Tensor BertEncoder::encode(at::Tensor x, const Layer& layer, ForwardPass& pass) const {
-    const auto mask = pass.batch.tensors.find("attention_mask");
-    const at::Tensor key_mask =
-        mask == pass.batch.tensors.end() ? at::Tensor{} : mask->second.to(at::kBool);
-    const at::Tensor qkv = at::linear(x, layer.qkv.weight, layer.qkv.bias);
-    DropoutExtent extent;
-    if (pass.batch.padded_tokens > 0)  // rows of unequal lengths
-        extent = {config_.max_position_embeddings, config_.max_position_embeddings};
-    const at::Tensor context = self_attention(
-        qkv, key_mask, config_.heads, pass.next_dropout(config_.attention_dropout), extent);
-    x = dropout_add_norm(
+// The mask does not depend on the longest row of a micro-batch, where rows have unequal lengths.
+DropoutExtent BertEncoder::attention_extent(const ForwardPass& pass, const TokenRows& rows) const {
+    const std::int64_t longest =
+        pass.batch.padded_tokens > 0 ? config_.max_position_embeddings : rows.width();
+    return {longest, longest};
+}
+
+at::Tensor BertEncoder::encode(const at::Tensor& x,
+                               const TokenRows& rows,
+                               const Layer& layer,
+                               ForwardPass& pass) const {
+    const at::Tensor context = attend(at::linear(x, layer.qkv.weight, layer.qkv.bias),
+                                      rows,
+                                      config_.heads,
+                                      pass.next_dropout(config_.attention_dropout),
+                                      attention_extent(pass, rows));
+    const Dropout of_attention = rows.of_rows(pass.next_dropout(config_.hidden_dropout));
+    const Dropout of_output = rows.of_rows(pass.next_dropout(config_.hidden_dropout));
+    return after_attention(context, x, layer, of_attention, of_output);
+}
+
+at::Tensor BertEncoder::encode_places(const at::Tensor& x,
+                                      const TokenRows& rows,
+                                      const at::Tensor& places,
+                                      const Layer& layer,
+                                      ForwardPass& pass) const {
+    const at::Tensor at_places = x.index_select(0, rows.rows_of(places));  // (M, H)
+    const Dropout dropout = pass.next_dropout(config_.attention_dropout);
+    const DropoutExtent extent = attention_extent(pass, rows);
+    const at::Tensor context =
+        attends_by_sequence(x, rows)
+            ? attend_from(places, at_places, x, rows, layer.qkv, config_.heads, dropout, extent)
+            : attend(at::linear(x, layer.qkv.weight, layer.qkv.bias),
+                     rows,
+                     config_.heads,
+                     dropout,
+                     extent)
+                  .index_select(0, rows.rows_of(places));
+    const Dropout of_attention = rows.of_places(pass.next_dropout(config_.hidden_dropout), places);
+    const Dropout of_output = rows.of_places(pass.next_dropout(config_.hidden_dropout), places);
+    return after_attention(context, at_places, layer, of_attention, of_output);
+}
+
+at::Tensor BertEncoder::after_attention(const at::Tensor& context,
+                                        const at::Tensor& x,
+                                        const Layer& layer,
+                                        const Dropout& of_attention,
+                                        const Dropout& of_output) const {
+    const at::Tensor attended = dropout_add_norm(
         at::linear(context, layer.attention_output.weight, layer.attention_output.bias),
         x,
         layer.attention_norm,
         config_.layer_norm_eps,
-        pass.next_dropout(config_.hidden_dropout));
-    const at::Tensor inner = linear_activation(x, layer.intermediate);
+        of_attention);
+    const at::Tensor inner = linear_activation(attended, layer.intermediate);
     return dropout_add_norm(at::linear(inner, layer.output.weight, layer.output.bias),
-                            x,
+                            attended,
                             layer.output_norm,
                             config_.layer_norm_eps,
-                            pass.next_dropout(config_.hidden_dropout));
+                            of_output);
 }
 
 }  // namespace hetseq::detail

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "token_rows.hpp"
 #include "transformer_ops.hpp"
 
 #include "hetseq/model/bert_config.hpp"
@@ -36,9 +37,15 @@ protected:
     Affine add_linear(const std::string& name, std::int64_t outputs, std::int64_t inputs);
     Affine add_norm(const std::string& name);
 
+    /// The hidden states at `places` (M) int64 of n * T tokens, (M, H). The last layer is computed
+    /// for these alone, and nothing for padding that the batch tells of (`note_row_lengths`).
     /// Takes "input_ids", "segment_ids" and "attention_mask" as `make_bert` describes them.
-    at::Tensor hidden_states(ForwardPass& pass) const;  // (n, T, H)
-    at::Tensor pooled(const at::Tensor& hidden) const;  // (n, H) of (n, T, H); with a pooler
+    at::Tensor hidden_rows(ForwardPass& pass, const at::Tensor& places) const;
+    at::Tensor hidden_states(ForwardPass& pass) const;  // of all, (n, T, H); 0 for such padding
+    /// The places of the sequences' first tokens, (n) int64.
+    static at::Tensor first_places(const MicroBatch& batch);
+    /// With a pooler: (n, H) of `hidden` (n, H), the first tokens' hidden states, or (n, T, H).
+    at::Tensor pooled(const at::Tensor& hidden) const;
     at::Tensor layer_norm(const at::Tensor& x, const Affine& norm) const;
     /// The configuration's activation of x weight^T + bias.
     at::Tensor linear_activation(const at::Tensor& x, const Affine& linear) const;
@@ -61,8 +68,24 @@ private:
     void register_embeddings();
     void register_layer(const std::string& prefix);
 
-    at::Tensor embed(ForwardPass& pass) const;                                     // (n, T, H)
-    at::Tensor encode(at::Tensor x, const Layer& layer, ForwardPass& pass) const;  // (n, T, H)
+    DropoutExtent attention_extent(const ForwardPass& pass, const TokenRows& rows) const;
+    at::Tensor embed(const TokenRows& rows, ForwardPass& pass) const;  // (N, H)
+    at::Tensor encode(const at::Tensor& x,
+                      const TokenRows& rows,
+                      const Layer& layer,
+                      ForwardPass& pass) const;  // (N, H)
+    /// The layer's output at `places` (M) alone, (M, H).
+    at::Tensor encode_places(const at::Tensor& x,
+                             const TokenRows& rows,
+                             const at::Tensor& places,
+                             const Layer& layer,
+                             ForwardPass& pass) const;
+    /// What follows the attention: `context` and `x` (M, H), as many as the dropouts have rows.
+    at::Tensor after_attention(const at::Tensor& context,
+                               const at::Tensor& x,
+                               const Layer& layer,
+                               const Dropout& of_attention,
+                               const Dropout& of_output) const;
 
     BertConfig config_;
     std::vector<CompanionFile> text_files_;

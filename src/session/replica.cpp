@@ -24,6 +24,8 @@ std::vector<std::string> result_names(const Model& model) {
     std::vector<std::string> names = model.loss_terms();
     for (const MetricSchema& metric : model.metrics())
         names.push_back(metric.name);
+    for (const PerplexitySchema& perplexity : model.perplexities())
+        names.push_back(perplexity.name);
     for (const std::string& score : model.scores())
         names.push_back(score);
     return names;

@@ -18,6 +18,7 @@
 #include "hetseq/text/wordpiece.hpp"
 #include "hetseq/data/bert/masking_vocabulary.hpp"
 #include "hetseq/data/files/attachment.hpp"
+#include "hetseq/data/padded_rows.hpp"
 #include "hetseq/data/prepare_bert.hpp"
 #include "hetseq/model/bert.hpp"
 #include "hetseq/model/model_file.hpp"
@@ -217,6 +218,11 @@ public:
             batch.tensors["next_sentence_labels"] = rows.at("next_sentence_labels").to(at::kLong);
         batch.weights = {masked_tokens(rows, batch.tensors),
                          static_cast<double>(sample_ids.numel())};
+        const auto masked = batch.tensors.find("masked_positions");
+        note_row_lengths(
+            batch,
+            batch.tensors.at("attention_mask"),
+            masked == batch.tensors.end() ? at::empty({0}, at::kLong) : masked->second);
         return batch;
     }
 

@@ -97,7 +97,7 @@ def training_words(name, words):
     take(words, "--save-dir", new_place())
     take(words, "--restore-file", run)
     take(words, "--init-model")
-    take(words, "--batch-size", "4")
+    has_batch = take(words, "--batch-size", "4")
     for option in ("--balance", "--threads"):
         take(words, option)
     if task == "translation":
@@ -105,6 +105,8 @@ def training_words(name, words):
         take(words, "--max-tokens")
         words += ["--max-tokens", "2000"]
     trains = name != "check" and words[:1] != ["data"]  # neither check nor bench data
+    if trains and task == "bert" and not has_batch:  # a recipe may say 65536
+        words += ["--batch-size", "4"]
     may_cap = trains and task != "translation"
     if may_cap and not take(words, "--max-sentences", "2") and "--restore-file" not in words:
         words += ["--max-sentences", "2"]
