@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/util/error.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace hetseq {
@@ -23,6 +25,21 @@ TEST(TokenizerConfigTest, SaysWhatBecomesOfCaseAndAccents) {
     EXPECT_FALSE(cased.contains("strip_accents"));
     EXPECT_EQ(accents["do_lower_case"], true);
     EXPECT_EQ(accents["strip_accents"], false);
+}
+
+TEST(TokenizerConfigTest, IsReadAsItWasWritten) {
+    for (const bool lower_case : {true, false})
+        for (const bool strip_accents : {true, false}) {
+            const BasicTokenizerOptions options{lower_case, strip_accents};
+
+            const auto read = parse_tokenizer_config(tokenizer_config_json(options), "config");
+
+            EXPECT_EQ(read.lower_case, lower_case);
+            EXPECT_EQ(read.strip_accents, strip_accents);
+        }
+    EXPECT_TRUE(parse_tokenizer_config("{}", "config").lower_case);
+    EXPECT_THROW(parse_tokenizer_config("[]", "config"), BadData);
+    EXPECT_THROW(parse_tokenizer_config("{\"do_lower_case\": 1}", "config"), BadData);
 }
 
 }  // namespace

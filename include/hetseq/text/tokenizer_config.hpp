@@ -10,4 +10,8 @@ namespace hetseq {
 /// becomes of case and accents.
 std::string tokenizer_config_json(const BasicTokenizerOptions& options);
 
+/// The same back; keys that are absent are as Hugging Face takes them. Throws BadData that names
+/// `origin`.
+BasicTokenizerOptions parse_tokenizer_config(const std::string& text, const std::string& origin);
+
 }  // namespace hetseq
