@@ -1,5 +1,6 @@
 #include "hetseq/model/init.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string_view>
@@ -79,21 +80,37 @@ std::set<const c10::StorageImpl*> storages_of_buffers(const Model& model) {
     return storages;
 }
 
+void fill(at::Tensor& tensor,
+          const std::string& name,
+          const InitialDistribution& distribution,
+          std::uint64_t seed) {
+    if (distribution.kind == InitialDistribution::Kind::constant)
+        tensor.fill_(distribution.value);
+    else
+        tensor.copy_(draw(distribution, tensor.numel(), hash(seed, name)).view(tensor.sizes()));
+}
+
+// Those parameters whose name `takes`.
+template <class Takes>
+void initialise(Model& model, std::uint64_t seed, const Takes& takes) {
+    const at::NoGradGuard no_grad;
+    const auto buffers = storages_of_buffers(model);
+    for (auto& [name, tensor] : model.stored_tensors())
+        if (tensor.is_floating_point() && takes(name) &&
+            buffers.count(tensor.storage().unsafeGetStorageImpl()) == 0)
+            fill(tensor, name, model.initial_distribution(name), seed);
+}
+
 }  // namespace
 
 void initialise_parameters(Model& model, std::uint64_t seed) {
-    const at::NoGradGuard no_grad;
-    const auto buffers = storages_of_buffers(model);
-    for (auto& [name, tensor] : model.stored_tensors()) {
-        if (!tensor.is_floating_point() ||
-            buffers.count(tensor.storage().unsafeGetStorageImpl()) != 0)
-            continue;
-        const InitialDistribution distribution = model.initial_distribution(name);
-        if (distribution.kind == InitialDistribution::Kind::constant)
-            tensor.fill_(distribution.value);
-        else
-            tensor.copy_(draw(distribution, tensor.numel(), hash(seed, name)).view(tensor.sizes()));
-    }
+    initialise(model, seed, [](const std::string&) { return true; });
+}
+
+void initialise_parameters(Model& model, std::uint64_t seed, std::span<const std::string> names) {
+    initialise(model, seed, [&](const std::string& name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    });
 }
 
 }  // namespace hetseq

@@ -53,6 +53,10 @@ std::vector<Prediction> Model::predict(const MicroBatch&) {
     return {};
 }
 
+bool Model::is_of_head(const std::string&) const {
+    return false;
+}
+
 double Model::learning_rate_factor(const std::string&) const {
     return 1;
 }

@@ -21,22 +21,32 @@ struct Match {
 
 class Matcher {
 public:
-    Matcher(const SafetensorsReader& file, const Model& model)
-        : file_{file}, model_{model}, aliases_{model.tensor_aliases()} {}
+    /// `heads`: where tensors of unlike heads are noted; null: they are errors.
+    Matcher(const SafetensorsReader& file, const Model& model, UnlikeHeads* heads)
+        : file_{file}, model_{model}, aliases_{model.tensor_aliases()}, heads_{heads} {}
 
     std::vector<Match> match() const {
         std::vector<Match> matches;
         std::set<std::string> known;
         for (const NamedTensor& stored : model_.stored_tensors()) {
-            matches.push_back({stored.tensor, source_of(stored)});
             known.insert(stored.name);
+            const SafetensorEntry* source = find(stored.name);
+            if (source == nullptr && heads_ != nullptr && model_.is_of_head(stored.name))
+                heads_->missing.push_back(stored.name);
+            else
+                matches.push_back({stored.tensor, fitting(stored, source)});
         }
-        for (const SafetensorEntry& entry : file_.entries())
-            if (known.count(entry.name) == 0 && aliases_.count(entry.name) == 0)
+        for (const SafetensorEntry& entry : file_.entries()) {
+            if (known.count(entry.name) != 0 || aliases_.count(entry.name) != 0)
+                continue;
+            if (heads_ != nullptr && model_.is_of_head(entry.name))
+                heads_->unused.push_back(entry.name);
+            else
                 fail("tensor '" + entry.name + "' " + shape_text(entry.shape) + " of " + path() +
                          " is not one of the model's",
                      "the model has " + std::to_string(known.size()) + " tensors, the file " +
                          std::to_string(file_.entries().size()));
+        }
         return matches;
     }
 
@@ -47,11 +57,16 @@ private:
 
     std::string path() const { return file_.path().string(); }
 
-    const SafetensorEntry& source_of(const NamedTensor& stored) const {
-        const SafetensorEntry* entry = file_.find(stored.name);
+    // Null where the file has it under no name.
+    const SafetensorEntry* find(const std::string& stored) const {
+        const SafetensorEntry* entry = file_.find(stored);
         for (const auto& [alias, name] : aliases_)
-            if (entry == nullptr && name == stored.name)
+            if (entry == nullptr && name == stored)
                 entry = file_.find(alias);
+        return entry;
+    }
+
+    const SafetensorEntry& fitting(const NamedTensor& stored, const SafetensorEntry* entry) const {
         if (entry == nullptr)
             fail(path() + " lacks the model's tensor '" + stored.name + "'",
                  "its shape would be " + shape_text(stored.tensor.sizes()));
@@ -77,7 +92,18 @@ private:
     const SafetensorsReader& file_;
     const Model& model_;
     std::map<std::string, std::string> aliases_;  // to stored names
+    UnlikeHeads* heads_;
 };
+
+void load(const std::filesystem::path& path, Model& model, UnlikeHeads* heads) {
+    const at::NoGradGuard no_grad;
+    SafetensorsReader file{path};
+    for (const auto& [target, source] : Matcher{file, model, heads}.match()) {
+        const at::Tensor values = at::empty(target.sizes(), scalar_type_of(source.type));
+        file.read(source, values.mutable_data_ptr());
+        target.copy_(values);
+    }
+}
 
 }  // namespace
 
@@ -104,13 +130,13 @@ void save_model(const std::filesystem::path& path, const Model& model) {
 }
 
 void load_model(const std::filesystem::path& path, Model& model) {
-    const at::NoGradGuard no_grad;
-    SafetensorsReader file{path};
-    for (const auto& [target, source] : Matcher{file, model}.match()) {
-        const at::Tensor values = at::empty(target.sizes(), scalar_type_of(source.type));
-        file.read(source, values.mutable_data_ptr());
-        target.copy_(values);
-    }
+    load(path, model, nullptr);
+}
+
+UnlikeHeads load_shared_network(const std::filesystem::path& path, Model& model) {
+    UnlikeHeads heads;
+    load(path, model, &heads);
+    return heads;
 }
 
 }  // namespace hetseq

@@ -1,5 +1,7 @@
 #include "hetseq/session/replica.hpp"
 
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
@@ -29,6 +31,20 @@ FlatParameters flat_parameters(Model& model) {
             [&](const std::string& name) { return model.learning_rate_factor(name); }};
 }
 
+// What the file lacks of the model's head is drawn from the seed.
+void load_initial_model(const Options& options, Model& model) {
+    const std::string file = model_file(options.parts.init_model).string();
+    const UnlikeHeads heads = load_shared_network(file, model);
+    if (!heads.unused.empty())
+        log::info(file + " holds the head of another task, which is not used: " +
+                  join(heads.unused, ", "));
+    if (heads.missing.empty())
+        return;
+    initialise_parameters(model, options.seed, heads.missing);
+    log::info(file + " lacks the head of this task, which is drawn from the seed: " +
+              join(heads.missing, ", "));
+}
+
 }  // namespace
 
 std::shared_ptr<Model> build_model(const HostComm& world,
@@ -40,7 +56,7 @@ std::shared_ptr<Model> build_model(const HostComm& world,
         if (!model->initialises_itself())  // one that comes from outside was looked at there
             check_no_batch_statistics(*model);
         if (!options.parts.init_model.empty())
-            load_model(model_file(options.parts.init_model), *model);
+            load_initial_model(options, *model);
         else if (!model->initialises_itself())
             initialise_parameters(*model, options.seed);
         model->to(settings.device, settings.dtype);

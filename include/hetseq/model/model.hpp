@@ -38,6 +38,7 @@ struct ForwardResult {
     std::vector<at::Tensor> losses;   // scalar sums with graph, by loss term
     std::vector<at::Tensor> metrics;  // scalar sums without graph, by metric; filled in
                                       // Mode::evaluate only
+    at::Tensor output{};  // for the model's CorpusScorer, which knows its meaning; may be undefined
 };
 
 /// A tensor under the name it has in a file.
@@ -84,6 +85,10 @@ public:
     /// under both, or only under the other one; an empty stored name: the file's tensor is no
     /// parameter and is not read.
     virtual std::map<std::string, std::string> tensor_aliases() const { return {}; }
+    /// True for a tensor, by its name in files, that belongs to a task and not to the network that
+    /// several tasks share. --init-model takes files of other tasks: such a tensor of the model may
+    /// be missing there, and such a tensor of a file is not read where the model has none.
+    virtual bool is_of_head(const std::string& name) const;
     /// True where the constructor has given the parameters their initial values. Otherwise they are
     /// drawn from `initial_distribution`.
     virtual bool initialises_itself() const { return false; }

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace hetseq {
 
@@ -20,5 +21,14 @@ void save_model(const std::filesystem::path& path, const Model& model);
 /// surplus or mis-shaped tensor (with both shapes) or one of a wrong type; then the model is
 /// unchanged.
 void load_model(const std::filesystem::path& path, Model& model);
+
+/// Tensors of heads (`Model::is_of_head`) by name.
+struct UnlikeHeads {
+    std::vector<std::string> missing;  // in the file; the model's are as they were
+    std::vector<std::string> unused;   // of the file
+};
+
+/// The same for a file that may be another task's: only its heads may differ from the model's.
+UnlikeHeads load_shared_network(const std::filesystem::path& path, Model& model);
 
 }  // namespace hetseq
