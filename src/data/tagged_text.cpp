@@ -56,9 +56,9 @@ private:
             return;
         }
         const std::vector<std::string_view> columns = columns_of(line);
-        const std::string_view word = column(columns, columns_.word_column);
-        if (word == "-DOCSTART-")
+        if (columns.front() == "-DOCSTART-")
             return;
+        const std::string_view word = column(columns, columns_.word_column);
         if (word.empty())
             fail("has no word", "column " + std::to_string(columns_.word_column) + " is empty");
         const std::string_view tag = column(columns, columns_.tag_column);
