@@ -120,19 +120,11 @@ std::vector<BertSet> make_sets(const PrepareBertOptions& options,
     return sets;
 }
 
-void prepare_folder(const PrepareBertOptions& options, const std::vector<BertSet>& sets) {
-    for (const BertSet& set : sets) {
-        const std::vector<fs::path> found = shards_in(options.output, set.name);
-        if (!found.empty() && !options.overwrite)
-            throw BadConfig(
-                found.front().string() + " exists",
-                std::to_string(found.size()) + " shards of " + set.name + " are there already",
-                "choose another --output, or give --overwrite to replace them");
-    }
-    std::error_code error;
-    fs::create_directories(options.output, error);
-    if (error)
-        throw IoError("cannot make the folder " + options.output, error.message());
+std::vector<std::string> names_of(const std::vector<BertSet>& sets) {
+    std::vector<std::string> names;
+    for (const BertSet& set : sets)
+        names.push_back(set.name);
+    return names;
 }
 
 // In shards.
@@ -198,18 +190,6 @@ void check_something_is_written(const PreparedBertSet& set) {
                       "check the text");
 }
 
-// Shards of an earlier call that the new ones do not replace.
-void remove_others(const std::string& folder, const BertSet& set) {
-    for (const fs::path& found : shards_in(folder, set.name)) {
-        bool is_new = false;
-        for (std::int64_t i = 0; i < set.shards() && !is_new; ++i)
-            is_new = found.filename() == shard_name(set.name, i, set.shards());
-        std::error_code error;
-        if (!is_new && !fs::remove(found, error) && error)
-            throw IoError("cannot remove " + found.string(), error.message());
-    }
-}
-
 }  // namespace
 
 PreparedBert prepare_bert(const HostComm& world, const PrepareBertOptions& options) {
@@ -220,7 +200,8 @@ PreparedBert prepare_bert(const HostComm& world, const PrepareBertOptions& optio
     files.insert(files.end(), options.valid.begin(), options.valid.end());
     const std::vector<TextIndex> texts = index_documents(world, files);
     const std::vector<BertSet> sets = agree_on(world, [&] { return make_sets(options, texts); });
-    agree_on(world, [&] { prepare_folder(options, sets); });
+    agree_on(world,
+             [&] { prepare_shard_folder(options.output, names_of(sets), options.overwrite); });
 
     PreparedBert prepared{.vocabulary = pieces.size()};
     std::vector<PairShard> shards;
@@ -239,7 +220,7 @@ PreparedBert prepare_bert(const HostComm& world, const PrepareBertOptions& optio
     agree_on(world, [&] {
         if (world.rank() == 0)
             for (const BertSet& set : sets)
-                remove_others(options.output, set);
+                remove_other_shards(options.output, set.name, set.shards());
     });
     agree_on(world, [&] {
         for (PairShard& shard : shards)

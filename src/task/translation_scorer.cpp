@@ -50,7 +50,7 @@ public:
 
     std::size_t sums() const override { return BleuStatistics{}.values.size(); }
 
-    void add(const MicroBatch& batch, std::span<double> sums) override {
+    void add(const MicroBatch& batch, const ForwardResult&, std::span<double> sums) override {
         const std::vector<Ids> sources =
             rows_of(batch.tensors.at("source"), batch.tensors.at("source_lengths"));
         const std::vector<Ids> targets = targets_of(batch);

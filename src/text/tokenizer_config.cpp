@@ -62,4 +62,22 @@ std::string tokenizer_config_json(const BasicTokenizerOptions& options) {
     return config.dump(2) + "\n";
 }
 
+BasicTokenizerOptions parse_tokenizer_config(const std::string& text, const std::string& origin) {
+    const auto config = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const auto read = [&](const char* key, bool otherwise) {
+        const auto found = config.find(key);
+        if (found == config.end() || found->is_null())
+            return otherwise;
+        if (!found->is_boolean())
+            throw BadData(origin + ": " + key + " is neither true nor false");
+        return found->get<bool>();
+    };
+    if (!config.is_object())
+        throw BadData(origin + " is no tokenizer_config.json", "it holds no JSON object");
+    BasicTokenizerOptions options;
+    options.lower_case = read("do_lower_case", true);
+    options.strip_accents = read("strip_accents", options.lower_case);
+    return options;
+}
+
 }  // namespace hetseq

@@ -33,9 +33,10 @@ public:
 
     void add(const LoadedShare& share) {
         for (const MicroBatch& micro_batch : share.micro_batches()) {
-            add(model_.forward(micro_batch, {.mode = Mode::evaluate}));
+            const ForwardResult result = model_.forward(micro_batch, {.mode = Mode::evaluate});
+            add(result);
             if (scorer_ != nullptr)
-                scorer_->add(micro_batch, score_sums_);
+                scorer_->add(micro_batch, result, score_sums_);
         }
         for (std::size_t j = 0; j < weights_.size(); ++j)
             weights_[j] += share.weights()[j];

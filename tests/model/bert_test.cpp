@@ -9,6 +9,7 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "model/bert_reference.hpp"
 #include "model/bert_rows.hpp"
 #include "model/formula.hpp"
 #include "util/temporary_folder.hpp"
@@ -26,22 +27,6 @@ using test::BertRows;
 const json& reference() {
     static const json root = json::parse(std::ifstream("tests/reference/bert_losses.json"));
     return root;
-}
-
-BertConfig without_dropout(BertConfig config) {
-    config.hidden_dropout = config.attention_dropout = 0;
-    return config;
-}
-
-BertConfig config_of(const json& values) {
-    BertConfig config;
-    config.vocab_size = values["vocab_size"];
-    config.hidden_size = values["hidden_size"];
-    config.layers = values["num_hidden_layers"];
-    config.heads = values["num_attention_heads"];
-    config.intermediate_size = values["intermediate_size"];
-    config.max_position_embeddings = values.value("max_position_embeddings", 512);
-    return config;
 }
 
 std::shared_ptr<Model> formula_model(const BertConfig& config, at::ScalarType type) {
@@ -70,23 +55,6 @@ Losses mean_losses(Model& model, const BertRows& rows, std::int64_t micro_batch)
     return losses;
 }
 
-/// Norms of the gradients by stored name: of the three parts of a fused parameter each.
-double gradient_norm_of(Model& model, const std::string& name) {
-    for (const auto& [part, index] : {std::pair{"query", 0}, {"key", 1}, {"value", 2}}) {
-        const std::size_t at = name.find(std::string("self.") + part);
-        if (at == std::string::npos)
-            continue;
-        std::string fused = name;
-        fused.replace(at, 5 + std::string(part).size(), "self.qkv");
-        const at::Tensor gradient = model.named_parameters()[fused].grad();
-        return gradient.chunk(3, 0)[static_cast<std::size_t>(index)]
-            .to(at::kDouble)
-            .norm()
-            .item<double>();
-    }
-    return model.named_parameters()[name].grad().to(at::kDouble).norm().item<double>();
-}
-
 void expect_reference(Model& model, const BertRows& rows, const json& expected, double tolerance) {
     const Losses losses = mean_losses(model, rows, 8);
 
@@ -95,7 +63,7 @@ void expect_reference(Model& model, const BertRows& rows, const json& expected, 
     EXPECT_NEAR(losses.nsp / expected["nsp"].get<double>(), 1, tolerance);
     // A key's bias shifts all scores of a query alike: its gradient is zero but for rounding.
     for (const auto& [name, norm] : expected["gradient_norms"].items())
-        EXPECT_NEAR(gradient_norm_of(model, name),
+        EXPECT_NEAR(test::gradient_norm_of(model, name),
                     norm.get<double>(),
                     tolerance * std::max(norm.get<double>(), 1e-3))
             << name;
@@ -104,7 +72,7 @@ void expect_reference(Model& model, const BertRows& rows, const json& expected, 
 TEST(BertTest, LossesAndGradientsAreThoseOfTransformersOnGeneratedSequences) {
     const json& expected = reference()["generated"];
     const BertRows rows = BertRows::from_json(expected["rows"]);
-    const BertConfig config = without_dropout(config_of(expected["config"]));
+    const BertConfig config = test::without_dropout(test::bert_config_of(expected["config"]));
 
     expect_reference(*formula_model(config, at::kDouble), rows, expected, 1e-10);
     expect_reference(*formula_model(config, at::kFloat), rows, expected, 1e-4);
@@ -133,10 +101,12 @@ TEST(BertTest, LossesAndGradientsAreThoseOfTransformersOnNvidiasShards) {
             GTEST_SKIP() << path << " is absent; set HETSEQ_TEST_DATA";
         const BertRows rows = BertRows::from_shard(path, shards["rows"]);
 
-        expect_reference(*formula_model(without_dropout(config_of(shards["config"])), at::kFloat),
-                         rows,
-                         expected,
-                         1e-4);
+        expect_reference(
+            *formula_model(test::without_dropout(test::bert_config_of(shards["config"])),
+                           at::kFloat),
+            rows,
+            expected,
+            1e-4);
     }
 }
 
@@ -145,7 +115,7 @@ BertRows generated_rows() {
 }
 
 BertConfig smallest() {
-    return config_of(reference()["generated"]["config"]);
+    return test::bert_config_of(reference()["generated"]["config"]);
 }
 
 std::vector<at::Tensor> gradients_of(Model& model, const MicroBatch& batch) {
@@ -260,7 +230,7 @@ TEST(BertTest, DropoutChangesWithTheUpdateOnlyInTraining) {
     EXPECT_NE(mlm(Mode::train, 0), mlm(Mode::train, 1));
     EXPECT_EQ(mlm(Mode::evaluate, 0), mlm(Mode::evaluate, 1));
     EXPECT_EQ(mlm(Mode::evaluate, 0),
-              formula_model(without_dropout(smallest()), at::kDouble)
+              formula_model(test::without_dropout(smallest()), at::kDouble)
                   ->forward(batch, {Mode::train, 1, 0})
                   .losses[0]
                   .item<double>());
@@ -280,7 +250,7 @@ TEST(BertTest, NoMaskedTokenGivesAZeroLossWithAGradient) {
 TEST(BertTest, AnAbsentAttentionMaskMeansNoPadding) {
     MicroBatch batch = generated_rows().batch(0, 1);
     ASSERT_TRUE(batch.tensors["attention_mask"].all().item<bool>());
-    const auto model = formula_model(without_dropout(smallest()), at::kDouble);
+    const auto model = formula_model(test::without_dropout(smallest()), at::kDouble);
     const double with = model->forward(batch, {}).losses[0].item<double>();
 
     batch.tensors.erase("attention_mask");

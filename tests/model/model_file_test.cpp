@@ -11,9 +11,11 @@
 #include "model/bert_rows.hpp"
 #include "model/mixed_model.hpp"
 #include "util/temporary_folder.hpp"
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "hetseq/model/bert.hpp"
+#include "hetseq/model/bert_classifiers.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/model/mnist_cnn.hpp"
 
@@ -320,6 +322,51 @@ TEST(ModelFileTest, IntegersAreNoParameters) {
 
 TEST(ModelFileTest, AnAbsentFileIsMissingInput) {
     EXPECT_THROW(load_model("/nowhere/model.safetensors", *make_mnist_cnn()), MissingInput);
+}
+
+TEST(SharedNetworkTest, OnlyHeadsMayDiffer) {
+    BertConfig config = bert_config(pretrained + "/config.json");
+    const auto classifier = make_bert_token_classifier(config, {.labels = {"O", "B-A"}});
+    initialise_parameters(*classifier, 1);
+    const at::Tensor head = classifier->named_parameters()["classifier.weight"];
+    const at::Tensor before = head.detach().clone();
+
+    const OtherHeads heads = load_pretrained(pretrained + "/model.safetensors", *classifier, 1);
+
+    EXPECT_THAT(heads.drawn, testing::ElementsAre("classifier.weight", "classifier.bias"));
+    EXPECT_THAT(heads.unread,
+                testing::IsSupersetOf({"bert.pooler.dense.weight", "cls.predictions.bias"}));
+    EXPECT_TRUE(head.equal(before));
+    const auto whole = pretrained_bert();
+    load_model(pretrained + "/model.safetensors", *whole);
+    const std::string embedding = "bert.embeddings.word_embeddings.weight";
+    EXPECT_TRUE(
+        classifier->named_parameters()[embedding].equal(whole->named_parameters()[embedding]));
+}
+
+TEST(SharedNetworkTest, WhatTheNetworkLacksIsAnError) {
+    BertConfig config = bert_config(pretrained + "/config.json");
+    config.layers = 2;
+    const auto classifier = make_bert_token_classifier(config, {.labels = {"O"}});
+
+    EXPECT_THROW(load_pretrained(pretrained + "/model.safetensors", *classifier, 1), BadData);
+    EXPECT_THROW(load_model(pretrained + "/model.safetensors",
+                            *make_bert_token_classifier(bert_config(pretrained + "/config.json"),
+                                                        {.labels = {"O"}})),
+                 BadData);
+}
+
+TEST(SharedNetworkTest, MissingTensorsAreDrawnAsTheyAreWithoutAFile) {
+    const BertConfig config = bert_config(pretrained + "/config.json");
+    const auto drawn = make_bert_token_classifier(config, {.labels = {"O", "B-A"}});
+    const auto head = make_bert_token_classifier(config, {.labels = {"O", "B-A"}});
+    const std::vector<std::string> missing{"classifier.weight"};
+
+    initialise_parameters(*drawn, 7);
+    initialise_parameters(*head, 7, missing);
+
+    EXPECT_TRUE(head->named_parameters()["classifier.weight"].equal(
+        drawn->named_parameters()["classifier.weight"]));
 }
 
 }  // namespace

@@ -60,5 +60,20 @@ TEST(TokenizerConfigTest, OtherTokenizersAreRefused) {
     }
 }
 
+TEST(TokenizerConfigTest, IsReadAsItWasWritten) {
+    for (const bool lower_case : {true, false})
+        for (const bool strip_accents : {true, false}) {
+            const BasicTokenizerOptions options{lower_case, strip_accents};
+
+            const auto read = parse_tokenizer_config(tokenizer_config_json(options), "config");
+
+            EXPECT_EQ(read.lower_case, lower_case);
+            EXPECT_EQ(read.strip_accents, strip_accents);
+        }
+    EXPECT_TRUE(parse_tokenizer_config("{}", "config").lower_case);
+    EXPECT_THROW(parse_tokenizer_config("[]", "config"), BadData);
+    EXPECT_THROW(parse_tokenizer_config("{\"do_lower_case\": 1}", "config"), BadData);
+}
+
 }  // namespace
 }  // namespace hetseq

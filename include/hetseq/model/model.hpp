@@ -44,6 +44,7 @@ struct ForwardResult {
     std::vector<at::Tensor> losses;   // scalar sums with graph, by loss term
     std::vector<at::Tensor> metrics;  // scalar sums without graph, by metric; filled in
                                       // Mode::evaluate only
+    at::Tensor output{};  // for the model's CorpusScorer, which knows its meaning; may be undefined
 };
 
 /// A tensor under the name it has in a file.

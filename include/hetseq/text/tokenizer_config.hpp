@@ -16,4 +16,8 @@ std::string tokenizer_config_json(const BasicTokenizerOptions& options);
 /// "[UNK]".
 std::string vocabulary_of_tokenizer_json(std::string_view bytes, const std::string& origin);
 
+/// The same back; keys that are absent are as Hugging Face takes them. Throws BadData that names
+/// `origin`.
+BasicTokenizerOptions parse_tokenizer_config(const std::string& text, const std::string& origin);
+
 }  // namespace hetseq

@@ -54,19 +54,23 @@ CommandDescription evaluate() {
 CommandDescription predict() {
     return {
         "predict",
-        "write what a model says of data to an HDF5 file",
+        "write what a model says of data to an HDF5 file, or of text to standard output",
         {{.word = "",
           .help = "",
           .arguments = {{"RUN", Count::one, "a run's folder, whose options and model are used"}},
           .own_options =
-              {{"output", "FILE", "", "the HDF5 file to write", Need::required},
+              {{"output",
+                "FILE",
+                "",
+                "the HDF5 file to write; without it and --data, each line of standard input is "
+                "answered by a line of labels"},
                {"checkpoint",
                 "NAME|FILE",
                 "",
                 "parameters to take: best, last, update:N, average:N (the mean of the last N "
                 "checkpoints) or a safetensors file; without it RUN/best.safetensors, or RUN/model.safetensors where "
                 "there is no such file"},
-               {"batch-size", "N", "64", "samples computed together, on every rank"},
+               {"batch-size", "N", "64", "samples or lines computed together, on every rank"},
                {"overwrite", "", "", "replace the file where it exists"}},
           .options = {"data", "precision", "device", "threads", "json"}}}};
 }
@@ -297,6 +301,37 @@ CommandForm prepare_bert_form() {
         .options = {"json"}};
 }
 
+CommandForm prepare_ner_form() {
+    return {
+        .word = "ner",
+        .help = "make data for --task token-classification from words with tags; one rank does it",
+        .own_options = {
+            {"input",
+             "FILE[,FILE...]",
+             "",
+             "the text, plain or gzip: a word and its IOB2 tag a line, a blank line between "
+             "sentences",
+             Need::required},
+            {"vocab", "FILE", "", "the vocabulary, a piece a line", Need::required},
+            output_folder(),
+            {"valid-input", "FILE[,FILE...]", "", "the same for validation"},
+            {"test-input", "FILE[,FILE...]", "", "the same for a last test"},
+            cased_option(),
+            accents_option(),
+            {"labels",
+             "FILE",
+             "",
+             "the tags, one a line, as labels.txt of data or a run; without it those of the text"},
+            {"word-column", "N", "1", "the column of the words, from 1"},
+            {"tag-column", "N", "0", "the column of the tags, from 1; 0: the last"},
+            {"max-length",
+             "N",
+             "512",
+             "pieces of a sentence, [CLS] and [SEP] included; a longer one is cut behind a word"},
+            {"shards", "N", "1", "number of shards of each set"},
+            {"overwrite", "", "", "replace shards of these sets in the folder"}}};
+}
+
 CommandDescription prepare() {
     return {"prepare",
             "convert data to HDF5 shards, or train a vocabulary",
@@ -304,6 +339,7 @@ CommandDescription prepare() {
              prepare_translation_form(),
              prepare_numbers_form(),
              prepare_bert_form(),
+             prepare_ner_form(),
              prepare_vocabulary_form()}};
 }
 

@@ -24,7 +24,8 @@
 
 #include "hetseq/version.hpp"
 #include "model_choice.hpp"
-#include "run_options.hpp"
+#include "predict_text.hpp"
+#include "predicting_run.hpp"
 #include <nlohmann/json.hpp>
 
 #include "hetseq/data/batch_reader.hpp"
@@ -40,25 +41,20 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t most_batch_samples = 1'000'000;
-
 struct PredictOptions {
-    fs::path run;
+    PredictingRun run;
     fs::path output;
-    std::string checkpoint;  // best where it is empty and there is one
-    std::int64_t batch_samples = 64;
     bool overwrites = false;
 };
 
 PredictOptions predict_options(const CommandWords& words) {
-    PredictOptions options{.run = words.arguments.front(),
-                           .output = words.text("output"),
-                           .checkpoint = words.text("checkpoint"),
-                           .batch_samples = words.whole_number("batch-size", 1, most_batch_samples),
-                           .overwrites = words.has("overwrite")};
-    if (options.checkpoint.empty() && fs::exists(options.run / "best.safetensors"))
-        options.checkpoint = "best";
-    return options;
+    if (words.text("output").empty())
+        throw BadUsage("--data is given without --output",
+                       "the predictions of data are written to a file",
+                       "name it");
+    return {.run = predicting_run(words),
+            .output = words.text("output"),
+            .overwrites = words.has("overwrite")};
 }
 
 // Of the run, but for --data, which are other data than it was trained on.
@@ -67,13 +63,7 @@ GivenOptions settings_of(const PredictOptions& options,
                          const Parts& parts) {
     if (given.count("data") == 0)
         throw BadUsage("there are no data to predict from", "--data is missing", "name them");
-    GivenOptions result = options_of_run(options.run, given, parts);
-    const auto model = result.file.find("model");
-    if (model != result.file.end() && model->second == "transformer")
-        throw BadConfig(options.run.string() + " is the run of a translation model",
-                        "its predictions are text",
-                        "hetseq translate " + options.run.string() + " < lines");
-    return result;
+    return options_of_predicting_run(options.run, given, parts);
 }
 
 void check_output(const PredictOptions& options) {
@@ -85,20 +75,6 @@ void check_output(const PredictOptions& options) {
         throw BadUsage(options.output.string() + " exists already",
                        "it is replaced with --overwrite alone",
                        "name another file");
-}
-
-std::shared_ptr<Model> load_predicting_model(const PredictOptions& options,
-                                             const RunSettings& settings,
-                                             const Parts& parts) {
-    const std::string& name = settings.options().model;
-    std::shared_ptr<Model> model = parts.models.get(name)(settings.options().parts);
-    if (!model->predicts())
-        throw BadConfig("the model '" + name + "' makes no predictions",
-                        "its Model::predicts says so",
-                        "docs/predictions.md tells how a model of your own gets some");
-    load_chosen_model(options.run, options.checkpoint, *model);
-    model->to(settings.device, settings.dtype);
-    return model;
 }
 
 void move_to(at::Device device, MicroBatch& batch) {
@@ -153,7 +129,8 @@ struct PredictionSummary {
 
 PredictionSummary begin_summary(const PredictOptions& options, const RunSettings& settings) {
     PredictionSummary summary{.data = settings.options().data, .output = options.output};
-    const std::vector<fs::path> files = chosen_model_files(options.run, options.checkpoint);
+    const std::vector<fs::path> files =
+        chosen_model_files(options.run.folder, options.run.checkpoint);
     for (const fs::path& file : files)
         summary.model += (summary.model.empty() ? "" : ", ") + file.string();
     if (files.size() == 1)
@@ -165,12 +142,12 @@ void describe(PredictionFile& file,
               const PredictOptions& options,
               const PredictionSummary& summary) {
     file.set_attribute("program", std::string("hetseq ") + version::number);
-    file.set_attribute("run", options.run.string());
+    file.set_attribute("run", options.run.folder.string());
     file.set_attribute("model", summary.model);
     if (!summary.checksum.empty())
         file.set_attribute("model_xxh64", summary.checksum);
     file.set_attribute("data", summary.data);
-    file.set_attribute("batch_size", options.batch_samples);
+    file.set_attribute("batch_size", options.run.batch_samples);
 }
 
 std::string as_json(const PredictionSummary& summary) {
@@ -206,7 +183,10 @@ std::string as_text(const PredictionSummary& summary) {
 
 }  // namespace
 
+// Without data and a file for what is said of them, it is the text on standard input.
 int predict_command(const CommandContext& context) {
+    if (context.words.options.count("data") == 0 && context.words.text("output").empty())
+        return predict_text(context);
     const HostComm& world = context.world;
     const bool is_first = world.rank() == 0;
     const PredictOptions options = agree_on(world, [&] { return predict_options(context.words); });
@@ -217,11 +197,13 @@ int predict_command(const CommandContext& context) {
     });
     const RunSettings settings =
         set_up_ranks(world, settle_options(world, given, context.parts), context.parts);
-    const std::shared_ptr<Model> model =
-        agree_on(world, [&] { return load_predicting_model(options, settings, context.parts); });
+    const std::shared_ptr<Model> model = agree_on(
+        world, [&] { return load_predicting_model(options.run, settings, context.parts); });
     const std::string& data = required_data(settings.options());
-    BatchReader reader(
-        world, data, without_missing_targets(world, data, settings.schema), options.batch_samples);
+    BatchReader reader(world,
+                       data,
+                       without_missing_targets(world, data, settings.schema),
+                       options.run.batch_samples);
     const auto collator =
         context.parts.batchings.get(settings.options().batching)(settings.options().parts);
     // The file is begun before there is work to lose.

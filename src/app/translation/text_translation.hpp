@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "batches.hpp"
-#include "line_source.hpp"
 
 #include "hetseq/text/vocabulary.hpp"
 
@@ -26,6 +25,9 @@ struct TextOptions {
 /// and lines go out in the order of the input. What is held at once is bounded.
 class TextTranslation {
 public:
+    using Batch = TranslationBatch;
+    using Result = TranslatedBatch;
+
     TextTranslation(const Vocabulary& source, const Vocabulary& target, const TextOptions& options)
         : source_{source}, target_{target}, options_{options} {}
 
@@ -39,6 +41,9 @@ public:
     bool has_uncut_lines() const { return !window_.empty(); }
     TranslationBatch take_batch();
     void put(const TranslatedBatch& batch);
+    static TranslatedBatch result_from_bytes(const std::string& bytes) {
+        return translated_from_bytes(bytes);
+    }
     /// Appends the lines that are next in the output, with their ends.
     void write(std::string& out);
     /// True when all lines that were added are written.

@@ -3,11 +3,11 @@
 #include <exception>
 #include <functional>
 
+#include "app/line_source.hpp"
 #include "app/own_worker.hpp"
 
 #include "hetseq/comm/mailbox.hpp"
 
-#include "line_source.hpp"
 #include "text_translation.hpp"
 
 #include "hetseq/model/decoding/translator.hpp"

@@ -47,4 +47,32 @@ void check_no_other_shards(const std::string& folder, const std::string& set, st
                             "remove it or choose another --output");
 }
 
+void prepare_shard_folder(const std::string& folder,
+                          const std::vector<std::string>& sets,
+                          bool overwrite) {
+    for (const std::string& set : sets) {
+        const std::vector<fs::path> found = shards_in(folder, set);
+        if (!found.empty() && !overwrite)
+            throw BadConfig(
+                found.front().string() + " exists",
+                std::to_string(found.size()) + " shards of " + set + " are there already",
+                "choose another --output, or give --overwrite to replace them");
+    }
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error)
+        throw IoError("cannot make the folder " + folder, error.message());
+}
+
+void remove_other_shards(const std::string& folder, const std::string& set, std::int64_t shards) {
+    for (const fs::path& found : shards_in(folder, set)) {
+        bool is_new = false;
+        for (std::int64_t i = 0; i < shards && !is_new; ++i)
+            is_new = found.filename() == shard_name(set, i, shards);
+        std::error_code error;
+        if (!is_new && !fs::remove(found, error) && error)
+            throw IoError("cannot remove " + found.string(), error.message());
+    }
+}
+
 }  // namespace hetseq

@@ -20,4 +20,14 @@ std::vector<std::filesystem::path> shards_in(const std::string& folder, const st
 /// FOLDER/train* would read them beside the new ones. IoError where it cannot be listed.
 void check_no_other_shards(const std::string& folder, const std::string& set, std::int64_t shards);
 
+/// Makes `folder` where it is missing. Throws BadConfig where it holds shards of `sets` that may
+/// not be replaced, IoError.
+void prepare_shard_folder(const std::string& folder,
+                          const std::vector<std::string>& sets,
+                          bool overwrite);
+
+/// Removes shards of `set` that are none of its `shards` new ones: FOLDER/train* would read them
+/// too. Throws IoError.
+void remove_other_shards(const std::string& folder, const std::string& set, std::int64_t shards);
+
 }  // namespace hetseq

@@ -1,0 +1,51 @@
+#include "predicting_run.hpp"
+
+#include "hetseq/util/error.hpp"
+
+#include "model_choice.hpp"
+#include "run_options.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::int64_t most_batch_samples = 1'000'000;
+
+}  // namespace
+
+PredictingRun predicting_run(const CommandWords& words) {
+    PredictingRun run{.folder = words.arguments.front(),
+                      .checkpoint = words.text("checkpoint"),
+                      .batch_samples = words.whole_number("batch-size", 1, most_batch_samples)};
+    if (run.checkpoint.empty() && std::filesystem::exists(run.folder / "best.safetensors"))
+        run.checkpoint = "best";
+    return run;
+}
+
+GivenOptions options_of_predicting_run(const PredictingRun& run,
+                                       const OptionValues& given,
+                                       const Parts& parts) {
+    GivenOptions result = options_of_run(run.folder, given, parts);
+    const auto model = result.file.find("model");
+    if (model != result.file.end() && model->second == "transformer")
+        throw BadConfig(run.folder.string() + " is the run of a translation model",
+                        "its predictions are text",
+                        "hetseq translate " + run.folder.string() + " < lines");
+    return result;
+}
+
+std::shared_ptr<Model> load_predicting_model(const PredictingRun& run,
+                                             const RunSettings& settings,
+                                             const Parts& parts) {
+    const std::string& name = settings.options().model;
+    std::shared_ptr<Model> model = parts.models.get(name)(settings.options().parts);
+    if (!model->predicts())
+        throw BadConfig("the model '" + name + "' makes no predictions",
+                        "its Model::predicts says so",
+                        "docs/predictions.md tells how a model of your own gets some");
+    load_chosen_model(run.folder, run.checkpoint, *model);
+    model->to(settings.device, settings.dtype);
+    return model;
+}
+
+}  // namespace hetseq

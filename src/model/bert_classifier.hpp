@@ -1,0 +1,41 @@
+#pragma once
+
+#include "bert_encoder.hpp"
+
+#include "hetseq/model/bert_classifiers.hpp"
+
+namespace hetseq::detail {
+
+/// A BERT with a linear layer "classifier" over its labels, and the options of fine-tuning.
+class BertClassifier : public BertEncoder {
+public:
+    /// `architecture`: the class of transformers that config.json names.
+    BertClassifier(const BertConfig& config,
+                   BertPooler pooler,
+                   std::string architecture,
+                   BertClassifierSetup setup);
+
+    std::vector<std::string> scores() const override { return setup_.scores; }
+    std::unique_ptr<CorpusScorer> corpus_scorer() const override;
+    double learning_rate_factor(const std::string& parameter_name) const override;
+    std::string config_json() const override;
+    bool predicts() const override { return true; }
+
+protected:
+    /// (M, labels) of rows (M, H), after the dropout; fp32 at least.
+    at::Tensor logits(const at::Tensor& rows) const;
+    /// Dropout before the classifier on x (n, ..., H).
+    at::Tensor drop(const at::Tensor& x, ForwardPass& pass) const;
+    /// Negative log-likelihoods, weighted by class and summed; scores (M, labels).
+    at::Tensor loss(const at::Tensor& scores, const at::Tensor& labels) const;
+
+private:
+    void freeze();
+
+    std::string architecture_;
+    BertClassifierSetup setup_;
+    Affine classifier_;         // (labels, H)
+    at::Tensor class_weights_;  // (labels) fp64 on the CPU; undefined: 1 each
+};
+
+}  // namespace hetseq::detail

@@ -1,0 +1,154 @@
+#include "fine_tuning.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "hetseq/util/checksum.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/option_value.hpp"
+#include "hetseq/util/text.hpp"
+
+#include "bert_setup.hpp"
+
+#include "hetseq/text/text_lines.hpp"
+#include "hetseq/data/files/attachment.hpp"
+#include "hetseq/data/prepare_tagged.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using ClassWeights = std::map<std::string, double>;
+
+// A name may hold '=', so the last one divides.
+ClassWeights class_weights_from(const std::string& text) {
+    ClassWeights weights;
+    for (const std::string& part : split(text, ',')) {
+        const std::size_t at = part.rfind('=');
+        if (at == std::string::npos || at == 0)
+            option_value::reject(text, "LABEL=WEIGHT[,LABEL=WEIGHT...]");
+        weights[part.substr(0, at)] = option_value::number(part.substr(at + 1));
+    }
+    return weights;
+}
+
+const PartOption<ClassWeights>& class_weights() {
+    static const PartOption<ClassWeights> option{
+        {.name = "class-weights",
+         .type = "LABEL=X[,...]",
+         .default_value = "",
+         .help = "what the losses of these labels are multiplied by; of other labels 1"},
+        class_weights_from};
+    return option;
+}
+
+const PartOption<std::optional<double>>& classifier_dropout() {
+    static const PartOption<std::optional<double>> option{
+        {.name = "classifier-dropout",
+         .type = "P",
+         .default_value = "",
+         .help = "dropout before the classifier; without it --dropout"},
+        [](const std::string& text) -> std::optional<double> {
+            return text.empty() ? std::nullopt : std::optional{option_value::fraction(text)};
+        }};
+    return option;
+}
+
+const PartOption<std::int64_t>& freeze_layers() {
+    static const auto option = whole_number_option(
+        "freeze-layers",
+        "-1",
+        "the embeddings and the first N layers are not trained; 0: the embeddings alone; "
+        "-1: all is trained",
+        -1,
+        1'000'000);
+    return option;
+}
+
+const PartOption<double>& layer_lr_decay() {
+    static const auto option =
+        number_option("layer-lr-decay",
+                      "1",
+                      "a layer's learning rate is that of the one above it times this",
+                      0,
+                      1);
+    return option;
+}
+
+std::vector<double> weights_of_labels(const ClassWeights& given,
+                                      const std::vector<std::string>& labels) {
+    if (given.empty())
+        return {};
+    for (const auto& [label, weight] : given)
+        if (std::find(labels.begin(), labels.end(), label) == labels.end())
+            throw BadConfig("--class-weights names the label '" + label + "'",
+                            "the data have no such label",
+                            suggestion(label, labels));
+    std::vector<double> weights;
+    for (const std::string& label : labels) {
+        const auto found = given.find(label);
+        weights.push_back(found == given.end() ? 1 : found->second);
+    }
+    return weights;
+}
+
+std::optional<std::string> labels_of_data(const PartOptions& options) {
+    return options.data.empty() ? std::nullopt : read_attached_text(options.data, labels_name);
+}
+
+std::string text_of(const std::vector<std::string>& labels) {
+    std::string text;
+    for (const std::string& label : labels)
+        text.append(label).append("\n");
+    return text;
+}
+
+}  // namespace
+
+std::vector<PartOptionSpec> fine_tuning_options() {
+    return {class_weights(), classifier_dropout(), freeze_layers(), layer_lr_decay()};
+}
+
+std::vector<std::string> labels_of(const PartOptions& options) {
+    const std::optional<std::string> of_data = labels_of_data(options);
+    const std::optional<std::string> of_model = text_beside_model(options, labels_name);
+    if (!of_data && !of_model)
+        throw BadConfig("the classifier's labels are not known",
+                        options.data.empty() ? "--data is missing"
+                                             : options.data + " has no attribute " + labels_name,
+                        "give data that hetseq prepare made");
+    if (of_data && of_model && *of_data != *of_model)
+        throw BadConfig("the labels of " + options.init_model + " are not those of the data",
+                        options.data + " was prepared with others",
+                        "prepare the data with --labels and the model's labels.txt");
+    std::istringstream lines{of_data ? *of_data : *of_model};
+    return read_text_lines(lines, labels_name);
+}
+
+BertClassifierSetup classifier_setup(const PartOptions& options,
+                                     const BertConfig& config,
+                                     const std::vector<std::string>& labels) {
+    BertClassifierSetup setup{.labels = labels};
+    setup.class_weights = weights_of_labels(options.get(class_weights()), labels);
+    setup.classifier_dropout = options.get(classifier_dropout());
+    setup.frozen_layers = options.get(freeze_layers());
+    setup.layer_decay = options.get(layer_lr_decay());
+    setup.text_files = bert_text_files(options, config);
+    setup.text_files.push_back({labels_name, text_of(labels)});
+    return setup;
+}
+
+std::vector<AttachmentSchema> labelled_attachments(const PartOptions& options) {
+    std::vector<AttachmentSchema> attachments = bert_text_attachments(options);
+    if (const auto labels = labels_of_data(options))
+        attachments.push_back({labels_name,
+                               xxh64_of(*labels),
+                               "the training data's labels",
+                               AttachmentSchema::Place::attribute});
+    return attachments;
+}
+
+}  // namespace hetseq

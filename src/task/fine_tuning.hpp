@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hetseq/data/schema.hpp"
+#include "hetseq/model/bert_classifiers.hpp"
+#include "hetseq/task/part_option.hpp"
+#include "hetseq/task/part_options.hpp"
+
+namespace hetseq {
+
+/// The options of all models that are a BERT with a classifier.
+std::vector<PartOptionSpec> fine_tuning_options();
+
+/// The names of the classes: of the training data, otherwise of --init-model. Throws BadConfig
+/// where there are none or they contradict each other.
+std::vector<std::string> labels_of(const PartOptions& options);
+
+/// What these options say; text files, labels.txt among them. Scores are the caller's.
+BertClassifierSetup classifier_setup(const PartOptions& options,
+                                     const BertConfig& config,
+                                     const std::vector<std::string>& labels);
+
+/// The texts that the shards of all data share: vocabulary, tokenizer and labels.
+std::vector<AttachmentSchema> labelled_attachments(const PartOptions& options);
+
+}  // namespace hetseq
