@@ -87,7 +87,7 @@ TEST(BertTest, LossesAndGradientsAreThoseOfTransformersForEachOption) {
         SCOPED_TRACE(expected["options"].dump());
         const test::TemporaryFolder folder;
         folder.write("config.json", expected["config"].dump());
-        const BertConfig config = without_dropout(read_bert_config(folder / "config.json"));
+        const BertConfig config = test::without_dropout(read_bert_config(folder / "config.json"));
 
         expect_reference(*formula_model(config, at::kDouble), rows, expected, 1e-10);
     }
