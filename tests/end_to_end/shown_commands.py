@@ -1,9 +1,9 @@
 """Tries the hetseq commands that the texts of the repository show, each as far as a test can: on one rank, with generated
 data in place of what it names, small models, and `--dry-run`. Prints those that fail.
 
-usage: shown_commands.py HETSEQ WORK IDX MNIST RUN NUMBERS BERT TEXT...
+usage: shown_commands.py HETSEQ WORK IDX MNIST RUN NUMBERS TAGGED BERT TEXT...
   IDX, MNIST   folders of idx files and of shards made of them; RUN a finished run on them; NUMBERS a folder of
-               prepare numbers; BERT a folder of BERT's shards, which may be missing
+               prepare numbers; BERT a folder of BERT's shards, which may be missing; TAGGED one of prepare ner
 """
 import glob
 import os
@@ -12,10 +12,12 @@ import shlex
 import subprocess
 import sys
 
-hetseq, work, idx, mnist, run, numbers, bert = sys.argv[1:8]
-texts = sys.argv[8:]
+hetseq, work, idx, mnist, run, numbers, tagged, bert = sys.argv[1:9]
+texts = sys.argv[9:]
 data = {"mnist": (f"{mnist}/train*.h5", f"{mnist}/t10k*.h5"), "bert": (f"{bert}/*.hdf5", f"{bert}/*.hdf5"),
-        "translation": (f"{numbers}/train*.h5", f"{numbers}/valid*.h5")}
+        "translation": (f"{numbers}/train*.h5", f"{numbers}/valid*.h5"),
+        "token-classification": (f"{tagged}/train*.h5", f"{tagged}/train*.h5")}
+of_unequal_rows = ("translation", "token-classification")
 translations = ("numbers", "multi30k", "transformer")  # in the names of configurations
 made = 0  # folders and files that commands write
 
@@ -100,14 +102,14 @@ def training_words(name, words):
     has_batch = take(words, "--batch-size", "4")
     for option in ("--balance", "--threads"):
         take(words, option)
-    if task == "translation":
+    if task in of_unequal_rows:
         take(words, "--batch-tokens", "1000")
         take(words, "--max-tokens")
         words += ["--max-tokens", "2000"]
     trains = name != "check" and words[:1] != ["data"]  # neither check nor bench data
     if trains and task == "bert" and not has_batch:  # a recipe may say 65536
         words += ["--batch-size", "4"]
-    may_cap = trains and task != "translation"
+    may_cap = trains and task not in of_unequal_rows
     if may_cap and not take(words, "--max-sentences", "2") and "--restore-file" not in words:
         words += ["--max-sentences", "2"]
     if task != "mnist" and not take(words, "--model-config", "tiny"):
@@ -140,6 +142,12 @@ def prepare_arguments(words):
         for option in ("--input", "--valid-input"):
             take(words, option, write_file("some words of a text\nand others\n\nanother text\n"))
         return [words] if "--input" in words and take(words, "--output", new_place()) else []
+    if form == "ner":
+        take(words, "--vocab", write_file("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nwords\n"))
+        for option in ("--input", "--valid-input", "--test-input"):
+            take(words, option, write_file("some\tO\nwords\tB-Word\n"))
+        take(words, "--labels")
+        return [words] if "--input" in words and take(words, "--output", new_place()) else []
     if form != "translation":
         return []
     for option in ("--source-text", "--target-text", "--valid-source-text", "--valid-target-text"):
@@ -160,6 +168,8 @@ def arguments(name, words):
     if name == "bench":
         return [training_words(name, words)] if words and words[0] in ("data", "step") else []
     if name == "evaluate":
+        if task_of(words) != "mnist":
+            return []  # there is no model of it
         take(words, "--init-model", f"{run}/model.safetensors")
         return [["--task", "mnist", "--data", data["mnist"][1], *words]] if "--init-model" in words else [[run]]
     if name == "predict":

@@ -1,9 +1,9 @@
+#include "counter_dropout.hpp"
+
 #include <ATen/Dispatch.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-
-#include "counter_dropout.hpp"
 
 namespace hetseq::detail {
 
