@@ -14,10 +14,13 @@ usage_only() {
   esac
 }
 
+# How many cores this process may use. nproc alone would count OMP_NUM_THREADS, which is a rank's.
+core_count() { env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc; }
+
 # As many compilers as there are cores, and 2 GB of memory for each.
 build_jobs() {
   local cores by_memory
-  cores=$(nproc)
+  cores=$(core_count)
   by_memory=$(awk '/MemAvailable/ {print int($2 / 2097152)}' /proc/meminfo)
   echo $((by_memory < 1 ? 1 : by_memory < cores ? by_memory : cores))
 }
@@ -36,7 +39,7 @@ allow_ranks() {
   local cores
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
-  cores=$(lscpu --parse=core 2>/dev/null | grep -v '^#' | sort -u | wc -l) || cores=$(nproc)
+  cores=$(lscpu --parse=core 2>/dev/null | grep -v '^#' | sort -u | wc -l) || cores=$(core_count)
   if ((cores < $1)); then
     export OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
   fi
@@ -45,7 +48,7 @@ allow_ranks() {
 # run_tests PRESET [CTEST_ARGUMENT...]: the skips are explained after ctest's own lines.
 run_tests() {
   local preset=$1 failed=0; shift
-  ctest --preset "$preset" -j "$(nproc)" --output-on-failure --no-tests=error \
+  ctest --preset "$preset" -j "$(core_count)" --output-on-failure --no-tests=error \
     --output-junit junit.xml --test-output-size-passed 1000000 "$@" || failed=1
   python3 jobs/skipped_tests.py "build/$preset/junit.xml" | tee "build/$preset/skipped.txt" || failed=1
   return $failed
