@@ -1,73 +1,32 @@
-#include "counter_dropout.hpp"
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
 
-#include <ATen/Dispatch.h>
-#include <ATen/cuda/CUDAContext.h>
-#include <c10/cuda/CUDAException.h>
-#include <c10/cuda/CUDAGuard.h>
+#include "counter_dropout.cuh"
+#include "counter_dropout_launch.hpp"
 
 namespace hetseq::detail {
 
-namespace {
-
-constexpr int block_threads = 256;
-
-/// One thread per Philox call: lane `thread % 16` of chunk `thread / 16`, eight elements each.
 template <class T>
-__global__ void drop(const T* x,
-                     T* out,
-                     const std::int64_t* sample_ids,
-                     std::int64_t calls,  // samples * rows * chunks of a row * lanes
-                     DropoutMask mask,
-                     DropoutLayout layout,
-                     T scale) {
-    const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (thread >= calls)
-        return;
-    const int lane = static_cast<int>(thread % DropoutMask::lanes);
-    const std::int64_t row = thread / DropoutMask::lanes / layout.row_chunks();  // of all samples
-    const std::int64_t chunk = thread / DropoutMask::lanes % layout.row_chunks();
-    const std::int64_t sample = row / layout.rows;
-    const std::uint32_t number =
-        layout.first_chunk(row % layout.rows) + static_cast<std::uint32_t>(chunk);
-    const PhiloxCounter bits =
-        philox4x32(mask.counter(static_cast<std::uint64_t>(sample_ids[sample]),
-                                number * DropoutMask::lanes + lane),
-                   mask.key);
-    for (int slot = 0; slot < DropoutMask::slots; ++slot) {
-        const std::int64_t element = chunk * DropoutMask::chunk + slot * DropoutMask::lanes + lane;
-        if (element >= layout.columns)
-            return;
-        const std::int64_t at = row * layout.columns + element;
-        out[at] = DropoutMask::slot_of(bits, slot) < mask.threshold ? static_cast<T>(x[at] * scale)
-                                                                    : T(0);
-    }
+void launch_dropout(const DropoutTensors<T>& tensors,
+                    const DropoutMask& mask,
+                    const DropoutGrid& grid,
+                    cudaStream_t stream) {
+    const dim3 blocks(dropout_blocks(grid), dropout_sample_blocks(tensors.samples));
+    drop<T><<<blocks, dropout_block_threads, 0, stream>>>(tensors.x,
+                                                          tensors.out,
+                                                          tensors.sample_ids,
+                                                          tensors.samples,
+                                                          mask,
+                                                          grid,
+                                                          static_cast<T>(mask.scale()));
 }
 
-}  // namespace
-
-void counter_dropout_cuda(const at::Tensor& x,
-                          const at::Tensor& out,
-                          const DropoutMask& mask,
-                          const DropoutLayout& layout,
-                          const at::Tensor& sample_ids) {
-    if (x.numel() == 0)
-        return;
-    const c10::cuda::CUDAGuard guard{x.device()};
-    const std::int64_t calls =
-        sample_ids.numel() * layout.rows * layout.row_chunks() * DropoutMask::lanes;
-    const auto blocks = static_cast<unsigned>((calls + block_threads - 1) / block_threads);
-    AT_DISPATCH_FLOATING_TYPES_AND2(
-        at::kHalf, at::kBFloat16, x.scalar_type(), "counter_dropout", [&] {
-            drop<scalar_t><<<blocks, block_threads, 0, at::cuda::getCurrentCUDAStream()>>>(
-                x.const_data_ptr<scalar_t>(),
-                out.mutable_data_ptr<scalar_t>(),
-                sample_ids.const_data_ptr<std::int64_t>(),
-                calls,
-                mask,
-                layout,
-                static_cast<scalar_t>(mask.scale()));
-            C10_CUDA_KERNEL_LAUNCH_CHECK();
-        });
-}
+#define HETSEQ_INSTANTIATE(T)     \
+    template void launch_dropout( \
+        const DropoutTensors<T>&, const DropoutMask&, const DropoutGrid&, cudaStream_t);
+HETSEQ_INSTANTIATE(float)
+HETSEQ_INSTANTIATE(double)
+HETSEQ_INSTANTIATE(c10::Half)
+HETSEQ_INSTANTIATE(c10::BFloat16)
 
 }  // namespace hetseq::detail

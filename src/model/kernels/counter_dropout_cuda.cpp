@@ -1,0 +1,34 @@
+#include <ATen/Dispatch.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include "hetseq/util/error.hpp"
+
+#include "counter_dropout.hpp"
+#include "counter_dropout_launch.hpp"
+
+namespace hetseq::detail {
+
+void counter_dropout_cuda(const at::Tensor& x,
+                          const at::Tensor& out,
+                          const DropoutMask& mask,
+                          const DropoutLayout& layout,
+                          const at::Tensor& sample_ids) {
+    if (x.numel() == 0)
+        return;
+    HETSEQ_ASSERT(fits_dropout_grid(layout));
+    const c10::cuda::CUDAGuard guard{x.device()};
+    AT_DISPATCH_FLOATING_TYPES_AND2(
+        at::kHalf, at::kBFloat16, x.scalar_type(), "counter_dropout", [&] {
+            const DropoutTensors<scalar_t> tensors{x.const_data_ptr<scalar_t>(),
+                                                   out.mutable_data_ptr<scalar_t>(),
+                                                   sample_ids.const_data_ptr<std::int64_t>(),
+                                                   sample_ids.numel()};
+            launch_dropout(
+                tensors, mask, dropout_grid(layout), c10::cuda::getCurrentCUDAStream().stream());
+            C10_CUDA_KERNEL_LAUNCH_CHECK();
+        });
+}
+
+}  // namespace hetseq::detail
