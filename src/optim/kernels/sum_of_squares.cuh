@@ -24,6 +24,7 @@ __global__ void sum_of_squares(const T* x, std::int64_t count, double* sums) {
     double sum[square_lanes] = {};
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * square_block_threads;
     std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * square_block_threads + threadIdx.x;
+#pragma unroll 1  // the compiler would divide 64-bit numbers for the count of rounds
     for (; i + (square_lanes - 1) * step < count; i += square_lanes * step) {
 #pragma unroll
         for (unsigned lane = 0; lane < square_lanes; ++lane) {
@@ -31,6 +32,7 @@ __global__ void sum_of_squares(const T* x, std::int64_t count, double* sums) {
             sum[lane] += value * value;
         }
     }
+#pragma unroll 1
     for (; i < count; i += step) {
         const double value = static_cast<double>(x[i]);
         sum[0] += value * value;

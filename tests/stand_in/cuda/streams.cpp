@@ -12,6 +12,7 @@ using hetseq::stand_in::stream_of;
 
 namespace {
 
+thread_local bool is_streams_thread = false;
 std::atomic<long> events_now{0};
 std::atomic<long> events_ever{0};
 std::atomic<long> streams_now{0};
@@ -75,6 +76,8 @@ CUstream_st& stream_of(cudaStream_t stream) {
 }
 
 void drain_device(int device) {
+    if (is_streams_thread)  // it would wait for itself
+        return;
     std::vector<CUstream_st*> all;
     {
         const std::lock_guard lock{streams().mutex};
@@ -106,6 +109,7 @@ CUstream_st::CUstream_st(int device_of_stream) : device{device_of_stream} {
 }
 
 void CUstream_st::run() {
+    is_streams_thread = true;
     cudaSetDevice(device);
     for (;;) {
         std::unique_lock lock{mutex_};
@@ -217,6 +221,12 @@ CUDART_CALL cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) 
         return fail(cudaErrorInvalidResourceHandle);
     event->mark = std::move(mark);
     return cudaSuccess;
+}
+
+CUDART_CALL cudaError_t cudaEventRecordWithFlags(cudaEvent_t event,
+                                                 cudaStream_t stream,
+                                                 unsigned /*flags: of graphs*/) {
+    return cudaEventRecord(event, stream);
 }
 
 CUDART_CALL cudaError_t cudaEventQuery(cudaEvent_t event) {

@@ -1,4 +1,5 @@
 // Makes LibTorch believe that it has CUDA, without libtorch_cuda.
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -29,6 +30,11 @@ public:
     explicit CUDAHooks(at::CUDAHooksArgs) {}
 
     void init() const override { c10::cuda::CUDACachingAllocator::init(c10::cuda::device_count()); }
+    // For torch::manual_seed; hetseq draws nothing on devices.
+    const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+        static const at::Generator generator = at::make_generator<at::CPUGeneratorImpl>();
+        return generator;
+    }
     bool isBuilt() const override { return true; }
     bool isAvailable() const override { return hasCUDA(); }
     bool hasCUDA() const override { return c10::cuda::device_count() > 0; }

@@ -1,10 +1,11 @@
+#include "gradient_norm.hpp"
+
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "gradient_norm.hpp"
 #include "sum_of_squares_launch.hpp"
 
 namespace hetseq::detail {

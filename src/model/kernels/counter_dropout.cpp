@@ -1,3 +1,5 @@
+#include "counter_dropout.hpp"
+
 #include <ATen/Dispatch.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -5,7 +7,6 @@
 
 #include "hetseq/util/error.hpp"
 
-#include "counter_dropout.hpp"
 #include "counter_dropout_launch.hpp"
 
 namespace hetseq::detail {

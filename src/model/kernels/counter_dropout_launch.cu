@@ -1,8 +1,9 @@
+#include "counter_dropout_launch.hpp"
+
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
 #include "counter_dropout.cuh"
-#include "counter_dropout_launch.hpp"
 
 namespace hetseq::detail {
 

@@ -1,5 +1,6 @@
-#include "adadelta.cuh"
 #include "adadelta_launch.hpp"
+
+#include "adadelta.cuh"
 
 namespace hetseq::detail {
 

@@ -1,8 +1,9 @@
+#include "sum_of_squares_launch.hpp"
+
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
 #include "sum_of_squares.cuh"
-#include "sum_of_squares_launch.hpp"
 
 namespace hetseq::detail {
 

@@ -1,9 +1,10 @@
+#include "adadelta.hpp"
+
 #include <ATen/Dispatch.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "adadelta.hpp"
 #include "adadelta_launch.hpp"
 
 namespace hetseq::detail {
