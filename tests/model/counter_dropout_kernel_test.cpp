@@ -1,10 +1,13 @@
 // The GPU's kernel, run on the CPU by the emulator, against the CPU's own.
+// clang-format off: kernels take their words from the emulator, which comes first.
+#include "stand_in/simt/simt.hpp"
+// clang-format on
+
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "model/kernels/counter_dropout.cuh"
 #include "model/kernels/counter_dropout.hpp"
-#include "stand_in/simt/simt.hpp"
 
 namespace hetseq::detail {
 namespace {

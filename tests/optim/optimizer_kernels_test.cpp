@@ -1,11 +1,14 @@
 // The GPU's kernels, run on the CPU by the emulator, against the CPU's own.
+// clang-format off: kernels take their words from the emulator, which comes first.
+#include "stand_in/simt/simt.hpp"
+// clang-format on
+
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "optim/kernels/adadelta.cuh"
 #include "optim/kernels/adadelta.hpp"
 #include "optim/kernels/sum_of_squares.cuh"
-#include "stand_in/simt/simt.hpp"
 
 namespace hetseq::detail {
 namespace {
