@@ -1,12 +1,9 @@
 // LibTorch's operators on tensors of a device, without libtorch_cuda: each waits for its stream and
 // runs the CPU's kernel on the same memory.
-#include "operators.hpp"
 
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,43 +21,6 @@
 namespace hetseq::stand_in {
 
 namespace {
-
-// Counted by autograd's threads too.
-struct Counted {
-    std::mutex mutex;
-    DeviceWork work;
-};
-
-Counted& counted() {
-    static auto* const counted = new Counted;
-    return *counted;
-}
-
-void count_operator() {
-    const std::lock_guard lock{counted().mutex};
-    ++counted().work.operators;
-}
-
-void count_synchronisation(const std::string& name) {
-    const std::lock_guard lock{counted().mutex};
-    ++counted().work.synchronisations;
-    std::string& names = counted().work.synchronised_by;
-    names += (names.empty() ? "" : ", ") + name;
-}
-
-// libtorch_cuda waits inside these, because the host needs their values or the sizes of results.
-bool synchronises(const std::string& name) {
-    return name == "aten::_local_scalar_dense" || name == "aten::nonzero" ||
-           name == "aten::masked_select" || name == "aten::equal";
-}
-
-// Of its arguments, so that it launches nothing.
-bool is_view(const c10::FunctionSchema& schema) {
-    if (schema.returns().empty())
-        return false;
-    const c10::AliasInfo* const alias = schema.returns().front().alias_info();
-    return alias != nullptr && !alias->isWrite();
-}
 
 constexpr c10::DispatchKeySet cuda_keys{c10::DispatchKey::CUDA};
 
@@ -212,10 +172,6 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
             *argument = changed(*argument, [&](const at::Tensor& t) { return images.image(t); });
         }
     }
-    if (!is_view(op.schema()))
-        count_operator();
-    if (synchronises(op.schema().name()))
-        count_synchronisation(op.schema().name());
     c10::cuda::getCurrentCUDAStream().synchronize();
     op.callBoxed(stack);
     images.bring_back_new_shapes();
@@ -231,7 +187,6 @@ at::Tensor on_cpu(const at::Tensor& tensor) {
 
 // Like libtorch_cuda's: plain copies are asynchronous where they may be.
 at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
-    count_operator();
     const c10::cuda::CUDAGuard guard{self.is_cuda() ? self.device() : source.device()};
     const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
     const bool plain = self.dtype() == source.dtype() && self.sizes() == source.sizes() &&
@@ -249,8 +204,6 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) 
                 launch(stream.stream(), [storage = host.storage()] {});
         return self;
     }
-    if (self.is_cpu() || source.is_cpu())
-        count_synchronisation("aten::copy_");
     stream.synchronize();
     on_cpu(self).copy_(on_cpu(source));
     return self;
@@ -262,16 +215,6 @@ void record_stream(at::Tensor& self, c10::Stream stream) {
 }
 
 }  // namespace
-
-DeviceWork device_work() {
-    const std::lock_guard lock{counted().mutex};
-    return counted().work;
-}
-
-void reset_work() {
-    const std::lock_guard lock{counted().mutex};
-    counted().work = {};
-}
 
 }  // namespace hetseq::stand_in
 
