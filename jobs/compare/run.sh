@@ -44,12 +44,12 @@ mnist_round() { # PER_RANK UPDATES
   measure "$name DDP" "$python" jobs/compare/mnist_ddp.py "$files" --batch "$1" --updates "$2"
   measure "$name DDP, tuned" "$python" jobs/compare/mnist_ddp.py "$files" --batch "$1" --updates "$2" --tuned
 }
-bert_round() { # PER_RANK UPDATES
-  local files="$bert_shards/*.hdf5" name="bert mini, $1 a rank:"
-  ours "$name" --task bert --model-config mini --data "$files" --batch-size $(($1 * 2)) --max-sentences "$1" \
-    --max-update "$2" --optimizer adamw
-  measure "$name DDP" "$python" jobs/compare/bert_ddp.py "$files" --batch "$1" --updates $(($2 / 2))
-  measure "$name DDP, tuned" "$python" jobs/compare/bert_ddp.py "$files" --batch "$1" --updates "$2" --tuned
+bert_round() { # NAME FILES PER_RANK UPDATES
+  local name="bert mini, $3 a rank, $1:"
+  ours "$name" --task bert --model-config mini --data "$2" --batch-size $(($3 * 2)) --max-sentences "$3" \
+    --max-update "$4" --optimizer adamw
+  measure "$name DDP" "$python" jobs/compare/bert_ddp.py "$2" --batch "$3" --updates $(($4 / 2))
+  measure "$name DDP, tuned" "$python" jobs/compare/bert_ddp.py "$2" --batch "$3" --updates "$4" --tuned
 }
 
 # The very batches of both: hetseq's, 0.9 times 2 x 4,096 target tokens.
@@ -76,6 +76,15 @@ gpt2_round() { # PER_RANK UPDATES
       --dropout $dropout --batch 2 --updates 200 --tuned
   done
 }
+# Pairs of any length alike, so that half of a row of 128 is padding. Both programs read the same rows.
+prepare_half_full() {
+  local text=$bert_shards/../text/novels-small.txt
+  ! compgen -G 'data/bert-half-full/train*.h5' >/dev/null || return 0
+  [[ -e $text ]] || { echo "there is no $text: pairs that are half full are not compared"; return 0; }
+  say 'preparing pairs that fill half of their rows'
+  build/cpu/bin/hetseq prepare bert --input "$text" --vocab "$bert_shards/vocab.txt" \
+    --short-seq-prob 1 --dupe-factor 2 --output data/bert-half-full
+}
 compares() { [[ $what == all || $what == "$1" ]]; }
 
 set_up
@@ -86,6 +95,7 @@ if compares bert && [[ ! -d $bert_shards ]]; then
   [[ $what == all ]] || exit 0
   bert_shards=
 fi
+if compares bert && [[ -n $bert_shards ]]; then prepare_half_full; fi
 has_gpt2=no
 if compares gpt2; then
   jobs/setup.sh --python
@@ -107,7 +117,8 @@ for ((round = 1; round <= rounds; ++round)); do
     mnist_round 128 100
   fi
   if compares bert && [[ -n $bert_shards ]]; then
-    bert_round 16 40
+    bert_round "the shards' padding" "$bert_shards/*.hdf5" 16 40
+    ! compgen -G 'data/bert-half-full/train*.h5' >/dev/null || bert_round 'half full' 'data/bert-half-full/train*.h5' 16 40
   fi
   if compares translation && [[ -n $lists ]]; then
     translation_round $translation_updates

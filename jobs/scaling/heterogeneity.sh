@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Unlike hosts on one machine: how fast --balance auto and equal train on virtual hosts with CPU quotas, against the sum
 # of what the hosts reach each for itself. In rounds, since the speed of a shared machine drifts: each host alone, then
-# auto, then equal, both continued where the round before left them. Needs root, iproute2, and a machine that is otherwise
-# idle.
+# auto, then equal, both continued where the round before left them. GPT-2 also trains under PyTorch's DDP. Needs root,
+# iproute2, and a machine that is otherwise idle.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -26,10 +26,10 @@ updates=${UPDATES:-7}
 read -ra policies <<<"${POLICIES:-auto equal}"
 [[ $task =~ ^(mnist|bert|pairs|translation|gpt2)$ && $batch$updates$rounds =~ ^[0-9]+$ ]] || { echo "$usage" >&2; exit 64; }
 total=$(printf '%s\n' "${quotas[@]}" | awk '{t += $1} END {print t}')
-awk -v t="$total" -v n="$(nproc)" 'BEGIN {exit !(t > 0 && t <= n)}' ||
-  { echo "the quotas ${quotas[*]} need $total cores, this machine has $(nproc)" >&2; exit 64; }
 work=$(mktemp -d)
 source "$(dirname "$0")/virtual_hosts.sh"
+awk -v t="$total" -v n="$(core_count)" 'BEGIN {exit !(t > 0 && t <= n)}' ||
+  { echo "the quotas ${quotas[*]} need $total cores, this machine has $(core_count)" >&2; exit 64; }
 results=build/scaling/$task-$batch-$(IFS=-; echo "${quotas[*]}")
 length=$((updates + 2))
 mapfile -t hosts < <(seq ${#quotas[@]})
@@ -52,12 +52,22 @@ together() {
   rate_of "$results/$1" $(((round - 1) * length + 3)) $((round * length))
 }
 
+# under_ddp: all hosts, the same model and data under DistributedDataParallel, which gives each rank as much.
+under_ddp() {
+  "$vcluster" run -np "${#quotas[@]}" -x OMP_NUM_THREADS=1 -x MASTER_ADDR="$(first_address)" -x GLOO_SOCKET_IFNAME=eth0 \
+    "$HETSEQ_PYTHON" jobs/compare/gpt2_ddp.py "${options[2]}" --tuned --batch $((batch / ${#quotas[@]})) --updates "$length" \
+    2>"$work/ddp.log" >"$work/ddp.json" || { cat "$work/ddp.log" >&2; return 1; }
+  python3 -c 'import json, sys; print(json.load(sys.stdin)["samples_per_second"]["median"])' <"$work/ddp.json"
+}
+
 virtual_hosts_set_up
 rm -rf "$results"
 mkdir -p "$results"
 say "$task, global batch $batch, hosts of ${quotas[*]} cores, $rounds rounds of $updates updates"
 tabbed() { (IFS=$'\t'; echo "$*") | tee -a "$results/rates.tsv"; }
-tabbed round "${hosts[@]/#/h}" "${policies[@]}"
+peers=()
+[[ $task != gpt2 ]] || peers=(ddp)
+tabbed round "${hosts[@]/#/h}" "${policies[@]}" "${peers[@]}"
 for ((round = 1; round <= rounds; ++round)); do
   rates=("$round")
   for i in "${hosts[@]}"; do
@@ -68,6 +78,10 @@ for ((round = 1; round <= rounds; ++round)); do
     rate=$(together "$balance")
     rates+=("$rate")
   done
+  if [[ $task == gpt2 ]]; then
+    rate=$(under_ddp)
+    rates+=("$rate")
+  fi
   tabbed "${rates[@]}"
 done
 round=at-once
@@ -94,6 +108,10 @@ def ratios(above, below, form, factor=1):
 
 print(f"{sys.argv[2]}| {middle(equal)} | {middle(auto)} | {ratios(auto, equal, '%.2f')} | {middle(alone)} | "
       f"{ratios(auto, alone, '%.1f', 100)} |")
+if column("ddp"):
+    ddp = column("ddp")
+    print(f"PyTorch's DDP, tuned, equal shares: {middle(ddp)}; auto / DDP {ratios(auto, ddp, '%.2f')}; "
+          f"DDP as a percentage of alone {ratios(ddp, alone, '%.1f', 100)}")
 print(f"All at once, each for itself, the hosts reach {at_once:.1f}: {100 * at_once / statistics.median(alone):.1f} % of alone.")
 PY
 echo '(task, batch, cores; samples or target tokens a second: equal, auto; auto / equal; the sum of the hosts alone; auto as a percentage of'

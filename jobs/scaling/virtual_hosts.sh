@@ -51,6 +51,9 @@ train_on_hosts() {
     { cat "$work/log" >&2; return 1; }
 }
 
+# first_address: of the host that mpirun starts on.
+first_address() { "$vcluster" status | awk 'NR == 1 {print $2}'; }
+
 # train_alone HOST OPTION...: on that host only.
 train_alone() {
   "$vcluster" exec "$1" "$hetseq" train "${options[@]}" "${@:2}" >"$work/$1.log" 2>&1 ||

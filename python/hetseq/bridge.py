@@ -69,8 +69,7 @@ class Binding:
         self.buffers = _Buffers(module)
         return _description(self.task, module)
 
-    def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], sample_ids: torch.Tensor,
-                training: bool) -> list[torch.Tensor]:
+    def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool) -> list[torch.Tensor]:
         module, task = self.module, self.task
         if training and not self.has_trained:
             self.has_trained = True
@@ -314,7 +313,12 @@ def _treatments(task: Task, module: torch.nn.Module) -> dict[str, dict[str, Any]
 def _config_json(module: torch.nn.Module) -> str:
     """config.json as transformers writes it, where the module is one of its models."""
     to_json = getattr(getattr(module, "config", None), "to_json_string", None)
-    return to_json() if callable(to_json) else ""
+    if not callable(to_json):
+        return ""
+    config = json.loads(to_json())
+    if "model_type" in config and not config.get("architectures"):
+        config["architectures"] = [type(module).__name__]  # as save_pretrained does
+    return json.dumps(config, indent=2) + "\n"
 
 
 def _own_memory(module: torch.nn.Module) -> None:

@@ -9,6 +9,7 @@ from typing import Mapping, Union
 
 import torch
 
+from .configurations import read_options
 from .task import Config, Option, TaskError
 
 _DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
@@ -32,16 +33,6 @@ def read_tensors(path: Union[str, os.PathLike[str]]) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def _settings(run: pathlib.Path) -> dict[str, str]:
-    """The options that a run's config.cfg names."""
-    settings = {}
-    for line in (run / "config.cfg").read_text(encoding="utf-8").splitlines():
-        name, is_option, value = line.partition(" = ")
-        if is_option and not line.startswith("#"):
-            settings[name] = value
-    return settings
-
-
 def _choices(settings: Mapping[str, str], options: Mapping[str, Option]) -> dict[str, object]:
     def number(name: str) -> Union[float, None]:
         return float(settings[name]) if name in settings else None
@@ -62,7 +53,7 @@ def load(run: Union[str, os.PathLike[str]], task=None) -> torch.nn.Module:
     from .run import load_task
 
     folder = pathlib.Path(run)
-    settings = _settings(folder)
+    settings = read_options(folder / "config.cfg")
     if task is None:
         if not settings.get("task-file"):
             raise TaskError(f"{folder} names no task in Python: give load the run's task")

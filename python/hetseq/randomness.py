@@ -464,18 +464,15 @@ def _register_kernels() -> torch.library.Library:
 # ------ compiled code: the same in Python, where torch.compile sees it
 
 
-def _functional(keyed: Callable[..., torch.Tensor], keyed_in_place: Callable[..., torch.Tensor]):
+def _functional(
+    keyed: Callable[..., torch.Tensor],
+    keyed_in_place: Callable[..., torch.Tensor],
+    is_on: bool = True,
+) -> Callable[..., torch.Tensor]:
+    """As torch.nn.functional has it; `is_on` is its default for `training`."""
+
     def functional(
-        input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-    ) -> torch.Tensor:
-        return keyed_in_place(input, p, training) if inplace else keyed(input, p, training)
-
-    return functional
-
-
-def _functional_off(keyed: Callable[..., torch.Tensor], keyed_in_place: Callable[..., torch.Tensor]):
-    def functional(
-        input: torch.Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+        input: torch.Tensor, p: float = 0.5, training: bool = is_on, inplace: bool = False
     ) -> torch.Tensor:
         return keyed_in_place(input, p, training) if inplace else keyed(input, p, training)
 
@@ -504,8 +501,10 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     F.dropout1d: _f_feature_dropout,
     F.dropout2d: _f_feature_dropout,
     F.dropout3d: _f_feature_dropout,
-    F.alpha_dropout: _functional_off(_alpha_dropout, _alpha_dropout_),
-    F.feature_alpha_dropout: _functional_off(_feature_alpha_dropout, _feature_alpha_dropout_),
+    F.alpha_dropout: _functional(_alpha_dropout, _alpha_dropout_, is_on=False),
+    F.feature_alpha_dropout: _functional(
+        _feature_alpha_dropout, _feature_alpha_dropout_, is_on=False
+    ),
     F.scaled_dot_product_attention: _attention,
     F.multi_head_attention_forward: _inlined(
         F.multi_head_attention_forward,
@@ -636,8 +635,7 @@ class Handle:
     def forward(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """`call(*args, **kwargs)`; what it draws is keyed if the trainer entered a forward in
         training (`hetseq::enter_forward`), and torch's own otherwise."""
-        training, _ = torch.ops.hetseq.forward_state()
-        if not training:
+        if not torch.ops.hetseq.is_in_training():
             _scope.entered = False
             return call(*args, **kwargs)
         for record in self._records:

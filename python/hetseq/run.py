@@ -12,12 +12,11 @@ from typing import Any, Optional
 import torch
 
 from . import bridge
+from .configurations import read_options
 from .task import Task, TaskError, option_text
 
 _WITH_TASK = ("train", "evaluate", "check", "bench")  # commands that have the option --task
 _SPEC = re.compile(r"(?P<file>.+\.py)(:(?P<name>[A-Za-z_]\w*))?\Z")
-
-
 _loading: list[str] = []  # the task files that run now, to find their tasks
 
 
@@ -36,16 +35,16 @@ class Stopped(SystemExit):
 
 def rank() -> int:
     """This process's rank, as the launcher numbered it; 0 without one."""
-    for variable in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"):
-        if variable in os.environ:
-            return int(os.environ[variable])
-    return 0
+    return torch.ops.hetseq.launched_rank()
 
 
 def _words_of(options: dict[str, Any]) -> list[str]:
     words = []
+    spelled: dict[str, str] = {}
     for name, value in options.items():
         word = "--" + name.replace("_", "-")
+        if spelled.setdefault(word, name) != name:
+            raise Error(f"{spelled[word]} and {name} are the same option: give one of them", 78)
         if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
             value = bool(value)
         if value is True:
@@ -159,14 +158,7 @@ def _task_file_of(path: str) -> str:
     """The task that a configuration, or the configuration of a run's folder, names."""
     if os.path.isdir(path):
         path = os.path.join(path, "config.cfg")
-    if not path.endswith(".cfg") or not os.path.isfile(path):
-        return ""
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            name, _, value = line.partition("=")
-            if name.strip() == "task-file":
-                return value.split(" #")[0].strip()
-    return ""
+    return read_options(path).get("task-file", "") if path.endswith(".cfg") and os.path.isfile(path) else ""
 
 
 def _find_spec(words: list[str]) -> tuple[str, list[str]]:

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -35,6 +38,55 @@ at::Tensor padded_rows(const TensorDict& rows,
                     from + static_cast<std::size_t>(begins[i]) * bytes,
                     static_cast<std::size_t>(begins[i + 1] - begins[i]) * bytes);
     return matrix;
+}
+
+namespace {
+
+// Empty if some row has a token behind padding.
+std::vector<std::int64_t> leading_tokens(const at::Tensor& mask) {
+    const at::Tensor is_token = mask.ne(0).contiguous();
+    const bool* row = is_token.const_data_ptr<bool>();
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t i = 0; i < is_token.size(0); ++i, row += is_token.size(1)) {
+        const bool* const end = row + is_token.size(1);
+        const bool* const padding = std::find(row, end, false);
+        if (std::find(padding, end, true) != end)
+            return {};
+        lengths.push_back(padding - row);
+    }
+    return lengths;
+}
+
+bool are_tokens(const at::Tensor& places,
+                const std::vector<std::int64_t>& lengths,
+                std::int64_t width) {
+    const at::Tensor values = places.contiguous();
+    const auto* begin = values.const_data_ptr<std::int64_t>();
+    return std::all_of(begin, begin + values.numel(), [&](std::int64_t place) {
+        return place % width < lengths[static_cast<std::size_t>(place / width)];
+    });
+}
+
+}  // namespace
+
+void note_row_lengths(MicroBatch& batch, const at::Tensor& mask, const at::Tensor& needed) {
+    const std::int64_t width = mask.size(1);
+    std::vector<std::int64_t> lengths = leading_tokens(mask);
+    const bool has_tokens =
+        std::all_of(lengths.begin(), lengths.end(), [](std::int64_t length) { return length > 0; });
+    if (lengths.empty() || !has_tokens || !are_tokens(needed, lengths, width))
+        return;
+    const std::int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    if (tokens < mask.numel()) {
+        const at::Tensor places = at::empty({tokens}, at::kLong);
+        auto* place = places.mutable_data_ptr<std::int64_t>();
+        for (std::size_t row = 0; row < lengths.size(); ++row) {
+            std::iota(place, place + lengths[row], static_cast<std::int64_t>(row) * width);
+            place += lengths[row];
+        }
+        batch.tensors["token_places"] = places;
+    }
+    batch.row_lengths = std::move(lengths);
 }
 
 }  // namespace hetseq

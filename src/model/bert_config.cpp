@@ -24,6 +24,60 @@ const std::map<std::string, Size> presets{{"tiny", {2, 128, 2}},
                                           {"base", {12, 768, 12}},
                                           {"large", {24, 1024, 16}}};
 
+// The names in transformers. The first of an activation is written.
+constexpr std::pair<const char*, BertConfig::Activation> hidden_acts[] = {
+    {"gelu", BertConfig::Activation::gelu},
+    {"gelu_python", BertConfig::Activation::gelu},
+    {"gelu_new", BertConfig::Activation::gelu_tanh},
+    {"gelu_pytorch_tanh", BertConfig::Activation::gelu_tanh},
+    {"gelu_python_tanh", BertConfig::Activation::gelu_tanh},
+    {"gelu_accurate", BertConfig::Activation::gelu_tanh},
+    {"gelu_fast", BertConfig::Activation::gelu_tanh},
+    {"relu", BertConfig::Activation::relu},
+    {"silu", BertConfig::Activation::silu},
+    {"swish", BertConfig::Activation::silu}};
+
+BertConfig::Activation activation_of(const std::string& name, const std::string& origin) {
+    std::string known;
+    for (const auto& [hidden_act, activation] : hidden_acts) {
+        if (name == hidden_act)
+            return activation;
+        known += std::string(known.empty() ? "" : ", ") + hidden_act;
+    }
+    throw BadConfig(origin + ": hidden_act is \"" + name + "\"",
+                    "hetseq's BERT has " + known,
+                    "use another model configuration");
+}
+
+std::string hidden_act_name(BertConfig::Activation activation) {
+    for (const auto& [hidden_act, named] : hidden_acts)
+        if (named == activation)
+            return hidden_act;
+    return {};
+}
+
+void read_pad_token(const detail::ModelConfigFile& file,
+                    const std::string& origin,
+                    std::int64_t& id) {
+    file.read("pad_token_id", id);
+    require(id >= 0,
+            origin,
+            "pad_token_id is " + std::to_string(id),
+            "it is neither an id of the vocabulary nor null");
+    if (file.is_null("pad_token_id"))
+        id = -1;
+}
+
+// Keys that would change the network, and the only value that leaves it as it is.
+void refuse_other_networks(const detail::ModelConfigFile& file) {
+    file.require("model_type", "bert");
+    file.require("position_embedding_type", "absolute");
+    for (const char* key : {"is_decoder", "add_cross_attention", "is_encoder_decoder"})
+        file.require(key, false);
+    file.require("pruned_heads", nlohmann::json::object());
+    file.require("quantization_config", nlohmann::json::object());
+}
+
 }  // namespace
 
 void check(const BertConfig& config, const std::string& origin) {
@@ -45,7 +99,7 @@ void check(const BertConfig& config, const std::string& origin) {
             "hidden_size " + std::to_string(config.hidden_size) + " and num_attention_heads " +
                 std::to_string(config.heads),
             "every head has the same width");
-    require(config.pad_token_id >= 0 && config.pad_token_id < config.vocab_size,
+    require(config.pad_token_id >= -1 && config.pad_token_id < config.vocab_size,
             origin,
             "pad_token_id is " + std::to_string(config.pad_token_id),
             "it is not an id of the vocabulary");
@@ -69,12 +123,7 @@ void check(const BertConfig& config, const std::string& origin) {
 
 BertConfig read_bert_config(const std::filesystem::path& path) {
     const detail::ModelConfigFile file{path, "BERT", "tiny, mini, small, base, large"};
-    file.require("model_type", "bert");
-    file.require("hidden_act", "gelu");
-    file.require("position_embedding_type", "absolute");
-    file.require("is_decoder", false);
-    file.require("add_cross_attention", false);
-    file.require("tie_word_embeddings", true);
+    refuse_other_networks(file);
     BertConfig config;
     file.read("vocab_size", config.vocab_size);
     file.read("hidden_size", config.hidden_size);
@@ -83,7 +132,11 @@ BertConfig read_bert_config(const std::filesystem::path& path) {
     file.read("intermediate_size", config.intermediate_size);
     file.read("max_position_embeddings", config.max_position_embeddings);
     file.read("type_vocab_size", config.type_vocab_size);
-    file.read("pad_token_id", config.pad_token_id);
+    read_pad_token(file, path.string(), config.pad_token_id);
+    std::string hidden_act = hidden_act_name(config.activation);
+    file.read("hidden_act", hidden_act);
+    config.activation = activation_of(hidden_act, path.string());
+    file.read("tie_word_embeddings", config.ties_decoder);
     file.read("hidden_dropout_prob", config.hidden_dropout);
     file.read("attention_probs_dropout_prob", config.attention_dropout);
     file.read("layer_norm_eps", config.layer_norm_eps);
@@ -105,6 +158,9 @@ BertConfig bert_config(const std::string& preset_or_path) {
 }
 
 std::string to_json(const BertConfig& config) {
+    nlohmann::ordered_json pad;  // null
+    if (config.pad_token_id >= 0)
+        pad = config.pad_token_id;
     const nlohmann::ordered_json root{{"architectures", {"BertForPreTraining"}},
                                       {"model_type", "bert"},
                                       {"vocab_size", config.vocab_size},
@@ -114,12 +170,13 @@ std::string to_json(const BertConfig& config) {
                                       {"intermediate_size", config.intermediate_size},
                                       {"max_position_embeddings", config.max_position_embeddings},
                                       {"type_vocab_size", config.type_vocab_size},
-                                      {"pad_token_id", config.pad_token_id},
-                                      {"hidden_act", "gelu"},
+                                      {"pad_token_id", pad},
+                                      {"hidden_act", hidden_act_name(config.activation)},
                                       {"hidden_dropout_prob", config.hidden_dropout},
                                       {"attention_probs_dropout_prob", config.attention_dropout},
                                       {"layer_norm_eps", config.layer_norm_eps},
-                                      {"initializer_range", config.initializer_range}};
+                                      {"initializer_range", config.initializer_range},
+                                      {"tie_word_embeddings", config.ties_decoder}};
     return root.dump(2) + "\n";
 }
 

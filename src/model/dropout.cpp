@@ -107,6 +107,44 @@ struct CounterDropout : torch::autograd::Function<CounterDropout> {
     }
 };
 
+struct TokenDropout : torch::autograd::Function<TokenDropout> {
+    static at::Tensor forward(AutogradContext* context,
+                              const at::Tensor& x,
+                              double p,
+                              std::int64_t seed,
+                              std::int64_t update,
+                              std::int64_t layer,
+                              const at::Tensor& sample_ids,
+                              const at::Tensor& positions) {
+        context->save_for_backward({sample_ids, positions});
+        context->saved_data["p"] = p;
+        context->saved_data["seed"] = seed;
+        context->saved_data["update"] = update;
+        context->saved_data["layer"] = layer;
+        const detail::DropoutMask mask = detail::make_dropout_mask(
+            p, {static_cast<std::uint64_t>(seed), update, static_cast<std::uint32_t>(layer)});
+        const at::Tensor from = x.contiguous();
+        at::Tensor out = at::empty_like(from);
+        if (x.is_cuda())
+            detail::token_dropout_cuda(from, out, mask, sample_ids, positions);
+        else
+            detail::token_dropout_cpu(from, out, mask, sample_ids, positions);
+        return out;
+    }
+
+    static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+        const variable_list saved = context->get_saved_variables();
+        const at::Tensor gradient = apply(gradients[0],
+                                          context->saved_data["p"].toDouble(),
+                                          context->saved_data["seed"].toInt(),
+                                          context->saved_data["update"].toInt(),
+                                          context->saved_data["layer"].toInt(),
+                                          saved[0],
+                                          saved[1]);
+        return {gradient, {}, {}, {}, {}, {}, {}};
+    }
+};
+
 }  // namespace
 
 at::Tensor counter_dropout(const at::Tensor& x,
@@ -135,6 +173,29 @@ at::Tensor counter_dropout(const at::Tensor& x,
                                  extent.rows,
                                  extent.columns,
                                  sample_ids);
+}
+
+at::Tensor token_dropout(const at::Tensor& x,
+                         double p,
+                         const DropoutKey& key,
+                         const at::Tensor& sample_ids,
+                         const at::Tensor& positions) {
+    HETSEQ_ASSERT(p >= 0 && p < 1);
+    if (p == 0)
+        return x;
+    HETSEQ_ASSERT(x.dim() == 2);
+    for (const at::Tensor& of_rows : {sample_ids, positions}) {
+        HETSEQ_ASSERT(of_rows.dim() == 1 && of_rows.numel() == x.size(0));
+        HETSEQ_ASSERT(of_rows.scalar_type() == at::kLong && of_rows.is_contiguous());
+        HETSEQ_ASSERT(of_rows.device() == x.device());
+    }
+    return TokenDropout::apply(x,
+                               p,
+                               static_cast<std::int64_t>(key.seed),
+                               key.update,
+                               static_cast<std::int64_t>(key.layer),
+                               sample_ids,
+                               positions);
 }
 
 }  // namespace hetseq

@@ -1,5 +1,6 @@
 #include "hetseq/model/init.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string_view>
@@ -7,6 +8,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "hetseq/util/split_mix.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/model/philox.hpp"
 
@@ -16,15 +18,12 @@ namespace {
 
 constexpr double two_pi = 6.283185307179586476925;
 
-/// FNV-1a of the name, folded with the seed by the finaliser of SplitMix64 (Steele et al. 2014).
+/// FNV-1a of the name, folded with the seed.
 std::uint64_t hash(std::uint64_t seed, std::string_view name) {
     std::uint64_t value = 0xCBF29CE484222325u;
     for (const char letter : name)
         value = (value ^ static_cast<unsigned char>(letter)) * 0x100000001B3u;
-    value ^= seed * 0x9E3779B97F4A7C15u;
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
-    return value ^ (value >> 31);
+    return split_mix(value ^ (seed * 0x9E3779B97F4A7C15u));
 }
 
 /// In (0, 1), from 64 random bits.
@@ -79,13 +78,12 @@ std::set<const c10::StorageImpl*> storages_of_buffers(const Model& model) {
     return storages;
 }
 
-}  // namespace
-
-void initialise_parameters(Model& model, std::uint64_t seed) {
+template <class Chosen>
+void draw_parameters(const Model& model, std::uint64_t seed, const Chosen& is_chosen) {
     const at::NoGradGuard no_grad;
     const auto buffers = storages_of_buffers(model);
     for (auto& [name, tensor] : model.stored_tensors()) {
-        if (!tensor.is_floating_point() ||
+        if (!is_chosen(name) || !tensor.is_floating_point() ||
             buffers.count(tensor.storage().unsafeGetStorageImpl()) != 0)
             continue;
         const InitialDistribution distribution = model.initial_distribution(name);
@@ -94,6 +92,20 @@ void initialise_parameters(Model& model, std::uint64_t seed) {
         else
             tensor.copy_(draw(distribution, tensor.numel(), hash(seed, name)).view(tensor.sizes()));
     }
+}
+
+}  // namespace
+
+void initialise_parameters(Model& model, std::uint64_t seed) {
+    draw_parameters(model, seed, [](const std::string&) { return true; });
+}
+
+void initialise_parameters(Model& model,
+                           std::uint64_t seed,
+                           std::span<const std::string> stored_names) {
+    draw_parameters(model, seed, [&](const std::string& name) {
+        return std::find(stored_names.begin(), stored_names.end(), name) != stored_names.end();
+    });
 }
 
 }  // namespace hetseq

@@ -59,6 +59,11 @@ void ModelConfigFile::read(const char* key, bool& value) const {
     }
 }
 
+bool ModelConfigFile::is_null(const char* key) const {
+    const auto found = root_.find(key);
+    return found != root_.end() && found->is_null();
+}
+
 void ModelConfigFile::require(const char* key, const json& only) const {
     const json* found = find(key);
     if (found != nullptr && *found != only)

@@ -24,6 +24,9 @@ public:
     void read(const char* key, std::string& value) const;
     void read(const char* key, bool& value) const;
 
+    /// True where the key is present and its value null.
+    bool is_null(const char* key) const;
+
     /// Throws BadConfig where the key is present with another value.
     void require(const char* key, const nlohmann::json& only) const;
 

@@ -6,7 +6,9 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/safetensors.hpp"
+#include "hetseq/model/init.hpp"
 #include "hetseq/model/model.hpp"
+#include "hetseq/model/tensor_files.hpp"
 #include "hetseq/model/tensor_types.hpp"
 
 namespace hetseq {
@@ -19,26 +21,34 @@ struct Match {
     SafetensorEntry source;
 };
 
+/// Whether a file may have other heads than the model.
+enum class FileHeads { same, other };
+
 class Matcher {
 public:
-    Matcher(const SafetensorsReader& file, const Model& model)
-        : file_{file}, model_{model}, aliases_{model.tensor_aliases()} {}
+    Matcher(const TensorFiles& file, const Model& model, FileHeads heads)
+        : file_{file}, model_{model}, heads_{heads}, aliases_{model.tensor_aliases()} {}
 
-    std::vector<Match> match() const {
+    std::vector<Match> match() {
         std::vector<Match> matches;
         std::set<std::string> known;
         for (const NamedTensor& stored : model_.stored_tensors()) {
-            matches.push_back({stored.tensor, source_of(stored)});
             known.insert(stored.name);
+            if (const SafetensorEntry* source = source_of(stored.name))
+                matches.push_back({stored.tensor, checked(stored, *source)});
+            else if (may_differ(stored.name))
+                differences_.drawn.push_back(stored.name);
+            else
+                fail(path() + " lacks the model's tensor '" + stored.name + "'",
+                     "its shape would be " + shape_text(stored.tensor.sizes()));
         }
-        for (const SafetensorEntry& entry : file_.entries())
-            if (known.count(entry.name) == 0 && aliases_.count(entry.name) == 0)
-                fail("tensor '" + entry.name + "' " + shape_text(entry.shape) + " of " + path() +
-                         " is not one of the model's",
-                     "the model has " + std::to_string(known.size()) + " tensors, the file " +
-                         std::to_string(file_.entries().size()));
+        for (const SafetensorEntry* entry : file_.entries())
+            if (known.count(entry->name) == 0 && aliases_.count(entry->name) == 0)
+                leave(*entry, known.size());
         return matches;
     }
+
+    const OtherHeads& differences() const { return differences_; }
 
 private:
     [[noreturn]] static void fail(const std::string& problem, const std::string& why) {
@@ -47,20 +57,35 @@ private:
 
     std::string path() const { return file_.path().string(); }
 
-    const SafetensorEntry& source_of(const NamedTensor& stored) const {
-        const SafetensorEntry* entry = file_.find(stored.name);
+    bool may_differ(const std::string& name) const {
+        return heads_ == FileHeads::other && model_.is_head(name);
+    }
+
+    // A tensor of the file that is not the model's.
+    void leave(const SafetensorEntry& entry, std::size_t of_model) {
+        if (!may_differ(entry.name))
+            fail("tensor '" + entry.name + "' " + shape_text(entry.shape) + " of " + path() +
+                     " is not one of the model's",
+                 "the model has " + std::to_string(of_model) + " tensors, the file " +
+                     std::to_string(file_.size()));
+        differences_.unread.push_back(entry.name);
+    }
+
+    const SafetensorEntry* source_of(const std::string& stored_name) const {
+        const SafetensorEntry* entry = file_.find(stored_name);
         for (const auto& [alias, name] : aliases_)
-            if (entry == nullptr && name == stored.name)
+            if (entry == nullptr && name == stored_name)
                 entry = file_.find(alias);
-        if (entry == nullptr)
-            fail(path() + " lacks the model's tensor '" + stored.name + "'",
-                 "its shape would be " + shape_text(stored.tensor.sizes()));
-        if (stored.tensor.sizes() != at::IntArrayRef(entry->shape))
+        return entry;
+    }
+
+    const SafetensorEntry& checked(const NamedTensor& stored, const SafetensorEntry& entry) const {
+        if (stored.tensor.sizes() != at::IntArrayRef(entry.shape))
             fail("tensor '" + stored.name + "' of " + path() + " does not fit the model",
-                 "its shape is " + shape_text(entry->shape) + ", the model's is " +
+                 "its shape is " + shape_text(entry.shape) + ", the model's is " +
                      shape_text(stored.tensor.sizes()));
-        check_type(stored, *entry);
-        return *entry;
+        check_type(stored, entry);
+        return entry;
     }
 
     // Precision is converted. Nothing else is: no rounding can be meant there.
@@ -74,16 +99,32 @@ private:
                      : std::string("the model's is ") + name_of(file_type_of(type)));
     }
 
-    const SafetensorsReader& file_;
+    const TensorFiles& file_;
     const Model& model_;
+    FileHeads heads_;
     std::map<std::string, std::string> aliases_;  // to stored names
+    OtherHeads differences_;
 };
+
+OtherHeads fill_from(const std::filesystem::path& path, Model& model, FileHeads heads) {
+    const at::NoGradGuard no_grad;
+    TensorFiles file{path};
+    Matcher matcher{file, model, heads};
+    for (const auto& [target, source] : matcher.match()) {
+        const at::Tensor values = at::empty(target.sizes(), scalar_type_of(source.type));
+        file.read(source, values.mutable_data_ptr());
+        target.copy_(values);
+    }
+    return matcher.differences();
+}
 
 }  // namespace
 
 std::filesystem::path model_file(const std::string& file_or_folder) {
     const std::filesystem::path path = file_or_folder;
-    return path.extension() == ".safetensors" ? path : path / "model.safetensors";
+    const bool is_file =
+        path.extension() == ".safetensors" || std::filesystem::is_regular_file(path);
+    return is_file ? path : weights_in(path);
 }
 
 std::filesystem::path model_config_file(const std::string& file_or_folder) {
@@ -104,13 +145,13 @@ void save_model(const std::filesystem::path& path, const Model& model) {
 }
 
 void load_model(const std::filesystem::path& path, Model& model) {
-    const at::NoGradGuard no_grad;
-    SafetensorsReader file{path};
-    for (const auto& [target, source] : Matcher{file, model}.match()) {
-        const at::Tensor values = at::empty(target.sizes(), scalar_type_of(source.type));
-        file.read(source, values.mutable_data_ptr());
-        target.copy_(values);
-    }
+    fill_from(path, model, FileHeads::same);
+}
+
+OtherHeads load_pretrained(const std::filesystem::path& path, Model& model, std::uint64_t seed) {
+    OtherHeads differences = fill_from(path, model, FileHeads::other);
+    initialise_parameters(model, seed, differences.drawn);
+    return differences;
 }
 
 }  // namespace hetseq

@@ -44,6 +44,7 @@ public:
     std::vector<MetricSchema> metrics() const override {
         return {{.name = "nll", .term = 0, .is_share = false}, {.name = "accuracy", .term = 0}};
     }
+    std::vector<PerplexitySchema> perplexities() const override { return {{"perplexity", "nll"}}; }
     std::vector<std::string> scores() const override { return setup_.scores; }
     std::unique_ptr<CorpusScorer> corpus_scorer() const override {
         return setup_.make_scorer ? setup_.make_scorer(*this) : nullptr;

@@ -21,6 +21,12 @@ double lowest(at::ScalarType type) {
 
 }  // namespace
 
+at::Tensor dropped(const at::Tensor& x, const Dropout& dropout) {
+    if (dropout.positions.defined())
+        return token_dropout(x, dropout.p, dropout.key, dropout.sample_ids, dropout.positions);
+    return counter_dropout(x, dropout.p, dropout.key, dropout.sample_ids);
+}
+
 at::Tensor attention(const at::Tensor& query,
                      const at::Tensor& key,
                      const at::Tensor& value,
@@ -83,13 +89,8 @@ at::Tensor dropout_add_norm(const at::Tensor& x,
                             const Affine& norm,
                             double eps,
                             const Dropout& dropout) {
-    const at::Tensor sum =
-        residual + counter_dropout(x, dropout.p, dropout.key, dropout.sample_ids);
+    const at::Tensor sum = residual + dropped(x, dropout);
     return at::layer_norm(sum, norm.weight.sizes(), norm.weight, norm.bias, eps);
-}
-
-at::Tensor linear_gelu(const at::Tensor& x, const Affine& linear) {
-    return at::gelu(at::linear(x, linear.weight, linear.bias));
 }
 
 CrossEntropy linear_cross_entropy(const at::Tensor& x,

@@ -15,8 +15,12 @@ enum class CountCorrect { no, yes };
 struct Dropout {
     double p = 0;
     DropoutKey key;
-    at::Tensor sample_ids;  // (n) int64
+    at::Tensor sample_ids;   // (n) int64
+    at::Tensor positions{};  // (n) int64 where each row is one token of a sample; or undefined
 };
+
+/// dropout(x), x (n, ...).
+at::Tensor dropped(const at::Tensor& x, const Dropout& dropout);
 
 /// The values that one forward pass carries along.
 struct ForwardPass {
@@ -69,15 +73,12 @@ at::Tensor attention(const at::Tensor& query,
                      const Dropout& dropout,
                      const DropoutExtent& extent);
 
-/// norm(residual + dropout(x)), x and residual (n, T, H).
+/// norm(residual + dropout(x)), x and residual (..., H).
 at::Tensor dropout_add_norm(const at::Tensor& x,
                             const at::Tensor& residual,
                             const Affine& norm,
                             double eps,
                             const Dropout& dropout);
-
-/// gelu(x weight^T + bias), erf form.
-at::Tensor linear_gelu(const at::Tensor& x, const Affine& linear);
 
 /// Negative log-likelihoods of `labels` (M) under softmax(x weight^T + bias), x (M, H), summed; and
 /// how many labels are the likeliest class, where `count_correct`.

@@ -3,10 +3,8 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +16,8 @@
 #include <torch/library.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/split_mix.hpp"
 #include "hetseq/model/dropout.hpp"
 #include "hetseq/model/philox.hpp"
 
@@ -51,12 +51,10 @@ public:
         ids_on_host_ = at::Tensor{};
     }
 
-    /// (a forward in training is entered, its number of samples).
-    std::tuple<bool, std::int64_t> state() const {
+    /// A forward in training is entered.
+    bool is_training() const {
         const std::lock_guard lock{mutex_};
-        if (!key_.has_value())
-            return {false, 0};
-        return {training_, key_->sample_ids.numel()};
+        return key_.has_value() && training_;
     }
 
     /// With the sample ids on `device`.
@@ -95,28 +93,12 @@ Scope& scope() {
     return scope;
 }
 
-/// SplitMix64's finalizer (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number
-/// generators"): a bijection of 64 bits.
-std::uint64_t mix(std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return x ^ (x >> 31);
-}
-
 /// Each draw has a Philox key of its own.
 std::uint64_t seed_of(std::uint64_t seed, std::int64_t stream, std::int64_t draw) {
     constexpr std::uint64_t golden = 0x9E3779B97F4A7C15u;
-    return mix(mix(static_cast<std::uint64_t>(stream) + golden * static_cast<std::uint64_t>(draw)) +
-               seed);
-}
-
-std::string shape_text(at::IntArrayRef sizes) {
-    std::ostringstream text;
-    text << '(';
-    for (std::size_t i = 0; i < sizes.size(); ++i)
-        text << (i == 0 ? "" : ", ") << sizes[i];
-    text << ')';
-    return text.str();
+    return split_mix(
+        split_mix(static_cast<std::uint64_t>(stream) + golden * static_cast<std::uint64_t>(draw)) +
+        seed);
 }
 
 RandomnessKey entered_key(at::Device device, std::string_view what, std::int64_t stream) {
@@ -283,7 +265,7 @@ TORCH_LIBRARY_FRAGMENT(hetseq, m) {
               enter_forward({static_cast<std::uint64_t>(seed), update, ids}, training);
           });
     m.def("leave_step() -> ()", [] { leave_step(); });
-    m.def("forward_state() -> (bool, int)", [] { return scope().state(); });
+    m.def("is_in_training() -> bool", [] { return scope().is_training(); });
 }
 
 TORCH_LIBRARY_IMPL(hetseq, CPU, m) {

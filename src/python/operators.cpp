@@ -33,7 +33,8 @@ TORCH_LIBRARY(hetseq, library) {
     library.def("end_mpi() -> ()", [] { hetseq::end_mpi(); });
     library.def("abort_mpi(int code) -> ()", [](std::int64_t code) { hetseq::abort_mpi(code); });
     library.def("version() -> str", [] { return std::string(hetseq::version::number); });
-    library.def("torch_version() -> str", [] { return std::string(hetseq::version::libtorch); });
+    // As the launcher numbered this process.
+    library.def("launched_rank() -> int", [] { return hetseq::launched_rank(); });
 
     // Fields, losses, metrics and options of the task, as JSON.
     library.def("task_describe() -> str");
@@ -43,8 +44,7 @@ TORCH_LIBRARY(hetseq, library) {
     // False where the micro-batch is too small to tell.
     library.def("task_self_test(str[] names, Tensor[] tensors) -> bool");
     // The summed losses, and where it does not train the metrics.
-    library.def(
-        "task_forward(str[] names, Tensor[] tensors, Tensor sample_ids, bool training) -> Tensor[]");
+    library.def("task_forward(str[] names, Tensor[] tensors, bool training) -> Tensor[]");
     // Predictions by name, and the lengths of the rows of each; empty where they have one shape.
     library.def("task_predict(str[] names, Tensor[] tensors) -> (str[], Tensor[], Tensor[])");
     library.def("task_collate(str[] names, Tensor[] tensors) -> (str[], Tensor[])");

@@ -107,4 +107,8 @@ void abort_mpi(std::int64_t code) {
         MpiEnvironment::abort(static_cast<int>(code));
 }
 
+std::int64_t launched_rank() {
+    return MpiEnvironment::launched_rank();
+}
+
 }  // namespace hetseq

@@ -26,4 +26,7 @@ void end_mpi();
 /// Ends all ranks with this exit code where `run_in_script` started MPI.
 void abort_mpi(std::int64_t code);
 
+/// The rank that the launcher's environment gives this process; 0 without one.
+std::int64_t launched_rank();
+
 }  // namespace hetseq

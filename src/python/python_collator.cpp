@@ -1,5 +1,6 @@
 #include "python_collator.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,8 @@ public:
         MicroBatch batch;
         for (std::size_t i = 0; i < task_.schema.fields.size(); ++i) {
             const FieldSchema& field = task_.schema.fields[i];
+            if (rows.count(field.name) == 0)
+                continue;
             if (field.is_ragged) {
                 batch.tensors[field.name] = padded_rows(rows, field.name, task_.paddings[i]);
                 batch.tensors[field.name + "_lengths"] = row_lengths(rows, field.name);
@@ -34,12 +37,23 @@ public:
         }
         if (task_.collates)
             batch.tensors = collated(batch.tensors);
-        batch.weights = task_.weights.empty() ? weights_from_python(batch.tensors)
-                                              : weights_by_rules(rows, sample_ids.numel());
+        if (lacks_targets(rows))  // for predictions, which have no losses
+            batch.weights.assign(task_.losses.size(), 0);
+        else if (task_.weights.empty())
+            batch.weights = weights_from_python(batch.tensors);
+        else
+            batch.weights = weights_by_rules(rows, sample_ids.numel());
         return batch;
     }
 
 private:
+    bool lacks_targets(const TensorDict& rows) const {
+        const auto& fields = task_.schema.fields;
+        return std::any_of(fields.begin(), fields.end(), [&](const FieldSchema& field) {
+            return rows.count(field.name) == 0;
+        });
+    }
+
     static TensorDict collated(const TensorDict& tensors) {
         const NamedTensors given = named_tensors(tensors);
         const auto result = call_python("hetseq::task_collate", {given.names, given.tensors});

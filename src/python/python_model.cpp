@@ -98,8 +98,7 @@ public:
                 call_python("hetseq::task_self_test", {given.names, given.tensors}).at(0).toBool();
         enter_forward({context.seed, context.update, batch.sample_ids}, is_training);
         std::vector<at::Tensor> sums =
-            call_python("hetseq::task_forward",
-                        {given.names, given.tensors, batch.sample_ids, is_training})
+            call_python("hetseq::task_forward", {given.names, given.tensors, is_training})
                 .at(0)
                 .toTensorVector();
         if (!is_training)

@@ -32,9 +32,10 @@ void check_option_names(const PythonTask& task, const Parts& parts) {
 
 Parts python_task_parts() {
     const PythonTask task = describe_python_task();
+    const Parts builtin = builtin_parts();
     Parts parts;
-    parts.optimizers = builtin_parts().optimizers;
-    parts.schedules = builtin_parts().schedules;
+    parts.optimizers = builtin.optimizers;
+    parts.schedules = builtin.schedules;
     check_option_names(task, parts);
     parts.models.add(
         "python",

@@ -1,5 +1,11 @@
 #include "hetseq/session/replica.hpp"
 
+#include <algorithm>
+#include <filesystem>
+#include <span>
+
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
@@ -18,6 +24,8 @@ std::vector<std::string> result_names(const Model& model) {
     std::vector<std::string> names = model.loss_terms();
     for (const MetricSchema& metric : model.metrics())
         names.push_back(metric.name);
+    for (const PerplexitySchema& perplexity : model.perplexities())
+        names.push_back(perplexity.name);
     for (const std::string& score : model.scores())
         names.push_back(score);
     return names;
@@ -34,6 +42,25 @@ CommunicatorOptions communicator_options(const Options& options) {
             .largest_bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20))};
 }
 
+// "a, b, c and 4 more"
+std::string named(const std::vector<std::string>& tensors) {
+    constexpr std::size_t most = 6;
+    const std::size_t shown = std::min(tensors.size(), most);
+    const std::string names = join(std::span{tensors}.first(shown), ", ");
+    const std::size_t others = tensors.size() - shown;
+    return others > 0 ? names + " and " + std::to_string(others) + " more" : names;
+}
+
+void start_from(const std::string& file_or_folder, std::uint64_t seed, Model& model) {
+    const std::filesystem::path file = model_file(file_or_folder);
+    const OtherHeads heads = load_pretrained(file, model, seed);
+    if (!heads.drawn.empty())
+        log::info(file.string() + " has other heads than the model: drawn from the seed are " +
+                  named(heads.drawn));
+    if (!heads.unread.empty())
+        log::info("not read from " + file.string() + ": " + named(heads.unread));
+}
+
 }  // namespace
 
 std::shared_ptr<Model> build_model(const HostComm& world,
@@ -45,7 +72,7 @@ std::shared_ptr<Model> build_model(const HostComm& world,
         if (!model->initialises_itself())  // one that comes from outside was looked at there
             check_no_batch_statistics(*model);
         if (!options.parts.init_model.empty())
-            load_model(model_file(options.parts.init_model), *model);
+            start_from(options.parts.init_model, options.seed, *model);
         else if (!model->initialises_itself())
             initialise_parameters(*model, options.seed);
         model->to(settings.device, settings.dtype);

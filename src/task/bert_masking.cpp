@@ -38,6 +38,7 @@ public:
         batch.tensors["next_sentence_labels"] = rows.at("next_sentence_labels").to(at::kLong);
         batch.weights = {static_cast<double>(masked.labels.size()),
                          static_cast<double>(sample_ids.numel())};
+        note_row_lengths(batch, is_token, batch.tensors.at("masked_positions"));
         return batch;
     }
 

@@ -14,9 +14,11 @@
 #include "bert_masking.hpp"
 #include "builtin_parts.hpp"
 
+#include "hetseq/text/tokenizer_config.hpp"
 #include "hetseq/text/wordpiece.hpp"
 #include "hetseq/data/bert/masking_vocabulary.hpp"
 #include "hetseq/data/files/attachment.hpp"
+#include "hetseq/data/padded_rows.hpp"
 #include "hetseq/data/prepare_bert.hpp"
 #include "hetseq/model/bert.hpp"
 #include "hetseq/model/model_file.hpp"
@@ -46,7 +48,22 @@ std::optional<std::string> read_file(const std::filesystem::path& path) {
     return std::string{std::istreambuf_iterator<char>{file}, {}};
 }
 
-// `models`: the vocab.txt beside --init-model, if it has one.
+// A file of its text beside --init-model. Newer versions of transformers keep the vocabulary in
+// tokenizer.json.
+std::optional<std::string> text_of_model(const PartOptions& options, const std::string& name) {
+    if (options.init_model.empty())
+        return std::nullopt;
+    const std::filesystem::path folder = model_file(options.init_model).parent_path();
+    std::optional<std::string> text = read_file(folder / name);
+    if (text || name != bert_vocabulary_name)
+        return text;
+    const std::filesystem::path tokenizer = folder / "tokenizer.json";
+    text = read_file(tokenizer);
+    return text ? std::optional{vocabulary_of_tokenizer_json(*text, tokenizer.string())}
+                : std::nullopt;
+}
+
+// `models`: the vocabulary beside --init-model, if it has one.
 void check_vocabulary(const std::string& of_data,
                       const std::optional<std::string>& models,
                       const PartOptions& options,
@@ -68,11 +85,10 @@ void check_vocabulary(const std::string& of_data,
 std::vector<CompanionFile> text_files(const PartOptions& options, const BertConfig& config) {
     std::vector<CompanionFile> files;
     for (const char* name : {bert_vocabulary_name, bert_tokenizer_name}) {
-        std::optional<std::string> of_data, of_model;
+        std::optional<std::string> of_data;
         if (!options.data.empty())
             of_data = read_attached_text(options.data, name);
-        if (!options.init_model.empty())
-            of_model = read_file(model_file(options.init_model).parent_path() / name);
+        const std::optional<std::string> of_model = text_of_model(options, name);
         if (of_data && std::string_view{name} == bert_vocabulary_name)
             check_vocabulary(*of_data, of_model, options, config);
         if (of_data || of_model)
@@ -202,6 +218,11 @@ public:
             batch.tensors["next_sentence_labels"] = rows.at("next_sentence_labels").to(at::kLong);
         batch.weights = {masked_tokens(rows, batch.tensors),
                          static_cast<double>(sample_ids.numel())};
+        const auto masked = batch.tensors.find("masked_positions");
+        note_row_lengths(
+            batch,
+            batch.tensors.at("attention_mask"),
+            masked == batch.tensors.end() ? at::empty({0}, at::kLong) : masked->second);
         return batch;
     }
 

@@ -13,6 +13,7 @@
 #include "piece_trie.hpp"
 
 #include "hetseq/text/code_points.hpp"
+#include "hetseq/text/tokenizer_config.hpp"
 #include "hetseq/text/utf8.hpp"
 #include "hetseq/text/valid_characters.hpp"
 
@@ -128,7 +129,9 @@ WordPiece WordPiece::read(const std::filesystem::path& file) {
     const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
     if (stream.bad())
         throw IoError("cannot read " + file.string(), std::strerror(errno));
-    return parse(bytes, file.string());
+    return parse(
+        file.extension() == ".json" ? vocabulary_of_tokenizer_json(bytes, file.string()) : bytes,
+        file.string());
 }
 
 std::int64_t WordPiece::size() const {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
@@ -17,13 +16,7 @@ namespace {
 constexpr const char* sum_of_terms = "loss";
 
 double value_of(const Evaluation& evaluation, const std::string& name) {
-    if (name == sum_of_terms)
-        return evaluation.loss();
-    for (const auto* values : {&evaluation.losses, &evaluation.metrics})
-        for (const Evaluation::Value& value : *values)
-            if (value.name == name)
-                return value.value;
-    return std::numeric_limits<double>::quiet_NaN();
+    return name == sum_of_terms ? evaluation.loss() : evaluation.value_of(name);
 }
 
 }  // namespace

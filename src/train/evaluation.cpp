@@ -1,5 +1,7 @@
 #include "hetseq/train/evaluation.hpp"
 
+#include <limits>
+
 #include "hetseq/util/quantity.hpp"
 
 namespace hetseq {
@@ -9,6 +11,14 @@ double Evaluation::loss() const {
     for (const Value& term : losses)
         sum += term.value;
     return sum;
+}
+
+double Evaluation::value_of(const std::string& name) const {
+    for (const auto* values : {&losses, &metrics})
+        for (const Value& value : *values)
+            if (value.name == name)
+                return value.value;
+    return std::numeric_limits<double>::quiet_NaN();
 }
 
 std::string value_text(const Evaluation::Value& value) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -139,6 +140,10 @@ Evaluation Evaluator::run(const MicroBatchCap& most) {
                                       .value = weight == 0 ? 0 : sums[terms.size() + m] / weight,
                                       .is_share = metrics[m].is_share});
     }
+    for (const PerplexitySchema& perplexity : model_.perplexities())
+        evaluation.metrics.push_back({.name = perplexity.name,
+                                      .value = std::exp(evaluation.value_of(perplexity.of)),
+                                      .is_share = false});
     if (scorer) {
         const std::vector<std::string> names = model_.scores();
         const std::vector<double> values = scorer->values(score_sums);

@@ -96,7 +96,8 @@ def training_words(name, words):
     take(words, "--valid-data", data[task][1])
     take(words, "--save-dir", new_place())
     take(words, "--restore-file", run)
-    take(words, "--batch-size", "4")
+    take(words, "--init-model")
+    has_batch = take(words, "--batch-size", "4")
     for option in ("--balance", "--threads"):
         take(words, option)
     if task == "translation":
@@ -104,6 +105,8 @@ def training_words(name, words):
         take(words, "--max-tokens")
         words += ["--max-tokens", "2000"]
     trains = name != "check" and words[:1] != ["data"]  # neither check nor bench data
+    if trains and task == "bert" and not has_batch:  # a recipe may say 65536
+        words += ["--batch-size", "4"]
     may_cap = trains and task != "translation"
     if may_cap and not take(words, "--max-sentences", "2") and "--restore-file" not in words:
         words += ["--max-sentences", "2"]
@@ -169,6 +172,8 @@ def arguments(name, words):
         return [words] if take(words, "--output", new_place(".txt")) else []
     if name == "prepare":
         return prepare_arguments(words)
+    if words[:1] == ["export"]:
+        return [["export", "tests/reference/pretrained_bert", *words[2:-1], new_place()]]
     if name == "checkpoint" and len(words) > 1:
         take(words, "--output", new_place(".safetensors"))
         which = words[0].split("|")

@@ -1,6 +1,6 @@
 // The fault points of hetseq_faulty: what HETSEQ_FAULT says happens there. It is a list with commas
 // between, of
-//     RANK:POINT:UPDATE:ACTION     UPDATE counted from 1, or * for any
+//     RANK:POINT:UPDATE:ACTION     UPDATE counted from 1; 5+ is 5 or any later one, * is any
 // with the actions
 //     throw           an exception that nobody expects
 //     throw-in-thread the same in a thread of its own, where nobody catches it
@@ -57,6 +57,14 @@ std::vector<Fault> faults_of_this_rank() {
     return faults;
 }
 
+bool is_meant(const std::string& updates, std::int64_t update) {
+    if (updates == "*")
+        return true;
+    if (updates.ends_with('+'))
+        return update >= std::stoll(updates);
+    return updates == std::to_string(update);
+}
+
 void touch_foreign_memory() {
     const volatile std::uintptr_t place = 16;
     *reinterpret_cast<volatile int*>(place) = 1;
@@ -108,8 +116,7 @@ void act(const std::string& action) {
 void fault_point(const char* name, std::int64_t update) {
     static const std::vector<Fault> faults = faults_of_this_rank();
     for (const Fault& fault : faults)
-        if (fault.point == name &&
-            (fault.update == "*" || fault.update == std::to_string(update))) {
+        if (fault.point == name && is_meant(fault.update, update)) {
             const std::chrono::duration<double> now =
                 std::chrono::system_clock::now().time_since_epoch();
             std::fprintf(stderr,

@@ -49,6 +49,8 @@ TEST(BertConfigTest, WhatIsWrittenIsRead) {
     BertConfig config = bert_config("mini");
     config.hidden_dropout = 0.25;
     config.pad_token_id = 3;
+    config.activation = BertConfig::Activation::silu;
+    config.ties_decoder = false;
     folder.write("config.json", to_json(config));
 
     const BertConfig read = read_bert_config(folder / "config.json");
@@ -70,10 +72,15 @@ std::string message_of(const std::string& json) {
 TEST(BertConfigTest, WhatHetseqsBertIsNotIsNamed) {
     const std::pair<const char*, const char*> cases[] = {
         {R"({"model_type": "roberta"})", "model_type"},
-        {R"({"hidden_act": "swish"})", "hidden_act"},
+        {R"({"hidden_act": "quick_gelu"})", "hidden_act is \"quick_gelu\""},
+        {R"({"hidden_act": 1})", "hidden_act"},
         {R"({"position_embedding_type": "relative_key"})", "position_embedding_type"},
         {R"({"is_decoder": true})", "is_decoder"},
-        {R"({"tie_word_embeddings": false})", "tie_word_embeddings"},
+        {R"({"add_cross_attention": true})", "add_cross_attention"},
+        {R"({"is_encoder_decoder": true})", "is_encoder_decoder"},
+        {R"({"pruned_heads": {"0": [1]}})", "pruned_heads"},
+        {R"({"quantization_config": {"bits": 8}})", "quantization_config"},
+        {R"({"tie_word_embeddings": "no"})", "tie_word_embeddings"},
         {R"({"vocab_size": 0})", "vocab_size"},
         {R"({"vocab_size": "many"})", "vocab_size"},
         {R"({"hidden_size": 1.5})", "hidden_size"},
@@ -83,12 +90,43 @@ TEST(BertConfigTest, WhatHetseqsBertIsNotIsNamed) {
         {R"({"attention_probs_dropout_prob": -0.1})", "attention_probs_dropout_prob"},
         {R"({"layer_norm_eps": "small"})", "layer_norm_eps"},
         {R"({"initializer_range": -1})", "initializer_range"},
-        {R"({"pad_token_id": 30522})", "pad_token_id"}};
+        {R"({"pad_token_id": 30522})", "pad_token_id"},
+        {R"({"pad_token_id": -1})", "pad_token_id"}};
     for (const auto& [json, key] : cases) {
         const std::string message = message_of(json);
         EXPECT_NE(message.find(key), std::string::npos) << message;
         EXPECT_NE(message.find("config.json"), std::string::npos) << message;
     }
+}
+
+BertConfig config_of_text(const std::string& json) {
+    const TemporaryFolder folder;
+    folder.write("config.json", json);
+    return read_bert_config(folder / "config.json");
+}
+
+TEST(BertConfigTest, ActivationsHaveTransformersNames) {
+    using Activation = BertConfig::Activation;
+    const std::pair<const char*, Activation> names[] = {
+        {"gelu", Activation::gelu},
+        {"gelu_python", Activation::gelu},
+        {"gelu_new", Activation::gelu_tanh},
+        {"gelu_pytorch_tanh", Activation::gelu_tanh},
+        {"gelu_fast", Activation::gelu_tanh},
+        {"relu", Activation::relu},
+        {"silu", Activation::silu},
+        {"swish", Activation::silu}};
+    for (const auto& [name, activation] : names)
+        EXPECT_EQ(config_of_text(R"({"hidden_act": ")" + std::string(name) + R"("})").activation,
+                  activation)
+            << name;
+}
+
+TEST(BertConfigTest, APadTokenMayBeNone) {
+    const BertConfig config = config_of_text(R"({"pad_token_id": null})");
+
+    EXPECT_EQ(config.pad_token_id, -1);
+    EXPECT_EQ(config_of_text(to_json(config)).pad_token_id, -1);
 }
 
 TEST(BertConfigTest, ANullCountsAsAbsent) {

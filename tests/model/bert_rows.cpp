@@ -5,6 +5,8 @@
 
 #include <hdf5.h>
 
+#include "hetseq/data/padded_rows.hpp"
+
 namespace hetseq::test {
 
 namespace {
@@ -92,6 +94,8 @@ MicroBatch BertRows::batch(std::int64_t begin, std::int64_t n) const {
                           sequence * part("input_ids").size(1)},
                      {"masked_labels", part("masked_lm_ids").index({sequence, entry})},
                      {"next_sentence_labels", part("next_sentence_labels")}};
+    note_row_lengths(
+        batch, batch.tensors.at("attention_mask"), batch.tensors.at("masked_positions"));
     batch.sample_ids = at::arange(begin, begin + n, at::kLong);
     batch.samples = batch.units = n;
     return batch;

@@ -1,5 +1,6 @@
 #include "hetseq/model/bert.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -10,8 +11,10 @@
 
 #include "model/bert_rows.hpp"
 #include "model/formula.hpp"
+#include "util/temporary_folder.hpp"
 #include <nlohmann/json.hpp>
 
+#include "hetseq/data/padded_rows.hpp"
 #include "hetseq/model/init.hpp"
 
 namespace hetseq {
@@ -107,6 +110,21 @@ TEST(BertTest, LossesAndGradientsAreThoseOfTransformersOnGeneratedSequences) {
     expect_reference(*formula_model(config, at::kFloat), rows, expected, 1e-4);
 }
 
+TEST(BertTest, LossesAndGradientsAreThoseOfTransformersForEachOption) {
+    const json variants =
+        json::parse(std::ifstream("tests/reference/bert_variants.json"))["variants"];
+    const BertRows rows = BertRows::from_json(reference()["generated"]["rows"]);
+    ASSERT_FALSE(variants.empty());
+    for (const json& expected : variants) {
+        SCOPED_TRACE(expected["options"].dump());
+        const test::TemporaryFolder folder;
+        folder.write("config.json", expected["config"].dump());
+        const BertConfig config = without_dropout(read_bert_config(folder / "config.json"));
+
+        expect_reference(*formula_model(config, at::kDouble), rows, expected, 1e-10);
+    }
+}
+
 TEST(BertTest, LossesAndGradientsAreThoseOfTransformersOnNvidiasShards) {
     const json& shards = reference()["shards"];
     for (const auto& [file, expected] : shards["files"].items()) {
@@ -159,6 +177,76 @@ TEST(BertTest, SumOverMicroBatchesEqualsTheWholeBatchWithDropout) {
     for (std::size_t i = 0; i < whole.size(); ++i)
         EXPECT_TRUE(whole[i].allclose(sum[i], 1e-11, 1e-13))
             << i << ": " << (whole[i] - sum[i]).abs().max();
+}
+
+void expect_close(const std::vector<at::Tensor>& values,
+                  const std::vector<at::Tensor>& expected,
+                  double tolerance) {
+    ASSERT_EQ(values.size(), expected.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+        EXPECT_TRUE(values[i].allclose(expected[i], tolerance, tolerance))
+            << i << ": " << (values[i] - expected[i]).abs().max();
+}
+
+/// The same, but nothing says which tokens are padding before they are computed.
+MicroBatch padded(MicroBatch batch) {
+    batch.row_lengths.clear();
+    batch.tensors.erase("token_places");
+    return batch;
+}
+
+/// As the loader makes it of rows of unequal lengths: padded to the longest.
+MicroBatch ragged(MicroBatch batch) {
+    const std::int64_t width = batch.tensors["input_ids"].size(1);
+    const std::int64_t longest =
+        *std::max_element(batch.row_lengths.begin(), batch.row_lengths.end());
+    for (const char* name : {"input_ids", "segment_ids", "attention_mask"})
+        batch.tensors[name] = batch.tensors[name].narrow(1, 0, longest).contiguous();
+    const at::Tensor places = batch.tensors["masked_positions"];
+    batch.tensors["masked_positions"] =
+        places.floor_divide(width) * longest + places.remainder(width);
+    batch.tensors.erase("token_places");
+    note_row_lengths(batch, batch.tensors["attention_mask"], batch.tensors["masked_positions"]);
+    batch.padded_tokens = batch.samples * longest;
+    return batch;
+}
+
+TEST(BertTest, WorkOnPaddingChangesNothing) {
+    const MicroBatch batch = generated_rows().batch(0, 6);
+    ASSERT_TRUE(batch.tensors.contains("token_places"));
+    const auto model = formula_model(smallest(), at::kDouble);
+
+    expect_close(gradients_of(*model, batch), gradients_of(*model, padded(batch)), 1e-12);
+    expect_close(
+        gradients_of(*model, ragged(batch)), gradients_of(*model, padded(ragged(batch))), 1e-12);
+}
+
+TEST(BertTest, TheLongestRowOfAMicroBatchChangesNothing) {
+    const BertRows rows = generated_rows();
+    const auto model = formula_model(smallest(), at::kDouble);
+
+    const auto whole = gradients_of(*model, ragged(rows.batch(0, 6)));
+    std::vector<at::Tensor> sum;
+    for (std::int64_t i = 0; i < 6; ++i) {
+        const auto part = gradients_of(*model, ragged(rows.batch(i, 1)));
+        for (std::size_t k = 0; k < part.size(); ++k)
+            if (sum.size() <= k)
+                sum.push_back(part[k]);
+            else
+                sum[k] = sum[k] + part[k];
+    }
+
+    expect_close(sum, whole, 1e-12);
+}
+
+TEST(BertTest, PredictionsAreThoseOfPaddedRows) {
+    const MicroBatch batch = generated_rows().batch(0, 6);
+    const auto model = formula_model(smallest(), at::kDouble);
+
+    const auto predictions = model->predict(batch), expected = model->predict(padded(batch));
+
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_TRUE(predictions[i].values.allclose(expected[i].values, 1e-6, 1e-6));
 }
 
 TEST(BertTest, DropoutChangesWithTheUpdateOnlyInTraining) {
@@ -263,6 +351,21 @@ TEST(BertTest, InitialValuesAreThoseOfThePaper) {
                         0.02 * 5 / std::sqrt(2.0 * static_cast<double>(values.numel())))
                 << name;
     }
+}
+
+TEST(BertTest, AnUntiedDecoderHasItsWeightAndBias) {
+    BertConfig config = smallest();
+    config.ties_decoder = false;
+    const auto model = make_bert(config), tied = make_bert(smallest());
+
+    std::map<std::string, std::vector<std::int64_t>> shapes;
+    for (const auto& [name, tensor] : model->stored_tensors())
+        shapes[name] = tensor.sizes().vec();
+
+    EXPECT_EQ(shapes.at("cls.predictions.decoder.weight"), (std::vector<std::int64_t>{97, 32}));
+    EXPECT_EQ(shapes.at("cls.predictions.decoder.bias"), std::vector<std::int64_t>{97});
+    EXPECT_EQ(shapes.count("cls.predictions.bias"), 0u);
+    EXPECT_EQ(shapes.size(), tied->stored_tensors().size() + 1);
 }
 
 TEST(BertTest, OnlyMatricesDecay) {

@@ -45,6 +45,23 @@ at::Tensor by_kernel(const at::Tensor& x,
     return out;
 }
 
+template <class T>
+void run_tokens(const at::Tensor& x,
+                const at::Tensor& out,
+                const at::Tensor& ids,
+                const at::Tensor& positions) {
+    const TokenGrid grid = token_grid(x.size(0), x.size(1));
+    simt::launch_independent({dropout_blocks(grid)}, {dropout_block_threads}, [&] {
+        drop_tokens(x.const_data_ptr<T>(),
+                    out.mutable_data_ptr<T>(),
+                    ids.const_data_ptr<std::int64_t>(),
+                    positions.const_data_ptr<std::int64_t>(),
+                    mask(),
+                    grid,
+                    static_cast<T>(mask().scale()));
+    });
+}
+
 TEST(CounterDropoutKernelTest, GivesTheBitsOfTheCpu) {
     const std::vector<Case> cases{
         {{1, 1, 1, 1, 1}, 1},
@@ -92,6 +109,27 @@ TEST(CounterDropoutKernelTest, MayWorkInPlace) {
     EXPECT_TRUE(x.equal(expected));
 }
 
+TEST(CounterDropoutKernelTest, RowsOfTokensHaveTheBitsOfTheCpu) {
+    const at::Tensor ids = at::tensor({2, 0, 2, 1, 0}, at::kLong) + ((std::int64_t{1} << 33) + 5);
+    // Of 130 columns, the last row begins behind 2^32 elements of its sample.
+    const at::Tensor positions = at::tensor({6, 0, 127, 3, 40'000'000}, at::kLong);
+    for (const std::int64_t columns : {1, 5, 127, 128, 130, 200, 384}) {
+        ASSERT_TRUE(fits_token_grid(5, columns));
+        for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+            const at::Tensor x = at::randn({5, columns}, type);
+            const at::Tensor expected = at::empty_like(x), out = at::full_like(x, -1);
+            token_dropout_cpu(x, expected, mask(), ids, positions);
+
+            const auto run = type == at::kDouble ? run_tokens<double> : run_tokens<float>;
+            run(x, out, ids, positions);
+            run(x, x, ids, positions);
+
+            EXPECT_TRUE(out.equal(expected)) << columns << " columns, " << type;
+            EXPECT_TRUE(x.equal(expected)) << "in place, " << columns << " columns, " << type;
+        }
+    }
+}
+
 // No tensor is so large here: the arithmetic of indices alone.
 TEST(CounterDropoutKernelTest, IndicesOfSamplesGoBeyond32Bits) {
     constexpr std::uint32_t columns = 1u << 20;
@@ -124,6 +162,10 @@ TEST(CounterDropoutKernelTest, ALayoutThatNeedsMoreBitsIsRecognised) {
     EXPECT_FALSE(fits_dropout_grid({std::int64_t{1} << 28, 100, 1, 1, 1}));
     EXPECT_TRUE(fits_dropout_grid({std::int64_t{1} << 27, 100, 1, 1, 1}));
     EXPECT_EQ(dropout_sample_blocks(1 << 20), 65535U);
+    EXPECT_FALSE(fits_token_grid(1, std::int64_t{1} << 32));
+    EXPECT_FALSE(fits_token_grid(std::int64_t{1} << 28, 128));
+    EXPECT_FALSE(fits_token_grid(std::int64_t{1} << 27, 100));  // of two chunks each
+    EXPECT_TRUE(fits_token_grid(std::int64_t{1} << 27, 128));
 }
 
 }  // namespace

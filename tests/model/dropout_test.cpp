@@ -169,6 +169,23 @@ TEST(DropoutTest, NoSamplesGiveNoElements) {
     EXPECT_EQ(out.sizes(), x.sizes());
 }
 
+TEST(DropoutTest, RowsOfTokensHaveTheMaskOfTheirPositions) {
+    const DropoutKey key{1, 2, 3};
+    const at::Tensor sequence = at::tensor({2, 0, 2, 1, 0}, at::kLong);
+    const at::Tensor position = at::tensor({6, 0, 6, 3, 5}, at::kLong);
+    for (const std::int64_t columns : {5, 128, 200}) {
+        const at::Tensor x = at::rand({3, 7, columns}, at::kDouble);
+        const at::Tensor rows = x.index({sequence, position}).requires_grad_();
+
+        const at::Tensor out = token_dropout(rows, p, key, sequence + 10, position);
+        out.sum().backward();
+
+        const at::Tensor whole = counter_dropout(x, p, key, ids(10, 13));
+        EXPECT_TRUE(out.equal(whole.index({sequence, position}))) << columns;
+        EXPECT_TRUE(rows.grad().ne(0).equal(out.ne(0))) << columns;
+    }
+}
+
 TEST(DropoutTest, ATransposedInputKeepsItsLogicalElements) {
     const DropoutKey key{1, 2, 3};
     const at::Tensor x = at::rand({2, 7, 30}, at::kDouble).transpose(1, 2);

@@ -245,6 +245,67 @@ TEST(ModelFileTest, AMisshapenTensorIsNamedWithBothShapes) {
     EXPECT_NE(message.find("intermediate.dense.weight"), std::string::npos) << message;
 }
 
+/// The stored tensors of a pretrained BERT, without "bert." and the heads: as BertModel saves them.
+std::map<std::string, std::string> names_of_bert_model(const Model& model) {
+    std::map<std::string, std::string> names;
+    for (const NamedTensor& stored : model.stored_tensors())
+        names[stored.name] = stored.name.rfind("bert.", 0) == 0 ? stored.name.substr(5) : "";
+    return names;
+}
+
+TEST(ModelFileTest, HeadsThatAFileLacksAreDrawnFromTheSeed) {
+    const TemporaryFolder folder;
+    const auto saved = pretrained_bert(), loaded = pretrained_bert(), drawn = pretrained_bert();
+    initialise_parameters(*saved, 1);
+    initialise_parameters(*drawn, 5);
+    save_renamed(folder / "a", *saved, names_of_bert_model(*saved));
+
+    const OtherHeads heads = load_pretrained(folder / "a", *loaded, 5);
+
+    EXPECT_TRUE(heads.unread.empty());
+    std::map<std::string, at::Tensor> of_file, of_seed;
+    for (const NamedTensor& stored : saved->stored_tensors())
+        of_file[stored.name] = stored.tensor;
+    for (const NamedTensor& stored : drawn->stored_tensors())
+        of_seed[stored.name] = stored.tensor;
+    std::vector<std::string> expected;
+    for (const auto& [name, tensor] : loaded->stored_tensors()) {
+        const bool is_of_body = name.rfind("bert.", 0) == 0;
+        EXPECT_TRUE(tensor.equal(is_of_body ? of_file.at(name) : of_seed.at(name))) << name;
+        if (!is_of_body)
+            expected.push_back(name);
+    }
+    EXPECT_EQ(heads.drawn, expected);
+    EXPECT_FALSE(expected.empty());
+    EXPECT_NE(error_of_loading(folder / "a", *loaded).find("lacks the model's tensor 'cls."),
+              std::string::npos);
+}
+
+TEST(ModelFileTest, HeadsThatTheModelLacksAreNotRead) {
+    const TemporaryFolder folder;
+    const auto saved = pretrained_bert(), loaded = pretrained_bert();
+    initialise_parameters(*saved, 1);
+    save_renamed(folder / "a", *saved, {}, {"classifier.weight"});
+
+    const OtherHeads heads = load_pretrained(folder / "a", *loaded, 5);
+
+    EXPECT_TRUE(same_parameters(*saved, *loaded));
+    EXPECT_EQ(heads.unread, std::vector<std::string>{"classifier.weight"});
+    EXPECT_TRUE(heads.drawn.empty());
+}
+
+TEST(ModelFileTest, TheBodyIsNeverDrawn) {
+    const TemporaryFolder folder;
+    const auto saved = pretrained_bert(), loaded = pretrained_bert();
+    initialise_parameters(*saved, 1);
+    save_renamed(folder / "a", *saved, {{"bert.embeddings.position_embeddings.weight", ""}});
+    EXPECT_THROW(load_pretrained(folder / "a", *loaded, 5), BadData);
+    save_renamed(folder / "a", *saved, {}, {"bert.encoder.layer.1.output.dense.weight"});
+    EXPECT_THROW(load_pretrained(folder / "a", *loaded, 5), BadData);
+    save_renamed(folder / "a", *saved, {}, {"encoder.layer.1.output.dense.weight"});
+    EXPECT_THROW(load_pretrained(folder / "a", *loaded, 5), BadData);
+}
+
 TEST(ModelFileTest, IntegersAreNoParameters) {
     const TemporaryFolder folder;
     const auto model = make_mnist_cnn();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/util/error.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace hetseq {
@@ -23,6 +25,39 @@ TEST(TokenizerConfigTest, SaysWhatBecomesOfCaseAndAccents) {
     EXPECT_FALSE(cased.contains("strip_accents"));
     EXPECT_EQ(accents["do_lower_case"], true);
     EXPECT_EQ(accents["strip_accents"], false);
+}
+
+TEST(TokenizerConfigTest, AVocabularyIsReadFromATokenizersJson) {
+    const std::string text = R"({"version": "1.0", "model": {"type": "WordPiece",
+        "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+        "vocab": {"b": 2, "[UNK]": 0, "##\u00e9": 1}}})";
+
+    EXPECT_EQ(vocabulary_of_tokenizer_json(text, "tokenizer.json"), "[UNK]\n##\u00e9\nb\n");
+}
+
+TEST(TokenizerConfigTest, OtherTokenizersAreRefused) {
+    const std::pair<const char*, const char*> cases[] = {
+        {"[UNK]", "'model'"},
+        {R"({"model": 1})", "'model'"},
+        {R"({"model": {"type": "BPE", "vocab": {}}})", "type is \"BPE\""},
+        {R"({"model": {"continuing_subword_prefix": "@@", "vocab": {}}})", "\"@@\""},
+        {R"({"model": {"unk_token": "<unk>", "vocab": {}}})", "\"<unk>\""},
+        {R"({"model": {"type": "WordPiece"}})", "'vocab'"},
+        {R"({"model": {"vocab": {"a": 0, "b": 2}}})", "0, 1, 2"},
+        {R"({"model": {"vocab": {"a": 0, "b": 0}}})", "0, 1, 2"},
+        {R"({"model": {"vocab": {"a": -1}}})", "0, 1, 2"},
+        {R"({"model": {"vocab": {"a": "0"}}})", "0, 1, 2"},
+        {R"({"model": {"vocab": {"a\nb": 0}}})", "0, 1, 2"}};
+    for (const auto& [text, problem] : cases) {
+        try {
+            vocabulary_of_tokenizer_json(text, "tokenizer.json");
+            ADD_FAILURE() << text;
+        } catch (const BadData& error) {
+            const std::string message = error.what();
+            EXPECT_NE(message.find(problem), std::string::npos) << message;
+            EXPECT_NE(message.find("tokenizer.json"), std::string::npos) << message;
+        }
+    }
 }
 
 }  // namespace

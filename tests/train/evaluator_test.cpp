@@ -1,5 +1,6 @@
 #include "hetseq/train/evaluator.hpp"
 
+#include <cmath>
 #include <memory>
 #include <stdexcept>
 
@@ -103,6 +104,15 @@ TEST_F(EvaluatorTest, UnevenSharesGiveWhatOneMicroBatchGives) {
         EXPECT_NEAR(evaluation.losses[j].value, expected.losses[j].value, 1e-12);
         EXPECT_EQ(evaluation.metrics[j].value, expected.metrics[j].value);
     }
+}
+
+TEST_F(EvaluatorTest, APerplexityIsThePowerOfItsLoss) {
+    ToyEvaluation shared(world_, good_, uneven(world_));
+
+    const Evaluation evaluation = shared.run();
+
+    EXPECT_EQ(evaluation.value_of("token_perplexity"), std::exp(evaluation.losses[0].value));
+    EXPECT_EQ(value_text(evaluation.metrics.back()).find('%'), std::string::npos);
 }
 
 TEST_F(EvaluatorTest, AMicroBatchIsNoLargerThanAsked) {

@@ -44,6 +44,10 @@ public:
         return {{"token_accuracy", 0}, {"label_accuracy", 1}};
     }
 
+    std::vector<PerplexitySchema> perplexities() const override {
+        return {{"token_perplexity", "token"}};
+    }
+
     InitialDistribution initial_distribution(const std::string& name) const override {
         if (name == "embedding")
             return {InitialDistribution::Kind::normal, 0.5};

@@ -17,6 +17,9 @@ struct MicroBatch {
     // The collator fills these.
     TensorDict tensors;           // as the model expects them
     std::vector<double> weights;  // by loss term: tokens, sentences, images
+    /// Tokens of each sample's row, which stand at its beginning, in host memory whatever the
+    /// device; empty: not said (see `note_row_lengths`).
+    std::vector<std::int64_t> row_lengths;
     // The loader fills these.
     at::Tensor sample_ids;  // (n) int64, positions in the corpus; keys of dropout
     std::int64_t samples = 0;

@@ -17,4 +17,11 @@ at::Tensor padded_rows(const TensorDict& rows,
                        double padding,
                        std::int64_t least = 0);
 
+/// Says in `batch` which values of its rows of tokens are no padding, so that a model computes
+/// those alone: `row_lengths` and, where there is padding, the tensor "token_places", (N) int64:
+/// the places of the N tokens in the padded rows n * T, ascending. `mask` (n, T): 0 for padding.
+/// `needed`: places that the model reads. Nothing is said where tokens stand behind padding or a
+/// needed place is padding.
+void note_row_lengths(MicroBatch& batch, const at::Tensor& mask, const at::Tensor& needed);
+
 }  // namespace hetseq

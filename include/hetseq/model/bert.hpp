@@ -8,9 +8,9 @@
 
 namespace hetseq {
 
-/// BertForPreTraining: BERT with a masked-token head, whose decoder is the word embedding, and a
-/// next-sentence head. Parameters are stored under Hugging Face's names. Throws BadConfig as
-/// `check`.
+/// BertForPreTraining: BERT with a masked-token head, whose decoder is the word embedding or one of
+/// its own, and a next-sentence head. Parameters are stored under Hugging Face's names. Throws
+/// BadConfig as `check`.
 ///
 /// Input, for n sequences of T <= max_position_embeddings tokens, M of which are masked:
 ///   "input_ids"             (n, T) int64

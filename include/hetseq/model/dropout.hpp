@@ -41,4 +41,13 @@ at::Tensor counter_dropout(const at::Tensor& x,
                            const at::Tensor& sample_ids,
                            const DropoutExtent& extent);
 
+/// The same for rows of tokens without their padding: row i of `x` (R, C) is the position
+/// `positions[i]` of the sample `sample_ids[i]`, both (R) int64 on x's device. The mask is that of
+/// this position in a tensor (n, T, C).
+at::Tensor token_dropout(const at::Tensor& x,
+                         double p,
+                         const DropoutKey& key,
+                         const at::Tensor& sample_ids,
+                         const at::Tensor& positions);
+
 }  // namespace hetseq

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 
 namespace hetseq {
 
@@ -10,5 +12,9 @@ class Model;
 /// depends on (seed, tensor name, element index) alone, not on ranks, devices or the order of
 /// construction.
 void initialise_parameters(Model& model, std::uint64_t seed);
+/// The same for the stored parameters of these names alone.
+void initialise_parameters(Model& model,
+                           std::uint64_t seed,
+                           std::span<const std::string> stored_names);
 
 }  // namespace hetseq

@@ -33,6 +33,12 @@ struct MetricSchema {
     bool is_share = true;  // between 0 and 1, shown in percent
 };
 
+/// exp of a mean negative log-likelihood of tokens, which validation gives beside it.
+struct PerplexitySchema {
+    std::string name;  // "perplexity"
+    std::string of;    // the name of that loss term or metric
+};
+
 /// Sums over one micro-batch. Nothing is divided here: the caller knows the global weights.
 struct ForwardResult {
     std::vector<at::Tensor> losses;   // scalar sums with graph, by loss term
@@ -59,6 +65,8 @@ class Model : public torch::nn::Module {
 public:
     virtual std::vector<std::string> loss_terms() const = 0;
     virtual std::vector<MetricSchema> metrics() const = 0;
+    /// Of those loss terms and metrics that are means of negative log-likelihoods; by default none.
+    virtual std::vector<PerplexitySchema> perplexities() const { return {}; }
     /// Names of the scores that `corpus_scorer` computes, beside the metrics; by default none.
     virtual std::vector<std::string> scores() const { return {}; }
     /// Scores the model as its parameters are now; null where `scores` is empty. The model outlives
@@ -84,6 +92,10 @@ public:
     /// under both, or only under the other one; an empty stored name: the file's tensor is no
     /// parameter and is not read.
     virtual std::map<std::string, std::string> tensor_aliases() const { return {}; }
+    /// True for a tensor, by the name that it has in a file, which serves one use of the network
+    /// alone. The file that --init-model names may lack such tensors, which are then drawn, and may
+    /// hold others than the model has, which are not read.
+    virtual bool is_head(const std::string& /*tensor_name*/) const { return false; }
     /// True where the constructor has given the parameters their initial values. Otherwise they are
     /// drawn from `initial_distribution`.
     virtual bool initialises_itself() const { return false; }

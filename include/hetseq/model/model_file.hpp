@@ -1,13 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace hetseq {
 
 class Model;
 
-/// The file that --init-model names: a .safetensors file, or model.safetensors in the folder.
+/// The file that --init-model names: a file of weights, or the folder's (`weights_in`).
 std::filesystem::path model_file(const std::string& file_or_folder);
 /// The config.json beside that file.
 std::filesystem::path model_config_file(const std::string& file_or_folder);
@@ -15,10 +17,20 @@ std::filesystem::path model_config_file(const std::string& file_or_folder);
 /// Writes the model's stored tensors as a safetensors file, atomically. Throws IoError.
 void save_model(const std::filesystem::path& path, const Model& model);
 
-/// Fills the model's stored tensors from a safetensors file; precision is converted to the model's,
-/// other types must be equal. Throws MissingInput, IoError, or BadData that names a missing,
-/// surplus or mis-shaped tensor (with both shapes) or one of a wrong type; then the model is
-/// unchanged.
+/// Fills the model's stored tensors from a safetensors file, or from the files of an index;
+/// precision is converted to the model's, other types must be equal. Throws MissingInput, IoError,
+/// or BadData that names a missing, surplus or mis-shaped tensor (with both shapes) or one of a
+/// wrong type; then the model is unchanged.
 void load_model(const std::filesystem::path& path, Model& model);
+
+/// Where the heads of a model and of a file differ.
+struct OtherHeads {
+    std::vector<std::string> drawn;   // tensors of the model that the file lacks
+    std::vector<std::string> unread;  // tensors of the file that the model lacks
+};
+
+/// As `load_model`, from the file of a model that may have other heads (`Model::is_head`): those
+/// that the file lacks are drawn from `seed`, as `initialise_parameters` does.
+OtherHeads load_pretrained(const std::filesystem::path& path, Model& model, std::uint64_t seed);
 
 }  // namespace hetseq

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "hetseq/text/basic_tokenizer.hpp"
 
@@ -9,5 +10,10 @@ namespace hetseq {
 /// The tokenizer_config.json that Hugging Face's BertTokenizer reads beside a vocab.txt: what
 /// becomes of case and accents.
 std::string tokenizer_config_json(const BasicTokenizerOptions& options);
+
+/// The vocab.txt of a tokenizer.json, which newer versions of transformers write in its place.
+/// Throws BadData that names `origin` for anything but a vocabulary of WordPiece with "##" and
+/// "[UNK]".
+std::string vocabulary_of_tokenizer_json(std::string_view bytes, const std::string& origin);
 
 }  // namespace hetseq

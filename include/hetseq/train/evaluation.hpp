@@ -20,6 +20,8 @@ struct Evaluation {
 
     /// The sum of the terms' losses.
     double loss() const;
+    /// The loss term or metric of this name; not a number if there is none.
+    double value_of(const std::string& name) const;
 };
 
 /// "98.21 %", or "1.8337" where it is not a share.

@@ -63,8 +63,8 @@ CommandDescription predict() {
                {"checkpoint",
                 "NAME|FILE",
                 "",
-                "parameters to take: best, last, average:N (the mean of the last N checkpoints) or a "
-                "safetensors file; without it RUN/best.safetensors, or RUN/model.safetensors where "
+                "parameters to take: best, last, update:N, average:N (the mean of the last N "
+                "checkpoints) or a safetensors file; without it RUN/best.safetensors, or RUN/model.safetensors where "
                 "there is no such file"},
                {"batch-size", "N", "64", "samples computed together, on every rank"},
                {"overwrite", "", "", "replace the file where it exists"}},
@@ -86,8 +86,8 @@ CommandDescription translate() {
               {{"checkpoint",
                 "NAME|FILE",
                 "",
-                "parameters to take: best, last, average:N (the mean of the last N checkpoints) or a "
-                "safetensors file; without it RUN/model.safetensors"},
+                "parameters to take: best, last, update:N, average:N (the mean of the last N "
+                "checkpoints) or a safetensors file; without it RUN/model.safetensors"},
                {"beam",
                 "N",
                 "5",
@@ -113,28 +113,53 @@ CommandDescription check() {
               .options = {"task", "model-config", "init-model", "dataset", "data", "json"}}}};
 }
 
+CommandForm checkpoint_export_form() {
+    return {
+        .word = "export",
+        .help = "write a model as a folder that transformers loads",
+        .arguments = {{"RUN",
+                       Count::one,
+                       "a run's folder, or one checkpoint; or a folder that transformers saved"},
+                      {"DIR", Count::one, "the folder to write"}},
+        .own_options = {
+            {"format",
+             "FORMAT",
+             "hf",
+             "hf: config.json, model.safetensors, vocab.txt and tokenizer_config.json, as Hugging "
+             "Face's transformers reads them"},
+            {"checkpoint",
+             "NAME|FILE",
+             "",
+             "parameters to take: best, last, update:N, average:N (the mean of the last N "
+             "checkpoints) or a safetensors file; without it RUN/best.safetensors, or "
+             "RUN/model.safetensors where there is no such file"},
+            {"overwrite", "", "", "replace the model in the folder"}}};
+}
+
 CommandDescription checkpoint() {
     const CommandArgument run{"RUN", Count::one, "a run's folder, or one checkpoint"};
     const CommandOption last{"last", "N", "0", "take only the newest N; 0: all"};
-    return {"checkpoint",
-            "look at a run's checkpoints, or average their models",
-            {{.word = "list",
-              .help = "show update, epoch, size and validation loss of each",
-              .arguments = {run},
-              .own_options = {last},
-              .options = {"json"}},
-             {.word = "verify",
-              .help = "read every byte and compare the checksums",
-              .arguments = {run},
-              .own_options = {last}},
-             {.word = "inspect",
-              .help = "show progress, options and tensors of the newest",
-              .arguments = {run}},
-             {.word = "average",
-              .help = "write the mean of the checkpoints' parameters",
-              .arguments = {run},
-              .own_options = {
-                  {"output", "FILE", "", "the safetensors file to write", Need::required}, last}}}};
+    return {
+        "checkpoint",
+        "look at a run's checkpoints, average their models, or export one",
+        {{.word = "list",
+          .help = "show update, epoch, size and validation loss of each",
+          .arguments = {run},
+          .own_options = {last},
+          .options = {"json"}},
+         {.word = "verify",
+          .help = "read every byte and compare the checksums",
+          .arguments = {run},
+          .own_options = {last}},
+         {.word = "inspect",
+          .help = "show progress, options and tensors of the newest",
+          .arguments = {run}},
+         {.word = "average",
+          .help = "write the mean of the checkpoints' parameters",
+          .arguments = {run},
+          .own_options = {{"output", "FILE", "", "the safetensors file to write", Need::required},
+                          last}},
+         checkpoint_export_form()}};
 }
 
 CommandOption output_folder() {

@@ -2,6 +2,9 @@
 #include <limits>
 
 #include "hetseq/util/error.hpp"
+
+#include "checkpoint_export.hpp"
+
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/commands/checkpoint_report.hpp"
 
@@ -49,6 +52,15 @@ int average(const CommandWords& words) {
     return 0;
 }
 
+int export_model(const CommandWords& words) {
+    words.choice("format", {"hf"});
+    say(export_for_transformers({.run = words.arguments.at(0),
+                                 .checkpoint = words.text("checkpoint"),
+                                 .output = words.arguments.at(1),
+                                 .overwrites = words.has("overwrite")}));
+    return 0;
+}
+
 }  // namespace
 
 int checkpoint_command(const CommandContext& context) {
@@ -57,6 +69,8 @@ int checkpoint_command(const CommandContext& context) {
         return list(words);
     if (words.form == "verify")
         return verify(words);
+    if (words.form == "export")
+        return export_model(words);
     return words.form == "inspect" ? inspect(words) : average(words);
 }
 

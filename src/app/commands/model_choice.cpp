@@ -1,14 +1,17 @@
 #include "model_choice.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <map>
 
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/option_value.hpp"
+#include "hetseq/util/text.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/model/model_file.hpp"
+#include "hetseq/train/checkpoint/checkpoint_folder.hpp"
 #include "hetseq/app/commands/checkpoint_report.hpp"
 
 namespace hetseq {
@@ -18,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string average = "average:";
+const std::string of_update = "update:";
 constexpr std::int64_t most_checkpoints = 1'000'000;
 
 bool is_average(const std::string& choice) {
@@ -35,6 +39,21 @@ std::vector<fs::path> last_checkpoints(const fs::path& run, const std::string& c
             "ask for fewer, or train with a larger --keep-last");
     checkpoints.resize(static_cast<std::size_t>(count));
     return checkpoints;
+}
+
+fs::path checkpoint_of_update(const fs::path& run, const std::string& choice) {
+    const std::int64_t update = option_value::whole_number(
+        choice.substr(of_update.size()), 0, std::numeric_limits<std::int64_t>::max());
+    const CheckpointFolder folder{run / "checkpoints"};
+    std::vector<std::string> kept;
+    for (const CheckpointFolder::Entry& entry : folder.list()) {
+        if (entry.update == update)
+            return entry.path;
+        kept.push_back(std::to_string(entry.update));
+    }
+    throw MissingInput(run.string() + " holds no checkpoint of update " + std::to_string(update),
+                       kept.empty() ? "it holds none" : "it holds those of " + join(kept, ", "),
+                       "ask for another, or train with a larger --keep-last");
 }
 
 // The first checkpoint tells whether they fit the model.
@@ -57,6 +76,8 @@ std::vector<fs::path> chosen_model_files(const fs::path& run, const std::string&
         return {run / "best.safetensors"};
     if (choice == "last")
         return {model_file(checkpoints_of(run).front().string())};
+    if (choice.rfind(of_update, 0) == 0)
+        return {model_file(checkpoint_of_update(run, choice).string())};
     if (!is_average(choice))
         return {model_file(choice)};
     std::vector<fs::path> files;

@@ -8,9 +8,9 @@ namespace hetseq {
 
 class Model;
 
-/// The safetensors files that `choice` means in the folder `run`: best, last, average:N (the last N
-/// checkpoints, whose mean is meant), a file or a folder with model.safetensors; empty:
-/// RUN/model.safetensors. Throws MissingInput or BadUsage.
+/// The safetensors files that `choice` means in the folder `run`: best, last, update:N (the
+/// checkpoint of that update), average:N (the last N checkpoints, whose mean is meant), a file or a
+/// folder with model.safetensors; empty: RUN/model.safetensors. Throws MissingInput or BadUsage.
 std::vector<std::filesystem::path> chosen_model_files(const std::filesystem::path& run,
                                                       const std::string& choice);
 

@@ -1,18 +1,13 @@
 #include "hetseq/data/order/keyed_permutation.hpp"
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/split_mix.hpp"
 
 namespace hetseq {
 
 namespace {
 
 constexpr std::uint64_t golden_gamma = 0x9E3779B97F4A7C15U;
-
-std::uint64_t split_mix(std::uint64_t z) noexcept {
-    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31U);
-}
 
 }  // namespace
 

@@ -32,4 +32,27 @@ void counter_dropout_cuda(const at::Tensor& x,
         });
 }
 
+void token_dropout_cuda(const at::Tensor& x,
+                        const at::Tensor& out,
+                        const DropoutMask& mask,
+                        const at::Tensor& sample_ids,
+                        const at::Tensor& positions) {
+    if (x.numel() == 0)
+        return;
+    HETSEQ_ASSERT(fits_token_grid(x.size(0), x.size(1)));
+    const c10::cuda::CUDAGuard guard{x.device()};
+    AT_DISPATCH_FLOATING_TYPES_AND2(
+        at::kHalf, at::kBFloat16, x.scalar_type(), "token_dropout", [&] {
+            const TokenDropoutTensors<scalar_t> tensors{x.const_data_ptr<scalar_t>(),
+                                                        out.mutable_data_ptr<scalar_t>(),
+                                                        sample_ids.const_data_ptr<std::int64_t>(),
+                                                        positions.const_data_ptr<std::int64_t>()};
+            launch_token_dropout(tensors,
+                                 mask,
+                                 token_grid(x.size(0), x.size(1)),
+                                 c10::cuda::getCurrentCUDAStream().stream());
+            C10_CUDA_KERNEL_LAUNCH_CHECK();
+        });
+}
+
 }  // namespace hetseq::detail

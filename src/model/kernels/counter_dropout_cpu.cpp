@@ -39,4 +39,31 @@ void counter_dropout_cpu(const at::Tensor& x,
     });
 }
 
+void token_dropout_cpu(const at::Tensor& x,
+                       const at::Tensor& out,
+                       const DropoutMask& mask,
+                       const at::Tensor& sample_ids,
+                       const at::Tensor& positions) {
+    constexpr std::int64_t chunk = DropoutMask::chunk;
+    if (x.numel() == 0)
+        return;
+    const std::int64_t columns = x.size(1);
+    const auto* ids = sample_ids.const_data_ptr<std::int64_t>();
+    const auto* places = positions.const_data_ptr<std::int64_t>();
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "token_dropout", [&] {
+        const auto* from = x.const_data_ptr<scalar_t>();
+        auto* to = out.mutable_data_ptr<scalar_t>();
+        at::parallel_for(0, x.size(0), 32, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row) {
+                const std::int64_t first = places[row] * columns;
+                const DropoutPiece piece{static_cast<std::uint64_t>(ids[row]),
+                                         static_cast<std::uint32_t>(first / chunk),
+                                         columns,
+                                         first % chunk};
+                drop(mask, piece, from + row * columns, to + row * columns);
+            }
+        });
+    });
+}
+
 }  // namespace hetseq::detail

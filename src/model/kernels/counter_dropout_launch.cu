@@ -22,9 +22,26 @@ void launch_dropout(const DropoutTensors<T>& tensors,
                                                           static_cast<T>(mask.scale()));
 }
 
-#define HETSEQ_INSTANTIATE(T)     \
-    template void launch_dropout( \
-        const DropoutTensors<T>&, const DropoutMask&, const DropoutGrid&, cudaStream_t);
+template <class T>
+void launch_token_dropout(const TokenDropoutTensors<T>& tensors,
+                          const DropoutMask& mask,
+                          const TokenGrid& grid,
+                          cudaStream_t stream) {
+    drop_tokens<T>
+        <<<dropout_blocks(grid), dropout_block_threads, 0, stream>>>(tensors.x,
+                                                                     tensors.out,
+                                                                     tensors.sample_ids,
+                                                                     tensors.positions,
+                                                                     mask,
+                                                                     grid,
+                                                                     static_cast<T>(mask.scale()));
+}
+
+#define HETSEQ_INSTANTIATE(T)                                                            \
+    template void launch_dropout(                                                        \
+        const DropoutTensors<T>&, const DropoutMask&, const DropoutGrid&, cudaStream_t); \
+    template void launch_token_dropout(                                                  \
+        const TokenDropoutTensors<T>&, const DropoutMask&, const TokenGrid&, cudaStream_t);
 HETSEQ_INSTANTIATE(float)
 HETSEQ_INSTANTIATE(double)
 HETSEQ_INSTANTIATE(c10::Half)

@@ -16,13 +16,20 @@ HETSEQ_ALWAYS_INLINE void drop_piece(const DropoutMask& mask,
     const T scale = static_cast<T>(mask.scale());
     DropoutBits bits{};
     std::uint32_t chunk = piece.first_chunk;
-    for (std::int64_t begin = 0; begin < piece.elements; begin += DropoutMask::chunk, ++chunk) {
+    for (std::int64_t begin = -piece.skipped; begin < piece.elements;
+         begin += DropoutMask::chunk, ++chunk) {
         draw_chunk(mask, piece.sample, chunk, bits);
         const int count =
             static_cast<int>(std::min<std::int64_t>(DropoutMask::chunk, piece.elements - begin));
-        for_each_in_chunk(mask, bits, count, [&](int i, bool keep) {
-            out[begin + i] = keep ? x[begin + i] * scale : T(0);
-        });
+        if (begin >= 0)
+            for_each_in_chunk(mask, bits, count, [&](int i, bool keep) {
+                out[begin + i] = keep ? x[begin + i] * scale : T(0);
+            });
+        else
+            for_each_in_chunk(mask, bits, count, [&](int i, bool keep) {
+                if (begin + i >= 0)
+                    out[begin + i] = keep ? x[begin + i] * scale : T(0);
+            });
     }
 }
 

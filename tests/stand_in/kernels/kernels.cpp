@@ -36,9 +36,29 @@ void launch_dropout(const DropoutTensors<T>& tensors,
     });
 }
 
-#define HETSEQ_INSTANTIATE(T)     \
-    template void launch_dropout( \
-        const DropoutTensors<T>&, const DropoutMask&, const DropoutGrid&, cudaStream_t);
+template <class T>
+void launch_token_dropout(const TokenDropoutTensors<T>& tensors,
+                          const DropoutMask& mask,
+                          const TokenGrid& grid,
+                          cudaStream_t stream) {
+    stand_in::launch(stream, [=] {
+        simt::launch_independent({dropout_blocks(grid)}, {dropout_block_threads}, [&] {
+            drop_tokens(tensors.x,
+                        tensors.out,
+                        tensors.sample_ids,
+                        tensors.positions,
+                        mask,
+                        grid,
+                        static_cast<T>(mask.scale()));
+        });
+    });
+}
+
+#define HETSEQ_INSTANTIATE(T)                                                            \
+    template void launch_dropout(                                                        \
+        const DropoutTensors<T>&, const DropoutMask&, const DropoutGrid&, cudaStream_t); \
+    template void launch_token_dropout(                                                  \
+        const TokenDropoutTensors<T>&, const DropoutMask&, const TokenGrid&, cudaStream_t);
 HETSEQ_INSTANTIATE(float)
 HETSEQ_INSTANTIATE(double)
 HETSEQ_INSTANTIATE(c10::Half)

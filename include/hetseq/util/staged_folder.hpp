@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+namespace hetseq {
+
+/// A folder of files that appear together. They are written into a hidden folder beside it, which
+/// `commit` renames. Without `commit` nothing is left behind and a former folder stays as it was.
+/// All members throw IoError.
+class StagedFolder {
+public:
+    /// Makes the hidden folder, and those above it.
+    explicit StagedFolder(const std::filesystem::path& target);
+    ~StagedFolder();
+    StagedFolder(const StagedFolder&) = delete;
+    StagedFolder& operator=(const StagedFolder&) = delete;
+
+    /// Where the files are written, each completely and to disk (`AtomicFile`).
+    const std::filesystem::path& path() const noexcept { return staged_; }
+
+    /// Where the target is a folder already, the files move into it. Of its own files, those of the
+    /// same names are replaced, those of the names `outdated` removed, and all others stay.
+    void commit(const std::set<std::string>& outdated = {});
+
+private:
+    void move_files(const std::set<std::string>& outdated) const;
+
+    std::filesystem::path target_, staged_;
+};
+
+}  // namespace hetseq
