@@ -16,16 +16,20 @@ set(hetseq_rank_environment
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
   PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
 
-# hetseq_add_test(<name> [TORCH] [RANKS n...] [LABELS l...] [LIBRARIES t...] [INCLUDES folder...] SOURCES f...)
+# hetseq_add_test(<name> [TORCH] [STAND_IN] [RANKS n...] [LABELS l...] [LIBRARIES t...] [INCLUDES folder...] SOURCES f...)
 #
 # Builds one test executable (a layer's tests of one kind together, since linking LibTorch is slow) and registers one
 # ctest entry per rank count (name/1, name/4, ...). Without RANKS the test is serial and does not start MPI.
 # TORCH: it has units that use tensors; they share the precompiled header. INCLUDES: folders of private headers that it
-# looks at. Tests run in the repository's root.
+# looks at. STAND_IN: with the stand-ins of CUDA and NCCL (tests/stand_in) instead of a GPU, in a build with CUDA; no such
+# test otherwise. Tests run in the repository's root.
 function(hetseq_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "RANKS;LABELS;LIBRARIES;INCLUDES;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;STAND_IN" "" "RANKS;LABELS;LIBRARIES;INCLUDES;SOURCES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hetseq_add_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(arg_STAND_IN AND NOT HETSEQ_USE_CUDA)
+    return()
   endif()
   set(target test_${name})
   set(plain "")
@@ -48,6 +52,12 @@ function(hetseq_add_test name)
   if(arg_TORCH)
     target_link_libraries(${target} PRIVATE hetseq::torch Threads::Threads)
     hetseq_reuse_torch_header(${target})
+  endif()
+  if(arg_STAND_IN)
+    list(APPEND arg_LABELS stand-in)
+    set_target_properties(${compiled} PROPERTIES HETSEQ_STAND_IN ON)
+    target_link_libraries(${target} PRIVATE
+      $<TARGET_OBJECTS:hetseq_stand_in_torch> $<TARGET_OBJECTS:hetseq_stand_in_kernels> hetseq_simt hetseq::cuda)
   endif()
   hetseq_links_torch(${target} links_torch)
   if(NOT links_torch)

@@ -174,11 +174,12 @@ function(hetseq_require_same_cuda libtorch_cudart toolkit_version)
 endfunction()
 
 # Sets `out` to the architectures to compile for: GPUs that clusters have and this nvcc knows (60 P100, 70 V100, 75 T4,
-# 80 A100, 90 H100). The last also carries PTX, which newer GPUs compile when they load it.
+# 80 A100, 90 H100). The last also carries PTX, which newer GPUs compile when they load it; PTX of the others would only
+# make the program larger.
 function(hetseq_cuda_architectures version out)
   if(version VERSION_LESS 13.0)
-    set(${out} "60;70;80;90" PARENT_SCOPE)
+    set(${out} "60-real;70-real;80-real;90" PARENT_SCOPE)
   else()
-    set(${out} "75;80;90" PARENT_SCOPE)
+    set(${out} "75-real;80-real;90" PARENT_SCOPE)
   endif()
 endfunction()

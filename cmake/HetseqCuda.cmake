@@ -40,8 +40,11 @@ if(LibTorch_C10_CUDA_LIBRARY)
 endif()
 hetseq_require_same_cuda("${libtorch_cudart}" "${CUDAToolkit_VERSION}")
 target_link_libraries(hetseq_torch INTERFACE "${LibTorch_C10_CUDA_LIBRARY}")
+# A target with the property HETSEQ_STAND_IN is a test that brings these libraries' stand-ins (tests/stand_in).
+set(stands_in $<BOOL:$<TARGET_PROPERTY:HETSEQ_STAND_IN>>)
 target_link_options(hetseq_torch INTERFACE
-  "LINKER:--no-as-needed" "${LibTorch_CUDA_LIBRARY}" "LINKER:--as-needed")
+  $<$<NOT:${stands_in}>:LINKER:--no-as-needed> $<$<NOT:${stands_in}>:${LibTorch_CUDA_LIBRARY}>
+  $<$<NOT:${stands_in}>:LINKER:--as-needed>)
 
 # The NCCL that LibTorch loads: two in one process answer for each other's symbols. PyPI's lies beside torch.
 find_path(NCCL_INCLUDE_DIR nccl.h
@@ -60,5 +63,6 @@ string(REGEX REPLACE "[^0-9;]" "" nccl_version "${nccl_version}")
 string(REPLACE ";" "." NCCL_VERSION "${nccl_version}")
 # Apart from hetseq::torch: units that need no CUDA header are compiled exactly as without CUDA, and ccache knows them.
 target_include_directories(hetseq_cuda SYSTEM INTERFACE "${NCCL_INCLUDE_DIR}")
-target_link_libraries(hetseq_cuda INTERFACE CUDA::cudart "${NCCL_LIBRARY}")
+target_link_libraries(hetseq_cuda INTERFACE
+  $<IF:${stands_in},hetseq_stand_in_cudart,CUDA::cudart> $<IF:${stands_in},hetseq_stand_in_nccl,${NCCL_LIBRARY}>)
 message(STATUS "CUDA ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}, NCCL ${NCCL_VERSION} (${NCCL_LIBRARY})")

@@ -6,7 +6,7 @@ add_library(hetseq_flags INTERFACE)
 target_compile_options(hetseq_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<BOOL:${HETSEQ_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>
-  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr> $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)  # profilers show lines
 target_include_directories(hetseq_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)  # private headers, by their path from there

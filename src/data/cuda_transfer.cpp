@@ -2,6 +2,7 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
+#include <c10/util/Exception.h>
 
 #include "hetseq/data/device_transfer.hpp"
 
@@ -21,8 +22,10 @@ public:
         // consumer's work on it is queued.
         for (const MicroBatch& batch : batches) {
             for (const auto& [name, tensor] : batch.tensors)
-                tensor.record_stream(consumer);
-            batch.sample_ids.record_stream(consumer);
+                if (tensor.is_cuda())
+                    tensor.record_stream(consumer);
+            if (batch.sample_ids.is_cuda())
+                batch.sample_ids.record_stream(consumer);
         }
     }
 
@@ -37,18 +40,33 @@ public:
 
     std::unique_ptr<Arrival> send(std::vector<MicroBatch>& batches) override {
         const c10::cuda::CUDAStreamGuard guard{copies_};
-        for (MicroBatch& batch : batches) {
-            for (auto& [name, tensor] : batch.tensors)
-                tensor = copy(tensor);
-            batch.sample_ids = copy(batch.sample_ids);
+        try {
+            for (MicroBatch& batch : batches)
+                copy_all(batch);
+        } catch (const c10::OutOfMemoryError&) {
+            // The step that needs the memory now gives it back; `bring` copies the rest then.
         }
         return std::make_unique<CudaArrival>(copies_);
     }
 
+    MicroBatch bring(const MicroBatch& batch) override {
+        MicroBatch brought = batch;
+        copy_all(brought);
+        return brought;
+    }
+
 private:
+    // On the current stream.
+    void copy_all(MicroBatch& batch) const {
+        for (auto& [name, tensor] : batch.tensors)
+            tensor = copy(tensor);
+        batch.sample_ids = copy(batch.sample_ids);
+    }
+
     // Pinned memory is given back only when the copy out of it is done.
     at::Tensor copy(const at::Tensor& tensor) const {
-        return tensor.pin_memory().to(device_, /*non_blocking=*/true);
+        return tensor.device() == device_ ? tensor
+                                          : tensor.pin_memory().to(device_, /*non_blocking=*/true);
     }
 
     at::Device device_;

@@ -85,6 +85,10 @@ LoadedShare::Padding LoadedShare::padding() const {
     return padding;
 }
 
+MicroBatch LoadedShare::on_device(const MicroBatch& micro_batch) const {
+    return target_.transfer->bring(micro_batch);
+}
+
 void LoadedShare::recut(const MicroBatchCap& cap) {
     collate(cap);
     arrive();

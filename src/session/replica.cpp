@@ -37,6 +37,11 @@ FlatParameters flat_parameters(Model& model) {
             [&](const std::string& name) { return model.learning_rate_factor(name); }};
 }
 
+CommunicatorOptions communicator_options(const Options& options) {
+    return {.join_deadline = std::chrono::seconds{static_cast<std::int64_t>(options.join_timeout)},
+            .largest_bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20))};
+}
+
 // "a, b, c and 4 more"
 std::string named(const std::vector<std::string>& tensors) {
     constexpr std::size_t most = 6;
@@ -101,7 +106,8 @@ Replica::Replica(const MpiEnvironment& environment,
                  const RunSettings& settings,
                  const Parts& parts,
                  const RunFolder* folder)
-    : communicator_{make_communicator(world, environment, settings.device)},
+    : communicator_{make_communicator(
+          world, environment, settings.device, communicator_options(settings.options()))},
       data_{world, environment.thread_support() == ThreadSupport::multiple},
       model_{build_model(world, settings, parts)},
       parameters_{agree_on(world, [&] { return flat_parameters(*model_); })},

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include <c10/core/CachingDeviceAllocator.h>
+
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
@@ -323,6 +325,10 @@ Shares make_shares(const HostComm& world,
                   world, settings, recorded, replica, start.costs, start.progress.item_cost)
             : share_plan(world, settings, recorded, replica, start.costs),
         balance == "auto" ? start.replay : recorded.by_update};
+    // Calibration took more memory than training does; LibTorch would keep it from CUDA's
+    // libraries.
+    if (!settings.device.is_cpu())
+        at::getDeviceAllocator(settings.device.type())->emptyCache();
     const auto holding = holding_at(shares.replay, start.progress.updates);
     if (holding != shares.replay.end())
         shares.plan.change(holding->second);

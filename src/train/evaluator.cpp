@@ -32,7 +32,8 @@ public:
           weights_(model.loss_terms().size()) {}
 
     void add(const LoadedShare& share) {
-        for (const MicroBatch& micro_batch : share.micro_batches()) {
+        for (const MicroBatch& loaded : share.micro_batches()) {
+            const MicroBatch micro_batch = share.on_device(loaded);
             const ForwardResult result = model_.forward(micro_batch, {.mode = Mode::evaluate});
             add(result);
             if (scorer_ != nullptr)

@@ -119,8 +119,8 @@ void UpdateStep::forward_backward(const LoadedShare& share,
     status_.zero();
     const auto& micro_batches = share.micro_batches();
     for (std::size_t i = 0; i < micro_batches.size(); ++i) {
-        const at::Tensor loss =
-            normalised_loss(model_.forward(micro_batches[i], context), weights, status_);
+        const at::Tensor loss = normalised_loss(
+            model_.forward(share.on_device(micro_batches[i]), context), weights, status_);
         if (i + 1 == micro_batches.size())
             reducer_.arm();
         if (loss.defined())
@@ -147,7 +147,8 @@ std::vector<std::int64_t> UpdateStep::non_finite_gradient_samples(const LoadedSh
     std::vector<std::int64_t> samples;
     for (const MicroBatch& micro_batch : share.micro_batches()) {
         parameters_.zero_gradients();
-        normalised_loss(model_.forward(micro_batch, context), weights, status_).backward();
+        normalised_loss(model_.forward(share.on_device(micro_batch), context), weights, status_)
+            .backward();
         if (!std::isfinite(gradient_norm(parameters_.gradients()).item<double>()))
             append_ids(micro_batch, samples);
     }
@@ -162,7 +163,7 @@ std::vector<std::int64_t> non_finite_samples(Model& model,
     std::vector<std::int64_t> samples;
     for (const MicroBatch& micro_batch : share.micro_batches()) {
         bool finite = true;
-        for (const at::Tensor& loss : model.forward(micro_batch, context).losses)
+        for (const at::Tensor& loss : model.forward(share.on_device(micro_batch), context).losses)
             finite = finite && at::isfinite(loss).item<bool>();
         if (!finite)
             append_ids(micro_batch, samples);

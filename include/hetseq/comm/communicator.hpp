@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -49,7 +50,9 @@ public:
 };
 
 struct CommunicatorOptions {
-    std::chrono::seconds deadline{1800};  // one collective may take no longer
+    std::chrono::seconds deadline{1800};      // one collective may take no longer
+    std::chrono::seconds join_deadline{300};  // nor may the start of NCCL on all ranks
+    std::int64_t largest_bytes = 25 << 20;    // that a collective usually has; NCCL prepares for it
 };
 
 /// Collective. The communicator for `device`: NCCL for a GPU, MPI for a CPU.

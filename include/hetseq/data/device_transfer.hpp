@@ -22,9 +22,12 @@ public:
 class DeviceTransfer {
 public:
     virtual ~DeviceTransfer() = default;
-    /// Starts to replace the tensors of `batches` by copies on the device. Returns null if nobody
-    /// has to wait for them.
+    /// Starts to replace the tensors of `batches` by copies on the device. Tensors for which it has
+    /// no memory now stay in host memory. Returns null if nobody has to wait for them.
     virtual std::unique_ptr<Arrival> send(std::vector<MicroBatch>& batches) = 0;
+    /// `batch` with all tensors on the device, after `send` and `wait`. Copies those that had no
+    /// memory; throws c10::OutOfMemoryError if there is still none.
+    virtual MicroBatch bring(const MicroBatch& batch) = 0;
 };
 
 /// Leaves everything in host memory.

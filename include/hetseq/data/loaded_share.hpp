@@ -37,6 +37,9 @@ public:
                 const MicroBatchCap& cap);
 
     const std::vector<MicroBatch>& micro_batches() const noexcept { return micro_batches_; }
+    /// One of them, ready for the model: where the device had no memory to copy it ahead, it is
+    /// copied now. Throws c10::OutOfMemoryError if there is still none.
+    MicroBatch on_device(const MicroBatch& micro_batch) const;
     /// The micro-batches' weights, summed, by loss term; zeros for an empty share.
     const std::vector<double>& weights() const noexcept { return weights_; }
     std::int64_t samples() const noexcept { return slice_.size(); }

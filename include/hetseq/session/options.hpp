@@ -76,6 +76,7 @@ struct Options {
     DeviceChoice device = DeviceChoice::automatic;
     std::string threads;  // 0: from the cores this rank may use
     double bucket_mb = 0;
+    double join_timeout = 0;  // [s]
     std::int64_t log_interval = 0;
     std::int64_t valid_interval = 0;
     std::string save_dir;

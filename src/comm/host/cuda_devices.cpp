@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "cuda_architectures.hpp"
 #include "cuda_try.hpp"
 
 namespace hetseq {
@@ -23,12 +24,22 @@ std::string format_uuid(const cudaUUID_t& uuid) {
     return text;
 }
 
+// CUDA itself would say so at the first kernel alone.
+std::string why_no_code_runs(const ComputeCapability& capability) {
+    const std::string compiled = HETSEQ_CUDA_ARCHITECTURES;
+    if (runs_on(compiled, capability))
+        return {};
+    return "its compute capability is " + to_string(capability) +
+           ", and this hetseq was compiled for " + compiled;
+}
+
 CudaDevice describe(int index) {
     cudaDeviceProp properties{};
     CUDA_TRY(cudaGetDeviceProperties(&properties, index));
     return {properties.name,
             format_uuid(properties.uuid),
-            static_cast<std::int64_t>(properties.totalGlobalMem >> 20)};
+            static_cast<std::int64_t>(properties.totalGlobalMem >> 20),
+            why_no_code_runs({properties.major, properties.minor})};
 }
 
 // CUDA reports a missing driver as one too old.

@@ -10,6 +10,8 @@ struct CudaDevice {
     std::string name;  // "NVIDIA H200"
     std::string uuid;  // "GPU-01234567-..."
     std::int64_t memory_mb = 0;
+    /// Why this hetseq cannot use it; empty if it can.
+    std::string why_not;
 };
 
 /// The GPUs that this process sees (CUDA_VISIBLE_DEVICES), and, when there are none, why.

@@ -4,6 +4,21 @@
 
 namespace hetseq {
 
+namespace {
+
+int usable(const VisibleCudaDevices& visible, int index) {
+    const CudaDevice& device = visible.devices[static_cast<std::size_t>(index)];
+    if (!device.why_not.empty())
+        throw DeviceError(
+            "GPU " + std::to_string(index) + " (" + device.name + ") cannot run this hetseq",
+            device.why_not,
+            "build hetseq for it (docs/building.md, CUDA), leave it out by "
+            "CUDA_VISIBLE_DEVICES, or give --device cpu");
+    return index;
+}
+
+}  // namespace
+
 std::optional<int> choose_device(const VisibleCudaDevices& visible,
                                  DeviceChoice choice,
                                  int local_rank,
@@ -18,14 +33,14 @@ std::optional<int> choose_device(const VisibleCudaDevices& visible,
                           visible.why_none,
                           "run where nvidia-smi shows one, or give --device cpu");
     if (count == 1)
-        return 0;  // schedulers hand out one each
+        return usable(visible, 0);  // schedulers hand out one each
     if (local_size > count)
         throw DeviceError(
             std::to_string(local_size) + " ranks run on a host with " + std::to_string(count) +
                 " GPUs",
             "each rank needs its own GPU",
             "start at most " + std::to_string(count) + " ranks on this host, or give --device cpu");
-    return local_rank;
+    return usable(visible, local_rank);
 }
 
 }  // namespace hetseq

@@ -7,6 +7,7 @@
 #include "hetseq/util/log.hpp"
 
 #include "comm/backoff.hpp"
+#include "comm/host/cuda_try.hpp"
 #include "nccl_try.hpp"
 
 namespace hetseq {
@@ -17,26 +18,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr Backoff::Options device_waits{.longest_sleep = std::chrono::microseconds{100}};
 
-CudaStream make_stream() {
-    int lowest = 0;
-    int highest = 0;
-    CUDA_TRY(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
-    cudaStream_t stream = nullptr;
-    CUDA_TRY(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, highest));
-    return CudaStream{stream};
-}
-
 }  // namespace
 
-NcclChannel::NcclChannel(const ncclUniqueId& id,
-                         int rank,
-                         int size,
-                         std::chrono::milliseconds deadline)
-    : stream_{make_stream()}, deadline_{deadline} {
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
-    NCCL_TRY(ncclCommInitRankConfig(&comm_, size, id, rank, &config));
-    wait_for_launch();
+NcclChannel::NcclChannel(
+    const ncclUniqueId& id, int rank, int size, c10::DeviceIndex device, Options options)
+    : stream_{c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device)},
+      deadline_{options.join_deadline},
+      options_{std::move(options)} {
+    join(id, rank, size);
 }
 
 NcclChannel::~NcclChannel() {
@@ -47,12 +36,16 @@ NcclChannel::~NcclChannel() {
         return;
     }
     try {
-        NCCL_TRY(ncclCommFinalize(comm_));
-        wait_for_launch();
+        launch([](ncclComm_t comm) { NCCL_TRY(ncclCommFinalize(comm)); });
         NCCL_TRY(ncclCommDestroy(comm_));
     } catch (const std::exception& error) {
         log::here(log::Level::error, error.what());
     }
+}
+
+void NcclChannel::joined() {
+    deadline_ = options_.deadline;
+    options_.while_joining = [] {};
 }
 
 void NcclChannel::check() const {
@@ -75,39 +68,50 @@ void NcclChannel::fail(std::exception_ptr failure) {
 
 template <class Done>
 void NcclChannel::poll(const char* what, Done&& done) {
-    check();
-    const activity::Waiting waiting;
-    const auto start = Clock::now();
-    Backoff backoff{device_waits};
-    try {
+    guarded([&] {
+        const auto start = Clock::now();
+        Backoff backoff{device_waits};
         while (!done()) {
             if (Clock::now() - start > deadline_)
                 throw CommError(
                     std::string(what) + " did not complete within its deadline",
-                    std::to_string(deadline_.count() / 1000) + " s without the other ranks",
+                    std::to_string(deadline_.count() / 1000) + " s",
                     "check whether a rank has ended or stalled, and check its network link");
+            options_.while_joining();
             backoff.pause();
         }
-    } catch (...) {
-        fail(std::current_exception());
-    }
-}
-
-void NcclChannel::wait_for_launch() {
-    poll("an NCCL call", [&] {
-        const ncclResult_t now = state();
-        NCCL_TRY(now);
-        return now == ncclSuccess;
     });
 }
 
-void NcclChannel::wait_for(cudaEvent_t event) {
-    poll("a collective", [&] {
+void NcclChannel::join(const ncclUniqueId& id, int rank, int size) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    guarded([&] { NCCL_TRY(ncclCommInitRankConfig(&comm_, size, id, rank, &config)); });
+    const activity::Waiting waiting;
+    poll("NCCL's start on all ranks", [&] { return launched(); });
+}
+
+bool NcclChannel::launched() const {
+    const ncclResult_t now = state();
+    NCCL_TRY(now);
+    return now == ncclSuccess;
+}
+
+void NcclChannel::wait_for_launch() {
+    const activity::Waiting waiting;
+    poll("an NCCL call", [&] { return launched(); });
+}
+
+void NcclChannel::wait_for(cudaEvent_t ready, cudaEvent_t end) {
+    const auto has_passed = [this](cudaEvent_t event) {
         if (passed(event))
             return true;
         NCCL_TRY(state());
         return false;
-    });
+    };
+    poll("this rank's own work before a collective", [&] { return has_passed(ready); });
+    const activity::Waiting waiting;
+    poll("a collective", [&] { return has_passed(end); });
 }
 
 bool NcclChannel::passed(cudaEvent_t event) const {

@@ -1,8 +1,9 @@
+#include <algorithm>
 #include <map>
 #include <span>
 #include <utility>
 
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -11,10 +12,12 @@
 
 #include "comm/communicators.hpp"
 #include "comm/host/cuda_devices.hpp"
+#include "comm/host/cuda_try.hpp"
 #include "comm/host/rank_ranges.hpp"
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mailbox.hpp"
 
 #include "nccl_channel.hpp"
 #include "nccl_try.hpp"
@@ -39,42 +42,34 @@ ncclDataType_t nccl_type(at::ScalarType type) {
     }
 }
 
-CudaEvent record(cudaStream_t stream) {
-    cudaEvent_t event = nullptr;
-    CUDA_TRY(cudaEventCreate(&event));
-    CudaEvent owner{event};
-    CUDA_TRY(cudaEventRecord(event, stream));
-    return owner;
-}
+// The events around a collective.
+struct Span {
+    CudaEvents::Lent ready;  // on the current stream: what the collective waits for
+    CudaEvents::Lent begin;
+    CudaEvents::Lent end;
+};
 
 class NcclWork final : public Work {
 public:
-    NcclWork(std::shared_ptr<NcclChannel> channel,
-             at::Tensor tensor,
-             CudaEvent start,
-             CudaEvent end)
-        : channel_{std::move(channel)},
-          tensor_{std::move(tensor)},
-          start_{std::move(start)},
-          end_{std::move(end)} {}
+    NcclWork(std::shared_ptr<NcclChannel> channel, at::Tensor tensor, Span span)
+        : channel_{std::move(channel)}, tensor_{std::move(tensor)}, span_{std::move(span)} {}
 
     void wait() override {
-        channel_->wait_for(end_.get());
+        channel_->wait_for(span_.ready.get(), span_.end.get());
         const auto current = c10::cuda::getCurrentCUDAStream(tensor_.device().index());
-        CUDA_TRY(cudaStreamWaitEvent(current.stream(), end_.get(), 0));
+        CUDA_TRY(cudaStreamWaitEvent(current.stream(), span_.end.get(), 0));
     }
-    bool done() override { return channel_->passed(end_.get()); }
+    bool done() override { return channel_->passed(span_.end.get()); }
     double own_ms() override {
         float ms = 0;
-        CUDA_TRY(cudaEventElapsedTime(&ms, start_.get(), end_.get()));
+        CUDA_TRY(cudaEventElapsedTime(&ms, span_.begin.get(), span_.end.get()));
         return ms;
     }
 
 private:
-    std::shared_ptr<NcclChannel> channel_;
+    std::shared_ptr<NcclChannel> channel_;  // whose events these are
     at::Tensor tensor_;
-    CudaEvent start_;
-    CudaEvent end_;
+    Span span_;
 };
 
 class NcclCommunicator final : public Communicator {
@@ -89,25 +84,36 @@ public:
     std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override {
         HETSEQ_ASSERT(tensor.is_floating_point());
         const ncclDataType_t type = nccl_type(tensor.scalar_type());
-        return start(tensor, [&](cudaStream_t stream) {
+        return start(tensor, [&](ncclComm_t comm, cudaStream_t stream) {
             void* values = tensor.mutable_data_ptr();
             NCCL_TRY(ncclAllReduce(values,
                                    values,
                                    static_cast<std::size_t>(tensor.numel()),
                                    type,
                                    ncclSum,
-                                   channel_->comm(),
+                                   comm,
                                    stream));
         });
     }
 
     void broadcast(at::Tensor tensor, int root) override {
-        const auto work = start(tensor, [&](cudaStream_t stream) {
+        const auto work = start(tensor, [&](ncclComm_t comm, cudaStream_t stream) {
             void* bytes = tensor.mutable_data_ptr();
-            NCCL_TRY(ncclBroadcast(
-                bytes, bytes, tensor.nbytes(), ncclUint8, root, channel_->comm(), stream));
+            NCCL_TRY(ncclBroadcast(bytes, bytes, tensor.nbytes(), ncclUint8, root, comm, stream));
         });
         work->wait();
+    }
+
+    // NCCL connects, and takes memory for it, at the first collective of each kind and size; later
+    // the memory may be full.
+    void warm_up(std::int64_t largest_bytes) {
+        for (const std::int64_t bytes : {std::int64_t{sizeof(double)}, largest_bytes}) {
+            const at::Tensor tensor =
+                at::zeros({std::max<std::int64_t>(bytes / std::int64_t{sizeof(float)}, 1)},
+                          at::TensorOptions(at::kFloat).device(device_));
+            all_reduce_sum(tensor);
+            broadcast(tensor, 0);
+        }
     }
 
 private:
@@ -116,20 +122,21 @@ private:
     template <class Collective>
     std::unique_ptr<Work> start(const at::Tensor& tensor, Collective&& collective) {
         HETSEQ_ASSERT(tensor.device() == device_ && tensor.is_contiguous());
-        channel_->check();
         const c10::cuda::CUDAGuard guard{device_};
-        const cudaStream_t stream = channel_->stream();
-        const CudaEvent ready = record(c10::cuda::getCurrentCUDAStream(device_.index()).stream());
-        CUDA_TRY(cudaStreamWaitEvent(stream, ready.get(), 0));
-
-        CudaEvent begin = record(stream);
-        collective(stream);
-        channel_->wait_for_launch();  // or `end` could be recorded ahead of the kernel
-        CudaEvent end = record(stream);
+        const c10::cuda::CUDAStream& stream = channel_->stream();
+        Span span;
+        channel_->guarded([&] {
+            span.ready = channel_->events().record(
+                c10::cuda::getCurrentCUDAStream(device_.index()).stream());
+            CUDA_TRY(cudaStreamWaitEvent(stream.stream(), span.ready.get(), 0));
+            span.begin = channel_->timed_events().record(stream.stream());
+        });
+        // Returns when NCCL has launched it, or `end` could be recorded ahead of the kernel.
+        channel_->launch([&](ncclComm_t comm) { collective(comm, stream.stream()); });
+        channel_->guarded([&] { span.end = channel_->timed_events().record(stream.stream()); });
         // Keeps the allocator from handing the memory to others while this stream uses it.
-        c10::cuda::CUDACachingAllocator::recordStream(
-            tensor.storage().data_ptr(), c10::cuda::getStreamFromExternal(stream, device_.index()));
-        return std::make_unique<NcclWork>(channel_, tensor, std::move(begin), std::move(end));
+        c10::cuda::CUDACachingAllocator::recordStream(tensor.storage().data_ptr(), stream);
+        return std::make_unique<NcclWork>(channel_, tensor, std::move(span));
     }
 
     std::shared_ptr<NcclChannel> channel_;
@@ -190,6 +197,52 @@ ncclUniqueId share_id(const HostComm& world) {
     return id;
 }
 
+// What ends a rank's start because another rank's has failed; that one reports it.
+struct OtherRankFailed {};
+
+// Collective, but for what it does over MPI.
+std::unique_ptr<NcclCommunicator> join(const HostComm& world,
+                                       at::Device device,
+                                       const ncclUniqueId& id,
+                                       std::int64_t largest_bytes,
+                                       NcclChannel::Options options) {
+    const c10::cuda::CUDAGuard guard{device};
+    auto channel = std::make_shared<NcclChannel>(
+        id, world.rank(), world.size(), device.index(), std::move(options));
+    auto communicator =
+        std::make_unique<NcclCommunicator>(channel, device, world.rank(), world.size());
+    communicator->warm_up(largest_bytes);
+    channel->joined();
+    return communicator;
+}
+
+// Collective. A rank that fails tells the others, which wait for it inside NCCL.
+std::unique_ptr<NcclCommunicator> join_together(const HostComm& world,
+                                                at::Device device,
+                                                const CommunicatorOptions& options) {
+    const ncclUniqueId id = share_id(world);
+    Mailbox mailbox(world);
+    const NcclChannel::Options waits{
+        .deadline = options.deadline, .join_deadline = options.join_deadline, .while_joining = [&] {
+            if (mailbox.receive())
+                throw OtherRankFailed{};
+        }};
+    auto communicator = agree_on(world, [&]() -> std::unique_ptr<NcclCommunicator> {
+        try {
+            return join(world, device, id, options.largest_bytes, waits);
+        } catch (const OtherRankFailed&) {
+            return nullptr;
+        } catch (...) {
+            for (int rank = 0; rank < world.size(); ++rank)
+                if (rank != world.rank())
+                    mailbox.send(rank, {});
+            throw;
+        }
+    });
+    HETSEQ_ASSERT(communicator != nullptr);
+    return communicator;
+}
+
 }  // namespace
 
 std::unique_ptr<Communicator> make_nccl_communicator(const HostComm& world,
@@ -197,13 +250,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(const HostComm& world,
                                                      const CommunicatorOptions& options) {
     check_versions(world);
     check_devices(world, device);
-    const ncclUniqueId id = share_id(world);
-    auto channel = agree_on(world, [&] {
-        const c10::cuda::CUDAGuard guard{device};
-        return std::make_shared<NcclChannel>(id, world.rank(), world.size(), options.deadline);
-    });
-    return std::make_unique<NcclCommunicator>(
-        std::move(channel), device, world.rank(), world.size());
+    return join_together(world, device, options);
 }
 
 }  // namespace hetseq

@@ -122,8 +122,8 @@ double Calibrator::expected_ms(std::size_t share) const {
 double Calibrator::forward_backward_ms(const LoadedShare& share) {
     timer_.begin();
     for (const MicroBatch& micro_batch : share.micro_batches()) {
-        const at::Tensor loss =
-            normalised_loss(model_.forward(micro_batch, {}), share.weights(), status_);
+        const at::Tensor loss = normalised_loss(
+            model_.forward(share.on_device(micro_batch), {}), share.weights(), status_);
         if (loss.defined())
             loss.backward();
     }

@@ -12,7 +12,7 @@ namespace {
 VisibleCudaDevices gpus(int count) {
     VisibleCudaDevices visible;
     for (int i = 0; i < count; ++i)
-        visible.devices.push_back({"GPU", "GPU-" + std::to_string(i), 1024});
+        visible.devices.push_back({"GPU", "GPU-" + std::to_string(i), 1024, {}});
     if (count == 0)
         visible.why_none = "no driver";
     return visible;
@@ -41,6 +41,21 @@ TEST(DeviceChoiceTest, AMissingGpuIsAnErrorThatSaysWhy) {
         FAIL() << "no error";
     } catch (const DeviceError& error) {
         EXPECT_THAT(error.what(), testing::HasSubstr("(no driver)"));
+    }
+}
+
+TEST(DeviceChoiceTest, AGpuThatCannotRunTheProgramIsAnErrorOfItsRankAlone) {
+    VisibleCudaDevices visible = gpus(2);
+    visible.devices[1].why_not = "it is too old";
+
+    EXPECT_EQ(choose_device(visible, DeviceChoice::automatic, 0, 2), 0);
+    EXPECT_EQ(choose_device(visible, DeviceChoice::cpu, 1, 2), std::nullopt);
+    try {
+        choose_device(visible, DeviceChoice::automatic, 1, 2);
+        FAIL() << "no error";
+    } catch (const DeviceError& error) {
+        EXPECT_THAT(error.what(),
+                    testing::HasSubstr("GPU 1 (GPU) cannot run this hetseq (it is too old)"));
     }
 }
 

@@ -1,0 +1,89 @@
+// The GPU's kernels, run on the CPU by the emulator, against the CPU's own.
+// clang-format off: kernels take their words from the emulator, which comes first.
+#include "stand_in/simt/simt.hpp"
+// clang-format on
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "optim/kernels/adadelta.cuh"
+#include "optim/kernels/adadelta.hpp"
+#include "optim/kernels/sum_of_squares.cuh"
+
+namespace hetseq::detail {
+namespace {
+
+template <class T>
+double sum_by_kernel(const at::Tensor& x) {
+    const unsigned blocks = square_blocks(x.numel());
+    std::vector<double> sums(blocks, -1);
+    simt::launch({blocks}, {square_block_threads}, [&] {
+        sum_of_squares(x.const_data_ptr<T>(), x.numel(), sums.data());
+    });
+    double sum = 0;
+    for (const double part : sums)
+        sum += part;
+    return sum;
+}
+
+TEST(SumOfSquaresKernelTest, AgreesWithFp64) {
+    for (const std::int64_t count : {0, 1, 255, 256, 1023, 1025, 5000}) {
+        const at::Tensor x = at::randn({count}, at::kFloat);
+        const double expected = x.to(at::kDouble).pow(2).sum().item<double>();
+
+        EXPECT_NEAR(sum_by_kernel<float>(x), expected, 1e-13 * expected) << count;
+        EXPECT_NEAR(sum_by_kernel<double>(x.to(at::kDouble)), expected, 1e-13 * expected);
+    }
+}
+
+TEST(SumOfSquaresKernelTest, SquaresDoNotOverflowFp32) {
+    const double sum = sum_by_kernel<float>(at::full({4}, 1e30F));
+
+    EXPECT_NEAR(sum / 4e60, 1, 1e-6);
+}
+
+TEST(SumOfSquaresKernelTest, HasAsManyBlocksAsItsElementsNeed) {
+    EXPECT_EQ(square_blocks(0), 1U);
+    EXPECT_EQ(square_blocks(1024), 1U);
+    EXPECT_EQ(square_blocks(1025), 2U);
+    EXPECT_EQ(square_blocks(std::int64_t{1} << 40), 1024U);
+}
+
+AdadeltaTensors random_tensors(std::int64_t count, at::ScalarType type) {
+    return {at::randn({count}, type),
+            at::randn({count}, type),
+            at::rand({count}, type),
+            at::rand({count}, type)};
+}
+
+template <class T>
+void compare_steps(std::int64_t count, at::ScalarType type, double tolerance) {
+    const AdadeltaStep step{0.5, 0.9, 1e-6, 0.01};
+    const AdadeltaTensors own = random_tensors(count, type);
+    const AdadeltaTensors expected{
+        own.values.clone(), own.gradients, own.square_avg.clone(), own.acc_delta.clone()};
+    adadelta_cpu(expected, step);
+
+    simt::launch_independent({adadelta_blocks(count)}, {adadelta_block_threads}, [&] {
+        adadelta(own.values.mutable_data_ptr<T>(),
+                 own.gradients.const_data_ptr<T>(),
+                 own.square_avg.mutable_data_ptr<T>(),
+                 own.acc_delta.mutable_data_ptr<T>(),
+                 count,
+                 AdadeltaFactors<T>(step));
+    });
+
+    EXPECT_TRUE(own.values.allclose(expected.values, tolerance, tolerance)) << count;
+    EXPECT_TRUE(own.square_avg.allclose(expected.square_avg, tolerance, tolerance)) << count;
+    EXPECT_TRUE(own.acc_delta.allclose(expected.acc_delta, tolerance, tolerance)) << count;
+}
+
+TEST(AdadeltaKernelTest, TakesTheStepOfTheCpu) {
+    for (const std::int64_t count : {1, 255, 256, 257, 1000}) {
+        compare_steps<float>(count, at::kFloat, 1e-6);
+        compare_steps<double>(count, at::kDouble, 1e-14);
+    }
+}
+
+}  // namespace
+}  // namespace hetseq::detail

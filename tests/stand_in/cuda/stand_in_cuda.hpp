@@ -1,0 +1,48 @@
+// A CUDA runtime for tests, on a machine without a GPU: a stream is a thread that runs its work in
+// order, and device memory is host memory. It reports uses that a real runtime would punish only
+// sometimes.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+namespace hetseq::stand_in {
+
+/// The devices of the machine that is imitated. Each starts from the environment variable in its
+/// comment, so that a whole program can be given other ones.
+struct Machine {
+    int devices = 4;                       // STAND_IN_GPUS
+    int first_uuid = 0;                    // STAND_IN_FIRST_UUID: device i has the UUID first + i
+    std::size_t memory = 1u << 30;         // STAND_IN_MEMORY_MB, of each device [bytes]
+    int major = 8, minor = 0;              // STAND_IN_CAPABILITY="7.0"
+    int driver = 13000;                    // STAND_IN_DRIVER; 0: none is installed
+    std::chrono::microseconds start_up{};  // STAND_IN_LATENCY_US: each piece of a stream's work
+};
+Machine& machine();
+
+/// Puts `work` into the queue of `stream`, as a kernel's launch does. Null: the default stream.
+void launch(cudaStream_t stream, std::function<void()> work);
+
+/// Uses that no program may make, since the last call; each was written to stderr as well.
+std::vector<std::string> take_misuses();
+
+/// How many there are now.
+long live_events();
+long live_streams();
+/// How many were made so far.
+long made_events();
+/// Bytes of device memory in use, by all devices.
+std::size_t used_memory();
+
+/// All allocations of device memory after the next `count` fail; negative: none.
+void fail_allocation_after(long count);
+
+/// Host memory that a device can reach, made by cudaHostAlloc.
+bool is_pinned(const void* memory);
+
+}  // namespace hetseq::stand_in

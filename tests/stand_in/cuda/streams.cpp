@@ -1,0 +1,270 @@
+#include <atomic>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "runtime.hpp"
+
+using hetseq::stand_in::fail;
+using hetseq::stand_in::Mark;
+using hetseq::stand_in::report_misuse;
+using hetseq::stand_in::stream_of;
+
+namespace {
+
+thread_local bool is_streams_thread = false;
+std::atomic<long> events_now{0};
+std::atomic<long> events_ever{0};
+std::atomic<long> streams_now{0};
+
+// All streams ever, and the default stream of each device.
+struct Streams {
+    std::mutex mutex;
+    std::vector<CUstream_st*> all;
+    std::map<int, CUstream_st*> defaults;
+
+    CUstream_st* add(int device) {
+        all.push_back(new CUstream_st(device));
+        return all.back();
+    }
+};
+
+Streams& streams() {
+    static auto* const streams = new Streams;
+    return *streams;
+}
+
+bool is_default(cudaStream_t stream) {
+    return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+}
+
+}  // namespace
+
+namespace hetseq::stand_in {
+
+void Mark::pass() {
+    const std::lock_guard lock{mutex_};
+    passed_ = true;
+    when_ = std::chrono::steady_clock::now();
+    changed_.notify_all();
+}
+
+void Mark::wait() {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [&] { return passed_; });
+}
+
+bool Mark::passed() const {
+    const std::lock_guard lock{mutex_};
+    return passed_;
+}
+
+std::chrono::steady_clock::time_point Mark::when() const {
+    const std::lock_guard lock{mutex_};
+    return when_;
+}
+
+CUstream_st& stream_of(cudaStream_t stream) {
+    if (!is_default(stream))
+        return *stream;
+    Streams& known = streams();
+    const std::lock_guard lock{known.mutex};
+    CUstream_st*& found = known.defaults[current_device()];
+    if (found == nullptr)
+        found = known.add(current_device());
+    return *found;
+}
+
+void drain_device(int device) {
+    if (is_streams_thread)  // it would wait for itself
+        return;
+    std::vector<CUstream_st*> all;
+    {
+        const std::lock_guard lock{streams().mutex};
+        all = streams().all;
+    }
+    for (CUstream_st* stream : all)
+        if (stream->device == device)
+            stream->drain();
+}
+
+void launch(cudaStream_t stream, std::function<void()> work) {
+    stream_of(stream).push("a kernel's launch", std::move(work));
+}
+
+long live_events() {
+    return events_now;
+}
+long live_streams() {
+    return streams_now;
+}
+long made_events() {
+    return events_ever;
+}
+
+}  // namespace hetseq::stand_in
+
+CUstream_st::CUstream_st(int device_of_stream) : device{device_of_stream} {
+    std::thread([this] { run(); }).detach();
+}
+
+void CUstream_st::run() {
+    is_streams_thread = true;
+    cudaSetDevice(device);
+    for (;;) {
+        std::unique_lock lock{mutex_};
+        changed_.wait(lock, [&] { return ended_ || !work_.empty(); });
+        if (work_.empty())
+            return;
+        auto work = std::move(work_.front());
+        work_.pop_front();
+        busy_ = true;
+        lock.unlock();
+        if (hetseq::stand_in::machine().start_up.count() > 0)
+            std::this_thread::sleep_for(hetseq::stand_in::machine().start_up);
+        work();
+        work = nullptr;  // what it holds goes before others hear that it is done
+        lock.lock();
+        busy_ = false;
+        changed_.notify_all();
+    }
+}
+
+bool CUstream_st::push(const char* call, std::function<void()> work) {
+    const std::lock_guard lock{mutex_};
+    if (ended_) {
+        report_misuse(std::string(call) + " on a stream that was destroyed");
+        return false;
+    }
+    work_.push_back(std::move(work));
+    changed_.notify_all();
+    return true;
+}
+
+void CUstream_st::drain() {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [&] { return work_.empty() && !busy_; });
+}
+
+bool CUstream_st::idle() {
+    const std::lock_guard lock{mutex_};
+    return work_.empty() && !busy_;
+}
+
+bool CUstream_st::end() {
+    const std::lock_guard lock{mutex_};
+    if (ended_)
+        return false;
+    ended_ = true;
+    changed_.notify_all();
+    return true;
+}
+
+CUDART_CALL cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+    *least = 0;
+    *greatest = -5;
+    return cudaSuccess;
+}
+
+CUDART_CALL cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream,
+                                                     unsigned /*flags*/,
+                                                     int /*priority*/) {
+    const std::lock_guard lock{streams().mutex};
+    *stream = streams().add(hetseq::stand_in::current_device());
+    ++streams_now;
+    return cudaSuccess;
+}
+
+CUDART_CALL cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    if (!stream->end()) {
+        report_misuse("a stream is destroyed twice");
+        return fail(cudaErrorInvalidResourceHandle);
+    }
+    --streams_now;
+    return cudaSuccess;
+}
+
+CUDART_CALL cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    return stream_of(stream).idle() ? cudaSuccess : cudaErrorNotReady;
+}
+
+CUDART_CALL cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    stream_of(stream).drain();
+    return cudaSuccess;
+}
+
+CUDART_CALL cudaError_t cudaDeviceSynchronize() {
+    hetseq::stand_in::drain_device(hetseq::stand_in::current_device());
+    return cudaSuccess;
+}
+
+CUDART_CALL cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+    *event = new CUevent_st{(flags & cudaEventDisableTiming) == 0, nullptr};
+    ++events_now;
+    ++events_ever;
+    return cudaSuccess;
+}
+
+CUDART_CALL cudaError_t cudaEventCreate(cudaEvent_t* event) {
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+CUDART_CALL cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    delete event;
+    --events_now;
+    return cudaSuccess;
+}
+
+CUDART_CALL cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    auto mark = std::make_shared<Mark>();
+    if (!stream_of(stream).push("cudaEventRecord", [mark] { mark->pass(); }))
+        return fail(cudaErrorInvalidResourceHandle);
+    event->mark = std::move(mark);
+    return cudaSuccess;
+}
+
+CUDART_CALL cudaError_t cudaEventRecordWithFlags(cudaEvent_t event,
+                                                 cudaStream_t stream,
+                                                 unsigned /*flags: of graphs*/) {
+    return cudaEventRecord(event, stream);
+}
+
+CUDART_CALL cudaError_t cudaEventQuery(cudaEvent_t event) {
+    return event->mark == nullptr || event->mark->passed() ? cudaSuccess : cudaErrorNotReady;
+}
+
+CUDART_CALL cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    if (event->mark != nullptr)
+        event->mark->wait();
+    return cudaSuccess;
+}
+
+CUDART_CALL cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
+    for (const cudaEvent_t event : {start, end})
+        if (!event->timing || event->mark == nullptr) {
+            report_misuse("the elapsed time of an event without timing, or never recorded");
+            return fail(cudaErrorInvalidResourceHandle);
+        }
+    if (!start->mark->passed() || !end->mark->passed())
+        return fail(cudaErrorNotReady);
+    *ms = std::chrono::duration<float, std::milli>(end->mark->when() - start->mark->when()).count();
+    return cudaSuccess;
+}
+
+CUDART_CALL cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+    if (event->mark == nullptr)
+        return cudaSuccess;
+    const auto mark = event->mark;
+    return stream_of(stream).push("cudaStreamWaitEvent", [mark] { mark->wait(); })
+               ? cudaSuccess
+               : fail(cudaErrorInvalidResourceHandle);
+}
+
+CUDART_CALL cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+    *status = cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+
+CUDART_CALL cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) {
+    return cudaSuccess;
+}

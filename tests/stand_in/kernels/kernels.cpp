@@ -1,0 +1,118 @@
+// The kernels of hetseq, run by the emulator in the order of a stream: for want of what nvcc makes
+// of them.
+#include <algorithm>
+
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
+
+#include "../cuda/stand_in_cuda.hpp"
+#include "../simt/simt.hpp"
+#include "model/kernels/counter_dropout.cuh"
+#include "model/kernels/counter_dropout_launch.hpp"
+#include "optim/kernels/adadelta.cuh"
+#include "optim/kernels/adadelta_launch.hpp"
+#include "optim/kernels/sum_of_squares.cuh"
+#include "optim/kernels/sum_of_squares_launch.hpp"
+
+namespace hetseq::detail {
+
+template <class T>
+void launch_dropout(const DropoutTensors<T>& tensors,
+                    const DropoutMask& mask,
+                    const DropoutGrid& grid,
+                    cudaStream_t stream) {
+    stand_in::launch(stream, [=] {
+        simt::launch_independent({dropout_blocks(grid), dropout_sample_blocks(tensors.samples)},
+                                 {dropout_block_threads},
+                                 [&] {
+                                     drop(tensors.x,
+                                          tensors.out,
+                                          tensors.sample_ids,
+                                          tensors.samples,
+                                          mask,
+                                          grid,
+                                          static_cast<T>(mask.scale()));
+                                 });
+    });
+}
+
+template <class T>
+void launch_token_dropout(const TokenDropoutTensors<T>& tensors,
+                          const DropoutMask& mask,
+                          const TokenGrid& grid,
+                          cudaStream_t stream) {
+    stand_in::launch(stream, [=] {
+        simt::launch_independent({dropout_blocks(grid)}, {dropout_block_threads}, [&] {
+            drop_tokens(tensors.x,
+                        tensors.out,
+                        tensors.sample_ids,
+                        tensors.positions,
+                        mask,
+                        grid,
+                        static_cast<T>(mask.scale()));
+        });
+    });
+}
+
+#define HETSEQ_INSTANTIATE(T)                                                            \
+    template void launch_dropout(                                                        \
+        const DropoutTensors<T>&, const DropoutMask&, const DropoutGrid&, cudaStream_t); \
+    template void launch_token_dropout(                                                  \
+        const TokenDropoutTensors<T>&, const DropoutMask&, const TokenGrid&, cudaStream_t);
+HETSEQ_INSTANTIATE(float)
+HETSEQ_INSTANTIATE(double)
+HETSEQ_INSTANTIATE(c10::Half)
+HETSEQ_INSTANTIATE(c10::BFloat16)
+
+template <class T>
+void launch_adadelta(const AdadeltaArrays<T>& arrays,
+                     const AdadeltaStep& step,
+                     cudaStream_t stream) {
+    stand_in::launch(stream, [=] {
+        simt::launch_independent({adadelta_blocks(arrays.count)}, {adadelta_block_threads}, [&] {
+            adadelta(arrays.values,
+                     arrays.gradients,
+                     arrays.square_avg,
+                     arrays.acc_delta,
+                     arrays.count,
+                     AdadeltaFactors<T>(step));
+        });
+    });
+}
+
+template void launch_adadelta(const AdadeltaArrays<float>&, const AdadeltaStep&, cudaStream_t);
+template void launch_adadelta(const AdadeltaArrays<double>&, const AdadeltaStep&, cudaStream_t);
+
+unsigned sums_of_squares(std::int64_t count) {
+    return square_blocks(count);
+}
+
+// Fibers take a second for a million elements: of so many the sums are made by a loop, and the
+// tests of the kernel itself are tests/optim/optimizer_kernels_test.cpp.
+constexpr std::int64_t most_emulated = 4096;
+
+template <class T>
+void sum_by_loop(const T* x, std::int64_t count, double* sums) {
+    std::fill_n(sums, square_blocks(count), 0.0);
+    for (std::int64_t i = 0; i < count; ++i)
+        sums[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+}
+
+template <class T>
+void launch_sum_of_squares(const T* x, std::int64_t count, double* sums, cudaStream_t stream) {
+    stand_in::launch(stream, [=] {
+        if (count > most_emulated)
+            sum_by_loop(x, count, sums);
+        else
+            simt::launch({square_blocks(count)}, {square_block_threads}, [=] {
+                sum_of_squares(x, count, sums);
+            });
+    });
+}
+
+template void launch_sum_of_squares(const float*, std::int64_t, double*, cudaStream_t);
+template void launch_sum_of_squares(const double*, std::int64_t, double*, cudaStream_t);
+template void launch_sum_of_squares(const c10::Half*, std::int64_t, double*, cudaStream_t);
+template void launch_sum_of_squares(const c10::BFloat16*, std::int64_t, double*, cudaStream_t);
+
+}  // namespace hetseq::detail

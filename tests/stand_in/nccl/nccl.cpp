@@ -1,0 +1,267 @@
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <mpi.h>
+
+#include "../cuda/runtime.hpp"
+#include "stand_in_nccl.hpp"
+#include "transport.hpp"
+
+using hetseq::stand_in::Invitation;
+using hetseq::stand_in::network;
+using hetseq::stand_in::report_misuse;
+using hetseq::stand_in::Transport;
+
+#define NCCL_CALL extern "C"
+
+namespace {
+
+std::atomic<int> aborted{0};
+std::atomic<int> destroyed{0};
+std::atomic<long> started{0};
+
+long number(const char* variable, long otherwise) {
+    const char* const text = std::getenv(variable);
+    return text == nullptr ? otherwise : std::atol(text);
+}
+
+hetseq::stand_in::Network network_of_environment() {
+    hetseq::stand_in::Network network;
+    network.version = static_cast<int>(number("STAND_IN_NCCL_VERSION", network.version));
+    network.launch_time =
+        std::chrono::microseconds{number("STAND_IN_NCCL_LAUNCH_US", network.launch_time.count())};
+    network.kernel_time =
+        std::chrono::microseconds{number("STAND_IN_NCCL_KERNEL_US", network.kernel_time.count())};
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (number("STAND_IN_NCCL_INIT_FAILS_ON", -1) == rank)
+        network.init_result = ncclSystemError;
+    return network;
+}
+
+template <class T>
+void add(void* sum, const void* part, std::size_t count) {
+    auto* const to = static_cast<T*>(sum);
+    const auto* const from = static_cast<const T*>(part);
+    for (std::size_t i = 0; i < count; ++i)
+        to[i] += from[i];
+}
+
+std::size_t size_of(ncclDataType_t type) {
+    switch (type) {
+        case ncclFloat32:
+            return sizeof(float);
+        case ncclFloat64:
+            return sizeof(double);
+        default:
+            return 1;
+    }
+}
+
+}  // namespace
+
+/// Stays after its end, so that a later use is seen.
+struct ncclComm {
+    std::shared_ptr<Transport> transport = std::make_shared<Transport>();
+    std::atomic<ncclResult_t> state{ncclInProgress};
+    std::atomic<bool> ended{false};
+    int sequence = 0;
+    std::set<std::string> connected;
+    std::thread call;
+
+    /// Does the rest of a call in the background.
+    template <class Rest>
+    ncclResult_t finish_later(Rest rest) {
+        state = ncclInProgress;
+        if (call.joinable())
+            call.join();
+        call = std::thread([this, rest, device = hetseq::stand_in::current_device()] {
+            cudaSetDevice(device);
+            std::this_thread::sleep_for(network().launch_time);
+            state = rest();
+        });
+        return ncclInProgress;
+    }
+
+    /// False, and reported, where the program may not use it.
+    bool usable(const char* what) {
+        if (!ended && state == ncclSuccess)
+            return true;
+        report_misuse(std::string(what) + (ended ? " of a communicator that has ended"
+                                                 : " before the last call is done"));
+        return false;
+    }
+
+    // Real connections are made for each algorithm, which the size decides.
+    ncclResult_t connect(const std::string& kind, std::size_t bytes) {
+        const std::string connection = kind + (bytes < (64u << 10) ? " small" : " large");
+        if (!connected.insert(connection).second)
+            return ncclSuccess;
+        void* memory = nullptr;
+        return cudaMalloc(&memory, network().connection_memory) == cudaSuccess
+                   ? ncclSuccess
+                   : ncclUnhandledCudaError;
+    }
+
+    /// `collective(transport, sequence)` runs on `stream`.
+    template <class Collective>
+    ncclResult_t start(const char* kind,
+                       std::size_t bytes,
+                       cudaStream_t stream,
+                       Collective collective) {
+        if (!usable(kind))
+            return ncclInvalidUsage;
+        if (network().call_result != ncclSuccess)
+            return network().call_result;
+        ++started;
+        const int now = sequence++;
+        return finish_later([this, kind = std::string(kind), bytes, stream, now, collective] {
+            const ncclResult_t connection = connect(kind, bytes);
+            if (connection != ncclSuccess)
+                return connection;
+            hetseq::stand_in::launch(stream, [peers = transport, now, collective] {
+                std::this_thread::sleep_for(network().kernel_time);
+                while (network().kernels_hang && !peers->aborted)
+                    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+                if (!peers->aborted)
+                    collective(*peers, now);
+            });
+            return ncclSuccess;
+        });
+    }
+
+    void end() {
+        ended = true;
+        if (call.joinable())
+            call.join();
+    }
+};
+
+namespace hetseq::stand_in {
+
+Network& network() {
+    static auto* const network = new Network(network_of_environment());
+    return *network;
+}
+int aborted_communicators() {
+    return aborted;
+}
+int destroyed_communicators() {
+    return destroyed;
+}
+long collectives() {
+    return started;
+}
+
+}  // namespace hetseq::stand_in
+
+NCCL_CALL const char* ncclGetErrorString(ncclResult_t code) {
+    return code == ncclUnhandledCudaError ? "unhandled cuda error (run with NCCL_DEBUG=INFO)"
+                                          : "an error that a test asked for";
+}
+NCCL_CALL const char* ncclGetLastError(ncclComm_t) {
+    return "NCCL's stand-in";
+}
+
+NCCL_CALL ncclResult_t ncclGetVersion(int* version) {
+    *version = network().version;
+    return ncclSuccess;
+}
+
+NCCL_CALL ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+    const Invitation invitation = hetseq::stand_in::make_invitation();
+    static_assert(sizeof invitation <= sizeof *id);
+    std::memset(id, 0, sizeof *id);
+    std::memcpy(id, &invitation, sizeof invitation);
+    return ncclSuccess;
+}
+
+NCCL_CALL ncclResult_t ncclCommInitRankConfig(
+    ncclComm_t* comm, int size, ncclUniqueId id, int rank, ncclConfig_t* config) {
+    if (config->blocking != 0)
+        report_misuse("a blocking communicator, which hangs for ever with a rank that is lost");
+    *comm = new ncclComm;
+    if (network().init_result != ncclSuccess) {
+        (*comm)->state = network().init_result;
+        return network().init_result;
+    }
+    Invitation invitation;
+    std::memcpy(static_cast<void*>(&invitation), &id, sizeof invitation);
+    return (*comm)->finish_later([peers = (*comm)->transport, invitation, rank, size] {
+        return hetseq::stand_in::bootstrap(*peers, invitation, rank, size) ? ncclSuccess
+                                                                           : ncclInternalError;
+    });
+}
+
+NCCL_CALL ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* result) {
+    if (comm->ended)
+        report_misuse("ncclCommGetAsyncError of a communicator that has ended");
+    *result = comm->state;
+    if (*result == ncclSuccess && network().async_error != ncclSuccess)
+        *result = network().async_error;
+    return ncclSuccess;
+}
+
+NCCL_CALL ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+    if (!comm->usable("ncclCommFinalize"))
+        return ncclInvalidUsage;
+    return comm->finish_later([device = hetseq::stand_in::current_device()] {
+        hetseq::stand_in::drain_device(device);
+        return ncclSuccess;
+    });
+}
+
+NCCL_CALL ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+    comm->end();
+    ++destroyed;
+    return ncclSuccess;
+}
+
+NCCL_CALL ncclResult_t ncclCommAbort(ncclComm_t comm) {
+    comm->transport->aborted = true;
+    comm->end();
+    ++aborted;
+    return ncclSuccess;
+}
+
+NCCL_CALL ncclResult_t ncclAllReduce(const void* from,
+                                     void* to,
+                                     std::size_t count,
+                                     ncclDataType_t type,
+                                     ncclRedOp_t operation,
+                                     ncclComm_t comm,
+                                     cudaStream_t stream) {
+    if (operation != ncclSum || (type != ncclFloat32 && type != ncclFloat64)) {
+        report_misuse("an all-reduce that the stand-in does not imitate");
+        return ncclInvalidArgument;
+    }
+    const std::size_t bytes = count * size_of(type);
+    return comm->start("an all-reduce", bytes, stream, [=](Transport& peers, int sequence) {
+        reduce_to_all(peers, sequence, from, to, bytes, [&](void* sum, const void* part) {
+            if (type == ncclFloat32)
+                add<float>(sum, part, count);
+            else
+                add<double>(sum, part, count);
+        });
+    });
+}
+
+NCCL_CALL ncclResult_t ncclBroadcast(const void* from,
+                                     void* to,
+                                     std::size_t count,
+                                     ncclDataType_t type,
+                                     int root,
+                                     ncclComm_t comm,
+                                     cudaStream_t stream) {
+    const std::size_t bytes = count * size_of(type);
+    return comm->start("a broadcast", bytes, stream, [=](Transport& peers, int sequence) {
+        if (to != from && peers.rank == root)
+            std::memcpy(to, from, bytes);
+        broadcast(peers, sequence, to, bytes, root);
+    });
+}

@@ -1,0 +1,40 @@
+// The messages of NCCL's stand-in. Each wait ends early when the communicator is aborted.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace hetseq::stand_in {
+
+/// One rank's way to the others of its communicator.
+struct Transport {
+    int rank = 0;
+    std::vector<int> world_ranks;  // of the communicator's ranks, in MPI_COMM_WORLD
+    int tags = 0;                  // the first of this communicator's
+    std::atomic<bool> aborted{false};
+
+    int size() const { return static_cast<int>(world_ranks.size()); }
+};
+
+/// What ncclUniqueId carries.
+struct Invitation {
+    int root = 0;  // rank in MPI_COMM_WORLD
+    int number = 0;
+};
+Invitation make_invitation();
+
+/// Learns the others' ranks. False: aborted.
+bool bootstrap(Transport& transport, const Invitation& invitation, int rank, int size);
+
+/// `combine(sum, part)` adds a rank's values; ranks follow one another in order. False: aborted.
+bool reduce_to_all(Transport& transport,
+                   int sequence,
+                   const void* from,
+                   void* to,
+                   std::size_t bytes,
+                   const std::function<void(void* sum, const void* part)>& combine);
+bool broadcast(Transport& transport, int sequence, void* values, std::size_t bytes, int root);
+
+}  // namespace hetseq::stand_in

@@ -1,0 +1,230 @@
+// LibTorch's operators on tensors of a device, without libtorch_cuda: each waits for its stream and
+// runs the CPU's kernel on the same memory.
+
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <torch/library.h>
+
+#include "../cuda/stand_in_cuda.hpp"
+
+namespace hetseq::stand_in {
+
+namespace {
+
+constexpr c10::DispatchKeySet cuda_keys{c10::DispatchKey::CUDA};
+
+c10::Allocator* device_memory() {
+    at::globalContext().lazyInitDevice(c10::kCUDA);
+    return c10::cuda::CUDACachingAllocator::get();
+}
+
+c10::Device device_or_current(std::optional<c10::Device> device) {
+    if (device && device->has_index())
+        return *device;
+    return {c10::kCUDA, c10::cuda::current_device()};
+}
+
+at::Tensor empty(c10::IntArrayRef size,
+                 std::optional<at::ScalarType> type,
+                 std::optional<at::Layout>,
+                 std::optional<at::Device> device,
+                 std::optional<bool>,
+                 std::optional<at::MemoryFormat> format) {
+    const c10::cuda::CUDAGuard guard{device_or_current(device)};
+    return at::detail::empty_generic(
+        size, device_memory(), cuda_keys, at::dtype_or_default(type), format);
+}
+
+at::Tensor empty_strided(c10::IntArrayRef size,
+                         c10::IntArrayRef stride,
+                         std::optional<at::ScalarType> type,
+                         std::optional<at::Layout>,
+                         std::optional<at::Device> device,
+                         std::optional<bool>) {
+    const c10::cuda::CUDAGuard guard{device_or_current(device)};
+    return at::detail::empty_strided_generic(
+        size, stride, device_memory(), cuda_keys, at::dtype_or_default(type));
+}
+
+// A tensor on the CPU over the memory of `storage`, shaped as `like`.
+at::Tensor shaped(c10::Storage storage, const at::Tensor& like, c10::DispatchKeySet keys) {
+    at::Tensor tensor =
+        at::detail::make_tensor<c10::TensorImpl>(std::move(storage), keys, like.dtype());
+    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(
+        like.sizes(), like.strides(), like.storage_offset());
+    return tensor;
+}
+
+// The tensors of one call on the device, and their images on the CPU.
+class Images {
+public:
+    at::Tensor image(const at::Tensor& tensor) {
+        if (!tensor.defined() || !tensor.is_cuda())
+            return tensor;
+        device_ = tensor.device();
+        auto& pair = storages_[tensor.storage().unsafeGetStorageImpl()];
+        if (!pair.second)
+            pair = {tensor.storage(), image(tensor.storage())};
+        const at::Tensor image =
+            shaped(pair.second, tensor, c10::DispatchKeySet(c10::DispatchKey::CPU));
+        if (tensor.unsafeGetTensorImpl()->is_wrapped_number())
+            image.unsafeGetTensorImpl()->set_wrapped_number(true);
+        tensors_.emplace_back(tensor, image);
+        return image;
+    }
+
+    // The tensor on the device that stands for `result`.
+    at::Tensor original(const at::Tensor& result) {
+        if (!result.defined() || !result.is_cpu())
+            return result;
+        for (const auto& [tensor, image] : tensors_)
+            if (image.is_same(result))
+                return tensor;
+        for (const auto& [key, pair] : storages_)
+            if (pair.second.unsafeGetStorageImpl() == result.storage().unsafeGetStorageImpl())
+                return shaped(pair.first, result, cuda_keys);
+        return upload(result);
+    }
+
+    // An operator may give its outputs other sizes or more memory.
+    void bring_back_new_shapes() {
+        for (const auto& [tensor, image] : tensors_) {
+            const bool grown = image.storage().data() != tensor.storage().data();
+            if (grown)
+                tensor.unsafeGetTensorImpl()->set_storage_keep_dtype(upload(image).storage());
+            if (grown || image.sizes() != tensor.sizes() || image.strides() != tensor.strides())
+                tensor.unsafeGetTensorImpl()->set_sizes_and_strides(
+                    image.sizes(), image.strides(), image.storage_offset());
+        }
+    }
+
+    void set_device(c10::Device device) { device_ = device; }
+    bool has_device() const { return device_.has_value(); }
+
+private:
+    static c10::Storage image(const c10::Storage& storage) {
+        void* const memory = storage.mutable_data();
+        return c10::Storage(c10::Storage::use_byte_size_t(),
+                            storage.nbytes(),
+                            c10::DataPtr(memory, c10::kCPU),
+                            c10::GetCPUAllocator(),
+                            /*resizable=*/true);
+    }
+
+    at::Tensor upload(const at::Tensor& result) const {
+        const c10::cuda::CUDAGuard guard{device_or_current(device_)};
+        const std::size_t bytes = result.storage().nbytes();
+        c10::Allocator* const allocator = device_memory();
+        c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, allocator, true);
+        if (bytes > 0)
+            std::memcpy(storage.mutable_data(), result.storage().data(), bytes);
+        at::Tensor uploaded = shaped(std::move(storage), result, cuda_keys);
+        if (result.unsafeGetTensorImpl()->is_wrapped_number())
+            uploaded.unsafeGetTensorImpl()->set_wrapped_number(true);
+        return uploaded;
+    }
+
+    std::optional<c10::Device> device_;
+    std::map<c10::StorageImpl*, std::pair<c10::Storage, c10::Storage>> storages_;
+    std::vector<std::pair<at::Tensor, at::Tensor>> tensors_;
+};
+
+// `change(tensor)` of every tensor in `value`.
+template <class Change>
+c10::IValue changed(const c10::IValue& value, Change&& change) {
+    if (value.isTensor())
+        return change(value.toTensor());
+    if (value.isTensorList()) {
+        std::vector<at::Tensor> tensors;
+        for (const at::Tensor& tensor : value.toTensorVector())
+            tensors.push_back(change(tensor));
+        return tensors;
+    }
+    if (value.isOptionalTensorList()) {
+        c10::List<std::optional<at::Tensor>> tensors;
+        for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector())
+            tensors.push_back(tensor ? std::optional<at::Tensor>(change(*tensor)) : std::nullopt);
+        return tensors;
+    }
+    return value;
+}
+
+void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    Images images;
+    const auto first_argument =
+        stack->end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size());
+    for (auto argument = first_argument; argument != stack->end(); ++argument) {
+        if (argument->isDevice() && argument->toDevice().is_cuda()) {
+            images.set_device(argument->toDevice());
+            *argument = c10::Device(c10::kCPU);
+        } else {
+            *argument = changed(*argument, [&](const at::Tensor& t) { return images.image(t); });
+        }
+    }
+    c10::cuda::getCurrentCUDAStream().synchronize();
+    op.callBoxed(stack);
+    images.bring_back_new_shapes();
+    const auto first_result =
+        stack->end() - static_cast<std::ptrdiff_t>(op.schema().returns().size());
+    for (auto result = first_result; result != stack->end(); ++result)
+        *result = changed(*result, [&](const at::Tensor& t) { return images.original(t); });
+}
+
+at::Tensor on_cpu(const at::Tensor& tensor) {
+    return tensor.is_cuda() ? Images{}.image(tensor) : tensor;
+}
+
+// Like libtorch_cuda's: plain copies are asynchronous where they may be.
+at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
+    const c10::cuda::CUDAGuard guard{self.is_cuda() ? self.device() : source.device()};
+    const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
+    const bool plain = self.dtype() == source.dtype() && self.sizes() == source.sizes() &&
+                       self.is_contiguous() && source.is_contiguous() && !source.is_neg() &&
+                       !source.is_conj();
+    if (plain && non_blocking) {
+        C10_CUDA_CHECK(cudaMemcpyAsync(self.mutable_data_ptr(),
+                                       source.const_data_ptr(),
+                                       self.nbytes(),
+                                       cudaMemcpyDefault,
+                                       stream.stream()));
+        // As libtorch_cuda's pinned memory, which is not given out before the copy is done.
+        for (const at::Tensor& host : {self, source})
+            if (host.is_cpu())
+                launch(stream.stream(), [storage = host.storage()] {});
+        return self;
+    }
+    stream.synchronize();
+    on_cpu(self).copy_(on_cpu(source));
+    return self;
+}
+
+void record_stream(at::Tensor& self, c10::Stream stream) {
+    c10::cuda::CUDACachingAllocator::recordStream(self.storage().data_ptr(),
+                                                  c10::cuda::CUDAStream(stream));
+}
+
+}  // namespace
+
+}  // namespace hetseq::stand_in
+
+TORCH_LIBRARY_IMPL(aten, CUDA, library) {
+    library.impl("empty.memory_format", TORCH_FN(hetseq::stand_in::empty));
+    library.impl("empty_strided", TORCH_FN(hetseq::stand_in::empty_strided));
+    library.impl("copy_", TORCH_FN(hetseq::stand_in::copy));
+    library.impl("record_stream", TORCH_FN(hetseq::stand_in::record_stream));
+}
+
+TORCH_LIBRARY_IMPL(_, CUDA, library) {
+    library.fallback(torch::CppFunction::makeFromBoxedFunction<&hetseq::stand_in::run_on_cpu>());
+}
