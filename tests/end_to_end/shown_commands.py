@@ -104,6 +104,7 @@ def training_words(name, words):
         take(words, option)
     if task in of_unequal_rows:
         take(words, "--batch-tokens", "1000")
+        take(words, "--warmup-updates", "1")  # the data are few
         take(words, "--max-tokens")
         words += ["--max-tokens", "2000"]
     trains = name != "check" and words[:1] != ["data"]  # neither check nor bench data
