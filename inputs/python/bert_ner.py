@@ -26,8 +26,8 @@ class Ner(hetseq.Task):
               "labels": hetseq.Ragged(torch.int8, padding=NO_LABEL, same_lengths_as="input_ids", is_target=True)}
     losses, metrics, tokens = ["nll"], ["accuracy"], "input_ids"
     options = {"pretrained": hetseq.Option("", "folder with a BERT's config.json and model.safetensors; empty: mini, from scratch")}
-    defaults = {"optimizer": "adamw", "lr": 2e-4, "weight-decay": 0.01, "lr-scheduler": "polynomial", "warmup-updates": 50,
-                "clip-norm": 1, "batch-size": 32, "max-sentences": 16, "max-epoch": 5, "log-interval": 50}
+    defaults = {"optimizer": "adamw", "lr": 2e-4, "weight-decay": 0.01, "lr-scheduler": "polynomial_decay", "warmup-updates": 50,
+                "clip-norm": 1, "batch-tokens": 1024, "max-tokens": 2048, "max-epoch": 5, "log-interval": 50}
 
     def model(self, config):
         if config.pretrained:

@@ -284,7 +284,7 @@ class ScriptTest(MlpCase):
                 module(torch.zeros(2, 6).double()).sum().backward()
             assert torch.equal(before, torch.get_rng_state())
             assert signal.getsignal(signal.SIGINT) is handler
-            print("done", hetseq.rank())
+            print(f"done {hetseq.rank()}")
         """)
         self.assertIn("done 0", told)
         self.assertIn("done 1", told)
@@ -337,9 +337,9 @@ class ScriptTest(MlpCase):
             from mlp import Mlp
             hetseq.train(Mlp(), data="data.h5", batch_size=20, max_update=2)
             assert MPI.Is_initialized() and not MPI.Is_finalized()
-            print("sum", MPI.COMM_WORLD.allreduce(1))
+            print(f"sum {MPI.COMM_WORLD.allreduce(1)}")
         """)
-        self.assertEqual(occurrences(told, "(?m)^sum 2"), 2, told)
+        self.assertEqual(occurrences(told, "sum 2"), 2, told)
 
     def test_an_error_of_all_ranks_is_an_exception_with_its_cause(self):
         told = self.script(2, """
