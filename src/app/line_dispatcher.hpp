@@ -22,8 +22,7 @@ namespace hetseq {
 /// ranks as they get free, this one included, and writes to standard output. Input that pauses is
 /// worked on as it came.
 ///
-/// `Job` has the lines on their way and keeps their order: its types Batch and Result, and the
-/// functions that this class calls (TextTranslation is one).
+/// `Job` has the lines on their way and keeps their order: an `OrderedLines`.
 template <class Job>
 class LineDispatcher {
 public:
