@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -56,17 +57,21 @@ detail::DropoutLayout layout_of(const at::Tensor& x,
             .most_row_chunks = chunks(extent.columns)};
 }
 
+// With `positions`, each row is a token of a sample; without, samples are whole, up to `extent`.
 at::Tensor apply_mask(const at::Tensor& x,
                       const detail::DropoutMask& mask,
+                      const DropoutExtent& extent,
                       const at::Tensor& ids,
-                      const DropoutExtent& extent) {
-    const detail::DropoutLayout layout = layout_of(x, ids, extent);
+                      const std::optional<at::Tensor>& positions) {
     const at::Tensor from = x.contiguous();
     at::Tensor out = at::empty_like(from);
-    if (x.is_cuda())
-        detail::counter_dropout_cuda(from, out, mask, layout, ids);
-    else
-        detail::counter_dropout_cpu(from, out, mask, layout, ids);
+    if (positions) {
+        const auto& drop = x.is_cuda() ? detail::token_dropout_cuda : detail::token_dropout_cpu;
+        drop(from, out, mask, ids, *positions);
+    } else {
+        const auto& drop = x.is_cuda() ? detail::counter_dropout_cuda : detail::counter_dropout_cpu;
+        drop(from, out, mask, layout_of(x, ids, extent), ids);
+    }
     return out;
 }
 
@@ -75,73 +80,33 @@ struct CounterDropout : torch::autograd::Function<CounterDropout> {
     static at::Tensor forward(AutogradContext* context,
                               const at::Tensor& x,
                               double p,
-                              std::int64_t seed,
-                              std::int64_t update,
-                              std::int64_t layer,
-                              std::int64_t most_rows,
-                              std::int64_t most_columns,
-                              const at::Tensor& sample_ids) {
-        context->save_for_backward({sample_ids});
-        context->saved_data["p"] = p;
-        context->saved_data["seed"] = seed;
-        context->saved_data["update"] = update;
-        context->saved_data["layer"] = layer;
-        context->saved_data["most_rows"] = most_rows;
-        context->saved_data["most_columns"] = most_columns;
-        const DropoutKey key{
-            static_cast<std::uint64_t>(seed), update, static_cast<std::uint32_t>(layer)};
-        return apply_mask(
-            x, detail::make_dropout_mask(p, key), sample_ids, {most_rows, most_columns});
-    }
-
-    static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-        const at::Tensor gradient = apply(gradients[0],
-                                          context->saved_data["p"].toDouble(),
-                                          context->saved_data["seed"].toInt(),
-                                          context->saved_data["update"].toInt(),
-                                          context->saved_data["layer"].toInt(),
-                                          context->saved_data["most_rows"].toInt(),
-                                          context->saved_data["most_columns"].toInt(),
-                                          context->get_saved_variables()[0]);
-        return {gradient, {}, {}, {}, {}, {}, {}, {}};
-    }
-};
-
-struct TokenDropout : torch::autograd::Function<TokenDropout> {
-    static at::Tensor forward(AutogradContext* context,
-                              const at::Tensor& x,
-                              double p,
-                              std::int64_t seed,
-                              std::int64_t update,
-                              std::int64_t layer,
+                              const DropoutKey& key,
+                              const DropoutExtent& extent,
                               const at::Tensor& sample_ids,
-                              const at::Tensor& positions) {
-        context->save_for_backward({sample_ids, positions});
+                              const std::optional<at::Tensor>& positions) {
+        context->save_for_backward({sample_ids, positions.value_or(at::Tensor{})});
         context->saved_data["p"] = p;
-        context->saved_data["seed"] = seed;
-        context->saved_data["update"] = update;
-        context->saved_data["layer"] = layer;
-        const detail::DropoutMask mask = detail::make_dropout_mask(
-            p, {static_cast<std::uint64_t>(seed), update, static_cast<std::uint32_t>(layer)});
-        const at::Tensor from = x.contiguous();
-        at::Tensor out = at::empty_like(from);
-        if (x.is_cuda())
-            detail::token_dropout_cuda(from, out, mask, sample_ids, positions);
-        else
-            detail::token_dropout_cpu(from, out, mask, sample_ids, positions);
-        return out;
+        context->saved_data["seed"] = static_cast<std::int64_t>(key.seed);
+        context->saved_data["update"] = key.update;
+        context->saved_data["layer"] = static_cast<std::int64_t>(key.layer);
+        context->saved_data["most_rows"] = extent.rows;
+        context->saved_data["most_columns"] = extent.columns;
+        return apply_mask(x, detail::make_dropout_mask(p, key), extent, sample_ids, positions);
     }
 
     static variable_list backward(AutogradContext* context, const variable_list& gradients) {
         const variable_list saved = context->get_saved_variables();
-        const at::Tensor gradient = apply(gradients[0],
-                                          context->saved_data["p"].toDouble(),
-                                          context->saved_data["seed"].toInt(),
-                                          context->saved_data["update"].toInt(),
-                                          context->saved_data["layer"].toInt(),
-                                          saved[0],
-                                          saved[1]);
-        return {gradient, {}, {}, {}, {}, {}, {}};
+        const auto number = [&](const char* name) { return context->saved_data[name].toInt(); };
+        const at::Tensor gradient =
+            apply(gradients[0],
+                  context->saved_data["p"].toDouble(),
+                  DropoutKey{static_cast<std::uint64_t>(number("seed")),
+                             number("update"),
+                             static_cast<std::uint32_t>(number("layer"))},
+                  DropoutExtent{number("most_rows"), number("most_columns")},
+                  saved[0],
+                  saved[1].defined() ? std::make_optional(saved[1]) : std::nullopt);
+        return {gradient, {}, {}, {}, {}, {}};
     }
 };
 
@@ -165,14 +130,7 @@ at::Tensor counter_dropout(const at::Tensor& x,
     check_shapes(x, sample_ids);
     HETSEQ_ASSERT(extent.columns == 0 ||
                   (x.dim() == 4 && x.size(2) <= extent.rows && x.size(3) <= extent.columns));
-    return CounterDropout::apply(x,
-                                 p,
-                                 static_cast<std::int64_t>(key.seed),
-                                 key.update,
-                                 static_cast<std::int64_t>(key.layer),
-                                 extent.rows,
-                                 extent.columns,
-                                 sample_ids);
+    return CounterDropout::apply(x, p, key, extent, sample_ids, std::optional<at::Tensor>{});
 }
 
 at::Tensor token_dropout(const at::Tensor& x,
@@ -189,13 +147,8 @@ at::Tensor token_dropout(const at::Tensor& x,
         HETSEQ_ASSERT(of_rows.scalar_type() == at::kLong && of_rows.is_contiguous());
         HETSEQ_ASSERT(of_rows.device() == x.device());
     }
-    return TokenDropout::apply(x,
-                               p,
-                               static_cast<std::int64_t>(key.seed),
-                               key.update,
-                               static_cast<std::int64_t>(key.layer),
-                               sample_ids,
-                               positions);
+    return CounterDropout::apply(
+        x, p, key, DropoutExtent{}, sample_ids, std::make_optional(positions));
 }
 
 }  // namespace hetseq
