@@ -16,15 +16,11 @@ namespace {
 const std::string embeddings_prefix = "bert.embeddings.";
 const std::string layer_prefix = "bert.encoder.layer.";
 
-bool begins_with(const std::string& name, const std::string& prefix) {
-    return name.rfind(prefix, 0) == 0;
-}
-
 // 0 for the embeddings, 1 and up for the layers, one more than these for what stands on them.
 std::int64_t depth_of(const std::string& name, std::int64_t layers) {
-    if (begins_with(name, embeddings_prefix))
+    if (name.starts_with(embeddings_prefix))
         return 0;
-    if (begins_with(name, layer_prefix))
+    if (name.starts_with(layer_prefix))
         return 1 + std::stoll(name.substr(layer_prefix.size()));
     return 1 + layers;
 }
@@ -88,14 +84,13 @@ std::string BertClassifier::config_json() const {
     return root.dump(2) + "\n";
 }
 
-at::Tensor BertClassifier::drop(const at::Tensor& x, ForwardPass& pass) const {
-    const Dropout dropout =
-        pass.next_dropout(setup_.classifier_dropout.value_or(config().hidden_dropout));
-    return counter_dropout(x, dropout.p, dropout.key, dropout.sample_ids);
+Dropout BertClassifier::next_dropout(ForwardPass& pass) const {
+    return pass.next_dropout(setup_.classifier_dropout.value_or(config().hidden_dropout));
 }
 
-at::Tensor BertClassifier::logits(const at::Tensor& rows) const {
-    const at::Tensor scores = at::linear(rows, classifier_.weight, classifier_.bias);
+at::Tensor BertClassifier::logits(const at::Tensor& rows, const Dropout& dropout) const {
+    const at::Tensor scores =
+        at::linear(dropped(rows, dropout), classifier_.weight, classifier_.bias);
     return scores.scalar_type() == at::kDouble ? scores : scores.to(at::kFloat);
 }
 

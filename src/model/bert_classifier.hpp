@@ -22,10 +22,10 @@ public:
     bool predicts() const override { return true; }
 
 protected:
-    /// (M, labels) of rows (M, H), after the dropout; fp32 at least.
-    at::Tensor logits(const at::Tensor& rows) const;
-    /// Dropout before the classifier on x (n, ..., H).
-    at::Tensor drop(const at::Tensor& x, ForwardPass& pass) const;
+    /// The dropout before the classifier.
+    Dropout next_dropout(ForwardPass& pass) const;
+    /// (M, labels) of rows (M, H); fp32 at least.
+    at::Tensor logits(const at::Tensor& rows, const Dropout& dropout) const;
     /// Negative log-likelihoods, weighted by class and summed; scores (M, labels).
     at::Tensor loss(const at::Tensor& scores, const at::Tensor& labels) const;
 

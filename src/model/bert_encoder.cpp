@@ -175,14 +175,6 @@ std::vector<CompanionFile> BertEncoder::companion_files() const {
     return files;
 }
 
-at::Tensor BertEncoder::hidden_states(ForwardPass& pass) const {
-    const TokenRows rows{pass.batch};
-    at::Tensor x = embed(rows, pass);
-    for (const Layer& layer : layers_)
-        x = encode(x, rows, layer, pass);
-    return rows.padded(x);
-}
-
 at::Tensor BertEncoder::hidden_rows(ForwardPass& pass, const at::Tensor& places) const {
     const TokenRows rows{pass.batch};
     at::Tensor x = embed(rows, pass);
@@ -200,8 +192,7 @@ at::Tensor BertEncoder::first_places(const MicroBatch& batch) {
 }
 
 at::Tensor BertEncoder::pooled(const at::Tensor& hidden) const {
-    const at::Tensor first = hidden.dim() == 3 ? hidden.select(1, 0) : hidden;
-    return at::tanh(at::linear(first, pooler_.weight, pooler_.bias));
+    return at::tanh(at::linear(hidden, pooler_.weight, pooler_.bias));
 }
 
 at::Tensor BertEncoder::layer_norm(const at::Tensor& x, const Affine& norm) const {

@@ -41,10 +41,9 @@ protected:
     /// for these alone, and nothing for padding that the batch tells of (`note_row_lengths`).
     /// Takes "input_ids", "segment_ids" and "attention_mask" as `make_bert` describes them.
     at::Tensor hidden_rows(ForwardPass& pass, const at::Tensor& places) const;
-    at::Tensor hidden_states(ForwardPass& pass) const;  // of all, (n, T, H); 0 for such padding
     /// The places of the sequences' first tokens, (n) int64.
     static at::Tensor first_places(const MicroBatch& batch);
-    /// With a pooler: (n, H) of `hidden` (n, H), the first tokens' hidden states, or (n, T, H).
+    /// With a pooler: (n, H) of `hidden` (n, H), the first tokens' hidden states.
     at::Tensor pooled(const at::Tensor& hidden) const;
     at::Tensor layer_norm(const at::Tensor& x, const Affine& norm) const;
     /// The configuration's activation of x weight^T + bias.

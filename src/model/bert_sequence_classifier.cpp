@@ -38,7 +38,8 @@ public:
 private:
     bool is_number() const { return target_ == SequenceTarget::number; }
     at::Tensor sequence_logits(ForwardPass& pass) const {  // (n, labels)
-        return logits(drop(pooled(hidden_states(pass)), pass));
+        const at::Tensor rows = pooled(hidden_rows(pass, first_places(pass.batch)));
+        return logits(rows, next_dropout(pass));
     }
 
     SequenceTarget target_;

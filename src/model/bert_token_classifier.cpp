@@ -31,9 +31,9 @@ private:
 };
 
 at::Tensor BertForTokenClassification::word_logits(ForwardPass& pass) const {
-    return logits(drop(hidden_states(pass), pass)
-                      .flatten(0, 1)
-                      .index_select(0, pass.batch.tensors.at("word_positions")));
+    const at::Tensor& places = pass.batch.tensors.at("word_positions");
+    const at::Tensor rows = hidden_rows(pass, places);
+    return logits(rows, detail::TokenRows{pass.batch}.of_places(next_dropout(pass), places));
 }
 
 ForwardResult BertForTokenClassification::forward(const MicroBatch& batch,

@@ -21,7 +21,7 @@ namespace hetseq {
 ///   "next_sentence_labels"  (n) int64, 0: the second segment follows the first, 1: it is random
 /// M may be 0.
 ///
-/// Of NVIDIA's shards, masked_lm_positions and masked_lm_ids (n, P): the entries whose
+/// NVIDIA's shards hold masked_lm_positions and masked_lm_ids (n, P): the entries whose
 /// masked_lm_ids is not 0 count, every other one is padding, whatever its position says (an
 /// entry at position 0 with an id other than 0 counts).
 ///

@@ -12,7 +12,7 @@
 
 namespace hetseq {
 
-/// What a classifier on BERT needs besides the network's sizes.
+/// A classifier on BERT needs this besides the network's sizes.
 struct BertClassifierSetup {
     std::vector<std::string> labels;      // names of the classes, at least one; of a number its own
     std::vector<double> class_weights{};  // of a label's loss; empty: 1 each

@@ -66,7 +66,8 @@ class Model : public torch::nn::Module {
 public:
     virtual std::vector<std::string> loss_terms() const = 0;
     virtual std::vector<MetricSchema> metrics() const = 0;
-    /// Of those loss terms and metrics that are means of negative log-likelihoods; by default none.
+    /// A perplexity for each loss term and metric that is a mean of negative log-likelihoods; by
+    /// default none.
     virtual std::vector<PerplexitySchema> perplexities() const { return {}; }
     /// Names of the scores that `corpus_scorer` computes, beside the metrics; by default none.
     virtual std::vector<std::string> scores() const { return {}; }
@@ -76,14 +77,14 @@ public:
     virtual ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) = 0;
     /// True if `predict` has something to say.
     virtual bool predicts() const { return false; }
-    /// What the model says of the samples of `batch`, without graph and dropout. Tensors that only
-    /// losses need may be missing from `batch`. Every call gives the same names, types and row
+    /// The model's statements on the samples of `batch`, without graph and dropout. Tensors that
+    /// only losses need may be missing from `batch`. Every call gives the same names, types and row
     /// shapes in the same order, which need not be known before the first.
     virtual std::vector<Prediction> predict(const MicroBatch& batch);
     /// True if weight decay applies to the parameter of this name. By default it does not apply to
     /// biases and to the vectors of normalisations.
     virtual bool decays(const std::string& parameter_name) const;
-    /// What the learning rate is multiplied by for the parameter of this name: finite, >= 0.
+    /// The factor of the learning rate for the parameter of this name: finite, >= 0.
     virtual double learning_rate_factor(const std::string& parameter_name) const;
     /// The tensors as files hold them: names, and views of the storage of parameters, trained or
     /// frozen, and of constant buffers, which may have any type. A tied tensor appears once. By

@@ -23,7 +23,7 @@ void save_model(const std::filesystem::path& path, const Model& model);
 /// wrong type; then the model is unchanged.
 void load_model(const std::filesystem::path& path, Model& model);
 
-/// Where the heads of a model and of a file differ.
+/// The tensors of heads in which a model and a file differ.
 struct OtherHeads {
     std::vector<std::string> drawn;   // tensors of the model that the file lacks
     std::vector<std::string> unread;  // tensors of the file that the model lacks
