@@ -1,13 +1,12 @@
 #include "bert_setup.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/file_text.hpp"
 #include "hetseq/text/tokenizer_config.hpp"
 #include "hetseq/text/wordpiece.hpp"
 #include "hetseq/data/files/attachment.hpp"
@@ -17,13 +16,6 @@
 namespace hetseq {
 
 namespace {
-
-std::optional<std::string> read_file(const std::filesystem::path& path) {
-    std::ifstream file{path, std::ios::binary};
-    if (!file)
-        return std::nullopt;
-    return std::string{std::istreambuf_iterator<char>{file}, {}};
-}
 
 // `models`: the vocab.txt beside --init-model, if it has one.
 void check_vocabulary(const std::string& of_data,
@@ -62,11 +54,11 @@ std::optional<std::string> text_beside_model(const PartOptions& options, const s
     if (options.init_model.empty())
         return std::nullopt;
     const std::filesystem::path folder = model_file(options.init_model).parent_path();
-    std::optional<std::string> text = read_file(folder / name);
+    std::optional<std::string> text = read_file_text(folder / name);
     if (text || name != bert_vocabulary_name)
         return text;
     const std::filesystem::path tokenizer = folder / "tokenizer.json";
-    text = read_file(tokenizer);
+    text = read_file_text(tokenizer);
     return text ? std::optional{vocabulary_of_tokenizer_json(*text, tokenizer.string())}
                 : std::nullopt;
 }

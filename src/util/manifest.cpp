@@ -1,9 +1,9 @@
 #include "hetseq/util/manifest.hpp"
 
 #include <charconv>
-#include <fstream>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/file_text.hpp"
 #include "hetseq/util/json_number.hpp"
 
 #include <nlohmann/json.hpp>
@@ -66,10 +66,10 @@ Manifest parse_manifest(const std::string& text, const std::filesystem::path& pa
 
 Manifest read_manifest(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder / Manifest::file_name;
-    std::ifstream file{path, std::ios::binary};
-    if (!file)
+    const std::optional<std::string> text = read_file_text(path);
+    if (!text)
         throw MissingInput("cannot read " + path.string(), "its folder is not complete");
-    return parse_manifest({std::istreambuf_iterator<char>(file), {}}, path);
+    return parse_manifest(*text, path);
 }
 
 void verify_file(const std::filesystem::path& folder,

@@ -1,8 +1,6 @@
 #include "checkpoint_export.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,6 +11,7 @@
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/file_text.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/manifest.hpp"
 #include "hetseq/util/safetensors.hpp"
@@ -115,16 +114,9 @@ void check_output(const fs::path& output, const ExportSource& source, bool overw
                        "name another folder");
 }
 
-std::optional<std::string> text_of(const fs::path& path) {
-    std::ifstream file{path, std::ios::binary};
-    if (!file)
-        return std::nullopt;
-    return std::string{std::istreambuf_iterator<char>{file}, {}};
-}
-
 Json config_of_transformers(const fs::path& folder) {
     const fs::path path = folder / config_name;
-    const std::optional<std::string> text = text_of(path);
+    const std::optional<std::string> text = read_file_text(path);
     if (!text)
         throw BadConfig("transformers has no model like that of " + folder.string(),
                         "there is no " + path.string(),
@@ -217,7 +209,7 @@ void repeat_decoder_bias(std::vector<NamedTensor>& tensors) {
 std::vector<CompanionFile> text_files_in(const fs::path& folder, const Json& config) {
     std::vector<CompanionFile> files;
     for (const std::string& name : text_file_names)
-        if (const auto text = text_of(folder / name))
+        if (const auto text = read_file_text(folder / name))
             files.push_back({name, *text});
     if (config["model_type"] != "bert" || !fs::exists(folder / vocabulary_name))
         return files;

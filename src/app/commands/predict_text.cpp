@@ -2,9 +2,8 @@
 
 #include <exception>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/file_text.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
@@ -59,10 +59,10 @@ GivenOptions text_settings(const PredictingRun& run,
 
 BasicTokenizerOptions tokenizer_of(const fs::path& run) {
     const fs::path path = run / bert_tokenizer_name;
-    std::ifstream file{path, std::ios::binary};
-    if (!file)
+    const std::optional<std::string> text = read_file_text(path);
+    if (!text)
         throw MissingInput("there is no " + path.string(), "", "name the folder of a whole run");
-    return parse_tokenizer_config({std::istreambuf_iterator<char>{file}, {}}, path.string());
+    return parse_tokenizer_config(*text, path.string());
 }
 
 /// A model with the way to its input.

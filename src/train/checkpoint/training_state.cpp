@@ -1,11 +1,10 @@
 #include "hetseq/train/checkpoint/training_state.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/file_text.hpp"
 #include "hetseq/util/json_number.hpp"
 
 #include "train/shares/step_cost_json.hpp"
@@ -246,10 +245,10 @@ TrainingState parse_training_state(const std::string& text, const std::filesyste
 
 TrainingState read_training_state(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder / TrainingState::file_name;
-    std::ifstream file{path, std::ios::binary};
-    if (!file)
+    const std::optional<std::string> text = read_file_text(path);
+    if (!text)
         throw MissingInput("cannot read " + path.string(), "its folder is not complete");
-    return parse_training_state({std::istreambuf_iterator<char>(file), {}}, path);
+    return parse_training_state(*text, path);
 }
 
 }  // namespace hetseq

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace hetseq {
+
+/// All bytes of a small file; nothing where it cannot be opened.
+std::optional<std::string> read_file_text(const std::filesystem::path& path);
+
+}  // namespace hetseq
