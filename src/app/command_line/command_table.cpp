@@ -3,6 +3,8 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 
+#include "prepare_description.hpp"
+
 namespace hetseq {
 
 namespace {
@@ -51,6 +53,18 @@ CommandDescription evaluate() {
                           "json"}}}};
 }
 
+CommandOption checkpoint_option(const std::string& without_it) {
+    return {"checkpoint",
+            "NAME|FILE",
+            "",
+            "parameters to take: best, last, update:N, average:N (the mean of the last N "
+            "checkpoints) or a safetensors file; without it " +
+                without_it};
+}
+
+const char* const best_or_final =
+    "RUN/best.safetensors, or RUN/model.safetensors where there is no such file";
+
 CommandDescription predict() {
     return {
         "predict",
@@ -64,12 +78,7 @@ CommandDescription predict() {
                 "",
                 "the HDF5 file to write; without it and --data, each line of standard input is "
                 "answered by a line of labels"},
-               {"checkpoint",
-                "NAME|FILE",
-                "",
-                "parameters to take: best, last, update:N, average:N (the mean of the last N "
-                "checkpoints) or a safetensors file; without it RUN/best.safetensors, or RUN/model.safetensors where "
-                "there is no such file"},
+               checkpoint_option(best_or_final),
                {"batch-size", "N", "64", "samples or lines computed together, on every rank"},
                {"overwrite", "", "", "replace the file where it exists"}},
           .options = {"data", "precision", "device", "threads", "json"}}}};
@@ -87,11 +96,7 @@ CommandDescription translate() {
                 "a folder with config.json, model.safetensors and the vocabularies, such as "
                 "a run's"}},
           .own_options =
-              {{"checkpoint",
-                "NAME|FILE",
-                "",
-                "parameters to take: best, last, update:N, average:N (the mean of the last N "
-                "checkpoints) or a safetensors file; without it RUN/model.safetensors"},
+              {checkpoint_option("RUN/model.safetensors"),
                {"beam",
                 "N",
                 "5",
@@ -131,12 +136,7 @@ CommandForm checkpoint_export_form() {
              "hf",
              "hf: config.json, model.safetensors, vocab.txt and tokenizer_config.json, as Hugging "
              "Face's transformers reads them"},
-            {"checkpoint",
-             "NAME|FILE",
-             "",
-             "parameters to take: best, last, update:N, average:N (the mean of the last N "
-             "checkpoints) or a safetensors file; without it RUN/best.safetensors, or "
-             "RUN/model.safetensors where there is no such file"},
+            checkpoint_option(best_or_final),
             {"overwrite", "", "", "replace the model in the folder"}}};
 }
 
@@ -164,183 +164,6 @@ CommandDescription checkpoint() {
           .own_options = {{"output", "FILE", "", "the safetensors file to write", Need::required},
                           last}},
          checkpoint_export_form()}};
-}
-
-CommandOption output_folder() {
-    return {"output", "DIR", "", "folder to write the shards to", Need::required};
-}
-
-CommandForm prepare_images_form() {
-    return {
-        .word = "images",
-        .help = "convert IDX files of images and labels, the format of MNIST",
-        .arguments =
-            {{"IDX",
-              Count::many,
-              "files of images and as many files of labels, both in the same order; plain or gzip"}},
-        .own_options = {output_folder(),
-                        {"shards", "N", "1", "number of shards made from each pair of files"}}};
-}
-
-CommandForm prepare_translation_form() {
-    return {
-        .word = "translation",
-        .help = "encode two text files, a sentence in each line, as pairs of ids",
-        .own_options = {
-            {"source-text",
-             "FILE[,FILE...]",
-             "",
-             "text to translate from; plain or gzip",
-             Need::required},
-            {"target-text",
-             "FILE[,FILE...]",
-             "",
-             "its translation, line by line in as many files",
-             Need::required},
-            output_folder(),
-            {"valid-source-text", "FILE[,FILE...]", "", "the same for validation"},
-            {"valid-target-text", "FILE[,FILE...]", "", "the same for validation"},
-            {"vocab-size",
-             "N",
-             "0",
-             "number of ids of a vocabulary that is trained; a dictionary takes all words with 0"},
-            {"joined", "", "", "train one vocabulary for both sides"},
-            {"model-type",
-             "TYPE",
-             "bpe",
-             "bpe or unigram (SentencePiece), or dictionary: words between blanks, for text that is "
-             "segmented already"},
-            {"source-vocabulary",
-             "FILE",
-             "",
-             "take this SentencePiece model or dictionary instead of training one; with --joined for "
-             "both sides"},
-            {"target-vocabulary", "FILE", "", "the same for the target"},
-            {"normalization",
-             "RULE",
-             "nmt_nfkc",
-             "SentencePiece's rule: nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf or identity"},
-            {"character-coverage",
-             "SHARE",
-             "1",
-             "share of the text's characters that a SentencePiece model has"},
-            {"sample",
-             "N",
-             "1000000",
-             "lines that a SentencePiece model is trained on, drawn by --seed; 0: all"},
-            {"seed", "N", "1", "seed of what is drawn"},
-            {"max-length", "N", "0", "drop pairs with more tokens in a side; 0: any length"},
-            {"max-ratio",
-             "RATIO",
-             "0",
-             "drop pairs whose longer side has more than this many times the tokens of the other; 0: "
-             "any"},
-            {"shards", "N", "0", "number of shards of each set; 0: one for each 100,000 pairs"}}};
-}
-
-CommandForm prepare_numbers_form() {
-    return {.word = "numbers",
-            .help = "make a small translation task: names of numbers, English to German",
-            .own_options = {output_folder(),
-                            {"samples", "N", "100000", "pairs to train on"},
-                            {"seed", "N", "1", "seed of what is drawn"}}};
-}
-
-CommandOption cased_option() {
-    return {"cased", "", "", "keep case and accents, as cased models need"};
-}
-
-CommandOption accents_option() {
-    return {"accents",
-            "keep|strip",
-            "",
-            "what becomes of accents; by default they go unless --cased is given"};
-}
-
-CommandForm prepare_vocabulary_form() {
-    return {.word = "vocabulary",
-            .help = "train a vocabulary of WordPiece on lines of text, for BERT",
-            .own_options = {
-                {"input", "FILE[,FILE...]", "", "the text; plain or gzip", Need::required},
-                {"output", "FILE", "", "the file to write, a piece a line", Need::required},
-                {"vocab-size", "N", "30000", "number of pieces, if the text has so many"},
-                cased_option(),
-                accents_option(),
-                {"min-count", "N", "2", "join two pieces that stand together so often or more"},
-                {"max-characters", "N", "1000", "number of characters that have pieces"}}};
-}
-
-CommandForm prepare_bert_form() {
-    return {
-        .word = "bert",
-        .help = "make BERT's pretraining data from text: pairs of sentences, masked",
-        .own_options =
-            {{"input",
-              "FILE[,FILE...]",
-              "",
-              "the text, plain or gzip: a sentence a line, a blank line between documents",
-              Need::required},
-             {"vocab", "FILE", "", "the vocabulary, a piece a line", Need::required},
-             output_folder(),
-             {"valid-input", "FILE[,FILE...]", "", "the same for validation"},
-             cased_option(),
-             accents_option(),
-             {"seq-length", "N", "128", "tokens of a pair, [CLS] and [SEP] included"},
-             {"max-predictions", "N", "20", "tokens to predict in a pair at most"},
-             {"dupe-factor", "N", "5", "copies of the text, each with other pairs and masks"},
-             {"short-seq-prob", "P", "0.1", "share of the documents whose pairs are shorter"},
-             {"masked-lm-prob", "P", "0.15", "share of a pair's tokens to predict"},
-             {"whole-word-masking", "", "", "mask all pieces of a word or none"},
-             {"static-masks",
-              "on|off",
-              "on",
-              "off: keep pairs unmasked and without padding; training masks them anew in each epoch"},
-             {"seed", "N", "1", "seed of what is drawn"},
-             {"shards", "N", "0", "number of shards of each set; 0: one for each 16 MiB of text"},
-             {"overwrite", "", "", "replace shards of these sets in the folder"}},
-        .options = {"json"}};
-}
-
-CommandForm prepare_ner_form() {
-    return {
-        .word = "ner",
-        .help = "make data for --task token-classification from words with tags; one rank does it",
-        .own_options = {
-            {"input",
-             "FILE[,FILE...]",
-             "",
-             "the text, plain or gzip: a word and its IOB2 tag a line, a blank line between "
-             "sentences",
-             Need::required},
-            {"vocab", "FILE", "", "the vocabulary, a piece a line", Need::required},
-            output_folder(),
-            {"valid-input", "FILE[,FILE...]", "", "the same for validation"},
-            {"test-input", "FILE[,FILE...]", "", "the same for a last test"},
-            cased_option(),
-            accents_option(),
-            {"labels",
-             "FILE",
-             "",
-             "the tags, one a line, as labels.txt of data or a run; without it those of the text"},
-            {"word-column", "N", "1", "the column of the words, from 1"},
-            {"tag-column", "N", "0", "the column of the tags, from 1; 0: the last"},
-            {"max-length",
-             "N",
-             "512",
-             "pieces of a sentence, [CLS] and [SEP] included; a longer one is cut behind a word"},
-            {"shards", "N", "1", "number of shards of each set"},
-            {"overwrite", "", "", "replace shards of these sets in the folder"}}};
-}
-
-CommandDescription prepare() {
-    return {"prepare",
-            "convert data to HDF5 shards, or train a vocabulary",
-            {prepare_images_form(),
-             prepare_translation_form(),
-             prepare_numbers_form(),
-             prepare_bert_form(),
-             prepare_ner_form(),
-             prepare_vocabulary_form()}};
 }
 
 // It writes nothing and stops by itself.
@@ -492,7 +315,7 @@ const std::vector<CommandEntry>& command_table() {
         {translate(), NeedsMpi::launched, translate_command},
         {check(), NeedsMpi::launched, check_command},
         {checkpoint(), NeedsMpi::never, checkpoint_command},
-        {prepare(), NeedsMpi::launched, prepare_command},
+        {prepare_description(), NeedsMpi::launched, prepare_command},
         {bench(), NeedsMpi::always, bench_command},
         {plan(), NeedsMpi::launched, plan_command},
         {report(), NeedsMpi::never, report_command},
