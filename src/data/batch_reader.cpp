@@ -40,9 +40,7 @@ BlockLayout layout_of(const HostComm& world, const ShardSet& shards, std::int64_
 std::vector<std::string> missing_datasets(const std::string& path,
                                           const std::vector<std::string>& names) {
     initialize_hdf5();
-    const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
-    HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));
-    const Hdf5File file{H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get())};
+    const Hdf5File file = try_open_hdf5(path);
     std::vector<std::string> missing;
     for (const std::string& name : names)
         if (file && H5Lexists(file.get(), name.c_str(), H5P_DEFAULT) == 0)

@@ -1,7 +1,5 @@
 #include "hetseq/data/files/attachment.hpp"
 
-#include <utility>
-
 #include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
 
@@ -79,36 +77,37 @@ std::optional<std::string> read_text(hid_t file, const std::string& path, const 
     return text;
 }
 
-// `path` and the file, which is null if it cannot be opened.
-std::pair<std::string, Hdf5File> open_first_shard(const std::string& spec) {
+std::string first_shard(const std::string& spec) {
     initialize_hdf5();
     const std::string path = expand_shard_spec(spec).front();
     stamp_readable_file(path);
-    const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
-    HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));
-    return {path, Hdf5File{H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get())}};
+    return path;
 }
 
 }  // namespace
 
 std::string read_attachment(const std::string& spec, const std::string& name) {
-    const auto [path, file] = open_first_shard(spec);
-    if (!file)
-        throw BadData(
-            path + " cannot be opened as HDF5", hdf5_error_message(), name_prepared_files);
-    return read_bytes(file.get(), path, name);
+    const std::string path = first_shard(spec);
+    return read_bytes(open_hdf5(path).get(), path, name);
 }
 
 bool first_shard_holds(const std::string& spec, const std::string& name) {
-    const auto [path, file] = open_first_shard(spec);
+    const Hdf5File file = try_open_hdf5(first_shard(spec));
     return file && H5Lexists(file.get(), name.c_str(), H5P_DEFAULT) > 0;
 }
 
 std::optional<std::string> read_attached_text(const std::string& spec, const std::string& name) {
-    const auto [path, file] = open_first_shard(spec);
-    if (!file)
-        return std::nullopt;
-    return read_text(file.get(), path, name);
+    const std::string path = first_shard(spec);
+    const Hdf5File file = try_open_hdf5(path);
+    return file ? read_text(file.get(), path, name) : std::nullopt;
+}
+
+std::string read_required_text(const std::string& spec, const std::string& name) {
+    const std::string path = first_shard(spec);
+    const std::optional<std::string> text = read_text(open_hdf5(path).get(), path, name);
+    if (!text)
+        throw BadData(attribute_place(path, name) + " is missing", "", name_prepared_files);
+    return *text;
 }
 
 void check_attachment(hid_t file, const std::string& path, const AttachmentSchema& schema) {

@@ -1,6 +1,7 @@
 #include "hetseq/data/files/hdf5.hpp"
 
 #include <mutex>
+#include <utility>
 
 #include "hetseq/util/error.hpp"
 
@@ -39,5 +40,40 @@ void throw_hdf5_error(const char* call, const char* file, int line) {
 }
 
 }  // namespace detail
+
+namespace {
+
+struct OpenedHdf5 {
+    Hdf5File file;
+    std::string problem;  // why there is none
+};
+
+// The message is taken before any other call of HDF5, which may clear it.
+OpenedHdf5 open_without_lock(const std::string& path) {
+    const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
+    HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));
+    OpenedHdf5 opened{Hdf5File{H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get())}, ""};
+    if (!opened.file)
+        opened.problem = hdf5_error_message();
+    return opened;
+}
+
+}  // namespace
+
+Hdf5File try_open_hdf5(const std::string& path) {
+    return open_without_lock(path).file;
+}
+
+Hdf5File open_hdf5(const std::string& path) {
+    OpenedHdf5 opened = open_without_lock(path);
+    if (opened.file)
+        return std::move(opened.file);
+    const std::string& reason = opened.problem;
+    if (reason.find("truncated") != std::string::npos)
+        throw BadData(path + " is truncated", reason, "copy or prepare it again");
+    if (reason.find("signature not found") != std::string::npos)
+        throw BadData(path + " is not an HDF5 file", reason, "name prepared files only");
+    throw BadData(path + " cannot be opened as HDF5", reason, "copy or prepare it again");
+}
 
 }  // namespace hetseq

@@ -35,20 +35,6 @@ std::string joined(const std::vector<std::string>& names) {
     return text.empty() ? "none" : text;
 }
 
-Hdf5File open_file(const std::string& path) {
-    const Hdf5Properties access{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_ACCESS))};
-    HETSEQ_HDF5_TRY(H5Pset_file_locking(access.get(), 0, 1));
-    Hdf5File file{H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get())};
-    if (file)
-        return file;
-    const std::string reason = hdf5_error_message();
-    if (reason.find("truncated") != std::string::npos)
-        throw BadData(path + " is truncated", reason, "copy or prepare it again");
-    if (reason.find("signature not found") != std::string::npos)
-        throw BadData(path + " is not an HDF5 file", reason, "name prepared files only");
-    throw BadData(path + " cannot be opened as HDF5", reason, "copy or prepare it again");
-}
-
 std::vector<std::string> link_names(hid_t file) {
     std::vector<std::string> names;
     const auto append = [](hid_t, const char* name, const H5L_info_t*, void* list) -> herr_t {
@@ -325,7 +311,7 @@ std::string row_shape_text(const std::vector<std::int64_t>& row_shape) {
 
 ShardHeader read_shard_header(const std::string& path, const CorpusSchema& schema) {
     check_ragged_fields(schema);
-    const Hdf5File file = open_file(path);
+    const Hdf5File file = open_hdf5(path);
     check_names(file.get(), path, schema);
     ShardHeader header;
     for (const FieldSchema& field : schema.fields) {

@@ -79,6 +79,26 @@ TEST_F(AttachmentTest, AMissingOneIsRefused) {
     EXPECT_THROW(read_attachment(path_ + ".none", "vocabulary"), MissingInput);
 }
 
+TEST_F(AttachmentTest, ATruncatedFileIsCalledTruncated) {
+    write();
+    std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
+    EXPECT_EQ(read_attached_text(path_, "text"), std::nullopt);
+    for (const auto read : {read_attachment, read_required_text})
+        try {
+            read(path_, "vocabulary");
+            ADD_FAILURE();
+        } catch (const BadData& error) {
+            EXPECT_NE(std::string(error.what()).find(" is truncated"), std::string::npos)
+                << error.what();
+        }
+}
+
+TEST_F(AttachmentTest, ARequiredTextIsMissed) {
+    write();
+    EXPECT_EQ(read_attached_text(path_, "text"), std::nullopt);
+    EXPECT_THROW(read_required_text(path_, "text"), BadData);
+}
+
 TEST_F(AttachmentTest, OnlyBytesInOneDimensionAreAccepted) {
     write(H5T_STD_I32LE);
     EXPECT_THROW(read_attachment(path_, "vocabulary"), BadData);

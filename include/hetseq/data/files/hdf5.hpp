@@ -44,6 +44,12 @@ using Hdf5Space = UniqueHandle<detail::Hdf5Traits<H5Sclose>>;
 using Hdf5Type = UniqueHandle<detail::Hdf5Traits<H5Tclose>>;
 using Hdf5Properties = UniqueHandle<detail::Hdf5Traits<H5Pclose>>;
 
+/// Opens a file to read, by this process alone and without a lock; null if it is no HDF5 file that
+/// can be read.
+Hdf5File try_open_hdf5(const std::string& path);
+/// The same. Throws BadData that says whether it is truncated, or no HDF5 file at all.
+Hdf5File open_hdf5(const std::string& path);
+
 }  // namespace hetseq
 
 /// Makes an HDF5 call; throws IoError with HDF5's own reason when it fails.
