@@ -10,6 +10,7 @@
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
 
 #include "tagged_text.hpp"
 
@@ -91,6 +92,10 @@ TagSet tag_set(const PrepareTaggedOptions& options, const std::vector<TaggedSet>
     return known;
 }
 
+std::string lines_of(const std::vector<std::string>& names) {
+    return join(names, "\n") + "\n";
+}
+
 /// Turns sentences into rows of shards, and counts what it meets.
 class TaggedEncoder {
 public:
@@ -113,18 +118,11 @@ public:
                                  ShardFormat::large_attributes};
         writer.attach_text(bert_vocabulary_name, pieces_.lines());
         writer.attach_text(bert_tokenizer_name, tokenizer_config_json(options_.text));
-        writer.attach_text(labels_name, lines_of(tags_));
+        writer.attach_text(labels_name, lines_of(tags_.names()));
         for (const TaggedSentence& sentence : sentences)
             append(sentence, writer, counts);
         counts.shard_bytes += writer.finish();
         return writer;
-    }
-
-    static std::string lines_of(const TagSet& tags) {
-        std::string lines;
-        for (const std::string& name : tags.names())
-            lines.append(name).append("\n");
-        return lines;
     }
 
 private:
@@ -202,7 +200,7 @@ PreparedTagged prepare_tagged(const PrepareTaggedOptions& options) {
     const fs::path folder{options.output};
     write_atomically(folder / bert_vocabulary_name, pieces.lines());
     write_atomically(folder / bert_tokenizer_name, tokenizer_config_json(options.text));
-    write_atomically(folder / labels_name, TaggedEncoder::lines_of(tags));
+    write_atomically(folder / labels_name, lines_of(tags.names()));
     return prepared;
 }
 

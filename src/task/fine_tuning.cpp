@@ -99,13 +99,6 @@ std::optional<std::string> labels_of_data(const PartOptions& options) {
     return options.data.empty() ? std::nullopt : read_attached_text(options.data, labels_name);
 }
 
-std::string text_of(const std::vector<std::string>& labels) {
-    std::string text;
-    for (const std::string& label : labels)
-        text.append(label).append("\n");
-    return text;
-}
-
 }  // namespace
 
 std::vector<PartOptionSpec> fine_tuning_options() {
@@ -115,16 +108,16 @@ std::vector<PartOptionSpec> fine_tuning_options() {
 std::vector<std::string> labels_of(const PartOptions& options) {
     const std::optional<std::string> of_data = labels_of_data(options);
     const std::optional<std::string> of_model = text_beside_model(options, labels_name);
-    if (!of_data && !of_model)
+    if (!of_data && !of_model && options.data.empty())
         throw BadConfig("the classifier's labels are not known",
-                        options.data.empty() ? "--data is missing"
-                                             : options.data + " has no attribute " + labels_name,
+                        "--data is missing",
                         "give data that hetseq prepare made");
     if (of_data && of_model && *of_data != *of_model)
         throw BadConfig("the labels of " + options.init_model + " are not those of the data",
                         options.data + " was prepared with others",
                         "prepare the data with --labels and the model's labels.txt");
-    std::istringstream lines{of_data ? *of_data : *of_model};
+    const std::optional<std::string>& known = of_data ? of_data : of_model;
+    std::istringstream lines{known ? *known : read_required_text(options.data, labels_name)};
     return read_text_lines(lines, labels_name);
 }
 
@@ -137,7 +130,7 @@ BertClassifierSetup classifier_setup(const PartOptions& options,
     setup.frozen_layers = options.get(freeze_layers());
     setup.layer_decay = options.get(layer_lr_decay());
     setup.text_files = bert_text_files(options, config);
-    setup.text_files.push_back({labels_name, text_of(labels)});
+    setup.text_files.push_back({labels_name, join(labels, "\n") + "\n"});
     return setup;
 }
 

@@ -20,7 +20,7 @@ public:
     /// A piece a line; the first one has the id 0. Blanks at a line's ends are left out, as
     /// google-research does. Throws BadData that names `origin`.
     static WordPiece parse(std::string_view bytes, const std::string& origin);
-    /// Of a vocab.txt, or of a tokenizer.json as transformers writes it. Throws MissingInput,
+    /// Reads a vocab.txt, or a tokenizer.json as transformers writes it. Throws MissingInput,
     /// IoError or BadData.
     static WordPiece read(const std::filesystem::path& file);
 

@@ -17,11 +17,11 @@ public:
     StagedFolder(const StagedFolder&) = delete;
     StagedFolder& operator=(const StagedFolder&) = delete;
 
-    /// Where the files are written, each completely and to disk (`AtomicFile`).
+    /// The files are written here, each completely and to disk (`AtomicFile`).
     const std::filesystem::path& path() const noexcept { return staged_; }
 
-    /// Where the target is a folder already, the files move into it. Of its own files, those of the
-    /// same names are replaced, those of the names `outdated` removed, and all others stay.
+    /// If the target is a folder already, the files move into it. Files of the same names there are
+    /// replaced, those of the names `outdated` are removed, and all others stay.
     void commit(const std::set<std::string>& outdated = {});
 
 private:

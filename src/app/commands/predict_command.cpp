@@ -57,7 +57,7 @@ PredictOptions predict_options(const CommandWords& words) {
             .overwrites = words.has("overwrite")};
 }
 
-// Of the run, but for --data, which are other data than it was trained on.
+// The run's options, but for --data, which are other data than it was trained on.
 GivenOptions settings_of(const PredictOptions& options,
                          const OptionValues& given,
                          const Parts& parts) {
