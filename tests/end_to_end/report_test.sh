@@ -51,3 +51,20 @@ rc=0; "$bin/hetseq" report >"$work/log" 2>&1 || rc=$?
 expect_error 64 'RUN is missing'
 rc=0; "$bin/hetseq" report "$work/finished" --output "$work/none/report.html" >"$work/log" 2>&1 || rc=$?
 expect_error 74 "$work/none/report.html"
+
+# What a run left is read without Python, although its task was in Python.
+mkdir "$work/python"
+cp "$work"/finished/*.{json,jsonl} "$work/python"
+{ cat "$work/finished/config.cfg"; echo 'task-file = my_task.py'; } >"$work/python/config.cfg"
+export HETSEQ_PYTHON=$work/no-python
+report python 9 "$work/python"
+rc=0; "$bin/hetseq" checkpoint list "$work/python" >"$work/log" 2>&1 || rc=$?
+[[ $rc != 127 ]] && ! grep -q 'no-python' "$work/log" || { cat "$work/log"; fail 'checkpoint list of a task in Python'; }
+rc=0; "$bin/hetseq" evaluate "$work/python" >"$work/log" 2>&1 || rc=$?
+expect_error 78 'no-python'
+
+# A Python that lacks the package is named.
+printf '#!/bin/sh\nexec python3 -I -S "$@"\n' >"$HETSEQ_PYTHON"
+chmod +x "$HETSEQ_PYTHON"
+rc=0; "$bin/hetseq" train my_task.py --data none >"$work/log" 2>&1 || rc=$?
+expect_error 78 'has no package hetseq'

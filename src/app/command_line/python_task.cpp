@@ -16,6 +16,23 @@ namespace hetseq {
 
 namespace {
 
+// As `python3 -m hetseq`, with an error of ours where Python lacks the package.
+constexpr const char* start_of_module = R"(
+import importlib.util, runpy, sys
+if importlib.util.find_spec("hetseq") is None:
+    print(f"hetseq error: {sys.executable} has no package hetseq (a task in Python needs it); install it "
+          "(docs/python.md), or name another Python in HETSEQ_PYTHON", file=sys.stderr)
+    sys.exit(78)
+sys.argv[0] = "hetseq"
+runpy.run_module("hetseq", run_name="__main__", alter_sys=True)
+)";
+
+// They read what a run left and need no model.
+bool needs_no_task(const std::vector<std::string>& words) {
+    return words.size() > 1 &&
+           (words[0] == "report" || (words[0] == "checkpoint" && words[1] == "list"));
+}
+
 bool is_task_file(const std::string& word) {
     static const std::regex form(R"(.+\.py(:[A-Za-z_]\w*)?)");
     return std::regex_match(word, form);
@@ -40,6 +57,8 @@ bool configures_python_task(const std::string& word) {
 }  // namespace
 
 bool names_python_task(const std::vector<std::string>& words) {
+    if (needs_no_task(words))
+        return false;
     for (std::size_t i = 1; i < words.size(); ++i) {
         const bool may_be_value = words[i - 1].rfind("-", 0) == 0;
         if (words[i] == "--task-file" || words[i].rfind("--task-file=", 0) == 0 ||
@@ -51,7 +70,7 @@ bool names_python_task(const std::vector<std::string>& words) {
 
 int continue_in_python(const std::vector<std::string>& words) {
     const char* const named = std::getenv("HETSEQ_PYTHON");
-    std::vector<std::string> all{named != nullptr ? named : "python3", "-m", "hetseq"};
+    std::vector<std::string> all{named != nullptr ? named : "python3", "-c", start_of_module};
     all.insert(all.end(), words.begin(), words.end());
     std::vector<char*> argv;
     for (std::string& word : all)

@@ -6,7 +6,8 @@
 namespace hetseq {
 
 /// True if the words of a command line, a command first, name a task in Python: FILE.py or
-/// FILE.py:CLASS, --task-file, or a configuration or run that has the option task-file.
+/// FILE.py:CLASS, --task-file, or a configuration or run that has the option task-file. False for
+/// commands that need no model.
 bool names_python_task(const std::vector<std::string>& words);
 
 /// Goes on as `python3 -m hetseq WORDS...` (HETSEQ_PYTHON names another interpreter). Returns only
