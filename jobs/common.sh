@@ -93,8 +93,9 @@ prepare_novels() {
   mkdir -p data/novels
   xzcat "$folder/text/novels.txt.xz" | awk '
     BEGIN { out = "data/novels/train.txt" }
-    /^To the Lighthouse THE WINDOW/ { out = "data/novels/valid.txt" }
+    /^To the Lighthouse THE WINDOW/ { out = "data/novels/held-out.txt" }
     { print > out }'
+  { head -n 2000 data/novels/held-out.txt; echo; tail -n 2000 data/novels/held-out.txt; } >data/novels/valid.txt
   build/cpu/bin/hetseq prepare bert --input data/novels/train.txt --valid-input data/novels/valid.txt \
     --vocab "$folder/bert/vocab.txt" --dupe-factor 1 --output data/novels
 }
