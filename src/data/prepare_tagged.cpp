@@ -1,33 +1,22 @@
 #include "hetseq/data/prepare_tagged.hpp"
 
 #include <algorithm>
-#include <filesystem>
+#include <iterator>
 #include <map>
-#include <set>
-#include <span>
 #include <tuple>
 #include <utility>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/text.hpp"
 
+#include "labelled_shards.hpp"
 #include "tagged_text.hpp"
 
-#include "hetseq/text/bert_tokenizer.hpp"
 #include "hetseq/text/entities.hpp"
-#include "hetseq/text/text_lines.hpp"
-#include "hetseq/text/tokenizer_config.hpp"
 #include "hetseq/text/word_pieces.hpp"
-#include "hetseq/data/files/ragged_shard_writer.hpp"
-#include "hetseq/data/files/shard_names.hpp"
-#include "hetseq/data/prepare_bert.hpp"
 
 namespace hetseq {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 struct TaggedSet {
     std::string name;
@@ -35,10 +24,7 @@ struct TaggedSet {
 };
 
 void check_options(const PrepareTaggedOptions& options) {
-    if (options.train.empty())
-        throw BadConfig("no text is named", "", "give --input");
-    if (options.shards < 1 || options.shards > most_shards)
-        throw BadConfig("--shards " + std::to_string(options.shards), "", "give 1 to 99999");
+    check_labelled_options(options.train, options.shards);
     if (options.max_length < 3)
         throw BadConfig("--max-length " + std::to_string(options.max_length),
                         "[CLS], [SEP] and a piece need room",
@@ -49,13 +35,9 @@ void check_options(const PrepareTaggedOptions& options) {
 
 std::vector<TaggedSet> read_sets(const PrepareTaggedOptions& options) {
     std::vector<TaggedSet> sets;
-    for (const auto& [name, files] : {std::pair{"train", &options.train},
-                                      std::pair{"valid", &options.valid},
-                                      std::pair{"test", &options.test}}) {
-        if (files->empty())
-            continue;
+    for (const auto& [name, files] : sets_with_files(options.train, options.valid, options.test)) {
         TaggedSet& set = sets.emplace_back(TaggedSet{name, {}});
-        for (const std::string& file : *files) {
+        for (const std::string& file : files) {
             auto sentences = read_tagged_text(file, {options.word_column, options.tag_column});
             std::move(sentences.begin(), sentences.end(), std::back_inserter(set.sentences));
         }
@@ -81,19 +63,9 @@ std::vector<std::string> tags_of(const std::vector<TaggedSet>& sets) {
 }
 
 TagSet tag_set(const PrepareTaggedOptions& options, const std::vector<TaggedSet>& sets) {
-    if (options.tags.empty())
-        return TagSet{tags_of(sets), "the text"};
-    const TagSet known{read_text_lines(options.tags), options.tags};
-    for (const std::string& tag : tags_of(sets))
-        if (std::find(known.names().begin(), known.names().end(), tag) == known.names().end())
-            throw BadData("the text has the tag '" + tag + "'",
-                          options.tags + " lacks it",
-                          "add it to that file, or leave --labels out");
-    return known;
-}
-
-std::string lines_of(const std::vector<std::string>& names) {
-    return join(names, "\n") + "\n";
+    const std::vector<std::string> used = tags_of(sets);
+    return options.tags.empty() ? TagSet{used, "the text"}
+                                : TagSet{read_labels(options.tags, used, "tag"), options.tags};
 }
 
 /// Turns sentences into rows of shards, and counts what it meets.
@@ -108,24 +80,12 @@ public:
             numbers_.emplace(name, static_cast<std::int32_t>(numbers_.size()));
     }
 
-    RaggedShardWriter write(const fs::path& path,
-                            std::span<const TaggedSentence> sentences,
-                            PreparedTaggedSet& counts) {
-        RaggedShardWriter writer{path,
-                                 {{"input_ids", pieces_.size()},
-                                  {"words", options_.max_length},
-                                  {"labels", tags_.size()}},
-                                 ShardFormat::large_attributes};
-        writer.attach_text(bert_vocabulary_name, pieces_.lines());
-        writer.attach_text(bert_tokenizer_name, tokenizer_config_json(options_.text));
-        writer.attach_text(labels_name, lines_of(tags_.names()));
-        for (const TaggedSentence& sentence : sentences)
-            append(sentence, writer, counts);
-        counts.shard_bytes += writer.finish();
-        return writer;
+    std::vector<RaggedShardWriter::Field> fields() const {
+        return {{"input_ids", pieces_.size()},
+                {"words", options_.max_length},
+                {"labels", tags_.size()}};
     }
 
-private:
     void append(const TaggedSentence& sentence,
                 RaggedShardWriter& writer,
                 PreparedTaggedSet& counts) {
@@ -146,6 +106,7 @@ private:
         counts.cut_sentences += cut > 0 ? 1 : 0;
     }
 
+private:
     WordEncoder words_;
     const WordPiece& pieces_;
     const TagSet& tags_;
@@ -153,26 +114,6 @@ private:
     std::map<std::string, std::int32_t> numbers_;  // of tags
     std::vector<std::int32_t> labels_;             // of a sentence
 };
-
-std::vector<RaggedShardWriter> write_set(const TaggedSet& set,
-                                         const PrepareTaggedOptions& options,
-                                         TaggedEncoder& encoder,
-                                         PreparedTaggedSet& counts) {
-    counts.name = set.name;
-    std::vector<RaggedShardWriter> shards;
-    const std::span sentences{set.sentences};
-    const std::int64_t count = std::ssize(set.sentences);
-    for (std::int64_t i = 0; i < options.shards; ++i) {
-        const std::int64_t begin = count * i / options.shards;
-        const std::int64_t end = count * (i + 1) / options.shards;
-        shards.push_back(
-            encoder.write(fs::path(options.output) / shard_name(set.name, i, options.shards),
-                          sentences.subspan(static_cast<std::size_t>(begin),
-                                            static_cast<std::size_t>(end - begin)),
-                          counts));
-    }
-    return shards;
-}
 
 }  // namespace
 
@@ -184,23 +125,28 @@ PreparedTagged prepare_tagged(const PrepareTaggedOptions& options) {
     std::vector<std::string> names;
     for (const TaggedSet& set : sets)
         names.push_back(set.name);
-    prepare_shard_folder(options.output, names, options.overwrite);
+    LabelledShards shards{options.output,
+                          options.shards,
+                          options.overwrite,
+                          names,
+                          pieces,
+                          options.text,
+                          tags.names()};
 
     PreparedTagged prepared{.tags = tags.names(), .vocabulary = pieces.size()};
     TaggedEncoder encoder{pieces, tags, options};
-    std::vector<RaggedShardWriter> shards;
     for (const TaggedSet& set : sets) {
-        auto written = write_set(set, options, encoder, prepared.sets.emplace_back());
-        std::move(written.begin(), written.end(), std::back_inserter(shards));
+        PreparedTaggedSet& counts = prepared.sets.emplace_back();
+        counts.name = set.name;
+        counts.shard_bytes = shards.write(
+            set.name,
+            encoder.fields(),
+            std::ssize(set.sentences),
+            [&](std::int64_t row, RaggedShardWriter& writer) {
+                encoder.append(set.sentences[static_cast<std::size_t>(row)], writer, counts);
+            });
     }
-    for (const std::string& name : names)
-        remove_other_shards(options.output, name, options.shards);
-    for (RaggedShardWriter& shard : shards)
-        shard.commit();
-    const fs::path folder{options.output};
-    write_atomically(folder / bert_vocabulary_name, pieces.lines());
-    write_atomically(folder / bert_tokenizer_name, tokenizer_config_json(options.text));
-    write_atomically(folder / labels_name, lines_of(tags.names()));
+    shards.commit();
     return prepared;
 }
 

@@ -42,7 +42,8 @@ public:
         }
     }
 
-    std::vector<double> values(std::span<const double> sums) const override {
+    std::vector<double> values(std::span<const double> sums,
+                               std::span<const double>) const override {
         std::vector<double> values;
         for (std::size_t i = 0; i < std::size(entity_modes); ++i) {
             const auto of_mode = sums.subspan(counts_of_mode * i, counts_of_mode);

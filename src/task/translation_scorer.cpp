@@ -65,7 +65,8 @@ public:
         }
     }
 
-    std::vector<double> values(std::span<const double> sums) const override {
+    std::vector<double> values(std::span<const double> sums,
+                               std::span<const double>) const override {
         BleuStatistics statistics;
         for (std::size_t k = 0; k < sums.size(); ++k)
             statistics.values[k] = static_cast<std::int64_t>(sums[k]);

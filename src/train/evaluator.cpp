@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include <ATen/ATen.h>
 
@@ -71,6 +73,19 @@ private:
     at::Tensor device_sums_;  // (results), fp64, on the model's device
     std::vector<double> weights_;
 };
+
+// The numbers of all ranks, one rank after the other.
+std::vector<double> gathered(const HostComm& world, const std::vector<double>& own) {
+    std::string bytes(own.size() * sizeof(double), '\0');
+    std::memcpy(bytes.data(), own.data(), bytes.size());
+    std::vector<double> all;
+    for (const std::string& of_rank : world.all_gather(bytes)) {
+        const std::size_t begin = all.size();
+        all.resize(begin + of_rank.size() / sizeof(double));
+        std::memcpy(all.data() + begin, of_rank.data(), of_rank.size());
+    }
+    return all;
+}
 
 }  // namespace
 
@@ -147,7 +162,8 @@ Evaluation Evaluator::run(const MicroBatchCap& most) {
                                       .is_share = false});
     if (scorer) {
         const std::vector<std::string> names = model_.scores();
-        const std::vector<double> values = scorer->values(score_sums);
+        const std::vector<double> values =
+            scorer->values(score_sums, gathered(world_, scorer->kept()));
         for (std::size_t i = 0; i < names.size(); ++i)
             evaluation.metrics.push_back({.name = names[i], .value = values[i], .is_share = false});
     }

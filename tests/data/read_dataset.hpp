@@ -15,16 +15,24 @@ inline Hdf5File open_file(const std::string& path) {
     return Hdf5File{HETSEQ_HDF5_TRY(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()))};
 }
 
-/// All values of a dataset of one dimension.
-inline std::vector<std::int64_t> read_dataset(const std::string& path, const std::string& name) {
+/// All values of a dataset of one dimension; `native` is HDF5's type of T.
+template <class T>
+std::vector<T> read_values(const std::string& path, const std::string& name, hid_t native) {
     const Hdf5File file = open_file(path);
     const Hdf5Dataset dataset{HETSEQ_HDF5_TRY(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT))};
     const Hdf5Space space{HETSEQ_HDF5_TRY(H5Dget_space(dataset.get()))};
-    std::vector<std::int64_t> values(
+    std::vector<T> values(
         static_cast<std::size_t>(HETSEQ_HDF5_TRY(H5Sget_simple_extent_npoints(space.get()))));
-    HETSEQ_HDF5_TRY(
-        H5Dread(dataset.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
+    HETSEQ_HDF5_TRY(H5Dread(dataset.get(), native, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
     return values;
+}
+
+inline std::vector<std::int64_t> read_dataset(const std::string& path, const std::string& name) {
+    return read_values<std::int64_t>(path, name, H5T_NATIVE_INT64);
+}
+
+inline std::vector<double> read_numbers(const std::string& path, const std::string& name) {
+    return read_values<double>(path, name, H5T_NATIVE_DOUBLE);
 }
 
 /// Row after row of a ragged field.

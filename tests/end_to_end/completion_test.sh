@@ -47,7 +47,7 @@ offers 'fp32 fp64' train --precision ''
 offers 'fp64' train --precision fp6
 offers 'collective independent serial' train --io =
 offers 'serial' train --io = s
-offers 'bert mnist token-classification translation' check --task ''
+offers 'bert mnist sequence-classification token-classification translation' check --task ''
 offers 'auto must never' train --resume ''
 offers 'cosine' train --lr-scheduler c
 offers '--overwrite' train --overwrite --overw

@@ -1,9 +1,10 @@
 """Tries the hetseq commands that the texts of the repository show, each as far as a test can: on one rank, with generated
 data in place of what it names, small models, and `--dry-run`. Prints those that fail.
 
-usage: shown_commands.py HETSEQ WORK IDX MNIST RUN NUMBERS TAGGED BERT TEXT...
+usage: shown_commands.py HETSEQ WORK IDX MNIST RUN NUMBERS TAGGED CLASSIFIED BERT TEXT...
   IDX, MNIST   folders of idx files and of shards made of them; RUN a finished run on them; NUMBERS a folder of
-               prepare numbers; BERT a folder of BERT's shards, which may be missing; TAGGED one of prepare ner
+               prepare numbers; BERT a folder of BERT's shards, which may be missing; TAGGED one of prepare ner,
+               CLASSIFIED one of prepare classification
 """
 import glob
 import os
@@ -12,12 +13,13 @@ import shlex
 import subprocess
 import sys
 
-hetseq, work, idx, mnist, run, numbers, tagged, bert = sys.argv[1:9]
-texts = sys.argv[9:]
+hetseq, work, idx, mnist, run, numbers, tagged, classified, bert = sys.argv[1:10]
+texts = sys.argv[10:]
 data = {"mnist": (f"{mnist}/train*.h5", f"{mnist}/t10k*.h5"), "bert": (f"{bert}/*.hdf5", f"{bert}/*.hdf5"),
         "translation": (f"{numbers}/train*.h5", f"{numbers}/valid*.h5"),
-        "token-classification": (f"{tagged}/train*.h5", f"{tagged}/train*.h5")}
-of_unequal_rows = ("translation", "token-classification")
+        "token-classification": (f"{tagged}/train*.h5", f"{tagged}/train*.h5"),
+        "sequence-classification": (f"{classified}/train*.h5", f"{classified}/train*.h5")}
+of_unequal_rows = ("translation", "token-classification", "sequence-classification")
 translations = ("numbers", "multi30k", "transformer")  # in the names of configurations
 made = 0  # folders and files that commands write
 
@@ -143,10 +145,11 @@ def prepare_arguments(words):
         for option in ("--input", "--valid-input"):
             take(words, option, write_file("some words of a text\nand others\n\nanother text\n"))
         return [words] if "--input" in words and take(words, "--output", new_place()) else []
-    if form == "ner":
+    if form in ("ner", "classification"):
         take(words, "--vocab", write_file("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nwords\n"))
+        text = "some\tO\nwords\tB-Word\n" if form == "ner" else "sentence\tlabel\nsome words\t1\nwords\t0\n"
         for option in ("--input", "--valid-input", "--test-input"):
-            take(words, option, write_file("some\tO\nwords\tB-Word\n"))
+            take(words, option, write_file(text))
         take(words, "--labels")
         return [words] if "--input" in words and take(words, "--output", new_place()) else []
     if form != "translation":

@@ -43,7 +43,7 @@ TEST(EntityScorerTest, SumsOverSentencesAndBatches) {
     EXPECT_THAT(
         entity_score_names(),
         ElementsAre("precision", "recall", "f1", "strict_precision", "strict_recall", "strict_f1"));
-    EXPECT_THAT(scorer->values(sums),
+    EXPECT_THAT(scorer->values(sums, {}),
                 ElementsAre(DoubleNear(1, 1e-12),
                             DoubleNear(3.0 / 4, 1e-12),
                             DoubleNear(6.0 / 7, 1e-12),

@@ -11,8 +11,8 @@ namespace hetseq {
 
 struct ForwardResult;
 
-/// Scores a model's output over a whole corpus where no metric of single samples can (BLEU): by
-/// sums over samples and ranks, which are read when all are added.
+/// Scores a model's output over a whole corpus where no metric of single samples can: by sums over
+/// samples and ranks (BLEU), or by numbers kept of every sample (a rank correlation).
 class CorpusScorer {
 public:
     virtual ~CorpusScorer() = default;
@@ -22,8 +22,12 @@ public:
     virtual void add(const MicroBatch& batch,
                      const ForwardResult& result,
                      std::span<double> sums) = 0;
-    /// The scores, in the order of `Model::scores`.
-    virtual std::vector<double> values(std::span<const double> sums) const = 0;
+    /// What `add` kept of this rank's samples; by default nothing.
+    virtual std::vector<double> kept() const { return {}; }
+    /// The scores, in the order of `Model::scores`. `sums` are those of all ranks; `kept` is what
+    /// the ranks kept, one rank after the other.
+    virtual std::vector<double> values(std::span<const double> sums,
+                                       std::span<const double> kept) const = 0;
 };
 
 }  // namespace hetseq

@@ -173,6 +173,48 @@ CommandForm prepare_ner_form() {
             {"overwrite", "", "", "replace shards of these sets in the folder"}}};
 }
 
+CommandForm prepare_classification_form() {
+    return {
+        .word = "classification",
+        .help =
+            "make data for --task sequence-classification from a table of texts with labels; one "
+            "rank does it",
+        .own_options = {
+            {"input",
+             "FILE[,FILE...]",
+             "",
+             "the tables, plain or gzip: columns between tabs, or CSV",
+             Need::required},
+            {"vocab", "FILE", "", "the vocabulary, a piece a line", Need::required},
+            output_folder(),
+            {"valid-input", "FILE[,FILE...]", "", "the same for validation"},
+            {"test-input", "FILE[,FILE...]", "", "the same for a last test"},
+            {"text-column",
+             "COLUMN",
+             "1",
+             "the column of the texts: its number, from 1, or its name in the first row"},
+            {"pair-column", "COLUMN", "", "the column of second texts, where two are compared"},
+            {"label-column", "COLUMN", "0", "the column of the labels; 0: the last"},
+            {"header", "", "", "the first row holds names, though no column is given by name"},
+            {"format",
+             "auto|tsv|csv",
+             "auto",
+             "csv takes commas and quotes; auto: csv for files named .csv or .csv.gz"},
+            {"numbers", "", "", "labels are numbers to predict (regression)"},
+            {"labels",
+             "FILE",
+             "",
+             "the labels, one a line, as labels.txt of data or a run; without it those of the text"},
+            cased_option(),
+            accents_option(),
+            {"max-length",
+             "N",
+             "512",
+             "pieces of a row, [CLS] and [SEP] included; of a longer one the longer text is cut"},
+            {"shards", "N", "1", "number of shards of each set"},
+            {"overwrite", "", "", "replace shards of these sets in the folder"}}};
+}
+
 }  // namespace
 
 CommandDescription prepare_description() {
@@ -183,6 +225,7 @@ CommandDescription prepare_description() {
              prepare_numbers_form(),
              prepare_bert_form(),
              prepare_ner_form(),
+             prepare_classification_form(),
              prepare_vocabulary_form()}};
 }
 

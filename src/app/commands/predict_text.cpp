@@ -19,6 +19,7 @@
 #include "hetseq/util/text.hpp"
 
 #include "app/line_dispatcher.hpp"
+#include "app/prediction/text_classifying.hpp"
 #include "app/prediction/text_tagging.hpp"
 #include "app/progress_line.hpp"
 
@@ -41,6 +42,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* tagger = "bert-token-classifier";
+constexpr const char* classifier = "bert-sequence-classifier";
+
 // The run's options, without the data that it was trained on: what they say of themselves stands
 // beside its model.
 GivenOptions text_settings(const PredictingRun& run,
@@ -50,10 +54,11 @@ GivenOptions text_settings(const PredictingRun& run,
     for (const char* of_data : {"data", "valid-data"})
         result.file.erase(of_data);
     const auto model = result.file.find("model");
-    if (model == result.file.end() || model->second != "bert-token-classifier")
-        throw BadConfig(run.folder.string() + " is no run whose model takes lines of text",
-                        "such a run is one of --task token-classification",
-                        "name data by --data and a file by --output");
+    if (model == result.file.end() || (model->second != tagger && model->second != classifier))
+        throw BadConfig(
+            run.folder.string() + " is no run whose model takes lines of text",
+            "such a run is one of --task token-classification or --task sequence-classification",
+            "name data by --data and a file by --output");
     return result;
 }
 
@@ -66,29 +71,25 @@ BasicTokenizerOptions tokenizer_of(const fs::path& run) {
 }
 
 /// A model with the way to its input.
-struct Tagger {
+struct LineModel {
     std::shared_ptr<Model> model;
     std::unique_ptr<Collator> collator;
     at::Device device;
 
-    AnsweredBatch answer(const TextBatch& batch) const {
+    std::vector<Prediction> predict(const TensorDict& rows, std::int64_t count) const {
         const at::NoGradGuard no_grad;
-        const auto count = static_cast<std::int64_t>(batch.rows.size());
-        MicroBatch input =
-            collator->collate(rows_of_corpus(batch, "words"), at::arange(count, at::kLong));
+        MicroBatch input = collator->collate(rows, at::arange(count, at::kLong));
         for (auto& [name, tensor] : input.tensors)
             tensor = tensor.to(device);
-        const at::Tensor labels =
-            model->predict(input).front().values.to(at::kCPU, at::kInt).contiguous();
-        AnsweredBatch answered{batch.number, {}};
-        const auto* label = labels.const_data_ptr<std::int32_t>();
-        for (const TextRow& row : batch.rows) {
-            answered.answers.push_back({{label, label + row.marks.size()}});
-            label += row.marks.size();
-        }
-        return answered;
+        return model->predict(input);
     }
 };
+
+template <class Job>
+AnsweredBatch answer(const LineModel& model, const TextBatch& batch) {
+    const auto predictions = model.predict(Job::fields_of(batch), std::ssize(batch.rows));
+    return {batch.number, Job::answers_of(batch, predictions)};
+}
 
 std::int64_t positions_of(const Model& model) {
     for (const NamedTensor& stored : model.stored_tensors())
@@ -97,46 +98,71 @@ std::int64_t positions_of(const Model& model) {
     throw InternalError("a BERT without positions");
 }
 
-void serve_answers(Mailbox& mailbox, const Tagger& tagger) {
+template <class Job>
+void serve_answers(Mailbox& mailbox, const LineModel& model) {
     for (;;) {
         const Mailbox::Message message = mailbox.wait();
         if (message.bytes.empty())
             return;
-        mailbox.send(message.from, to_bytes(tagger.answer(text_batch_from_bytes(message.bytes))));
+        mailbox.send(message.from,
+                     to_bytes(answer<Job>(model, text_batch_from_bytes(message.bytes))));
     }
 }
 
-std::string progress_text(const TextTagging& text, double seconds) {
-    return count_text(text.written(), "line") + "  " +
-           format_number(static_cast<double>(text.written()) / seconds) + " lines/s";
+std::string progress_text(std::int64_t lines, double seconds) {
+    return count_text(lines, "line") + "  " + format_number(static_cast<double>(lines) / seconds) +
+           " lines/s";
 }
 
-void report(const TextTagging& text, double seconds) {
+template <class Job>
+void report(const Job& text, double seconds) {
     if (text.cut_lines() > 0)
         log::warn(count_text(text.cut_lines(), "line") +
                   " had more pieces than the model has positions (the first is line " +
-                  std::to_string(text.first_cut_line()) +
-                  "); the words that did not fit have the label ?");
-    log::info("labelled " + count_text(text.lines(), "line") + ", " +
-              count_text(text.words(), "word") + ", in " + format_number(seconds, 4) + " s");
+                  std::to_string(text.first_cut_line()) + "); " + Job::what_is_cut);
+    log::info("labelled " + count_text(text.lines(), "line") + ", " + text.size_text() + ", in " +
+              format_number(seconds, 4) + " s");
 }
 
 // Returns an error of the input; the other ranks know the end then, as without one.
-std::exception_ptr lead(Mailbox& mailbox,
-                        const Tagger& tagger,
-                        WordEncoder encoder,
-                        const TaggingOptions& options) {
-    TextTagging text(std::move(encoder), options);
+template <class Job>
+std::exception_ptr lead(Mailbox& mailbox, const LineModel& model, Job& text) {
     LineSource input(STDIN_FILENO, "standard input");
-    LineDispatcher<TextTagging>::Worker own([&](TextBatch& batch) { return tagger.answer(batch); },
-                                            tagger.device);
+    typename LineDispatcher<Job>::Worker own(
+        [&](TextBatch& batch) { return answer<Job>(model, batch); }, model.device);
     ProgressLine progress(ProgressLine::Streams::used);
-    const std::exception_ptr failure =
-        LineDispatcher<TextTagging>(mailbox, own, input, text).run([&] {
-            progress.show([&](double seconds) { return progress_text(text, seconds); });
-        });
+    const std::exception_ptr failure = LineDispatcher<Job>(mailbox, own, input, text).run([&] {
+        progress.show([&](double seconds) { return progress_text(text.written(), seconds); });
+    });
     report(text, progress.seconds());
     return failure;
+}
+
+// `Encoder`: makes rows of lines for the job.
+template <class Job, class Encoder>
+int label_lines(const CommandContext& context, const PredictingRun& run, const LineModel& model) {
+    const HostComm& world = context.world;
+    const Encoder encoder = agree_on(world, [&] {
+        return Encoder{WordPiece::read(run.folder / bert_vocabulary_name),
+                       tokenizer_of(run.folder),
+                       positions_of(*model.model)};
+    });
+    const LabellingOptions options = agree_on(world, [&] {
+        return LabellingOptions{.labels = read_text_lines((run.folder / labels_name).string()),
+                                .caps = {.sentences = run.batch_samples},
+                                .window = 32 * run.batch_samples};
+    });
+    Mailbox mailbox(world);
+    return run_or_end(context.meeting, [&] {
+        std::exception_ptr failure;
+        if (world.rank() == 0) {
+            Job text(encoder, options);
+            failure = lead(mailbox, model, text);
+        } else {
+            serve_answers<Job>(mailbox, model);
+        }
+        agree(world, failure);
+    });
 }
 
 }  // namespace
@@ -148,31 +174,15 @@ int predict_text(const CommandContext& context) {
         agree_on(world, [&] { return text_settings(run, context.words.options, context.parts); });
     const RunSettings settings =
         set_up_ranks(world, settle_options(world, given, context.parts), context.parts);
-    const Tagger tagger = agree_on(world, [&] {
-        return Tagger{
+    const LineModel model = agree_on(world, [&] {
+        return LineModel{
             load_predicting_model(run, settings, context.parts),
             context.parts.batchings.get(settings.options().batching)(settings.options().parts),
             settings.device};
     });
-    const WordEncoder encoder = agree_on(world, [&] {
-        return WordEncoder{WordPiece::read(run.folder / bert_vocabulary_name),
-                           tokenizer_of(run.folder),
-                           positions_of(*tagger.model)};
-    });
-    const TaggingOptions options = agree_on(world, [&] {
-        return TaggingOptions{.labels = read_text_lines((run.folder / labels_name).string()),
-                              .caps = {.sentences = run.batch_samples},
-                              .window = 32 * run.batch_samples};
-    });
-    Mailbox mailbox(world);
-    return run_or_end(context.meeting, [&] {
-        std::exception_ptr failure;
-        if (world.rank() == 0)
-            failure = lead(mailbox, tagger, encoder, options);
-        else
-            serve_answers(mailbox, tagger);
-        agree(world, failure);
-    });
+    return settings.options().model == tagger
+               ? label_lines<TextTagging, WordEncoder>(context, run, model)
+               : label_lines<TextClassifying, SequenceEncoder>(context, run, model);
 }
 
 }  // namespace hetseq

@@ -9,6 +9,7 @@
 
 #include "preparation_progress.hpp"
 #include "prepare_bert.hpp"
+#include "prepare_classification.hpp"
 #include "prepare_ner.hpp"
 #include "prepare_report.hpp"
 #include "prepare_vocabulary.hpp"
@@ -108,6 +109,10 @@ int prepare_command(const CommandContext& context) {
     }
     if (context.words.form == "ner") {
         prepare_ner_of(context);
+        return 0;
+    }
+    if (context.words.form == "classification") {
+        prepare_classification_of(context);
         return 0;
     }
     const PreparedTranslation prepared = prepare_pairs(context);

@@ -8,24 +8,6 @@
 
 namespace hetseq {
 
-namespace {
-
-void put_field(TensorDict& fields,
-               const std::string& name,
-               const TextBatch& batch,
-               std::vector<std::int32_t> TextRow::*values) {
-    std::vector<std::int32_t> all;
-    std::vector<std::int64_t> offsets{0};
-    for (const TextRow& row : batch.rows) {
-        all.insert(all.end(), (row.*values).begin(), (row.*values).end());
-        offsets.push_back(static_cast<std::int64_t>(all.size()));
-    }
-    fields[name] = at::tensor(all, at::kInt);
-    fields[offsets_name(name)] = at::tensor(offsets, at::kLong);
-}
-
-}  // namespace
-
 std::string to_bytes(const TextBatch& batch) {
     ByteWriter writer;
     writer.put(batch.number);
@@ -41,8 +23,10 @@ std::string to_bytes(const AnsweredBatch& batch) {
     ByteWriter writer;
     writer.put(batch.number);
     writer.put(static_cast<std::int64_t>(batch.answers.size()));
-    for (const TextAnswer& answer : batch.answers)
+    for (const TextAnswer& answer : batch.answers) {
         writer.put(answer.labels);
+        writer.put(answer.numbers);
+    }
     return writer.take();
 }
 
@@ -63,16 +47,25 @@ AnsweredBatch answers_from_bytes(const std::string& bytes) {
     AnsweredBatch batch;
     batch.number = reader.get<std::int64_t>();
     batch.answers.resize(static_cast<std::size_t>(reader.get<std::int64_t>()));
-    for (TextAnswer& answer : batch.answers)
+    for (TextAnswer& answer : batch.answers) {
         answer.labels = reader.get_vector<std::int32_t>();
+        answer.numbers = reader.get_vector<float>();
+    }
     return batch;
 }
 
-TensorDict rows_of_corpus(const TextBatch& batch, const std::string& marks) {
-    TensorDict fields;
-    put_field(fields, "input_ids", batch, &TextRow::ids);
-    put_field(fields, marks, batch, &TextRow::marks);
-    return fields;
+void put_ragged_field(TensorDict& fields,
+                      const std::string& name,
+                      const TextBatch& batch,
+                      std::vector<std::int32_t> TextRow::*values) {
+    std::vector<std::int32_t> all;
+    std::vector<std::int64_t> offsets{0};
+    for (const TextRow& row : batch.rows) {
+        all.insert(all.end(), (row.*values).begin(), (row.*values).end());
+        offsets.push_back(static_cast<std::int64_t>(all.size()));
+    }
+    fields[name] = at::tensor(all, at::kInt);
+    fields[offsets_name(name)] = at::tensor(offsets, at::kLong);
 }
 
 }  // namespace hetseq

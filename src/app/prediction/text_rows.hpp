@@ -4,14 +4,24 @@
 #include <string>
 #include <vector>
 
+#include "app/length_batches.hpp"
+
 #include "hetseq/data/micro_batch.hpp"
 
 namespace hetseq {
 
+/// How lines of text get labels.
+struct LabellingOptions {
+    std::vector<std::string> labels;
+    BatchCaps caps;
+    std::int64_t window = 2048;  // lines that are sorted by length
+};
+
 /// A line of text as a model takes it.
 struct TextRow {
     std::vector<std::int32_t> ids;
-    std::vector<std::int32_t> marks;  // places in `ids`: of words' first pieces
+    std::vector<std::int32_t> marks;  // places in `ids`: of words' first pieces, or where the
+                                      // second text begins
 };
 
 /// Work that goes to a rank.
@@ -20,9 +30,10 @@ struct TextBatch {
     std::vector<TextRow> rows;
 };
 
-/// What a model says of a row: a label for each mark.
+/// What a model says of a row: a label for each word, or one with its probability, or a number.
 struct TextAnswer {
     std::vector<std::int32_t> labels;
+    std::vector<float> numbers{};
 };
 
 /// What comes back.
@@ -37,7 +48,10 @@ std::string to_bytes(const AnsweredBatch& batch);
 TextBatch text_batch_from_bytes(const std::string& bytes);
 AnsweredBatch answers_from_bytes(const std::string& bytes);
 
-/// The rows as a corpus gives them to collators: ragged fields "input_ids" and `marks`.
-TensorDict rows_of_corpus(const TextBatch& batch, const std::string& marks);
+/// The ragged field `name` of these rows, as a corpus gives it to collators.
+void put_ragged_field(TensorDict& fields,
+                      const std::string& name,
+                      const TextBatch& batch,
+                      std::vector<std::int32_t> TextRow::*values);
 
 }  // namespace hetseq

@@ -4,6 +4,10 @@
 #include <sstream>
 #include <utility>
 
+#include <ATen/ATen.h>
+
+#include "hetseq/util/quantity.hpp"
+
 namespace hetseq {
 
 namespace {
@@ -51,6 +55,29 @@ void TextTagging::put(const AnsweredBatch& batch) {
         }
         answer(lines[i], text + '\n');
     }
+}
+
+TensorDict TextTagging::fields_of(const TextBatch& batch) {
+    TensorDict fields;
+    put_ragged_field(fields, "input_ids", batch, &TextRow::ids);
+    put_ragged_field(fields, "words", batch, &TextRow::marks);
+    return fields;
+}
+
+std::vector<TextAnswer> TextTagging::answers_of(const TextBatch& batch,
+                                                const std::vector<Prediction>& predictions) {
+    const at::Tensor labels = predictions.front().values.to(at::kCPU, at::kInt).contiguous();
+    const auto* label = labels.const_data_ptr<std::int32_t>();
+    std::vector<TextAnswer> answers;
+    for (const TextRow& row : batch.rows) {
+        answers.push_back({{label, label + row.marks.size()}});
+        label += row.marks.size();
+    }
+    return answers;
+}
+
+std::string TextTagging::size_text() const {
+    return count_text(words_, "word");
 }
 
 }  // namespace hetseq

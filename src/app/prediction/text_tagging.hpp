@@ -10,14 +10,9 @@
 #include "text_rows.hpp"
 
 #include "hetseq/text/word_pieces.hpp"
+#include "hetseq/model/model.hpp"
 
 namespace hetseq {
-
-struct TaggingOptions {
-    std::vector<std::string> labels;
-    BatchCaps caps;
-    std::int64_t window = 2048;  // lines that are sorted by length
-};
 
 /// Lines of words on their way through a token classifier. A line that goes out has each word, a
 /// blank and its label, with tabs between them.
@@ -25,7 +20,7 @@ class TextTagging : public OrderedLines<TextBatch, &TextBatch::rows> {
 public:
     using Result = AnsweredBatch;
 
-    TextTagging(WordEncoder encoder, const TaggingOptions& options)
+    TextTagging(WordEncoder encoder, const LabellingOptions& options)
         : OrderedLines{options.caps, options.window},
           encoder_{std::move(encoder)},
           options_{options} {}
@@ -36,11 +31,19 @@ public:
         return answers_from_bytes(bytes);
     }
 
-    std::int64_t words() const { return words_; }
+    /// The rows as a corpus gives them to the task's collator.
+    static TensorDict fields_of(const TextBatch& batch);
+    /// What the model said of each row.
+    static std::vector<TextAnswer> answers_of(const TextBatch& batch,
+                                              const std::vector<Prediction>& predictions);
+
+    /// "3 words" and what was lost of a line that was cut.
+    std::string size_text() const;
+    static constexpr const char* what_is_cut = "the words that did not fit have the label ?";
 
 private:
     WordEncoder encoder_;
-    const TaggingOptions& options_;
+    const LabellingOptions& options_;
     std::map<std::int64_t, std::vector<std::string>> words_of_;  // by line
     std::int64_t words_ = 0;
 };

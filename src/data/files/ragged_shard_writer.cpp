@@ -13,7 +13,7 @@ namespace hetseq {
 namespace {
 
 constexpr hsize_t values_in_chunk = 65536;  // 128 or 256 KiB
-constexpr hsize_t offsets_in_chunk = 4096;  // 32 KiB
+constexpr hsize_t offsets_in_chunk = 4096;  // 32 KiB; of numbers too
 constexpr std::int64_t most_ids_of_2_bytes = 65536;
 
 // A dataset of one dimension that grows chunk by chunk.
@@ -66,12 +66,17 @@ private:
 };
 
 struct FieldWriter {
-    FieldWriter(hid_t file, const RaggedShardWriter::Field& field)
-        : values(file,
-                 field.name,
-                 field.most_ids <= most_ids_of_2_bytes ? H5T_STD_U16LE : H5T_STD_U32LE,
-                 H5T_NATIVE_INT32,
-                 values_in_chunk) {
+    FieldWriter(hid_t file, const RaggedShardWriter::Field& field) {
+        if (field.most_ids == 0) {
+            HETSEQ_ASSERT(!field.is_ragged);
+            numbers.emplace(file, field.name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, offsets_in_chunk);
+            return;
+        }
+        ids.emplace(file,
+                    field.name,
+                    field.most_ids <= most_ids_of_2_bytes ? H5T_STD_U16LE : H5T_STD_U32LE,
+                    H5T_NATIVE_INT32,
+                    values_in_chunk);
         if (!field.is_ragged)
             return;
         offsets.emplace(
@@ -79,9 +84,19 @@ struct FieldWriter {
         offsets->append(0);
     }
 
-    GrowingDataset<std::int32_t> values;
+    void write() {
+        if (ids)
+            ids->write();
+        if (numbers)
+            numbers->write();
+        if (offsets)
+            offsets->write();
+    }
+
+    std::optional<GrowingDataset<std::int32_t>> ids;
+    std::optional<GrowingDataset<double>> numbers;        // in place of ids
     std::optional<GrowingDataset<std::int64_t>> offsets;  // of a ragged field
-    std::int64_t count = 0;                               // of values
+    std::int64_t count = 0;                               // of ids
 };
 
 }  // namespace
@@ -107,13 +122,19 @@ RaggedShardWriter::RaggedShardWriter(RaggedShardWriter&&) noexcept = default;
 
 void RaggedShardWriter::append(std::size_t field, std::span<const std::int32_t> row) {
     FieldWriter& written = state_->fields[field];
+    HETSEQ_ASSERT(written.ids.has_value());
     for (const std::int32_t id : row)
-        written.values.append(id);
+        written.ids->append(id);
     written.count += std::ssize(row);
     if (written.offsets)
         written.offsets->append(written.count);
     else
         HETSEQ_ASSERT(row.size() == 1);
+}
+
+void RaggedShardWriter::append_number(std::size_t field, double number) {
+    HETSEQ_ASSERT(state_->fields[field].numbers.has_value());
+    state_->fields[field].numbers->append(number);
 }
 
 void RaggedShardWriter::attach(const std::string& name, std::string_view bytes) {
@@ -146,11 +167,8 @@ void RaggedShardWriter::attach_again(const std::string& name, const std::string&
 }
 
 std::int64_t RaggedShardWriter::finish() {
-    for (FieldWriter& field : state_->fields) {
-        field.values.write();
-        if (field.offsets)
-            field.offsets->write();
-    }
+    for (FieldWriter& field : state_->fields)
+        field.write();
     state_->file.flush();
     state_->fields.clear();
     return state_->file.finish();

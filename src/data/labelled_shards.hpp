@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "hetseq/text/basic_tokenizer.hpp"
+#include "hetseq/text/wordpiece.hpp"
+#include "hetseq/data/files/ragged_shard_writer.hpp"
+
+namespace hetseq {
+
+/// The files of a text with labels, by set: "train" and, where they are given, "valid" and "test".
+struct LabelledFiles {
+    std::string set;
+    const std::vector<std::string>& files;
+};
+
+/// The sets that have files.
+std::vector<LabelledFiles> sets_with_files(const std::vector<std::string>& train,
+                                           const std::vector<std::string>& valid,
+                                           const std::vector<std::string>& test);
+
+/// Throws BadConfig for no text to train on, or a number of shards that no name holds.
+void check_labelled_options(const std::vector<std::string>& train, std::int64_t shards);
+
+/// The names of labels in `path`, which must hold all of `used`. Throws what reading throws, and
+/// BadData. `kind`: "tag", "label".
+std::vector<std::string> read_labels(const std::string& path,
+                                     const std::vector<std::string>& used,
+                                     const std::string& kind);
+
+/// Writes sets of labelled text as shards NAME-*.h5 that hold the vocabulary, the tokenizer and the
+/// labels, and these as files beside them. They appear when all are complete.
+class LabelledShards {
+public:
+    /// Throws BadConfig or IoError.
+    LabelledShards(const std::string& output,
+                   std::int64_t shards,
+                   bool overwrite,
+                   std::vector<std::string> sets,
+                   const WordPiece& pieces,
+                   const BasicTokenizerOptions& tokenizer,
+                   const std::vector<std::string>& labels);
+
+    /// `append(row, writer)` gives the writer each row of a set, from 0. Returns the shards' size
+    /// [bytes].
+    std::int64_t write(const std::string& set,
+                       const std::vector<RaggedShardWriter::Field>& fields,
+                       std::int64_t rows,
+                       const std::function<void(std::int64_t, RaggedShardWriter&)>& append);
+
+    /// All sets are written: the files get their names.
+    void commit();
+
+private:
+    struct Text {
+        std::string name;
+        std::string text;
+    };
+
+    std::filesystem::path folder_;
+    std::int64_t shards_of_set_;
+    std::vector<std::string> sets_;
+    std::vector<Text> texts_;
+    std::vector<RaggedShardWriter> shards_;
+};
+
+}  // namespace hetseq
