@@ -59,7 +59,7 @@ cp "$work"/finished/*.{json,jsonl} "$work/python"
 export HETSEQ_PYTHON=$work/no-python
 report python 9 "$work/python"
 rc=0; "$bin/hetseq" checkpoint list "$work/python" >"$work/log" 2>&1 || rc=$?
-[[ $rc != 127 ]] && ! grep -q 'no-python' "$work/log" || { cat "$work/log"; fail 'checkpoint list of a task in Python'; }
+! grep -q 'no-python' "$work/log" || { cat "$work/log"; fail 'checkpoint list of a task in Python'; }
 rc=0; "$bin/hetseq" evaluate "$work/python" >"$work/log" 2>&1 || rc=$?
 expect_error 78 'no-python'
 
