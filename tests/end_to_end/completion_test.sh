@@ -66,7 +66,7 @@ offers '' bench step --save-d
 # The words of a command, once.
 offers 'data reduce step' bench ''
 offers '--data --dataset' bench data --data
-offers 'bert images ner numbers translation vocabulary' prepare ''
+offers 'bert classification images ner numbers translation vocabulary' prepare ''
 
 # Files: configurations, folders or any, by what the place takes.
 mkdir "$work/files" "$work/files/runs"
