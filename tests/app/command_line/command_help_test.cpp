@@ -30,7 +30,10 @@ TEST(CommandHelpTest, ListsTheNamesOfPartsAtHandAUsersOwnToo) {
 
     const std::string help = command_help(find_command("train").description, "", parts);
 
-    EXPECT_THAT(help, HasSubstr("mnist-cnn, bert, bert-sequence-classifier, bert-token-classifier, transformer, my-model"));
+    EXPECT_THAT(
+        help,
+        HasSubstr(
+            "mnist-cnn, bert, bert-sequence-classifier, bert-token-classifier, transformer, my-model"));
     for (const auto& names : {parts.datasets.names(),
                               parts.batchings.names(),
                               parts.optimizers.names(),
