@@ -11,28 +11,42 @@ namespace hetseq {
 /// that double up to a limit, so that ranks sharing a core leave it to those that compute. A sleep
 /// ends when its time is over, whoever has the core; a yield (sched_yield) to another job's process
 /// would last for that one's time slice of 4 ms.
+///
+/// A test and its sleep cost some 15 us of processor time. A thread that waited for 2 s beside one
+/// that computes would take 7 % of a core with sleeps of 200 us, so in a long wait the sleeps grow
+/// with it: each is at most 1/64 of the time waited so far, which is what a late look may cost.
 class Backoff {
 public:
+    using Sleep = std::chrono::microseconds;
+
     struct Options {
-        std::chrono::microseconds eager{50};
-        std::chrono::microseconds first_sleep{20};
-        std::chrono::microseconds longest_sleep{200};
+        Sleep eager{50};
+        Sleep first_sleep{20};
+        Sleep longest_sleep{200};
+        Sleep longest_in_long_waits{2000};
     };
 
     explicit Backoff(const Options& options) noexcept : options_{options} { reset(); }
 
     void pause() {
-        slept_ = Clock::now() - begin_ > options_.eager;
+        const auto waited = std::chrono::duration_cast<Sleep>(Clock::now() - begin_);
+        slept_ = waited > options_.eager;
         if (!slept_)
             return;
         std::this_thread::sleep_for(sleep_);
-        sleep_ = std::min(2 * sleep_, options_.longest_sleep);
+        sleep_ = std::min(2 * sleep_, longest_sleep_after(waited, options_));
     }
 
     /// Something moved: start over.
     void reset() noexcept {
         begin_ = Clock::now();
         sleep_ = options_.first_sleep;
+    }
+
+    /// The longest sleep of a wait that has lasted for `waited`.
+    static constexpr Sleep longest_sleep_after(Sleep waited, const Options& options) noexcept {
+        return std::max(options.longest_sleep,
+                        std::min(waited / 64, options.longest_in_long_waits));
     }
 
     /// True when the last `pause` slept.
@@ -43,7 +57,7 @@ private:
 
     Options options_;
     Clock::time_point begin_;
-    std::chrono::microseconds sleep_{0};
+    Sleep sleep_{0};
     bool slept_ = false;
 };
 

@@ -16,7 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Backoff::Options device_waits{.longest_sleep = std::chrono::microseconds{100}};
+constexpr std::chrono::microseconds longest_device_sleep{100};
+constexpr Backoff::Options device_waits{.longest_sleep = longest_device_sleep,
+                                        .longest_in_long_waits = longest_device_sleep};
 
 }  // namespace
 
