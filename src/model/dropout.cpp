@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "hetseq/util/error.hpp"
@@ -65,6 +66,7 @@ at::Tensor apply_mask(const at::Tensor& x,
                       const std::optional<at::Tensor>& positions) {
     const at::Tensor from = x.contiguous();
     at::Tensor out = at::empty_like(from);
+    RECORD_FUNCTION("hetseq::dropout", std::vector<c10::IValue>({from, out}));
     if (positions) {
         const auto& drop = x.is_cuda() ? detail::token_dropout_cuda : detail::token_dropout_cpu;
         drop(from, out, mask, ids, *positions);

@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "hetseq/util/error.hpp"
@@ -168,6 +169,7 @@ Attended attend_to_sequences(const Projections& x,
                              const Sequences& sequences,
                              const std::optional<ChunkNumbers>& dropout,
                              bool keep_scores) {
+    RECORD_FUNCTION("hetseq::attention", std::vector<c10::IValue>({x.query, x.key, x.value}));
     const at::TensorOptions options = x.query.options();
     Attended result;
     result.out = at::empty(x.query.sizes(), options);
@@ -207,6 +209,7 @@ void attend_backward(const Projections& x,
                      double scale,
                      const at::Tensor& of_out,
                      const Projections& gradients) {
+    RECORD_FUNCTION("hetseq::attention_backward", std::vector<c10::IValue>({of_out, scores}));
     const at::TensorOptions options = x.query.options();
     const bool has_dropout = scale > 0;
     const at::Tensor of_scores = at::empty({sequences.most_scores()}, options);

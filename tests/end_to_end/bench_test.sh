@@ -44,7 +44,6 @@ expect_keys "${keys[@]}"
 bench_pairs --max-length 2000 --skip-too-long --batch-size 16 --max-sentences 4
 expect_ok 'long samples left out'
 (($(json out.json samples) < 200 && $(json out.json batch_size) == 16)) || fail "values of shorter samples"
-rm -r "$work/pairs"
 
 run_bench 2 step --task mnist --data "$work/data/train*.h5" --max-sentences 8 --max-update 10
 expect_ok step
@@ -63,10 +62,41 @@ for size in json.load(open(sys.argv[1]))["sizes"]:
     assert size["own_ms"]["median"] > 0 and size["mpi_allreduce_ms"]["median"] > 0, size
 PY
 
+bench_bound() { run_bench 1 roofline --task mnist --data "$work/data/train*.h5" --max-sentences 16 "$@"; }
+bench_bound
+expect_ok 'all GPUs'
+python3 - out.json <<'PY' || { cat out.json; fail "bounds"; }
+import json, sys
+found = json.load(open(sys.argv[1]))
+assert list(found) == ["bench", "note", "task", "precision", "samples", "units", "micro_batches", "numbers_read",
+                       "forward_backward", "update", "largest", "launch_us", "devices"], list(found)
+assert found["samples"] == 16 and found["micro_batches"] == 1
+# Two convolutions and two layers, forward and both gradients; images need no gradient.
+forward = 2 * 16 * (26 * 26 * 32 * 9 + 24 * 24 * 64 * 32 * 9 + 9216 * 128 + 128 * 10)
+assert abs(found["forward_backward"]["gflop"] * 1e9 - (3 * forward - 2 * 16 * 26 * 26 * 32 * 9)) < 1, found
+devices = found["devices"]
+assert list(devices) == ["h100", "a100", "v100", "p100"]
+for device in devices.values():
+    assert device["forward_backward_ms"] == max(device["device_ms"], device["launch_ms"]) > 0, device
+    assert max(device["compute_ms"], device["memory_ms"]) <= device["device_ms"] * (1 + 1e-9), device
+assert devices["h100"]["device_ms"] < devices["p100"]["device_ms"]
+PY
+bench_bound --device v100
+expect_ok 'one GPU'
+[[ $(json out.json cost.micro_batch) == 16 ]] || fail "the cost of one GPU"
+bench_bound --device gtx
+expect_error 64 "'gtx' is none of h100, a100, v100, p100"
+run_bench 2 roofline --task mnist --data "$work/data/train*.h5"
+expect_error 78 '2 ranks were started'
+program=ragged_model run_bench 1 roofline --task pairs --data "$work/pairs" --device v100 \
+  --max-length 2000 --skip-too-long --batch-size 16 --max-sentences 4
+expect_ok 'samples of unequal length'
+
 run_ranks 2 "$bin/hetseq" bench stpe --task mnist --data "$work/data"
 expect_error 64 "Did you mean step?"
 run_ranks 2 "$bin/hetseq" bench
-expect_error 64 "hetseq bench needs one of data, step, reduce"
+expect_error 64 "hetseq bench needs one of data, step, reduce, roofline"
 run_ranks 2 "$bin/hetseq" bench data --task mnist
 expect_error 78 "no data were given"
+rm -r "$work/pairs"
 [[ $(ls) == $'data\nidx\nlog\nout.json' ]] || { ls; fail "something was left behind"; }

@@ -64,7 +64,7 @@ offers '--save-dir' train --save-d
 offers '' bench step --save-d
 
 # The words of a command, once.
-offers 'data reduce step' bench ''
+offers 'data reduce roofline step' bench ''
 offers '--data --dataset' bench data --data
 offers 'bert classification images ner numbers translation vocabulary' prepare ''
 

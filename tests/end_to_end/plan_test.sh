@@ -70,4 +70,12 @@ printf '[device measured]\ncosts = cache/%s\n[nodes measured]\ncount = 2\n[job]\
 grep -q 'micro-batch 16, as in ' "$work/log" || { cat "$work/log"; fail "the kept cost is not taken"; }
 echo '{}' >"${kept[0]}"
 rc=0; "$bin/hetseq" plan "$work/kept.cfg" 2>"$work/log" || rc=$?
-expect_error 65 "holds no measured cost"
+expect_error 65 "holds no cost"
+
+# From what a GPU could do at most.
+run_ranks 1 "$bin/hetseq" bench roofline --task mnist --data "$work/data/train*.h5" --max-sentences 32 --device a100
+expect_ok "bench roofline"
+sed -n '/^{/,/^}/p' "$work/log" >"$work/a100.json"
+printf '[device a100]\ncosts = a100.json\n[nodes a100]\ncount = 2\n[job]\nbatch = 64\n' >"$work/bound.cfg"
+"$bin/hetseq" plan "$work/bound.cfg" >"$work/log" || { cat "$work/log"; fail "plan with a roofline"; }
+grep -q 'micro-batch 32, as in ' "$work/log" || { cat "$work/log"; fail "the roofline is not taken"; }

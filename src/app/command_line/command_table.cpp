@@ -1,5 +1,7 @@
 #include "hetseq/app/command_line/command_table.hpp"
 
+#include <iterator>
+
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 
@@ -166,30 +168,32 @@ CommandDescription checkpoint() {
          checkpoint_export_form()}};
 }
 
-// It writes nothing and stops by itself.
-std::vector<std::string> step_options() {
-    return options_but({"resume",
-                        "restore-file",
-                        "reset-optimizer",
-                        "reset-lr-scheduler",
-                        "reset-position",
-                        "save-interval",
-                        "save-interval-updates",
-                        "save-minutes",
-                        "keep-last",
-                        "time-limit",
-                        "stop-signals",
-                        "checkpoint-signals",
-                        "stop-exit-code",
-                        "stall-timeout",
-                        "save-dir",
-                        "overwrite",
-                        "dry-run"});
+// All but `others`: a benchmark writes nothing and stops by itself.
+std::vector<std::string> step_options(std::vector<std::string> others) {
+    const char* const of_runs[] = {"resume",
+                                   "restore-file",
+                                   "reset-optimizer",
+                                   "reset-lr-scheduler",
+                                   "reset-position",
+                                   "save-interval",
+                                   "save-interval-updates",
+                                   "save-minutes",
+                                   "keep-last",
+                                   "time-limit",
+                                   "stop-signals",
+                                   "checkpoint-signals",
+                                   "stop-exit-code",
+                                   "stall-timeout",
+                                   "save-dir",
+                                   "overwrite",
+                                   "dry-run"};
+    others.insert(others.end(), std::begin(of_runs), std::end(of_runs));
+    return options_but(others);
 }
 
 CommandDescription bench() {
     return {"bench",
-            "measure reading, updates or reductions; prints JSON",
+            "measure reading, updates or reductions, or bound an update on a GPU; prints JSON",
             {{.word = "data",
               .help = "measure samples per second, read from files and from the cache",
               .arguments = {configuration()},
@@ -212,10 +216,19 @@ CommandDescription bench() {
              {.word = "step",
               .help = "train for --max-update updates and leave nothing behind",
               .arguments = {configuration()},
-              .options = step_options()},
+              .options = step_options({})},
              {.word = "reduce",
               .help = "measure all-reduce, next to MPI's own",
-              .options = {"device", "json"}}}};
+              .options = {"device", "json"}},
+             {.word = "roofline",
+              .help = "count an update's operators on the CPU, and compute the least time that a "
+                      "GPU needs for them; no GPU is measured",
+              .arguments = {configuration()},
+              .own_options = {{"device",
+                               "h100|a100|v100|p100",
+                               "",
+                               "the GPU; without it all of them, and no cost for hetseq plan"}},
+              .options = step_options({"device"})}}};
 }
 
 CommandDescription plan() {

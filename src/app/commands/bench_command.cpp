@@ -1,6 +1,10 @@
+#include <algorithm>
 #include <cstdio>
 #include <map>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
@@ -10,6 +14,7 @@
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/comm/reduce_benchmark.hpp"
 
+#include "roofline_report.hpp"
 #include <nlohmann/json.hpp>
 
 #include "hetseq/data/data_benchmark.hpp"
@@ -19,6 +24,7 @@
 #include "hetseq/session/part_option_table.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
+#include "hetseq/session/step_counts.hpp"
 #include "hetseq/session/training.hpp"
 #include "hetseq/app/command_line/option_parser.hpp"
 #include "hetseq/app/commands.hpp"
@@ -160,11 +166,39 @@ int bench_reduce(const CommandContext& context, const RunSettings& settings) {
     });
 }
 
+// The GPUs that --device names; all that are known without it.
+std::span<const GpuPeaks> chosen_gpus(const CommandWords& words) {
+    const std::span<const GpuPeaks> all = gpu_peaks();
+    if (words.text("device").empty())
+        return all;
+    std::vector<std::string> names;
+    for (const GpuPeaks& gpu : all)
+        names.push_back(gpu.name);
+    const std::string& name = words.choice("device", names);
+    const auto found = std::find(names.begin(), names.end(), name) - names.begin();
+    return all.subspan(static_cast<std::size_t>(found), 1);
+}
+
+int bench_roofline(const CommandContext& context, const RunSettings& settings) {
+    const std::span<const GpuPeaks> gpus = chosen_gpus(context.words);
+    Replica replica(*context.environment, context.world, settings, context.parts, nullptr);
+    return run_or_end(context.meeting, [&] {
+        Json result{{"bench", "roofline"},
+                    {"note", "lower bounds from counts and data sheets; no device was measured"},
+                    {"task", settings.options().task},
+                    {"precision", settings.options().precision}};
+        result.update(roofline_json(count_step(settings, replica), gpus));
+        print(context.world, result);
+    });
+}
+
 using Bench = int (*)(const CommandContext&, const RunSettings&);
 
 const std::map<std::string, Bench>& bench_kinds() {
-    static const std::map<std::string, Bench> kinds{
-        {"data", bench_data}, {"step", bench_step}, {"reduce", bench_reduce}};
+    static const std::map<std::string, Bench> kinds{{"data", bench_data},
+                                                    {"step", bench_step},
+                                                    {"reduce", bench_reduce},
+                                                    {"roofline", bench_roofline}};
     return kinds;
 }
 
@@ -184,6 +218,10 @@ int bench_command(const CommandContext& context) {
         agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
     if (context.words.form == "reduce")
         given.line["task"] = "mnist";  // any: only ranks and devices matter
+    if (context.words.form == "roofline") {
+        agree_on(world, [&] { chosen_gpus(context.words); });
+        given.line["device"] = "cpu";
+    }
     SettledOptions settled = settle_options(world, given, context.parts);
     if (context.words.form == "data")
         agree_on(world, [&] { settle_read_size(settled, context.parts); });

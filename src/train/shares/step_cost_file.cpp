@@ -32,6 +32,8 @@ std::uint64_t hash(const std::string& text) {
 }
 
 constexpr std::int64_t largest_count = std::numeric_limits<std::int64_t>::max();
+constexpr const char* where_costs_are =
+    "name a step-cost-*.json of a run's --cache-dir, or what hetseq bench roofline --device printed";
 constexpr double most_ms = 1e12;  // products with units stay finite
 constexpr double least_scale = 1e-9, most_scale = 1e9;
 constexpr double largest_square = 1e6;
@@ -102,15 +104,12 @@ StepCost parse_step_cost(const std::string& json) {
 StepCost read_step_cost(const std::filesystem::path& path) {
     std::ifstream file{path};
     if (!file)
-        throw MissingInput("cannot read " + path.string(),
-                           "it does not exist or cannot be read",
-                           "name a step-cost-*.json of a run's --cache-dir");
+        throw MissingInput(
+            "cannot read " + path.string(), "it does not exist or cannot be read", where_costs_are);
     try {
         return step_cost_from_json(ReadJson::parse(file).at("cost"));
     } catch (const std::exception& error) {
-        throw BadData(path.string() + " holds no measured cost",
-                      error.what(),
-                      "name a step-cost-*.json of a run's --cache-dir");
+        throw BadData(path.string() + " holds no cost", error.what(), where_costs_are);
     }
 }
 

@@ -88,7 +88,7 @@ TEST(CommandWordsTest, RefusesWordsThatHoldPlaceholdersOfTheLibrary) {
 
 TEST(CommandWordsTest, RefusesAnUnknownForm) {
     EXPECT_THAT(error_of("bench", {"stpe"}), HasSubstr("Did you mean step?"));
-    EXPECT_THAT(error_of("bench", {}), HasSubstr("needs one of data, step, reduce"));
+    EXPECT_THAT(error_of("bench", {}), HasSubstr("needs one of data, step, reduce, roofline"));
 }
 
 TEST(CommandWordsTest, SaysWhichArgumentIsMissingAndWhatItIs) {

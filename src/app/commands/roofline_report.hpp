@@ -1,0 +1,15 @@
+#pragma once
+
+#include <span>
+
+#include <nlohmann/json.hpp>
+
+#include "hetseq/session/step_counts.hpp"
+
+namespace hetseq {
+
+/// What `hetseq bench roofline` prints after its settings: the counts of the largest pass and of
+/// the rest of the update, what they bound on each of `gpus`, and the operators with most work.
+nlohmann::ordered_json roofline_json(const StepCounts& counts, std::span<const GpuPeaks> gpus);
+
+}  // namespace hetseq
