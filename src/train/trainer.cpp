@@ -206,8 +206,7 @@ Requests Trainer::requests() const {
 
 void Trainer::update_parameters(Verdict verdict) {
     activity::enter(Phase::optimizing, update_ + 1);
-    const at::Tensor gradients = parts_.parameters.gradients();
-    grad_norm_ = gradient_norm(gradients).item<double>();
+    grad_norm_ = step_.gradient_norm();
     note_optimizer_time();
     lr_ = parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs);
     if (parts_.checkpoints != nullptr)
@@ -219,7 +218,7 @@ void Trainer::update_parameters(Verdict verdict) {
     }
     report_.skips_in_a_row = 0;
     if (options_.clip_norm > 0 && grad_norm_ > options_.clip_norm)
-        gradients.mul_(options_.clip_norm / grad_norm_);
+        parts_.parameters.gradients().mul_(options_.clip_norm / grad_norm_);
     step_optimizer();
 }
 

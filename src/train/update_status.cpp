@@ -13,9 +13,14 @@ constexpr std::int64_t first_loss = 2;
 }  // namespace
 
 UpdateStatus::UpdateStatus(std::size_t loss_terms, at::Device device)
-    : slots_{at::zeros({first_loss + static_cast<std::int64_t>(loss_terms)},
-                       at::TensorOptions(at::kDouble).device(device))},
-      losses_{slots_.narrow(0, first_loss, static_cast<std::int64_t>(loss_terms))} {}
+    : all_{at::zeros({first_loss + static_cast<std::int64_t>(loss_terms) + 1},
+                     at::TensorOptions(at::kDouble).device(device))},
+      slots_{all_.narrow(0, 0, all_.numel() - 1)},
+      losses_{slots_.narrow(0, first_loss, static_cast<std::int64_t>(loss_terms))},
+      sent_{at::zeros(all_.sizes(), at::kDouble)} {
+    if (device.is_cuda())
+        sent_ = sent_.pin_memory();  // or the copy would wait
+}
 
 void UpdateStatus::zero() {
     slots_.zero_();
@@ -33,11 +38,17 @@ void UpdateStatus::mark_out_of_memory() {
     slots_[out_of_memory].fill_(1);
 }
 
+void UpdateStatus::send(const at::Tensor& gradient_norm) {
+    all_[-1].copy_(gradient_norm);
+    sent_.copy_(all_, /*non_blocking=*/true);
+}
+
 UpdateStatus::Reading UpdateStatus::read() const {
-    const at::Tensor slots = slots_.to(at::kCPU);
-    const double* values = slots.const_data_ptr<double>();
+    const double* values = sent_.const_data_ptr<double>();
+    const std::int64_t norm = sent_.numel() - 1;
     Reading reading;
-    reading.losses.assign(values + first_loss, values + slots.numel());
+    reading.losses.assign(values + first_loss, values + norm);
+    reading.gradient_norm = values[norm];
     if (values[out_of_memory] > 0)
         reading.verdict = Verdict::repeat;
     else if (values[non_finite] > 0)

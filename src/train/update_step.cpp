@@ -16,7 +16,6 @@
 
 #include "hetseq/data/loader.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
-#include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
 
 namespace hetseq {
@@ -52,6 +51,7 @@ UpdateStep::UpdateStep(Model& model, FlatParameters& parameters, GradientReducer
       parameters_{parameters},
       reducer_{reducer},
       status_{model.loss_terms().size(), parameters.values().device()},
+      norm_{parameters.gradients()},
       timer_{parameters.values().device()},
       wait_timer_{parameters.values().device()},
       losses_(model.loss_terms().size()) {}
@@ -73,10 +73,13 @@ Verdict UpdateStep::run(LoadedShare& share,
         reducer_.start_rest(status_.slots());
         // A rank that is stuck from here on is behind the others, which go on.
         activity::enter(Phase::reducing);
-        reducer_.finish();
-        wait_timer_.end();
+        reducer_.finish([this] {
+            wait_timer_.end();
+            status_.send(norm_.of(parameters_.gradients()));
+        });
         UpdateStatus::Reading reading = status_.read();
         losses_ = std::move(reading.losses);
+        gradient_norm_ = reading.gradient_norm;
         timing_.compute_ms += timer_.ms();
         timing_.wait_ms += wait_timer_.ms();
         timing_.reduce_ms += reducer_.timing().buckets_ms;
@@ -149,7 +152,7 @@ std::vector<std::int64_t> UpdateStep::non_finite_gradient_samples(const LoadedSh
         parameters_.zero_gradients();
         normalised_loss(model_.forward(share.on_device(micro_batch), context), weights, status_)
             .backward();
-        if (!std::isfinite(gradient_norm(parameters_.gradients()).item<double>()))
+        if (!std::isfinite(norm_.of(parameters_.gradients()).item<double>()))
             append_ids(micro_batch, samples);
     }
     parameters_.zero_gradients();

@@ -6,6 +6,7 @@
 #include "optim/toy_module.hpp"
 
 #include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/gradient_norm.hpp"
 #include "hetseq/optim/optimizer.hpp"
 
 namespace hetseq {

@@ -1,7 +1,9 @@
+#include "hetseq/optim/gradient_norm.hpp"
+
+#include <cmath>
+
 #include <gtest/gtest.h>
 #include <torch/torch.h>
-
-#include "hetseq/optim/optimizer.hpp"
 
 namespace hetseq {
 namespace {
@@ -26,6 +28,14 @@ TEST(GradientNormTest, SumsFloatsInDouble) {
 
 TEST(GradientNormTest, SquaresBeyondFloatDoNotOverflow) {
     EXPECT_NEAR(gradient_norm(at::full({4}, 1e30f)).item<double>() / 2e30, 1, 1e-7);
+}
+
+TEST(GradientNormTest, TheSameTensorHoldsEachNorm) {
+    GradientNorm norm{at::ones({300000})};
+    const at::Tensor first = norm.of(at::full({300000}, 2.0));
+    EXPECT_NEAR(first.item<double>(), 2 * std::sqrt(300000.0), 1e-9);
+    EXPECT_TRUE(norm.of(at::ones({300000})).is_same(first));
+    EXPECT_NEAR(first.item<double>(), std::sqrt(300000.0), 1e-9);
 }
 
 TEST(GradientNormTest, NonFiniteValuesShow) {

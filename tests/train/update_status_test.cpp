@@ -24,8 +24,9 @@ protected:
     /// Sums the status of all ranks behind the gradients of a model in bf16.
     void reduce() {
         reducer_.start_rest(status_.slots());
-        reducer_.finish();
+        reducer_.finish([this] { status_.send(at::scalar_tensor(norm, at::kDouble)); });
     }
+    static constexpr double norm = 0.1;  // more digits than fp32 holds
     bool is_last() const { return world_.rank() == world_.size() - 1; }
 
     HostComm world_ = test::world();
@@ -61,6 +62,7 @@ TEST_F(UpdateStatusTest, LossesOfManyMicroBatchesAndRanksAreExactBehindGradients
     EXPECT_EQ(reading.verdict, Verdict::apply);
     EXPECT_EQ(reading.losses[0], ranks * (micro_batches + indices / 4096));
     EXPECT_EQ(reading.losses[1], micro_batches * 4096.0 * ranks);
+    EXPECT_EQ(reading.gradient_norm, norm);
 }
 
 TEST_F(UpdateStatusTest, ALossThatIsNotFiniteOnOneRankSkipsTheUpdateOnAll) {

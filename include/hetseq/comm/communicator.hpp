@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,12 @@ public:
     /// moments it sleeps. Throws CommError when a peer is lost or the deadline passes; every later
     /// collective of the communicator then throws the same.
     virtual void wait() = 0;
+    /// Like `wait`, and for what `then` asks of the device: the result is there for it. On a GPU
+    /// the host does not wait before `then`, so that it waits only once.
+    virtual void wait_then(const std::function<void()>& then) {
+        wait();
+        then();
+    }
     /// True once complete; never blocks.
     virtual bool done() = 0;
     /// The collective's own running time, from its start on this rank's transport to its end [ms];

@@ -47,7 +47,4 @@ std::unique_ptr<Optimizer> make_adadelta(FlatParameters& parameters,
 /// where the weight decay is 0. Takes memory for u besides the state.
 std::unique_ptr<Optimizer> make_lamb(FlatParameters& parameters, const OptimizerOptions& options);
 
-/// sqrt of the summed squares of `gradients` (n) in fp64 (a scalar on its device).
-at::Tensor gradient_norm(const at::Tensor& gradients);
-
 }  // namespace hetseq

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -34,8 +35,8 @@ public:
     /// then `status`, which may be of another type than the gradients.
     void start_rest(const at::Tensor& status);
     /// Waits until all that was started is summed. Gradients and status hold the sums afterwards,
-    /// the same bits on all ranks.
-    void finish();
+    /// the same bits on all ranks. `then` may ask the device to use them, and is waited for too.
+    void finish(const std::function<void()>& then = [] {});
 
     /// True if a bucket of this update was started already, so that its memory must not be touched.
     bool started() const noexcept { return next_ > 0; }

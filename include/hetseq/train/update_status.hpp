@@ -29,16 +29,23 @@ public:
     /// Contiguous; what is to be summed over ranks.
     at::Tensor slots() const { return slots_; }  // (2 + loss terms), fp64
 
+    /// Sends what the slots hold to the host, with the norm of the gradients (a scalar, fp64, on
+    /// the device). Does not wait for the device.
+    void send(const at::Tensor& gradient_norm);
+
     struct Reading {
         Verdict verdict = Verdict::apply;
         std::vector<double> losses;  // S_j / W_j, by loss term
+        double gradient_norm = 0;
     };
-    /// Waits for the device.
+    /// What was sent, once the device has done all that it was asked to.
     Reading read() const;
 
 private:
-    at::Tensor slots_;
-    at::Tensor losses_;  // (loss terms), a view
+    at::Tensor all_;     // (2 + loss terms + 1): the slots, and the gradients' norm
+    at::Tensor slots_;   // a view of it
+    at::Tensor losses_;  // (loss terms), a view of it
+    at::Tensor sent_;    // like `all_`, on the host
 };
 
 }  // namespace hetseq

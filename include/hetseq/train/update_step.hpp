@@ -7,6 +7,7 @@
 
 #include "hetseq/data/order/micro_batch_cap.hpp"
 #include "hetseq/model/model.hpp"
+#include "hetseq/optim/gradient_norm.hpp"
 #include "hetseq/train/compute_timer.hpp"
 #include "hetseq/train/update_status.hpp"
 
@@ -36,6 +37,8 @@ public:
 
     /// S_j / W_j of the last update, by loss term.
     const std::vector<double>& losses() const noexcept { return losses_; }
+    /// Of the last update: the norm of the summed gradients.
+    double gradient_norm() const noexcept { return gradient_norm_; }
 
     struct Timing {
         double compute_ms = 0;   // forward and backward of this rank's micro-batches
@@ -61,10 +64,12 @@ private:
     FlatParameters& parameters_;
     GradientReducer& reducer_;
     UpdateStatus status_;
+    GradientNorm norm_;
     ComputeTimer timer_;
     ComputeTimer
         wait_timer_;  // by the device as well: there backward returns before it has computed
     std::vector<double> losses_;
+    double gradient_norm_ = 0;
     std::optional<MicroBatchCap> reduced_cap_;
     Timing timing_;
 };

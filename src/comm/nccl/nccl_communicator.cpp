@@ -59,6 +59,15 @@ public:
         const auto current = c10::cuda::getCurrentCUDAStream(tensor_.device().index());
         CUDA_TRY(cudaStreamWaitEvent(current.stream(), span_.end.get(), 0));
     }
+    void wait_then(const std::function<void()>& then) override {
+        const auto current = c10::cuda::getCurrentCUDAStream(tensor_.device().index());
+        channel_->guarded(
+            [&] { CUDA_TRY(cudaStreamWaitEvent(current.stream(), span_.end.get(), 0)); });
+        then();
+        CudaEvents::Lent all;
+        channel_->guarded([&] { all = channel_->events().record(current.stream()); });
+        channel_->wait_for(span_.ready.get(), all.get());
+    }
     bool done() override { return channel_->passed(span_.end.get()); }
     double own_ms() override {
         float ms = 0;

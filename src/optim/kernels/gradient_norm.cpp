@@ -10,10 +10,12 @@
 
 namespace hetseq::detail {
 
-at::Tensor gradient_norm_cuda(const at::Tensor& gradients) {
+std::int64_t gradient_norm_sums(std::int64_t numel) {
+    return sums_of_squares(numel);
+}
+
+void gradient_norm_cuda(const at::Tensor& gradients, at::Tensor& sums, at::Tensor& norm) {
     const c10::cuda::CUDAGuard guard{gradients.device()};
-    const at::Tensor sums =
-        at::empty({sums_of_squares(gradients.numel())}, gradients.options().dtype(at::kDouble));
     AT_DISPATCH_FLOATING_TYPES_AND2(
         at::kHalf, at::kBFloat16, gradients.scalar_type(), "gradient_norm", [&] {
             launch_sum_of_squares(gradients.const_data_ptr<scalar_t>(),
@@ -22,7 +24,8 @@ at::Tensor gradient_norm_cuda(const at::Tensor& gradients) {
                                   c10::cuda::getCurrentCUDAStream().stream());
             C10_CUDA_KERNEL_LAUNCH_CHECK();
         });
-    return sums.sum().sqrt();
+    at::sum_out(norm, sums, 0);
+    norm.sqrt_();
 }
 
 }  // namespace hetseq::detail

@@ -9,6 +9,7 @@
 #include "hetseq/util/clock.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/gradient_norm.hpp"
 #include "hetseq/optim/optimizer.hpp"
 
 namespace hetseq {
@@ -54,9 +55,10 @@ UpdateCost measure_update(const FlatParameters& parameters,
                               at::zeros({part.length}, values.options().requires_grad(false)));
     FlatParameters own{module, [](const std::string&) { return true; }};
     const auto optimizer = make(own);
+    GradientNorm norm{own.gradients()};
     own.gradients().fill_(some_gradient);
     const auto update = [&] {
-        gradient_norm(own.gradients());
+        norm.of(own.gradients());
         optimizer->step(own, some_lr);
         activity::progress();
     };

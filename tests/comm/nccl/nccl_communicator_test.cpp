@@ -64,6 +64,20 @@ TEST_F(NcclCommunicatorTest, WaitsForTheCurrentStreamsWork) {
     EXPECT_TRUE((product == 1024 * world_.size()).all().item<bool>());
 }
 
+TEST_F(NcclCommunicatorTest, WaitsOnceForTheSumAndForWhatUsesItOnTheDevice) {
+    const at::Tensor sum = at::full({1000}, world_.rank() + 1, on_device());
+    const at::Tensor host = at::zeros({1000}, at::kFloat).pin_memory();
+    const auto work = communicator_->start_all_reduce_sum(sum);
+
+    work->wait_then([&] {
+        sum.mul_(2);
+        host.copy_(sum, /*non_blocking=*/true);
+    });
+
+    EXPECT_TRUE((host == world_.size() * (world_.size() + 1)).all().item<bool>());
+    EXPECT_TRUE(work->done());
+}
+
 TEST_F(NcclCommunicatorTest, ManyInFlightCompleteInOrder) {
     std::vector<at::Tensor> tensors;
     std::vector<std::unique_ptr<Work>> works;
