@@ -12,7 +12,7 @@ namespace hetseq {
 /// ends when its time is over, whoever has the core; a yield (sched_yield) to another job's process
 /// would last for that one's time slice of 4 ms.
 ///
-/// A test and its sleep cost some 15 us of processor time. A thread that waited for 2 s beside one
+/// A test and its sleep cost some 20 us of processor time. A thread that waited for 2 s beside one
 /// that computes would take 7 % of a core with sleeps of 200 us, so in a long wait the sleeps grow
 /// with it: each is at most 1/64 of the time waited so far, which is what a late look may cost.
 class Backoff {
