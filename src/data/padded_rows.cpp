@@ -45,25 +45,36 @@ namespace {
 // Empty if some row has a token behind padding.
 std::vector<std::int64_t> leading_tokens(const at::Tensor& mask) {
     const at::Tensor is_token = mask.ne(0).contiguous();
+    const auto width = static_cast<std::size_t>(is_token.size(1));
     const bool* row = is_token.const_data_ptr<bool>();
     std::vector<std::int64_t> lengths;
-    for (std::int64_t i = 0; i < is_token.size(0); ++i, row += is_token.size(1)) {
-        const bool* const end = row + is_token.size(1);
-        const bool* const padding = std::find(row, end, false);
-        if (std::find(padding, end, true) != end)
+    lengths.reserve(static_cast<std::size_t>(is_token.size(0)));
+    for (std::int64_t i = 0; i < is_token.size(0); ++i, row += width) {
+        const void* const padding = std::memchr(row, 0, width);
+        const std::size_t length =
+            padding == nullptr ? width
+                               : static_cast<std::size_t>(static_cast<const bool*>(padding) - row);
+        if (std::memchr(row + length, 1, width - length) != nullptr)
             return {};
-        lengths.push_back(padding - row);
+        lengths.push_back(static_cast<std::int64_t>(length));
     }
     return lengths;
 }
 
+// Most places are in the row of the one before, or in the next: a division takes longer than all
+// else here.
 bool are_tokens(const at::Tensor& places,
                 const std::vector<std::int64_t>& lengths,
                 std::int64_t width) {
     const at::Tensor values = places.contiguous();
     const auto* begin = values.const_data_ptr<std::int64_t>();
+    std::int64_t row = 0;
     return std::all_of(begin, begin + values.numel(), [&](std::int64_t place) {
-        return place % width < lengths[static_cast<std::size_t>(place / width)];
+        if (place >= (row + 1) * width)
+            ++row;
+        if (place < row * width || place >= (row + 1) * width)
+            row = place / width;
+        return place - row * width < lengths[static_cast<std::size_t>(row)];
     });
 }
 

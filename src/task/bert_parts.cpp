@@ -122,7 +122,7 @@ public:
         const auto masked = batch.tensors.find("masked_positions");
         note_row_lengths(
             batch,
-            batch.tensors.at("attention_mask"),
+            rows.at("input_mask"),
             masked == batch.tensors.end() ? at::empty({0}, at::kLong) : masked->second);
         return batch;
     }
