@@ -18,7 +18,7 @@ struct StepCounts {
         std::int64_t samples = 0;
         std::int64_t units = 0;
         std::int64_t micro_batches = 0;
-        std::int64_t numbers_read = 0;  // by the host from tensors, which a GPU would have to finish
+        std::int64_t numbers_read = 0;  // by the host, from tensors that a GPU would have to finish
         std::vector<OperatorWork> operators = {};
     };
     /// Rows of one shape: a micro-batch of half the size, if it has more than one sample, then a
