@@ -51,7 +51,7 @@ TEST(CommandHelpTest, ShowsOnlyOptionsThatTheCommandUses) {
 }
 
 TEST(CommandHelpTest, OfAllFormsSaysWhichTakeAnOption) {
-    EXPECT_THAT(help_of("bench"), HasSubstr("whose samples are mixed (data, step) [8]"));
+    EXPECT_THAT(help_of("bench"), HasSubstr("whose samples are mixed (data, step, roofline) [8]"));
     EXPECT_THAT(help_of("checkpoint"),
                 AllOf(HasSubstr("hetseq checkpoint average RUN --output FILE [--last N]"),
                       HasSubstr("take only the newest N; 0: all (list, verify, average) [0]")));
