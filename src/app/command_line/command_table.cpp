@@ -227,7 +227,7 @@ CommandDescription bench() {
               .own_options = {{"device",
                                "h100|a100|v100|p100",
                                "",
-                               "the GPU; without it all of them, and no cost for hetseq plan"}},
+                               "the GPU; without it all of them, and no cost for a plan"}},
               .options = step_options({"device"})}}};
 }
 
