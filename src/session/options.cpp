@@ -217,7 +217,7 @@ std::vector<OptionSpec> run_options() {
          "threads of a rank; 0: as many as the cores it may use",
          text(HETSEQ_PLACE(threads))},
         {"bucket-mb", "X", "8", OptionScope::job, FixedWith::nothing,
-         "size of the gradients that are reduced at once, at most half of all [MiB]",
+         "size of the gradients that are reduced at once, at most half of all where backward can go on beside it [MiB]",
          number(HETSEQ_PLACE(bucket_mb), 0.001, 4096)},
         {"join-timeout", "S", "300", OptionScope::job, FixedWith::nothing,
          "end the job when NCCL has not started on the GPUs of all ranks after this many seconds",

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "hetseq/util/clock.hpp"
 #include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/run_control.hpp"
@@ -32,11 +34,30 @@ DriftPolicy drift_policy(const std::string& name) {
     return name == "sync" ? DriftPolicy::sync : DriftPolicy::warn;
 }
 
+// Whether gradients can be summed while backward goes on without slowing it: the network or a GPU
+// does it, or a core that no rank computes on.
+bool sums_beside_backward(const RunSettings& settings) {
+    if (settings.topology.hosts > 1 || !settings.device.is_cpu())
+        return true;
+    const std::vector<RankInfo>& ranks = settings.topology.ranks;
+    return std::any_of(ranks.begin(), ranks.end(), [&](const RankInfo& info) {
+        const auto threads = settings.threads[static_cast<std::size_t>(info.rank)];
+        return info.cpu_share >= static_cast<double>(threads + 1);
+    });
+}
+
 // A bucket holds at most half of a small model, so that its first gradients are summed while
-// backward still runs.
-std::int64_t bucket_bytes(const Options& options, const FlatParameters& parameters) {
-    return std::min(static_cast<std::int64_t>(options.bucket_mb * (1 << 20)),
-                    static_cast<std::int64_t>(parameters.gradients().nbytes() / 2));
+// backward still runs. Where that gains nothing the model is one bucket: the same bits, since
+// gradients of these sizes are summed directly (docs/mpi.md).
+std::int64_t bucket_bytes(const RunSettings& settings, const FlatParameters& parameters) {
+    constexpr std::int64_t least_direct = std::int64_t{64} << 10;
+    constexpr std::int64_t most_direct = std::int64_t{16} << 20;
+    const auto all = static_cast<std::int64_t>(parameters.gradients().nbytes());
+    const auto wanted = static_cast<std::int64_t>(settings.options().bucket_mb * (1 << 20));
+    if (all > least_direct && all <= std::min(2 * wanted, most_direct) &&
+        !sums_beside_backward(settings))
+        return all;
+    return std::min(wanted, all / 2);
 }
 
 // Limits of a trial run.
@@ -82,7 +103,7 @@ TrainerOptions Training::trainer_options() const {
     return {.updates = length_.updates,
             .seed = options.seed,
             .clip_norm = options.clip_norm,
-            .bucket_bytes = bucket_bytes(options, parts_.replica.parameters()),
+            .bucket_bytes = bucket_bytes(parts_.settings, parts_.replica.parameters()),
             .valid_interval = options.valid_interval,
             .max_skips = options.max_skips,
             .follow = options.balance == "auto",
