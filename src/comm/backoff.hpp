@@ -14,7 +14,8 @@ namespace hetseq {
 ///
 /// A test and its sleep cost some 20 us of processor time. A thread that waited for 2 s beside one
 /// that computes would take 7 % of a core with sleeps of 200 us, so in a long wait the sleeps grow
-/// with it: each is at most 1/64 of the time waited so far, which is what a late look may cost.
+/// with it: beyond 200 us each is at most 1/64 of the time waited so far, which is what a late look
+/// may cost.
 class Backoff {
 public:
     using Sleep = std::chrono::microseconds;

@@ -50,6 +50,7 @@ bool sums_beside_backward(const RunSettings& settings) {
 // backward still runs. Where that gains nothing the model is one bucket: the same bits, since
 // gradients of these sizes are summed directly (docs/mpi.md).
 std::int64_t bucket_bytes(const RunSettings& settings, const FlatParameters& parameters) {
+    // The communicator over MPI sums both halves and the whole of these sizes directly.
     constexpr std::int64_t least_direct = std::int64_t{64} << 10;
     constexpr std::int64_t most_direct = std::int64_t{16} << 20;
     const auto all = static_cast<std::int64_t>(parameters.gradients().nbytes());

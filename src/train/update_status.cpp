@@ -1,6 +1,7 @@
 #include "hetseq/train/update_status.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 namespace hetseq {
 
@@ -18,8 +19,10 @@ UpdateStatus::UpdateStatus(std::size_t loss_terms, at::Device device)
       slots_{all_.narrow(0, 0, all_.numel() - 1)},
       losses_{slots_.narrow(0, first_loss, static_cast<std::int64_t>(loss_terms))},
       sent_{at::zeros(all_.sizes(), at::kDouble)} {
-    if (device.is_cuda())
-        sent_ = sent_.pin_memory();  // or the copy would wait
+    if (device.is_cpu())
+        return;
+    sent_ = sent_.pin_memory();  // or the copy would wait
+    arrived_.emplace(device.type());
 }
 
 void UpdateStatus::zero() {
@@ -41,9 +44,14 @@ void UpdateStatus::mark_out_of_memory() {
 void UpdateStatus::send(const at::Tensor& gradient_norm) {
     all_[-1].copy_(gradient_norm);
     sent_.copy_(all_, /*non_blocking=*/true);
+    if (arrived_)
+        arrived_->record(
+            c10::impl::VirtualGuardImpl(all_.device().type()).getStream(all_.device()));
 }
 
 UpdateStatus::Reading UpdateStatus::read() const {
+    if (arrived_)
+        arrived_->synchronize();
     const double* values = sent_.const_data_ptr<double>();
     const std::int64_t norm = sent_.numel() - 1;
     Reading reading;

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Event.h>
 
 namespace hetseq {
 
@@ -38,14 +40,15 @@ public:
         std::vector<double> losses;  // S_j / W_j, by loss term
         double gradient_norm = 0;
     };
-    /// What was sent, once the device has done all that it was asked to.
+    /// Waits until what was sent has arrived: not at all where a wait for the device came between.
     Reading read() const;
 
 private:
-    at::Tensor all_;     // (2 + loss terms + 1): the slots, and the gradients' norm
-    at::Tensor slots_;   // a view of it
-    at::Tensor losses_;  // (loss terms), a view of it
-    at::Tensor sent_;    // like `all_`, on the host
+    at::Tensor all_;                     // (2 + loss terms + 1): the slots, and the gradients' norm
+    at::Tensor slots_;                   // a view of it
+    at::Tensor losses_;                  // (loss terms), a view of it
+    at::Tensor sent_;                    // like `all_`, on the host
+    std::optional<c10::Event> arrived_;  // on a GPU
 };
 
 }  // namespace hetseq
