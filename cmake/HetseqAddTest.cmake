@@ -56,8 +56,7 @@ function(hetseq_add_test name)
   if(arg_STAND_IN)
     list(APPEND arg_LABELS stand-in)
     set_target_properties(${compiled} PROPERTIES HETSEQ_STAND_IN ON)
-    target_link_libraries(${target} PRIVATE
-      $<TARGET_OBJECTS:hetseq_stand_in_torch> $<TARGET_OBJECTS:hetseq_stand_in_kernels> hetseq_simt hetseq::cuda)
+    hetseq_link_stand_ins(${target})
   endif()
   hetseq_links_torch(${target} links_torch)
   if(NOT links_torch)
@@ -84,6 +83,13 @@ function(hetseq_add_test name)
       LABELS "mpi;ranks_${n};${arg_LABELS}"
       ENVIRONMENT "${hetseq_rank_environment}")
   endforeach()
+endfunction()
+
+# hetseq_link_stand_ins(<executable>): runs over the stand-ins of CUDA and NCCL (tests/stand_in).
+function(hetseq_link_stand_ins target)
+  set_target_properties(${target} PROPERTIES HETSEQ_STAND_IN ON)
+  target_link_libraries(${target} PRIVATE
+    $<TARGET_OBJECTS:hetseq_stand_in_torch> $<TARGET_OBJECTS:hetseq_stand_in_kernels> hetseq_simt hetseq::cuda)
 endfunction()
 
 # hetseq_add_script_test(<name> SCRIPT file [ARGUMENTS a...] [RANKS n] [TIMEOUT seconds] [LABELS l...])

@@ -15,7 +15,7 @@ environment:
   HETSEQ_TEST_DATA   folder with bert/*.hdf5, multi30k/*.gz and text/novels-small.txt (default ../shared/data)
   ROUNDS             default 3
   UPDATES            of each run in each round, besides its first two, which do not count (default 7)
-  POLICIES           of auto and equal (default: both)'
+  POLICIES           of auto, equal and, for gpt2, ddp (default: all)'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 task=${1:-mnist}
 batch=${2:-2048}
@@ -23,7 +23,9 @@ quotas=("${@:3}")
 ((${#quotas[@]})) || quotas=(1.0 0.25)
 rounds=${ROUNDS:-3}
 updates=${UPDATES:-7}
-read -ra policies <<<"${POLICIES:-auto equal}"
+every='auto equal'
+[[ $task != gpt2 ]] || every+=' ddp'
+read -ra policies <<<"${POLICIES:-$every}"
 [[ $task =~ ^(mnist|bert|pairs|translation|gpt2)$ && $batch$updates$rounds =~ ^[0-9]+$ ]] || { echo "$usage" >&2; exit 64; }
 total=$(printf '%s\n' "${quotas[@]}" | awk '{t += $1} END {print t}')
 work=$(mktemp -d)
@@ -65,23 +67,17 @@ rm -rf "$results"
 mkdir -p "$results"
 say "$task, global batch $batch, hosts of ${quotas[*]} cores, $rounds rounds of $updates updates"
 tabbed() { (IFS=$'\t'; echo "$*") | tee -a "$results/rates.tsv"; }
-peers=()
-[[ $task != gpt2 ]] || peers=(ddp)
-tabbed round "${hosts[@]/#/h}" "${policies[@]}" "${peers[@]}"
+tabbed round "${hosts[@]/#/h}" "${policies[@]}"
 for ((round = 1; round <= rounds; ++round)); do
   rates=("$round")
   for i in "${hosts[@]}"; do
     rate=$(alone "$i")
     rates+=("$rate")
   done
-  for balance in "${policies[@]}"; do
-    rate=$(together "$balance")
+  for policy in "${policies[@]}"; do
+    if [[ $policy == ddp ]]; then rate=$(under_ddp); else rate=$(together "$policy"); fi
     rates+=("$rate")
   done
-  if [[ $task == gpt2 ]]; then
-    rate=$(under_ddp)
-    rates+=("$rate")
-  fi
   tabbed "${rates[@]}"
 done
 round=at-once

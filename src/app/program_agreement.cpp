@@ -9,7 +9,8 @@
 namespace hetseq {
 
 std::string program_text() {
-    return std::string("hetseq ") + version::number + " (" + version::revision + ")";
+    return std::string("hetseq ") + version::number + " (" + version::revision + ", LibTorch " +
+           version::libtorch + ")";
 }
 
 void agree_on_program(const HostComm& world, const std::string& program) {

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <vector>
+
+#include "comm/mixed/device_groups.hpp"
 
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -13,14 +16,20 @@ std::unique_ptr<Communicator> make_serial_communicator(at::Device device);
 
 /// Collective. Tensors in host memory, summed over MPI by a communication thread. With less than
 /// MPI_THREAD_MULTIPLE there is no such thread: `start_all_reduce_sum` then runs the collective to
-/// its end before it returns.
+/// its end before it returns. `job_ranks`: what messages call the ranks of `world`; empty: as it
+/// does.
 std::unique_ptr<Communicator> make_mpi_communicator(const HostComm& world,
                                                     ThreadSupport threads,
-                                                    const CommunicatorOptions& options);
+                                                    const CommunicatorOptions& options,
+                                                    const std::vector<int>& job_ranks = {});
 
-/// Collective. Tensors on `device`, summed by NCCL on a stream of their own. Throws DeviceError in
-/// a build without CUDA and where two ranks use one GPU, CommError where the ranks' NCCL versions
-/// differ.
+/// The GPU `device` and the NCCL that this rank loads. Throws DeviceError where there is none, and
+/// in a build without CUDA.
+RankDevice nccl_device(at::Device device);
+
+/// Collective. Tensors on `device`, summed by NCCL on a stream of their own. Each rank has a GPU of
+/// its own, and all load one version of NCCL: unlike ones do not fail, they hang or give wrong
+/// sums. Throws DeviceError in a build without CUDA.
 std::unique_ptr<Communicator> make_nccl_communicator(const HostComm& world,
                                                      at::Device device,
                                                      const CommunicatorOptions& options);

@@ -1,10 +1,12 @@
 #include <ATen/core/Tensor.h>
 
-#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
 
-#include "comm/host/rank_ranges.hpp"
+#include "comm/mixed/device_groups.hpp"
+#include "comm/mixed/mixed_communicator.hpp"
 #include "communicators.hpp"
 
+#include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
@@ -13,18 +15,16 @@ namespace hetseq {
 
 namespace {
 
-// Collective. NCCL and MPI cannot sum with one another.
-void check_one_kind_of_device(const HostComm& world, at::Device device) {
-    std::vector<int> on_cpu;
-    std::vector<int> on_gpu;
-    int rank = 0;
-    for (const std::int64_t cpu : world.all_gather(std::int64_t{device.is_cpu()}))
-        (cpu != 0 ? on_cpu : on_gpu).push_back(rank++);
-    if (!on_cpu.empty() && !on_gpu.empty())
-        throw DeviceError("the ranks use unlike devices: the CPU on " + name_ranks(on_cpu) +
-                              ", a GPU on " + name_ranks(on_gpu),
-                          "gradients are summed either among GPUs or among CPUs",
-                          "give --device cpu, or leave out the hosts without a GPU");
+// Collective. By rank.
+std::vector<RankDevice> gather_devices(const HostComm& world, at::Device device) {
+    const RankDevice mine =
+        agree_on(world, [&] { return device.is_cpu() ? RankDevice{} : nccl_device(device); });
+    const std::vector<std::string> uuids = world.all_gather(mine.uuid);
+    const std::vector<std::string> versions = world.all_gather(mine.nccl_version);
+    std::vector<RankDevice> devices;
+    for (std::size_t r = 0; r < uuids.size(); ++r)
+        devices.push_back({uuids[r], versions[r]});
+    return devices;
 }
 
 }  // namespace
@@ -33,9 +33,16 @@ std::unique_ptr<Communicator> make_communicator(const HostComm& world,
                                                 const MpiEnvironment& environment,
                                                 at::Device device,
                                                 const CommunicatorOptions& options) {
-    check_one_kind_of_device(world, device);
     if (world.size() == 1)
         return make_serial_communicator(device);
+    const std::vector<RankDevice> devices = gather_devices(world, device);
+    const DeviceGroups groups = group_devices(devices);
+    if (!groups.uniform()) {
+        for (const std::string& reason : reasons_of(groups, devices))
+            log::warn("gradients go through host memory too: " + reason);
+        return make_mixed_communicator(
+            world, groups, device, environment.thread_support(), options);
+    }
     if (device.is_cpu())
         return make_mpi_communicator(world, environment.thread_support(), options);
     return make_nccl_communicator(world, device, options);

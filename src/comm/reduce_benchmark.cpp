@@ -54,7 +54,9 @@ ReduceBenchmark measure(const HostComm& world,
                         Communicator& communicator,
                         std::int64_t bytes,
                         const ReduceBenchmarkOptions& options) {
-    const bool against_mpi = communicator.device().is_cpu() && world.size() > 1;
+    const bool against_mpi =
+        world.size() > 1 &&
+        world.all_reduce(std::int64_t{communicator.device().is_cpu()}, ReduceOp::min) == 1;
     const at::Tensor tensor =
         at::zeros({bytes / 4}, at::TensorOptions(at::kFloat).device(communicator.device()));
     std::vector<double> own;

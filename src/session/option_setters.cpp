@@ -8,6 +8,7 @@
 #include "hetseq/util/option_value.hpp"
 #include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/session/rank_device.hpp"
 
 namespace hetseq::option_setters {
 
@@ -119,10 +120,15 @@ Setter set_balance() {
 }
 
 Setter set_device() {
-    return named_value<DeviceChoice>([](Options & options) -> auto& { return options.device; },
-                                     {{"auto", DeviceChoice::automatic},
-                                      {"cpu", DeviceChoice::cpu},
-                                      {"cuda", DeviceChoice::cuda}});
+    const std::vector<std::string> words = device_words();
+    const auto set = [words](Options& options, const std::string& value) {
+        const bool is_list = value.find('=') != std::string::npos;
+        if (!is_list && std::find(words.begin(), words.end(), value) == words.end())
+            option_value::reject(value,
+                                 "one of " + join(words, ", ") + ", or a list by rank or host");
+        options.device = value;
+    };
+    return {set, words};
 }
 
 Setter set_io() {

@@ -210,8 +210,8 @@ std::vector<OptionSpec> checkpoint_options() {
 
 std::vector<OptionSpec> run_options() {
     return {
-        {"device", "NAME", "auto", OptionScope::rank, FixedWith::nothing,
-         "device of a rank: auto, cpu or cuda",
+        {"device", "NAME|LIST", "auto", OptionScope::rank, FixedWith::nothing,
+         "device of a rank: auto (a GPU that no other rank uses, else the CPU), cpu or cuda",
          set_device()},
         {"threads", "N|LIST", "0", OptionScope::rank, FixedWith::nothing,
          "threads of a rank; 0: as many as the cores it may use",

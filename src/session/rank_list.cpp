@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -46,29 +47,38 @@ bool key_fits(const std::string& key, const RankInfo& info, const Topology& topo
     return is_host ? key == info.host : holds_words(info.device_name, key);
 }
 
-[[noreturn]] void reject_entry(const std::string& option, const std::string& entry) {
-    throw BadConfig("--" + option + ": cannot read '" + entry + "'",
-                    "expected N, or KEY=N by rank, host or device",
-                    "write for example 0=64,1-3=16 or v100=64,p100=16");
-}
-
 struct Entry {
     std::string key;
-    std::int64_t value = 0;
+    std::string value;
 };
 
-std::vector<Entry> parse(const std::string& option, const std::string& list) {
+// How the entries of a list should look.
+struct Form {
+    std::function<bool(const std::string& value)> fits;
+    std::string expected;
+    std::string example;
+};
+
+std::vector<Entry> parse(const std::string& option, const std::string& list, const Form& form) {
     std::vector<Entry> entries;
     for (const std::string& text : split(list, ',')) {
         const auto equals = text.find('=');
-        if (equals == std::string::npos || equals == 0)
-            reject_entry(option, text);
-        const auto value = to_number(std::string_view(text).substr(equals + 1));
-        if (!value)
-            reject_entry(option, text);
-        entries.push_back({text.substr(0, equals), *value});
+        if (equals == std::string::npos || equals == 0 || !form.fits(text.substr(equals + 1)))
+            throw BadConfig("--" + option + ": cannot read '" + text + "'",
+                            "expected " + form.expected,
+                            "write for example " + form.example);
+        entries.push_back({text.substr(0, equals), text.substr(equals + 1)});
     }
     return entries;
+}
+
+[[noreturn]] void reject_rank(const std::string& option,
+                              int rank,
+                              const std::string& place,
+                              const std::string& keys) {
+    throw BadConfig("--" + option + " has no entry for rank " + std::to_string(rank),
+                    place,
+                    "add one, by " + keys);
 }
 
 }  // namespace
@@ -79,13 +89,38 @@ std::int64_t rank_value(const std::string& option,
                         int rank) {
     if (const auto value = to_number(list))
         return *value;
+    const Form numbers{[](const std::string& value) { return to_number(value).has_value(); },
+                       "N, or KEY=N by rank, host or device",
+                       "0=64,1-3=16 or v100=64,p100=16"};
     const RankInfo& info = topology.rank(rank);
-    for (const Entry& entry : parse(option, list))
+    for (const Entry& entry : parse(option, list, numbers))
         if (key_fits(entry.key, info, topology))
+            return *to_number(entry.value);
+    reject_rank(option,
+                rank,
+                "on host " + info.host + ", device " + info.device_name,
+                "rank, host or device");
+}
+
+std::string rank_word(const std::string& option,
+                      const std::string& list,
+                      const std::vector<std::string>& words,
+                      int rank,
+                      const std::string& host) {
+    const auto is_word = [&](const std::string& text) {
+        return std::find(words.begin(), words.end(), text) != words.end();
+    };
+    if (is_word(list))
+        return list;
+    const Form form{is_word,
+                    "one of " + join(words, ", ") + ", or KEY=WORD by rank or host",
+                    "0-3=" + words.back() + ",4=" + words.front()};
+    for (const Entry& entry : parse(option, list, form)) {
+        const auto ranks = to_ranks(entry.key);
+        if (ranks ? ranks->first <= rank && rank <= ranks->last : entry.key == host)
             return entry.value;
-    throw BadConfig("--" + option + " has no entry for rank " + std::to_string(rank),
-                    "on host " + info.host + ", device " + info.device_name,
-                    "add one, by rank, host or device");
+    }
+    reject_rank(option, rank, "on host " + host, "rank or host");
 }
 
 std::string rank_list(const std::vector<std::int64_t>& values) {

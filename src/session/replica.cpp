@@ -130,7 +130,7 @@ Replica::Replica(const MpiEnvironment& environment,
             folder->checkpoints(),
             checkpoint_files_,
             CheckpointWriter::Options{.keep_last = options.keep_last});
-    share_model(world, *communicator_, parameters_, *model_);
+    share_model(*communicator_, parameters_, *model_);
 }
 
 void Replica::identify_data(const RunIdentity* before) {

@@ -14,6 +14,7 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/session/discover_devices.hpp"
 #include "hetseq/session/effective_values.hpp"
 #include "hetseq/session/option_agreement.hpp"
 #include "hetseq/session/part_option_table.hpp"
@@ -203,7 +204,7 @@ RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Pa
     const Options& options = settings.options();
     settings.schema =
         agree_on(world, [&] { return parts.datasets.get(options.dataset)(options.parts); });
-    settings.topology = discover_topology(world, settings.options().device);
+    settings.topology = discover_devices(world, options);
     settings.device = at::Device(settings.topology.rank(world.rank()).device);
     at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what --precision says
     at::globalContext().setAllowTF32CuBLAS(false);

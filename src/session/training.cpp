@@ -35,14 +35,14 @@ DriftPolicy drift_policy(const std::string& name) {
 }
 
 // Whether gradients can be summed while backward goes on without slowing it: the network or a GPU
-// does it, or a core that no rank computes on.
+// does it, or a core that no rank computes on. The same on all ranks.
 bool sums_beside_backward(const RunSettings& settings) {
-    if (settings.topology.hosts > 1 || !settings.device.is_cpu())
+    if (settings.topology.hosts > 1)
         return true;
     const std::vector<RankInfo>& ranks = settings.topology.ranks;
     return std::any_of(ranks.begin(), ranks.end(), [&](const RankInfo& info) {
         const auto threads = settings.threads[static_cast<std::size_t>(info.rank)];
-        return info.cpu_share >= static_cast<double>(threads + 1);
+        return !info.device_uuid.empty() || info.cpu_share >= static_cast<double>(threads + 1);
     });
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -33,44 +32,36 @@ double largest_difference(const at::Tensor& own, const at::Tensor& other) {
     return at::nan_to_num(difference.max().to(at::kDouble), INFINITY).item<double>();
 }
 
-// Gives all ranks rank 0's values of a tensor of any type, on the CPU or the communicator's device.
-void broadcast(const HostComm& world, Communicator& communicator, const at::Tensor& tensor) {
-    const at::Tensor values = tensor.detach().contiguous();
-    if (values.device() == communicator.device())
-        communicator.broadcast(values, 0);
-    else
-        world.broadcast(
-            std::span(static_cast<std::byte*>(values.mutable_data_ptr()), values.nbytes()), 0);
+// Gives all ranks rank 0's values of a tensor of any type, on any device. All ranks take the same
+// way: where some compute on GPUs and some on CPUs, a tensor's device does not tell which.
+void broadcast(Communicator& communicator, const at::Tensor& tensor) {
+    const at::Tensor values = tensor.detach().to(communicator.device()).contiguous();
+    communicator.broadcast(values, 0);
     if (!values.is_alias_of(tensor))
         tensor.copy_(values);
 }
 
 }  // namespace
 
-void share_model(const HostComm& world,
-                 Communicator& communicator,
-                 FlatParameters& parameters,
-                 const Model& model) {
+void share_model(Communicator& communicator, FlatParameters& parameters, const Model& model) {
     const at::NoGradGuard no_grad;
     communicator.broadcast(parameters.values(), 0);
     std::vector<at::Tensor> others = model.buffers();
     for (const NamedTensor& stored : model.stored_tensors())
         others.push_back(stored.tensor);
-    std::set<std::pair<const void*, std::int64_t>> known;
+    // By object: whether two of them share memory depends on the device.
+    std::set<const void*> known;
     for (const at::Tensor& tensor : others)
         if (tensor.defined() && tensor.numel() > 0 && !tensor.is_alias_of(parameters.values()) &&
-            known.insert({tensor.const_data_ptr(), tensor.numel()}).second)
-            broadcast(world, communicator, tensor);
+            known.insert(tensor.unsafeGetTensorImpl()).second)
+            broadcast(communicator, tensor);
 }
 
-void copy_replica(const HostComm& world,
-                  Communicator& communicator,
-                  FlatParameters& parameters,
-                  Optimizer& optimizer) {
+void copy_replica(Communicator& communicator, FlatParameters& parameters, Optimizer& optimizer) {
     const at::NoGradGuard no_grad;
     communicator.broadcast(parameters.values(), 0);
     for (const auto& [name, tensor] : optimizer.state())
-        broadcast(world, communicator, tensor);
+        broadcast(communicator, tensor);
     optimizer.restored();
 }
 

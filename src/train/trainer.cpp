@@ -323,7 +323,7 @@ void Trainer::compare_replicas_when_due() {
         return;
     if (parts_.checkpoints != nullptr)
         parts_.checkpoints->wait_for_copy();
-    copy_replica(parts_.world, parts_.communicator, parts_.parameters, parts_.optimizer);
+    copy_replica(parts_.communicator, parts_.parameters, parts_.optimizer);
 }
 
 bool Trainer::ends_epoch() const {
@@ -377,7 +377,7 @@ void Trainer::save_when_due() {
 void Trainer::save() {
     activity::enter(Phase::saving);
     if (options_.unlike_devices)
-        copy_replica(parts_.world, parts_.communicator, parts_.parameters, parts_.optimizer);
+        copy_replica(parts_.communicator, parts_.parameters, parts_.optimizer);
     TrainingState state{options_.identity, report_};
     rebalancer_.save_to(state.progress);
     state.progress.window = parts_.recorder.window();

@@ -17,7 +17,7 @@ sed "s/$revision/$other/g" "$bin/hetseq" >"$work/other"
 chmod +x "$work/other"
 run_ranks 1 "${train[@]}" "${data[@]}" : -np 1 "$work/other" "${train[@]:1}" "${data[@]}" : -np 1 "${train[@]}" "${data[@]}"
 expect_error 78 'the program differs over ranks'
-grep -q "here it is hetseq .* ($other), on rank 0 hetseq .* ($revision)): .* \[rank 1 on " "$work/log" ||
+grep -q "here it is hetseq .* ($other, LibTorch .*), on rank 0 hetseq .* ($revision, LibTorch .*)): .* \[rank 1 on " "$work/log" ||
   { cat "$work/log"; fail 'the programs are not named'; }
 
 # Files of one name on unlike disks.

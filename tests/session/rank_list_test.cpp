@@ -70,5 +70,38 @@ TEST(RankListTest, ReadsBackAsItWas) {
     EXPECT_THAT(values_of(rank_list({3, 1, 0})), testing::ElementsAre(3, 1, 0));
 }
 
+std::vector<std::string> words_of(const std::string& list) {
+    std::vector<std::string> words;
+    for (const RankInfo& info : two_hosts().ranks)
+        words.push_back(rank_word("device", list, {"auto", "cpu", "cuda"}, info.rank, info.host));
+    return words;
+}
+
+TEST(RankWordTest, OneWordIsForAll) {
+    EXPECT_THAT(words_of("cpu"), testing::ElementsAre("cpu", "cpu", "cpu"));
+}
+
+TEST(RankWordTest, FindsByRankAndHost) {
+    EXPECT_THAT(words_of("0-1=cuda,2=cpu"), testing::ElementsAre("cuda", "cuda", "cpu"));
+    EXPECT_THAT(words_of("1=cpu,h1=cuda,h2=auto"), testing::ElementsAre("cuda", "cpu", "auto"));
+}
+
+TEST(RankWordTest, RefusesWhatItCannotReadOrFind) {
+    for (const std::string list : {"gpu", "0=gpu", "=cpu", "0=cpu,1"}) {
+        try {
+            words_of(list);
+            ADD_FAILURE() << "no error for " << list;
+        } catch (const BadConfig& error) {
+            EXPECT_THAT(error.what(), testing::HasSubstr("one of auto, cpu, cuda"));
+        }
+    }
+    try {
+        words_of("0-1=cuda");
+        ADD_FAILURE() << "no error";
+    } catch (const BadConfig& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("no entry for rank 2 (on host h2)"));
+    }
+}
+
 }  // namespace
 }  // namespace hetseq

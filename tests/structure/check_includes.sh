@@ -45,7 +45,7 @@ function check_private() {
 BEGIN {
   order = "util report comm balance plan text data model optim task train session app python"
   count = split(order, layers, " "); for (i = 1; i <= count; i++) rank[layers[i]] = i
-  may = "app/commands>app/command_line app/commands>app/documents app/commands>app/prediction app/commands>app/translation app/documents>app/command_line comm/nccl>comm/host " \
+  may = "app/commands>app/command_line app/commands>app/documents app/commands>app/prediction app/commands>app/translation app/documents>app/command_line comm/nccl>comm/host comm/mixed>comm/host comm/mixed>comm/mpi comm/mixed>comm/nccl " \
     "data/bert>data/files data/bert>data/order data/blocks>data/files data/blocks>data/order train/checkpoint>train/shares train/record>train/checkpoint " \
     "train/record>train/shares model/decoding>model/kernels"
   count = split(may, pairs, " "); for (i = 1; i <= count; i++) allowed[pairs[i]] = 1

@@ -1,5 +1,6 @@
-// Ten updates on GPUs against the same on one CPU, fp64, over NCCL where there are several ranks.
+// Ten updates on GPUs, and on GPUs beside CPUs, against the same on one CPU, fp64.
 #include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
@@ -12,16 +13,37 @@
 namespace hetseq::test {
 namespace {
 
-class GpuTrainingTest : public testing::Test {
+enum class Placement { a_gpu_each, the_last_on_its_cpu, one_gpu_for_all };
+
+std::string name_of(const testing::TestParamInfo<Placement>& info) {
+    switch (info.param) {
+        case Placement::a_gpu_each:
+            return "AGpuEach";
+        case Placement::the_last_on_its_cpu:
+            return "TheLastOnItsCpu";
+        case Placement::one_gpu_for_all:
+            break;
+    }
+    return "OneGpuForAll";
+}
+
+class GpuTrainingTest : public testing::TestWithParam<Placement> {
 protected:
     void SetUp() override {
+        const bool is_last = world_.size() > 1 && world_.rank() == world_.size() - 1;
+        const bool on_cpu = is_last && GetParam() == Placement::the_last_on_its_cpu;
         try {
-            topology_ = discover_topology(world_, DeviceChoice::cuda);
+            const Topology topology =
+                discover_topology(world_, on_cpu ? DeviceChoice::cpu : DeviceChoice::cuda);
+            device_ = at::Device(topology.rank(world_.rank()).device);
+            if (GetParam() == Placement::a_gpu_each && !topology.shared_devices().empty())
+                GTEST_SKIP() << "no GPU for each of " << world_.size() << " ranks: they share one";
         } catch (const Error& error) {
-            GTEST_SKIP() << "no GPU for each of " << world_.size() << " ranks: " << error.what();
+            GTEST_SKIP() << "no GPU: " << error.what();
         }
-        if (!topology_.shared_devices().empty())
-            GTEST_SKIP() << "no GPU for each of " << world_.size() << " ranks: they share one";
+        if (GetParam() == Placement::one_gpu_for_all)
+            device_ = at::Device(at::kCUDA, 0);
+        current_.reset_device(device_);
         corpus_ = write_toy_corpus(world_, 53);
     }
     void TearDown() override {
@@ -30,12 +52,13 @@ protected:
     }
 
     ToyRun on_gpus() const {
+        std::vector<std::int64_t> capacities(static_cast<std::size_t>(world_.size()), 1);
+        capacities[0] = 3;
         return {.data = corpus_,
-                .capacities = world_.size() > 1 ? std::vector<std::int64_t>{3, 1}
-                                                : std::vector<std::int64_t>{3},
+                .capacities = capacities,
                 .dropout = 0.2,
                 .validate = true,
-                .device = at::Device(topology_.rank(world_.rank()).device)};
+                .device = device_};
     }
     static ToyResult on_one_cpu(ToyRun run) {
         run.capacities = {6};
@@ -50,22 +73,23 @@ protected:
     }
 
     HostComm world_ = test::world();
-    Topology topology_;
+    at::Device device_ = at::kCPU;
+    c10::OptionalDeviceGuard current_;
     std::string corpus_;
 };
 
-TEST_F(GpuTrainingTest, TenUpdatesWithDropoutGiveWhatOneCpuGives) {
+TEST_P(GpuTrainingTest, TenUpdatesWithDropoutGiveWhatOneCpuGives) {
     const ToyRun run = on_gpus();
 
     const ToyResult expected = on_one_cpu(run);
     const ToyResult result = on_gpus(run);
 
-    EXPECT_TRUE(result.parameters.is_cuda());
+    EXPECT_EQ(result.parameters.device(), device_);
     EXPECT_LE(largest_difference(expected.parameters, result.parameters.cpu()), 1e-12);
     EXPECT_NEAR(result.report.last_valid->loss(), expected.report.last_valid->loss(), 1e-11);
 }
 
-TEST_F(GpuTrainingTest, SeveralMicroBatchesAndBucketsGiveTheSame) {
+TEST_P(GpuTrainingTest, SeveralMicroBatchesAndBucketsGiveTheSame) {
     ToyRun run = on_gpus();
     run.batch_size = 40;
     run.bucket_bytes = 1;
@@ -73,7 +97,10 @@ TEST_F(GpuTrainingTest, SeveralMicroBatchesAndBucketsGiveTheSame) {
     EXPECT_LE(largest_difference(on_one_cpu(run).parameters, on_gpus(run).parameters.cpu()), 1e-12);
 }
 
-TEST_F(GpuTrainingTest, AllRanksHoldTheSameBits) {
+// Without CPUs, whose optimizers round in their own way.
+class LikeGpusTest : public GpuTrainingTest {};
+
+TEST_P(LikeGpusTest, AllRanksHoldTheSameBits) {
     const at::Tensor parameters = on_gpus(on_gpus()).parameters.cpu();
 
     const std::string own(static_cast<const char*>(parameters.const_data_ptr()),
@@ -81,7 +108,7 @@ TEST_F(GpuTrainingTest, AllRanksHoldTheSameBits) {
     EXPECT_EQ(world_.broadcast(own, 0), own);
 }
 
-TEST_F(GpuTrainingTest, ALossThatIsNotFiniteOnOneRankSkipsOnAll) {
+TEST_P(GpuTrainingTest, ALossThatIsNotFiniteOnOneRankSkipsOnAll) {
     ToyRun run = on_gpus();
     run.updates = 3;
     run.spoil = [this](const MicroBatch&, const ForwardContext& context, ForwardResult& result) {
@@ -97,6 +124,17 @@ TEST_F(GpuTrainingTest, ALossThatIsNotFiniteOnOneRankSkipsOnAll) {
     EXPECT_LE(largest_difference(on_gpus(shorter).parameters.cpu(), result.parameters.cpu()),
               1e-12);
 }
+
+INSTANTIATE_TEST_SUITE_P(Placements,
+                         LikeGpusTest,
+                         testing::Values(Placement::a_gpu_each, Placement::one_gpu_for_all),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Placements,
+                         GpuTrainingTest,
+                         testing::Values(Placement::a_gpu_each,
+                                         Placement::the_last_on_its_cpu,
+                                         Placement::one_gpu_for_all),
+                         name_of);
 
 }  // namespace
 }  // namespace hetseq::test

@@ -20,7 +20,7 @@ TEST(ReplicasTest, AllRanksStartFromRankZerosModel) {
     FlatParameters parameters(own, [](const std::string&) { return true; });
     ASSERT_EQ(stored_alike(own, first), ranks.rank() == 0);
 
-    share_model(ranks, *communicator, parameters, own);
+    share_model(*communicator, parameters, own);
 
     EXPECT_TRUE(stored_alike(own, first));
 }
@@ -39,7 +39,7 @@ TEST(ReplicasTest, ATensorWithGapsIsSharedToo) {
     Strided own(100 * ranks.rank());
     FlatParameters parameters(own, [](const std::string&) { return true; });
 
-    share_model(ranks, *communicator, parameters, own);
+    share_model(*communicator, parameters, own);
 
     EXPECT_TRUE(own.named_buffers()["columns"].equal(first.named_buffers()["columns"]));
     EXPECT_EQ(own.columns[0][1].item<std::int64_t>(), 1 + 100 * ranks.rank());

@@ -6,7 +6,8 @@ namespace hetseq {
 
 class HostComm;
 
-/// "hetseq 0.2.0 (43b6565)"; builds for other devices or processors of one revision are the same.
+/// "hetseq 0.2.0 (43b6565, LibTorch 2.11.0)"; builds for other devices or processors of one
+/// revision are the same.
 std::string program_text();
 
 /// Collective. Throws BadConfig on all ranks if `program` differs over ranks, naming both programs

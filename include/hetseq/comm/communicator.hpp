@@ -36,7 +36,7 @@ public:
 };
 
 /// Tensor collectives over all ranks. Calls are made in the same order on all ranks, from one
-/// thread; collectives run in that order, in the background. (On a CPU with less than
+/// thread; collectives run in that order, in the background. (Over MPI with less than
 /// MPI_THREAD_MULTIPLE a collective runs to its end in the call that starts it.) Destruction
 /// finishes what is in flight, but abandons it while an exception unwinds.
 class Communicator {
@@ -62,7 +62,9 @@ struct CommunicatorOptions {
     std::int64_t largest_bytes = 25 << 20;    // that a collective usually has; NCCL prepares for it
 };
 
-/// Collective. The communicator for `device`: NCCL for a GPU, MPI for a CPU.
+/// Collective. The communicator for `device`: NCCL among GPUs, MPI among CPUs. Where the ranks'
+/// devices are unlike, or NCCL cannot join them (two ranks on one GPU, unlike versions), both: see
+/// docs/mpi.md. It then says why, on rank 0.
 std::unique_ptr<Communicator> make_communicator(const HostComm& world,
                                                 const MpiEnvironment& environment,
                                                 at::Device device,

@@ -73,8 +73,8 @@ struct Options {
     std::string drift;                // warn, sync, abort
 
     // running
-    DeviceChoice device = DeviceChoice::automatic;
-    std::string threads;  // 0: from the cores this rank may use
+    std::string device = "auto";  // or a list by rank: rank_device
+    std::string threads;          // 0: from the cores this rank may use
     double bucket_mb = 0;
     double join_timeout = 0;  // [s]
     std::int64_t log_interval = 0;

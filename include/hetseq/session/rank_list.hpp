@@ -18,6 +18,15 @@ std::int64_t rank_value(const std::string& option,
                         const Topology& topology,
                         int rank);
 
+/// The word of a rank on `host`, one of `words`, in an option that may differ over ranks: a word
+/// for all, or "KEY=WORD,..." where KEY is a rank, a range of ranks or a host's name, as above.
+/// Devices cannot be named: the option may choose them.
+std::string rank_word(const std::string& option,
+                      const std::string& list,
+                      const std::vector<std::string>& words,
+                      int rank,
+                      const std::string& host);
+
 /// The same values written as a list by rank: "0=64,1=16", or a single number when all are equal.
 std::string rank_list(const std::vector<std::int64_t>& values);
 

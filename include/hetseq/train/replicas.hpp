@@ -15,17 +15,11 @@ class Optimizer;
 /// Collective. Gives all ranks rank 0's model: `parameters`, which are those that are trained, and
 /// what else it stores or keeps in buffers. On CPUs of different makes, initial values may differ
 /// in their last bits.
-void share_model(const HostComm& world,
-                 Communicator& communicator,
-                 FlatParameters& parameters,
-                 const Model& model);
+void share_model(Communicator& communicator, FlatParameters& parameters, const Model& model);
 
 /// Collective. Copies rank 0's parameters and optimizer state to all ranks. On unlike devices,
 /// replicas differ in their last bits, since each device rounds in its own way.
-void copy_replica(const HostComm& world,
-                  Communicator& communicator,
-                  FlatParameters& parameters,
-                  Optimizer& optimizer);
+void copy_replica(Communicator& communicator, FlatParameters& parameters, Optimizer& optimizer);
 
 /// How far the ranks' parameters are apart.
 struct ReplicaDrift {

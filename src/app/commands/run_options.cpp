@@ -13,8 +13,13 @@ GivenOptions options_of_run(const std::filesystem::path& run,
     result.file["init-model"] = run.string();
     if (std::filesystem::exists(run / "config.json"))
         result.file.erase("model-config");
-    for (const char* of_its_ranks :
-         {"cache-mb", "threads", "batch-size", "batch-tokens", "max-sentences", "max-tokens"})
+    for (const char* of_its_ranks : {"cache-mb",
+                                     "device",
+                                     "threads",
+                                     "batch-size",
+                                     "batch-tokens",
+                                     "max-sentences",
+                                     "max-tokens"})
         result.file.erase(of_its_ranks);
     return result;
 }

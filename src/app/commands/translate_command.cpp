@@ -26,6 +26,7 @@
 #include "hetseq/model/decoding/translator.hpp"
 #include "hetseq/model/transformer.hpp"
 #include "hetseq/session/options.hpp"
+#include "hetseq/session/discover_devices.hpp"
 #include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/threads.hpp"
 #include "hetseq/app/commands.hpp"
@@ -145,7 +146,7 @@ std::exception_ptr lead(Mailbox& mailbox,
 }
 
 at::Device set_up_rank(const HostComm& world, const Options& options) {
-    const Topology topology = discover_topology(world, options.device);
+    const Topology topology = discover_devices(world, options);
     const RankInfo& rank = topology.rank(world.rank());
     const std::int64_t asked = agree_on(
         world, [&] { return rank_value("threads", options.threads, topology, world.rank()); });

@@ -40,6 +40,25 @@ double divide_cores(const HostComm& node,
     return share;
 }
 
+// Collective over the ranks of a host; by local rank.
+std::vector<DeviceWish> gather_wishes(const HostComm& node,
+                                      DeviceChoice choice,
+                                      const VisibleCudaDevices& visible) {
+    std::string list;
+    for (const CudaDevice& device : visible.devices)
+        list += device.uuid + " ";
+    const auto choices = node.all_gather(static_cast<std::int64_t>(choice));
+    const auto lists = node.all_gather(list);
+    std::vector<DeviceWish> wishes(lists.size());
+    for (std::size_t r = 0; r < wishes.size(); ++r) {
+        wishes[r].choice = static_cast<DeviceChoice>(choices[r]);
+        std::istringstream stream{lists[r]};
+        for (std::string uuid; stream >> uuid;)
+            wishes[r].gpus.push_back(uuid);
+    }
+    return wishes;
+}
+
 RankInfo describe_rank(const HostComm& world, const HostComm& node, DeviceChoice choice) {
     RankInfo info;
     info.rank = world.rank();
@@ -56,13 +75,15 @@ RankInfo describe_rank(const HostComm& world, const HostComm& node, DeviceChoice
     info.own_cores = std::max(1, static_cast<int>(info.cpu_share + rounding));
     info.host_cores = group_cores();
 
-    VisibleCudaDevices visible;
+    const VisibleCudaDevices visible = agree_on(world, [&] {
+        return choice == DeviceChoice::cpu ? VisibleCudaDevices{} : visible_cuda_devices();
+    });
+    const auto given = share_out_gpus(gather_wishes(node, choice, visible));
     const auto gpu = agree_on(world, [&] {
-        if (choice != DeviceChoice::cpu)
-            visible = visible_cuda_devices();
-        const auto index = choose_device(visible, choice, node.rank(), node.size());
+        const auto index =
+            checked_gpu(given[static_cast<std::size_t>(node.rank())], choice, visible);
         if (index)
-            make_cuda_device_current(static_cast<int>(*index));
+            make_cuda_device_current(*index);
         return index;
     });
     if (gpu) {

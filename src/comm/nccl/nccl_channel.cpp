@@ -45,9 +45,9 @@ NcclChannel::~NcclChannel() {
     }
 }
 
-void NcclChannel::joined() {
+void NcclChannel::joined(std::function<void()> while_waiting) {
     deadline_ = options_.deadline;
-    options_.while_joining = [] {};
+    options_.while_waiting = std::move(while_waiting);
 }
 
 void NcclChannel::check() const {
@@ -79,7 +79,7 @@ void NcclChannel::poll(const char* what, Done&& done) {
                     std::string(what) + " did not complete within its deadline",
                     std::to_string(deadline_.count() / 1000) + " s",
                     "check whether a rank has ended or stalled, and check its network link");
-            options_.while_joining();
+            options_.while_waiting();
             backoff.pause();
         }
     });

@@ -21,8 +21,8 @@ public:
     struct Options {
         std::chrono::milliseconds deadline{};       // of a collective
         std::chrono::milliseconds join_deadline{};  // of one before `joined`, and of the start
-        /// Called now and then in waits before `joined`. What it throws is a failure.
-        std::function<void()> while_joining = [] {};
+        /// Called now and then in waits, until `joined` replaces it. What it throws is a failure.
+        std::function<void()> while_waiting = [] {};
     };
 
     /// Collective over the ranks that hold `id`; on the current CUDA device, which is `device`.
@@ -33,8 +33,8 @@ public:
     NcclChannel(const NcclChannel&) = delete;
     NcclChannel& operator=(const NcclChannel&) = delete;
 
-    /// All ranks are ready: from now on `deadline` counts.
-    void joined();
+    /// All ranks are ready: from now on `deadline` counts, and `while_waiting` is called in waits.
+    void joined(std::function<void()> while_waiting = [] {});
 
     /// One of LibTorch's, which are never destroyed: its allocator records events on a stream that
     /// used a tensor when the tensor is freed, which may be after this channel's end.

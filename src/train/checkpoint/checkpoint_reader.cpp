@@ -1,6 +1,5 @@
 #include "hetseq/train/checkpoint/checkpoint_reader.hpp"
 
-#include <span>
 #include <string>
 
 #include <ATen/ATen.h>
@@ -31,20 +30,13 @@ at::Tensor memory_to_read(const at::Tensor& target) {
 }
 
 // Gives all ranks what rank `root` has read into `values`.
-void hand_out(const HostComm& world,
-              Communicator& communicator,
+void hand_out(Communicator& communicator,
               const at::Tensor& values,
               const at::Tensor& target,
               int root) {
-    if (target.device() == communicator.device()) {
-        const at::Tensor on_device = values.to(target.device()).contiguous();
-        communicator.broadcast(on_device, root);
-        target.copy_(on_device);
-        return;
-    }
-    world.broadcast(std::span(static_cast<std::byte*>(values.mutable_data_ptr()), values.nbytes()),
-                    root);
-    target.copy_(values);
+    const at::Tensor on_device = values.to(communicator.device()).contiguous();
+    communicator.broadcast(on_device, root);
+    target.copy_(on_device);
 }
 
 }  // namespace
@@ -93,7 +85,7 @@ void load_checkpoint(const HostComm& world,
         });
         const int root = checkpoint_owner(i, world.size());
         for (std::size_t t = 0; t < values.size(); ++t)
-            hand_out(world, communicator, values[t], files[i].tensors[t].tensor, root);
+            hand_out(communicator, values[t], files[i].tensors[t].tensor, root);
     }
 }
 

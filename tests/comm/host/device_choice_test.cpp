@@ -9,6 +9,18 @@
 namespace hetseq {
 namespace {
 
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr auto automatic = DeviceChoice::automatic;
+constexpr auto cuda = DeviceChoice::cuda;
+constexpr auto on_cpu = std::nullopt;
+
+// A rank that sees these GPUs.
+DeviceWish wish(DeviceChoice choice, std::vector<std::string> gpus) {
+    return {choice, std::move(gpus)};
+}
+
 VisibleCudaDevices gpus(int count) {
     VisibleCudaDevices visible;
     for (int i = 0; i < count; ++i)
@@ -18,50 +30,63 @@ VisibleCudaDevices gpus(int count) {
     return visible;
 }
 
-TEST(DeviceChoiceTest, EachLocalRankTakesItsOwnGpu) {
-    EXPECT_EQ(choose_device(gpus(4), DeviceChoice::automatic, 2, 4), 2);
-    EXPECT_EQ(choose_device(gpus(4), DeviceChoice::cuda, 1, 2), 1);
+TEST(ShareOutGpusTest, EachRankTakesItsOwn) {
+    const DeviceWish any = wish(automatic, {"a", "b", "c"});
+    EXPECT_THAT(share_out_gpus({any, any, any}), ElementsAre(0, 1, 2));
 }
 
-TEST(DeviceChoiceTest, ARankThatSeesOneGpuUsesItWhateverItsLocalRank) {
-    EXPECT_EQ(choose_device(gpus(1), DeviceChoice::automatic, 3, 4), 0);
+TEST(ShareOutGpusTest, ARankThatSeesOneGpuUsesIt) {
+    EXPECT_THAT(share_out_gpus({wish(automatic, {"b"}), wish(automatic, {"a"})}),
+                ElementsAre(0, 0));
 }
 
-TEST(DeviceChoiceTest, WithoutGpusTheAutomaticChoiceIsTheCpu) {
-    EXPECT_EQ(choose_device(gpus(0), DeviceChoice::automatic, 0, 1), std::nullopt);
+TEST(ShareOutGpusTest, ARankThatSeesOneGpuComesFirst) {
+    EXPECT_THAT(share_out_gpus({wish(automatic, {"a", "b"}), wish(automatic, {"a"})}),
+                ElementsAre(1, 0));
 }
 
-TEST(DeviceChoiceTest, TheCpuIsUsedWhereItIsAskedFor) {
-    EXPECT_EQ(choose_device(gpus(4), DeviceChoice::cpu, 0, 8), std::nullopt);
+TEST(ShareOutGpusTest, ARankThatMustHaveAGpuComesBeforeOneThatMay) {
+    const std::vector<std::string> one{"a"};
+    EXPECT_THAT(share_out_gpus({wish(automatic, one), wish(cuda, one)}), ElementsAre(on_cpu, 0));
 }
 
-TEST(DeviceChoiceTest, AMissingGpuIsAnErrorThatSaysWhy) {
+TEST(ShareOutGpusTest, ARankWithoutAGpuOfItsOwnIsOnItsCpu) {
+    const DeviceWish any = wish(automatic, {"a"});
+    EXPECT_THAT(share_out_gpus({any, any, wish(automatic, {})}), ElementsAre(0, on_cpu, on_cpu));
+}
+
+TEST(ShareOutGpusTest, ARankOnItsCpuLeavesItsGpuToOthers) {
+    const std::vector<std::string> both{"a", "b"};
+    EXPECT_THAT(share_out_gpus({wish(DeviceChoice::cpu, both), wish(cuda, both), wish(cuda, both)}),
+                ElementsAre(on_cpu, 0, 1));
+}
+
+TEST(ShareOutGpusTest, RanksThatMustHaveAGpuShareThemEvenly) {
+    const DeviceWish any = wish(cuda, {"a", "b"});
+    EXPECT_THAT(share_out_gpus({any, any, any, any}), ElementsAre(0, 1, 0, 1));
+}
+
+TEST(CheckedGpuTest, AMissingGpuIsAnErrorThatSaysWhy) {
     try {
-        choose_device(gpus(0), DeviceChoice::cuda, 0, 1);
+        checked_gpu(on_cpu, cuda, gpus(0));
         FAIL() << "no error";
     } catch (const DeviceError& error) {
-        EXPECT_THAT(error.what(), testing::HasSubstr("(no driver)"));
+        EXPECT_THAT(error.what(), HasSubstr("(no driver)"));
     }
+    EXPECT_EQ(checked_gpu(on_cpu, automatic, gpus(0)), on_cpu);
 }
 
-TEST(DeviceChoiceTest, AGpuThatCannotRunTheProgramIsAnErrorOfItsRankAlone) {
+TEST(CheckedGpuTest, AGpuThatCannotRunTheProgramIsAnErrorOfItsRankAlone) {
     VisibleCudaDevices visible = gpus(2);
     visible.devices[1].why_not = "it is too old";
 
-    EXPECT_EQ(choose_device(visible, DeviceChoice::automatic, 0, 2), 0);
-    EXPECT_EQ(choose_device(visible, DeviceChoice::cpu, 1, 2), std::nullopt);
+    EXPECT_EQ(checked_gpu(0, automatic, visible), 0);
     try {
-        choose_device(visible, DeviceChoice::automatic, 1, 2);
+        checked_gpu(1, automatic, visible);
         FAIL() << "no error";
     } catch (const DeviceError& error) {
-        EXPECT_THAT(error.what(),
-                    testing::HasSubstr("GPU 1 (GPU) cannot run this hetseq (it is too old)"));
+        EXPECT_THAT(error.what(), HasSubstr("GPU 1 (GPU) cannot run this hetseq (it is too old)"));
     }
-}
-
-TEST(DeviceChoiceTest, MoreLocalRanksThanGpusIsAnErrorOnEachOfThem) {
-    for (int rank = 0; rank < 3; ++rank)
-        EXPECT_THROW(choose_device(gpus(2), DeviceChoice::automatic, rank, 3), DeviceError);
 }
 
 }  // namespace

@@ -120,10 +120,8 @@ TEST(NcclInfoTest, VersionsNeedNoGpu) {
     EXPECT_THAT(cuda_driver_version(), testing::MatchesRegex("no driver|[0-9]+\\.[0-9]+"));
 }
 
-TEST(NcclErrorsTest, AGpuThatIsNotThereIsADeviceErrorOnAllRanks) {
-    const HostComm world = test::world();
-
-    EXPECT_THROW(make_nccl_communicator(world, at::Device(at::kCUDA, 99), {}), Error);
+TEST(NcclErrorsTest, AGpuThatIsNotThereIsADeviceError) {
+    EXPECT_THROW(nccl_device(at::Device(at::kCUDA, 99)), DeviceError);
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <mpi.h>
 
@@ -13,6 +15,7 @@
 #include "transport.hpp"
 
 using hetseq::stand_in::Invitation;
+using hetseq::stand_in::Member;
 using hetseq::stand_in::network;
 using hetseq::stand_in::report_misuse;
 using hetseq::stand_in::Transport;
@@ -44,12 +47,40 @@ hetseq::stand_in::Network network_of_environment() {
     return network;
 }
 
+using Addition = std::function<void(void* sum, const void* part)>;
+
 template <class T>
-void add(void* sum, const void* part, std::size_t count) {
-    auto* const to = static_cast<T*>(sum);
-    const auto* const from = static_cast<const T*>(part);
-    for (std::size_t i = 0; i < count; ++i)
-        to[i] += from[i];
+Addition addition_of(std::size_t count) {
+    return [count](void* sum, const void* part) {
+        auto* const to = static_cast<T*>(sum);
+        const auto* const from = static_cast<const T*>(part);
+        for (std::size_t i = 0; i < count; ++i)
+            to[i] += from[i];
+    };
+}
+
+// Empty, and reported, for what the stand-in does not imitate.
+Addition addition(ncclDataType_t type, ncclRedOp_t operation, std::size_t count) {
+    if (operation == ncclSum && type == ncclFloat32)
+        return addition_of<float>(count);
+    if (operation == ncclSum && type == ncclFloat64)
+        return addition_of<double>(count);
+    report_misuse("a reduction that the stand-in does not imitate");
+    return {};
+}
+
+// The real one hangs or gives wrong sums with unlike versions, and refuses two ranks on one GPU.
+void check_members(const std::vector<Member>& members) {
+    std::set<int> versions;
+    std::set<int> gpus;
+    for (const Member& member : members) {
+        versions.insert(member.version);
+        gpus.insert(member.gpu);
+    }
+    if (versions.size() > 1)
+        report_misuse("a communicator of unlike versions of NCCL");
+    if (gpus.size() < members.size())
+        report_misuse("a communicator of two ranks on one GPU");
 }
 
 std::size_t size_of(ncclDataType_t type) {
@@ -192,9 +223,12 @@ NCCL_CALL ncclResult_t ncclCommInitRankConfig(
     }
     Invitation invitation;
     std::memcpy(static_cast<void*>(&invitation), &id, sizeof invitation);
-    return (*comm)->finish_later([peers = (*comm)->transport, invitation, rank, size] {
-        return hetseq::stand_in::bootstrap(*peers, invitation, rank, size) ? ncclSuccess
-                                                                           : ncclInternalError;
+    const int device = hetseq::stand_in::current_device();
+    const Member mine{rank, network().version, hetseq::stand_in::machine().first_uuid + device};
+    return (*comm)->finish_later([peers = (*comm)->transport, invitation, mine, size] {
+        return hetseq::stand_in::bootstrap(*peers, invitation, mine, size, check_members)
+                   ? ncclSuccess
+                   : ncclInternalError;
     });
 }
 
@@ -229,6 +263,24 @@ NCCL_CALL ncclResult_t ncclCommAbort(ncclComm_t comm) {
     return ncclSuccess;
 }
 
+NCCL_CALL ncclResult_t ncclReduce(const void* from,
+                                  void* to,
+                                  std::size_t count,
+                                  ncclDataType_t type,
+                                  ncclRedOp_t operation,
+                                  int root,
+                                  ncclComm_t comm,
+                                  cudaStream_t stream) {
+    const auto add = addition(type, operation, count);
+    if (!add)
+        return ncclInvalidArgument;
+    const std::size_t bytes = count * size_of(type);
+    return comm->start("a reduction", bytes, stream, [=](Transport& peers, int sequence) {
+        std::vector<std::byte> unwanted(peers.rank == root ? 0 : bytes);
+        reduce_to_all(peers, sequence, from, peers.rank == root ? to : unwanted.data(), bytes, add);
+    });
+}
+
 NCCL_CALL ncclResult_t ncclAllReduce(const void* from,
                                      void* to,
                                      std::size_t count,
@@ -236,18 +288,12 @@ NCCL_CALL ncclResult_t ncclAllReduce(const void* from,
                                      ncclRedOp_t operation,
                                      ncclComm_t comm,
                                      cudaStream_t stream) {
-    if (operation != ncclSum || (type != ncclFloat32 && type != ncclFloat64)) {
-        report_misuse("an all-reduce that the stand-in does not imitate");
+    const auto add = addition(type, operation, count);
+    if (!add)
         return ncclInvalidArgument;
-    }
     const std::size_t bytes = count * size_of(type);
     return comm->start("an all-reduce", bytes, stream, [=](Transport& peers, int sequence) {
-        reduce_to_all(peers, sequence, from, to, bytes, [&](void* sum, const void* part) {
-            if (type == ncclFloat32)
-                add<float>(sum, part, count);
-            else
-                add<double>(sum, part, count);
-        });
+        reduce_to_all(peers, sequence, from, to, bytes, add);
     });
 }
 

@@ -21,8 +21,8 @@ struct Network {
     bool kernels_hang = false;               // until the communicator is aborted
     std::chrono::microseconds launch_time{100};  // STAND_IN_NCCL_LAUNCH_US: until a call is done
     std::chrono::microseconds kernel_time{100};  // STAND_IN_NCCL_KERNEL_US: on the stream
-    /// Device memory that NCCL takes at the first collective of a kind and size: broadcast and
-    /// all-reduce, of less than 64 KiB and of more [bytes].
+    /// Device memory that NCCL takes at the first collective of a kind and size: broadcast, reduce
+    /// and all-reduce, of less than 64 KiB and of more [bytes].
     std::size_t connection_memory = 4u << 20;
 };
 Network& network();

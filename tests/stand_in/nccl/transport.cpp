@@ -62,8 +62,12 @@ Invitation make_invitation() {
     return {rank, ++made * size + rank};
 }
 
-bool bootstrap(Transport& transport, const Invitation& invitation, int rank, int size) {
-    transport.rank = rank;
+bool bootstrap(Transport& transport,
+               const Invitation& invitation,
+               const Member& mine,
+               int size,
+               const std::function<void(const std::vector<Member>&)>& check) {
+    transport.rank = mine.rank;
     transport.world_ranks.assign(static_cast<std::size_t>(size), invitation.root);
     transport.tags = invitation.number * tags_of_one;
     const int tag = transport.tags + bootstrap_tag;
@@ -71,18 +75,21 @@ bool bootstrap(Transport& transport, const Invitation& invitation, int rank, int
     int own = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &own);
     if (own != invitation.root)
-        return send(transport, invitation.root, tag, &rank, sizeof rank) &&
+        return send(transport, invitation.root, tag, &mine, sizeof mine) &&
                receive(transport, invitation.root, tag, transport.world_ranks.data(), bytes);
-    transport.world_ranks[static_cast<std::size_t>(rank)] = own;
+    transport.world_ranks[static_cast<std::size_t>(mine.rank)] = own;
+    std::vector<Member> members{mine};
     std::vector<int> others;
     for (int i = 1; i < size; ++i) {
-        int member = 0;
+        Member member;
         MPI_Status status;
         if (!receive(transport, MPI_ANY_SOURCE, tag, &member, sizeof member, &status))
             return false;
-        transport.world_ranks[static_cast<std::size_t>(member)] = status.MPI_SOURCE;
+        transport.world_ranks[static_cast<std::size_t>(member.rank)] = status.MPI_SOURCE;
         others.push_back(status.MPI_SOURCE);
+        members.push_back(member);
     }
+    check(members);
     for (const int other : others)
         if (!send(transport, other, tag, transport.world_ranks.data(), bytes))
             return false;

@@ -25,8 +25,20 @@ struct Invitation {
 };
 Invitation make_invitation();
 
-/// Learns the others' ranks. False: aborted.
-bool bootstrap(Transport& transport, const Invitation& invitation, int rank, int size);
+/// What a rank brings to a communicator.
+struct Member {
+    int rank = 0;
+    int version = 0;  // of NCCL
+    int gpu = 0;      // as its UUID says
+};
+
+/// Learns the others' ranks. `check`, on the root alone, gets what all bring. False:
+/// aborted.
+bool bootstrap(Transport& transport,
+               const Invitation& invitation,
+               const Member& mine,
+               int size,
+               const std::function<void(const std::vector<Member>&)>& check);
 
 /// `combine(sum, part)` adds a rank's values; ranks follow one another in order. False: aborted.
 bool reduce_to_all(Transport& transport,

@@ -187,6 +187,8 @@ at::Tensor on_cpu(const at::Tensor& tensor) {
 
 // Like libtorch_cuda's: plain copies are asynchronous where they may be.
 at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
+    if (self.numel() == 0)
+        return self;
     const c10::cuda::CUDAGuard guard{self.is_cuda() ? self.device() : source.device()};
     const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
     const bool plain = self.dtype() == source.dtype() && self.sizes() == source.sizes() &&

@@ -183,7 +183,7 @@ TEST_F(CheckpointTest, ACopiedReplicaIsRankZerosAndItsOptimizerHearsOfIt) {
     Replica own(1);
     OwnTensors optimizer(10 + world_.rank());
 
-    copy_replica(world_, *communicator_, *own.parameters, optimizer);
+    copy_replica(*communicator_, *own.parameters, optimizer);
 
     EXPECT_TRUE(optimizer.order.equal(at::full({3}, 10).to(at::kLong)));
     EXPECT_EQ(optimizer.rate.item<double>(), 10);
@@ -353,7 +353,7 @@ TEST_F(CheckpointTest, ReplicasAreComparedAndMadeOne) {
     EXPECT_TRUE(tolerated.is_within(1e9));
     EXPECT_EQ(tolerated.is_within(1e-9), !differ);
 
-    copy_replica(world_, *communicator_, *own.parameters, *own.optimizer);
+    copy_replica(*communicator_, *own.parameters, *own.optimizer);
 
     EXPECT_TRUE(own.equals(Replica(world_.size() > 1 ? 1 : 2)));
     EXPECT_TRUE(compare_replicas(world_, *communicator_, *own.parameters, like).is_within(0));

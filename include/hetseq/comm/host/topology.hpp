@@ -8,7 +8,7 @@ namespace hetseq {
 
 class HostComm;
 
-/// The value of --device.
+/// The word of --device for a rank. Automatic: a GPU that no other rank uses, otherwise the CPU.
 enum class DeviceChoice { automatic, cpu, cuda };
 
 /// One rank's place in the job.
@@ -43,10 +43,9 @@ struct Topology {
     std::string table() const;
 };
 
-/// Collective. Chooses this rank's device and makes it current (a rank that sees exactly one GPU
-/// uses it, otherwise the GPU of its local rank; CPU where there is none and the choice is
-/// automatic) and gathers every rank's place. Throws DeviceError on all ranks if a GPU is requested
-/// but missing, or if there are more local ranks than GPUs.
+/// Collective. Chooses this rank's device, makes it current, and gathers every rank's place. A rank
+/// takes the first free one of the GPUs that it sees, in the order of local ranks; `cuda` shares
+/// one where none is free. Throws DeviceError on all ranks if a GPU is requested but missing.
 Topology discover_topology(const HostComm& world, DeviceChoice choice);
 
 }  // namespace hetseq

@@ -24,6 +24,7 @@ UpdateCost measure_update(const FlatParameters& parameters,
 
 /// Collective. The processor time that summing the gradients takes this rank [ms], by that of at
 /// most 4 MiB. It is what reductions that overlap with backward take from it; waiting is not in it.
+/// 0 for a GPU.
 double measure_reduction_cpu_ms(const FlatParameters& parameters, Communicator& communicator);
 
 }  // namespace hetseq

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "hetseq/comm/host/topology.hpp"
+
+namespace hetseq {
+
+struct Options;
+
+/// Collective. `discover_topology` with each rank's own --device. Throws BadConfig on all ranks.
+Topology discover_devices(const HostComm& world, const Options& options);
+
+}  // namespace hetseq

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "all_reduce.hpp"
+
+#include "hetseq/comm/host_comm.hpp"
+
+#include "progress.hpp"
+
+namespace hetseq {
+
+/// Collectives over tensors in host memory, each run to its end by the thread that calls it: one at
+/// a time, in the same order on all ranks. They throw CommError when a peer is lost, the deadline
+/// passes, or `abandon` was called. After a failure MPI may still write to the tensor, which is
+/// therefore never freed.
+class MpiCollectives {
+public:
+    /// Collective. `job_ranks`: what messages call the ranks of `world`; empty: as it does.
+    MpiCollectives(const HostComm& world,
+                   std::chrono::seconds deadline,
+                   const std::vector<int>& job_ranks = {});
+    MpiCollectives(const MpiCollectives&) = delete;
+    MpiCollectives& operator=(const MpiCollectives&) = delete;
+
+    int rank() const noexcept { return comm_.rank(); }
+    int size() const noexcept { return comm_.size(); }
+
+    /// Sums `tensor` over all ranks, in place; it is contiguous and floating point. The result has
+    /// the same bits on all ranks.
+    void all_reduce_sum(const at::Tensor& tensor);
+    /// Copies the `tensor` of `root`, which is contiguous, to all ranks.
+    void broadcast(const at::Tensor& tensor, int root);
+
+    /// From any thread: the one in flight and every later one ends by CommError.
+    void abandon() noexcept { abandoned_ = true; }
+    bool abandoned() const noexcept { return abandoned_; }
+
+private:
+    void guarded(const at::Tensor& tensor, const std::function<void(Progress&)>& collective);
+    void sum(const at::Tensor& tensor, Progress& progress);
+    void send_all(const at::Tensor& tensor, int root, Progress& progress);
+
+    HostComm comm_;
+    std::size_t message_bytes_;
+    std::chrono::seconds deadline_;
+    std::string others_;  // that this rank waits for
+    std::unique_ptr<Scratch> scratch_ = std::make_unique<Scratch>();
+    std::atomic<bool> abandoned_ = false;
+};
+
+}  // namespace hetseq

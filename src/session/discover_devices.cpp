@@ -1,0 +1,17 @@
+#include "hetseq/session/discover_devices.hpp"
+
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/host_name.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/session/options.hpp"
+#include "hetseq/session/rank_device.hpp"
+
+namespace hetseq {
+
+Topology discover_devices(const HostComm& world, const Options& options) {
+    const DeviceChoice choice =
+        agree_on(world, [&] { return rank_device(options.device, world.rank(), host_name()); });
+    return discover_topology(world, choice);
+}
+
+}  // namespace hetseq

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Whole runs of the program over the stand-ins of CUDA and NCCL, against the same run on one CPU.
+source "$(dirname "$0")/common.sh"
+make_images
+options=(--task mnist --precision fp64 --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --max-sentences 8
+  --batch-size 16 --max-update 10 --log-interval 5 --seed 3)
+
+# train RUN RANKS OPTION...
+train() {
+  local run=$1 ranks=$2; shift 2
+  run_ranks "$ranks" "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/$run" "$@"
+  expect_ok "$run"
+  ! grep -i misuse "$work/log" || fail "$run: CUDA or NCCL was misused"
+}
+# same RUN [OF]: its parameters are those of one CPU.
+same() { "$bin/compare_models" "$work/${2:-cpu}/model.safetensors" "$work/$1/model.safetensors" 1e-12 || fail "$1 differs"; }
+says() { grep -q -- "$1" "$work/log" || { cat "$work/log"; fail "not said: $1"; }; }
+
+train cpu 1 --device cpu
+
+train gpus 2 --device cuda
+same gpus
+
+train mixed 3 --device 0-1=cuda,2=cpu
+says 'no GPU is used by rank 2'
+same mixed
+
+# A rank without a GPU of its own is on its CPU; it shares one where it must have one.
+STAND_IN_GPUS=1 train automatic 2
+says 'no GPU is used by rank 1'
+same automatic
+STAND_IN_GPUS=1 train shared 2 --device cuda --balance auto
+says 'one GPU is shared by ranks 0, 1'
+same shared
+
+# Stopped on GPUs and continued on other devices.
+train moved 2 --device cuda --max-update 5
+train moved 2 --device 0=cpu,1=cuda --max-update 10
+says 'continues from'
+same moved
+
+# Memory that does not suffice for a micro-batch: smaller ones, and the same gradient.
+larger=(--max-sentences 150 --batch-size 300 --balance equal --max-update 3)
+train larger-cpu 1 --device cpu "${larger[@]}"
+STAND_IN_MEMORY_MB=100 train tight 2 --device cuda "${larger[@]}"
+says 'out of memory: micro-batch halved'
+same tight larger-cpu
+
+# BERT, with its dropouts.
+awk 'BEGIN { for (i = 1; i <= 400; ++i) print "the cat sat on the mat ." (i % 20 ? "" : "\n") }' >"$work/text.txt"
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the cat sat on mat . >"$work/vocab.txt"
+"$bin/hetseq" prepare bert --input "$work/text.txt" --vocab "$work/vocab.txt" --seq-length 32 --max-predictions 5 \
+  --output "$work/bert" >"$work/log" 2>&1 || { cat "$work/log"; fail 'prepare bert'; }
+options=(--task bert --model-config tiny --precision fp64 --data "$work/bert/train*.h5" --max-sentences 8 --batch-size 16
+  --max-update 5 --log-interval 5 --seed 3)
+train bert-cpu 1 --device cpu
+train bert-mixed 3 --device 0-1=cuda,2=cpu
+same bert-mixed bert-cpu
+
+run_ranks 2 "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/wrong" --device 0=cuda
+expect_error 78 "--device has no entry for rank 1"
+run_ranks 2 "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/wrong" --device gpu
+expect_error 78 "one of auto, cpu, cuda"
