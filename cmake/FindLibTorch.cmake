@@ -6,7 +6,13 @@
 # folder, torch.utils.cmake_prefix_path, or a LibTorch archive), then the folder that jobs/setup.sh fills.
 include(HetseqChecks)
 
-set(hetseq_own_libtorch "${PROJECT_SOURCE_DIR}/build/libtorch-2.11.0")
+if(DEFINED ENV{HETSEQ_LIBTORCH_VERSION})
+  set(hetseq_libtorch_default "$ENV{HETSEQ_LIBTORCH_VERSION}")
+else()
+  set(hetseq_libtorch_default 2.11.0)
+endif()
+set(HETSEQ_LIBTORCH_VERSION "${hetseq_libtorch_default}" CACHE STRING "Which of the LibTorches that jobs/setup.sh installed")
+set(hetseq_own_libtorch "${PROJECT_SOURCE_DIR}/build/libtorch-${HETSEQ_LIBTORCH_VERSION}")
 set(HETSEQ_LIBTORCH_DIR "" CACHE PATH "Folder that holds LibTorch (include/ and lib/, or torch/include and torch/lib)")
 
 if(HETSEQ_LIBTORCH_DIR)

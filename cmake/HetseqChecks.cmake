@@ -2,7 +2,7 @@
 # Plain functions of values, so that tests/build can call them without a machine that has the fault.
 include_guard(GLOBAL)
 
-set(HETSEQ_LIBTORCH_MINIMUM 2.11)
+set(HETSEQ_LIBTORCH_MINIMUM 2.7)
 
 # Sets `out` to the names of the shared libraries that `library` asks the loader for.
 function(hetseq_needed_libraries library out)

@@ -2,17 +2,40 @@
 # with HETSEQ_USE_CUDA.
 include_guard(GLOBAL)
 
-# The compiler, and the architectures it knows.
+# LibTorch's device libraries, and the major version of CUDA that they were built with.
+find_library(LibTorch_CUDA_LIBRARY torch_cuda HINTS "${LibTorch_ROOT}/lib" NO_DEFAULT_PATH NO_CACHE)
+find_library(LibTorch_C10_CUDA_LIBRARY c10_cuda HINTS "${LibTorch_ROOT}/lib" NO_DEFAULT_PATH NO_CACHE)
+set(libtorch_cudart "")
+if(LibTorch_C10_CUDA_LIBRARY)
+  hetseq_needed_libraries("${LibTorch_C10_CUDA_LIBRARY}" libtorch_cudart)
+  list(FILTER libtorch_cudart INCLUDE REGEX "^libcudart")
+endif()
+string(REGEX MATCH "[0-9]+$" libtorch_cuda_major "${libtorch_cudart}")
+
+# Sets `out` to the version of an nvcc ("13.0"), empty where it does not run.
+function(hetseq_nvcc_version nvcc out)
+  execute_process(COMMAND "${nvcc}" --version OUTPUT_VARIABLE banner ERROR_QUIET)
+  string(REGEX MATCH "release ([0-9]+\\.[0-9]+)" _ "${banner}")
+  set(${out} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+endfunction()
+
+# The compiler: the site's own, unless it is of another major version and jobs/setup.sh installed one of LibTorch's.
 find_program(HETSEQ_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
 mark_as_advanced(HETSEQ_NVCC)
-if(HETSEQ_NVCC AND NOT CMAKE_CUDA_COMPILER)
-  set(CMAKE_CUDA_COMPILER "${HETSEQ_NVCC}")
+if(NOT CMAKE_CUDA_COMPILER)
+  set(nvcc_version "")
+  if(HETSEQ_NVCC)
+    set(CMAKE_CUDA_COMPILER "${HETSEQ_NVCC}")
+    hetseq_nvcc_version("${HETSEQ_NVCC}" nvcc_version)
+  endif()
+  set(own_nvcc "${PROJECT_SOURCE_DIR}/build/cuda-${libtorch_cuda_major}/bin/nvcc")
+  if(EXISTS "${own_nvcc}" AND NOT nvcc_version MATCHES "^${libtorch_cuda_major}\\.")
+    set(CMAKE_CUDA_COMPILER "${own_nvcc}")
+  endif()
 endif()
 set(nvcc_version "")
 if(CMAKE_CUDA_COMPILER)
-  execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" --version OUTPUT_VARIABLE nvcc_banner ERROR_QUIET)
-  string(REGEX MATCH "release ([0-9]+\\.[0-9]+)" _ "${nvcc_banner}")
-  set(nvcc_version "${CMAKE_MATCH_1}")
+  hetseq_nvcc_version("${CMAKE_CUDA_COMPILER}" nvcc_version)
 endif()
 hetseq_require_cuda("${CMAKE_CUDA_COMPILER}" "${nvcc_version}")
 if(NOT CMAKE_CUDA_ARCHITECTURES)
@@ -28,20 +51,11 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
 endif()
 find_package(CUDAToolkit REQUIRED)
 
-# LibTorch's device libraries. libtorch_cuda.so registers its kernels when it is loaded, so it is linked even where no
-# symbol of it is named.
-find_library(LibTorch_CUDA_LIBRARY torch_cuda HINTS "${LibTorch_ROOT}/lib" NO_DEFAULT_PATH NO_CACHE)
-find_library(LibTorch_C10_CUDA_LIBRARY c10_cuda HINTS "${LibTorch_ROOT}/lib" NO_DEFAULT_PATH NO_CACHE)
-set(libtorch_cudart "")
-if(LibTorch_C10_CUDA_LIBRARY)
-  hetseq_needed_libraries("${LibTorch_C10_CUDA_LIBRARY}" needed)
-  list(FILTER needed INCLUDE REGEX "^libcudart")
-  set(libtorch_cudart "${needed}")
-endif()
 hetseq_require_same_cuda("${libtorch_cudart}" "${CUDAToolkit_VERSION}")
 target_link_libraries(hetseq_torch INTERFACE "${LibTorch_C10_CUDA_LIBRARY}")
 # A target with the property HETSEQ_STAND_IN is a test that brings these libraries' stand-ins (tests/stand_in).
 set(stands_in $<BOOL:$<TARGET_PROPERTY:HETSEQ_STAND_IN>>)
+# libtorch_cuda.so registers its kernels when it is loaded, so it is linked even where no symbol of it is named.
 target_link_options(hetseq_torch INTERFACE
   $<$<NOT:${stands_in}>:LINKER:--no-as-needed> $<$<NOT:${stands_in}>:${LibTorch_CUDA_LIBRARY}>
   $<$<NOT:${stands_in}>:LINKER:--as-needed>)

@@ -5,19 +5,22 @@ set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
 usage='usage: jobs/setup.sh [--cuda] [--python]
-  --cuda                   also the CUDA libraries that LibTorch loads (2.7 GB)
+  --cuda                   also the CUDA libraries that LibTorch loads (2.7 GB), and the CUDA compiler (0.4 GB) where
+                           there is none of their version
   --python                 also build/python: a virtual environment with this LibTorch as its torch, NumPy, h5py and
                            transformers (0.4 GB; PyPI'"'"'s torch loads the CUDA libraries, on machines without GPU too)
 environment:
+  HETSEQ_LIBTORCH_VERSION  which LibTorch of PyPI, 2.7 or later (default 2.11.0); 2.7.1 is for GPUs before Turing
+                           (P100, V100). Keep it set for the build
   HETSEQ_LIBTORCH_DIR      your own LibTorch: none is installed (one on CMAKE_PREFIX_PATH is taken as well)
   HETSEQ_SKIP_PACKAGES=1   modules or conda provide the libraries: no Debian package is looked for'
 
 packages=(g++ cmake ninja-build ccache libopenmpi-dev openmpi-bin libhdf5-openmpi-dev
   libboost-program-options-dev nlohmann-json3-dev libspdlog-dev libxxhash-dev zlib1g-dev libsentencepiece-dev
   libutf8proc-dev libgtest-dev libgmock-dev python3 python3-pip iproute2 dataset-fashion-mnist)
-libtorch=build/libtorch-2.11.0
+version=${HETSEQ_LIBTORCH_VERSION:-2.11.0}
+libtorch=build/libtorch-$version
 python=build/python
-cpu_wheels=('torch==2.11.0' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*')
 
 missing_packages() {
   local installed package
@@ -79,7 +82,7 @@ check_tools() {
   fi
 }
 
-# PyPI's torch 2.11 is for Python 3.10 and later, though hetseq the program uses nothing of it but its libraries.
+# PyPI's torch is for Python 3.10 and later, though hetseq the program uses nothing of it but its libraries.
 check_python() {
   python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' && return
   echo "LibTorch comes from PyPI for Python 3.10 or later; this is $(python3 --version)." >&2
@@ -102,34 +105,46 @@ users_own_libtorch() {
   [[ -n ${HETSEQ_LIBTORCH_DIR-} ]]
 }
 
-# install_wheels FOLDER PIP_ARGUMENT...: all of it or nothing.
-install_wheels() {
-  local folder=$1; shift
+# wheels PIP_ARGUMENT...: into the folder $partial, which is made first and removed at the end; all of it or nothing.
+wheels() {
   mkdir -p build
-  partial=$folder.partial.$$
   trap 'rm -rf "$partial"' EXIT
   PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --no-compile --target "$partial" "$@" || {
-    echo "pip could not install LibTorch (its reason is above)." >&2
+    echo "pip could not install LibTorch $version (its reason is above)." >&2
     echo "Try again, or name a LibTorch of your own: HETSEQ_LIBTORCH_DIR=/path/to/libtorch" >&2
     exit 69
   }
 }
 
+# The CUDA version that the torch of a folder was built with: "13.0".
+cuda_of() { sed -nE "s/^cuda.*= '([0-9.]+)'$/\1/p" "$1/torch/version.py"; }
+
+# PyPI's torch loads two CUDA libraries without a GPU too.
 install_libtorch() {
+  local cuda suffix=
   [[ -e $libtorch ]] && return
+  [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || {
+    echo "HETSEQ_LIBTORCH_VERSION is '$version'; write a whole version of PyPI's torch, such as 2.7.1." >&2
+    exit 64
+  }
   check_python
-  say "installing LibTorch 2.11 from PyPI into $libtorch"
-  install_wheels "$libtorch" --no-deps "${cpu_wheels[@]}"
+  say "installing LibTorch $version from PyPI into $libtorch"
+  partial=$libtorch.partial.$$
+  wheels --no-deps "torch==$version"
+  cuda=$(cuda_of "$partial")
+  [[ $cuda != 12.* ]] || suffix=-cu12
+  wheels --no-deps "nvidia-cuda-runtime$suffix==$cuda.*" "nvidia-cuda-cupti$suffix==$cuda.*"
   mv -T "$partial" "$libtorch"
 }
 
 # The CUDA libraries beside torch, of the versions that its metadata names.
 install_cuda_libraries() {
-  local wheels
+  local named
   [[ -e $libtorch/.with-cuda ]] && return
-  say "installing the CUDA libraries of LibTorch into $libtorch"
-  mapfile -t wheels < <(sed -nE 's/^Requires-Dist: ((nvidia|cuda-toolkit)[^;]*);.*/\1/p' "$libtorch"/torch-2.11.0.dist-info/METADATA)
-  install_wheels "$libtorch" "${wheels[@]}"
+  say "installing the CUDA libraries of LibTorch $version into $libtorch"
+  mapfile -t named < <(sed -nE 's/^Requires-Dist: ((nvidia|cuda-toolkit)[^;]*);.*/\1/p' "$libtorch/torch-$version.dist-info/METADATA")
+  partial=$libtorch.partial.$$
+  wheels "${named[@]}"
   cp -al --remove-destination "$partial/nvidia/." "$libtorch/nvidia/"
   cp -al --remove-destination "$partial"/*.dist-info "$libtorch/"  # pip knows them as installed
   touch "$libtorch/.with-cuda"
@@ -179,10 +194,10 @@ install_python() {
   say "installed $python ($(du -sh "$python" | cut -f1); torch $(du -sh "$torch" | cut -f1))"
 }
 
-cuda=no with_python=no
+with_cuda=no with_python=no
 while [[ ${1-} == --cuda || ${1-} == --python ]]; do
-  cuda=yes
-  [[ $1 == --cuda ]] || with_python=yes
+  [[ $1 != --cuda ]] || with_cuda=yes
+  [[ $1 != --python ]] || with_python=yes
   shift
 done
 usage_only "$usage" "$@"
@@ -194,8 +209,11 @@ else
 fi
 if ! users_own_libtorch >/dev/null; then
   install_libtorch
-  if [[ $cuda == yes ]]; then
+  if [[ $with_cuda == yes || $with_python == yes ]]; then
     install_cuda_libraries
+  fi
+  if [[ $with_cuda == yes ]]; then
+    jobs/cuda-compiler.sh "$(cuda_of "$libtorch")"
   fi
 fi
 if [[ $with_python == yes ]]; then

@@ -41,7 +41,7 @@ real=-DHETSEQ_LIBTORCH_DIR=$libtorch
 mkdir "$work/empty"
 refuses 'Run jobs/setup.sh' configure -DHETSEQ_LIBTORCH_DIR="$work/empty"
 fake_libtorch 2.4.1 $new_abi
-refuses 'is too old (2.4.1; hetseq needs 2.11)' configure -DCMAKE_PREFIX_PATH="$work/torch"
+refuses 'is too old (2.4.1; hetseq needs 2.7)' configure -DCMAKE_PREFIX_PATH="$work/torch"
 fake_libtorch 2.11.0 _ZN3c105ErrorC1ESs
 refuses "was built with the other C++ ABI" configure -DHETSEQ_LIBTORCH_DIR="$work/torch"
 refuses 'No MPI was found' configure "$real" -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON

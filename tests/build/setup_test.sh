@@ -55,7 +55,11 @@ setup 0
 
 # An interrupted installation of LibTorch leaves nothing; the next one completes.
 machine=(A=1)
-install='[[ $1 != -c ]] || exit 0; while [[ $1 != --target ]]; do shift; done; mkdir -p "$2/torch"'
+install='[[ $1 != -c ]] || exit 0
+echo "$*" >>"$(dirname "$0")/../pip_asked"
+while [[ $1 != --target ]]; do shift; done
+mkdir -p "$2/torch"
+echo "cuda: Optional[str] = '\''${CUDA:-13.0}'\''" >"$2/torch/version.py"'
 plays python3 "$install; exit 1"
 setup 69
 says 'HETSEQ_LIBTORCH_DIR=/path/to/libtorch'
@@ -65,6 +69,23 @@ setup 0
 [[ -d $work/build/libtorch-2.11.0/torch ]] || fail 'no LibTorch'
 setup 0
 [[ $(ls "$work/build") == $'libtorch-2.11.0\npackages.log' ]] || fail "also left: $(ls "$work/build")"
+
+# Another LibTorch, with the two libraries of its own CUDA that it loads without a GPU too.
+machine=(HETSEQ_LIBTORCH_VERSION=2.7.1 CUDA=12.6)
+setup 0
+[[ -d $work/build/libtorch-2.7.1/torch ]] || fail 'no LibTorch 2.7.1'
+tail -n 2 "$work/pip_asked" | grep -q ' torch==2.7.1$' || fail "pip: $(<"$work/pip_asked")"
+tail -n 1 "$work/pip_asked" | grep -qF ' nvidia-cuda-runtime-cu12==12.6.* nvidia-cuda-cupti-cu12==12.6.*' ||
+  fail "pip: $(<"$work/pip_asked")"
+# --cuda: no compiler where there is one of that major version.
+plays nvcc 'echo "Cuda compilation tools, release 12.8, V12.8.93"'
+touch "$work/build/libtorch-2.7.1/.with-cuda"
+setup 0 --cuda
+[[ ! -e $work/build/cuda-12 ]] || fail 'it installed a second compiler'
+machine=(HETSEQ_LIBTORCH_VERSION=2.7)
+setup 64
+says "HETSEQ_LIBTORCH_VERSION is '2.7'; write a whole version"
+machine=(A=1)
 
 # --python: torch's own requirements but for those of one platform, in an environment that sees the torch in build/.
 plays python3 '
@@ -78,6 +99,7 @@ case "$1 $2" in
     [[ " $* " != *" cuda-toolkit==13.0.2 "* ]] || touch "$(dirname "$0")/../cuda_asked"
     while [[ $1 != --target ]]; do shift; done
     mkdir -p "$2"/{torch,nvidia/nccl,torch-2.11.0.dist-info}
+    echo "cuda: Optional[str] = '\''13.0'\''" >"$2/torch/version.py"
     printf "Requires-Dist: %s\n" filelock "sympy>=1.13" "cuda-toolkit==13.0.2; platform_system == \"Linux\"" \
       "triton==3.6.0; platform_system == \"Linux\"" "optree; extra == \"optree\"" >"$2/torch-2.11.0.dist-info/METADATA" ;;
 esac'
