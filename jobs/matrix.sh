@@ -31,7 +31,13 @@ clone() {
   done
 }
 
-# How a build or ctest ended, from its log: "89 passed, 5 skipped", "FAILED (2 of 94)" or "did not build".
+# in_clone VERSION COMMANDS
+in_clone() {
+  env -u HETSEQ_LIBTORCH_DIR -u CMAKE_PREFIX_PATH HETSEQ_LIBTORCH_VERSION="$1" tests="$tests" \
+    bash -euo pipefail -c "cd build/matrix/$1; source jobs/common.sh; $2"
+}
+
+# How ctest ended: "89 passed, 0 failed, 5 skipped".
 outcome() {
   python3 - "$1" <<'PYTHON'
 import os, sys, xml.etree.ElementTree as tree
@@ -54,22 +60,10 @@ for version in "$@"; do
   folder=build/matrix/$version
   cpu='did not build' cuda='did not build'
   rm -f "$folder"/build/*/junit.xml
-  (
-    cd "$folder"
-    export HETSEQ_LIBTORCH_VERSION=$version
-    unset HETSEQ_LIBTORCH_DIR CMAKE_PREFIX_PATH
-    # shellcheck source=/dev/null
-    source jobs/common.sh
-    jobs/setup.sh --python && configure_and_build cpu && { [[ $tests == no ]] || run_tests cpu; }
-  ) >"$folder.cpu.log" 2>&1 || failed=1
-  (
-    cd "$folder"
-    export HETSEQ_LIBTORCH_VERSION=$version
-    unset HETSEQ_LIBTORCH_DIR CMAKE_PREFIX_PATH
-    # shellcheck source=/dev/null
-    source jobs/common.sh
-    configure_and_build cuda && { [[ $tests == no ]] || run_tests cuda -L 'gpu|stand-in'; }
-  ) >"$folder.cuda.log" 2>&1 || failed=1
+  in_clone "$version" 'jobs/setup.sh --python; configure_and_build cpu; [[ $tests == no ]] || run_tests cpu' \
+    >"$folder.cpu.log" 2>&1 || failed=1
+  in_clone "$version" 'configure_and_build cuda; [[ $tests == no ]] || run_tests cuda -L "gpu|stand-in"' \
+    >"$folder.cuda.log" 2>&1 || failed=1
   [[ ! -x $folder/build/cpu/bin/hetseq ]] || cpu=$(outcome "$folder/build/cpu/junit.xml")
   [[ ! -x $folder/build/cuda/bin/hetseq ]] || cuda=$(outcome "$folder/build/cuda/junit.xml")
   found=$(sed -nE 's/^-- CUDA ([0-9.]+) for ([^,]+), NCCL ([0-9.]+) .*/\1|\2/p' "$folder/build/cuda-configure.log")
