@@ -60,8 +60,10 @@ for version in "$@"; do
   folder=build/matrix/$version
   cpu='did not build' cuda='did not build'
   rm -f "$folder"/build/*/junit.xml
+  # shellcheck disable=SC2016  # the variables of the clone's shell
   in_clone "$version" 'jobs/setup.sh --python; configure_and_build cpu; [[ $tests == no ]] || run_tests cpu' \
     >"$folder.cpu.log" 2>&1 || failed=1
+  # shellcheck disable=SC2016
   in_clone "$version" 'configure_and_build cuda; [[ $tests == no ]] || run_tests cuda -L "gpu|stand-in"' \
     >"$folder.cuda.log" 2>&1 || failed=1
   [[ ! -x $folder/build/cpu/bin/hetseq ]] || cpu=$(outcome "$folder/build/cpu/junit.xml")
