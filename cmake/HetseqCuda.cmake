@@ -79,4 +79,13 @@ string(REPLACE ";" "." NCCL_VERSION "${nccl_version}")
 target_include_directories(hetseq_cuda SYSTEM INTERFACE "${NCCL_INCLUDE_DIR}")
 target_link_libraries(hetseq_cuda INTERFACE
   $<IF:${stands_in},hetseq_stand_in_cudart,CUDA::cudart> $<IF:${stands_in},hetseq_stand_in_nccl,${NCCL_LIBRARY}>)
+
+# What profilers show of hetseq's own work.
+find_path(NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h
+  HINTS ${CUDAToolkit_INCLUDE_DIRS} "${LibTorch_ROOT}/../nvidia/nvtx/include" "${LibTorch_ROOT}/../nvidia/cu13/include" NO_CACHE)
+if(NOT NVTX_INCLUDE_DIR)
+  message(FATAL_ERROR
+    "NVTX was not found (nvtx3/nvToolsExt.h).\n"
+    "Load a CUDA module that has it, or run jobs/setup.sh --cuda, which installs it beside LibTorch.")
+endif()
 message(STATUS "CUDA ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}, NCCL ${NCCL_VERSION} (${NCCL_LIBRARY})")

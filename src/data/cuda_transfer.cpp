@@ -4,6 +4,7 @@
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
 
+#include "hetseq/util/profiler_range.hpp"
 #include "hetseq/data/device_transfer.hpp"
 
 namespace hetseq {
@@ -39,6 +40,7 @@ public:
         : device_{device}, copies_{c10::cuda::getStreamFromPool(false, device.index())} {}
 
     std::unique_ptr<Arrival> send(std::vector<MicroBatch>& batches) override {
+        const ProfilerRange range{"copy ahead"};
         const c10::cuda::CUDAStreamGuard guard{copies_};
         try {
             for (MicroBatch& batch : batches)

@@ -239,6 +239,16 @@ at::Tensor mask_autograd(const at::Tensor& x,
     return Mask::apply(x, p, stream, draw, rows, std::string{what});
 }
 
+// A CUDA graph would keep the seed, the update and the sample ids of its capture. LibTorch before
+// 2.8 has no word for that.
+template <class Tag>
+std::vector<Tag> mask_tags() {
+    if constexpr (requires { Tag::cudagraph_unsafe; })
+        return {Tag::pt2_compliant_tag, Tag::cudagraph_unsafe};
+    else
+        return {Tag::pt2_compliant_tag};
+}
+
 }  // namespace
 
 void enter_forward(RandomnessKey key, bool training) {
@@ -250,8 +260,7 @@ void leave_step() noexcept {
 }
 
 TORCH_LIBRARY_FRAGMENT(hetseq, m) {
-    // A CUDA graph would keep the seed, the update and the sample ids of its capture.
-    const std::vector<at::Tag> tags{at::Tag::pt2_compliant_tag, at::Tag::cudagraph_unsafe};
+    const std::vector<at::Tag> tags = mask_tags<at::Tag>();
     // x (n * rows, ...): dropout with probability p in [0, 1), rows [i * rows, (i + 1) * rows) of
     // sample i; kept elements are divided by the keep probability.
     m.def("mask(Tensor x, float p, Tensor stream, int draw, int rows, str what) -> Tensor", tags);

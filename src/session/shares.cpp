@@ -6,11 +6,10 @@
 #include <string>
 #include <utility>
 
-#include <c10/core/CachingDeviceAllocator.h>
-
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/device_memory.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
 #include "hetseq/version.hpp"
@@ -328,7 +327,7 @@ Shares make_shares(const HostComm& world,
     // Calibration took more memory than training does; LibTorch would keep it from CUDA's
     // libraries.
     if (!settings.device.is_cpu())
-        at::getDeviceAllocator(settings.device.type())->emptyCache();
+        release_cached_memory();
     const auto holding = holding_at(shares.replay, start.progress.updates);
     if (holding != shares.replay.end())
         shares.plan.change(holding->second);

@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/profiler_range.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 
@@ -87,6 +88,7 @@ void GradientReducer::start_ready_buckets() {
 
 // A bucket that throws here was not started.
 void GradientReducer::start_next() {
+    const ProfilerRange range{"start bucket", static_cast<std::int64_t>(next_)};
     Bucket& bucket = buckets_[next_];
     bucket.work = communicator_.start_all_reduce_sum(bucket.gradients);
     ++next_;

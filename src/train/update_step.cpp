@@ -10,6 +10,7 @@
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/profiler_range.hpp"
 
 #include "normalised_loss.hpp"
 #include "out_of_memory.hpp"
@@ -122,6 +123,7 @@ void UpdateStep::forward_backward(const LoadedShare& share,
     status_.zero();
     const auto& micro_batches = share.micro_batches();
     for (std::size_t i = 0; i < micro_batches.size(); ++i) {
+        const ProfilerRange range{"micro-batch", static_cast<std::int64_t>(i)};
         const at::Tensor loss = normalised_loss(
             model_.forward(share.on_device(micro_batches[i]), context), weights, status_);
         if (i + 1 == micro_batches.size())

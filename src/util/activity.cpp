@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "hetseq/util/fault_point.hpp"
+#include "hetseq/util/profiler_range.hpp"
 
 namespace hetseq {
 
@@ -99,6 +100,7 @@ std::string phase_text(Phase phase, std::int64_t update) {
 void activity::enter(Phase phase, std::int64_t update) {
     is_jobs_thread = true;
     change(static_cast<std::uint64_t>(update) << update_shift | static_cast<std::uint64_t>(phase));
+    show_phase(phase, update);
     fault_point(to_string(phase), update);
 }
 

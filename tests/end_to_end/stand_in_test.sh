@@ -33,6 +33,17 @@ STAND_IN_GPUS=1 train shared 2 --device cuda --balance auto
 says 'one GPU is shared by ranks 0, 1'
 same shared
 
+# What a profiler is shown.
+NVTX_INJECTION64_PATH=$bin/libstand_in_profiler.so STAND_IN_RANGES=$work/ranges train profiled 1 --device cuda --max-update 2
+shows() { grep -qxE -- "$1" "$work/ranges" || { cat "$work/ranges"; fail "no range of $1"; }; }
+for range in 'begins computing 1' 'begins optimizing 2' 'begins reducing 2' 'opens micro-batch 1' 'opens copy ahead 0' \
+  'opens start bucket 0'; do
+  shows "hetseq: $range"
+done
+begun=$(grep -c ' begins ' "$work/ranges") ended=$(grep -c ' ends$' "$work/ranges")
+((begun == ended + 1)) || fail "$begun phases began and $ended ended"
+(($(grep -c ' opens ' "$work/ranges") == $(grep -c ' closes$' "$work/ranges"))) || fail 'a range was not closed'
+
 # Stopped on GPUs and continued on other devices.
 train moved 2 --device cuda --max-update 5
 train moved 2 --device 0=cpu,1=cuda --max-update 10

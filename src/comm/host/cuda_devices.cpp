@@ -4,8 +4,12 @@
 
 #include <cuda_runtime_api.h>
 
+#include <c10/cuda/CUDACachingAllocator.h>
+
 #include "cuda_architectures.hpp"
 #include "cuda_try.hpp"
+
+#include "hetseq/comm/host/device_memory.hpp"
 
 namespace hetseq {
 
@@ -69,6 +73,10 @@ VisibleCudaDevices visible_cuda_devices() {
 
 void make_cuda_device_current(int index) {
     CUDA_TRY(cudaSetDevice(index));
+}
+
+void release_cached_memory() {
+    c10::cuda::CUDACachingAllocator::emptyCache();
 }
 
 }  // namespace hetseq

@@ -2,6 +2,8 @@
 
 #include "cuda_devices.hpp"
 
+#include "hetseq/comm/host/device_memory.hpp"
+
 namespace hetseq {
 
 VisibleCudaDevices visible_cuda_devices() {
@@ -11,5 +13,7 @@ VisibleCudaDevices visible_cuda_devices() {
 void make_cuda_device_current(int) {
     throw InternalError("this hetseq was built without CUDA");
 }
+
+void release_cached_memory() {}
 
 }  // namespace hetseq

@@ -2,6 +2,7 @@
 
 #include <ATen/Dispatch.h>
 #include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -10,6 +11,19 @@
 #include "counter_dropout_launch.hpp"
 
 namespace hetseq::detail {
+
+namespace {
+
+// torch.compile captures none from LibTorch 2.8 on, where the operators are marked so.
+void refuse_capture() {
+    if (c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None)
+        throw BadConfig(
+            "dropout keyed by sample ids cannot be captured into a CUDA graph",
+            "the graph would repeat the seed, the update and the samples of its capture",
+            "compile the model without mode=\"reduce-overhead\"");
+}
+
+}  // namespace
 
 void counter_dropout_cuda(const at::Tensor& x,
                           const at::Tensor& out,
@@ -20,6 +34,7 @@ void counter_dropout_cuda(const at::Tensor& x,
         return;
     HETSEQ_ASSERT(fits_dropout_grid(layout));
     const c10::cuda::CUDAGuard guard{x.device()};
+    refuse_capture();
     AT_DISPATCH_FLOATING_TYPES_AND2(
         at::kHalf, at::kBFloat16, x.scalar_type(), "counter_dropout", [&] {
             const DropoutTensors<scalar_t> tensors{x.const_data_ptr<scalar_t>(),
@@ -41,6 +56,7 @@ void token_dropout_cuda(const at::Tensor& x,
         return;
     HETSEQ_ASSERT(fits_token_grid(x.size(0), x.size(1)));
     const c10::cuda::CUDAGuard guard{x.device()};
+    refuse_capture();
     AT_DISPATCH_FLOATING_TYPES_AND2(
         at::kHalf, at::kBFloat16, x.scalar_type(), "token_dropout", [&] {
             const TokenDropoutTensors<scalar_t> tensors{x.const_data_ptr<scalar_t>(),

@@ -42,6 +42,9 @@ std::size_t used_memory();
 /// All allocations of device memory after the next `count` fail; negative: none.
 void fail_allocation_after(long count);
 
+/// From now on, every stream says that a CUDA graph is being captured from it, or that none is.
+void set_capturing(bool capturing);
+
 /// Host memory that a device can reach, made by cudaHostAlloc.
 bool is_pinned(const void* memory);
 

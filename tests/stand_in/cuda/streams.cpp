@@ -16,6 +16,7 @@ thread_local bool is_streams_thread = false;
 std::atomic<long> events_now{0};
 std::atomic<long> events_ever{0};
 std::atomic<long> streams_now{0};
+std::atomic<bool> capturing{false};
 
 // All streams ever, and the default stream of each device.
 struct Streams {
@@ -98,6 +99,10 @@ long live_events() {
 long live_streams() {
     return streams_now;
 }
+void set_capturing(bool now) {
+    capturing = now;
+}
+
 long made_events() {
     return events_ever;
 }
@@ -261,7 +266,7 @@ CUDART_CALL cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t eve
 }
 
 CUDART_CALL cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
-    *status = cudaStreamCaptureStatusNone;
+    *status = capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return cudaSuccess;
 }
 

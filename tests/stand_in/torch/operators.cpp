@@ -1,6 +1,7 @@
 // LibTorch's operators on tensors of a device, without libtorch_cuda: each waits for its stream and
 // runs the CPU's kernel on the same memory.
 
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -17,6 +18,7 @@
 #include <torch/library.h>
 
 #include "../cuda/stand_in_cuda.hpp"
+#include "tensor_memory.hpp"
 
 namespace hetseq::stand_in {
 
@@ -24,8 +26,15 @@ namespace {
 
 constexpr c10::DispatchKeySet cuda_keys{c10::DispatchKey::CUDA};
 
+std::atomic<long> made{0};
+std::atomic<long> until_failure{-1};
+
+// For one tensor. Throws c10::OutOfMemoryError for the one that a test asked to fail.
 c10::Allocator* device_memory() {
     at::globalContext().lazyInitDevice(c10::kCUDA);
+    ++made;
+    if (until_failure >= 0 && until_failure-- == 0)
+        TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory. The stand-in was told so.");
     return c10::cuda::CUDACachingAllocator::get();
 }
 
@@ -217,6 +226,14 @@ void record_stream(at::Tensor& self, c10::Stream stream) {
 }
 
 }  // namespace
+
+long tensors_made() {
+    return made;
+}
+
+void fail_tensor_after(long count) {
+    until_failure = count;
+}
 
 }  // namespace hetseq::stand_in
 
