@@ -11,6 +11,7 @@ train() {
   run_ranks "$ranks" "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/$run" "$@"
   expect_ok "$run"
   ! grep -i misuse "$work/log" || fail "$run: CUDA or NCCL was misused"
+  ! grep -E '^\[W' "$work/log" || fail "$run: LibTorch warns"
 }
 # same RUN [OF]: its parameters are those of one CPU.
 same() { "$bin/compare_models" "$work/${2:-cpu}/model.safetensors" "$work/$1/model.safetensors" 1e-12 || fail "$1 differs"; }

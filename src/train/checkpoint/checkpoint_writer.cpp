@@ -137,8 +137,10 @@ void CheckpointWriter::copy(std::promise<void>& copied) {
     copied.set_value();
 }
 
-// On a device, the copy runs on a separate stream, beside the device's own work.
+// On a device, the copy runs on a separate stream, beside the device's own work. Autograd must not
+// see it: gradients would then be accumulated on that stream for as long as the copies live.
 void CheckpointWriter::copy_tensors() {
+    const at::NoGradGuard no_grad;
     at::set_num_threads(1);
     std::optional<c10::StreamGuard> on_side;
     if (tensors_ready_) {
