@@ -139,13 +139,15 @@ install_libtorch() {
 
 # The CUDA libraries beside torch, of the versions that its metadata names.
 install_cuda_libraries() {
-  local named
+  local named part
   [[ -e $libtorch/.with-cuda ]] && return
   say "installing the CUDA libraries of LibTorch $version into $libtorch"
   mapfile -t named < <(sed -nE 's/^Requires-Dist: ((nvidia|cuda-toolkit)[^;]*);.*/\1/p' "$libtorch/torch-$version.dist-info/METADATA")
   partial=$libtorch.partial.$$
   wheels "${named[@]}"
-  cp -al --remove-destination "$partial/nvidia/." "$libtorch/nvidia/"
+  for part in nvidia cusparselt; do  # torch finds the second beside itself where it is of CUDA 12
+    [[ ! -d $partial/$part ]] || cp -al --remove-destination "$partial/$part" "$libtorch/"
+  done
   cp -al --remove-destination "$partial"/*.dist-info "$libtorch/"  # pip knows them as installed
   touch "$libtorch/.with-cuda"
   rm -rf "$partial"
