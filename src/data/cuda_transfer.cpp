@@ -1,4 +1,4 @@
-#include <ATen/cuda/CUDAEvent.h>
+#include <c10/core/Event.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -13,25 +13,24 @@ namespace {
 
 class CudaArrival final : public Arrival {
 public:
-    explicit CudaArrival(const c10::cuda::CUDAStream& copies) { copied_.record(copies); }
+    explicit CudaArrival(const c10::cuda::CUDAStream& copies) { copied_.record(copies.unwrap()); }
 
     void wait(const std::vector<MicroBatch>& batches) override {
-        const auto consumer =
-            c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(copied_.device_index()));
-        copied_.block(consumer);
+        const auto consumer = c10::cuda::getCurrentCUDAStream(copied_.device_index());
+        copied_.block(consumer.unwrap());
         // The memory belongs to the copy stream; it must not be given out again while the
         // consumer's work on it is queued.
         for (const MicroBatch& batch : batches) {
             for (const auto& [name, tensor] : batch.tensors)
                 if (tensor.is_cuda())
-                    tensor.record_stream(consumer);
+                    tensor.record_stream(consumer.unwrap());
             if (batch.sample_ids.is_cuda())
-                batch.sample_ids.record_stream(consumer);
+                batch.sample_ids.record_stream(consumer.unwrap());
         }
     }
 
 private:
-    at::cuda::CUDAEvent copied_;
+    c10::Event copied_{c10::kCUDA};
 };
 
 class CudaTransfer final : public DeviceTransfer {
