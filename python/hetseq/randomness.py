@@ -91,6 +91,11 @@ class _Record:
         self.heads = module.num_heads if is_attention else 1
         self.original = module.forward if module is not None else None
         self.had_own_forward = module is not None and "forward" in module.__dict__
+        # As a function of the class where it is one: torch.compile of torch before 2.8 guards on the
+        # very object that is called, and a bound method is another one for each module.
+        self.of_class = None
+        if module is not None and not self.had_own_forward:
+            self.of_class = type(module).forward
         self.copied = False
 
     def _new_call(self, number: int) -> _Call:
@@ -111,23 +116,28 @@ class _Record:
             call = call.next
         self.upcoming, self.call, self.draws = self.first, self.idle, 0
 
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        if self.of_class is not None:
+            return self.of_class(self.module, *args, **kwargs)
+        return self.original(*args, **kwargs)
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Stands in for the module's own `forward`."""
         if not _scope.active or self.copied:
             if not torch.compiler.is_compiling():
                 self._refuse_unknown_recomputation()
-            return self.original(*args, **kwargs)
+            return self._run(*args, **kwargs)
         outer, call, draws = _scope.current, self.call, self.draws
         if self.upcoming.next is None:
             _scope.add_call(self, self.upcoming)
         _scope.current, self.call, self.draws = self, self.upcoming, 0
         self.upcoming = self.upcoming.next
         if torch.compiler.is_compiling():  # a graph can't break inside try
-            result = self.original(*args, **kwargs)
+            result = self._run(*args, **kwargs)
             _scope.current, self.call, self.draws = outer, call, draws
             return result
         try:
-            return self.original(*args, **kwargs)
+            return self._run(*args, **kwargs)
         finally:
             _scope.current, self.call, self.draws = outer, call, draws
 
@@ -151,7 +161,7 @@ class _Record:
     def __deepcopy__(self, memo: dict[int, Any]) -> "_Record":
         """A copied module runs its own `forward`, unkeyed."""
         copied = _Record.__new__(_Record)
-        copied.copied = True
+        copied.copied, copied.of_class = True, None
         module = memo.get(id(self.module), self.module)
         copied.original = types.MethodType(type(module).forward, module)
         return copied

@@ -4,9 +4,8 @@
 
 #include "hetseq/util/error.hpp"
 
-#include "comm/host/rank_ranges.hpp"
-
 #include "hetseq/comm/host/host_name.hpp"
+#include "hetseq/comm/host/rank_ranges.hpp"
 
 namespace hetseq {
 

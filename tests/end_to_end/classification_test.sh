@@ -100,7 +100,7 @@ assert max(line["spearman"] for line in valid) > 0.9 and max(line["pearson"] for
 PYTHON
 printf 'good good good good\nbad bad bad bad\n' >"$work/texts"
 predict 2 regression texts values; expect_ok 'predict numbers'
-python3 -c 'import sys; high, low = (float(line) for line in open(sys.argv[1])); assert high > 0.7 and low < 0.3, (high, low)' \
+python3 -c 'import sys; high, low = (float(line) for line in open(sys.argv[1])); assert 1.5 > high > low > -0.5, (high, low)' \
   "$work/values" || fail 'the numbers'
 run_hetseq 1 predict "$work/regression" --data "$work/numbers/valid*.h5" --output "$work/numbers.h5"; expect_ok 'predict shards'
 

@@ -26,6 +26,20 @@ train mixed 3 --device 0-1=cuda,2=cpu
 says 'no GPU is used by rank 2'
 same mixed
 
+# With measured shares, ranks on CPUs stay where they make an update faster, and are left out where sums through host
+# memory cost more than they do. Then the others are numbered anew, and a stop's exit code is all ranks'.
+measured=(--balance auto --cache-dir none)
+train worth-it 2 --device 0=cuda,1=cpu "${measured[@]}" --batch-size 200
+! grep -q 'left out' "$work/log" || { cat "$work/log"; fail 'a CPU as fast as the GPU was left out'; }
+STAND_IN_NCCL_KERNEL_US=60000 train slow-sums 3 --device 0=cpu,1-2=cuda "${measured[@]}" --max-sentences 0=4,1-2=6 --stall-timeout 5
+says 'left out: rank 0 on CPUs, since an update takes'
+says 'global batch 16, balance auto'
+same slow-sums
+STAND_IN_NCCL_KERNEL_US=60000 run_ranks 3 "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/stopped" \
+  --device 0-1=cuda,2=cpu "${measured[@]}" --max-update 100000 --time-limit 00:00:10
+((rc == 75)) || { cat "$work/log"; fail "exit code $rc of a run that stopped"; }
+says 'left out: rank 2 on CPUs'
+
 # A rank without a GPU of its own is on its CPU; it shares one where it must have one.
 STAND_IN_GPUS=1 train automatic 2
 says 'no GPU is used by rank 1'

@@ -536,8 +536,10 @@ class CompileTest(Case):
         model = Stack().double()
         compile_blocks(model, counter)
         Run(model).sums(self.installed(model), self.x + 0, [7])
-        # Three blocks and a second call of the first. The first block's input is a view.
-        self.assertLessEqual(counter.frame_count, 2)
+        # Three blocks and a second call of the first. The first block's input is a view. Torch 2.7
+        # cuts its graphs where a module is called.
+        is_old = torch.__version__.startswith("2.7.")
+        self.assertLessEqual(counter.frame_count, 6 if is_old else 2)
 
     def test_the_shell_of_torch_compile(self):
         def compile_parts(model, backend):

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/clock.hpp"
@@ -13,6 +15,7 @@
 #include "dry_run_report.hpp"
 
 #include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host/launcher.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
@@ -28,6 +31,7 @@
 #include "hetseq/session/run_settings.hpp"
 #include "hetseq/session/shares.hpp"
 #include "hetseq/session/training.hpp"
+#include "hetseq/session/working_ranks.hpp"
 #include "hetseq/app/command_line/option_parser.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
@@ -177,17 +181,23 @@ ExistingRun existing_run(const Options& options) {
     return options.resume == "never" ? ExistingRun::refuse : ExistingRun::resume;
 }
 
-}  // namespace
+// What an attempt to train came to.
+struct Attempt {
+    int code = 0;
+    std::vector<int> ranks = {};  // none: it trained; else start again on these ranks alone
+    SettledOptions options = {};  // to start again with
+};
 
-int train_command(const CommandContext& context) {
-    const double start_seconds = process_start_seconds();
+Attempt ended(int code) {
+    return {.code = code};
+}
+
+// `all_ranks`: none has been left out.
+Attempt train_on(const CommandContext& context,
+                 SettledOptions settled,
+                 double start_seconds,
+                 bool all_ranks) {
     const HostComm& world = context.world;
-    const GivenOptions given =
-        agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
-    SettledOptions settled = settle_options(world, given, context.parts);
-    const Watchdog watchdog(
-        *context.environment, world, {.stall_timeout = settled.options().stall_timeout});
-    signal_inbox::choose(settled.options().stop_signals, settled.options().checkpoint_signals);
     std::optional<RunFolder> run_folder;
     if (!settled.options().save_dir.empty())
         run_folder.emplace(world, settled.options().save_dir, existing_run(settled.options()));
@@ -214,19 +224,26 @@ int train_command(const CommandContext& context) {
     DryRunReport plan = dry_run_report(replica, length, point, updates);
     plan.is_finished = point && is_finished(settings.options(), length, start.progress);
     if (plan.is_finished && settings.options().dry_run)
-        return say_dry_run(world, settings, plan);
+        return ended(say_dry_run(world, settings, plan));
     if (plan.is_finished) {
         log::info("nothing to do: " + point->folder.string() + " is the end of the run");
-        return 0;
+        return {};
     }
     Shares shares = make_shares(world, settings, replica, start);
+    if (all_ranks && !replica.model().initialises_itself()) {
+        std::vector<int> ranks = working_ranks(world, settings, replica, shares.plan);
+        if (std::ssize(ranks) < world.size()) {
+            SettledOptions options = options_on(settings, ranks);
+            return {.ranks = std::move(ranks), .options = std::move(options)};
+        }
+    }
     Training training({world, settings, context.parts, folder, replica},
                       length,
                       std::move(start),
                       std::move(shares));
     say_start(context, settings, replica, training);
     if (settings.options().dry_run)
-        return try_out(context, settings, replica, training, std::move(plan));
+        return ended(try_out(context, settings, replica, training, std::move(plan)));
     if (point)
         log::info("continues from " + point->folder.string() + ", verified and read in " +
                   format_number(reading_s, 3) + " s");
@@ -237,7 +254,46 @@ int train_command(const CommandContext& context) {
         folder->begin(world,
                       config_text(repeatable_values(settings.values()), settings.table()),
                       replica.model().companion_files());
-    return run_training(context, settings, replica, training, folder, start_seconds);
+    return ended(run_training(context, settings, replica, training, folder, start_seconds));
+}
+
+// Trains on the attempt's ranks alone; the others wait for their end, and have the same exit code.
+// From here on the first ones are numbered from 0, and the others after them.
+int train_without_the_others(const CommandContext& context, Attempt attempt, double start_seconds) {
+    const int rank = context.world.rank();
+    const bool works = std::count(attempt.ranks.begin(), attempt.ranks.end(), rank) > 0;
+    const HostComm own = context.world.split(works ? 1 : 0);
+    const HostComm meeting = own.duplicate();
+    log::set_identity(own.rank() + (works ? 0 : static_cast<int>(attempt.ranks.size())),
+                      context.world.size(),
+                      host_name());
+    std::int64_t code = 0;
+    if (works) {
+        const int failure = run_or_end(meeting, [&] {
+            const CommandContext of_own{
+                context.environment, own, meeting, context.parts, context.words};
+            code = train_on(of_own, std::move(attempt.options), start_seconds, false).code;
+        });
+        code = failure != 0 ? failure : code;
+    }
+    return static_cast<int>(context.world.broadcast(code, attempt.ranks.front()));
+}
+
+}  // namespace
+
+int train_command(const CommandContext& context) {
+    const double start_seconds = process_start_seconds();
+    const HostComm& world = context.world;
+    const GivenOptions given =
+        agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
+    SettledOptions settled = settle_options(world, given, context.parts);
+    const Watchdog watchdog(
+        *context.environment, world, {.stall_timeout = settled.options().stall_timeout});
+    signal_inbox::choose(settled.options().stop_signals, settled.options().checkpoint_signals);
+    Attempt attempt = train_on(context, std::move(settled), start_seconds, true);
+    return attempt.ranks.empty()
+               ? attempt.code
+               : train_without_the_others(context, std::move(attempt), start_seconds);
 }
 
 }  // namespace hetseq

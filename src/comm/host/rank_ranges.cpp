@@ -1,4 +1,4 @@
-#include "rank_ranges.hpp"
+#include "hetseq/comm/host/rank_ranges.hpp"
 
 namespace hetseq {
 

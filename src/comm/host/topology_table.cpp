@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <map>
 
+#include "hetseq/comm/host/rank_ranges.hpp"
 #include "hetseq/comm/host/topology.hpp"
 
 #include "host_ranges.hpp"
-#include "rank_ranges.hpp"
 
 namespace hetseq {
 

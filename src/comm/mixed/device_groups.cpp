@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "comm/host/rank_ranges.hpp"
+#include "hetseq/comm/host/rank_ranges.hpp"
 
 namespace hetseq {
 

@@ -1,6 +1,7 @@
 #include "hetseq/train/shares/update_cost.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
@@ -79,6 +80,23 @@ double measure_reduction_cpu_ms(const FlatParameters& parameters, Communicator& 
     for (int i = 0; i < reductions; ++i)
         communicator.all_reduce_sum(gradients);
     return communicator.device().is_cpu() ? (cpu_ms() - begin) / reductions * part.factor : 0;
+}
+
+double measure_reduction_ms(const FlatParameters& parameters, Communicator& communicator) {
+    const Part part = part_of(parameters.values(), most_bytes);
+    const at::Tensor gradients = at::zeros({part.length}, parameters.values().options());
+    const at::Tensor first = gradients.narrow(0, 0, 1);
+    std::vector<double> times;
+    for (int i = 0; i <= reductions; ++i) {
+        const double begin = wall_ms();
+        communicator.start_all_reduce_sum(gradients)->wait();
+        first.item();  // a GPU is behind its host
+        if (i > 0)     // new memory is slow
+            times.push_back(wall_ms() - begin);
+        activity::progress();
+    }
+    std::nth_element(times.begin(), times.begin() + reductions / 2, times.end());
+    return times[reductions / 2] * part.factor;
 }
 
 }  // namespace hetseq

@@ -1,4 +1,4 @@
-#include "comm/host/rank_ranges.hpp"
+#include "hetseq/comm/host/rank_ranges.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <vector>
+
+#include "hetseq/session/run_settings.hpp"
+
+namespace hetseq {
+
+class HostComm;
+class Replica;
+class SharePlan;
+
+/// Collective. The ranks that a job of GPUs and CPUs is faster with: all, or those on GPUs alone,
+/// where the work that the CPUs take does not pay for sums that go through host memory. Decided by
+/// the measured costs of `shares` and by some sums of gradients now. Says so if ranks are left out.
+std::vector<int> working_ranks(const HostComm& world,
+                               const RunSettings& settings,
+                               Replica& replica,
+                               SharePlan& shares);
+
+/// The options of a run on these ranks alone, renumbered from 0 in their order. The global batch
+/// stays as it is.
+SettledOptions options_on(const RunSettings& settings, const std::vector<int>& ranks);
+
+}  // namespace hetseq

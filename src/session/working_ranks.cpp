@@ -1,0 +1,86 @@
+#include "hetseq/session/working_ranks.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/rank_ranges.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/balance/update_times.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/shares/update_cost.hpp"
+#include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/replica.hpp"
+
+namespace hetseq {
+
+namespace {
+
+bool has_gpu(const RankInfo& info) {
+    return !info.device_uuid.empty();
+}
+
+std::vector<int> ranks_where(const std::vector<bool>& chosen) {
+    std::vector<int> ranks;
+    for (std::size_t r = 0; r < chosen.size(); ++r)
+        if (chosen[r])
+            ranks.push_back(static_cast<int>(r));
+    return ranks;
+}
+
+}  // namespace
+
+std::vector<int> working_ranks(const HostComm& world,
+                               const RunSettings& settings,
+                               Replica& replica,
+                               SharePlan& shares) {
+    std::vector<int> all(static_cast<std::size_t>(world.size()));
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<bool> gpus;
+    for (const RankInfo& info : settings.topology.ranks)
+        gpus.push_back(has_gpu(info));
+    const auto count = std::count(gpus.begin(), gpus.end(), true);
+    if (count == 0 || count == std::ssize(gpus) || settings.options().balance != "auto")
+        return all;
+
+    const double reduction_ms = world.all_reduce(
+        measure_reduction_ms(replica.parameters(), replica.communicator()), ReduceOp::max);
+    const std::int64_t units = shares.full_batch(replica.plan());
+    // On one rank, since CPUs of different makes round differently.
+    const UpdateTimes own =
+        agree_on(world, [&] { return update_times(shares.costs(), gpus, units, reduction_ms); });
+    const UpdateTimes times{world.all_gather(own.all_ms).front(),
+                            world.all_gather(own.some_ms).front()};
+    if (times.all_ms < times.some_ms)
+        return all;
+    std::vector<bool> cpus = gpus;
+    cpus.flip();
+    log::info("left out: " + name_ranks(ranks_where(cpus)) + " on CPUs, since an update takes " +
+              format_number(times.some_ms, 3) + " ms on the GPUs alone and " +
+              format_number(times.all_ms, 3) + " ms with all ranks, whose gradients' sum takes " +
+              format_number(reduction_ms, 3) + " ms through host memory");
+    return ranks_where(gpus);
+}
+
+SettledOptions options_on(const RunSettings& settings, const std::vector<int>& ranks) {
+    SettledOptions options = settings;
+    for (const char* name : {"max-sentences", "max-tokens", "threads", "cache-mb"}) {
+        const std::string list = options.values().at(name);
+        if (list.empty())
+            continue;
+        std::vector<std::int64_t> values;
+        for (const int rank : ranks)
+            values.push_back(rank_value(name, list, settings.topology, rank));
+        options.settle({{name, rank_list(values)}});
+    }
+    const bool all_on_gpus = std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
+        return has_gpu(settings.topology.rank(rank));
+    });
+    if (all_on_gpus)
+        options.settle({{"device", "cuda"}});
+    return options;
+}
+
+}  // namespace hetseq
