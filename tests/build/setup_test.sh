@@ -14,7 +14,7 @@ plays() { printf '#!/bin/bash\n%s\n' "$2" >"$work/bin/$1"; chmod +x "$work/bin/$
 # setup EXIT_CODE ARGUMENT...: it ends so; what it printed is in $work/log.
 setup() {
   local expected=$1 rc=0; shift
-  env -u HETSEQ_LIBTORCH_DIR -u CMAKE_PREFIX_PATH -u HETSEQ_SKIP_PACKAGES PATH="$work/bin:$PATH" "${machine[@]}" \
+  env -u HETSEQ_LIBTORCH_VERSION -u HETSEQ_LIBTORCH_DIR -u CMAKE_PREFIX_PATH -u HETSEQ_SKIP_PACKAGES PATH="$work/bin:$PATH" "${machine[@]}" \
     bash "$work/jobs/setup.sh" "$@" </dev/null >"$work/log" 2>&1 || rc=$?
   ((rc == expected)) || fail "exit code $rc, expected $expected"
 }

@@ -1,6 +1,7 @@
 #include "pinned_memory.hpp"
 
 #include <c10/cuda/CUDAException.h>
+#include <cuda_runtime_api.h>
 
 namespace hetseq::stand_in {
 

@@ -33,13 +33,13 @@ class Hetseq(CMakePackage, CudaPackage):
     depends_on("zlib-api")
     depends_on("sentencepiece@0.1.97:")
 
-    # An older Spack has no py-torch 2.11. Then declare the one of the site as an external.
-    depends_on("py-torch@2.11:~cuda", when="~cuda")
+    # An older Spack has no py-torch 2.7. Then declare the one of the site as an external.
+    depends_on("py-torch@2.7:~cuda", when="~cuda")
     with when("+cuda"):
         depends_on("cuda@12:")
         depends_on("nccl")
         for _arch in CudaPackage.cuda_arch_values:
-            depends_on(f"py-torch@2.11:+cuda cuda_arch={_arch}", when=f"cuda_arch={_arch}")
+            depends_on(f"py-torch@2.7:+cuda cuda_arch={_arch}", when=f"cuda_arch={_arch}")
 
     conflicts("%gcc@:11", msg="hetseq is C++20: g++ 12 or later")
     conflicts("cuda_arch=none", when="+cuda", msg="name the GPUs: cuda_arch=70,80,90")

@@ -1,0 +1,44 @@
+#include "hetseq/session/working_ranks.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hetseq {
+namespace {
+
+// A CPU between two GPUs.
+RunSettings unlike_ranks(OptionValues values) {
+    OptionValues all;
+    for (const auto& option : option_table())
+        all[option.name] = option.default_value;
+    for (const auto& [name, value] : values)
+        all[name] = value;
+    RunSettings settings{SettledOptions(all)};
+    settings.topology.hosts = 1;
+    for (int rank = 0; rank < 3; ++rank)
+        settings.topology.ranks.push_back(
+            {.rank = rank,
+             .host = "node",
+             .device = rank == 1 ? "cpu" : "cuda:0",
+             .device_name = rank == 1 ? "EPYC" : "V100",
+             .device_uuid = rank == 1 ? "" : "GPU-" + std::to_string(rank)});
+    return settings;
+}
+
+TEST(WorkingRanksTest, OptionsOfSomeRanksKeepTheirValuesAndTheGlobalBatch) {
+    const RunSettings settings = unlike_ranks({{"device", "0=cuda,1=cpu,2=cuda"},
+                                               {"max-sentences", "0=64,1=4,2=32"},
+                                               {"threads", "0=1,1=8,2=2"},
+                                               {"cache-mb", "100"},
+                                               {"batch-size", "100"}});
+
+    const OptionValues values = options_on(settings, {0, 2}).values();
+
+    EXPECT_EQ(values.at("device"), "cuda");
+    EXPECT_EQ(values.at("max-sentences"), "0=64,1=32");
+    EXPECT_EQ(values.at("threads"), "0=1,1=2");
+    EXPECT_EQ(values.at("cache-mb"), "100");
+    EXPECT_EQ(values.at("batch-size"), "100");
+}
+
+}  // namespace
+}  // namespace hetseq
