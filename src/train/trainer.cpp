@@ -103,9 +103,13 @@ TrainerReport Trainer::run() {
         share_ = std::move(next_share_);
         const ForwardContext context{Mode::train, options_.seed, update_};
         const Verdict verdict = step_.run(*share_, agreement_.weights(), context);
+        const bool ahead = optimizer_goes_first(verdict);
+        if (ahead)
+            update_parameters(verdict);
         request_ahead();
         load_next();
-        update_parameters(verdict);
+        if (!ahead)
+            update_parameters(verdict);
         report_.step_ms.push_back(1000 * (monotonic_seconds() - begin));
         note_own_time(1000 * (monotonic_seconds() - agreed));
         record();
@@ -202,6 +206,13 @@ Requests Trainer::requests() const {
                 ? parts_.checkpoints->seconds()
                 : static_cast<double>(parts_.checkpoints->bytes()) / saved_bytes_a_second;
     return parts_.control->requests(2 * longest_ms / 1000 + valid_s, checkpoint_s);
+}
+
+// A GPU has its next work while the host loads. A CPU lets the other ranks know its share first. An
+// update that is skipped has words to exchange, and keeps the same order on all ranks.
+bool Trainer::optimizer_goes_first(Verdict verdict) const {
+    return verdict == Verdict::apply && std::isfinite(step_.gradient_norm()) &&
+           !parts_.parameters.values().is_cpu();
 }
 
 void Trainer::update_parameters(Verdict verdict) {

@@ -55,6 +55,9 @@ for range in 'begins computing 1' 'begins optimizing 2' 'begins reducing 2' 'ope
   'opens start bucket 0'; do
   shows "hetseq: $range"
 done
+# A GPU has the optimizer's work before the host loads.
+phases=$(sed -n 's/.* begins //p' "$work/ranges" | tr '\n' ',')
+[[ $phases == *',reducing 1,optimizing 1,loading 2,agreeing 2,'* ]] || fail "phases: $phases"
 begun=$(grep -c ' begins ' "$work/ranges") ended=$(grep -c ' ends$' "$work/ranges")
 ((begun == ended + 1)) || fail "$begun phases began and $ended ended"
 (($(grep -c ' opens ' "$work/ranges") == $(grep -c ' closes$' "$work/ranges"))) || fail 'a range was not closed'

@@ -113,6 +113,7 @@ private:
     MicroBatchCap most_in_memory() const;
     Requests requests() const;
     bool asked_to_stop();
+    bool optimizer_goes_first(Verdict verdict) const;
     void update_parameters(Verdict verdict);
     void step_optimizer();
     void note_optimizer_time();
