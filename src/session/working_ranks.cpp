@@ -8,7 +8,7 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/rank_ranges.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/balance/update_times.hpp"
+#include "hetseq/balance/compare_times.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/train/shares/update_cost.hpp"
 #include "hetseq/session/rank_list.hpp"
@@ -49,10 +49,10 @@ std::vector<int> working_ranks(const HostComm& world,
         measure_reduction_ms(replica.parameters(), replica.communicator()), ReduceOp::max);
     const std::int64_t units = shares.full_batch(replica.plan());
     // On one rank, since CPUs of different makes round differently.
-    const UpdateTimes own =
-        agree_on(world, [&] { return update_times(shares.costs(), gpus, units, reduction_ms); });
-    const UpdateTimes times{world.all_gather(own.all_ms).front(),
-                            world.all_gather(own.some_ms).front()};
+    const ComparedTimes own =
+        agree_on(world, [&] { return compare_times(shares.costs(), gpus, units, reduction_ms); });
+    const ComparedTimes times{world.all_gather(own.all_ms).front(),
+                              world.all_gather(own.some_ms).front()};
     if (times.all_ms < times.some_ms)
         return all;
     std::vector<bool> cpus = gpus;

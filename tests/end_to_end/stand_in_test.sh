@@ -36,7 +36,7 @@ says 'left out: rank 0 on CPUs, since an update takes'
 says 'global batch 16, balance auto'
 same slow-sums
 STAND_IN_NCCL_KERNEL_US=60000 run_ranks 3 "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/stopped" \
-  --device 0-1=cuda,2=cpu "${measured[@]}" --max-update 100000 --time-limit 00:00:10
+  --device 0-1=cuda,2=cpu "${measured[@]}" --max-update 100000 --time-limit 00:00:05
 ((rc == 75)) || { cat "$work/log"; fail "exit code $rc of a run that stopped"; }
 says 'left out: rank 2 on CPUs'
 

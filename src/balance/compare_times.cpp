@@ -1,13 +1,13 @@
-#include "hetseq/balance/update_times.hpp"
+#include "hetseq/balance/compare_times.hpp"
 
 #include "hetseq/balance/allocate.hpp"
 
 namespace hetseq {
 
-UpdateTimes update_times(std::span<const StepCost> costs,
-                         const std::vector<bool>& works,
-                         std::int64_t units,
-                         double reduction_ms) {
+ComparedTimes compare_times(std::span<const StepCost> costs,
+                            const std::vector<bool>& works,
+                            std::int64_t units,
+                            double reduction_ms) {
     std::vector<StepCost> of_some;
     for (std::size_t r = 0; r < costs.size(); ++r)
         if (works[r])

@@ -1,23 +1,23 @@
-#include "hetseq/balance/update_times.hpp"
+#include "hetseq/balance/compare_times.hpp"
 
 #include <gtest/gtest.h>
 
 namespace hetseq {
 namespace {
 
-TEST(UpdateTimesTest, TakesReductionsAmongAllRanksAlone) {
+TEST(CompareTimesTest, TakesReductionsAmongAllRanksAlone) {
     const std::vector<StepCost> costs{{.unit_ms = 1}, {.unit_ms = 1}, {.unit_ms = 2}};
 
-    const UpdateTimes times = update_times(costs, {true, true, false}, 100, 7);
+    const ComparedTimes times = compare_times(costs, {true, true, false}, 100, 7);
 
     EXPECT_DOUBLE_EQ(times.all_ms, 40 + 7);
     EXPECT_DOUBLE_EQ(times.some_ms, 50);
 }
 
-TEST(UpdateTimesTest, ARankThatCannotWorkChangesNothingButTheReductions) {
+TEST(CompareTimesTest, ARankThatCannotWorkChangesNothingButTheReductions) {
     const std::vector<StepCost> costs{{.unit_ms = 3}, {.micro_batch = 0}};
 
-    const UpdateTimes times = update_times(costs, {true, false}, 10, 1);
+    const ComparedTimes times = compare_times(costs, {true, false}, 10, 1);
 
     EXPECT_DOUBLE_EQ(times.all_ms, 31);
     EXPECT_DOUBLE_EQ(times.some_ms, 30);
