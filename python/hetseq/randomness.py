@@ -578,6 +578,13 @@ class _Replayed:
         return self._handle._replay(self._state, self._function, *args, **kwargs)
 
 
+# What torch.utils.checkpoint makes of a function that is checkpointed without reentrant autograd;
+# torch 2.15 calls the second.
+_GENERATOR = "_checkpoint_without_reentrant_generator"
+if hasattr(_checkpoint, _GENERATOR + "_impl"):
+    _GENERATOR += "_impl"
+
+
 class _KeyedCheckpointFunction:
     """In the place of torch.utils.checkpoint.CheckpointFunction (reentrant checkpointing)."""
 
@@ -635,9 +642,9 @@ class Handle:
             _scope.add_call = torch._dynamo.disable(_Record.add_call)
         self._library = _register_kernels()
         self._checkpoint_function = _checkpoint.CheckpointFunction
-        self._checkpoint_generator = _checkpoint._checkpoint_without_reentrant_generator
+        self._checkpoint_generator = getattr(_checkpoint, _GENERATOR)
         _checkpoint.CheckpointFunction = _KeyedCheckpointFunction(self, self._checkpoint_function)
-        _checkpoint._checkpoint_without_reentrant_generator = self._generator
+        setattr(_checkpoint, _GENERATOR, self._generator)
         for record in self._records:
             record.install()
         _scope.handle = self
@@ -661,7 +668,7 @@ class Handle:
         for record in self._records:
             record.remove()
         _checkpoint.CheckpointFunction = self._checkpoint_function
-        _checkpoint._checkpoint_without_reentrant_generator = self._checkpoint_generator
+        setattr(_checkpoint, _GENERATOR, self._checkpoint_generator)
         self._library._destroy()
         _scope.entered, _scope.handle = False, None
 
