@@ -6,12 +6,17 @@
 # folder, torch.utils.cmake_prefix_path, or a LibTorch archive), then the folder that jobs/setup.sh fills.
 include(HetseqChecks)
 
-if(DEFINED ENV{HETSEQ_LIBTORCH_VERSION})
+if(NOT "$ENV{HETSEQ_LIBTORCH_VERSION}" STREQUAL "")
   set(hetseq_libtorch_default "$ENV{HETSEQ_LIBTORCH_VERSION}")
 else()
   set(hetseq_libtorch_default 2.11.0)
 endif()
 set(HETSEQ_LIBTORCH_VERSION "${hetseq_libtorch_default}" CACHE STRING "Which of the LibTorches that jobs/setup.sh installed")
+if(NOT "$ENV{HETSEQ_LIBTORCH_VERSION}" STREQUAL "" AND NOT HETSEQ_LIBTORCH_VERSION STREQUAL hetseq_libtorch_default)
+  message(WARNING
+    "This folder was configured for LibTorch ${HETSEQ_LIBTORCH_VERSION}, and the variable HETSEQ_LIBTORCH_VERSION says ${hetseq_libtorch_default}.\n"
+    "Configure another folder, or this one with -DHETSEQ_LIBTORCH_VERSION=${hetseq_libtorch_default}.")
+endif()
 set(hetseq_own_libtorch "${PROJECT_SOURCE_DIR}/build/libtorch-${HETSEQ_LIBTORCH_VERSION}")
 set(HETSEQ_LIBTORCH_DIR "" CACHE PATH "Folder that holds LibTorch (include/ and lib/, or torch/include and torch/lib)")
 

@@ -25,6 +25,15 @@ for nvcc in "${CUDACXX-}" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" "${CUDA_PATH:+$CUD
   fi
 done
 
+by_hand="Install CUDA $major yourself and put its nvcc on PATH."
+if [[ $(uname -m) != x86_64 ]]; then
+  echo "A compiler of CUDA $major is installed for x86_64 alone, and this is $(uname -m). $by_hand" >&2
+  exit 69
+fi
+if [[ $major == 12 ]] && ! command -v dpkg-deb >/dev/null; then
+  echo "dpkg-deb is missing, which unpacks Debian's CUDA 12. $by_hand" >&2
+  exit 69
+fi
 say "installing a compiler of CUDA $major into $toolkit"
 mkdir -p build
 partial=$toolkit.partial.$$
@@ -32,7 +41,10 @@ trap 'rm -rf "$partial" "$partial.parts"' EXIT
 mkdir -p "$partial.parts"
 
 wheels() {
-  PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --no-compile --no-deps --target "$partial.parts/wheels" "$@"
+  PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --no-compile --no-deps --target "$partial.parts/wheels" "$@" || {
+    echo "pip could not install the parts of CUDA $major (its reason is above). Try again. Or: $by_hand" >&2
+    exit 69
+  }
 }
 
 if [[ $major == 13 ]]; then
@@ -41,22 +53,22 @@ if [[ $major == 13 ]]; then
 else
   wheels 'nvidia-cuda-nvcc-cu12==12.4.131' 'nvidia-cuda-runtime-cu12==12.4.127' 'nvidia-cuda-cccl-cu12==12.4.127.post1'
   deb=nvidia-cuda-toolkit_12.4.131~12.4.1-2_amd64.deb
-  python3 - "$partial.parts/$deb" "http://deb.debian.org/debian/pool/non-free/n/nvidia-cuda-toolkit/$deb" \
+  by_hand=$by_hand python3 - "$partial.parts/$deb" "http://deb.debian.org/debian/pool/non-free/n/nvidia-cuda-toolkit/$deb" \
     cd5fe85aee38d108b315f408a688641478f2402622a10c677478eb7a6c4e5319 <<'PYTHON'
-import hashlib, sys, urllib.request
+import hashlib, os, sys, urllib.request
 path, url, expected = sys.argv[1:]
+def stop(problem):
+    print(problem, os.environ["by_hand"], file=sys.stderr)
+    sys.exit(69)
 try:
     content = urllib.request.urlopen(url, timeout=60).read()
 except OSError as error:
-    sys.exit(f"{url} could not be read ({error}). Install CUDA 12 yourself and put its nvcc on PATH.")
+    stop(f"{url} could not be read ({error}).")
 if hashlib.sha256(content).hexdigest() != expected:
-    sys.exit(f"{url} is not the file that was tried (its SHA-256 is another). Install CUDA 12 yourself and put its nvcc on PATH.")
+    stop(f"{url} is not the file that was tried (its SHA-256 is another).")
 open(path, "wb").write(content)
 PYTHON
-  dpkg-deb -x "$partial.parts/$deb" "$partial.parts/deb" || {
-    echo "dpkg-deb is needed to unpack Debian's CUDA 12. Install CUDA 12 yourself and put its nvcc on PATH." >&2
-    exit 69
-  }
+  dpkg-deb -x "$partial.parts/$deb" "$partial.parts/deb"
   mkdir -p "$partial"/{bin,include,nvvm/bin}
   debian=$partial.parts/deb/usr
   mv "$debian"/bin/{bin2c,cudafe++,fatbinary,nvlink,ptxas,__nvcc_device_query} "$debian"/lib/nvidia-cuda-toolkit/bin/{nvcc,crt} "$partial/bin"
@@ -87,5 +99,7 @@ ln -sf "libcudart.so.$major" "$partial/lib/libcudart.so"
 # nothing is used.
 [[ -e $partial/lib/libcudart_static.a ]] || echo 'INPUT(-lcudart)' >"$partial/lib/libcudart_static.a"
 [[ -e $partial/lib/libcudadevrt.a ]] || ar rcs "$partial/lib/libcudadevrt.a"
+installed=$(nvcc_version "$partial/bin/nvcc") || { echo "The nvcc that was installed does not run. $by_hand" >&2; exit 69; }
+rm -rf "$toolkit"
 mv -T "$partial" "$toolkit"
-say "installed CUDA $(nvcc_version "$toolkit/bin/nvcc") ($(du -sh "$toolkit" | cut -f1))"
+say "installed CUDA $installed ($(du -sh "$toolkit" | cut -f1))"

@@ -21,7 +21,7 @@ newest() { python3 -m pip index versions torch 2>/dev/null | sed -nE 's/^torch \
 # clone VERSION: build/matrix/VERSION holds the last commit, and the LibTorch and compilers of this folder's build/.
 clone() {
   local folder=build/matrix/$1 part
-  HETSEQ_LIBTORCH_VERSION=$1 jobs/setup.sh --cuda
+  env -u HETSEQ_LIBTORCH_DIR -u CMAKE_PREFIX_PATH HETSEQ_LIBTORCH_VERSION="$1" jobs/setup.sh --cuda
   [[ -e $folder/.git ]] || git clone --quiet . "$folder"
   git -C "$folder" fetch --quiet origin HEAD
   git -C "$folder" checkout --quiet --force --detach FETCH_HEAD
@@ -43,7 +43,7 @@ outcome() {
 import os, sys, xml.etree.ElementTree as tree
 junit = sys.argv[1]
 if not os.path.exists(junit):
-    sys.exit(print("no tests ran") or 0)
+    sys.exit(print("built") or 0)
 suite = tree.parse(junit).getroot()
 total, failed, skipped = (int(suite.get(name, 0)) for name in ("tests", "failures", "skipped"))
 print(f"{total - failed - skipped} passed, {failed} failed, {skipped} skipped")
@@ -55,11 +55,14 @@ mkdir -p build/matrix
 printf '| LibTorch | CUDA | compiled by | for | tests on the CPU | over the stand-ins |\n|---|---|---|---|---|---|\n' >"$table"
 failed=0
 for version in "$@"; do
-  [[ $version != newest ]] || version=$(newest)
+  if [[ $version == newest ]]; then
+    version=$(newest)
+    [[ -n $version ]] || { echo 'PyPI does not say which torch is the newest: give its version' >&2; exit 69; }
+  fi
   clone "$version"
   folder=build/matrix/$version
   cpu='did not build' cuda='did not build'
-  rm -f "$folder"/build/*/junit.xml
+  rm -f "$folder"/build/*/junit.xml "$folder"/build/*/bin/hetseq
   # shellcheck disable=SC2016  # the variables of the clone's shell
   in_clone "$version" 'jobs/setup.sh --python; configure_and_build cpu; [[ $tests == no ]] || run_tests cpu' \
     >"$folder.cpu.log" 2>&1 || failed=1
@@ -68,8 +71,8 @@ for version in "$@"; do
     >"$folder.cuda.log" 2>&1 || failed=1
   [[ ! -x $folder/build/cpu/bin/hetseq ]] || cpu=$(outcome "$folder/build/cpu/junit.xml")
   [[ ! -x $folder/build/cuda/bin/hetseq ]] || cuda=$(outcome "$folder/build/cuda/junit.xml")
-  found=$(sed -nE 's/^-- CUDA ([0-9.]+) for ([^,]+), NCCL ([0-9.]+) .*/\1|\2/p' "$folder/build/cuda-configure.log")
-  built_with=$(sed -nE "s/^cuda.*= '([0-9.]+)'$/\1/p" "build/libtorch-$version/torch/version.py")
+  found=$(sed -nE 's/^-- CUDA ([0-9.]+) for ([^,]+), NCCL ([0-9.]+) .*/\1|\2/p' "$folder/build/cuda-configure.log") || found='-|-'
+  built_with=$(sed -nE "s/^cuda.*= '([0-9.]+)'$/\1/p" "$folder/build/libtorch-$version/torch/version.py") || built_with=-
   echo "| $version | $built_with | ${found%|*} | ${found#*|} | $cpu | $cuda |" | tee -a "$table"
 done
 say "the table is $table"

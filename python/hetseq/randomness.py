@@ -94,8 +94,8 @@ class _Record:
         # As a function of the class where it is one: torch.compile of torch before 2.8 guards on the
         # very object that is called, and a bound method is another one for each module.
         self.of_class = None
-        if module is not None and not self.had_own_forward:
-            self.of_class = type(module).forward
+        if getattr(self.original, "__self__", None) is module and module is not None:
+            self.of_class = self.original.__func__
         self.copied = False
 
     def _new_call(self, number: int) -> _Call:

@@ -211,7 +211,8 @@ Requests Trainer::requests() const {
 // A GPU has its next work while the host loads. A CPU lets the other ranks know its share first. An
 // update that is skipped has words to exchange, and keeps the same order on all ranks.
 bool Trainer::optimizer_goes_first(Verdict verdict) const {
-    return verdict == Verdict::apply && std::isfinite(step_.gradient_norm()) &&
+    const bool may_change = parts_.checkpoints == nullptr || !parts_.checkpoints->is_copying();
+    return verdict == Verdict::apply && std::isfinite(step_.gradient_norm()) && may_change &&
            !parts_.parameters.values().is_cpu();
 }
 

@@ -23,5 +23,12 @@ TEST(CompareTimesTest, ARankThatCannotWorkChangesNothingButTheReductions) {
     EXPECT_DOUBLE_EQ(times.some_ms, 30);
 }
 
+TEST(CompareTimesTest, RanksThatCannotDoTheWorkAloneAreNeverFaster) {
+    const std::vector<StepCost> costs{{.micro_batch = 0}, {.unit_ms = 1, .max_units = 5}, {}};
+
+    EXPECT_GT(compare_times(costs, {true, false, false}, 10, 1).some_ms, 1e300);
+    EXPECT_GT(compare_times(costs, {true, true, false}, 10, 1).some_ms, 1e300);
+}
+
 }  // namespace
 }  // namespace hetseq

@@ -1,9 +1,14 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
@@ -184,7 +189,7 @@ ExistingRun existing_run(const Options& options) {
 // What an attempt to train came to.
 struct Attempt {
     int code = 0;
-    std::vector<int> ranks = {};  // none: it trained; else start again on these ranks alone
+    std::vector<int> ranks = {};  // to start again on these alone; none: it came to its end
     SettledOptions options = {};  // to start again with
 };
 
@@ -257,26 +262,75 @@ Attempt train_on(const CommandContext& context,
     return ended(run_training(context, settings, replica, training, folder, start_seconds));
 }
 
+// Asks the others to stop by the file that they look for.
+class StopFile {
+public:
+    explicit StopFile(const std::string& save_dir)
+        : path_{std::filesystem::path(save_dir) / "STOP"} {}
+    // They remove it at their end; it might come after that.
+    ~StopFile() {
+        std::error_code ignored;
+        if (is_written_)
+            std::filesystem::remove(path_, ignored);
+    }
+    StopFile(const StopFile&) = delete;
+    StopFile& operator=(const StopFile&) = delete;
+
+    void write() {
+        if (!is_written_)
+            is_written_ = std::ofstream(path_).good();
+    }
+
+private:
+    std::filesystem::path path_;
+    bool is_written_ = false;
+};
+
+// A rank that was left out: waits for `end`, and passes a signal that asks to stop on to the
+// others.
+void wait_for_the_others(Pending& end, const Options& options) {
+    const activity::Waiting waiting;
+    StopFile stop(options.save_dir);
+    bool is_warned = false;
+    while (!end.test()) {
+        const bool asked = signal_inbox::stop_signal() != 0;
+        if (asked && !options.save_dir.empty())
+            stop.write();
+        else if (asked && !std::exchange(is_warned, true))
+            log::warn_here(
+                "a signal asks this rank to stop, which was left out of the run: send it "
+                "to another rank");
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+}
+
 // Trains on the attempt's ranks alone; the others wait for their end, and have the same exit code.
-// From here on the first ones are numbered from 0, and the others after them.
+// From here on the log numbers the first ones from 0, and the others after them.
 int train_without_the_others(const CommandContext& context, Attempt attempt, double start_seconds) {
-    const int rank = context.world.rank();
-    const bool works = std::count(attempt.ranks.begin(), attempt.ranks.end(), rank) > 0;
-    const HostComm own = context.world.split(works ? 1 : 0);
+    const HostComm& world = context.world;
+    const bool works = std::count(attempt.ranks.begin(), attempt.ranks.end(), world.rank()) > 0;
+    const HostComm own = world.split(works ? 1 : 0);
     const HostComm meeting = own.duplicate();
     log::set_identity(own.rank() + (works ? 0 : static_cast<int>(attempt.ranks.size())),
-                      context.world.size(),
+                      world.size(),
                       host_name());
-    std::int64_t code = 0;
+    double code = 0;
     if (works) {
         const int failure = run_or_end(meeting, [&] {
+            const Watchdog watchdog(*context.environment,
+                                    own,
+                                    {.stall_timeout = attempt.options.options().stall_timeout});
             const CommandContext of_own{
                 context.environment, own, meeting, context.parts, context.words};
-            code = train_on(of_own, std::move(attempt.options), start_seconds, false).code;
+            code = train_on(of_own, attempt.options, start_seconds, false).code;
         });
         code = failure != 0 ? failure : code;
     }
-    return static_cast<int>(context.world.broadcast(code, attempt.ranks.front()));
+    Pending end = world.start_all_reduce({&code, 1}, ReduceOp::max);
+    if (!works)
+        wait_for_the_others(end, attempt.options.options());
+    end.wait();
+    return static_cast<int>(code);
 }
 
 }  // namespace
@@ -287,10 +341,13 @@ int train_command(const CommandContext& context) {
     const GivenOptions given =
         agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
     SettledOptions settled = settle_options(world, given, context.parts);
-    const Watchdog watchdog(
-        *context.environment, world, {.stall_timeout = settled.options().stall_timeout});
     signal_inbox::choose(settled.options().stop_signals, settled.options().checkpoint_signals);
-    Attempt attempt = train_on(context, std::move(settled), start_seconds, true);
+    Attempt attempt;
+    {
+        const Watchdog watchdog(
+            *context.environment, world, {.stall_timeout = settled.options().stall_timeout});
+        attempt = train_on(context, std::move(settled), start_seconds, true);
+    }
     return attempt.ranks.empty()
                ? attempt.code
                : train_without_the_others(context, std::move(attempt), start_seconds);

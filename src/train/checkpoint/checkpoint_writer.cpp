@@ -171,6 +171,11 @@ std::vector<FileDigest> CheckpointWriter::write(const std::filesystem::path& fol
     return digests;
 }
 
+bool CheckpointWriter::is_copying() const {
+    return copied_.valid() &&
+           copied_.wait_for(std::chrono::seconds{0}) != std::future_status::ready;
+}
+
 double CheckpointWriter::wait_for_copy() {
     if (!copied_.valid())
         return 0;

@@ -39,6 +39,8 @@ public:
     /// Nobody may write to the tensors before this returns. It also returns if the copy failed; the
     /// checkpoint is then not saved. Returns the time it waited [ms].
     double wait_for_copy();
+    /// True if that would wait.
+    bool is_copying() const;
     /// Collective, never waits. Advances the checkpoint in progress. A failure is reported, and
     /// earlier checkpoints stay; after several failures in a row it throws IoError.
     void poll();
