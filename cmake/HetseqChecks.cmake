@@ -52,7 +52,7 @@ function(hetseq_require_libtorch_abi c10_library)
   if(NOT symbols)
     message(FATAL_ERROR
       "${c10_library} was built with the other C++ ABI (_GLIBCXX_USE_CXX11_ABI=0), with which hetseq cannot link.\n"
-      "Take LibTorch's 'cxx11 ABI' archive or PyPI's torch ${HETSEQ_LIBTORCH_MINIMUM} (jobs/setup.sh installs it).")
+      "Take LibTorch's 'cxx11 ABI' archive or PyPI's torch, ${HETSEQ_LIBTORCH_MINIMUM} or later (jobs/setup.sh installs one).")
   endif()
 endfunction()
 
@@ -152,7 +152,7 @@ function(hetseq_require_cuda compiler version)
   endif()
   if(version VERSION_LESS 12.0)
     message(FATAL_ERROR
-      "nvcc ${version} is too old (LibTorch ${HETSEQ_LIBTORCH_MINIMUM} needs CUDA 12 or 13).\n"
+      "nvcc ${version} is too old (hetseq needs CUDA 12 or 13, the one of its LibTorch).\n"
       "Load a newer CUDA module or set CMAKE_CUDA_COMPILER.")
   endif()
 endfunction()

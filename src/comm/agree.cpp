@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "hetseq/util/error.hpp"
-
 #include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host/rank_ranges.hpp"
 

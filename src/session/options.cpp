@@ -103,7 +103,7 @@ std::vector<OptionSpec> batch_options() {
          "micro-batches per rank in each update, where --batch-size is not given",
          integer(HETSEQ_PLACE(update_freq), 1)},
         {"balance", "NAME", "auto", OptionScope::job, FixedWith::nothing,
-         "how a batch is divided among ranks: auto (by measured speed), declared (by capacity), equal, or file:PATH (as recorded in RUN/allocations.json)",
+         "how a batch is divided among ranks: auto (by measured speed, without CPUs that would slow GPUs down), declared (by capacity), equal, or file:PATH (as recorded in RUN/allocations.json)",
          set_balance()},
         {"cache-dir", "DIR", "", OptionScope::rank, FixedWith::nothing,
          "folder that keeps measured speeds for later runs; none: do not keep them; empty: hetseq in the user's cache folder",

@@ -48,7 +48,7 @@ std::vector<int> working_ranks(const HostComm& world,
     const double reduction_ms = world.all_reduce(
         measure_reduction_ms(replica.parameters(), replica.communicator()), ReduceOp::max);
     const std::int64_t units = shares.full_batch(replica.plan());
-    // On one rank, since CPUs of different makes round differently.
+    // Rank 0's numbers are taken, since CPUs of different makes round differently.
     const ComparedTimes own =
         agree_on(world, [&] { return compare_times(shares.costs(), gpus, units, reduction_ms); });
     const ComparedTimes times{world.all_gather(own.all_ms).front(),

@@ -1,7 +1,8 @@
 #include "pinned_memory.hpp"
 
-#include <c10/cuda/CUDAException.h>
 #include <cuda_runtime_api.h>
+
+#include <c10/cuda/CUDAException.h>
 
 namespace hetseq::stand_in {
 
