@@ -17,6 +17,9 @@ usage_only() {
 # How many cores this process may use. nproc alone would count OMP_NUM_THREADS, which is a rank's.
 core_count() { env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc; }
 
+# The CUDA version that the torch of a folder was built with: "13.0".
+cuda_of() { sed -nE "s/^cuda.*= '([0-9.]+)'$/\1/p" "$1/torch/version.py"; }
+
 # As many compilers as there are cores, and 2 GB of memory for each.
 build_jobs() {
   local cores by_memory

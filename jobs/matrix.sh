@@ -72,7 +72,7 @@ for version in "$@"; do
   [[ ! -x $folder/build/cpu/bin/hetseq ]] || cpu=$(outcome "$folder/build/cpu/junit.xml")
   [[ ! -x $folder/build/cuda/bin/hetseq ]] || cuda=$(outcome "$folder/build/cuda/junit.xml")
   found=$(sed -nE 's/^-- CUDA ([0-9.]+) for ([^,]+), NCCL ([0-9.]+) .*/\1|\2/p' "$folder/build/cuda-configure.log") || found='-|-'
-  built_with=$(sed -nE "s/^cuda.*= '([0-9.]+)'$/\1/p" "$folder/build/libtorch-$version/torch/version.py") || built_with=-
+  built_with=$(cuda_of "$folder/build/libtorch-$version") || built_with=-
   echo "| $version | $built_with | ${found%|*} | ${found#*|} | $cpu | $cuda |" | tee -a "$table"
 done
 say "the table is $table"

@@ -116,9 +116,6 @@ wheels() {
   }
 }
 
-# The CUDA version that the torch of a folder was built with: "13.0".
-cuda_of() { sed -nE "s/^cuda.*= '([0-9.]+)'$/\1/p" "$1/torch/version.py"; }
-
 # PyPI's torch loads two CUDA libraries without a GPU too.
 install_libtorch() {
   local cuda suffix=

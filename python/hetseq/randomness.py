@@ -91,7 +91,7 @@ class _Record:
         self.heads = module.num_heads if is_attention else 1
         self.original = module.forward if module is not None else None
         self.had_own_forward = module is not None and "forward" in module.__dict__
-        # As a function of the class where it is one: torch.compile of torch before 2.8 guards on the
+        # As a function of the class where it is one: torch.compile of torch 2.7 guards on the
         # very object that is called, and a bound method is another one for each module.
         self.of_class = None
         if getattr(self.original, "__self__", None) is module and module is not None:

@@ -239,8 +239,8 @@ at::Tensor mask_autograd(const at::Tensor& x,
     return Mask::apply(x, p, stream, draw, rows, std::string{what});
 }
 
-// A CUDA graph would keep the seed, the update and the sample ids of its capture. LibTorch before
-// 2.8 has no word for that.
+// A CUDA graph would keep the seed, the update and the sample ids of its capture. LibTorch 2.7
+// has no tag that says so.
 template <class Tag>
 std::vector<Tag> mask_tags() {
     if constexpr (requires { Tag::cudagraph_unsafe; })

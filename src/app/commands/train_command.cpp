@@ -186,7 +186,7 @@ ExistingRun existing_run(const Options& options) {
     return options.resume == "never" ? ExistingRun::refuse : ExistingRun::resume;
 }
 
-// What an attempt to train came to.
+// An attempt to train came to this.
 struct Attempt {
     int code = 0;
     std::vector<int> ranks = {};  // to start again on these alone; none: it came to its end
@@ -265,8 +265,7 @@ Attempt train_on(const CommandContext& context,
 // Asks the others to stop by the file that they look for.
 class StopFile {
 public:
-    explicit StopFile(const std::string& save_dir)
-        : path_{std::filesystem::path(save_dir) / "STOP"} {}
+    explicit StopFile(const std::string& save_dir) : path_{RunFolder::stop_file_of(save_dir)} {}
     // They remove it at their end; it might come after that.
     ~StopFile() {
         std::error_code ignored;

@@ -14,7 +14,7 @@ namespace hetseq::detail {
 
 namespace {
 
-// torch.compile captures none from LibTorch 2.8 on, where the operators are marked so.
+// torch.compile captures none where LibTorch has a tag for that, which the operators then bear.
 void refuse_capture() {
     if (c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None)
         throw BadConfig(

@@ -25,7 +25,7 @@ using testing::IsEmpty;
 
 constexpr int cpu = -1;
 
-// What the first ranks have; fewer run where there are fewer.
+// The first ranks have these GPUs; fewer ranks run where there are fewer.
 struct Layout {
     const char* name;
     std::vector<int> gpus;                     // each rank's, or `cpu`
@@ -75,7 +75,7 @@ protected:
     c10::OptionalDeviceGuard current_;  // as each rank's own is
 };
 
-// Of any rank, the same on all.
+// All ranks can compute the values of any rank.
 at::Tensor values_of(int rank, std::int64_t count, at::ScalarType type) {
     const at::Tensor places = at::arange(count, at::kDouble);
     return at::sin(places * (rank + 1) + rank).to(type);

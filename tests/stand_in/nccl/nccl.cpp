@@ -263,6 +263,33 @@ NCCL_CALL ncclResult_t ncclCommAbort(ncclComm_t comm) {
     return ncclSuccess;
 }
 
+namespace {
+
+constexpr int every_rank = -1;
+
+// The sum goes to `root`, a rank or `every_rank`.
+ncclResult_t start_reduction(const char* name,
+                             const void* from,
+                             void* to,
+                             std::size_t count,
+                             ncclDataType_t type,
+                             ncclRedOp_t operation,
+                             int root,
+                             ncclComm_t comm,
+                             cudaStream_t stream) {
+    const auto add = addition(type, operation, count);
+    if (!add)
+        return ncclInvalidArgument;
+    const std::size_t bytes = count * size_of(type);
+    return comm->start(name, bytes, stream, [=](Transport& peers, int sequence) {
+        const bool is_wanted = root == every_rank || root == peers.rank;
+        std::vector<std::byte> unwanted(is_wanted ? 0 : bytes);
+        reduce_to_all(peers, sequence, from, is_wanted ? to : unwanted.data(), bytes, add);
+    });
+}
+
+}  // namespace
+
 NCCL_CALL ncclResult_t ncclReduce(const void* from,
                                   void* to,
                                   std::size_t count,
@@ -271,14 +298,7 @@ NCCL_CALL ncclResult_t ncclReduce(const void* from,
                                   int root,
                                   ncclComm_t comm,
                                   cudaStream_t stream) {
-    const auto add = addition(type, operation, count);
-    if (!add)
-        return ncclInvalidArgument;
-    const std::size_t bytes = count * size_of(type);
-    return comm->start("a reduction", bytes, stream, [=](Transport& peers, int sequence) {
-        std::vector<std::byte> unwanted(peers.rank == root ? 0 : bytes);
-        reduce_to_all(peers, sequence, from, peers.rank == root ? to : unwanted.data(), bytes, add);
-    });
+    return start_reduction("a reduction", from, to, count, type, operation, root, comm, stream);
 }
 
 NCCL_CALL ncclResult_t ncclAllReduce(const void* from,
@@ -288,13 +308,8 @@ NCCL_CALL ncclResult_t ncclAllReduce(const void* from,
                                      ncclRedOp_t operation,
                                      ncclComm_t comm,
                                      cudaStream_t stream) {
-    const auto add = addition(type, operation, count);
-    if (!add)
-        return ncclInvalidArgument;
-    const std::size_t bytes = count * size_of(type);
-    return comm->start("an all-reduce", bytes, stream, [=](Transport& peers, int sequence) {
-        reduce_to_all(peers, sequence, from, to, bytes, add);
-    });
+    return start_reduction(
+        "an all-reduce", from, to, count, type, operation, every_rank, comm, stream);
 }
 
 NCCL_CALL ncclResult_t ncclBroadcast(const void* from,

@@ -41,7 +41,11 @@ public:
     std::filesystem::path model() const { return path_ / "model.safetensors"; }
     std::filesystem::path best_model() const { return path_ / "best.safetensors"; }
     std::filesystem::path model_config() const { return path_ / "config.json"; }
-    std::filesystem::path stop_file() const { return path_ / "STOP"; }
+    std::filesystem::path stop_file() const { return stop_file_of(path_); }
+    /// For a rank that has the folder's name alone.
+    static std::filesystem::path stop_file_of(const std::filesystem::path& run) {
+        return run / "STOP";
+    }
     CheckpointFolder checkpoints() const { return CheckpointFolder(path_ / "checkpoints"); }
     const std::filesystem::path& path() const noexcept { return path_; }
 
