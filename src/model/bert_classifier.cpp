@@ -79,13 +79,11 @@ std::string BertClassifier::config_json() const {
         root["id2label"][std::to_string(i)] = setup_.labels[i];
         root["label2id"][setup_.labels[i]] = i;
     }
-    if (setup_.classifier_dropout)
-        root["classifier_dropout"] = *setup_.classifier_dropout;
     return root.dump(2) + "\n";
 }
 
 Dropout BertClassifier::next_dropout(ForwardPass& pass) const {
-    return pass.next_dropout(setup_.classifier_dropout.value_or(config().hidden_dropout));
+    return pass.next_dropout(config().classifier_dropout.value_or(config().hidden_dropout));
 }
 
 at::Tensor BertClassifier::logits(const at::Tensor& rows, const Dropout& dropout) const {

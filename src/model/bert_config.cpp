@@ -105,8 +105,9 @@ void check(const BertConfig& config, const std::string& origin) {
             "it is not an id of the vocabulary");
     for (const auto& [key, p] :
          {std::pair{"hidden_dropout_prob (--dropout)", config.hidden_dropout},
-          std::pair{"attention_probs_dropout_prob (--attention-dropout)",
-                    config.attention_dropout}})
+          std::pair{"attention_probs_dropout_prob (--attention-dropout)", config.attention_dropout},
+          std::pair{"classifier_dropout (--classifier-dropout)",
+                    config.classifier_dropout.value_or(0)}})
         require(p >= 0 && p < 1,
                 origin,
                 std::string(key) + " is " + std::to_string(p),
@@ -139,6 +140,7 @@ BertConfig read_bert_config(const std::filesystem::path& path) {
     file.read("tie_word_embeddings", config.ties_decoder);
     file.read("hidden_dropout_prob", config.hidden_dropout);
     file.read("attention_probs_dropout_prob", config.attention_dropout);
+    file.read("classifier_dropout", config.classifier_dropout);
     file.read("layer_norm_eps", config.layer_norm_eps);
     file.read("initializer_range", config.initializer_range);
     check(config, path.string());
@@ -161,22 +163,24 @@ std::string to_json(const BertConfig& config) {
     nlohmann::ordered_json pad;  // null
     if (config.pad_token_id >= 0)
         pad = config.pad_token_id;
-    const nlohmann::ordered_json root{{"architectures", {"BertForPreTraining"}},
-                                      {"model_type", "bert"},
-                                      {"vocab_size", config.vocab_size},
-                                      {"hidden_size", config.hidden_size},
-                                      {"num_hidden_layers", config.layers},
-                                      {"num_attention_heads", config.heads},
-                                      {"intermediate_size", config.intermediate_size},
-                                      {"max_position_embeddings", config.max_position_embeddings},
-                                      {"type_vocab_size", config.type_vocab_size},
-                                      {"pad_token_id", pad},
-                                      {"hidden_act", hidden_act_name(config.activation)},
-                                      {"hidden_dropout_prob", config.hidden_dropout},
-                                      {"attention_probs_dropout_prob", config.attention_dropout},
-                                      {"layer_norm_eps", config.layer_norm_eps},
-                                      {"initializer_range", config.initializer_range},
-                                      {"tie_word_embeddings", config.ties_decoder}};
+    nlohmann::ordered_json root{{"architectures", {"BertForPreTraining"}},
+                                {"model_type", "bert"},
+                                {"vocab_size", config.vocab_size},
+                                {"hidden_size", config.hidden_size},
+                                {"num_hidden_layers", config.layers},
+                                {"num_attention_heads", config.heads},
+                                {"intermediate_size", config.intermediate_size},
+                                {"max_position_embeddings", config.max_position_embeddings},
+                                {"type_vocab_size", config.type_vocab_size},
+                                {"pad_token_id", pad},
+                                {"hidden_act", hidden_act_name(config.activation)},
+                                {"hidden_dropout_prob", config.hidden_dropout},
+                                {"attention_probs_dropout_prob", config.attention_dropout},
+                                {"layer_norm_eps", config.layer_norm_eps},
+                                {"initializer_range", config.initializer_range},
+                                {"tie_word_embeddings", config.ties_decoder}};
+    if (config.classifier_dropout)
+        root["classifier_dropout"] = *config.classifier_dropout;
     return root.dump(2) + "\n";
 }
 

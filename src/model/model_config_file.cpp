@@ -43,6 +43,11 @@ void ModelConfigFile::read(const char* key, double& value) const {
     }
 }
 
+void ModelConfigFile::read(const char* key, std::optional<double>& value) const {
+    if (find(key) != nullptr)
+        read(key, value.emplace());
+}
+
 void ModelConfigFile::read(const char* key, std::string& value) const {
     if (const json* found = find(key)) {
         if (!found->is_string())

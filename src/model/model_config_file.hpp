@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@ public:
     // Each throws BadConfig where the value is of another kind.
     void read(const char* key, std::int64_t& value) const;
     void read(const char* key, double& value) const;
+    void read(const char* key, std::optional<double>& value) const;
     void read(const char* key, std::string& value) const;
     void read(const char* key, bool& value) const;
 

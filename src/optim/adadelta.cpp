@@ -36,11 +36,18 @@ public:
             parameters.values().is_cuda() ? &detail::adadelta_cuda : &detail::adadelta_cpu;
         for (const Segment& segment : segments_)
             update(segment.tensors,
+                   closed_,
                    {lr * segment.learning_rate_factor,
                     options_.rho,
                     options_.adadelta_eps,
                     segment.weight_decay});
     }
+
+    bool use_gate(const at::Tensor& closed) override {
+        closed_ = closed;
+        return true;
+    }
+    void take_back() override { --*step_.mutable_data_ptr<std::int64_t>(); }
 
     std::map<std::string, at::Tensor> state() const override {
         return {{"square_avg", square_avg_}, {"acc_delta", acc_delta_}, {"step", step_}};
@@ -54,6 +61,7 @@ private:
     };
 
     OptimizerOptions options_;
+    at::Tensor closed_;  // undefined: no gate
     at::Tensor step_ = at::zeros({}, at::kLong);
     at::Tensor square_avg_, acc_delta_;  // (n)
     std::vector<Segment> segments_;

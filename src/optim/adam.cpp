@@ -1,3 +1,5 @@
+#include <optional>
+
 #include <ATen/ops/_fused_adam_ops.h>
 #include <ATen/ops/_fused_adamw_ops.h>
 #include <ATen/ops/zeros.h>
@@ -35,6 +37,12 @@ public:
         for (Group& group : groups_)
             update(group, lr * group.learning_rate_factor);
     }
+
+    bool use_gate(const at::Tensor& closed) override {
+        closed_ = closed;
+        return true;
+    }
+    void take_back() override { --*step_.mutable_data_ptr<std::int64_t>(); }
 
     std::map<std::string, at::Tensor> state() const override {
         return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}, {"step", step_}};
@@ -79,11 +87,16 @@ private:
               /*amsgrad=*/false,
               /*maximize=*/false,
               /*grad_scale=*/{},
-              /*found_inf=*/{});
+              /*found_inf=*/gate());
+    }
+
+    std::optional<at::Tensor> gate() const {
+        return closed_.defined() ? std::optional{closed_} : std::nullopt;
     }
 
     OptimizerOptions options_;
     Decay decay_;
+    at::Tensor closed_;  // undefined: no gate
     at::Tensor step_ = at::zeros({}, at::kLong);
     at::Tensor exp_avg_, exp_avg_sq_;
     at::Tensor device_step_;  // what the fused kernels read

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include <ATen/ops/_fused_adam_ops.h>
 #include <ATen/ops/div.h>
@@ -49,6 +50,12 @@ public:
         for (const Layer& layer : layers_)
             layer.value.addcmul_(layer.direction, layer.ratio, -lr * layer.learning_rate_factor);
     }
+
+    bool use_gate(const at::Tensor& closed) override {
+        closed_ = closed;
+        return true;
+    }
+    void take_back() override { --*step_.mutable_data_ptr<std::int64_t>(); }
 
     std::map<std::string, at::Tensor> state() const override {
         return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}, {"step", step_}};
@@ -130,7 +137,7 @@ private:
                                      /*amsgrad=*/false,
                                      /*maximize=*/false,
                                      /*grad_scale=*/{},
-                                     /*found_inf=*/{});
+                                     /*found_inf=*/gate());
     }
 
     void set_norms(const Layer& layer) {
@@ -147,15 +154,23 @@ private:
             at::linalg_vector_norm_out(norm, x);
     }
 
-    // Stays on the device: |w| / |direction|, and 1 where either is 0.
+    // Stays on the device: |w| / |direction|, and 1 where either is 0; all 0 behind a closed gate,
+    // where the directions are finite because Adam's part of them is 0.
     void set_ratios() {
         at::div_out(ratios_, value_norms_, direction_norms_);
         ratios_.nan_to_num_(0, /*posinf=*/0);
         at::eq_out(has_no_ratio_, ratios_, zero_);
         ratios_.masked_fill_(has_no_ratio_, 1);
+        if (closed_.defined())
+            ratios_.addcmul_(ratios_, closed_, -1);
+    }
+
+    std::optional<at::Tensor> gate() const {
+        return closed_.defined() ? std::optional{closed_} : std::nullopt;
     }
 
     OptimizerOptions options_;
+    at::Tensor closed_;  // undefined: no gate
     at::Tensor step_ = at::zeros({}, at::kLong);
     at::Tensor exp_avg_, exp_avg_sq_;  // (n)
     at::Tensor directions_;            // (n), used where a parameter has a trust ratio

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -35,8 +37,16 @@ public:
                             /*dampening=*/0,
                             /*nesterov=*/false,
                             /*maximize=*/false,
-                            /*is_first_step=*/false);
+                            /*is_first_step=*/false,
+                            /*grad_scale=*/{},
+                            /*found_inf=*/gate());
     }
+
+    bool use_gate(const at::Tensor& closed) override {
+        closed_ = closed;
+        return true;
+    }
+    void take_back() override { --*step_.mutable_data_ptr<std::int64_t>(); }
 
     std::map<std::string, at::Tensor> state() const override {
         std::map<std::string, at::Tensor> state{{"step", step_}};
@@ -64,7 +74,12 @@ private:
                 views(momentum_)};
     }
 
+    std::optional<at::Tensor> gate() const {
+        return closed_.defined() ? std::optional{closed_} : std::nullopt;
+    }
+
     OptimizerOptions options_;
+    at::Tensor closed_;  // undefined: no gate
     at::Tensor step_ = at::zeros({}, at::kLong);
     at::Tensor momentum_;  // (n), undefined without momentum
     std::vector<Group> groups_;

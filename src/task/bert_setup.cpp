@@ -42,8 +42,10 @@ BertConfig bert_config_of(const PartOptions& options) {
         config = read_bert_config(model_config_file(options.init_model));
     else
         config = bert_config(options.model_config.empty() ? "base" : options.model_config);
-    if (options.dropout)
+    if (options.dropout) {
         config.hidden_dropout = *options.dropout;
+        config.classifier_dropout.reset();
+    }
     if (options.attention_dropout)
         config.attention_dropout = *options.attention_dropout;
     return config;

@@ -50,7 +50,7 @@ const PartOption<std::optional<double>>& classifier_dropout() {
         {.name = "classifier-dropout",
          .type = "P",
          .default_value = "",
-         .help = "dropout before the classifier; without it --dropout"},
+         .help = "dropout before the classifier; without it --dropout, or what --init-model says"},
         [](const std::string& text) -> std::optional<double> {
             return text.empty() ? std::nullopt : std::optional{option_value::fraction(text)};
         }};
@@ -121,12 +121,18 @@ std::vector<std::string> labels_of(const PartOptions& options) {
     return read_text_lines(lines, labels_name);
 }
 
+BertConfig classifier_config(const PartOptions& options) {
+    BertConfig config = bert_config_of(options);
+    if (const auto given = options.get(classifier_dropout()))
+        config.classifier_dropout = given;
+    return config;
+}
+
 BertClassifierSetup classifier_setup(const PartOptions& options,
                                      const BertConfig& config,
                                      const std::vector<std::string>& labels) {
     BertClassifierSetup setup{.labels = labels};
     setup.class_weights = weights_of_labels(options.get(class_weights()), labels);
-    setup.classifier_dropout = options.get(classifier_dropout());
     setup.frozen_layers = options.get(freeze_layers());
     setup.layer_decay = options.get(layer_lr_decay());
     setup.text_files = bert_text_files(options, config);

@@ -17,6 +17,9 @@ std::vector<PartOptionSpec> fine_tuning_options();
 /// where there are none or they contradict each other.
 std::vector<std::string> labels_of(const PartOptions& options);
 
+/// `bert_config_of`, with --classifier-dropout.
+BertConfig classifier_config(const PartOptions& options);
+
 /// What these options say; text files, labels.txt among them. Scores are the caller's.
 BertClassifierSetup classifier_setup(const PartOptions& options,
                                      const BertConfig& config,

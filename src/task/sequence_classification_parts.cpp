@@ -28,7 +28,7 @@ bool is_number(const std::vector<std::string>& labels) {
 }
 
 std::shared_ptr<Model> make_sequence_classifier(const PartOptions& options) {
-    const BertConfig config = bert_config_of(options);
+    const BertConfig config = classifier_config(options);
     const std::vector<std::string> labels = labels_of(options);
     BertClassifierSetup setup = classifier_setup(options, config, labels);
     if (is_number(labels)) {

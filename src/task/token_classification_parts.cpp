@@ -19,7 +19,7 @@ namespace hetseq {
 namespace {
 
 std::shared_ptr<Model> make_token_classifier(const PartOptions& options) {
-    const BertConfig config = bert_config_of(options);
+    const BertConfig config = classifier_config(options);
     const std::vector<std::string> labels = labels_of(options);
     BertClassifierSetup setup = classifier_setup(options, config, labels);
     setup.scores = entity_score_names();

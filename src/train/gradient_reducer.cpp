@@ -100,10 +100,11 @@ void GradientReducer::start_rest(const at::Tensor& status) {
     status_work_ = communicator_.start_all_reduce_sum(status);
 }
 
-void GradientReducer::finish(const std::function<void()>& then) {
+void GradientReducer::finish(const std::function<void()>& then,
+                             const std::function<void()>& meanwhile) {
     HETSEQ_ASSERT(status_work_ != nullptr);
     const std::unique_ptr<Work> status_work = std::move(status_work_);
-    status_work->wait_then(then);  // the last one: nobody is woken for those before it
+    status_work->wait_then(then, meanwhile);  // the last one: nobody is woken for those before it
     for (Bucket& bucket : buckets_)
         bucket.work->wait();
     timing_ = {};

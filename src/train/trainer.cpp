@@ -11,9 +11,6 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/agree.hpp"
-
-#include "out_of_memory.hpp"
-
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
@@ -62,7 +59,8 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
     : parts_{parts},
       options_{settled(options)},
       reducer_{parts.parameters, parts.communicator, options.bucket_bytes},
-      step_{parts.model, parts.parameters, reducer_},
+      parameter_update_{parts.parameters, parts.optimizer, options.clip_norm},
+      step_{parts.model, parts.parameters, reducer_, parameter_update_.gate()},
       agreement_{parts.world, parts.model.loss_terms().size()},
       rebalancer_{parts.shares,
                   parts.recorder,
@@ -77,7 +75,6 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
                    .updates = options.updates,
                    .like_ranks = options.like_ranks,
                    .replay = options.replay}},
-      optimizer_timer_{parts.parameters.values().device()},
       first_update_{options.progress.updates},
       update_{first_update_},
       requested_{update_} {
@@ -101,8 +98,7 @@ TrainerReport Trainer::run() {
                                  agreement_.update_ms(),
                                  agreement_.micro_batches());
         share_ = std::move(next_share_);
-        const ForwardContext context{Mode::train, options_.seed, update_};
-        const Verdict verdict = step_.run(*share_, agreement_.weights(), context);
+        const Verdict verdict = run_step();
         const bool ahead = optimizer_goes_first(verdict);
         if (ahead)
             update_parameters(verdict);
@@ -208,47 +204,42 @@ Requests Trainer::requests() const {
     return parts_.control->requests(2 * longest_ms / 1000 + valid_s, checkpoint_s);
 }
 
+// The device comes to the optimizer without waiting for the host to hear of the verdict.
+Verdict Trainer::run_step() {
+    const ForwardContext context{Mode::train, options_.seed, update_};
+    lr_ = parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs);
+    if (!may_change_parameters())
+        return step_.run(*share_, agreement_.weights(), context);
+    return step_.run(*share_, agreement_.weights(), context, [this] {
+        parameter_update_.step_behind_gate(lr_);
+    });
+}
+
+bool Trainer::may_change_parameters() const {
+    return parts_.checkpoints == nullptr || !parts_.checkpoints->is_copying();
+}
+
 // A GPU has its next work while the host loads. A CPU lets the other ranks know its share first. An
 // update that is skipped has words to exchange, and keeps the same order on all ranks.
 bool Trainer::optimizer_goes_first(Verdict verdict) const {
-    const bool may_change = parts_.checkpoints == nullptr || !parts_.checkpoints->is_copying();
-    return verdict == Verdict::apply && std::isfinite(step_.gradient_norm()) && may_change &&
-           !parts_.parameters.values().is_cpu();
+    return verdict == Verdict::apply && std::isfinite(step_.gradient_norm()) &&
+           may_change_parameters() && !parts_.parameters.values().is_cpu();
 }
 
 void Trainer::update_parameters(Verdict verdict) {
     activity::enter(Phase::optimizing, update_ + 1);
     grad_norm_ = step_.gradient_norm();
     note_optimizer_time();
-    lr_ = parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs);
     if (parts_.checkpoints != nullptr)
         report_.checkpoint_wait_ms =
             std::max(report_.checkpoint_wait_ms, parts_.checkpoints->wait_for_copy());
     if (verdict == Verdict::skip || !std::isfinite(grad_norm_)) {
+        parameter_update_.leave_out();
         skip(verdict);
         return;
     }
     report_.skips_in_a_row = 0;
-    if (options_.clip_norm > 0 && grad_norm_ > options_.clip_norm)
-        parts_.parameters.gradients().mul_(options_.clip_norm / grad_norm_);
-    step_optimizer();
-}
-
-// Allocates nothing, so memory that was enough for the gradient is enough here.
-void Trainer::step_optimizer() {
-    optimizer_timer_.begin();
-    try {
-        parts_.optimizer.step(parts_.parameters, lr_);
-    } catch (const std::exception& error) {
-        if (!is_out_of_memory(error))
-            throw;
-        throw DeviceError(
-            "out of memory in the optimizer, whose update is half done",
-            error.what(),
-            "continue from the last checkpoint with a lower --max-sentences on this rank");
-    }
-    optimizer_timer_.end();
-    is_optimizer_timed_ = true;
+    parameter_update_.apply(lr_, grad_norm_);
 }
 
 // The part of an update that is neither forward and backward nor waiting. It is 0 on a GPU, where
@@ -261,8 +252,8 @@ void Trainer::note_own_time(double since_agreed_ms) {
 // When the next update's gradients are ready, the device has finished the optimizer, so reading its
 // time does not wait.
 void Trainer::note_optimizer_time() {
-    if (std::exchange(is_optimizer_timed_, false))
-        report_.optimizer_ms.push_back(optimizer_timer_.ms());
+    if (const auto ms = parameter_update_.take_ms())
+        report_.optimizer_ms.push_back(*ms);
 }
 
 // Parameters stay as they are. The ranks whose loss or gradient was not finite report the samples.

@@ -17,6 +17,7 @@ UpdateStatus::UpdateStatus(std::size_t loss_terms, at::Device device)
     : all_{at::zeros({first_loss + static_cast<std::int64_t>(loss_terms) + 1},
                      at::TensorOptions(at::kDouble).device(device))},
       slots_{all_.narrow(0, 0, all_.numel() - 1)},
+      problems_{slots_.narrow(0, 0, first_loss)},
       losses_{slots_.narrow(0, first_loss, static_cast<std::int64_t>(loss_terms))},
       sent_{at::zeros(all_.sizes(), at::kDouble)} {
     if (device.is_cpu())

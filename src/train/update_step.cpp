@@ -17,6 +17,7 @@
 
 #include "hetseq/data/loader.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/step_gate.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
 
 namespace hetseq {
@@ -47,10 +48,14 @@ void append_ids(const MicroBatch& micro_batch, std::vector<std::int64_t>& sample
 
 }  // namespace
 
-UpdateStep::UpdateStep(Model& model, FlatParameters& parameters, GradientReducer& reducer)
+UpdateStep::UpdateStep(Model& model,
+                       FlatParameters& parameters,
+                       GradientReducer& reducer,
+                       StepGate* gate)
     : model_{model},
       parameters_{parameters},
       reducer_{reducer},
+      gate_{gate},
       status_{model.loss_terms().size(), parameters.values().device()},
       norm_{parameters.gradients()},
       timer_{parameters.values().device()},
@@ -59,7 +64,8 @@ UpdateStep::UpdateStep(Model& model, FlatParameters& parameters, GradientReducer
 
 Verdict UpdateStep::run(LoadedShare& share,
                         std::span<const double> weights,
-                        const ForwardContext& context) {
+                        const ForwardContext& context,
+                        const std::function<void()>& behind_gate) {
     timing_ = {};
     // Requested before this rank knew.
     if (reduced_cap_ &&
@@ -74,9 +80,15 @@ Verdict UpdateStep::run(LoadedShare& share,
         reducer_.start_rest(status_.slots());
         // A rank that is stuck from here on is behind the others, which go on.
         activity::enter(Phase::reducing);
-        reducer_.finish([this] {
+        const auto send_status = [this] {
             wait_timer_.end();
             status_.send(norm_.of(parameters_.gradients()));
+        };
+        reducer_.finish(send_status, [&] {
+            if (gate_ == nullptr)
+                return;
+            gate_->set(status_.problems(), norm_.last());
+            behind_gate();
         });
         UpdateStatus::Reading reading = status_.read();
         losses_ = std::move(reading.losses);

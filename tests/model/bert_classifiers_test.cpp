@@ -109,6 +109,26 @@ TEST(BertTokenClassifierTest, ClassWeightsMultiplyLosses) {
     EXPECT_NEAR(loss, classifier_reference()["token"]["weighted_sum"].get<double>(), 1e-10);
 }
 
+TEST(BertTokenClassifierTest, TheHeadHasADropoutOfItsOwn) {
+    BertConfig config = reference_config();
+    const auto losses = [&config] {
+        const auto model = by_formula(make_bert_token_classifier(config, five_labels()));
+        const at::NoGradGuard no_gradient;
+        return std::pair{model->forward(tagged_sequences(), {}).losses.at(0).item<double>(),
+                         model->forward(tagged_sequences(), {.mode = Mode::evaluate})
+                             .losses.at(0)
+                             .item<double>()};
+    };
+
+    const auto [trained, evaluated] = losses();
+    config.classifier_dropout = 0.5;
+    const auto [trained_with_dropout, evaluated_with_dropout] = losses();
+
+    EXPECT_EQ(trained, evaluated);
+    EXPECT_EQ(evaluated_with_dropout, evaluated);
+    EXPECT_NE(trained_with_dropout, evaluated);
+}
+
 TEST(BertTokenClassifierTest, PredictsALabelForEachWordWithoutLabels) {
     const auto model = by_formula(make_bert_token_classifier(reference_config(), five_labels()));
     MicroBatch batch = tagged_sequences();

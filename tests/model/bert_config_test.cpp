@@ -48,6 +48,7 @@ TEST(BertConfigTest, WhatIsWrittenIsRead) {
     const TemporaryFolder folder;
     BertConfig config = bert_config("mini");
     config.hidden_dropout = 0.25;
+    config.classifier_dropout = 0.5;
     config.pad_token_id = 3;
     config.activation = BertConfig::Activation::silu;
     config.ties_decoder = false;
@@ -88,6 +89,8 @@ TEST(BertConfigTest, WhatHetseqsBertIsNotIsNamed) {
         {R"({"num_hidden_layers": -1})", "num_hidden_layers"},
         {R"({"hidden_dropout_prob": 1})", "hidden_dropout_prob"},
         {R"({"attention_probs_dropout_prob": -0.1})", "attention_probs_dropout_prob"},
+        {R"({"classifier_dropout": 1})", "classifier_dropout"},
+        {R"({"classifier_dropout": "none"})", "classifier_dropout"},
         {R"({"layer_norm_eps": "small"})", "layer_norm_eps"},
         {R"({"initializer_range": -1})", "initializer_range"},
         {R"({"pad_token_id": 30522})", "pad_token_id"},

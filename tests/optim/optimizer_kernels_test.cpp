@@ -3,11 +3,16 @@
 #include "stand_in/simt/simt.hpp"
 // clang-format on
 
+#include <cmath>
+#include <limits>
+#include <vector>
+
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "optim/kernels/adadelta.cuh"
 #include "optim/kernels/adadelta.hpp"
+#include "optim/kernels/step_gate.cuh"
 #include "optim/kernels/sum_of_squares.cuh"
 
 namespace hetseq::detail {
@@ -62,7 +67,7 @@ void compare_steps(std::int64_t count, at::ScalarType type, double tolerance) {
     const AdadeltaTensors own = random_tensors(count, type);
     const AdadeltaTensors expected{
         own.values.clone(), own.gradients, own.square_avg.clone(), own.acc_delta.clone()};
-    adadelta_cpu(expected, step);
+    adadelta_cpu(expected, {}, step);
 
     simt::launch_independent({adadelta_blocks(count)}, {adadelta_block_threads}, [&] {
         adadelta(own.values.mutable_data_ptr<T>(),
@@ -70,6 +75,7 @@ void compare_steps(std::int64_t count, at::ScalarType type, double tolerance) {
                  own.square_avg.mutable_data_ptr<T>(),
                  own.acc_delta.mutable_data_ptr<T>(),
                  count,
+                 nullptr,
                  AdadeltaFactors<T>(step));
     });
 
@@ -83,6 +89,56 @@ TEST(AdadeltaKernelTest, TakesTheStepOfTheCpu) {
         compare_steps<float>(count, at::kFloat, 1e-6);
         compare_steps<double>(count, at::kDouble, 1e-14);
     }
+}
+
+TEST(AdadeltaKernelTest, ChangesNothingBehindAClosedGate) {
+    const AdadeltaTensors tensors = random_tensors(300, at::kFloat);
+    const AdadeltaTensors before{
+        tensors.values.clone(), {}, tensors.square_avg.clone(), tensors.acc_delta.clone()};
+    const float closed = 1;
+
+    simt::launch_independent({adadelta_blocks(300)}, {adadelta_block_threads}, [&] {
+        adadelta(tensors.values.mutable_data_ptr<float>(),
+                 tensors.gradients.const_data_ptr<float>(),
+                 tensors.square_avg.mutable_data_ptr<float>(),
+                 tensors.acc_delta.mutable_data_ptr<float>(),
+                 300,
+                 &closed,
+                 AdadeltaFactors<float>(AdadeltaStep{}));
+    });
+
+    EXPECT_TRUE(tensors.values.equal(before.values));
+    EXPECT_TRUE(tensors.square_avg.equal(before.square_avg));
+    EXPECT_TRUE(tensors.acc_delta.equal(before.acc_delta));
+}
+
+struct Gate {
+    float closed = -1;
+    float clip_factor = -1;
+};
+
+Gate gate_by_kernel(const std::vector<double>& problems, double norm, double clip_norm) {
+    Gate gate;
+    const StepGateInput input{
+        problems.data(), static_cast<std::int64_t>(problems.size()), &norm, clip_norm};
+    simt::launch_independent({1}, {1}, [&] { step_gate(input, &gate.closed, &gate.clip_factor); });
+    return gate;
+}
+
+TEST(StepGateKernelTest, IsClosedByProblemsAndByANormThatIsNotFinite) {
+    const double infinity = std::numeric_limits<double>::infinity();
+
+    EXPECT_EQ(gate_by_kernel({0, 0}, 3, 0).closed, 0);
+    EXPECT_EQ(gate_by_kernel({0, 1}, 3, 0).closed, 1);
+    EXPECT_EQ(gate_by_kernel({2, 0}, 3, 0).closed, 1);
+    EXPECT_EQ(gate_by_kernel({0, 0}, infinity, 0).closed, 1);
+    EXPECT_EQ(gate_by_kernel({0, 0}, std::nan(""), 0).closed, 1);
+}
+
+TEST(StepGateKernelTest, ClipsLargerNormsOnly) {
+    EXPECT_EQ(gate_by_kernel({0}, 3, 0).clip_factor, 1);
+    EXPECT_EQ(gate_by_kernel({0}, 3, 4).clip_factor, 1);
+    EXPECT_EQ(gate_by_kernel({0}, 3, 1.5).clip_factor, 0.5F);
 }
 
 }  // namespace

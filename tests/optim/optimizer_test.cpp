@@ -348,6 +348,39 @@ TEST(OptimizerTest, StepAllocatesNoTensor) {
     }
 }
 
+TEST(OptimizerTest, AStepBehindAClosedGateChangesNothing) {
+    OptimizerOptions options;
+    options.momentum = 0.9;
+    options.weight_decay = decay;
+    for (const Make make : all_optimizers) {
+        ToyModule module, other_module;
+        FlatParameters flat(module, matrices_decay), other_flat(other_module, matrices_decay);
+        const auto optimizer = make(flat, options), ungated = make(other_flat, options);
+        at::Tensor closed = at::zeros({}, at::kFloat);
+        ASSERT_TRUE(optimizer->use_gate(closed));
+        for (const double gradient : {0.5, -0.25}) {
+            closed.fill_(1);
+            flat.gradients().fill_(std::nan(""));
+            const at::Tensor before = flat.values().clone();
+            const at::Tensor state = optimizer->state().begin()->second.clone();
+            optimizer->step(flat, lr);
+            optimizer->take_back();
+            EXPECT_TRUE(flat.values().equal(before));
+            EXPECT_TRUE(optimizer->state().begin()->second.equal(state));
+
+            closed.zero_();
+            flat.gradients().fill_(gradient);
+            optimizer->step(flat, lr);
+            other_flat.gradients().fill_(gradient);
+            ungated->step(other_flat, lr);
+            EXPECT_FALSE(flat.values().equal(before));
+        }
+        EXPECT_TRUE(flat.values().equal(other_flat.values()));
+        for (const auto& [name, tensor] : optimizer->state())
+            EXPECT_TRUE(tensor.equal(ungated->state().at(name))) << name;
+    }
+}
+
 TEST(OptimizerTest, RestoredStateGoesOnAsIfNothingHappened) {
     for (const Make make : all_optimizers) {
         OptimizerOptions options;

@@ -19,6 +19,7 @@ namespace {
 using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 MicroBatch labelled_words(const std::vector<std::int64_t>& labels,
                           const std::vector<std::int64_t>& counts) {
@@ -123,6 +124,20 @@ TEST_F(TaggedDataTest, LabelsThatContradictEachOtherAreRefused) {
                 HasSubstr("are not those of the data"));
     EXPECT_THAT(test::thrown_by([] { model({.model_config = "tiny"}); }).text,
                 HasSubstr("--data is missing"));
+}
+
+TEST_F(TaggedDataTest, DropoutBeforeTheHeadIsTheOptionsOrElseTheConfigurations) {
+    PartOptions given = options();
+    folder_.write("config.json",
+                  R"({"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1,
+                      "classifier_dropout": 0.25})");
+    given.model_config = folder_ / "config.json";
+
+    EXPECT_THAT(model(given)->config_json(), HasSubstr("\"classifier_dropout\": 0.25"));
+    given.dropout = 0.1;
+    EXPECT_THAT(model(given)->config_json(), Not(HasSubstr("classifier_dropout")));
+    given.own = {{"classifier-dropout", "0.5"}};
+    EXPECT_THAT(model(given)->config_json(), HasSubstr("\"classifier_dropout\": 0.5"));
 }
 
 TEST_F(TaggedDataTest, ClassWeightsNameLabels) {

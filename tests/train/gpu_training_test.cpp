@@ -97,6 +97,18 @@ TEST_P(GpuTrainingTest, SeveralMicroBatchesAndBucketsGiveTheSame) {
     EXPECT_LE(largest_difference(on_one_cpu(run).parameters, on_gpus(run).parameters.cpu()), 1e-12);
 }
 
+TEST_P(GpuTrainingTest, ClippedGradientsGiveTheSame) {
+    for (const char* optimizer : {"adam", "lamb", "sgd"}) {
+        ToyRun run = on_gpus();
+        run.optimizer = optimizer;
+        run.clip_norm = 0.01;
+
+        EXPECT_LE(largest_difference(on_one_cpu(run).parameters, on_gpus(run).parameters.cpu()),
+                  1e-12)
+            << optimizer;
+    }
+}
+
 // Without CPUs, whose optimizers round in their own way.
 class LikeGpusTest : public GpuTrainingTest {};
 
@@ -123,6 +135,30 @@ TEST_P(GpuTrainingTest, ALossThatIsNotFiniteOnOneRankSkipsOnAll) {
     EXPECT_EQ(result.report.skipped, 1);
     EXPECT_LE(largest_difference(on_gpus(shorter).parameters.cpu(), result.parameters.cpu()),
               1e-12);
+}
+
+// The device steps behind its gate before the host knows: that step must not count.
+TEST_P(GpuTrainingTest, AGradientThatIsNotFiniteIsSkippedAndTrainingGoesOn) {
+    ToyRun run = on_gpus();
+    run.updates = 4;
+    run.spoil = [this](const MicroBatch&, const ForwardContext& context, ForwardResult& result) {
+        if (world_.rank() == 0 && context.mode == Mode::train && context.update == 2) {
+            const at::Tensor root = (result.losses[0] - result.losses[0]).sqrt();  // slope 0 / 0
+            result.losses[0] = result.losses[0] + root;
+        }
+    };
+    ToyRun on_cpu = run;
+    on_cpu.spoil = [](const MicroBatch&, const ForwardContext& context, ForwardResult& result) {
+        if (context.mode == Mode::train && context.update == 2)
+            result.losses[0] = result.losses[0] + (result.losses[0] - result.losses[0]).sqrt();
+    };
+
+    const ToyResult expected = on_one_cpu(on_cpu);
+    const ToyResult result = on_gpus(run);
+
+    EXPECT_EQ(expected.report.skipped, 1);
+    EXPECT_EQ(result.report.skipped, 1);
+    EXPECT_LE(largest_difference(expected.parameters, result.parameters.cpu()), 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(Placements,

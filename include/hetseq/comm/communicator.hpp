@@ -22,10 +22,13 @@ public:
     /// collective of the communicator then throws the same.
     virtual void wait() = 0;
     /// Like `wait`, and for what `then` asks of the device: the result is there for it. On a GPU
-    /// the host does not wait before `then`, so that it waits only once.
-    virtual void wait_then(const std::function<void()>& then) {
+    /// the host does not wait before `then`, so that it waits only once. What `meanwhile` asks of
+    /// the device comes behind it; the host calls it before it waits, and does not wait for that.
+    virtual void wait_then(
+        const std::function<void()>& then, const std::function<void()>& meanwhile = [] {}) {
         wait();
         then();
+        meanwhile();
     }
     /// True once complete; never blocks.
     virtual bool done() = 0;

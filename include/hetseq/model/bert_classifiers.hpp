@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +15,6 @@ namespace hetseq {
 struct BertClassifierSetup {
     std::vector<std::string> labels;      // names of the classes, at least one; of a number its own
     std::vector<double> class_weights{};  // of a label's loss; empty: 1 each
-    std::optional<double> classifier_dropout{};  // before the head; otherwise hidden_dropout
     /// The embeddings and the first so many layers are not trained; -1: everything is.
     std::int64_t frozen_layers = -1;
     /// The learning rate of a layer is that of the one above it times this; the head's is the

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace hetseq {
@@ -25,8 +26,9 @@ struct BertConfig {
     std::int64_t pad_token_id = 0;  // its embedding gets no gradient from the input; -1: none
     Activation activation = Activation::gelu;  // hidden_act
     bool ties_decoder = true;  // tie_word_embeddings: the decoder of masked tokens is the embedding
-    double hidden_dropout = 0.1;     // hidden_dropout_prob, in [0, 1)
-    double attention_dropout = 0.1;  // attention_probs_dropout_prob, in [0, 1)
+    double hidden_dropout = 0.1;                 // hidden_dropout_prob, in [0, 1)
+    double attention_dropout = 0.1;              // attention_probs_dropout_prob, in [0, 1)
+    std::optional<double> classifier_dropout{};  // before a classifier; otherwise hidden_dropout
     double layer_norm_eps = 1e-12;
     double initializer_range = 0.02;  // standard deviation
 };

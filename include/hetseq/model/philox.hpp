@@ -2,11 +2,7 @@
 
 #include <cstdint>
 
-#if defined(__CUDACC__)
-#define HETSEQ_HOST_DEVICE __host__ __device__
-#else
-#define HETSEQ_HOST_DEVICE
-#endif
+#include "hetseq/util/host_device.hpp"
 
 namespace hetseq {
 

@@ -16,6 +16,8 @@ public:
     /// A scalar in fp64 on their device: the same tensor in each call. Does not wait for the
     /// device.
     const at::Tensor& of(const at::Tensor& gradients);
+    /// That tensor.
+    const at::Tensor& last() const noexcept { return norm_; }
 
 private:
     std::vector<double> block_sums_;  // on a CPU

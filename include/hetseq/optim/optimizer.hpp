@@ -20,6 +20,15 @@ public:
     virtual ~Optimizer() = default;
     /// `parameters` are those of the constructor.
     virtual void step(FlatParameters& parameters, double lr) = 0;
+    /// From now on a step on a GPU changes no parameter and no state on it where `closed`, a scalar
+    /// in fp32 there, is 1 and not 0 when the device comes to it. Such a step is then taken back.
+    /// Returns false, and changes nothing, where the optimizer cannot do so.
+    virtual bool use_gate(const at::Tensor& closed) {
+        static_cast<void>(closed);
+        return false;
+    }
+    /// The last step found its gate closed: it does not count.
+    virtual void take_back() {}
     /// State by name: for checkpoints. A name without '/' is of a tensor that is flat like the
     /// parameters ("exp_avg"), or of a scalar on the CPU ("step", int64, the count of steps). A
     /// name with '/' is of any tensor of its own ("exp_avg/encoder.weight"), on the CPU or the

@@ -36,7 +36,9 @@ public:
     void start_rest(const at::Tensor& status);
     /// Waits until all that was started is summed. Gradients and status hold the sums afterwards,
     /// the same bits on all ranks. `then` may ask the device to use them, and is waited for too.
-    void finish(const std::function<void()>& then = [] {});
+    /// What `meanwhile` asks of the device behind it is not.
+    void finish(
+        const std::function<void()>& then = [] {}, const std::function<void()>& meanwhile = [] {});
 
     /// True if a bucket of this update was started already, so that its memory must not be touched.
     bool started() const noexcept { return next_ > 0; }

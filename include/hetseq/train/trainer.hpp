@@ -9,9 +9,9 @@
 #include "hetseq/optim/schedule.hpp"
 #include "hetseq/train/best_by.hpp"
 #include "hetseq/train/checkpoint/training_state.hpp"
-#include "hetseq/train/compute_timer.hpp"
 #include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
+#include "hetseq/train/parameter_update.hpp"
 #include "hetseq/train/rebalancer.hpp"
 #include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/run_control.hpp"
@@ -113,9 +113,10 @@ private:
     MicroBatchCap most_in_memory() const;
     Requests requests() const;
     bool asked_to_stop();
+    Verdict run_step();
+    bool may_change_parameters() const;
     bool optimizer_goes_first(Verdict verdict) const;
     void update_parameters(Verdict verdict);
-    void step_optimizer();
     void note_optimizer_time();
     void note_own_time(double since_agreed_ms);
     void skip(Verdict verdict);
@@ -133,11 +134,10 @@ private:
     TrainerParts parts_;
     TrainerOptions options_;
     GradientReducer reducer_;
+    ParameterUpdate parameter_update_;
     UpdateStep step_;
     UpdateAgreement agreement_;
     Rebalancer rebalancer_;
-    ComputeTimer optimizer_timer_;
-    bool is_optimizer_timed_ = false;  // and not noted yet
     TrainerReport report_;
 
     std::int64_t first_update_ = 0;          // since the run was last started, counted from 0

@@ -30,6 +30,8 @@ public:
 
     /// Contiguous; what is to be summed over ranks.
     at::Tensor slots() const { return slots_; }  // (2 + loss terms), fp64
+    /// Those that are above 0 where the update must not be applied.
+    at::Tensor problems() const { return problems_; }  // (2), a view
 
     /// Sends what the slots hold to the host, with the norm of the gradients (a scalar, fp64, on
     /// the device). Does not wait for the device.
@@ -46,6 +48,7 @@ public:
 private:
     at::Tensor all_;                     // (2 + loss terms + 1): the slots, and the gradients' norm
     at::Tensor slots_;                   // a view of it
+    at::Tensor problems_;                // (2), a view of it
     at::Tensor losses_;                  // (loss terms), a view of it
     at::Tensor sent_;                    // like `all_`, on the host
     std::optional<c10::Event> arrived_;  // on a GPU

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,18 +17,27 @@ namespace hetseq {
 class FlatParameters;
 class GradientReducer;
 class LoadedShare;
+class StepGate;
 
 /// Forward, backward and reduction of one update: the flat gradients of all ranks then hold the
 /// gradient of L = sum_j S_j / W_j over the whole global batch, however it was cut.
 class UpdateStep {
 public:
-    /// All must outlive the step.
-    UpdateStep(Model& model, FlatParameters& parameters, GradientReducer& reducer);
+    /// All must outlive the step. `gate`: set on the device in each update; null: none.
+    UpdateStep(Model& model,
+               FlatParameters& parameters,
+               GradientReducer& reducer,
+               StepGate* gate = nullptr);
 
     /// Collective. `weights`: the global W_j, by loss term; a term with W_j = 0 drops out. Runs
     /// again when a rank ran out of memory, with that rank's micro-batch halved (`share` is cut
-    /// again).
-    Verdict run(LoadedShare& share, std::span<const double> weights, const ForwardContext& context);
+    /// again). `behind_gate`: called in each of these runs when the gate is set, before the host
+    /// knows the verdict.
+    Verdict run(
+        LoadedShare& share,
+        std::span<const double> weights,
+        const ForwardContext& context,
+        const std::function<void()>& behind_gate = [] {});
 
     /// The ids of the samples in those micro-batches of `share` whose gradient is not finite (their
     /// loss may be). They are found by computing the micro-batches again one by one, without
@@ -63,6 +73,7 @@ private:
     Model& model_;
     FlatParameters& parameters_;
     GradientReducer& reducer_;
+    StepGate* gate_;
     UpdateStatus status_;
     GradientNorm norm_;
     ComputeTimer timer_;

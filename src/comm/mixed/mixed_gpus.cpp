@@ -123,11 +123,13 @@ public:
         wait_for_device(span_->end.get());
         let_current_stream_wait(tensor_.device(), span_->end.get());
     }
-    void wait_then(const std::function<void()>& then) override {
+    void wait_then(const std::function<void()>& then,
+                   const std::function<void()>& meanwhile) override {
         wait_for_host();
         let_current_stream_wait(tensor_.device(), span_->end.get());
         then();
         const CudaEvents::Lent all = speaker_->record_current(tensor_.device());
+        meanwhile();
         wait_for_device(all.get());
     }
     // A failure is told by `wait`.

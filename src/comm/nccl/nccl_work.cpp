@@ -42,10 +42,12 @@ public:
         channel_->wait_for(span_.ready.get(), span_.end.get());
         let_current_stream_wait(tensor_.device(), span_.end.get());
     }
-    void wait_then(const std::function<void()>& then) override {
+    void wait_then(const std::function<void()>& then,
+                   const std::function<void()>& meanwhile) override {
         channel_->guarded([&] { let_current_stream_wait(tensor_.device(), span_.end.get()); });
         then();
         const CudaEvents::Lent all = record_ready(*channel_, tensor_.device());
+        meanwhile();
         channel_->wait_for(span_.ready.get(), all.get());
     }
     bool done() override { return channel_->passed(span_.end.get()); }

@@ -28,16 +28,17 @@ struct AdadeltaFactors {
           decay(static_cast<T>(step.weight_decay)) {}
 };
 
-/// One thread per element.
+/// One thread per element. `closed` as in `adadelta_cuda`; null: none.
 template <class T>
 __global__ void adadelta(T* __restrict__ value,
                          const T* __restrict__ gradient,
                          T* __restrict__ square_avg,
                          T* __restrict__ acc_delta,
                          std::int64_t count,
+                         const float* closed,
                          AdadeltaFactors<T> factor) {
     const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= count)
+    if (i >= count || (closed != nullptr && *closed > 0))
         return;
     const T before = value[i], old_average = square_avg[i], old_delta = acc_delta[i];
     const T g = gradient[i] + factor.decay * before;

@@ -11,8 +11,14 @@ struct AdadeltaTensors {
     at::Tensor values, gradients, square_avg, acc_delta;
 };
 
-void adadelta_cpu(const AdadeltaTensors& tensors, const AdadeltaStep& step);
+/// `closed`: a scalar in fp32 on their device, which nothing is updated for where it is 1;
+/// undefined: none.
+void adadelta_cpu(const AdadeltaTensors& tensors,
+                  const at::Tensor& closed,
+                  const AdadeltaStep& step);
 /// Throws DeviceError in a build without CUDA.
-void adadelta_cuda(const AdadeltaTensors& tensors, const AdadeltaStep& step);
+void adadelta_cuda(const AdadeltaTensors& tensors,
+                   const at::Tensor& closed,
+                   const AdadeltaStep& step);
 
 }  // namespace hetseq::detail

@@ -6,7 +6,11 @@
 
 namespace hetseq::detail {
 
-void adadelta_cpu(const AdadeltaTensors& tensors, const AdadeltaStep& step) {
+void adadelta_cpu(const AdadeltaTensors& tensors,
+                  const at::Tensor& closed,
+                  const AdadeltaStep& step) {
+    if (closed.defined() && *closed.const_data_ptr<float>() > 0)
+        return;
     AT_DISPATCH_FLOATING_TYPES(tensors.values.scalar_type(), "adadelta", [&] {
         auto* value = tensors.values.mutable_data_ptr<scalar_t>();
         const auto* gradient = tensors.gradients.const_data_ptr<scalar_t>();

@@ -14,6 +14,7 @@ void launch_adadelta(const AdadeltaArrays<T>& arrays,
         arrays.square_avg,
         arrays.acc_delta,
         arrays.count,
+        arrays.closed,
         AdadeltaFactors<T>(step));
 }
 

@@ -16,6 +16,7 @@ struct AdadeltaArrays {
     T* square_avg = nullptr;
     T* acc_delta = nullptr;
     std::int64_t count = 0;
+    const float* closed = nullptr;  // of the gate; null: none
 };
 
 /// Puts the kernel into `stream`: for float and double.

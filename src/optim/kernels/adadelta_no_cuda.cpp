@@ -4,7 +4,7 @@
 
 namespace hetseq::detail {
 
-void adadelta_cuda(const AdadeltaTensors&, const AdadeltaStep&) {
+void adadelta_cuda(const AdadeltaTensors&, const at::Tensor&, const AdadeltaStep&) {
     throw DeviceError("Adadelta cannot run on CUDA tensors",
                       "this hetseq was built without CUDA",
                       "build the cuda preset");

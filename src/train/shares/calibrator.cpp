@@ -83,13 +83,18 @@ void Calibrator::measure(double update_ms) {
     for (std::size_t i = others_; i < shares_.size() && !full_; ++i)
         if (shares_[i].samples() > 0 && is_time_for(i))
             try_size(i);
-    // Every size once within the limit, but for the halved one, and again within the seconds.
+    // Within the limit every size once, but for the halved one, and the largest as often as tells
+    // an error: a slow rank has no time for that in the seconds, and a single stall would be half
+    // of its cost. Within the seconds all of them again.
+    const auto is_due = [&](std::size_t i) {
+        const std::size_t wanted = i == 0 ? least_blocks : 1;
+        return sizes_[i].micro_batches == 1 && sizes_[i].blocks_ms.size() < wanted;
+    };
     bool measured = true;
     while (measured && standard_error(sizes_.front().blocks_ms) > precise) {
         measured = false;
         for (std::size_t i = 0; i < sizes_.size(); ++i) {
-            const bool is_due = sizes_[i].blocks_ms.empty() && sizes_[i].micro_batches == 1;
-            const double left_ms = (is_due ? limit_ms : soft_ms) - elapsed_ms();
+            const double left_ms = (is_due(i) ? limit_ms : soft_ms) - elapsed_ms();
             if (std::max(block_ms, sizes_[i].pass_ms) < left_ms) {
                 measure_block(i);
                 measured = true;

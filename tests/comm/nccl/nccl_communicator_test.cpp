@@ -1,4 +1,8 @@
+#include <future>
+
 #include <ATen/ATen.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
@@ -76,6 +80,25 @@ TEST_F(NcclCommunicatorTest, WaitsOnceForTheSumAndForWhatUsesItOnTheDevice) {
 
     EXPECT_TRUE((host == world_.size() * (world_.size() + 1)).all().item<bool>());
     EXPECT_TRUE(work->done());
+}
+
+TEST_F(NcclCommunicatorTest, DoesNotWaitForWhatIsAskedMeanwhile) {
+    const at::Tensor sum = at::full({1000}, world_.rank() + 1, on_device());
+    const auto work = communicator_->start_all_reduce_sum(sum);
+    std::promise<void> host_went_on;
+    const auto wait_for_host = [](void* promise) {
+        static_cast<std::promise<void>*>(promise)->get_future().wait();
+    };
+
+    work->wait_then(
+        [&] { sum.mul_(2); },
+        [&] {
+            C10_CUDA_CHECK(cudaLaunchHostFunc(
+                c10::cuda::getCurrentCUDAStream().stream(), wait_for_host, &host_went_on));
+        });
+    host_went_on.set_value();
+
+    EXPECT_TRUE((sum == world_.size() * (world_.size() + 1)).all().item<bool>());
 }
 
 TEST_F(NcclCommunicatorTest, ManyInFlightCompleteInOrder) {

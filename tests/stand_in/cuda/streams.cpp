@@ -189,6 +189,12 @@ CUDART_CALL cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return cudaSuccess;
 }
 
+CUDART_CALL cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+    return stream_of(stream).push("cudaLaunchHostFunc", [=] { function(data); })
+               ? cudaSuccess
+               : fail(cudaErrorInvalidResourceHandle);
+}
+
 CUDART_CALL cudaError_t cudaStreamQuery(cudaStream_t stream) {
     return stream_of(stream).idle() ? cudaSuccess : cudaErrorNotReady;
 }

@@ -11,6 +11,8 @@
 #include "model/kernels/counter_dropout_launch.hpp"
 #include "optim/kernels/adadelta.cuh"
 #include "optim/kernels/adadelta_launch.hpp"
+#include "optim/kernels/step_gate.cuh"
+#include "optim/kernels/step_gate_launch.hpp"
 #include "optim/kernels/sum_of_squares.cuh"
 #include "optim/kernels/sum_of_squares_launch.hpp"
 
@@ -75,6 +77,7 @@ void launch_adadelta(const AdadeltaArrays<T>& arrays,
                      arrays.square_avg,
                      arrays.acc_delta,
                      arrays.count,
+                     arrays.closed,
                      AdadeltaFactors<T>(step));
         });
     });
@@ -82,6 +85,19 @@ void launch_adadelta(const AdadeltaArrays<T>& arrays,
 
 template void launch_adadelta(const AdadeltaArrays<float>&, const AdadeltaStep&, cudaStream_t);
 template void launch_adadelta(const AdadeltaArrays<double>&, const AdadeltaStep&, cudaStream_t);
+
+template <class T>
+void launch_step_gate(const StepGateInput& input,
+                      float* closed,
+                      T* clip_factor,
+                      cudaStream_t stream) {
+    stand_in::launch(stream, [=] {
+        simt::launch_independent({1}, {1}, [&] { step_gate(input, closed, clip_factor); });
+    });
+}
+
+template void launch_step_gate(const StepGateInput&, float*, float*, cudaStream_t);
+template void launch_step_gate(const StepGateInput&, float*, double*, cudaStream_t);
 
 unsigned sums_of_squares(std::int64_t count) {
     return square_blocks(count);

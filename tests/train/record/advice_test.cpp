@@ -50,7 +50,7 @@ TEST(AdviceTest, WaitingForASlowHostIsNotTheLinks) {
 
     EXPECT_THAT(advice(summary),
                 ElementsAre(AllOf(HasSubstr("h1 idles 33 % of each update"),
-                                  HasSubstr("waiting for h2 to compute: h2 has become slower"))));
+                                  HasSubstr("waiting for h2 to compute: speeds are not those"))));
 }
 
 TEST(AdviceTest, AHostThatCouldTakeMoreSaysWhetherASampleFits) {

@@ -1,7 +1,9 @@
 #include "hetseq/train/shares/calibration.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -27,9 +29,10 @@ constexpr std::int64_t mib = 1 << 20;
 
 // The demands of a model that is calibrated.
 struct Demands {
-    std::int64_t most_samples = 1000;  // of a micro-batch, else it runs out of memory
-    std::int64_t mb_per_sample = 0;    // that it fills
-    std::int64_t memory_mb = 0;        // that it may fill
+    std::int64_t most_samples = 1000;        // of a micro-batch, else it runs out of memory
+    std::int64_t mb_per_sample = 0;          // that it fills
+    std::int64_t memory_mb = 0;              // that it may fill
+    std::chrono::milliseconds per_sample{};  // that it sleeps
 };
 
 // A model that draws from LibTorch's generator, as a user's may.
@@ -41,17 +44,21 @@ public:
         at::rand({3});
         if (batch.samples > demands_.most_samples)
             throw std::bad_alloc();
+        passes_ = batch.samples > largest_ ? 1 : passes_ + (batch.samples == largest_ ? 1 : 0);
         largest_ = std::max(largest_, batch.samples);
+        std::this_thread::sleep_for(batch.samples * demands_.per_sample);
         const at::Tensor filled =
             at::ones({batch.samples * demands_.mb_per_sample * mib}, at::kByte);
         return ToyModel::forward(batch, context);
     }
 
     std::int64_t largest() const noexcept { return largest_; }
+    int passes() const noexcept { return passes_; }
 
 private:
     Demands demands_;
     std::int64_t largest_ = 0;  // micro-batch so far [samples]
+    int passes_ = 0;            // of that one
 };
 
 class CalibrationTest : public testing::Test {
@@ -88,6 +95,7 @@ protected:
                                         known,
                                         {.seconds = 0.3, .memory_mb = demands.memory_mb});
         largest_ = model.largest();
+        passes_ = model.passes();
         EXPECT_TRUE(at::equal(parameters.values(), before));
         EXPECT_TRUE(at::equal(state_of_generator(), generator));
         EXPECT_EQ(parameters.gradients().abs().max().item<double>(), 0);
@@ -102,6 +110,7 @@ protected:
     HostComm world_ = test::world();
     std::string data_;
     std::int64_t largest_ = 0;  // micro-batch that was tried [samples]
+    int passes_ = 0;            // of that one
 };
 
 TEST_F(CalibrationTest, MeasuresATimeThatGrowsAndTouchesNothing) {
@@ -110,6 +119,13 @@ TEST_F(CalibrationTest, MeasuresATimeThatGrowsAndTouchesNothing) {
     EXPECT_EQ(cost.micro_batch, 16);
     EXPECT_GT(cost.time_ms(1), 0);
     EXPECT_GE(cost.time_ms(64), cost.time_ms(16));
+}
+
+// One pass takes most of the seconds: the second would be the only one that is measured.
+TEST_F(CalibrationTest, TheLargestSizeIsMeasuredThreeTimesOnASlowDevice) {
+    calibrate_toy(all(4), {.per_sample = std::chrono::milliseconds(50)});
+
+    EXPECT_GE(passes_, 1 + 3);  // the first warms up
 }
 
 TEST_F(CalibrationTest, ARankWithoutWorkAndOneThatKnowsItsCostTakePart) {

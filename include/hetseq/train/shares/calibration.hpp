@@ -25,8 +25,9 @@ struct CalibrationOptions {
 /// forward and backward on the first samples of training, in micro-batches of an eighth, a quarter,
 /// half and all of the rank's capacity, and all of it cut in two. Each size runs once to warm up.
 /// Then the sizes run in rounds until the time of the largest one has a standard error of 1 %, or
-/// the seconds are over; after that, only sizes that were not measured at all. Parameters, the
-/// generators of random numbers and, on return, the gradients (zero) are as before.
+/// the seconds are over; after that, the largest one until it was measured three times, and others
+/// that were not measured at all. Parameters, the generators of random numbers and, on return, the
+/// gradients (zero) are as before.
 ///
 /// `capacities`: samples a micro-batch, by rank; 0: a rank without work. The cost's micro-batch is
 /// the capacity, or less if memory does not hold it. On a GPU this is found by trying. On a CPU

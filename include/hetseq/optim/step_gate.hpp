@@ -1,0 +1,31 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace hetseq {
+
+/// What decides on a device whether an optimizer takes its step, before the host knows it.
+class StepGate {
+public:
+    /// For gradients of this type and device. `clip_norm`: of their 2-norm; 0: no clipping. Takes
+    /// all memory that is needed.
+    StepGate(const at::TensorOptions& gradients, double clip_norm);
+
+    /// Closes the gate where one of `problems` (n, fp64) is above 0 or `norm` (a scalar, fp64) is
+    /// not finite, and opens it otherwise. Both are on the gradients' device, which the host does
+    /// not wait for.
+    void set(const at::Tensor& problems, const at::Tensor& norm);
+
+    /// A scalar in fp32 on the device, the same tensor in each call: 1 where the gate is closed,
+    /// otherwise 0.
+    const at::Tensor& closed() const noexcept { return closed_; }
+    /// What the gradients are multiplied by so that their norm is at most `clip_norm`: a scalar of
+    /// their type on the device, the same tensor in each call.
+    const at::Tensor& clip_factor() const noexcept { return clip_factor_; }
+
+private:
+    double clip_norm_;
+    at::Tensor closed_, clip_factor_;
+};
+
+}  // namespace hetseq

@@ -1,0 +1,31 @@
+#include "step_gate.hpp"
+
+#include <ATen/Dispatch.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include "step_gate_launch.hpp"
+
+namespace hetseq::detail {
+
+void set_step_gate_cuda(const at::Tensor& problems,
+                        const at::Tensor& norm,
+                        double clip_norm,
+                        at::Tensor& closed,
+                        at::Tensor& clip_factor) {
+    const c10::cuda::CUDAGuard guard{closed.device()};
+    const StepGateInput input{problems.const_data_ptr<double>(),
+                              problems.numel(),
+                              norm.const_data_ptr<double>(),
+                              clip_norm};
+    AT_DISPATCH_FLOATING_TYPES(clip_factor.scalar_type(), "step_gate", [&] {
+        launch_step_gate(input,
+                         closed.mutable_data_ptr<float>(),
+                         clip_factor.mutable_data_ptr<scalar_t>(),
+                         c10::cuda::getCurrentCUDAStream().stream());
+        C10_CUDA_KERNEL_LAUNCH_CHECK();
+    });
+}
+
+}  // namespace hetseq::detail

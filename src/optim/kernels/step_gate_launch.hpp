@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "step_gate_value.hpp"
+
+namespace hetseq::detail {
+
+/// Puts the kernel into `stream`; all of it is memory of a GPU. For float and double.
+template <class T>
+void launch_step_gate(const StepGateInput& input,
+                      float* closed,
+                      T* clip_factor,
+                      cudaStream_t stream);
+
+}  // namespace hetseq::detail

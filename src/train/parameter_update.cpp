@@ -1,0 +1,81 @@
+#include "hetseq/train/parameter_update.hpp"
+
+#include <exception>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/error.hpp"
+
+#include "out_of_memory.hpp"
+
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+
+namespace hetseq {
+
+namespace {
+
+std::optional<StepGate> gate_of(const at::Tensor& gradients,
+                                Optimizer& optimizer,
+                                double clip_norm) {
+    if (gradients.is_cpu())
+        return std::nullopt;
+    StepGate gate{gradients.options(), clip_norm};
+    return optimizer.use_gate(gate.closed()) ? std::optional{gate} : std::nullopt;
+}
+
+}  // namespace
+
+ParameterUpdate::ParameterUpdate(FlatParameters& parameters, Optimizer& optimizer, double clip_norm)
+    : parameters_{parameters},
+      optimizer_{optimizer},
+      clip_norm_{clip_norm},
+      gate_{gate_of(parameters.gradients(), optimizer, clip_norm)},
+      timers_{ComputeTimer{parameters.values().device()},
+              ComputeTimer{parameters.values().device()}} {}
+
+void ParameterUpdate::step_behind_gate(double lr) {
+    leave_out();
+    has_stepped_ = true;
+    if (clip_norm_ > 0)
+        parameters_.gradients().mul_(gate_->clip_factor());
+    step(lr);
+}
+
+void ParameterUpdate::apply(double lr, double norm) {
+    if (!std::exchange(has_stepped_, false)) {
+        if (clip_norm_ > 0 && norm > clip_norm_)
+            parameters_.gradients().mul_(clip_norm_ / norm);
+        step(lr);
+    }
+    timer_ = 1 - timer_;
+    is_timed_ = true;
+}
+
+void ParameterUpdate::leave_out() {
+    if (std::exchange(has_stepped_, false))
+        optimizer_.take_back();
+}
+
+std::optional<double> ParameterUpdate::take_ms() {
+    return std::exchange(is_timed_, false) ? std::optional{timers_[1 - timer_].ms()} : std::nullopt;
+}
+
+// Allocates nothing, so memory that was enough for the gradient is enough here.
+void ParameterUpdate::step(double lr) {
+    timers_[timer_].begin();
+    try {
+        optimizer_.step(parameters_, lr);
+    } catch (const std::exception& error) {
+        if (!is_out_of_memory(error))
+            throw;
+        throw DeviceError(
+            "out of memory in the optimizer, whose update is half done",
+            error.what(),
+            "continue from the last checkpoint with a lower --max-sentences on this rank");
+    }
+    timers_[timer_].end();
+}
+
+}  // namespace hetseq
