@@ -33,4 +33,14 @@ void StepGate::set(const at::Tensor& problems, const at::Tensor& norm) {
     });
 }
 
+void StepGate::clip(at::Tensor gradients) const {
+    HETSEQ_ASSERT(gradients.dim() == 1 && gradients.is_contiguous());
+    if (clip_norm_ == 0)
+        return;
+    if (gradients.is_cuda())
+        detail::scale_cuda(gradients, clip_factor_);
+    else if (clip_factor_.item<double>() != 1)
+        gradients.mul_(clip_factor_);
+}
+
 }  // namespace hetseq

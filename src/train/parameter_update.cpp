@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/profiler_range.hpp"
 
 #include "out_of_memory.hpp"
 
@@ -35,11 +36,16 @@ ParameterUpdate::ParameterUpdate(FlatParameters& parameters, Optimizer& optimize
       timers_{ComputeTimer{parameters.values().device()},
               ComputeTimer{parameters.values().device()}} {}
 
+ParameterUpdate::~ParameterUpdate() {
+    if (gate_)
+        optimizer_.use_gate({});
+}
+
 void ParameterUpdate::step_behind_gate(double lr) {
     leave_out();
     has_stepped_ = true;
-    if (clip_norm_ > 0)
-        parameters_.gradients().mul_(gate_->clip_factor());
+    const ProfilerRange range{"step behind the gate"};
+    gate_->clip(parameters_.gradients());
     step(lr);
 }
 
@@ -62,7 +68,7 @@ std::optional<double> ParameterUpdate::take_ms() {
     return std::exchange(is_timed_, false) ? std::optional{timers_[1 - timer_].ms()} : std::nullopt;
 }
 
-// Allocates nothing, so memory that was enough for the gradient is enough here.
+// Allocates nothing for hetseq, so memory that was enough for the gradient is enough here.
 void ParameterUpdate::step(double lr) {
     timers_[timer_].begin();
     try {

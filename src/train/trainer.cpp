@@ -179,11 +179,16 @@ void Trainer::load_next() {
     agreement_.post(
         next_share_ ? next_share_->weights() : std::vector<double>{},
         failure,
-        {.compute_ms = step_.timing().is_regular ? step_.timing().compute_ms : 0,
+        {.compute_ms = tells_speed() ? step_.timing().compute_ms : 0,
          .update_ms = own_update_ms_,
          .allocation = rebalancer_.take_proposal(),
          .micro_batch = step_.reduced_cap() ? parts_.shares.units_of(*step_.reduced_cap()) : 0,
          .requests = requests()});
+}
+
+// The first update touches new memory, and runs what a framework does once.
+bool Trainer::tells_speed() const {
+    return step_.timing().is_regular && update_ > first_update_;
 }
 
 // A later request takes effect two updates later.
@@ -208,10 +213,9 @@ Requests Trainer::requests() const {
 Verdict Trainer::run_step() {
     const ForwardContext context{Mode::train, options_.seed, update_};
     lr_ = parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs);
-    if (!may_change_parameters())
-        return step_.run(*share_, agreement_.weights(), context);
     return step_.run(*share_, agreement_.weights(), context, [this] {
-        parameter_update_.step_behind_gate(lr_);
+        if (may_change_parameters())
+            parameter_update_.step_behind_gate(lr_);
     });
 }
 
@@ -219,8 +223,9 @@ bool Trainer::may_change_parameters() const {
     return parts_.checkpoints == nullptr || !parts_.checkpoints->is_copying();
 }
 
-// A GPU has its next work while the host loads. A CPU lets the other ranks know its share first. An
-// update that is skipped has words to exchange, and keeps the same order on all ranks.
+// A GPU whose optimizer did not step behind the gate has its next work while the host loads. A CPU
+// lets the other ranks know its share first. An update that is skipped has words to exchange, and
+// keeps the same order on all ranks.
 bool Trainer::optimizer_goes_first(Verdict verdict) const {
     return verdict == Verdict::apply && std::isfinite(step_.gradient_norm()) &&
            may_change_parameters() && !parts_.parameters.values().is_cpu();

@@ -70,7 +70,8 @@ for range in 'begins computing 1' 'begins optimizing 2' 'begins reducing 2' 'ope
   'opens start bucket 0'; do
   shows "hetseq: $range"
 done
-# A GPU has the optimizer's work before the host loads.
+# A GPU has the optimizer's work before the host knows the verdict.
+grep -v ' closes$' "$work/ranges" | grep -A 1 'opens step behind the gate' | grep -q 'begins optimizing 1' || fail 'no gate'
 phases=$(sed -n 's/.* begins //p' "$work/ranges" | tr '\n' ',')
 [[ $phases == *',reducing 1,optimizing 1,loading 2,agreeing 2,'* ]] || fail "phases: $phases"
 begun=$(grep -c ' begins ' "$work/ranges") ended=$(grep -c ' ends$' "$work/ranges")

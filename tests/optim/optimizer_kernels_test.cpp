@@ -135,6 +135,16 @@ TEST(StepGateKernelTest, IsClosedByProblemsAndByANormThatIsNotFinite) {
     EXPECT_EQ(gate_by_kernel({0, 0}, std::nan(""), 0).closed, 1);
 }
 
+TEST(ScaleKernelTest, MultipliesEveryElement) {
+    const at::Tensor values = at::randn({300}, at::kFloat), before = values.clone();
+    for (const float factor : {1.0F, 0.25F})
+        simt::launch_independent({scale_blocks(300)}, {scale_block_threads}, [&] {
+            scale(values.mutable_data_ptr<float>(), std::int64_t{300}, &factor);
+        });
+
+    EXPECT_TRUE(values.equal(before * 0.25));
+}
+
 TEST(StepGateKernelTest, ClipsLargerNormsOnly) {
     EXPECT_EQ(gate_by_kernel({0}, 3, 0).clip_factor, 1);
     EXPECT_EQ(gate_by_kernel({0}, 3, 4).clip_factor, 1);

@@ -22,8 +22,9 @@ public:
     /// collective of the communicator then throws the same.
     virtual void wait() = 0;
     /// Like `wait`, and for what `then` asks of the device: the result is there for it. On a GPU
-    /// the host does not wait before `then`, so that it waits only once. What `meanwhile` asks of
-    /// the device comes behind it; the host calls it before it waits, and does not wait for that.
+    /// the host calls both functions before it waits, only once, and not for what `meanwhile` asks
+    /// of the device. That should be less work than the device's queue holds (some hundred
+    /// kernels): a host that waits for a place in it looks for no errors and no deadline.
     virtual void wait_then(
         const std::function<void()>& then, const std::function<void()>& meanwhile = [] {}) {
         wait();

@@ -20,9 +20,10 @@ public:
     virtual ~Optimizer() = default;
     /// `parameters` are those of the constructor.
     virtual void step(FlatParameters& parameters, double lr) = 0;
-    /// From now on a step on a GPU changes no parameter and no state on it where `closed`, a scalar
-    /// in fp32 there, is 1 and not 0 when the device comes to it. Such a step is then taken back.
-    /// Returns false, and changes nothing, where the optimizer cannot do so.
+    /// From now on a step changes no parameter and no state on the device where `closed`, a scalar
+    /// in fp32 on it, is 1 and not 0 when the device comes to it. Such a step is then taken back.
+    /// Undefined: no gate any more. Returns false, and changes nothing, where the optimizer cannot
+    /// do so; its steps on a GPU then wait for the host.
     virtual bool use_gate(const at::Tensor& closed) {
         static_cast<void>(closed);
         return false;

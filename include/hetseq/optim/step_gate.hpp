@@ -4,7 +4,8 @@
 
 namespace hetseq {
 
-/// What decides on a device whether an optimizer takes its step, before the host knows it.
+/// What decides on a device whether an optimizer takes its step, before the host knows it. Training
+/// uses it on GPUs; on a CPU it does the same.
 class StepGate {
 public:
     /// For gradients of this type and device. `clip_norm`: of their 2-norm; 0: no clipping. Takes
@@ -19,13 +20,14 @@ public:
     /// A scalar in fp32 on the device, the same tensor in each call: 1 where the gate is closed,
     /// otherwise 0.
     const at::Tensor& closed() const noexcept { return closed_; }
-    /// What the gradients are multiplied by so that their norm is at most `clip_norm`: a scalar of
-    /// their type on the device, the same tensor in each call.
-    const at::Tensor& clip_factor() const noexcept { return clip_factor_; }
+    /// Multiplies `gradients` (n), contiguous, so that their norm is at most `clip_norm`: those of
+    /// the last `set`. Reads and writes them only where that changes them.
+    void clip(at::Tensor gradients) const;
 
 private:
     double clip_norm_;
-    at::Tensor closed_, clip_factor_;
+    at::Tensor closed_;
+    at::Tensor clip_factor_;  // a scalar of the gradients' type
 };
 
 }  // namespace hetseq

@@ -19,6 +19,10 @@ public:
     /// Both must outlive it. `clip_norm`: of the gradients' 2-norm; 0: no clipping.
     ParameterUpdate(FlatParameters& parameters, Optimizer& optimizer, double clip_norm);
 
+    ~ParameterUpdate();
+    ParameterUpdate(const ParameterUpdate&) = delete;
+    ParameterUpdate& operator=(const ParameterUpdate&) = delete;
+
     /// Null on a CPU, where the host knows the verdict when the device does, and for an optimizer
     /// that cannot be gated.
     StepGate* gate() noexcept { return gate_ ? &*gate_ : nullptr; }

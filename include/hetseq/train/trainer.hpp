@@ -111,6 +111,7 @@ private:
     void request_ahead();
     void load_next();
     MicroBatchCap most_in_memory() const;
+    bool tells_speed() const;
     Requests requests() const;
     bool asked_to_stop();
     Verdict run_step();

@@ -28,4 +28,17 @@ void set_step_gate_cuda(const at::Tensor& problems,
     });
 }
 
+void scale_cuda(at::Tensor& values, const at::Tensor& factor) {
+    if (values.numel() == 0)
+        return;
+    const c10::cuda::CUDAGuard guard{values.device()};
+    AT_DISPATCH_FLOATING_TYPES(values.scalar_type(), "scale", [&] {
+        launch_scale(values.mutable_data_ptr<scalar_t>(),
+                     values.numel(),
+                     factor.const_data_ptr<scalar_t>(),
+                     c10::cuda::getCurrentCUDAStream().stream());
+        C10_CUDA_KERNEL_LAUNCH_CHECK();
+    });
+}
+
 }  // namespace hetseq::detail

@@ -13,4 +13,8 @@ void set_step_gate_cuda(const at::Tensor& problems,
                         at::Tensor& closed,
                         at::Tensor& clip_factor);
 
+/// Multiplies `values` (n), contiguous, by `factor`, a scalar of their type on their GPU. Throws as
+/// above.
+void scale_cuda(at::Tensor& values, const at::Tensor& factor);
+
 }  // namespace hetseq::detail

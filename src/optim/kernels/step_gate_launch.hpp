@@ -13,4 +13,8 @@ void launch_step_gate(const StepGateInput& input,
                       T* clip_factor,
                       cudaStream_t stream);
 
+/// Multiplies `values` by `factor`; as above.
+template <class T>
+void launch_scale(T* values, std::int64_t count, const T* factor, cudaStream_t stream);
+
 }  // namespace hetseq::detail

@@ -1,4 +1,6 @@
+#include <chrono>
 #include <future>
+#include <memory>
 
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAException.h>
@@ -86,16 +88,20 @@ TEST_F(NcclCommunicatorTest, DoesNotWaitForWhatIsAskedMeanwhile) {
     const at::Tensor sum = at::full({1000}, world_.rank() + 1, on_device());
     const auto work = communicator_->start_all_reduce_sum(sum);
     std::promise<void> host_went_on;
-    const auto wait_for_host = [](void* promise) {
-        static_cast<std::promise<void>*>(promise)->get_future().wait();
+    auto own = std::make_unique<std::future<void>>(host_went_on.get_future());
+    const auto wait_for_host = [](void* future) {
+        const std::unique_ptr<std::future<void>> signal{static_cast<std::future<void>*>(future)};
+        signal->wait_for(60s);  // a host that waits for this fails by time
     };
+    const auto begin = std::chrono::steady_clock::now();
 
     work->wait_then(
         [&] { sum.mul_(2); },
         [&] {
             C10_CUDA_CHECK(cudaLaunchHostFunc(
-                c10::cuda::getCurrentCUDAStream().stream(), wait_for_host, &host_went_on));
+                c10::cuda::getCurrentCUDAStream().stream(), wait_for_host, own.release()));
         });
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 55s);
     host_went_on.set_value();
 
     EXPECT_TRUE((sum == world_.size() * (world_.size() + 1)).all().item<bool>());

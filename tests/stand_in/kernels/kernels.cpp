@@ -99,6 +99,17 @@ void launch_step_gate(const StepGateInput& input,
 template void launch_step_gate(const StepGateInput&, float*, float*, cudaStream_t);
 template void launch_step_gate(const StepGateInput&, float*, double*, cudaStream_t);
 
+template <class T>
+void launch_scale(T* values, std::int64_t count, const T* factor, cudaStream_t stream) {
+    stand_in::launch(stream, [=] {
+        simt::launch_independent(
+            {scale_blocks(count)}, {scale_block_threads}, [&] { scale(values, count, factor); });
+    });
+}
+
+template void launch_scale(float*, std::int64_t, const float*, cudaStream_t);
+template void launch_scale(double*, std::int64_t, const double*, cudaStream_t);
+
 unsigned sums_of_squares(std::int64_t count) {
     return square_blocks(count);
 }
