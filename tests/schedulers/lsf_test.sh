@@ -30,7 +30,7 @@ echo 'without -wa: the run limit'
 
 settings settings 1000 max_requeues=1
 submit -W 2 -wt 1
-((rc == 75)) || fail "exit code $rc"
+((rc == 75)) || { cat starts "$log"; fail "exit code $rc"; }
 expect_log starts 1 'start 2 status 75'
 expect_log "$log" 1 'max_requeues=1'
 [[ ! -e hetseq-41.requeues ]] || fail 'the counter outlived the job'
@@ -38,7 +38,7 @@ echo 'a bound'
 
 settings settings 1000
 FAKE_BKILL=1 submit -W 60
-((rc == 75)) || fail "exit code $rc"
+((rc == 75)) || { cat starts "$log"; fail "exit code $rc"; }
 expect_log starts 1 'start 1 status'
 expect_log "$log" 1 'stopped by INT, as a cancelled job is'
 [[ -d $(echo run/checkpoints/update-*) ]] || fail 'bkill left no checkpoint'
