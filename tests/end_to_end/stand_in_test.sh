@@ -71,7 +71,9 @@ for range in 'begins computing 1' 'begins optimizing 2' 'begins reducing 2' 'ope
   shows "hetseq: $range"
 done
 # A GPU has the optimizer's work before the host knows the verdict.
-grep -v ' closes$' "$work/ranges" | grep -A 1 'opens step behind the gate' | grep -q 'begins optimizing 1' || fail 'no gate'
+work_of_device=$(grep -oE '(opens step behind the gate|begins (reducing|optimizing)) .*' "$work/ranges" | tr '\n' ',')
+[[ $work_of_device == *'begins reducing 1,opens step behind the gate 0,begins optimizing 1,'* ]] ||
+  fail "the optimizer and its phases: $work_of_device"
 phases=$(sed -n 's/.* begins //p' "$work/ranges" | tr '\n' ',')
 [[ $phases == *',reducing 1,optimizing 1,loading 2,agreeing 2,'* ]] || fail "phases: $phases"
 begun=$(grep -c ' begins ' "$work/ranges") ended=$(grep -c ' ends$' "$work/ranges")
