@@ -1,9 +1,11 @@
 #include "kernels/adadelta.hpp"
 
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "hetseq/util/error.hpp"
+
+#include "gated_optimizer.hpp"
+
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 
@@ -11,7 +13,7 @@ namespace hetseq {
 
 namespace {
 
-class Adadelta final : public Optimizer {
+class Adadelta final : public detail::GatedOptimizer {
 public:
     Adadelta(FlatParameters& parameters, const OptimizerOptions& options)
         : options_{options},
@@ -31,26 +33,20 @@ public:
     }
 
     void step(FlatParameters& parameters, double lr) override {
-        ++*step_.mutable_data_ptr<std::int64_t>();
+        count_step();
         const auto update =
             parameters.values().is_cuda() ? &detail::adadelta_cuda : &detail::adadelta_cpu;
         for (const Segment& segment : segments_)
             update(segment.tensors,
-                   closed_,
+                   closed(),
                    {lr * segment.learning_rate_factor,
                     options_.rho,
                     options_.adadelta_eps,
                     segment.weight_decay});
     }
 
-    bool use_gate(const at::Tensor& closed) override {
-        closed_ = closed;
-        return true;
-    }
-    void take_back() override { --*step_.mutable_data_ptr<std::int64_t>(); }
-
     std::map<std::string, at::Tensor> state() const override {
-        return {{"square_avg", square_avg_}, {"acc_delta", acc_delta_}, {"step", step_}};
+        return {{"square_avg", square_avg_}, {"acc_delta", acc_delta_}, {"step", steps()}};
     }
 
 private:
@@ -61,8 +57,6 @@ private:
     };
 
     OptimizerOptions options_;
-    at::Tensor closed_;  // undefined: no gate
-    at::Tensor step_ = at::zeros({}, at::kLong);
     at::Tensor square_avg_, acc_delta_;  // (n)
     std::vector<Segment> segments_;
 };

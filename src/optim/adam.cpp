@@ -1,5 +1,3 @@
-#include <optional>
-
 #include <ATen/ops/_fused_adam_ops.h>
 #include <ATen/ops/_fused_adamw_ops.h>
 #include <ATen/ops/zeros.h>
@@ -7,6 +5,7 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "gated_optimizer.hpp"
 #include "segment_views.hpp"
 
 #include "hetseq/optim/flat_parameters.hpp"
@@ -18,7 +17,7 @@ namespace {
 
 enum class Decay { in_gradient, decoupled };
 
-class Adam final : public Optimizer {
+class Adam final : public detail::GatedOptimizer {
 public:
     Adam(FlatParameters& parameters, const OptimizerOptions& options, Decay decay)
         : options_{options},
@@ -31,21 +30,13 @@ public:
     }
 
     void step(FlatParameters&, double lr) override {
-        auto& count = *step_.mutable_data_ptr<std::int64_t>();
-        ++count;
-        device_step_.fill_(static_cast<double>(count));
+        device_step_.fill_(static_cast<double>(count_step()));
         for (Group& group : groups_)
             update(group, lr * group.learning_rate_factor);
     }
 
-    bool use_gate(const at::Tensor& closed) override {
-        closed_ = closed;
-        return true;
-    }
-    void take_back() override { --*step_.mutable_data_ptr<std::int64_t>(); }
-
     std::map<std::string, at::Tensor> state() const override {
-        return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}, {"step", step_}};
+        return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}, {"step", steps()}};
     }
 
 private:
@@ -87,17 +78,11 @@ private:
               /*amsgrad=*/false,
               /*maximize=*/false,
               /*grad_scale=*/{},
-              /*found_inf=*/gate());
-    }
-
-    std::optional<at::Tensor> gate() const {
-        return closed_.defined() ? std::optional{closed_} : std::nullopt;
+              /*found_inf=*/found_inf());
     }
 
     OptimizerOptions options_;
     Decay decay_;
-    at::Tensor closed_;  // undefined: no gate
-    at::Tensor step_ = at::zeros({}, at::kLong);
     at::Tensor exp_avg_, exp_avg_sq_;
     at::Tensor device_step_;  // what the fused kernels read
     std::vector<Group> groups_;

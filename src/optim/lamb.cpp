@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <optional>
 
 #include <ATen/ops/_fused_adam_ops.h>
 #include <ATen/ops/div.h>
@@ -12,6 +11,7 @@
 #include "hetseq/util/error.hpp"
 
 #include "block_norm.hpp"
+#include "gated_optimizer.hpp"
 #include "segment_views.hpp"
 
 #include "hetseq/optim/flat_parameters.hpp"
@@ -21,7 +21,7 @@ namespace hetseq {
 
 namespace {
 
-class Lamb final : public Optimizer {
+class Lamb final : public detail::GatedOptimizer {
 public:
     Lamb(FlatParameters& parameters, const OptimizerOptions& options)
         : options_{options},
@@ -36,9 +36,7 @@ public:
     }
 
     void step(FlatParameters&, double lr) override {
-        auto& count = *step_.mutable_data_ptr<std::int64_t>();
-        ++count;
-        device_step_.fill_(static_cast<double>(count));
+        device_step_.fill_(static_cast<double>(count_step()));
         if (directions_.defined())
             directions_.zero_();
         // A step of -1 from 0 ends at Adam's direction. Without a trust ratio it is Adam's step.
@@ -51,14 +49,8 @@ public:
             layer.value.addcmul_(layer.direction, layer.ratio, -lr * layer.learning_rate_factor);
     }
 
-    bool use_gate(const at::Tensor& closed) override {
-        closed_ = closed;
-        return true;
-    }
-    void take_back() override { --*step_.mutable_data_ptr<std::int64_t>(); }
-
     std::map<std::string, at::Tensor> state() const override {
-        return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}, {"step", step_}};
+        return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}, {"step", steps()}};
     }
 
 private:
@@ -137,7 +129,7 @@ private:
                                      /*amsgrad=*/false,
                                      /*maximize=*/false,
                                      /*grad_scale=*/{},
-                                     /*found_inf=*/gate());
+                                     /*found_inf=*/found_inf());
     }
 
     void set_norms(const Layer& layer) {
@@ -161,17 +153,11 @@ private:
         ratios_.nan_to_num_(0, /*posinf=*/0);
         at::eq_out(has_no_ratio_, ratios_, zero_);
         ratios_.masked_fill_(has_no_ratio_, 1);
-        if (closed_.defined())
-            ratios_.addcmul_(ratios_, closed_, -1);
-    }
-
-    std::optional<at::Tensor> gate() const {
-        return closed_.defined() ? std::optional{closed_} : std::nullopt;
+        if (closed().defined())
+            ratios_.addcmul_(ratios_, closed(), -1);
     }
 
     OptimizerOptions options_;
-    at::Tensor closed_;  // undefined: no gate
-    at::Tensor step_ = at::zeros({}, at::kLong);
     at::Tensor exp_avg_, exp_avg_sq_;  // (n)
     at::Tensor directions_;            // (n), used where a parameter has a trust ratio
     at::Tensor device_step_;           // what the fused kernels read

@@ -1,11 +1,9 @@
-#include <optional>
-
 #include <ATen/ops/_fused_sgd.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "hetseq/util/error.hpp"
 
+#include "gated_optimizer.hpp"
 #include "segment_views.hpp"
 
 #include "hetseq/optim/flat_parameters.hpp"
@@ -15,7 +13,7 @@ namespace hetseq {
 
 namespace {
 
-class Sgd final : public Optimizer {
+class Sgd final : public detail::GatedOptimizer {
 public:
     Sgd(FlatParameters& parameters, const OptimizerOptions& options) : options_{options} {
         if (options.momentum > 0)
@@ -25,7 +23,7 @@ public:
     }
 
     void step(FlatParameters&, double lr) override {
-        ++*step_.mutable_data_ptr<std::int64_t>();
+        count_step();
         // A buffer of zeros makes the first step like any other: 0 * momentum + gradient.
         for (Group& group : groups_)
             at::_fused_sgd_(group.values,
@@ -39,17 +37,11 @@ public:
                             /*maximize=*/false,
                             /*is_first_step=*/false,
                             /*grad_scale=*/{},
-                            /*found_inf=*/gate());
+                            /*found_inf=*/found_inf());
     }
-
-    bool use_gate(const at::Tensor& closed) override {
-        closed_ = closed;
-        return true;
-    }
-    void take_back() override { --*step_.mutable_data_ptr<std::int64_t>(); }
 
     std::map<std::string, at::Tensor> state() const override {
-        std::map<std::string, at::Tensor> state{{"step", step_}};
+        std::map<std::string, at::Tensor> state{{"step", steps()}};
         if (momentum_.defined())
             state["momentum"] = momentum_;
         return state;
@@ -74,13 +66,7 @@ private:
                 views(momentum_)};
     }
 
-    std::optional<at::Tensor> gate() const {
-        return closed_.defined() ? std::optional{closed_} : std::nullopt;
-    }
-
     OptimizerOptions options_;
-    at::Tensor closed_;  // undefined: no gate
-    at::Tensor step_ = at::zeros({}, at::kLong);
     at::Tensor momentum_;  // (n), undefined without momentum
     std::vector<Group> groups_;
 };

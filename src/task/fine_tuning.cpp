@@ -50,8 +50,8 @@ const PartOption<std::optional<double>>& classifier_dropout() {
         {.name = "classifier-dropout",
          .type = "P",
          .default_value = "",
-         .help =
-             "dropout before the classifier; without it --dropout, or what the model's config.json says"},
+         .help = "dropout before the classifier; without it --dropout, or what the model's "
+                 "config.json says"},
         [](const std::string& text) -> std::optional<double> {
             return text.empty() ? std::nullopt : std::optional{option_value::fraction(text)};
         }};

@@ -2,7 +2,12 @@
 
 #include <cstdint>
 
-#include "hetseq/util/host_device.hpp"
+// A function that kernels call too: nvcc compiles it for the GPU, other compilers for the host.
+#if defined(__CUDACC__)
+#define HETSEQ_HOST_DEVICE __host__ __device__
+#else
+#define HETSEQ_HOST_DEVICE
+#endif
 
 namespace hetseq {
 

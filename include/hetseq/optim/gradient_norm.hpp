@@ -16,7 +16,7 @@ public:
     /// A scalar in fp64 on their device: the same tensor in each call. Does not wait for the
     /// device.
     const at::Tensor& of(const at::Tensor& gradients);
-    /// That tensor.
+    /// `of` returned this tensor last.
     const at::Tensor& last() const noexcept { return norm_; }
 
 private:

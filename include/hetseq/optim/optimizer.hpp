@@ -24,10 +24,7 @@ public:
     /// in fp32 on it, is 1 and not 0 when the device comes to it. Such a step is then taken back.
     /// Undefined: no gate any more. Returns false, and changes nothing, where the optimizer cannot
     /// do so; its steps on a GPU then wait for the host.
-    virtual bool use_gate(const at::Tensor& closed) {
-        static_cast<void>(closed);
-        return false;
-    }
+    virtual bool use_gate(const at::Tensor& /*closed*/) { return false; }
     /// The last step found its gate closed: it does not count.
     virtual void take_back() {}
     /// State by name: for checkpoints. A name without '/' is of a tensor that is flat like the

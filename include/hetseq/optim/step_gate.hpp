@@ -4,8 +4,7 @@
 
 namespace hetseq {
 
-/// What decides on a device whether an optimizer takes its step, before the host knows it. Training
-/// uses it on GPUs; on a CPU it does the same.
+/// Decides on a GPU whether an optimizer takes its step, before the host knows it.
 class StepGate {
 public:
     /// For gradients of this type and device. `clip_norm`: of their 2-norm; 0: no clipping. Takes

@@ -36,7 +36,7 @@ public:
     void start_rest(const at::Tensor& status);
     /// Waits until all that was started is summed. Gradients and status hold the sums afterwards,
     /// the same bits on all ranks. `then` may ask the device to use them, and is waited for too.
-    /// What `meanwhile` asks of the device behind it is not.
+    /// `meanwhile` may ask the device for more behind it, which is not waited for.
     void finish(
         const std::function<void()>& then = [] {}, const std::function<void()>& meanwhile = [] {});
 

@@ -1,25 +1,15 @@
-#include "hetseq/util/error.hpp"
+#include "hetseq/util/no_cuda.hpp"
 
 #include "counter_dropout.hpp"
 
 namespace hetseq::detail {
-
-namespace {
-
-[[noreturn]] void refuse_cuda_dropout() {
-    throw DeviceError("dropout cannot run on a CUDA tensor",
-                      "this hetseq was built without CUDA",
-                      "build the cuda preset");
-}
-
-}  // namespace
 
 void counter_dropout_cuda(const at::Tensor&,
                           const at::Tensor&,
                           const DropoutMask&,
                           const DropoutLayout&,
                           const at::Tensor&) {
-    refuse_cuda_dropout();
+    throw_no_cuda("dropout cannot run on a CUDA tensor");
 }
 
 void token_dropout_cuda(const at::Tensor&,
@@ -27,7 +17,7 @@ void token_dropout_cuda(const at::Tensor&,
                         const DropoutMask&,
                         const at::Tensor&,
                         const at::Tensor&) {
-    refuse_cuda_dropout();
+    throw_no_cuda("dropout cannot run on a CUDA tensor");
 }
 
 }  // namespace hetseq::detail

@@ -1,13 +1,11 @@
-#include "hetseq/util/error.hpp"
+#include "hetseq/util/no_cuda.hpp"
 
 #include "adadelta.hpp"
 
 namespace hetseq::detail {
 
 void adadelta_cuda(const AdadeltaTensors&, const at::Tensor&, const AdadeltaStep&) {
-    throw DeviceError("Adadelta cannot run on CUDA tensors",
-                      "this hetseq was built without CUDA",
-                      "build the cuda preset");
+    throw_no_cuda("Adadelta cannot run on CUDA tensors");
 }
 
 }  // namespace hetseq::detail

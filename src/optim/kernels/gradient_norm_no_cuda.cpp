@@ -1,25 +1,15 @@
-#include "hetseq/util/error.hpp"
+#include "hetseq/util/no_cuda.hpp"
 
 #include "gradient_norm.hpp"
 
 namespace hetseq::detail {
 
-namespace {
-
-[[noreturn]] void refuse() {
-    throw DeviceError("no norm of CUDA tensors can be taken",
-                      "this hetseq was built without CUDA",
-                      "build the cuda preset");
-}
-
-}  // namespace
-
 std::int64_t gradient_norm_sums(std::int64_t) {
-    refuse();
+    throw_no_cuda("no norm of CUDA tensors can be taken");
 }
 
 void gradient_norm_cuda(const at::Tensor&, at::Tensor&, at::Tensor&) {
-    refuse();
+    throw_no_cuda("no norm of CUDA tensors can be taken");
 }
 
 }  // namespace hetseq::detail

@@ -1,14 +1,23 @@
 // The gate of an optimizer's step on a GPU.
 #pragma once
 
-#include "step_gate_value.hpp"
+#include <cmath>
+#include <cstdint>
+
+#include "step_gate_input.hpp"
 
 namespace hetseq::detail {
 
-/// For one thread.
+/// Writes what `StepGate` holds; for one thread.
 template <class T>
 __global__ void step_gate(StepGateInput input, float* closed, T* clip_factor) {
-    set_step_gate(input, closed, clip_factor);
+    const double norm = *input.norm;
+    bool is_closed = !std::isfinite(norm);
+    for (std::int64_t i = 0; i < input.count; ++i)
+        is_closed = is_closed || input.problems[i] > 0;
+    *closed = is_closed ? 1.0F : 0.0F;
+    const bool clips = input.clip_norm > 0 && norm > input.clip_norm;
+    *clip_factor = static_cast<T>(clips ? input.clip_norm / norm : 1.0);
 }
 
 inline constexpr unsigned scale_block_threads = 256;

@@ -2,8 +2,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "step_gate_value.hpp"
-
 namespace hetseq::detail {
 
 /// `StepGate::set` on a GPU. Throws DeviceError in a build without CUDA.

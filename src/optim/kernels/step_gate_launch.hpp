@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "step_gate_value.hpp"
+#include "step_gate_input.hpp"
 
 namespace hetseq::detail {
 

@@ -54,7 +54,8 @@ std::string why_idle(const Summary& summary, double spare_ms, const Host& host) 
     if (summary.policy != "auto")
         return "batches are not cut by measured speed; --balance auto does that";
     if (host.unit_ms < spare_ms)
-        return "speeds are not those that shares were cut by; shares adapt only to changes that last";
+        return "speeds are not those that shares were cut by; shares adapt only to changes that "
+               "last";
     return "one more sample would take longer than that; a larger --batch-size would use this time";
 }
 
