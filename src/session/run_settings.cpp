@@ -168,7 +168,7 @@ std::string limits(const RunSettings& settings, int rank, const std::string& mem
     const auto r = static_cast<std::size_t>(rank);
     const auto sharing = std::count_if(
         settings.topology.ranks.begin(), settings.topology.ranks.end(), [&](const RankInfo& other) {
-            return !info.device_uuid.empty() && other.device_uuid == info.device_uuid;
+            return info.has_gpu() && other.device_uuid == info.device_uuid;
         });
     return format_number(info.cpu_share, 3) + " cores" + memory + ", threads " +
            std::to_string(settings.threads[r]) + ", measured up to " +

@@ -79,10 +79,7 @@ private:
 }  // namespace
 
 StepCounts count_step(const RunSettings& settings, Replica& replica) {
-    if (settings.capacities.size() != 1)
-        throw BadConfig(std::to_string(settings.capacities.size()) + " ranks were started",
-                        "a rank's operators are counted, and each does the same",
-                        "start it without mpirun, or with mpirun -np 1");
+    HETSEQ_ASSERT(settings.capacities.size() == 1);
     PassCounter counter{settings, replica};
     StepCounts counts{.passes = {}, .update = update_of(replica)};
     const std::int64_t capacity = settings.capacities.front();

@@ -18,10 +18,6 @@ namespace hetseq {
 
 namespace {
 
-bool has_gpu(const RankInfo& info) {
-    return !info.device_uuid.empty();
-}
-
 std::vector<int> ranks_where(const std::vector<bool>& chosen) {
     std::vector<int> ranks;
     for (std::size_t r = 0; r < chosen.size(); ++r)
@@ -40,7 +36,7 @@ std::vector<int> working_ranks(const HostComm& world,
     std::iota(all.begin(), all.end(), 0);
     std::vector<bool> gpus;
     for (const RankInfo& info : settings.topology.ranks)
-        gpus.push_back(has_gpu(info));
+        gpus.push_back(info.has_gpu());
     const auto count = std::count(gpus.begin(), gpus.end(), true);
     if (count == 0 || count == std::ssize(gpus) || settings.options().balance != "auto")
         return all;
@@ -76,7 +72,7 @@ SettledOptions options_on(const RunSettings& settings, const std::vector<int>& r
         options.settle({{name, rank_list(values)}});
     }
     const bool all_on_gpus = std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
-        return has_gpu(settings.topology.rank(rank));
+        return settings.topology.rank(rank).has_gpu();
     });
     if (all_on_gpus)
         options.settle({{"device", "cuda"}});

@@ -29,8 +29,8 @@ struct StepCounts {
     std::vector<OperatorWork> update;
 };
 
-/// On one rank with a CPU. Computes gradients and leaves the parameters as they are. Throws
-/// BadConfig for several ranks, and what reading and computing throw.
+/// On one rank alone, with a CPU. Computes gradients and leaves the parameters as they are. Throws
+/// what reading and computing throw.
 StepCounts count_step(const RunSettings& settings, Replica& replica);
 
 /// The least time that updates can take on `gpu`, as the cost of a rank: of `counts.passes` the

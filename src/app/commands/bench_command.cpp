@@ -179,6 +179,13 @@ std::span<const GpuPeaks> chosen_gpus(const CommandWords& words) {
     return all.subspan(static_cast<std::size_t>(found), 1);
 }
 
+void check_alone(const HostComm& world) {
+    if (world.size() > 1)
+        throw BadConfig(std::to_string(world.size()) + " ranks were started",
+                        "a rank's operators are counted, and each does the same",
+                        "start it without mpirun, or with mpirun -np 1");
+}
+
 int bench_roofline(const CommandContext& context, const RunSettings& settings) {
     const std::span<const GpuPeaks> gpus = chosen_gpus(context.words);
     Replica replica(*context.environment, context.world, settings, context.parts, nullptr);
@@ -219,7 +226,10 @@ int bench_command(const CommandContext& context) {
     if (context.words.form == "reduce")
         given.line["task"] = "mnist";  // any: only ranks and devices matter
     if (context.words.form == "roofline") {
-        agree_on(world, [&] { chosen_gpus(context.words); });
+        agree_on(world, [&] {
+            chosen_gpus(context.words);
+            check_alone(world);
+        });
         given.line["device"] = "cpu";
     }
     SettledOptions settled = settle_options(world, given, context.parts);

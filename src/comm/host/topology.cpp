@@ -154,7 +154,7 @@ int Topology::ranks_on_host_of(int rank) const {
 std::vector<std::vector<int>> Topology::shared_devices() const {
     std::map<std::string, std::vector<int>> users;
     for (const RankInfo& info : ranks)
-        if (!info.device_uuid.empty())
+        if (info.has_gpu())
             users[info.device_uuid].push_back(info.rank);
     std::vector<std::vector<int>> shared;
     for (const auto& [uuid, together] : users)

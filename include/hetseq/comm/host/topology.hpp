@@ -26,6 +26,8 @@ struct RankInfo {
     double cpu_share = 1;        // the same before it is rounded [cores]
     int host_cores = 1;          // that the ranks of its host may use together
     std::int64_t memory_mb = 0;  // of the device, or of the host's share this process may use [MiB]
+
+    bool has_gpu() const { return !device_uuid.empty(); }
 };
 
 /// Every rank's place, the same on all ranks.
