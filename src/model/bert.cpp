@@ -19,7 +19,9 @@ const std::string head_bias = "cls.predictions.bias";
 
 class BertForPreTraining final : public detail::BertEncoder {
 public:
-    BertForPreTraining(const BertConfig& config, std::vector<CompanionFile> text_files);
+    BertForPreTraining(const BertConfig& config,
+                       std::vector<CompanionFile> text_files,
+                       std::function<at::Tensor()> decoder_bias);
 
     std::vector<std::string> loss_terms() const override { return {"mlm", "nsp"}; }
     std::vector<MetricSchema> metrics() const override {
@@ -29,6 +31,7 @@ public:
         return {{"mlm_perplexity", "mlm"}};
     }
     std::map<std::string, std::string> tensor_aliases() const override;
+    InitialDistribution initial_distribution(const std::string& name) const override;
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
     bool predicts() const override { return true; }
     std::vector<Prediction> predict(const MicroBatch& batch) override;
@@ -41,11 +44,14 @@ private:
     Affine next_sentence_;  // (2, H)
     Affine transform_, transform_norm_;
     Affine decoder_;  // (V, H); the word embedding or, where it is not tied to it, of its own
+    std::function<at::Tensor()> first_decoder_bias_;  // (V)
 };
 
 BertForPreTraining::BertForPreTraining(const BertConfig& config,
-                                       std::vector<CompanionFile> text_files)
-    : BertEncoder{config, detail::BertPooler::with, std::move(text_files)} {
+                                       std::vector<CompanionFile> text_files,
+                                       std::function<at::Tensor()> decoder_bias)
+    : BertEncoder{config, detail::BertPooler::with, std::move(text_files)},
+      first_decoder_bias_{std::move(decoder_bias)} {
     const std::int64_t hidden = config.hidden_size;
     next_sentence_ = add_linear("cls.seq_relationship.", 2, hidden);
     transform_ = add_linear("cls.predictions.transform.dense.", hidden, hidden);
@@ -69,6 +75,13 @@ std::map<std::string, std::string> BertForPreTraining::tensor_aliases() const {
         aliases[head_bias] = decoder_name + "bias";
     }
     return aliases;
+}
+
+InitialDistribution BertForPreTraining::initial_distribution(const std::string& name) const {
+    const std::string bias = config().ties_decoder ? head_bias : decoder_name + "bias";
+    if (name == bias && first_decoder_bias_)
+        return {.kind = InitialDistribution::Kind::elements, .elements = first_decoder_bias_()};
+    return BertEncoder::initial_distribution(name);
 }
 
 ForwardResult BertForPreTraining::forward(const MicroBatch& batch, const ForwardContext& context) {
@@ -113,8 +126,11 @@ detail::CrossEntropy BertForPreTraining::next_sentence(const at::Tensor& x,
 
 }  // namespace
 
-std::shared_ptr<Model> make_bert(const BertConfig& config, std::vector<CompanionFile> text_files) {
-    return std::make_shared<BertForPreTraining>(config, std::move(text_files));
+std::shared_ptr<Model> make_bert(const BertConfig& config,
+                                 std::vector<CompanionFile> text_files,
+                                 std::function<at::Tensor()> decoder_bias) {
+    return std::make_shared<BertForPreTraining>(
+        config, std::move(text_files), std::move(decoder_bias));
 }
 
 }  // namespace hetseq

@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "hetseq/util/error.hpp"
 #include "hetseq/util/split_mix.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/model/philox.hpp"
@@ -70,6 +71,22 @@ at::Tensor draw(const InitialDistribution& distribution, std::int64_t count, std
     return values;
 }
 
+void fill(at::Tensor& parameter, const InitialDistribution& distribution, std::uint64_t hashed) {
+    switch (distribution.kind) {
+        case InitialDistribution::Kind::constant:
+            parameter.fill_(distribution.value);
+            return;
+        case InitialDistribution::Kind::elements:
+            HETSEQ_ASSERT(distribution.elements.sizes() == parameter.sizes());
+            parameter.copy_(distribution.elements);
+            return;
+        case InitialDistribution::Kind::uniform:
+        case InitialDistribution::Kind::normal:
+            parameter.copy_(draw(distribution, parameter.numel(), hashed).view(parameter.sizes()));
+            return;
+    }
+}
+
 std::set<const c10::StorageImpl*> storages_of_buffers(const Model& model) {
     std::set<const c10::StorageImpl*> storages;
     for (const at::Tensor& buffer : model.buffers())
@@ -86,11 +103,7 @@ void draw_parameters(const Model& model, std::uint64_t seed, const Chosen& is_ch
         if (!is_chosen(name) || !tensor.is_floating_point() ||
             buffers.count(tensor.storage().unsafeGetStorageImpl()) != 0)
             continue;
-        const InitialDistribution distribution = model.initial_distribution(name);
-        if (distribution.kind == InitialDistribution::Kind::constant)
-            tensor.fill_(distribution.value);
-        else
-            tensor.copy_(draw(distribution, tensor.numel(), hash(seed, name)).view(tensor.sizes()));
+        fill(tensor, model.initial_distribution(name), hash(seed, name));
     }
 }
 

@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -13,6 +16,8 @@
 #include "hetseq/text/wordpiece.hpp"
 #include "hetseq/data/bert/masking_vocabulary.hpp"
 #include "hetseq/data/files/attachment.hpp"
+#include "hetseq/data/files/first_shard.hpp"
+#include "hetseq/data/files/shard_spec.hpp"
 #include "hetseq/data/padded_rows.hpp"
 #include "hetseq/data/prepare_bert.hpp"
 #include "hetseq/model/bert.hpp"
@@ -21,11 +26,6 @@
 namespace hetseq {
 
 namespace {
-
-std::shared_ptr<Model> make_pretraining(const PartOptions& options) {
-    const BertConfig config = bert_config_of(options);
-    return make_bert(config, bert_text_files(options, config));
-}
 
 FieldSchema next_sentence_labels(bool is_target) {
     return {.name = "next_sentence_labels",
@@ -165,27 +165,90 @@ const PartOption<bool>& whole_word_masking() {
     return option;
 }
 
-std::unique_ptr<Collator> make_batching(const PartOptions& options) {
-    if (!is_unmasked(options))
-        return std::make_unique<PretrainingCollator>();
+MaskingVocabulary vocabulary_to_mask(const PartOptions& options) {
     const auto vocabulary = read_attached_text(options.data, bert_vocabulary_name);
     if (!vocabulary)
         throw BadData(options.data + " holds unmasked pairs and no vocabulary",
                       "masking needs its [MASK]",
                       "prepare the data by hetseq prepare bert");
+    return masking_vocabulary(WordPiece::parse(*vocabulary, options.data));
+}
+
+std::unique_ptr<Collator> make_batching(const PartOptions& options) {
+    if (!is_unmasked(options))
+        return std::make_unique<PretrainingCollator>();
     const std::int64_t most = options.get(max_predictions());
     return make_masking_collator(
-        masking_vocabulary(WordPiece::parse(*vocabulary, options.data)),
+        vocabulary_to_mask(options),
         {.prob = options.get(masked_lm_prob()),
          .most_predictions = most > 0 ? most : std::numeric_limits<std::int64_t>::max(),
          .whole_words = options.get(whole_word_masking())},
         options.seed);
 }
 
+const PartOption<std::string>& decoder_bias() {
+    static const auto option = choice_option(
+        "decoder-bias",
+        {"zero", "unigram"},
+        "zero",
+        "what the bias of the masked tokens' decoder begins with: 0, or the logarithm "
+        "of the tokens' frequencies in the data");
+    return option;
+}
+
+// The tokens that masking chooses from in the data, or enough of them for their frequencies: the
+// first ones of some shards, as a corpus of several kinds of text lies side by side.
+std::vector<std::int64_t> tokens_to_predict(const PartOptions& options) {
+    constexpr std::size_t most_shards = 16, most_tokens = std::size_t{1} << 22;
+    if (options.data.empty())
+        throw BadConfig("--decoder-bias unigram counts tokens", "--data is not given", "name it");
+    const bool unmasked = is_unmasked(options);
+    const std::vector<std::string> shards = expand_shard_spec(options.data);
+    const std::size_t count = std::min(shards.size(), most_shards);
+    std::vector<std::int64_t> tokens;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::vector<std::int64_t> some =
+            read_first_integers(shards[i * shards.size() / count],
+                                unmasked ? "input_ids" : "masked_lm_ids",
+                                static_cast<std::int64_t>(most_tokens / count));
+        tokens.insert(tokens.end(), some.begin(), some.end());
+    }
+    if (unmasked) {
+        const MaskingVocabulary special = vocabulary_to_mask(options);
+        std::erase_if(tokens, [&](std::int64_t token) {
+            return token == special.begin || token == special.separator;
+        });
+    } else {
+        std::erase(tokens, 0);  // entries without a prediction
+    }
+    return tokens;
+}
+
+// (vocab_size) fp64. A token that was not seen counts as half a one.
+at::Tensor log_frequencies(const PartOptions& options, std::int64_t vocab_size) {
+    constexpr double unseen = 0.5;
+    at::Tensor counts = at::full({vocab_size}, unseen, at::kDouble);
+    auto* count = counts.mutable_data_ptr<double>();
+    for (const std::int64_t token : tokens_to_predict(options))
+        if (token >= 0 && token < vocab_size)  // otherwise opening the corpus says so
+            ++count[token];
+    return at::log(counts / counts.sum());
+}
+
+// A bias of 0 lets the network learn the frequencies by vectors that are alike for all tokens.
+// Meister et al. 2023, "A Natural Bias for Language Generation Models", section 2.
+std::shared_ptr<Model> make_pretraining(const PartOptions& options) {
+    const BertConfig config = bert_config_of(options);
+    std::function<at::Tensor()> bias;
+    if (options.get(decoder_bias()) == "unigram")
+        bias = [options, size = config.vocab_size] { return log_frequencies(options, size); };
+    return make_bert(config, bert_text_files(options, config), std::move(bias));
+}
+
 }  // namespace
 
 void add_bert_parts(Parts& parts) {
-    parts.models.add("bert", make_pretraining);
+    parts.models.add("bert", make_pretraining, {decoder_bias()});
     parts.datasets.add("bert-pretraining", pretraining_schema);
     parts.batchings.add("bert-pretraining",
                         make_batching,

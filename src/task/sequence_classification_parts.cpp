@@ -11,7 +11,7 @@
 #include "fine_tuning.hpp"
 #include "sequence_scorer.hpp"
 
-#include "hetseq/data/files/attachment.hpp"
+#include "hetseq/data/files/first_shard.hpp"
 #include "hetseq/data/padded_rows.hpp"
 #include "hetseq/model/bert_classifiers.hpp"
 #include "hetseq/task/parts.hpp"

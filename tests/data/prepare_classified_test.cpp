@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 
 #include "hetseq/data/files/attachment.hpp"
+#include "hetseq/data/files/first_shard.hpp"
 
 namespace hetseq {
 namespace {

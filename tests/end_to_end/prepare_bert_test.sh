@@ -63,6 +63,27 @@ losses = [line["loss"] for line in map(json.loads, open(sys.argv[1])) if line["k
 assert len(losses) == 30 and sum(losses[-5:]) / 5 < losses[0] - 0.5, losses
 PY
 
+# A decoder that begins with the tokens' frequencies begins with a lower loss, the same on any number of ranks; such a run
+# is continued and evaluated.
+train_from_frequencies() { # RANKS UPDATES FOLDER
+  run_ranks "$1" "$bin/hetseq" train "${bert[@]}" --decoder-bias unigram --data "$work/made-1/train*.h5" --precision fp64 \
+    --batch-size 32 --max-sentences $((32 / $1)) --max-update "$2" --lr 0.01 --lr-scheduler fixed --log-interval 1 \
+    --threads 1 --save-dir "$3"
+  expect_ok "--decoder-bias unigram on $1 ranks"
+}
+train_from_frequencies 1 10 "$work/frequencies-1"
+train_from_frequencies 2 5 "$work/frequencies-2"
+train_from_frequencies 2 10 "$work/frequencies-2"
+"$bin/compare_models" "$work"/frequencies-{1,2}/model.safetensors 1e-9 || fail 'the frequencies differ on two ranks'
+run_ranks 2 "$bin/hetseq" evaluate "$work/frequencies-2" --data "$work/made-1/valid*.h5"
+expect_ok 'evaluate with --decoder-bias'
+python3 - "$work"/{run,frequencies-1}/metrics.jsonl <<'PY' || fail 'the first loss with the frequencies'
+import json, sys
+zero, frequencies = (next(line["mlm"] for line in map(json.loads, open(path)) if line["kind"] == "train")
+                     for path in sys.argv[1:])
+assert frequencies < zero - 0.3, (zero, frequencies)
+PY
+
 # Unmasked pairs: the same on any number of ranks, and the same training on any cut of the batch.
 for ranks in 1 3; do
   run_ranks $ranks "${prepare[@]}" --static-masks off --output "$work/unmasked-$ranks"

@@ -323,6 +323,23 @@ TEST(BertTest, InitialValuesAreThoseOfThePaper) {
     }
 }
 
+TEST(BertTest, TheDecodersBiasBeginsAsItIsGiven) {
+    for (const bool ties_decoder : {true, false}) {
+        BertConfig config = smallest();
+        config.ties_decoder = ties_decoder;
+        const at::Tensor given = at::arange(config.vocab_size, at::kDouble);
+        const auto model = make_bert(config, {}, [&] { return given; });
+        initialise_parameters(*model, 1);
+
+        for (const auto& [name, tensor] : model->stored_tensors()) {
+            if (name == (ties_decoder ? "cls.predictions.bias" : "cls.predictions.decoder.bias"))
+                EXPECT_TRUE(tensor.detach().to(at::kDouble).equal(given));
+            else if (name.ends_with("bias"))
+                EXPECT_TRUE(tensor.detach().eq(0).all().item<bool>()) << name;
+        }
+    }
+}
+
 TEST(BertTest, AnUntiedDecoderHasItsWeightAndBias) {
     BertConfig config = smallest();
     config.ties_decoder = false;

@@ -1,9 +1,12 @@
 #include "hetseq/model/init.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
+
+#include "hetseq/util/error.hpp"
 
 #include "model/mixed_model.hpp"
 
@@ -83,6 +86,31 @@ public:
         return {InitialDistribution::Kind::normal, 0.02};
     }
 };
+
+class Given final : public Model {
+public:
+    explicit Given(at::Tensor elements) : elements_{std::move(elements)} {
+        register_parameter("bias", at::zeros({3}));
+    }
+    std::vector<std::string> loss_terms() const override { return {"loss"}; }
+    std::vector<MetricSchema> metrics() const override { return {}; }
+    ForwardResult forward(const MicroBatch&, const ForwardContext&) override { return {}; }
+    InitialDistribution initial_distribution(const std::string&) const override {
+        return {.kind = InitialDistribution::Kind::elements, .elements = elements_};
+    }
+
+private:
+    at::Tensor elements_;
+};
+
+TEST(InitTest, ElementsAreTakenAsTheyAre) {
+    Given model{at::tensor({-1.5, 0.0, 2.0}, at::kDouble)};
+    initialise_parameters(model, 3);
+    EXPECT_TRUE(parameter(model, "bias").equal(at::tensor({-1.5F, 0.0F, 2.0F})));
+
+    Given misfit{at::zeros({4}, at::kDouble)};
+    EXPECT_THROW(initialise_parameters(misfit, 3), InternalError);
+}
 
 TEST(InitTest, NormalDistributionHasItsMoments) {
     Normal model;

@@ -1,4 +1,5 @@
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 
 #include "hetseq/data/files/fixed_shard_writer.hpp"
 #include "hetseq/data/files/ragged_shard_writer.hpp"
+#include "hetseq/model/init.hpp"
+#include "hetseq/model/model_file.hpp"
 #include "hetseq/task/parts.hpp"
 
 namespace hetseq {
@@ -80,9 +83,6 @@ protected:
         return finish(writer, "ragged.h5");
     }
 
-    test::TemporaryFolder folder_;
-
-private:
     template <class Writer>
     std::string finish(Writer& writer, const std::string& name) {
         writer.attach_text("vocab.txt", pieces);
@@ -91,6 +91,8 @@ private:
         writer.commit();
         return folder_ / name;
     }
+
+    test::TemporaryFolder folder_;
 };
 
 std::map<std::string, std::string> companions(const PartOptions& options) {
@@ -165,6 +167,78 @@ TEST_F(PreparedDataTest, UnmaskedPairsHaveASchemaAndABatchingOfTheirOwn) {
     EXPECT_TRUE(schema.fields[0].is_ragged);
     EXPECT_EQ(batch.weights, (std::vector<double>{1, 1}));
     EXPECT_EQ(batch.tensors.at("masked_labels")[0].item<std::int64_t>(), 5);
+}
+
+// Of these counts and half a token for each one that was not seen.
+at::Tensor log_shares(std::initializer_list<double> counts) {
+    const at::Tensor seen = at::tensor(std::vector<double>(counts), at::kDouble) + 0.5;
+    return at::log(seen / seen.sum());
+}
+
+class DecoderBiasTest : public PreparedDataTest {
+protected:
+    // For six pieces.
+    std::shared_ptr<Model> model(const std::string& data, const std::string& kind = "unigram") {
+        folder_.write("six.json",
+                      R"({"vocab_size": 6, "hidden_size": 4, "num_hidden_layers": 1,
+                          "num_attention_heads": 1, "intermediate_size": 4})");
+        return builtin_parts().models.get("bert")(
+            {.model_config = folder_ / "six.json", .data = data, .own = {{"decoder-bias", kind}}});
+    }
+    // What that model begins with.
+    at::Tensor decoder_bias(const std::string& data, const std::string& kind = "unigram") {
+        const auto drawn = model(data, kind);
+        initialise_parameters(*drawn, 1);
+        return bias_of(*drawn);
+    }
+    static at::Tensor bias_of(const Model& model) {
+        return model.named_parameters()["cls.predictions.bias"].detach().to(at::kDouble);
+    }
+};
+
+TEST_F(DecoderBiasTest, CountsTheTokensToPredict) {
+    FixedShardWriter writer{folder_ / "labels.h5", 3, {{"masked_lm_ids", 4, 2}}};
+    for (const auto& row : std::vector<std::vector<std::int32_t>>{{5, 0}, {5, 1}, {9, 5}})
+        writer.append(0, row);  // 9 is no piece, which opening the corpus reports
+    EXPECT_TRUE(
+        decoder_bias(finish(writer, "labels.h5")).allclose(log_shares({0, 1, 0, 0, 0, 3}), 1e-6));
+}
+
+TEST_F(DecoderBiasTest, CountsTheTokensThatMayBeMasked) {
+    EXPECT_TRUE(decoder_bias(unmasked_shard()).allclose(log_shares({0, 0, 0, 0, 0, 2}), 1e-6));
+}
+
+TEST_F(DecoderBiasTest, IsZeroUnlessAsked) {
+    EXPECT_TRUE(decoder_bias(masked_shard(), "zero").eq(0).all().item<bool>());
+    EXPECT_TRUE(decoder_bias("", "zero").eq(0).all().item<bool>());
+}
+
+TEST_F(DecoderBiasTest, EveryShardCounts) {
+    for (const std::int32_t token : {1, 4}) {
+        const std::string name = "part-" + std::to_string(token) + ".h5";
+        FixedShardWriter writer{folder_ / name, 1, {{"masked_lm_ids", 4, 2}}};
+        writer.append(0, std::vector<std::int32_t>{token, token});
+        finish(writer, name);
+    }
+    EXPECT_TRUE(decoder_bias(folder_ / "part-*.h5").allclose(log_shares({0, 2, 0, 0, 2, 0}), 1e-6));
+}
+
+TEST_F(DecoderBiasTest, IsCountedOnlyWhereItIsDrawn) {
+    const auto saved = model("", "zero");
+    initialise_parameters(*saved, 1);
+    save_model(folder_ / "model.safetensors", *saved);
+
+    const auto loaded = model(masked_shard());  // which has nothing to count
+    load_pretrained(folder_ / "model.safetensors", *loaded, 1);
+
+    EXPECT_TRUE(bias_of(*loaded).eq(0).all().item<bool>());
+}
+
+TEST_F(DecoderBiasTest, NeedsData) {
+    EXPECT_EQ(test::thrown_by([&] { decoder_bias(""); }).code, ExitCode::config);
+    const test::Thrown missing = test::thrown_by([&] { decoder_bias(masked_shard()); });
+    EXPECT_EQ(missing.code, ExitCode::bad_data);
+    EXPECT_THAT(missing.text, testing::HasSubstr("dataset 'masked_lm_ids' is missing"));
 }
 
 TEST(PretrainingBatchingTest, TargetsMayBeMissingAndPredictionsNeedNone) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -31,7 +32,10 @@ namespace hetseq {
 /// labels; they need the first three inputs alone.
 ///
 /// `text_files` are companion files: the vocabulary, and how text becomes its pieces.
+/// `decoder_bias` returns the (vocab_size) elements that the bias of the masked tokens' decoder
+/// begins with, and is called when that is drawn; without one they are 0.
 std::shared_ptr<Model> make_bert(const BertConfig& config,
-                                 std::vector<CompanionFile> text_files = {});
+                                 std::vector<CompanionFile> text_files = {},
+                                 std::function<at::Tensor()> decoder_bias = {});
 
 }  // namespace hetseq

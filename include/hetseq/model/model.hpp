@@ -55,9 +55,10 @@ struct NamedTensor {
 
 /// The distribution from which a parameter's elements are drawn at the start.
 struct InitialDistribution {
-    enum class Kind { constant, uniform, normal };
+    enum class Kind { constant, uniform, normal, elements };
     Kind kind = Kind::constant;
-    double value = 0;  // constant: the value; uniform: U(-value, value); normal: N(0, value^2)
+    double value = 0;       // constant: the value; uniform: U(-value, value); normal: N(0, value^2)
+    at::Tensor elements{};  // elements: themselves, in the parameter's shape
 };
 
 /// A network and its summed losses. A sample's output may not depend on the other samples of its

@@ -5,8 +5,8 @@
 
 #include "attachment_check.hpp"
 
+#include "hetseq/data/files/first_shard.hpp"
 #include "hetseq/data/files/hdf5.hpp"
-#include "hetseq/data/files/shard_spec.hpp"
 
 namespace hetseq {
 
@@ -77,23 +77,11 @@ std::optional<std::string> read_text(hid_t file, const std::string& path, const 
     return text;
 }
 
-std::string first_shard(const std::string& spec) {
-    initialize_hdf5();
-    const std::string path = expand_shard_spec(spec).front();
-    stamp_readable_file(path);
-    return path;
-}
-
 }  // namespace
 
 std::string read_attachment(const std::string& spec, const std::string& name) {
     const std::string path = first_shard(spec);
     return read_bytes(open_hdf5(path).get(), path, name);
-}
-
-bool first_shard_holds(const std::string& spec, const std::string& name) {
-    const Hdf5File file = try_open_hdf5(first_shard(spec));
-    return file && H5Lexists(file.get(), name.c_str(), H5P_DEFAULT) > 0;
 }
 
 std::optional<std::string> read_attached_text(const std::string& spec, const std::string& name) {

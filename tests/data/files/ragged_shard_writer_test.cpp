@@ -16,6 +16,7 @@
 
 #include "hetseq/data/check_corpus.hpp"
 #include "hetseq/data/files/attachment.hpp"
+#include "hetseq/data/files/first_shard.hpp"
 
 namespace hetseq {
 namespace {

@@ -9,10 +9,6 @@ namespace hetseq {
 /// no other thread may use HDF5 meanwhile. Throws MissingInput, BadData or IoError.
 std::string read_attachment(const std::string& spec, const std::string& name);
 
-/// True if the first shard holds the dataset `name`; false where it cannot be opened as HDF5, which
-/// opening the corpus reports.
-bool first_shard_holds(const std::string& spec, const std::string& name);
-
 /// The same as `read_attachment` of a text attribute of the file; nothing where it has none, or
 /// where it cannot be opened as HDF5, which opening the corpus reports.
 std::optional<std::string> read_attached_text(const std::string& spec, const std::string& name);
