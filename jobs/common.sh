@@ -85,25 +85,6 @@ prepare_multi30k() {
     --valid-source-text "$source/val.lc.norm.tok.en.gz" --valid-target-text "$source/val.lc.norm.tok.de.gz"
 }
 
-# data/novels, from the novels of HETSEQ_TEST_DATA/text: BERT's pretraining pairs. The last two novels are held out.
-prepare_novels() {
-  local folder=${HETSEQ_TEST_DATA:-../shared/data}
-  ! compgen -G 'data/novels/train*.h5' >/dev/null || return 0
-  say 'preparing the novels for BERT'
-  [[ -e $folder/text/novels.txt.xz && -e $folder/bert/vocab.txt ]] || {
-    echo "$folder holds no text/novels.txt.xz and bert/vocab.txt: set HETSEQ_TEST_DATA" >&2
-    return 66
-  }
-  mkdir -p data/novels
-  xzcat "$folder/text/novels.txt.xz" | awk '
-    BEGIN { out = "data/novels/train.txt" }
-    /^To the Lighthouse THE WINDOW/ { out = "data/novels/held-out.txt" }
-    { print > out }'
-  { head -n 2000 data/novels/held-out.txt; echo; tail -n 2000 data/novels/held-out.txt; } >data/novels/valid.txt
-  build/cpu/bin/hetseq prepare bert --input data/novels/train.txt --valid-input data/novels/valid.txt \
-    --vocab "$folder/bert/vocab.txt" --dupe-factor 1 --output data/novels
-}
-
 # data/gpt2, from the novels of HETSEQ_TEST_DATA/text: rows of 128 ids, by the Python of build/python.
 prepare_gpt2() {
   local source=${HETSEQ_TEST_DATA:-../shared/data}/text/novels-small.txt
