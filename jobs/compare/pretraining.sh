@@ -8,11 +8,13 @@ source "$(dirname "$0")/../common.sh"
 usage='usage: jobs/compare/pretraining.sh [SEEDS [EPOCHS]]     (default: 3 4)
 environment:
   HETSEQ_TEST_DATA   folder with text/novels.txt.xz, bert/vocab.txt and ner/ncbi-disease (default ../shared/data)
-  LR, LR_SCRATCH     learning rates from the pretrained network and from scratch (default 5e-4 for both)'
+  LR, LR_SCRATCH     learning rates from the pretrained network and from scratch (default 5e-4 for both)
+  UPDATES            of the pretraining (default 5800)'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 seeds=${1:-3}
 epochs=${2:-4}
-[[ $seeds =~ ^[1-9][0-9]*$ && $epochs =~ ^[1-9][0-9]*$ ]] || { echo "$usage" >&2; exit 64; }
+updates=${UPDATES:-5800}
+[[ $seeds =~ ^[1-9][0-9]*$ && $epochs =~ ^[1-9][0-9]*$ && $updates =~ ^[1-9][0-9]*$ ]] || { echo "$usage" >&2; exit 64; }
 
 source=$(realpath -m "${HETSEQ_TEST_DATA:-../shared/data}")
 [[ -e $source/text/novels.txt.xz && -e $source/bert/vocab.txt && -d $source/ner/ncbi-disease ]] || {
@@ -67,7 +69,7 @@ prepare_novels
 prepare_diseases
 say 'pretraining'
 mpirun -np 2 "$hetseq" train inputs/bert-mini-novels.cfg --threads 1 --data 'data/novels-64/train*.h5' \
-  --valid-data 'data/novels-64/valid*.h5' --save-dir "$pretrained"
+  --valid-data 'data/novels-64/valid*.h5' --max-update "$updates" --save-dir "$pretrained"
 say "fine-tuning, $epochs epochs"
 mkdir -p runs/diseases
 echo '| start | seed | learning rate | F1 of the test set |'
