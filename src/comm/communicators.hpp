@@ -23,8 +23,8 @@ std::unique_ptr<Communicator> make_mpi_communicator(const HostComm& world,
                                                     const CommunicatorOptions& options,
                                                     const std::vector<int>& job_ranks = {});
 
-/// The GPU `device` and the NCCL that this rank loads. Throws DeviceError where there is none, and
-/// in a build without CUDA.
+/// The GPU of `device` and the NCCL that this rank loads. Throws DeviceError where there is none,
+/// and in a build without CUDA.
 RankDevice nccl_device(at::Device device);
 
 /// Collective. Tensors on `device`, summed by NCCL on a stream of their own. Each rank has a GPU of

@@ -19,11 +19,11 @@ namespace {
 std::vector<RankDevice> gather_devices(const HostComm& world, at::Device device) {
     const RankDevice mine =
         agree_on(world, [&] { return device.is_cpu() ? RankDevice{} : nccl_device(device); });
-    const std::vector<std::string> uuids = world.all_gather(mine.uuid);
+    const std::vector<std::string> gpus = world.all_gather(mine.gpu);
     const std::vector<std::string> versions = world.all_gather(mine.nccl_version);
     std::vector<RankDevice> devices;
-    for (std::size_t r = 0; r < uuids.size(); ++r)
-        devices.push_back({uuids[r], versions[r]});
+    for (std::size_t r = 0; r < gpus.size(); ++r)
+        devices.push_back({gpus[r], versions[r]});
     return devices;
 }
 

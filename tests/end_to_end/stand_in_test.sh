@@ -62,6 +62,11 @@ same automatic
 STAND_IN_GPUS=1 train shared 2 --device cuda --balance auto
 says 'one GPU is shared by ranks 0, 1'
 same shared
+# Slices of GPUs (MIG) are devices of their own, and NCCL takes one slice of a GPU alone.
+STAND_IN_MIG_SLICES=2 train slices 3 --device auto
+says 'one GPU is shared by ranks 0, 1'
+! grep -q 'no GPU is used' "$work/log" || { cat "$work/log"; fail 'a slice was not used'; }
+same slices
 
 # What a profiler is shown.
 NVTX_INJECTION64_PATH=$bin/libstand_in_profiler.so STAND_IN_RANGES=$work/ranges train profiled 1 --device cuda --max-update 2

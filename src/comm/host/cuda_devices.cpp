@@ -1,12 +1,14 @@
 #include "cuda_devices.hpp"
 
-#include <cstdio>
+#include <algorithm>
+#include <cstdlib>
 
 #include <cuda_runtime_api.h>
 
 #include <c10/cuda/CUDACachingAllocator.h>
 
 #include "cuda_architectures.hpp"
+#include "cuda_device_name.hpp"
 #include "cuda_try.hpp"
 
 #include "hetseq/comm/host/device_memory.hpp"
@@ -14,19 +16,6 @@
 namespace hetseq {
 
 namespace {
-
-// Formats a UUID as nvidia-smi prints it.
-std::string format_uuid(const cudaUUID_t& uuid) {
-    std::string text = "GPU-";
-    for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
-        char hex[3];
-        std::snprintf(hex, sizeof hex, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            text += '-';
-        text += hex;
-    }
-    return text;
-}
 
 // CUDA itself would say so at the first kernel alone.
 std::string why_no_code_runs(const ComputeCapability& capability) {
@@ -40,8 +29,12 @@ std::string why_no_code_runs(const ComputeCapability& capability) {
 CudaDevice describe(int index) {
     cudaDeviceProp properties{};
     CUDA_TRY(cudaGetDeviceProperties(&properties, index));
+    DeviceUuid uuid{};
+    std::copy_n(properties.uuid.bytes, uuid.size(), uuid.begin());
+    const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
     return {properties.name,
-            format_uuid(properties.uuid),
+            device_uuid(properties.name, uuid, visible == nullptr ? "" : visible),
+            pci_address(properties.pciDomainID, properties.pciBusID, properties.pciDeviceID),
             static_cast<std::int64_t>(properties.totalGlobalMem >> 20),
             why_no_code_runs({properties.major, properties.minor})};
 }

@@ -8,7 +8,8 @@ namespace hetseq {
 
 struct CudaDevice {
     std::string name;  // "NVIDIA H200"
-    std::string uuid;  // "GPU-01234567-..."
+    std::string uuid;  // "GPU-01234567-...", or "MIG-..." of a slice of a GPU
+    std::string pci;   // "0000:59:00.0", the address of the GPU that it is, or is a slice of
     std::int64_t memory_mb = 0;
     /// Why this hetseq cannot use it; empty if it can.
     std::string why_not;

@@ -15,7 +15,7 @@ std::map<std::string, std::vector<int>> ranks_by(const std::vector<RankDevice>& 
                                                  std::string RankDevice::*key) {
     std::map<std::string, std::vector<int>> ranks;
     for (std::size_t r = 0; r < devices.size(); ++r)
-        if (!devices[r].uuid.empty())
+        if (!devices[r].gpu.empty())
             ranks[devices[r].*key].push_back(static_cast<int>(r));
     return ranks;
 }
@@ -55,9 +55,9 @@ DeviceGroups group_devices(const std::vector<RankDevice>& devices) {
     for (std::size_t r = 0; r < devices.size(); ++r) {
         const RankDevice& device = devices[r];
         const int rank = static_cast<int>(r);
-        if (device.uuid.empty()) {
+        if (device.gpu.empty()) {
             groups.on_cpu.push_back(rank);
-        } else if (!taken.insert(device.uuid).second) {
+        } else if (!taken.insert(device.gpu).second) {
             groups.nccl.push_back({rank});
         } else {
             const auto [found, is_new] =
@@ -75,7 +75,7 @@ std::vector<std::string> reasons_of(const DeviceGroups& groups,
     std::vector<std::string> reasons;
     if (!groups.on_cpu.empty() && !groups.nccl.empty())
         reasons.push_back("no GPU is used by " + name_ranks(groups.on_cpu));
-    for (const auto& [uuid, ranks] : ranks_by(devices, &RankDevice::uuid))
+    for (const auto& [gpu, ranks] : ranks_by(devices, &RankDevice::gpu))
         if (ranks.size() > 1)
             reasons.push_back("one GPU is shared by " + name_ranks(ranks));
     const auto versions = ranks_by(devices, &RankDevice::nccl_version);

@@ -7,7 +7,7 @@ namespace hetseq {
 
 /// A rank's device, which decides with whom it can sum: empty for a CPU.
 struct RankDevice {
-    std::string uuid;          // of its GPU
+    std::string gpu;           // which one of all machines; slices of a GPU (MIG) have one `gpu`
     std::string nccl_version;  // that it loads
 };
 
@@ -29,8 +29,9 @@ struct DeviceGroups {
     bool uniform() const { return nccl.empty() || (nccl.size() == 1 && on_cpu.empty()); }
 };
 
-/// NCCL joins GPUs whose ranks load one version of it, a rank each. So the first rank of a GPU is
-/// in the group of its version, and each later one in a group of its own. `devices` is by rank.
+/// NCCL joins GPUs whose ranks load one version of it, a rank each; it tells GPUs apart by their
+/// PCI addresses, not by slices. So the first rank of a GPU is in the group of its version, and
+/// each later one in a group of its own. `devices` is by rank.
 DeviceGroups group_devices(const std::vector<RankDevice>& devices);
 
 /// Why the ranks are not uniform, a sentence for each reason.

@@ -24,7 +24,7 @@ DeviceWish wish(DeviceChoice choice, std::vector<std::string> gpus) {
 VisibleCudaDevices gpus(int count) {
     VisibleCudaDevices visible;
     for (int i = 0; i < count; ++i)
-        visible.devices.push_back({"GPU", "GPU-" + std::to_string(i), 1024, {}});
+        visible.devices.push_back({"GPU", "GPU-" + std::to_string(i), {}, 1024, {}});
     if (count == 0)
         visible.why_none = "no driver";
     return visible;

@@ -13,8 +13,8 @@ using testing::IsEmpty;
 
 const RankDevice cpu{};
 
-RankDevice gpu(const std::string& uuid, const std::string& version = "2.28.9") {
-    return {uuid, version};
+RankDevice gpu(const std::string& name, const std::string& version = "2.28.9") {
+    return {name, version};
 }
 
 TEST(DeviceGroupsTest, RanksOnCpusMeetOverMpiAlone) {

@@ -32,6 +32,7 @@ hetseq::stand_in::Machine machine_of_environment() {
     hetseq::stand_in::Machine machine;
     machine.devices = static_cast<int>(number("STAND_IN_GPUS", machine.devices));
     machine.first_uuid = static_cast<int>(number("STAND_IN_FIRST_UUID", machine.first_uuid));
+    machine.slices = static_cast<int>(number("STAND_IN_MIG_SLICES", machine.slices));
     machine.memory = static_cast<std::size_t>(
                          number("STAND_IN_MEMORY_MB", static_cast<long>(machine.memory >> 20)))
                      << 20;
@@ -53,6 +54,10 @@ namespace hetseq::stand_in {
 Machine& machine() {
     static auto* const machine = new Machine(machine_of_environment());
     return *machine;
+}
+
+int gpu_of(int device) {
+    return (machine().first_uuid + device) / machine().slices;
 }
 
 void report_misuse(const std::string& what) {
@@ -101,9 +106,13 @@ CUDART_CALL cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int 
     if (!is_device(device))
         return fail(cudaErrorInvalidDevice);
     *properties = {};
-    std::snprintf(properties->name, sizeof properties->name, "stand-in for a GPU");
+    std::snprintf(properties->name,
+                  sizeof properties->name,
+                  "stand-in for a GPU%s",
+                  machine().slices > 1 ? " MIG 1g.5gb" : "");
     const int uuid = machine().first_uuid + device;
     std::memcpy(properties->uuid.bytes, &uuid, sizeof uuid);
+    properties->pciBusID = hetseq::stand_in::gpu_of(device);
     properties->totalGlobalMem = machine().memory;
     properties->major = machine().major;
     properties->minor = machine().minor;

@@ -18,12 +18,16 @@ namespace hetseq::stand_in {
 struct Machine {
     int devices = 4;                       // STAND_IN_GPUS
     int first_uuid = 0;                    // STAND_IN_FIRST_UUID: device i has the UUID first + i
+    int slices = 1;                        // STAND_IN_MIG_SLICES: so many devices are one GPU (MIG)
     std::size_t memory = 1u << 30;         // STAND_IN_MEMORY_MB, of each device [bytes]
     int major = 8, minor = 0;              // STAND_IN_CAPABILITY="7.0"
     int driver = 13000;                    // STAND_IN_DRIVER; 0: none is installed
     std::chrono::microseconds start_up{};  // STAND_IN_LATENCY_US: each piece of a stream's work
 };
 Machine& machine();
+
+/// The number of the GPU that `device` is, or is a slice of.
+int gpu_of(int device);
 
 /// Puts `work` into the queue of `stream`, as a kernel's launch does. Null: the default stream.
 void launch(cudaStream_t stream, std::function<void()> work);

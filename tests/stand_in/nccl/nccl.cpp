@@ -224,7 +224,7 @@ NCCL_CALL ncclResult_t ncclCommInitRankConfig(
     Invitation invitation;
     std::memcpy(static_cast<void*>(&invitation), &id, sizeof invitation);
     const int device = hetseq::stand_in::current_device();
-    const Member mine{rank, network().version, hetseq::stand_in::machine().first_uuid + device};
+    const Member mine{rank, network().version, hetseq::stand_in::gpu_of(device)};
     return (*comm)->finish_later([peers = (*comm)->transport, invitation, mine, size] {
         return hetseq::stand_in::bootstrap(*peers, invitation, mine, size, check_members)
                    ? ncclSuccess

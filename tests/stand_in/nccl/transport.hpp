@@ -29,7 +29,7 @@ Invitation make_invitation();
 struct Member {
     int rank = 0;
     int version = 0;  // of NCCL
-    int gpu = 0;      // as its UUID says
+    int gpu = 0;
 };
 
 /// Learns the others' ranks. `check`, on the root alone, gets what all bring. False:
