@@ -9,7 +9,7 @@ usage='usage: jobs/compare/pretraining.sh [SEEDS [EPOCHS]]     (default: 3 4)
 environment:
   HETSEQ_TEST_DATA   folder with text/novels.txt.xz, bert/vocab.txt and ner/ncbi-disease (default ../shared/data)
   LR, LR_SCRATCH     learning rates from the pretrained network and from scratch (default 5e-4 for both)
-  UPDATES            of the pretraining (default 5800)'
+  UPDATES            of the pretraining, more than its 200 of warm-up (default 5800)'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 seeds=${1:-3}
 epochs=${2:-4}
