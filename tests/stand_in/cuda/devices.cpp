@@ -61,7 +61,7 @@ int gpu_of(int device) {
 }
 
 void report_misuse(const std::string& what) {
-    std::fprintf(stderr, "CUDA's stand-in: %s\n", what.c_str());
+    std::fprintf(stderr, "misuse of CUDA or NCCL: %s\n", what.c_str());
     const std::lock_guard lock{misuses().mutex};
     misuses().list.push_back(what);
 }
