@@ -23,11 +23,6 @@ bool are_unlike(const std::vector<std::string>& devices) {
         devices.begin(), devices.end(), [&](const auto& name) { return name != devices[0]; });
 }
 
-Schedule make_schedule(const Parts& parts, PartOptions options, std::int64_t span) {
-    options.schedule.total_updates = span;
-    return parts.schedules.get(options.schedule.name)(options);
-}
-
 DriftPolicy drift_policy(const std::string& name) {
     if (name == "abort")
         return DriftPolicy::abort;
@@ -72,16 +67,16 @@ std::string unit_of(const SharePlan& shares) {
 
 }  // namespace
 
+Schedule make_schedule(const Parts& parts, PartOptions options, const RunLength& length) {
+    options.schedule.total_updates = length.schedule_updates;
+    return parts.schedules.get(options.schedule.name)(options);
+}
+
 Training::Training(const TrainingParts& parts,
                    const RunLength& length,
                    StartingPoint start,
                    Shares shares)
-    : parts_{parts},
-      length_{length},
-      start_{std::move(start)},
-      shares_{std::move(shares)},
-      schedule_{
-          make_schedule(parts.parts, parts.settings.options().parts, length.schedule_updates)} {
+    : parts_{parts}, length_{length}, start_{std::move(start)}, shares_{std::move(shares)} {
     Feed* const feed = parts.replica.valid_feed();
     if (feed == nullptr)
         return;
@@ -129,7 +124,7 @@ TrainerParts Training::trainer_parts(Recorder& recorder, RunControl& control) {
             .model = replica.model(),
             .parameters = replica.parameters(),
             .optimizer = replica.optimizer(),
-            .schedule = schedule_,
+            .schedule = parts_.schedule,
             .loader = replica.feed().loader(),
             .plan = replica.plan(),
             .shares = shares_.plan,

@@ -26,6 +26,10 @@ run_ranks 1 "${train[@]}" --data "$work/data" --seed 1 : -np 1 "${train[@]}" --d
 expect_error 78 "--seed differs over ranks"
 run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5"
 expect_error 78 "--max-epoch"
+run_ranks 2 "${train[@]}" --data "$work/data/train*.h5" --lr-scheduler cosine --warmup-updates 1000 --balance auto \
+  --cache-dir none
+expect_error 78 "is not greater than --warmup-updates 1000"
+! grep -q 'measuring the speed' "$work/log" || fail "speeds were measured before the options were checked"
 [[ ! -e $work/run/model.safetensors ]] || fail "a model was left behind"
 
 head -c 3000 "$work/data/train-00000-of-00002.h5" >"$work/data/train-00000-of-00002.tmp"

@@ -17,11 +17,14 @@ class HostComm;
 class Replica;
 class RunFolder;
 
-/// The parts of a training run; all outlive it.
+/// The learning rate of a run of that length. Throws BadConfig for options that do not fit it.
+Schedule make_schedule(const Parts& parts, PartOptions options, const RunLength& length);
+
+/// The parts of a training run; what is referred to outlives it.
 struct TrainingParts {
     const HostComm& world;
     const RunSettings& settings;
-    const Parts& parts;
+    Schedule schedule;
     const RunFolder* folder = nullptr;  // null: nothing is written
     Replica& replica;
 };
@@ -54,7 +57,6 @@ private:
     RunLength length_;
     StartingPoint start_;
     Shares shares_;
-    Schedule schedule_;
     std::optional<BatchPlan> valid_plan_;
     std::optional<Evaluator> evaluator_;
 };

@@ -96,7 +96,8 @@ int bench_step(const CommandContext& context, const RunSettings& settings) {
     const StartingPoint start;
     const RunLength length =
         run_length(settings.options(), replica.plan().batches_per_epoch(), start);
-    Training training({world, settings, context.parts, nullptr, replica},
+    Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
+    Training training({world, settings, std::move(schedule), nullptr, replica},
                       length,
                       start,
                       make_shares(world, settings, replica, start));

@@ -234,6 +234,7 @@ Attempt train_on(const CommandContext& context,
         log::info("nothing to do: " + point->folder.string() + " is the end of the run");
         return {};
     }
+    Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
     Shares shares = make_shares(world, settings, replica, start);
     if (all_ranks && !replica.model().initialises_itself()) {
         std::vector<int> ranks = working_ranks(world, settings, replica, shares.plan);
@@ -242,7 +243,7 @@ Attempt train_on(const CommandContext& context,
             return {.ranks = std::move(ranks), .options = std::move(options)};
         }
     }
-    Training training({world, settings, context.parts, folder, replica},
+    Training training({world, settings, std::move(schedule), folder, replica},
                       length,
                       std::move(start),
                       std::move(shares));
