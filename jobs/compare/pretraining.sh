@@ -9,12 +9,12 @@ usage='usage: jobs/compare/pretraining.sh [SEEDS [EPOCHS]]     (default: 3 4)
 environment:
   HETSEQ_TEST_DATA   folder with text/novels.txt.xz, bert/vocab.txt and ner/ncbi-disease (default ../shared/data)
   LR, LR_SCRATCH     learning rates from the pretrained network and from scratch (default 5e-4 for both)
-  UPDATES            of the pretraining, more than its 200 of warm-up (default 5800)'
+  UPDATES            of the pretraining, 300 or more (default 5800)'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 seeds=${1:-3}
 epochs=${2:-4}
 updates=${UPDATES:-5800}
-[[ $seeds =~ ^[1-9][0-9]*$ && $epochs =~ ^[1-9][0-9]*$ && $updates =~ ^[1-9][0-9]*$ ]] || { echo "$usage" >&2; exit 64; }
+[[ $seeds =~ ^[1-9][0-9]*$ && $epochs =~ ^[1-9][0-9]*$ && $updates =~ ^([3-9][0-9]{2}|[1-9][0-9]{3,})$ ]] || { echo "$usage" >&2; exit 64; }
 
 source=$(realpath -m "${HETSEQ_TEST_DATA:-../shared/data}")
 [[ -e $source/text/novels.txt.xz && -e $source/bert/vocab.txt && -d $source/ner/ncbi-disease ]] || {

@@ -7,6 +7,7 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "model_config_file.hpp"
 #include <nlohmann/json.hpp>
 
 namespace hetseq::detail {
@@ -15,6 +16,7 @@ namespace {
 
 const std::string embeddings_prefix = "bert.embeddings.";
 const std::string layer_prefix = "bert.encoder.layer.";
+const std::string classifier_prefix = "classifier.";
 
 // 0 for the embeddings, 1 and up for the layers, one more than these for what stands on them.
 std::int64_t depth_of(const std::string& name, std::int64_t layers) {
@@ -48,7 +50,7 @@ BertClassifier::BertClassifier(const BertConfig& config,
       architecture_{std::move(architecture)},
       setup_{std::move(setup)} {
     check_setup(config, setup_);
-    classifier_ = add_linear("classifier.", std::ssize(setup_.labels), config.hidden_size);
+    classifier_ = add_linear(classifier_prefix, std::ssize(setup_.labels), config.hidden_size);
     if (!setup_.class_weights.empty())
         class_weights_ = at::tensor(setup_.class_weights, at::kDouble);
     freeze();
@@ -82,6 +84,10 @@ std::string BertClassifier::config_json() const {
     return root.dump(2) + "\n";
 }
 
+bool BertClassifier::is_new_head(const std::string& tensor_name) const {
+    return setup_.new_head && tensor_name.starts_with(classifier_prefix);
+}
+
 Dropout BertClassifier::next_dropout(ForwardPass& pass) const {
     return pass.next_dropout(config().classifier_dropout.value_or(config().hidden_dropout));
 }
@@ -99,3 +105,33 @@ at::Tensor BertClassifier::loss(const at::Tensor& scores, const at::Tensor& labe
 }
 
 }  // namespace hetseq::detail
+
+namespace hetseq {
+
+namespace {
+
+std::string nameless_label(std::size_t number) {
+    return "LABEL_" + std::to_string(number);
+}
+
+}  // namespace
+
+bool StoredClassifier::nameless() const {
+    for (std::size_t i = 0; i < labels.size(); ++i)
+        if (labels[i] != nameless_label(i))
+            return false;
+    return true;
+}
+
+StoredClassifier read_stored_classifier(const std::filesystem::path& config_json) {
+    StoredClassifier stored;
+    const detail::ModelConfigFile file{config_json, "a BERT", "tiny, base"};
+    file.read_first("architectures", stored.architecture);
+    file.read("id2label", stored.labels);
+    file.read("problem_type", stored.problem);
+    if (stored.labels.empty())
+        stored.labels = {nameless_label(0), nameless_label(1)};
+    return stored;
+}
+
+}  // namespace hetseq

@@ -19,6 +19,7 @@ public:
     std::unique_ptr<CorpusScorer> corpus_scorer() const override;
     double learning_rate_factor(const std::string& parameter_name) const override;
     std::string config_json() const override;
+    bool is_new_head(const std::string& tensor_name) const override;
     bool predicts() const override { return true; }
 
 protected:

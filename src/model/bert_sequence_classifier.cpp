@@ -20,10 +20,7 @@ public:
     BertForSequenceClassification(const BertConfig& config,
                                   BertClassifierSetup setup,
                                   SequenceTarget target)
-        : BertClassifier{config,
-                         detail::BertPooler::with,
-                         "BertForSequenceClassification",
-                         std::move(setup)},
+        : BertClassifier{config, detail::BertPooler::with, sequence_classifier, std::move(setup)},
           target_{target} {}
 
     std::vector<std::string> loss_terms() const override { return {is_number() ? "mse" : "nll"}; }

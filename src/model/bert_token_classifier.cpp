@@ -16,10 +16,7 @@ using detail::ForwardPass;
 class BertForTokenClassification final : public detail::BertClassifier {
 public:
     BertForTokenClassification(const BertConfig& config, BertClassifierSetup setup)
-        : BertClassifier{config,
-                         detail::BertPooler::without,
-                         "BertForTokenClassification",
-                         std::move(setup)} {}
+        : BertClassifier{config, detail::BertPooler::without, token_classifier, std::move(setup)} {}
 
     std::vector<std::string> loss_terms() const override { return {"nll"}; }
     std::vector<MetricSchema> metrics() const override { return {{"accuracy", 0}}; }

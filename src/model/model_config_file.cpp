@@ -64,6 +64,30 @@ void ModelConfigFile::read(const char* key, bool& value) const {
     }
 }
 
+void ModelConfigFile::read(const char* key, std::vector<std::string>& values) const {
+    const json* const found = find(key);
+    if (found == nullptr)
+        return;
+    if (!found->is_object())
+        fail(key, "it is not a list of texts by number");
+    values.clear();
+    while (values.size() < found->size()) {
+        const auto value = found->find(std::to_string(values.size()));
+        if (value == found->end() || !value->is_string())
+            fail(key, "it has no text of number " + std::to_string(values.size()));
+        values.push_back(value->get<std::string>());
+    }
+}
+
+void ModelConfigFile::read_first(const char* key, std::string& value) const {
+    const json* const found = find(key);
+    if (found == nullptr || (found->is_array() && found->empty()))
+        return;
+    if (!found->is_array() || !found->front().is_string())
+        fail(key, "it is not a list of texts");
+    value = found->front().get<std::string>();
+}
+
 bool ModelConfigFile::is_null(const char* key) const {
     const auto found = root_.find(key);
     return found != root_.end() && found->is_null();

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,10 @@ public:
     void read(const char* key, std::optional<double>& value) const;
     void read(const char* key, std::string& value) const;
     void read(const char* key, bool& value) const;
+    /// The texts of an object whose keys are "0", "1" and so on.
+    void read(const char* key, std::vector<std::string>& values) const;
+    /// The first text of a list.
+    void read_first(const char* key, std::string& value) const;
 
     /// True where the key is present and its value null.
     bool is_null(const char* key) const;

@@ -34,7 +34,11 @@ public:
         std::set<std::string> known;
         for (const NamedTensor& stored : model_.stored_tensors()) {
             known.insert(stored.name);
-            if (const SafetensorEntry* source = source_of(stored.name))
+            const SafetensorEntry* const source = source_of(stored.name);
+            if (source != nullptr && is_new_head(stored.name)) {
+                differences_.drawn.push_back(stored.name);
+                differences_.unread.push_back(source->name);
+            } else if (source != nullptr)
                 matches.push_back({stored.tensor, checked(stored, *source)});
             else if (may_differ(stored.name))
                 differences_.drawn.push_back(stored.name);
@@ -59,6 +63,10 @@ private:
 
     bool may_differ(const std::string& name) const {
         return heads_ == FileHeads::other && model_.is_head(name);
+    }
+
+    bool is_new_head(const std::string& name) const {
+        return heads_ == FileHeads::other && model_.is_new_head(name);
     }
 
     // A tensor of the file that is not the model's.

@@ -34,6 +34,22 @@ void check_vocabulary(const std::string& of_data,
                         "prepare the data with the model's vocab.txt");
 }
 
+std::string describe(const BasicTokenizerOptions& options) {
+    return std::string(options.lower_case ? "lower case" : "case is kept") +
+           (options.strip_accents ? ", no accents" : ", accents are kept");
+}
+
+void check_tokenizer(const std::string& of_data,
+                     const std::string& of_model,
+                     const PartOptions& options) {
+    const BasicTokenizerOptions data = parse_tokenizer_config(of_data, options.data);
+    const BasicTokenizerOptions model = parse_tokenizer_config(of_model, options.init_model);
+    if (data.lower_case != model.lower_case || data.strip_accents != model.strip_accents)
+        throw BadConfig("the tokenizer of " + options.init_model + " is not that of the data",
+                        "the model: " + describe(model) + "; the data: " + describe(data),
+                        "prepare the data with the --cased and --accents of the model");
+}
+
 }  // namespace
 
 BertConfig bert_config_of(const PartOptions& options) {
@@ -74,6 +90,8 @@ std::vector<CompanionFile> bert_text_files(const PartOptions& options, const Ber
             of_data = read_attached_text(options.data, name);
         if (of_data && std::string_view{name} == bert_vocabulary_name)
             check_vocabulary(*of_data, of_model, options, config);
+        if (of_data && of_model && std::string_view{name} == bert_tokenizer_name)
+            check_tokenizer(*of_data, *of_model, options);
         if (of_data || of_model)
             files.push_back({name, of_data ? *of_data : *of_model});
     }

@@ -1,6 +1,7 @@
 #include "fine_tuning.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -16,6 +17,7 @@
 #include "hetseq/text/text_lines.hpp"
 #include "hetseq/data/files/attachment.hpp"
 #include "hetseq/data/prepare_tagged.hpp"
+#include "hetseq/model/model_file.hpp"
 
 namespace hetseq {
 
@@ -96,30 +98,77 @@ std::vector<double> weights_of_labels(const ClassWeights& given,
     return weights;
 }
 
+const PartOption<bool>& new_labels() {
+    static const auto option = switch_option(
+        "new-labels",
+        "where --init-model's classifier has other labels than the data, a new one is "
+        "drawn");
+    return option;
+}
+
 std::optional<std::string> labels_of_data(const PartOptions& options) {
     return options.data.empty() ? std::nullopt : read_attached_text(options.data, labels_name);
+}
+
+// The classifier of --init-model.
+struct ModelClassifier {
+    std::vector<std::string> labels{};  // empty: it has none, or of another task
+    bool nameless = false;
+    bool of_another_task = false;
+};
+
+ModelClassifier classifier_of_model(const PartOptions& options, const std::string& architecture) {
+    if (options.init_model.empty())
+        return {};
+    StoredClassifier stored;
+    if (const auto file = model_config_file(options.init_model); std::filesystem::exists(file))
+        stored = read_stored_classifier(file);
+    if (stored.architecture.starts_with("BertFor") && stored.architecture != architecture)
+        return {.of_another_task = true};
+    if (stored.problem == "multi_label_classification")
+        throw BadConfig(options.init_model + " gives a text any number of labels",
+                        "its config.json has the problem_type multi_label_classification",
+                        "take a model that gives each text one label");
+    if (const auto text = text_beside_model(options, labels_name)) {
+        std::istringstream lines{*text};
+        return {.labels = read_text_lines(lines, labels_name)};
+    }
+    if (stored.architecture != architecture)
+        return {};
+    return {.labels = stored.labels, .nameless = stored.nameless()};
+}
+
+// A single label is a number's name, which may be any.
+bool fits(const ModelClassifier& classifier, const std::vector<std::string>& labels) {
+    if (classifier.nameless || classifier.labels.size() == 1)
+        return classifier.labels.size() == labels.size();
+    return classifier.labels.empty() || classifier.labels == labels;
 }
 
 }  // namespace
 
 std::vector<PartOptionSpec> fine_tuning_options() {
-    return {class_weights(), classifier_dropout(), freeze_layers(), layer_lr_decay()};
+    return {class_weights(), classifier_dropout(), freeze_layers(), layer_lr_decay(), new_labels()};
 }
 
-std::vector<std::string> labels_of(const PartOptions& options) {
+std::vector<std::string> labels_of(const PartOptions& options, const std::string& architecture) {
+    const ModelClassifier of_model = classifier_of_model(options, architecture);
     const std::optional<std::string> of_data = labels_of_data(options);
-    const std::optional<std::string> of_model = text_beside_model(options, labels_name);
-    if (!of_data && !of_model && options.data.empty())
+    if (!of_data && of_model.labels.empty() && options.data.empty())
         throw BadConfig("the classifier's labels are not known",
                         "--data is missing",
                         "give data that hetseq prepare made");
-    if (of_data && of_model && *of_data != *of_model)
+    if (!of_data && !of_model.labels.empty())
+        return of_model.labels;
+    std::istringstream lines{of_data ? *of_data : read_required_text(options.data, labels_name)};
+    std::vector<std::string> labels = read_text_lines(lines, labels_name);
+    if (!fits(of_model, labels) && !options.get(new_labels()))
         throw BadConfig("the labels of " + options.init_model + " are not those of the data",
-                        options.data + " was prepared with others",
-                        "prepare the data with --labels and the model's labels.txt");
-    const std::optional<std::string>& known = of_data ? of_data : of_model;
-    std::istringstream lines{known ? *known : read_required_text(options.data, labels_name)};
-    return read_text_lines(lines, labels_name);
+                        "the model's are " + join(of_model.labels, ", ") + "; those of " +
+                            options.data + " are " + join(labels, ", "),
+                        "prepare the data with --labels and a file of the model's labels, a line "
+                        "each, or let --new-labels draw a new classifier");
+    return labels;
 }
 
 BertConfig classifier_config(const PartOptions& options) {
@@ -131,8 +180,11 @@ BertConfig classifier_config(const PartOptions& options) {
 
 BertClassifierSetup classifier_setup(const PartOptions& options,
                                      const BertConfig& config,
+                                     const std::string& architecture,
                                      const std::vector<std::string>& labels) {
     BertClassifierSetup setup{.labels = labels};
+    const ModelClassifier of_model = classifier_of_model(options, architecture);
+    setup.new_head = of_model.of_another_task || !fits(of_model, labels);
     setup.class_weights = weights_of_labels(options.get(class_weights()), labels);
     setup.frozen_layers = options.get(freeze_layers());
     setup.layer_decay = options.get(layer_lr_decay());

@@ -29,8 +29,8 @@ bool is_number(const std::vector<std::string>& labels) {
 
 std::shared_ptr<Model> make_sequence_classifier(const PartOptions& options) {
     const BertConfig config = classifier_config(options);
-    const std::vector<std::string> labels = labels_of(options);
-    BertClassifierSetup setup = classifier_setup(options, config, labels);
+    const std::vector<std::string> labels = labels_of(options, sequence_classifier);
+    BertClassifierSetup setup = classifier_setup(options, config, sequence_classifier, labels);
     if (is_number(labels)) {
         if (!setup.class_weights.empty())
             throw BadConfig("--class-weights for numbers",
@@ -46,7 +46,7 @@ std::shared_ptr<Model> make_sequence_classifier(const PartOptions& options) {
 }
 
 FieldSchema labels_field(const PartOptions& options) {
-    const std::vector<std::string> labels = labels_of(options);
+    const std::vector<std::string> labels = labels_of(options, sequence_classifier);
     FieldSchema field{.name = "labels", .is_target = true};
     if (is_number(labels)) {
         field.type = ElementType::float64;

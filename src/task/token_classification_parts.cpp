@@ -20,8 +20,8 @@ namespace {
 
 std::shared_ptr<Model> make_token_classifier(const PartOptions& options) {
     const BertConfig config = classifier_config(options);
-    const std::vector<std::string> labels = labels_of(options);
-    BertClassifierSetup setup = classifier_setup(options, config, labels);
+    const std::vector<std::string> labels = labels_of(options, token_classifier);
+    BertClassifierSetup setup = classifier_setup(options, config, token_classifier, labels);
     setup.scores = entity_score_names();
     setup.make_scorer = [tags = TagSet{labels, "the data's labels.txt"}] {
         return make_entity_scorer(tags);
@@ -37,13 +37,14 @@ CorpusSchema tagged_schema(const PartOptions& options) {
                       .minimum = 1,
                       .below_row_length_of = "input_ids",
                       .meaning = "places of the words' first pieces"};
-    FieldSchema labels{.name = "labels",
-                       .is_ragged = true,
-                       .same_row_shape_as = "words",
-                       .minimum = 0,
-                       .maximum = static_cast<double>(labels_of(options).size() - 1),
-                       .meaning = "numbers of the labels",
-                       .is_target = true};
+    FieldSchema labels{
+        .name = "labels",
+        .is_ragged = true,
+        .same_row_shape_as = "words",
+        .minimum = 0,
+        .maximum = static_cast<double>(labels_of(options, token_classifier).size() - 1),
+        .meaning = "numbers of the labels",
+        .is_target = true};
     return {.kind = "token classification",
             .fields = {ragged_ids(config), words, labels},
             .units_field = "input_ids",

@@ -12,13 +12,14 @@ namespace hetseq {
 namespace {
 
 constexpr std::uint64_t waits_bit = 0x80;
-constexpr std::uint64_t phase_mask = 0x7f;
+constexpr std::uint64_t own_work_bit = 0x40;
+constexpr std::uint64_t phase_mask = 0x3f;
 constexpr int update_shift = 8;
 
 // A reader loads `stretch` first and `since` after it; a writer stores them in the other order. So
 // a reader in between sees a stretch that is too short, never one that is too long.
 struct State {
-    std::atomic<std::uint64_t> stretch{0};  // update, waits, phase
+    std::atomic<std::uint64_t> stretch{0};  // update, waits, own work, phase
     std::atomic<std::int64_t> since_ns{0};  // 0: nothing was entered yet
     std::atomic<std::int64_t> changes{0};
     std::array<std::atomic<std::int64_t>, 256> longest_ns{};  // by the low byte of `stretch`
@@ -33,7 +34,7 @@ std::int64_t now_ns() noexcept {
 }
 
 std::atomic<std::int64_t>& longest_of(std::uint64_t stretch) noexcept {
-    return state.longest_ns[stretch & (waits_bit | phase_mask)];
+    return state.longest_ns[stretch & (waits_bit | own_work_bit | phase_mask)];
 }
 
 void change(std::uint64_t stretch) noexcept {
@@ -118,7 +119,8 @@ Activity activity::now() noexcept {
     const std::int64_t since = state.since_ns.load(std::memory_order_relaxed);
     Activity seen;
     seen.phase = static_cast<Phase>(stretch & phase_mask);
-    seen.waits = (stretch & waits_bit) != 0 || phase_waits(seen.phase);
+    seen.waits =
+        (stretch & waits_bit) != 0 || ((stretch & own_work_bit) == 0 && phase_waits(seen.phase));
     seen.update = static_cast<std::int64_t>(stretch >> update_shift);
     seen.changes = state.changes.load(std::memory_order_relaxed);
     seen.seconds = since == 0 ? 0 : 1e-9 * static_cast<double>(now_ns() - since);
@@ -134,6 +136,17 @@ activity::Waiting::Waiting() noexcept : counts_{is_jobs_thread && (current() & w
 activity::Waiting::~Waiting() {
     if (counts_)
         change(current() & ~waits_bit);
+}
+
+activity::OwnWork::OwnWork() noexcept
+    : counts_{is_jobs_thread && (current() & (waits_bit | own_work_bit)) == 0} {
+    if (counts_)
+        change(current() | own_work_bit);
+}
+
+activity::OwnWork::~OwnWork() {
+    if (counts_)
+        change(current() & ~own_work_bit);
 }
 
 }  // namespace hetseq

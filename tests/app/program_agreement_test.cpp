@@ -19,7 +19,10 @@ using testing::StartsWith;
 TEST(ProgramAgreementTest, OneProgramIsGood) {
     const HostComm world = test::world();
     EXPECT_NO_THROW(agree_on_program(world, program_text()));
-    EXPECT_THAT(program_text(), AllOf(HasSubstr(version::number), HasSubstr(version::revision)));
+    EXPECT_THAT(program_text(),
+                AllOf(HasSubstr(version::number),
+                      HasSubstr(version::revision),
+                      HasSubstr(std::string("LibTorch ") + version::libtorch)));
 }
 
 TEST(ProgramAgreementTest, AnotherProgramIsNamedWithItsRank) {

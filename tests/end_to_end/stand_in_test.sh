@@ -5,10 +5,12 @@ make_images
 options=(--task mnist --precision fp64 --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --max-sentences 8
   --batch-size 16 --max-update 10 --log-interval 5 --seed 3)
 
+whole=("${options[@]}")
+
 # train RUN RANKS OPTION...
 train() {
   local run=$1 ranks=$2; shift 2
-  run_ranks "$ranks" "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/$run" "$@"
+  run_ranks "$ranks" ${launcher:+"$launcher"} "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/$run" "$@"
   expect_ok "$run"
   ! grep -i misuse "$work/log" || fail "$run: CUDA or NCCL was misused"
   ! grep -E '^\[W' "$work/log" || fail "$run: LibTorch warns"
@@ -62,11 +64,40 @@ same automatic
 STAND_IN_GPUS=1 train shared 2 --device cuda --balance auto
 says 'one GPU is shared by ranks 0, 1'
 same shared
-# Slices of GPUs (MIG) are devices of their own, and NCCL takes one slice of a GPU alone.
-STAND_IN_MIG_SLICES=2 train slices 3 --device auto
+# Each rank sees one slice of a GPU (MIG). Two slices are of one GPU, from which NCCL takes a single rank.
+# shellcheck disable=SC2016
+printf '%s\n' '#!/bin/sh' 'export STAND_IN_GPUS=1 STAND_IN_FIRST_UUID=$OMPI_COMM_WORLD_RANK' 'exec "$@"' >"$work/one-slice"
+chmod +x "$work/one-slice"
+launcher=$work/one-slice STAND_IN_MIG_SLICES=2 train slices 3 --device auto
 says 'one GPU is shared by ranks 0, 1'
+says 'MIG 1g.5gb'
 ! grep -q 'no GPU is used' "$work/log" || { cat "$work/log"; fail 'a slice was not used'; }
 same slices
+
+# What a user of real machines may meet: no driver, a GPU that is too old, unlike versions of NCCL, a rank whose NCCL fails.
+refused() { # EXIT_CODE TEXT OPTION...
+  local code=$1 text=$2; shift 2
+  run_ranks 2 "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/refused" "$@"
+  expect_error "$code" "$text"
+}
+STAND_IN_DRIVER=0 refused 71 'no NVIDIA driver is installed' --device cuda
+STAND_IN_CAPABILITY=5.0 refused 71 'its compute capability is 5.0' --device cuda
+STAND_IN_NCCL_INIT_FAILS_ON=1 refused 71 'NCCL' --device cuda
+# shellcheck disable=SC2016
+printf '%s\n' '#!/bin/sh' 'export STAND_IN_NCCL_VERSION=2210$OMPI_COMM_WORLD_RANK' 'exec "$@"' >"$work/own-nccl"
+chmod +x "$work/own-nccl"
+launcher=$work/own-nccl train versions 2 --device cuda
+says 'unlike versions of NCCL are loaded: 2.21.0 by rank 0, 2.21.1 by rank 1'
+same versions
+
+# One update in fp32.
+options+=(--max-update 1)
+single=("${options[@]/fp64/fp32}")
+options=("${single[@]}")
+train single-cpu 1 --device cpu
+train single-mixed 3 --device 0-1=cuda,2=cpu
+"$bin/compare_models" "$work/single-cpu/model.safetensors" "$work/single-mixed/model.safetensors" 1e-6 || fail 'fp32 differs'
+options=("${whole[@]}")
 
 # What a profiler is shown.
 NVTX_INJECTION64_PATH=$bin/libstand_in_profiler.so STAND_IN_RANGES=$work/ranges train profiled 1 --device cuda --max-update 2
@@ -106,7 +137,9 @@ printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the cat sat on mat . >"$w
 options=(--task bert --model-config tiny --precision fp64 --data "$work/bert/train*.h5" --max-sentences 8 --batch-size 16
   --max-update 5 --log-interval 5 --seed 3)
 train bert-cpu 1 --device cpu
-train bert-mixed 3 --device 0-1=cuda,2=cpu
+train bert-gpus 2 --device cuda
+same bert-gpus bert-cpu
+train bert-mixed 4 --device 0-2=cuda,3=cpu
 same bert-mixed bert-cpu
 
 run_ranks 2 "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/wrong" --device 0=cuda

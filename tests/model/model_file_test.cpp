@@ -344,6 +344,29 @@ TEST(SharedNetworkTest, OnlyHeadsMayDiffer) {
         classifier->named_parameters()[embedding].equal(whole->named_parameters()[embedding]));
 }
 
+TEST(SharedNetworkTest, ANewHeadIsDrawnWhateverTheFileHas) {
+    const TemporaryFolder folder;
+    const BertConfig config = bert_config(pretrained + "/config.json");
+    const auto stored = make_bert_token_classifier(config, {.labels = {"O", "B-A"}});
+    initialise_parameters(*stored, 1);
+    save_model(folder / "a", *stored);
+    const auto same = make_bert_token_classifier(config, {.labels = {"O", "B-A"}});
+    const auto other =
+        make_bert_token_classifier(config, {.labels = {"O", "B-B", "I-B"}, .new_head = true});
+
+    EXPECT_THAT(load_pretrained(folder / "a", *same, 2).drawn, testing::IsEmpty());
+    const OtherHeads heads = load_pretrained(folder / "a", *other, 2);
+
+    EXPECT_THAT(heads.drawn, testing::ElementsAre("classifier.weight", "classifier.bias"));
+    EXPECT_THAT(heads.unread, testing::ElementsAre("classifier.weight", "classifier.bias"));
+    const std::string head = "classifier.weight";
+    EXPECT_TRUE(same->named_parameters()[head].equal(stored->named_parameters()[head]));
+    const auto drawn =
+        make_bert_token_classifier(config, {.labels = {"O", "B-B", "I-B"}, .new_head = true});
+    initialise_parameters(*drawn, 2);
+    EXPECT_TRUE(other->named_parameters()[head].equal(drawn->named_parameters()[head]));
+}
+
 TEST(SharedNetworkTest, WhatTheNetworkLacksIsAnError) {
     BertConfig config = bert_config(pretrained + "/config.json");
     config.layers = 2;

@@ -41,6 +41,17 @@ TEST(SumOfSquaresKernelTest, AgreesWithFp64) {
     }
 }
 
+TEST(SumOfSquaresKernelTest, OneBlockSumsAllElements) {
+    const at::Tensor x = at::randn({5000}, at::kDouble);
+    double sum = -1;
+    simt::launch({1}, {square_block_threads}, [&] {
+        sum_of_squares(x.const_data_ptr<double>(), x.numel(), &sum);
+    });
+
+    const double expected = x.pow(2).sum().item<double>();
+    EXPECT_NEAR(sum, expected, 1e-13 * expected);
+}
+
 TEST(SumOfSquaresKernelTest, SquaresDoNotOverflowFp32) {
     const double sum = sum_by_kernel<float>(at::full({4}, 1e30F));
 

@@ -94,10 +94,10 @@ def loaded(kind, folder, **options):
 
 
 class Exchange(Case):
-    def run_hetseq(self, *words, code=0):
-        """What it printed on standard output, and on standard error."""
+    def run_hetseq(self, *words, code=0, lines=None):
+        """What it printed on standard output, and on standard error. `lines` are its standard input."""
         run = subprocess.run([os.environ["HETSEQ_PROGRAM"], *map(str, words)], cwd=self.folder, env=environment(),
-                             capture_output=True, text=True, timeout=240)
+                             input=lines, capture_output=True, text=True, timeout=240)
         self.assertEqual(run.returncode, code, run.stdout + run.stderr)
         return run.stdout, run.stderr
 
@@ -252,7 +252,8 @@ class FilesTest(Exchange):
         for key, value in (("position_embedding_type", "relative_key"), ("is_decoder", True),
                            ("add_cross_attention", True), ("hidden_act", "gelu_10"), ("model_type", "roberta")):
             (folder / "config.json").write_text(json.dumps({**text, key: value}))
-            said = self.run_hetseq("evaluate", "--task", "bert", "--init-model", folder, "--data", self.data, code=78)[1]
+            said = self.run_hetseq("evaluate", "--task", "bert", "--init-model", folder, "--data", self.data,
+                                   code=78)[1]
             self.assertIn(f"{folder}/config.json: {key} is", said)
 
 

@@ -126,6 +126,63 @@ TEST_F(TaggedDataTest, LabelsThatContradictEachOtherAreRefused) {
                 HasSubstr("--data is missing"));
 }
 
+TEST_F(TaggedDataTest, LabelsOfTransformersMustBeThoseOfTheDataInTheirOrder) {
+    PartOptions given = options();
+    given.init_model = folder_.path().string();
+    const auto has_new_head = [&](const std::string& architecture, const std::string& labels) {
+        folder_.write(
+            "config.json",
+            R"({"architectures": [")" + architecture + R"("], "id2label": )" + labels + "}");
+        return model(given)->is_new_head("classifier.weight");
+    };
+    const std::string token = "BertForTokenClassification";
+    const std::string fitting = R"({"0": "O", "1": "B-A", "2": "I-A"})";
+    const std::string permuted = R"({"0": "B-A", "1": "I-A", "2": "O"})";
+
+    EXPECT_FALSE(has_new_head(token, fitting));
+    EXPECT_FALSE(has_new_head(token, R"({"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"})"));
+    EXPECT_TRUE(has_new_head("BertForSequenceClassification", fitting));
+    for (const std::string& labels : {permuted, std::string("null")})
+        EXPECT_THAT(test::thrown_by([&] { has_new_head(token, labels); }).text,
+                    HasSubstr("are not those of the data"));
+    EXPECT_THAT(test::thrown_by([&] { has_new_head(token, R"({"0": "O", "2": "I-A"})"); }).text,
+                HasSubstr("it has no text of number 1"));
+    given.own = {{"new-labels", "true"}};
+    EXPECT_TRUE(has_new_head(token, permuted));
+    EXPECT_TRUE(has_new_head(token, "null"));
+    EXPECT_FALSE(has_new_head(token, fitting));
+}
+
+TEST_F(TaggedDataTest, AModelOfManyLabelsForEachTextIsRefused) {
+    PartOptions given = options();
+    given.init_model = folder_.path().string();
+    folder_.write("config.json", R"({"problem_type": "multi_label_classification"})");
+
+    EXPECT_THAT(test::thrown_by([&] { model(given); }).text,
+                HasSubstr("gives a text any number of labels"));
+}
+
+TEST_F(TaggedDataTest, AModelWithCaseIsNotTrainedOnTextWithoutIt) {
+    PartOptions given = options();
+    given.init_model = folder_.path().string();
+    folder_.write("tokenizer_config.json", R"({"do_lower_case": true})");
+    EXPECT_NO_THROW(model(given));
+    folder_.write("tokenizer_config.json", R"({"do_lower_case": false})");
+
+    EXPECT_THAT(test::thrown_by([&] { model(given); }).text,
+                HasSubstr("the model: case is kept, accents are kept; the data: lower case, no "
+                          "accents"));
+}
+
+TEST_F(TaggedDataTest, WithoutDataLabelsAreTheModels) {
+    folder_.write("config.json",
+                  R"({"architectures": ["BertForTokenClassification"],
+                      "id2label": {"0": "O", "1": "B-C"}})");
+    const auto classifier = model({.model_config = "tiny", .init_model = folder_.path().string()});
+
+    EXPECT_EQ(classifier->companion_files().back().content, "O\nB-C\n");
+}
+
 TEST_F(TaggedDataTest, DropoutBeforeTheHeadIsTheOptionsOrElseTheConfigurations) {
     PartOptions given = options();
     folder_.write("config.json",

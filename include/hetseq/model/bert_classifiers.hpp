@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,7 +24,25 @@ struct BertClassifierSetup {
     std::vector<std::string> scores{};  // names of `make_scorer`'s values
     std::function<std::unique_ptr<CorpusScorer>()> make_scorer{};
     std::vector<CompanionFile> text_files{};  // the vocabulary, labels.txt
+    bool new_head =
+        false;  // the classifier of a pretrained file is of other labels, or another task
 };
+
+inline constexpr const char* token_classifier = "BertForTokenClassification";
+inline constexpr const char* sequence_classifier = "BertForSequenceClassification";
+
+/// What a config.json of transformers says of the classifier that stands on the network.
+struct StoredClassifier {
+    std::string architecture;         // the first of "architectures"; empty if it is not said
+    std::vector<std::string> labels;  // by number: "id2label"
+    std::string problem;              // "problem_type"
+    /// The labels have transformers' names for nameless ones, LABEL_0 and so on.
+    bool nameless() const;
+};
+
+/// As transformers, takes two nameless labels where the file names none. Throws MissingInput or
+/// BadData.
+StoredClassifier read_stored_classifier(const std::filesystem::path& config_json);
 
 /// BertForTokenClassification: a class for the first piece of every word. Parameters are stored
 /// under Hugging Face's names. Throws BadConfig where config or setup contradict themselves.

@@ -99,6 +99,9 @@ public:
     /// alone. The file that --init-model names may lack such tensors, which are then drawn, and may
     /// hold others than the model has, which are not read.
     virtual bool is_head(const std::string& /*tensor_name*/) const { return false; }
+    /// True for a stored tensor that is drawn even where that file has one of its name, because it
+    /// is of another head.
+    virtual bool is_new_head(const std::string& /*tensor_name*/) const { return false; }
     /// True where the constructor has given the parameters their initial values. Otherwise they are
     /// drawn from `initial_distribution`.
     virtual bool initialises_itself() const { return false; }

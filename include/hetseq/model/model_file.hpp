@@ -25,12 +25,13 @@ void load_model(const std::filesystem::path& path, Model& model);
 
 /// The tensors of heads in which a model and a file differ.
 struct OtherHeads {
-    std::vector<std::string> drawn;   // tensors of the model that the file lacks
-    std::vector<std::string> unread;  // tensors of the file that the model lacks
+    std::vector<std::string> drawn;   // tensors of the model that are not taken from the file
+    std::vector<std::string> unread;  // tensors of the file that the model does not take
 };
 
 /// As `load_model`, from the file of a model that may have other heads (`Model::is_head`): those
-/// that the file lacks are drawn from `seed`, as `initialise_parameters` does.
+/// that the file lacks, and those that are new (`Model::is_new_head`), are drawn from `seed`, as
+/// `initialise_parameters` does.
 OtherHeads load_pretrained(const std::filesystem::path& path, Model& model, std::uint64_t seed);
 
 }  // namespace hetseq

@@ -66,6 +66,19 @@ private:
     bool counts_;
 };
 
+/// While one exists, the thread that made it waits for work of its own, such as a GPU's, whatever
+/// its phase. Has no effect in threads other than the job's, or while that waits for others.
+class OwnWork {
+public:
+    OwnWork() noexcept;
+    ~OwnWork();
+    OwnWork(const OwnWork&) = delete;
+    OwnWork& operator=(const OwnWork&) = delete;
+
+private:
+    bool counts_;
+};
+
 }  // namespace activity
 
 }  // namespace hetseq

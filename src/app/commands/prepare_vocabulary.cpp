@@ -1,9 +1,13 @@
 #include "prepare_vocabulary.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hetseq/util/atomic_file.hpp"
@@ -17,7 +21,7 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/text/train_wordpiece.hpp"
 #include "hetseq/text/wordpiece.hpp"
-#include "hetseq/data/files/text_reader.hpp"
+#include "hetseq/data/files/text_index.hpp"
 
 namespace hetseq {
 
@@ -26,15 +30,50 @@ namespace {
 constexpr std::int64_t most_pieces = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t longest_word = 200;  // characters, as the tokenizer's
 
-BertWordCounts::Words count_words(const std::vector<std::string>& files,
+// A word for a line, with its count before it.
+std::string text_of(const BertWordCounts::Words& words) {
+    std::string text;
+    for (const auto& [word, count] : words)
+        text.append(std::to_string(count)).append(" ").append(word).append("\n");
+    return text;
+}
+
+BertWordCounts::Words words_from(const std::string& text) {
+    BertWordCounts::Words words;
+    for (const std::string& line : split(text, '\n')) {
+        const std::size_t blank = line.find(' ');
+        if (blank != std::string::npos)
+            words.emplace_back(line.substr(blank + 1), std::stoll(line));
+    }
+    return words;
+}
+
+// Both in the order of their bytes.
+BertWordCounts::Words sum_of(const BertWordCounts::Words& a, const BertWordCounts::Words& b) {
+    BertWordCounts::Words all, sum;
+    std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+    for (auto& [word, count] : all) {
+        if (sum.empty() || sum.back().first != word)
+            sum.emplace_back(std::move(word), 0);
+        sum.back().second += count;
+    }
+    return sum;
+}
+
+// Collective. On rank 0 those of all ranks, elsewhere none.
+BertWordCounts::Words count_words(const HostComm& world,
+                                  const std::vector<std::string>& files,
                                   const BasicTokenizerOptions& options) {
     BertWordCounts counts{options};
-    for (const std::string& file : files) {
-        TextReader reader{file};
-        for (std::string_view line; reader.next(line);)
-            counts.add_line(line);
+    read_lines_among_ranks(world, files, [&](std::string_view line) { counts.add_line(line); });
+    BertWordCounts::Words words = counts.words();
+    for (int rank = 1; rank < world.size(); ++rank) {  // one rank's words at a time in memory
+        const std::string text =
+            world.broadcast(world.rank() == rank ? text_of(words) : std::string{}, rank);
+        if (world.rank() == 0)
+            words = sum_of(words, words_from(text));
     }
-    return counts.words();
+    return world.rank() == 0 ? words : BertWordCounts::Words{};
 }
 
 // What the vocabulary makes of the text that it was trained on.
@@ -61,15 +100,19 @@ std::string summary(const std::string& file,
 
 void prepare_vocabulary_of(const CommandContext& context) {
     const CommandWords& words = context.words;
+    WordPieceTrainingOptions options;
+    BasicTokenizerOptions basic;
     agree_on(context.world, [&] {
-        const WordPieceTrainingOptions options{
-            .pieces = words.whole_number("vocab-size", 1, most_pieces),
-            .least_count = words.whole_number("min-count", 1, most_pieces),
-            .most_characters = words.whole_number("max-characters", 1, most_pieces)};
-        const BasicTokenizerOptions basic = bert_text_options(words);
+        options = {.pieces = words.whole_number("vocab-size", 1, most_pieces),
+                   .least_count = words.whole_number("min-count", 1, most_pieces),
+                   .most_characters = words.whole_number("max-characters", 1, most_pieces)};
+        basic = bert_text_options(words);
+    });
+    const BertWordCounts::Words counted =
+        count_words(context.world, split(words.text("input"), ','), basic);
+    agree_on(context.world, [&] {
         if (context.world.rank() != 0)
             return;
-        const BertWordCounts::Words counted = count_words(split(words.text("input"), ','), basic);
         std::string lines;
         for (const std::string& piece : train_wordpiece(counted, options))
             lines.append(piece).append("\n");

@@ -4,13 +4,17 @@
 
 namespace hetseq {
 
+bool is_slice(const std::string& name) {
+    return name.find(" MIG ") != std::string::npos;
+}
+
 std::string device_uuid(const std::string& name,
                         const DeviceUuid& uuid,
                         const std::string& visible) {
-    const std::string prefix = name.find(" MIG ") == std::string::npos ? "GPU-" : "MIG-";
-    if (prefix == "MIG-" && visible.starts_with(prefix) && visible.find(',') == std::string::npos)
+    const std::string slice = "MIG-";
+    if (is_slice(name) && visible.starts_with(slice) && visible.find(',') == std::string::npos)
         return visible;
-    std::string text = prefix;
+    std::string text = is_slice(name) ? slice : "GPU-";
     for (std::size_t i = 0; i < uuid.size(); ++i) {
         char hex[3];
         std::snprintf(hex, sizeof hex, "%02x", static_cast<unsigned>(uuid[i]));

@@ -12,6 +12,7 @@
 #include "cuda_try.hpp"
 
 #include "hetseq/comm/host/device_memory.hpp"
+#include "hetseq/comm/host/host_name.hpp"
 
 namespace hetseq {
 
@@ -32,9 +33,12 @@ CudaDevice describe(int index) {
     DeviceUuid uuid{};
     std::copy_n(properties.uuid.bytes, uuid.size(), uuid.begin());
     const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    const std::string name = device_uuid(properties.name, uuid, visible == nullptr ? "" : visible);
+    const std::string address =
+        pci_address(properties.pciDomainID, properties.pciBusID, properties.pciDeviceID);
     return {properties.name,
-            device_uuid(properties.name, uuid, visible == nullptr ? "" : visible),
-            pci_address(properties.pciDomainID, properties.pciBusID, properties.pciDeviceID),
+            name,
+            is_slice(properties.name) ? machine_id() + " " + address : name,
             static_cast<std::int64_t>(properties.totalGlobalMem >> 20),
             why_no_code_runs({properties.major, properties.minor})};
 }

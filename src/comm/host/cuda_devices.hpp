@@ -9,7 +9,7 @@ namespace hetseq {
 struct CudaDevice {
     std::string name;  // "NVIDIA H200"
     std::string uuid;  // "GPU-01234567-...", or "MIG-..." of a slice of a GPU
-    std::string pci;   // "0000:59:00.0", the address of the GPU that it is, or is a slice of
+    std::string gpu;   // which one it is, or is a slice of; no other machine's has the same
     std::int64_t memory_mb = 0;
     /// Why this hetseq cannot use it; empty if it can.
     std::string why_not;

@@ -29,9 +29,9 @@ struct DeviceGroups {
     bool uniform() const { return nccl.empty() || (nccl.size() == 1 && on_cpu.empty()); }
 };
 
-/// NCCL joins GPUs whose ranks load one version of it, a rank each; it tells GPUs apart by their
-/// PCI addresses, not by slices. So the first rank of a GPU is in the group of its version, and
-/// each later one in a group of its own. `devices` is by rank.
+/// NCCL joins GPUs whose ranks load one version of it, a rank each; by default it refuses a second
+/// rank on a GPU, on another slice of it too. So the first rank of a GPU is in the group of its
+/// version, and each later one in a group of its own. `devices` is by rank.
 DeviceGroups group_devices(const std::vector<RankDevice>& devices);
 
 /// Why the ranks are not uniform, a sentence for each reason.

@@ -130,7 +130,9 @@ public:
         then();
         const CudaEvents::Lent all = speaker_->record_current(tensor_.device());
         meanwhile();
-        wait_for_device(all.get());
+        wait_for_device(span_->end.get());
+        const std::lock_guard lock{speaker_->mutex_};
+        speaker_->channel_->wait_for_own(all.get());
     }
     // A failure is told by `wait`.
     bool done() override {

@@ -105,15 +105,22 @@ void NcclChannel::wait_for_launch() {
 }
 
 void NcclChannel::wait_for(cudaEvent_t ready, cudaEvent_t end) {
-    const auto has_passed = [this](cudaEvent_t event) {
-        if (passed(event))
-            return true;
-        NCCL_TRY(state());
-        return false;
-    };
-    poll("this rank's own work before a collective", [&] { return has_passed(ready); });
+    wait_for_own(ready);
     const activity::Waiting waiting;
-    poll("a collective", [&] { return has_passed(end); });
+    poll("a collective", [&] { return passed_well(end); });
+}
+
+// A kernel that hangs must not look like another rank's fault.
+void NcclChannel::wait_for_own(cudaEvent_t event) {
+    const activity::OwnWork own_work;
+    poll("this rank's own work on its GPU", [&] { return passed_well(event); });
+}
+
+bool NcclChannel::passed_well(cudaEvent_t event) const {
+    if (passed(event))
+        return true;
+    NCCL_TRY(state());
+    return false;
 }
 
 bool NcclChannel::passed(cudaEvent_t event) const {

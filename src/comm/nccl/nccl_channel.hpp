@@ -63,6 +63,8 @@ public:
     /// Waits until `ready`, after which nothing is missing but other ranks, and then `end`,
     /// recorded on `stream()`, have passed.
     void wait_for(cudaEvent_t ready, cudaEvent_t end);
+    /// Waits for an event of this rank's own work.
+    void wait_for_own(cudaEvent_t event);
     bool passed(cudaEvent_t event) const;
 
 private:
@@ -73,6 +75,8 @@ private:
     void poll(const char* what, Done&& done);
     void wait_for_launch();
     bool launched() const;
+    /// Throws what NCCL has found meanwhile.
+    bool passed_well(cudaEvent_t event) const;
     ncclResult_t state() const;
     [[noreturn]] void fail(std::exception_ptr failure);
 

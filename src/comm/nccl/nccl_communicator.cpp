@@ -6,7 +6,6 @@
 #include "comm/host/cuda_devices.hpp"
 
 #include "hetseq/comm/agree.hpp"
-#include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
 #include "nccl_join.hpp"
@@ -62,7 +61,7 @@ RankDevice nccl_device(at::Device device) {
             "there is no " + device.str(), visible.why_none, "see nvidia-smi --list-gpus");
     int version = 0;
     NCCL_TRY(ncclGetVersion(&version));
-    return {machine_id() + " " + visible.devices[index].pci, format_nccl_version(version)};
+    return {visible.devices[index].gpu, format_nccl_version(version)};
 }
 
 std::unique_ptr<Communicator> make_nccl_communicator(const HostComm& world,

@@ -40,7 +40,7 @@ public:
 
     void wait() override {
         channel_->wait_for(span_.ready.get(), span_.end.get());
-        let_current_stream_wait(tensor_.device(), span_.end.get());
+        channel_->guarded([&] { let_current_stream_wait(tensor_.device(), span_.end.get()); });
     }
     void wait_then(const std::function<void()>& then,
                    const std::function<void()>& meanwhile) override {
@@ -48,7 +48,8 @@ public:
         then();
         const CudaEvents::Lent all = record_ready(*channel_, tensor_.device());
         meanwhile();
-        channel_->wait_for(span_.ready.get(), all.get());
+        channel_->wait_for(span_.ready.get(), span_.end.get());
+        channel_->wait_for_own(all.get());
     }
     bool done() override { return channel_->passed(span_.end.get()); }
     double own_ms() override { return span_.ms(); }

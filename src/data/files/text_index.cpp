@@ -117,13 +117,19 @@ void read_documents(TextReader& reader,
     }
 }
 
-TextFindings read_stretch(const std::string& path, const TextStretch& stretch, const Pass& pass) {
+// At the first line that begins in the stretch.
+TextReader reader_of(const std::string& path, const TextStretch& stretch) {
     TextReader reader{path};
     if (stretch.begin > 0) {  // the line that the byte before belongs to is of the stretch before
         std::string_view line;
         reader.seek(stretch.begin - 1);
         reader.next(line);
     }
+    return reader;
+}
+
+TextFindings read_stretch(const std::string& path, const TextStretch& stretch, const Pass& pass) {
+    TextReader reader = reader_of(path, stretch);
     TextFindings found{.end = reader.offset()};
     if (pass.places == Places::lines)
         read_lines(reader, stretch, pass, found);
@@ -198,22 +204,30 @@ std::vector<TextIndex> text_indexes(const std::vector<std::string>& paths,
     return texts;
 }
 
-std::vector<TextIndex> run_pass(const HostComm& world,
-                                const std::vector<std::string>& paths,
-                                const Pass& pass) {
-    const std::vector<TextStretch> stretches = agreed_stretches(world, paths, pass.piece);
-    std::vector<std::int64_t> mine;
+// Collective. Calls `read(i)` for this rank's part of `stretches`. The first one that fails ends it
+// on all ranks.
+template <class Read>
+void read_among_ranks(const HostComm& world, std::size_t stretches, Read&& read) {
     std::optional<OrderedFailure> failure;
     const auto step = static_cast<std::size_t>(world.size());
-    for (auto i = static_cast<std::size_t>(world.rank()); i < stretches.size() && !failure;
-         i += step) {
+    for (auto i = static_cast<std::size_t>(world.rank()); i < stretches && !failure; i += step) {
         try {
-            append(mine, i, read_stretch(paths[stretches[i].file], stretches[i], pass));
+            read(i);
         } catch (...) {
             failure = OrderedFailure{static_cast<std::int64_t>(i), std::current_exception()};
         }
     }
     agree_on_first(world, failure);
+}
+
+std::vector<TextIndex> run_pass(const HostComm& world,
+                                const std::vector<std::string>& paths,
+                                const Pass& pass) {
+    const std::vector<TextStretch> stretches = agreed_stretches(world, paths, pass.piece);
+    std::vector<std::int64_t> mine;
+    read_among_ranks(world, stretches.size(), [&](std::size_t i) {
+        append(mine, i, read_stretch(paths[stretches[i].file], stretches[i], pass));
+    });
     return text_indexes(paths, stretches, gather(world, mine, stretches.size()));
 }
 
@@ -237,6 +251,19 @@ std::vector<TextIndex> index_documents(const HostComm& world,
                           "name text with a sentence in each line and a blank line between "
                           "documents");
     return texts;
+}
+
+void read_lines_among_ranks(const HostComm& world,
+                            const std::vector<std::string>& paths,
+                            const std::function<void(std::string_view)>& take,
+                            std::int64_t piece) {
+    const std::vector<TextStretch> stretches = agreed_stretches(world, paths, piece);
+    read_among_ranks(world, stretches.size(), [&](std::size_t i) {
+        TextReader reader = reader_of(paths[stretches[i].file], stretches[i]);
+        std::string_view line;
+        while (reader.offset() < stretches[i].end && reader.next(line))
+            take(line);
+    });
 }
 
 std::int64_t total_lines(std::span<const TextIndex> texts) {

@@ -1,5 +1,6 @@
 // NCCL's communicator where something is wrong, and what it asks of CUDA, over the stand-ins of
 // both.
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -9,6 +10,7 @@
 #include <c10/cuda/CUDAStream.h>
 #include <gtest/gtest.h>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
 
 #include "comm/communicators.hpp"
@@ -92,6 +94,77 @@ TEST_F(NcclFaultsTest, ATensorMayBeFreedAfterTheCommunicator) {
     c10::cuda::CUDACachingAllocator::emptyCache();
 
     EXPECT_THAT(stand_in::take_misuses(), IsEmpty());
+}
+
+TEST_F(NcclFaultsTest, ATensorsMemoryIsNotGivenAwayWhileACollectiveUsesIt) {
+    const auto communicator = make({.deadline = 1s});
+    at::Tensor values = tensor();
+    const void* const memory = values.const_data_ptr();
+    network().kernels_hang = true;
+    communicator->start_all_reduce_sum(values).reset();
+    values.reset();
+
+    const at::Tensor next = tensor();
+
+    EXPECT_NE(next.const_data_ptr(), memory);
+    network().kernels_hang = false;
+    EXPECT_THROW(communicator->all_reduce_sum(next), CommError);  // behind the one that hangs
+}
+
+TEST_F(NcclFaultsTest, ACollectiveRunsBesideTheCurrentStream) {
+    const auto communicator = make({.deadline = 1s});
+    network().kernels_hang = true;
+    const auto work = communicator->start_all_reduce_sum(tensor());
+
+    const at::Tensor other = slow_tensor(10, 3);
+    EXPECT_TRUE(other.cpu().equal(at::full({10}, 3, at::kFloat)));
+    EXPECT_FALSE(work->done());
+
+    EXPECT_THROW(work->wait(), CommError);
+}
+
+// Each kernel runs until the rank says that it waits for no other rank.
+class OwnWorkTest : public NcclFaultsTest {
+protected:
+    void SetUp() override {
+        NcclFaultsTest::SetUp();
+        activity::enter(Phase::reducing, 1);
+    }
+    void TearDown() override {
+        activity::enter(Phase::starting, 0);
+        NcclFaultsTest::TearDown();
+    }
+    // On the current stream.
+    void launch_kernel() {
+        stand_in::launch(c10::cuda::getCurrentCUDAStream(device_.index()).stream(), [this] {
+            for (int i = 0; i < 5000 && activity::now().waits; ++i)
+                std::this_thread::sleep_for(1ms);
+            seen_ += activity::now().waits ? 0 : 1;
+        });
+    }
+
+    std::atomic<int> seen_{0};
+};
+
+TEST_F(OwnWorkTest, ARankWhoseGpuStillComputesDoesNotWaitForOthers) {
+    const auto communicator = make();
+    const at::Tensor values = tensor();
+    launch_kernel();
+
+    communicator->start_all_reduce_sum(values)->wait();
+
+    EXPECT_EQ(seen_, 1);
+    EXPECT_TRUE(activity::now().waits);
+}
+
+TEST_F(OwnWorkTest, NorDoesOneWhoseGpuUsesTheSum) {
+    const auto communicator = make();
+    const at::Tensor values = tensor();
+
+    communicator->start_all_reduce_sum(values)->wait_then([&] { launch_kernel(); });
+
+    EXPECT_EQ(seen_, 1);
+    EXPECT_TRUE(activity::now().waits);
 }
 
 TEST_F(NcclFaultsTest, EventsAreUsedAgain) {

@@ -1,7 +1,9 @@
 #include "hetseq/data/files/text_index.hpp"
 
+#include <map>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -103,6 +105,38 @@ TEST_F(TextIndexTest, DocumentsBeginBehindBlankLinesWhereverPiecesEnd) {
             found.erase(found.begin());  // the text's first line, a blank one
             EXPECT_EQ(found, expected) << piece;
         }
+    }
+}
+
+TEST_F(TextIndexTest, EveryLineIsReadOnOneRank) {
+    const std::string text = text_of(0, 300) + "caf\xe9\n" + text_of(300, 400) + "no end";
+    const std::vector<std::string> files{file("a", text), file("b.gz", text), file("empty", "")};
+    std::map<std::string, std::int64_t> expected;
+    std::istringstream stream{text};
+    for (std::string line; std::getline(stream, line);)
+        expected[line] += 2;
+
+    for (const std::int64_t piece : {std::int64_t{30}, small_piece, usual_text_piece}) {
+        std::string mine;
+        std::int64_t count = 0;
+        read_lines_among_ranks(
+            world_,
+            files,
+            [&](std::string_view line) {
+                mine.append(line).append("\n");
+                ++count;
+            },
+            piece);
+
+        std::map<std::string, std::int64_t> found;
+        for (const std::string& lines : world_.all_gather(mine)) {
+            std::istringstream read{lines};
+            for (std::string line; std::getline(read, line);)
+                ++found[line];
+        }
+        EXPECT_EQ(found, expected) << piece;
+        if (piece == small_piece)
+            EXPECT_GT(count, 0);
     }
 }
 

@@ -60,7 +60,17 @@ int gpu_of(int device) {
     return (machine().first_uuid + device) / machine().slices;
 }
 
+// A program that misused CUDA must not end well, unless its tests took the reports.
+void end_badly_after_misuse() {
+    if (misuses().list.empty())
+        return;
+    std::fprintf(stderr, "CUDA or NCCL was misused\n");
+    std::_Exit(70);
+}
+
 void report_misuse(const std::string& what) {
+    static const int registered = std::atexit(end_badly_after_misuse);
+    static_cast<void>(registered);
     std::fprintf(stderr, "misuse of CUDA or NCCL: %s\n", what.c_str());
     const std::lock_guard lock{misuses().mutex};
     misuses().list.push_back(what);

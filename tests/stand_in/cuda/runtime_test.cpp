@@ -33,6 +33,16 @@ protected:
     void TearDown() override { EXPECT_THAT(take_misuses(), IsEmpty()); }
 };
 
+TEST(StandInRuntimeDeathTest, AProgramThatMisusesCudaDoesNotEndWell) {
+    const auto misuse = [] {
+        const cudaStream_t stream = new_stream();
+        cudaStreamDestroy(stream);
+        cudaEventRecord(new_event(), stream);
+        std::exit(0);
+    };
+    EXPECT_EXIT(misuse(), testing::ExitedWithCode(70), "misuse of CUDA or NCCL");
+}
+
 TEST_F(StandInRuntimeTest, AStreamRunsItsWorkInOrderAndInTheBackground) {
     const cudaStream_t stream = new_stream();
     std::vector<int> order;

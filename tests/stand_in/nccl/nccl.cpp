@@ -151,13 +151,19 @@ struct ncclComm {
             return network().call_result;
         ++started;
         const int now = sequence++;
-        return finish_later([this, kind = std::string(kind), bytes, stream, now, collective] {
+        return finish_later([this,
+                             kind = std::string(kind),
+                             bytes,
+                             stream,
+                             now,
+                             collective,
+                             behaviour = network()] {
             const ncclResult_t connection = connect(kind, bytes);
             if (connection != ncclSuccess)
                 return connection;
-            hetseq::stand_in::launch(stream, [peers = transport, now, collective] {
-                std::this_thread::sleep_for(network().kernel_time);
-                while (network().kernels_hang && !peers->aborted)
+            hetseq::stand_in::launch(stream, [peers = transport, now, collective, behaviour] {
+                std::this_thread::sleep_for(behaviour.kernel_time);
+                while (behaviour.kernels_hang && !peers->aborted)
                     std::this_thread::sleep_for(std::chrono::milliseconds{1});
                 if (!peers->aborted)
                     collective(*peers, now);

@@ -7,8 +7,8 @@ namespace hetseq {
 /// This host's own name.
 std::string host_name();
 
-/// The same in all containers of a machine, whatever they are called, and on no other machine: its
-/// kernel's boot_id, or `host_name()` where there is none.
+/// One name for all containers of a machine, whatever their hosts are called: its kernel's boot_id.
+/// Where that cannot be read, `host_name()`.
 std::string machine_id();
 
 }  // namespace hetseq

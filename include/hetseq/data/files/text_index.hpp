@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,6 +48,14 @@ std::vector<TextIndex> index_documents(const HostComm& world,
                                        const std::vector<std::string>& paths,
                                        std::int64_t piece = usual_text_piece,
                                        std::int64_t step = usual_document_step);
+
+/// Collective. Each line of the files is given to `take` on one of the ranks, which share the files
+/// as `index_texts` does. Lines need not be UTF-8, and a file may be empty. All ranks throw the
+/// same MissingInput, IoError or BadData.
+void read_lines_among_ranks(const HostComm& world,
+                            const std::vector<std::string>& paths,
+                            const std::function<void(std::string_view)>& take,
+                            std::int64_t piece = usual_text_piece);
 
 /// The lines of all files together.
 std::int64_t total_lines(std::span<const TextIndex> texts);
