@@ -24,8 +24,8 @@ struct BertClassifierSetup {
     std::vector<std::string> scores{};  // names of `make_scorer`'s values
     std::function<std::unique_ptr<CorpusScorer>()> make_scorer{};
     std::vector<CompanionFile> text_files{};  // the vocabulary, labels.txt
-    bool new_head =
-        false;  // the classifier of a pretrained file is of other labels, or another task
+    /// The classifier of a pretrained file is of other labels or of another task.
+    bool new_head = false;
 };
 
 inline constexpr const char* token_classifier = "BertForTokenClassification";

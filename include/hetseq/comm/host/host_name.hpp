@@ -8,7 +8,7 @@ namespace hetseq {
 std::string host_name();
 
 /// One name for all containers of a machine, whatever their hosts are called: its kernel's boot_id.
-/// Where that cannot be read, `host_name()`.
+/// It is `host_name()` where that cannot be read.
 std::string machine_id();
 
 }  // namespace hetseq
