@@ -73,10 +73,11 @@ std::unique_ptr<Work> start(const std::shared_ptr<NcclChannel>& channel,
         CUDA_TRY(cudaStreamWaitEvent(stream, span.ready.get(), 0));
         span.begin = channel->timed_events().record(stream);
     });
+    // Before the launch: one that fails may have put its kernel into the stream.
+    keep_for(*channel, tensor);
     // Returns when NCCL has launched it, or `end` could be recorded ahead of the kernel.
     launch();
     channel->guarded([&] { span.end = channel->timed_events().record(stream); });
-    keep_for(*channel, tensor);
     return std::make_unique<NcclWork>(channel, tensor, std::move(span));
 }
 

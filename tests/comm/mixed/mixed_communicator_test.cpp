@@ -128,7 +128,10 @@ TEST_P(MixedCommunicatorTest, SumsComeAfterTheStreamsWorkAndBeforeWhatFollows) {
         std::fill_n(data, 1000, 1.0F);
     };
     if (values.is_cuda())
-        stand_in::launch(c10::cuda::getCurrentCUDAStream(values.device().index()).stream(), fill);
+        stand_in::launch(c10::cuda::getCurrentCUDAStream(values.device().index()).stream(),
+                         "fill",
+                         {stand_in::writes(data, 1000)},
+                         fill);
     else
         fill();
 

@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <gtest/gtest.h>
 
@@ -59,16 +60,20 @@ protected:
     at::Tensor slow_tensor(std::int64_t count, float value) const {
         at::Tensor tensor = at::empty({count}, at::TensorOptions(at::kFloat).device(device_));
         auto* const values = tensor.mutable_data_ptr<float>();
-        stand_in::launch(c10::cuda::getCurrentCUDAStream(device_.index()).stream(), [=] {
-            std::this_thread::sleep_for(5ms);
-            std::fill_n(values, count, value);
-        });
+        stand_in::launch(c10::cuda::getCurrentCUDAStream(device_.index()).stream(),
+                         "fill",
+                         {stand_in::writes(values, static_cast<std::size_t>(count))},
+                         [=] {
+                             std::this_thread::sleep_for(5ms);
+                             std::fill_n(values, count, value);
+                         });
         return tensor;
     }
     at::Tensor tensor() const { return slow_tensor(10, 1); }
 
     HostComm world_ = test::world();
     at::Device device_{at::kCUDA, static_cast<c10::DeviceIndex>(world_.rank())};
+    c10::cuda::CUDAGuard current_{device_};  // as the program makes it
 };
 
 TEST_F(NcclFaultsTest, CollectivesComeAfterTheStreamsWorkAndBeforeWhatFollows) {
@@ -109,6 +114,19 @@ TEST_F(NcclFaultsTest, ATensorsMemoryIsNotGivenAwayWhileACollectiveUsesIt) {
     EXPECT_NE(next.const_data_ptr(), memory);
     network().kernels_hang = false;
     EXPECT_THROW(communicator->all_reduce_sum(next), CommError);  // behind the one that hangs
+}
+
+// NCCL reports an error while it launches, and the kernel may be in the stream already.
+TEST_F(NcclFaultsTest, NorAfterALaunchThatFailed) {
+    const auto communicator = make();
+    at::Tensor values = tensor();
+    network().async_error = ncclRemoteError;
+    EXPECT_THROW(communicator->start_all_reduce_sum(values), CommError);
+    values.reset();
+
+    const at::Tensor next = tensor();
+
+    EXPECT_THAT(stand_in::take_misuses(), IsEmpty());
 }
 
 TEST_F(NcclFaultsTest, ACollectiveRunsBesideTheCurrentStream) {

@@ -3,9 +3,14 @@
 #include <cstring>
 #include <map>
 
+#include "pinned.hpp"
 #include "runtime.hpp"
 
+using hetseq::stand_in::as_streams_see;
+using hetseq::stand_in::close_pinned_memory;
+using hetseq::stand_in::Copy;
 using hetseq::stand_in::fail;
+using hetseq::stand_in::is_pinned;
 using hetseq::stand_in::report_misuse;
 using hetseq::stand_in::stream_of;
 
@@ -16,12 +21,10 @@ struct Block {
     int device = 0;
 };
 
-// Blocks by their address: of devices, and pinned ones of the host.
 struct Memory {
     std::mutex mutex;
-    std::map<const char*, Block> device;
-    std::map<const char*, Block> pinned;
-    std::map<int, std::size_t> used;  // by device [bytes]
+    std::map<const char*, Block> blocks;  // of devices, by their address
+    std::map<int, std::size_t> used;      // by device [bytes]
     long until_failure = -1;
 };
 
@@ -30,9 +33,11 @@ Memory& memory() {
     return *memory;
 }
 
-bool holds(const std::map<const char*, Block>& blocks, const void* address, std::size_t bytes) {
+bool is_of_device(const void* address, std::size_t bytes) {
     const auto* const at = static_cast<const char*>(address);
-    auto after = blocks.upper_bound(at);
+    const std::lock_guard lock{memory().mutex};
+    const auto& blocks = memory().blocks;
+    const auto after = blocks.upper_bound(at);
     if (after == blocks.begin())
         return false;
     const auto& [start, block] = *std::prev(after);
@@ -41,10 +46,26 @@ bool holds(const std::map<const char*, Block>& blocks, const void* address, std:
 
 // A real copy of other memory is not asynchronous, or reads what its owner has changed since.
 void check_copy(const void* to, const void* from, std::size_t bytes, const char* call) {
-    const std::lock_guard lock{memory().mutex};
     for (const void* side : {to, from})
-        if (!holds(memory().device, side, bytes) && !holds(memory().pinned, side, bytes))
+        if (!is_of_device(side, bytes) && !is_pinned(side))
             report_misuse(std::string(call) + " of memory that is neither a device's nor pinned");
+}
+
+// The host may not touch the pinned side of it before it has waited.
+bool push_copy(
+    void* to, const void* from, std::size_t bytes, const char* call, CUstream_st& stream) {
+    hetseq::stand_in::count("copy", call);
+    const auto* const source = static_cast<const char*>(from);
+    const long time = hetseq::stand_in::order_work(
+        stream.number,
+        call,
+        {hetseq::stand_in::reads(source, bytes),
+         hetseq::stand_in::writes(static_cast<const char*>(to), bytes)});
+    void* const destination = as_streams_see(to);
+    const void* const origin = as_streams_see(from);
+    close_pinned_memory(from, bytes, Copy::out_of, stream.number, time);
+    close_pinned_memory(to, bytes, Copy::into, stream.number, time);
+    return stream.push(call, [=] { std::memcpy(destination, origin, bytes); });
 }
 
 }  // namespace
@@ -64,11 +85,6 @@ void fail_allocation_after(long count) {
     memory().until_failure = count;
 }
 
-bool is_pinned(const void* address) {
-    const std::lock_guard lock{memory().mutex};
-    return holds(memory().pinned, address, 0);
-}
-
 }  // namespace hetseq::stand_in
 
 CUDART_CALL cudaError_t cudaMalloc(void** address, std::size_t bytes) {
@@ -86,7 +102,7 @@ CUDART_CALL cudaError_t cudaMalloc(void** address, std::size_t bytes) {
         return fail(cudaErrorMemoryAllocation);
     std::memset(*address, 0xFF, bytes);  // NaN: nothing may rely on what was there
     used += bytes;
-    memory().device[static_cast<char*>(*address)] = {bytes, device};
+    memory().blocks[static_cast<char*>(*address)] = {bytes, device};
     return cudaSuccess;
 }
 
@@ -96,8 +112,8 @@ CUDART_CALL cudaError_t cudaFree(void* address) {
     int device = 0;
     {
         const std::lock_guard lock{memory().mutex};
-        const auto found = memory().device.find(static_cast<char*>(address));
-        if (found == memory().device.end()) {
+        const auto found = memory().blocks.find(static_cast<char*>(address));
+        if (found == memory().blocks.end()) {
             report_misuse("cudaFree of memory that is not a device's");
             return fail(cudaErrorInvalidValue);
         }
@@ -105,30 +121,25 @@ CUDART_CALL cudaError_t cudaFree(void* address) {
     }
     hetseq::stand_in::drain_device(device);  // as the real one waits
     const std::lock_guard lock{memory().mutex};
-    const auto found = memory().device.find(static_cast<char*>(address));
+    const auto found = memory().blocks.find(static_cast<char*>(address));
     memory().used[device] -= found->second.bytes;
-    memory().device.erase(found);
+    hetseq::stand_in::forget_uses(address, found->second.bytes);
+    memory().blocks.erase(found);
     std::free(address);
     return cudaSuccess;
 }
 
 CUDART_CALL cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigned) {
-    *address = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
-    if (*address == nullptr)
-        return fail(cudaErrorMemoryAllocation);
-    const std::lock_guard lock{memory().mutex};
-    memory().pinned[static_cast<char*>(*address)] = {bytes, 0};
-    return cudaSuccess;
+    *address = hetseq::stand_in::pin(bytes);
+    return *address == nullptr ? fail(cudaErrorMemoryAllocation) : cudaSuccess;
 }
 
 CUDART_CALL cudaError_t cudaFreeHost(void* address) {
     hetseq::stand_in::drain_device(hetseq::stand_in::current_device());
-    const std::lock_guard lock{memory().mutex};
-    if (memory().pinned.erase(static_cast<char*>(address)) == 0) {
+    if (!hetseq::stand_in::unpin(address)) {
         report_misuse("cudaFreeHost of memory that is not pinned");
         return fail(cudaErrorInvalidValue);
     }
-    std::free(address);
     return cudaSuccess;
 }
 
@@ -142,7 +153,7 @@ CUDART_CALL cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 CUDART_CALL cudaError_t cudaMemcpyAsync(
     void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
     check_copy(to, from, bytes, "cudaMemcpyAsync");
-    return stream_of(stream).push("cudaMemcpyAsync", [=] { std::memcpy(to, from, bytes); })
+    return push_copy(to, from, bytes, "cudaMemcpyAsync", stream_of(stream))
                ? cudaSuccess
                : fail(cudaErrorInvalidResourceHandle);
 }
@@ -151,8 +162,9 @@ CUDART_CALL cudaError_t cudaMemcpy(void* to,
                                    const void* from,
                                    std::size_t bytes,
                                    cudaMemcpyKind /*kind*/) {
-    hetseq::stand_in::launch(nullptr, [=] { std::memcpy(to, from, bytes); });
-    return cudaStreamSynchronize(nullptr);
+    push_copy(to, from, bytes, "cudaMemcpy", stream_of(nullptr));
+    hetseq::stand_in::wait_for_stream(nullptr, "cudaMemcpy");
+    return cudaSuccess;
 }
 
 CUDART_CALL cudaError_t cudaMemcpyPeerAsync(void* to,

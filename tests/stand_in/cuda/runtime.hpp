@@ -8,9 +8,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <cuda_runtime_api.h>
 
+#include "order.hpp"
 #include "stand_in_cuda.hpp"
 
 #define CUDART_CALL extern "C"
@@ -26,18 +28,23 @@ cudaError_t fail(cudaError_t code);
 /// Of this thread.
 int current_device();
 
-/// Waits for all work of all streams of `device`.
+/// The program waits for all work of all streams of `device`.
 void drain_device(int device);
 
 /// A point in a stream's work.
 class Mark {
 public:
+    explicit Mark(Clock clock) : clock_{std::move(clock)} {}
+    /// What is done when it has passed.
+    const Clock& clock() const { return clock_; }
+
     void pass();
     void wait();
     bool passed() const;
     std::chrono::steady_clock::time_point when() const;
 
 private:
+    const Clock clock_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     bool passed_ = false;
@@ -48,7 +55,7 @@ private:
 
 /// Stays after cudaStreamDestroy, so that a later use is seen.
 struct CUstream_st {
-    explicit CUstream_st(int device_of_stream);
+    CUstream_st(int device, std::size_t number);
 
     /// False, and reported, on a stream that was destroyed.
     bool push(const char* call, std::function<void()> work);
@@ -58,6 +65,7 @@ struct CUstream_st {
     bool end();
 
     const int device;
+    const std::size_t number;  // of all streams ever
 
 private:
     void run();

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "stand_in/cuda/stand_in_cuda.hpp"
+#include "runtime_fixture.hpp"
 #include <gmock/gmock.h>
 
 namespace hetseq::stand_in {
@@ -15,23 +15,6 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-cudaStream_t new_stream() {
-    cudaStream_t stream = nullptr;
-    cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, 0);
-    return stream;
-}
-
-cudaEvent_t new_event(unsigned flags = cudaEventDefault) {
-    cudaEvent_t event = nullptr;
-    cudaEventCreateWithFlags(&event, flags);
-    return event;
-}
-
-class StandInRuntimeTest : public testing::Test {
-protected:
-    void TearDown() override { EXPECT_THAT(take_misuses(), IsEmpty()); }
-};
 
 TEST(StandInRuntimeDeathTest, AProgramThatMisusesCudaDoesNotEndWell) {
     const auto misuse = [] {

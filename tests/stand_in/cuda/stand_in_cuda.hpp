@@ -1,6 +1,10 @@
 // A CUDA runtime for tests, on a machine without a GPU: a stream is a thread that runs its work in
 // order, and device memory is host memory. It reports uses that a real runtime would punish only
-// sometimes.
+// sometimes, among them uses of memory that nothing has put in order.
+//
+// STAND_IN_COUNTS names a file that gets, at the end of the program, how often it asked for what:
+// lines of a kind (operator, kernel, copy, wait), what it was, and the number; and the bytes of
+// device memory that are still taken.
 #pragma once
 
 #include <chrono>
@@ -29,8 +33,40 @@ Machine& machine();
 /// The number of the GPU that `device` is, or is a slice of.
 int gpu_of(int device);
 
+/// What some work does with these bytes of memory.
+enum class Access { read, write };
+struct Use {
+    const void* begin = nullptr;
+    std::size_t bytes = 0;
+    Access access = Access::read;
+};
+template <class T>
+Use reads(const T* begin, std::size_t count) {
+    return {begin, count * sizeof(T), Access::read};
+}
+template <class T>
+Use writes(const T* begin, std::size_t count) {
+    return {begin, count * sizeof(T), Access::write};
+}
+
 /// Puts `work` into the queue of `stream`, as a kernel's launch does. Null: the default stream.
 void launch(cudaStream_t stream, std::function<void()> work);
+/// The same of a kernel `name`, which stays for ever, that uses memory so.
+void launch(cudaStream_t stream,
+            const char* name,
+            const std::vector<Use>& uses,
+            std::function<void()> work);
+
+/// For work that the caller does himself in place of `stream`, after `drain`: what it does with
+/// memory. `what` stays for ever.
+void work_in_place(cudaStream_t stream, const char* what, const std::vector<Use>& uses);
+/// Waits for all work of `stream`, of which the program knows nothing.
+void drain(cudaStream_t stream);
+/// The program waits for all work of `stream`; `call` is counted.
+void wait_for_stream(cudaStream_t stream, const char* call);
+
+/// For STAND_IN_COUNTS.
+void count(const char* kind, const char* what);
 
 /// Uses that no program may make, since the last call; each was written to stderr as well.
 std::vector<std::string> take_misuses();

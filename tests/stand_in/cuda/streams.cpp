@@ -25,7 +25,7 @@ struct Streams {
     std::map<int, CUstream_st*> defaults;
 
     CUstream_st* add(int device) {
-        all.push_back(new CUstream_st(device));
+        all.push_back(new CUstream_st(device, all.size()));
         return all.back();
     }
 };
@@ -85,12 +85,40 @@ void drain_device(int device) {
         all = streams().all;
     }
     for (CUstream_st* stream : all)
-        if (stream->device == device)
+        if (stream->device == device) {
+            const Clock now = clock_of(stream->number);
             stream->drain();
+            host_waits(now);
+        }
 }
 
 void launch(cudaStream_t stream, std::function<void()> work) {
+    launch(stream, "work", {}, std::move(work));
+}
+
+void launch(cudaStream_t stream,
+            const char* name,
+            const std::vector<Use>& uses,
+            std::function<void()> work) {
+    count("kernel", name);
+    order_work(stream_of(stream).number, name, uses);
     stream_of(stream).push("a kernel's launch", std::move(work));
+}
+
+void work_in_place(cudaStream_t stream, const char* what, const std::vector<Use>& uses) {
+    order_work(stream_of(stream).number, what, uses);
+}
+
+void drain(cudaStream_t stream) {
+    stream_of(stream).drain();
+}
+
+void wait_for_stream(cudaStream_t stream, const char* call) {
+    count("wait", call);
+    CUstream_st& waited_for = stream_of(stream);
+    const Clock now = clock_of(waited_for.number);
+    waited_for.drain();
+    host_waits(now);
 }
 
 long live_events() {
@@ -109,7 +137,8 @@ long made_events() {
 
 }  // namespace hetseq::stand_in
 
-CUstream_st::CUstream_st(int device_of_stream) : device{device_of_stream} {
+CUstream_st::CUstream_st(int device_of_stream, std::size_t number_of_stream)
+    : device{device_of_stream}, number{number_of_stream} {
     std::thread([this] { run(); }).detach();
 }
 
@@ -196,15 +225,21 @@ CUDART_CALL cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fun
 }
 
 CUDART_CALL cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    return stream_of(stream).idle() ? cudaSuccess : cudaErrorNotReady;
+    CUstream_st& asked = stream_of(stream);
+    const hetseq::stand_in::Clock now = hetseq::stand_in::clock_of(asked.number);
+    if (!asked.idle())
+        return cudaErrorNotReady;
+    hetseq::stand_in::host_waits(now);
+    return cudaSuccess;
 }
 
 CUDART_CALL cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    stream_of(stream).drain();
+    hetseq::stand_in::wait_for_stream(stream, "cudaStreamSynchronize");
     return cudaSuccess;
 }
 
 CUDART_CALL cudaError_t cudaDeviceSynchronize() {
+    hetseq::stand_in::count("wait", "cudaDeviceSynchronize");
     hetseq::stand_in::drain_device(hetseq::stand_in::current_device());
     return cudaSuccess;
 }
@@ -227,7 +262,7 @@ CUDART_CALL cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 CUDART_CALL cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-    auto mark = std::make_shared<Mark>();
+    auto mark = std::make_shared<Mark>(hetseq::stand_in::clock_of(stream_of(stream).number));
     if (!stream_of(stream).push("cudaEventRecord", [mark] { mark->pass(); }))
         return fail(cudaErrorInvalidResourceHandle);
     event->mark = std::move(mark);
@@ -241,12 +276,20 @@ CUDART_CALL cudaError_t cudaEventRecordWithFlags(cudaEvent_t event,
 }
 
 CUDART_CALL cudaError_t cudaEventQuery(cudaEvent_t event) {
-    return event->mark == nullptr || event->mark->passed() ? cudaSuccess : cudaErrorNotReady;
+    if (event->mark == nullptr)
+        return cudaSuccess;
+    if (!event->mark->passed())
+        return cudaErrorNotReady;
+    hetseq::stand_in::host_waits(event->mark->clock());
+    return cudaSuccess;
 }
 
 CUDART_CALL cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-    if (event->mark != nullptr)
-        event->mark->wait();
+    hetseq::stand_in::count("wait", "cudaEventSynchronize");
+    if (event->mark == nullptr)
+        return cudaSuccess;
+    event->mark->wait();
+    hetseq::stand_in::host_waits(event->mark->clock());
     return cudaSuccess;
 }
 
@@ -266,6 +309,7 @@ CUDART_CALL cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t eve
     if (event->mark == nullptr)
         return cudaSuccess;
     const auto mark = event->mark;
+    hetseq::stand_in::stream_waits(stream_of(stream).number, mark->clock());
     return stream_of(stream).push("cudaStreamWaitEvent", [mark] { mark->wait(); })
                ? cudaSuccess
                : fail(cudaErrorInvalidResourceHandle);

@@ -1,6 +1,7 @@
 // The kernels of hetseq, run by the emulator in the order of a stream: for want of what nvcc makes
 // of them.
 #include <algorithm>
+#include <vector>
 
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
@@ -18,12 +19,32 @@
 
 namespace hetseq::detail {
 
+using stand_in::Use;
+
+namespace {
+
+template <class T>
+Use reads(const T* begin, std::int64_t count) {
+    return stand_in::reads(begin, static_cast<std::size_t>(count));
+}
+template <class T>
+Use writes(const T* begin, std::int64_t count) {
+    return stand_in::writes(begin, static_cast<std::size_t>(count));
+}
+
+}  // namespace
+
 template <class T>
 void launch_dropout(const DropoutTensors<T>& tensors,
                     const DropoutMask& mask,
                     const DropoutGrid& grid,
                     cudaStream_t stream) {
-    stand_in::launch(stream, [=] {
+    const std::int64_t elements =
+        tensors.samples * static_cast<std::int64_t>(grid.rows) * grid.columns;
+    const std::vector<Use> uses{reads(tensors.x, elements),
+                                reads(tensors.sample_ids, tensors.samples),
+                                writes(tensors.out, elements)};
+    stand_in::launch(stream, "dropout", uses, [=] {
         simt::launch_independent({dropout_blocks(grid), dropout_sample_blocks(tensors.samples)},
                                  {dropout_block_threads},
                                  [&] {
@@ -43,7 +64,12 @@ void launch_token_dropout(const TokenDropoutTensors<T>& tensors,
                           const DropoutMask& mask,
                           const TokenGrid& grid,
                           cudaStream_t stream) {
-    stand_in::launch(stream, [=] {
+    const std::int64_t elements = static_cast<std::int64_t>(grid.rows) * grid.columns;
+    const std::vector<Use> uses{reads(tensors.x, elements),
+                                reads(tensors.sample_ids, std::int64_t{grid.rows}),
+                                reads(tensors.positions, std::int64_t{grid.rows}),
+                                writes(tensors.out, elements)};
+    stand_in::launch(stream, "token dropout", uses, [=] {
         simt::launch_independent({dropout_blocks(grid)}, {dropout_block_threads}, [&] {
             drop_tokens(tensors.x,
                         tensors.out,
@@ -70,7 +96,13 @@ template <class T>
 void launch_adadelta(const AdadeltaArrays<T>& arrays,
                      const AdadeltaStep& step,
                      cudaStream_t stream) {
-    stand_in::launch(stream, [=] {
+    std::vector<Use> uses{reads(arrays.gradients, arrays.count),
+                          writes(arrays.values, arrays.count),
+                          writes(arrays.square_avg, arrays.count),
+                          writes(arrays.acc_delta, arrays.count)};
+    if (arrays.closed != nullptr)
+        uses.push_back(reads(arrays.closed, 1));
+    stand_in::launch(stream, "adadelta", uses, [=] {
         simt::launch_independent({adadelta_blocks(arrays.count)}, {adadelta_block_threads}, [&] {
             adadelta(arrays.values,
                      arrays.gradients,
@@ -91,7 +123,11 @@ void launch_step_gate(const StepGateInput& input,
                       float* closed,
                       T* clip_factor,
                       cudaStream_t stream) {
-    stand_in::launch(stream, [=] {
+    const std::vector<Use> uses{reads(input.problems, input.count),
+                                reads(input.norm, 1),
+                                writes(closed, 1),
+                                writes(clip_factor, 1)};
+    stand_in::launch(stream, "step gate", uses, [=] {
         simt::launch_independent({1}, {1}, [&] { step_gate(input, closed, clip_factor); });
     });
 }
@@ -101,7 +137,8 @@ template void launch_step_gate(const StepGateInput&, float*, double*, cudaStream
 
 template <class T>
 void launch_scale(T* values, std::int64_t count, const T* factor, cudaStream_t stream) {
-    stand_in::launch(stream, [=] {
+    const std::vector<Use> uses{reads(factor, 1), writes(values, count)};
+    stand_in::launch(stream, "scale", uses, [=] {
         simt::launch_independent(
             {scale_blocks(count)}, {scale_block_threads}, [&] { scale(values, count, factor); });
     });
@@ -127,7 +164,8 @@ void sum_by_loop(const T* x, std::int64_t count, double* sums) {
 
 template <class T>
 void launch_sum_of_squares(const T* x, std::int64_t count, double* sums, cudaStream_t stream) {
-    stand_in::launch(stream, [=] {
+    const std::vector<Use> uses{reads(x, count), writes(sums, square_blocks(count))};
+    stand_in::launch(stream, "sum of squares", uses, [=] {
         if (count > most_emulated)
             sum_by_loop(x, count, sums);
         else

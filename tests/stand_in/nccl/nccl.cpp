@@ -17,8 +17,11 @@
 using hetseq::stand_in::Invitation;
 using hetseq::stand_in::Member;
 using hetseq::stand_in::network;
+using hetseq::stand_in::reads;
 using hetseq::stand_in::report_misuse;
 using hetseq::stand_in::Transport;
+using hetseq::stand_in::Use;
+using hetseq::stand_in::writes;
 
 #define NCCL_CALL extern "C"
 
@@ -139,10 +142,11 @@ struct ncclComm {
                    : ncclUnhandledCudaError;
     }
 
-    /// `collective(transport, sequence)` runs on `stream`.
+    /// `collective(transport, sequence)` runs on `stream`. `kind` stays for ever.
     template <class Collective>
     ncclResult_t start(const char* kind,
                        std::size_t bytes,
+                       std::vector<hetseq::stand_in::Use> uses,
                        cudaStream_t stream,
                        Collective collective) {
         if (!usable(kind))
@@ -152,8 +156,9 @@ struct ncclComm {
         ++started;
         const int now = sequence++;
         return finish_later([this,
-                             kind = std::string(kind),
+                             kind,
                              bytes,
+                             uses = std::move(uses),
                              stream,
                              now,
                              collective,
@@ -161,13 +166,14 @@ struct ncclComm {
             const ncclResult_t connection = connect(kind, bytes);
             if (connection != ncclSuccess)
                 return connection;
-            hetseq::stand_in::launch(stream, [peers = transport, now, collective, behaviour] {
+            const auto run = [peers = transport, now, collective, behaviour] {
                 std::this_thread::sleep_for(behaviour.kernel_time);
                 while (behaviour.kernels_hang && !peers->aborted)
                     std::this_thread::sleep_for(std::chrono::milliseconds{1});
                 if (!peers->aborted)
                     collective(*peers, now);
-            });
+            };
+            hetseq::stand_in::launch(stream, kind, uses, run);
             return ncclSuccess;
         });
     }
@@ -287,7 +293,10 @@ ncclResult_t start_reduction(const char* name,
     if (!add)
         return ncclInvalidArgument;
     const std::size_t bytes = count * size_of(type);
-    return comm->start(name, bytes, stream, [=](Transport& peers, int sequence) {
+    std::vector<Use> uses{reads(static_cast<const char*>(from), bytes)};
+    if (root == every_rank || root == comm->transport->rank)
+        uses.push_back(writes(static_cast<const char*>(to), bytes));
+    return comm->start(name, bytes, uses, stream, [=](Transport& peers, int sequence) {
         const bool is_wanted = root == every_rank || root == peers.rank;
         std::vector<std::byte> unwanted(is_wanted ? 0 : bytes);
         reduce_to_all(peers, sequence, from, is_wanted ? to : unwanted.data(), bytes, add);
@@ -326,7 +335,13 @@ NCCL_CALL ncclResult_t ncclBroadcast(const void* from,
                                      ncclComm_t comm,
                                      cudaStream_t stream) {
     const std::size_t bytes = count * size_of(type);
-    return comm->start("a broadcast", bytes, stream, [=](Transport& peers, int sequence) {
+    const bool is_root = root == comm->transport->rank;
+    std::vector<Use> uses;
+    if (is_root)
+        uses.push_back(reads(static_cast<const char*>(from), bytes));
+    if (!is_root || to != from)
+        uses.push_back(writes(static_cast<const char*>(to), bytes));
+    return comm->start("a broadcast", bytes, uses, stream, [=](Transport& peers, int sequence) {
         if (to != from && peers.rank == root)
             std::memcpy(to, from, bytes);
         broadcast(peers, sequence, to, bytes, root);

@@ -1,10 +1,14 @@
-// LibTorch's operators on tensors of a device, without libtorch_cuda: each waits for its stream and
-// runs the CPU's kernel on the same memory.
+// LibTorch's operators on tensors of a device, without libtorch_cuda: each runs the CPU's kernel on
+// the same memory when its stream has done what it had, and counts as work of that stream. The
+// program has waited only where libtorch_cuda waits.
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -75,13 +79,26 @@ at::Tensor shaped(c10::Storage storage, const at::Tensor& like, c10::DispatchKey
     return tensor;
 }
 
+// The bytes from the first element of `tensor` to the last one.
+Use use_of(const at::Tensor& tensor, Access access) {
+    if (tensor.numel() == 0)
+        return {};
+    std::int64_t last = 0;
+    for (std::int64_t i = 0; i < tensor.dim(); ++i)
+        last += (tensor.size(i) - 1) * tensor.stride(i);
+    return {tensor.const_data_ptr(),
+            (static_cast<std::size_t>(last) + 1) * tensor.element_size(),
+            access};
+}
+
 // The tensors of one call on the device, and their images on the CPU.
 class Images {
 public:
-    at::Tensor image(const at::Tensor& tensor) {
+    at::Tensor image(const at::Tensor& tensor, Access access = Access::read) {
         if (!tensor.defined() || !tensor.is_cuda())
             return tensor;
         device_ = tensor.device();
+        uses_.push_back(use_of(tensor, access));
         auto& pair = storages_[tensor.storage().unsafeGetStorageImpl()];
         if (!pair.second)
             pair = {tensor.storage(), image(tensor.storage())};
@@ -119,7 +136,7 @@ public:
     }
 
     void set_device(c10::Device device) { device_ = device; }
-    bool has_device() const { return device_.has_value(); }
+    const std::vector<Use>& uses() const { return uses_; }
 
 private:
     static c10::Storage image(const c10::Storage& storage) {
@@ -131,7 +148,7 @@ private:
                             /*resizable=*/true);
     }
 
-    at::Tensor upload(const at::Tensor& result) const {
+    at::Tensor upload(const at::Tensor& result) {
         const c10::cuda::CUDAGuard guard{device_or_current(device_)};
         const std::size_t bytes = result.storage().nbytes();
         c10::Allocator* const allocator = device_memory();
@@ -139,6 +156,7 @@ private:
         if (bytes > 0)
             std::memcpy(storage.mutable_data(), result.storage().data(), bytes);
         at::Tensor uploaded = shaped(std::move(storage), result, cuda_keys);
+        uses_.push_back(use_of(uploaded, Access::write));
         if (result.unsafeGetTensorImpl()->is_wrapped_number())
             uploaded.unsafeGetTensorImpl()->set_wrapped_number(true);
         return uploaded;
@@ -147,6 +165,7 @@ private:
     std::optional<c10::Device> device_;
     std::map<c10::StorageImpl*, std::pair<c10::Storage, c10::Storage>> storages_;
     std::vector<std::pair<at::Tensor, at::Tensor>> tensors_;
+    std::vector<Use> uses_;
 };
 
 // `change(tensor)` of every tensor in `value`.
@@ -169,25 +188,78 @@ c10::IValue changed(const c10::IValue& value, Change&& change) {
     return value;
 }
 
+// Whether the operator writes the memory of an argument: Tensor(a!), or Tensor(a!)[].
+bool is_written(const c10::Argument& argument) {
+    const c10::AliasInfo* const alias = argument.alias_info();
+    return alias != nullptr &&
+           (alias->isWrite() ||
+            std::any_of(alias->containedTypes().begin(),
+                        alias->containedTypes().end(),
+                        [](const c10::AliasInfo& contained) { return contained.isWrite(); }));
+}
+
+// Whether the operator gives other views of its arguments and touches no memory: Tensor(a).
+bool makes_views(const c10::FunctionSchema& schema) {
+    return !schema.returns().empty() &&
+           std::all_of(
+               schema.returns().begin(), schema.returns().end(), [](const c10::Argument& result) {
+                   return result.alias_info() != nullptr && !is_written(result);
+               });
+}
+
+// Whether the host waits for the result in libtorch_cuda, whose sizes or value depend on numbers.
+bool makes_host_wait(const c10::FunctionSchema& schema, const std::vector<c10::IValue>& arguments) {
+    static const std::set<std::string> waiting{"aten::_local_scalar_dense",
+                                               "aten::bincount",
+                                               "aten::equal",
+                                               "aten::masked_select",
+                                               "aten::nonzero",
+                                               "aten::repeat_interleave",
+                                               "aten::_unique2"};
+    const auto has_mask = [](const c10::IValue& argument) {
+        if (!argument.isOptionalTensorList())
+            return false;
+        const auto indices = argument.toOptionalTensorVector();
+        return std::any_of(indices.begin(), indices.end(), [](const auto& index) {
+            return index &&
+                   (index->scalar_type() == at::kBool || index->scalar_type() == at::kByte);
+        });
+    };
+    return waiting.count(schema.name()) > 0 ||
+           std::any_of(arguments.begin(), arguments.end(), has_mask);
+}
+
 void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
     Images images;
+    const c10::FunctionSchema& schema = op.schema();
+    const char* const name = schema.name().c_str();
     const auto first_argument =
-        stack->end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size());
-    for (auto argument = first_argument; argument != stack->end(); ++argument) {
-        if (argument->isDevice() && argument->toDevice().is_cuda()) {
-            images.set_device(argument->toDevice());
-            *argument = c10::Device(c10::kCPU);
+        stack->end() - static_cast<std::ptrdiff_t>(schema.arguments().size());
+    const bool waits = makes_host_wait(schema, {first_argument, stack->end()});
+    for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
+        c10::IValue& argument = *(first_argument + static_cast<std::ptrdiff_t>(i));
+        const Access access = is_written(schema.arguments()[i]) ? Access::write : Access::read;
+        if (argument.isDevice() && argument.toDevice().is_cuda()) {
+            images.set_device(argument.toDevice());
+            argument = c10::Device(c10::kCPU);
         } else {
-            *argument = changed(*argument, [&](const at::Tensor& t) { return images.image(t); });
+            argument =
+                changed(argument, [&](const at::Tensor& t) { return images.image(t, access); });
         }
     }
-    c10::cuda::getCurrentCUDAStream().synchronize();
+    const cudaStream_t stream = c10::cuda::getCurrentCUDAStream().stream();
+    drain(stream);
     op.callBoxed(stack);
     images.bring_back_new_shapes();
-    const auto first_result =
-        stack->end() - static_cast<std::ptrdiff_t>(op.schema().returns().size());
+    const auto first_result = stack->end() - static_cast<std::ptrdiff_t>(schema.returns().size());
     for (auto result = first_result; result != stack->end(); ++result)
         *result = changed(*result, [&](const at::Tensor& t) { return images.original(t); });
+    if (makes_views(schema))
+        return;
+    count("operator", name);
+    work_in_place(stream, name, images.uses());
+    if (waits)
+        wait_for_stream(stream, name);
 }
 
 at::Tensor on_cpu(const at::Tensor& tensor) {
@@ -215,8 +287,22 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) 
                 launch(stream.stream(), [storage = host.storage()] {});
         return self;
     }
-    stream.synchronize();
+    // Between devices the host waits for nothing.
+    const bool is_within = self.is_cuda() && source.is_cuda();
+    if (is_within)
+        drain(stream.stream());
+    else
+        wait_for_stream(stream.stream(), "aten::copy_");
     on_cpu(self).copy_(on_cpu(source));
+    std::vector<Use> uses;
+    if (source.is_cuda())
+        uses.push_back(use_of(source, Access::read));
+    if (self.is_cuda())
+        uses.push_back(use_of(self, Access::write));
+    count("operator", "aten::copy_");
+    work_in_place(stream.stream(), "aten::copy_", uses);
+    if (!is_within)
+        wait_for_stream(stream.stream(), "aten::copy_");
     return self;
 }
 
