@@ -5,6 +5,7 @@
 #include "hetseq/util/error.hpp"
 
 #include "gated_optimizer.hpp"
+#include "treatments.hpp"
 
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
@@ -19,30 +20,27 @@ public:
         : options_{options},
           square_avg_{at::zeros_like(parameters.values())},
           acc_delta_{at::zeros_like(parameters.values())} {
-        for (const auto& segment : parameters.segments()) {
-            const auto view = [&](const at::Tensor& flat) {
-                return flat.narrow(0, segment.offset, segment.numel);
-            };
-            segments_.push_back({{view(parameters.values()),
-                                  view(parameters.gradients()),
-                                  view(square_avg_),
-                                  view(acc_delta_)},
-                                 segment.decays ? options.weight_decay : 0,
-                                 segment.learning_rate_factor});
-        }
+        for (const auto& treatment : detail::treatments(parameters, options.weight_decay))
+            for (const detail::Stretch& stretch : treatment.stretches)
+                parts_.push_back({{stretch.of(parameters.values()),
+                                   stretch.of(parameters.gradients()),
+                                   stretch.of(square_avg_),
+                                   stretch.of(acc_delta_)},
+                                  treatment.weight_decay,
+                                  treatment.learning_rate_factor});
     }
 
     void step(FlatParameters& parameters, double lr) override {
         count_step();
         const auto update =
             parameters.values().is_cuda() ? &detail::adadelta_cuda : &detail::adadelta_cpu;
-        for (const Segment& segment : segments_)
-            update(segment.tensors,
+        for (const Part& part : parts_)
+            update(part.tensors,
                    closed(),
-                   {lr * segment.learning_rate_factor,
+                   {lr * part.learning_rate_factor,
                     options_.rho,
                     options_.adadelta_eps,
-                    segment.weight_decay});
+                    part.weight_decay});
     }
 
     std::map<std::string, at::Tensor> state() const override {
@@ -50,7 +48,7 @@ public:
     }
 
 private:
-    struct Segment {
+    struct Part {
         detail::AdadeltaTensors tensors;
         double weight_decay = 0;
         double learning_rate_factor = 1;
@@ -58,7 +56,7 @@ private:
 
     OptimizerOptions options_;
     at::Tensor square_avg_, acc_delta_;  // (n)
-    std::vector<Segment> segments_;
+    std::vector<Part> parts_;
 };
 
 }  // namespace

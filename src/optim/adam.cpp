@@ -6,7 +6,7 @@
 #include "hetseq/util/error.hpp"
 
 #include "gated_optimizer.hpp"
-#include "segment_views.hpp"
+#include "treatments.hpp"
 
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
@@ -25,8 +25,8 @@ public:
           exp_avg_{at::zeros_like(parameters.values())},
           exp_avg_sq_{at::zeros_like(parameters.values())},
           device_step_{at::zeros({}, parameters.values().options().dtype(at::kFloat))} {
-        for (const detail::SegmentKind& kind : detail::segment_kinds(parameters))
-            groups_.push_back(group(parameters, kind));
+        for (const auto& treatment : detail::treatments(parameters, options.weight_decay))
+            groups_.push_back(group(parameters, treatment));
     }
 
     void step(FlatParameters&, double lr) override {
@@ -46,16 +46,13 @@ private:
         std::vector<at::Tensor> values, gradients, exp_avgs, exp_avg_sqs, steps;
     };
 
-    Group group(const FlatParameters& parameters, const detail::SegmentKind& kind) const {
-        const auto views = [&](const at::Tensor& flat) {
-            return detail::segment_views(parameters, flat, kind);
-        };
-        Group group{kind.decays ? options_.weight_decay : 0,
-                    kind.learning_rate_factor,
-                    views(parameters.values()),
-                    views(parameters.gradients()),
-                    views(exp_avg_),
-                    views(exp_avg_sq_),
+    Group group(const FlatParameters& parameters, const detail::Treatment& treatment) const {
+        Group group{treatment.weight_decay,
+                    treatment.learning_rate_factor,
+                    treatment.of(parameters.values()),
+                    treatment.of(parameters.gradients()),
+                    treatment.of(exp_avg_),
+                    treatment.of(exp_avg_sq_),
                     {}};
         group.steps.assign(group.values.size(), device_step_);
         return group;

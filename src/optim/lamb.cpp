@@ -12,7 +12,7 @@
 
 #include "block_norm.hpp"
 #include "gated_optimizer.hpp"
-#include "segment_views.hpp"
+#include "treatments.hpp"
 
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
@@ -28,10 +28,10 @@ public:
           exp_avg_{at::zeros_like(parameters.values())},
           exp_avg_sq_{at::zeros_like(parameters.values())},
           device_step_{at::zeros({}, parameters.values().options().dtype(at::kFloat))} {
-        if (is_adaptive(/*decays=*/true))
+        if (options.weight_decay > 0)
             directions_ = at::zeros_like(parameters.values());
-        for (const detail::SegmentKind& kind : detail::segment_kinds(parameters))
-            groups_.push_back(group(parameters, kind));
+        for (const auto& treatment : detail::treatments(parameters, options.weight_decay))
+            groups_.push_back(group(parameters, treatment));
         add_layers(parameters);
     }
 
@@ -67,19 +67,14 @@ private:
         double learning_rate_factor = 1;
     };
 
-    bool is_adaptive(bool decays) const { return decays && options_.weight_decay > 0; }
-
-    Group group(const FlatParameters& parameters, const detail::SegmentKind& kind) const {
-        const auto views = [&](const at::Tensor& flat) {
-            return detail::segment_views(parameters, flat, kind);
-        };
-        const bool adaptive = is_adaptive(kind.decays);
+    Group group(const FlatParameters& parameters, const detail::Treatment& treatment) const {
+        const bool adaptive = treatment.weight_decay > 0;
         Group group{adaptive,
-                    kind.learning_rate_factor,
-                    views(adaptive ? directions_ : parameters.values()),
-                    views(parameters.gradients()),
-                    views(exp_avg_),
-                    views(exp_avg_sq_),
+                    treatment.learning_rate_factor,
+                    treatment.of(adaptive ? directions_ : parameters.values()),
+                    treatment.of(parameters.gradients()),
+                    treatment.of(exp_avg_),
+                    treatment.of(exp_avg_sq_),
                     {}};
         group.steps.assign(group.targets.size(), device_step_);
         return group;
@@ -90,7 +85,7 @@ private:
             const auto view = [&](const at::Tensor& flat) {
                 return flat.narrow(0, parameter.offset, parameter.numel);
             };
-            if (!is_adaptive(parameter.decays))
+            if (!parameter.decays || options_.weight_decay == 0)
                 continue;
             Layer layer;
             layer.value = view(parameters.values());

@@ -4,7 +4,7 @@
 #include "hetseq/util/error.hpp"
 
 #include "gated_optimizer.hpp"
-#include "segment_views.hpp"
+#include "treatments.hpp"
 
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
@@ -18,8 +18,8 @@ public:
     Sgd(FlatParameters& parameters, const OptimizerOptions& options) : options_{options} {
         if (options.momentum > 0)
             momentum_ = at::zeros_like(parameters.values());
-        for (const detail::SegmentKind& kind : detail::segment_kinds(parameters))
-            groups_.push_back(group(parameters, kind));
+        for (const auto& treatment : detail::treatments(parameters, options.weight_decay))
+            groups_.push_back(group(parameters, treatment));
     }
 
     void step(FlatParameters&, double lr) override {
@@ -54,16 +54,12 @@ private:
         std::vector<at::Tensor> values, gradients, momenta;
     };
 
-    Group group(const FlatParameters& parameters, const detail::SegmentKind& kind) const {
-        const auto views = [&](const at::Tensor& flat) {
-            return flat.defined() ? detail::segment_views(parameters, flat, kind)
-                                  : std::vector<at::Tensor>{};
-        };
-        return {kind.decays ? options_.weight_decay : 0,
-                kind.learning_rate_factor,
-                views(parameters.values()),
-                views(parameters.gradients()),
-                views(momentum_)};
+    Group group(const FlatParameters& parameters, const detail::Treatment& treatment) const {
+        return {treatment.weight_decay,
+                treatment.learning_rate_factor,
+                treatment.of(parameters.values()),
+                treatment.of(parameters.gradients()),
+                momentum_.defined() ? treatment.of(momentum_) : std::vector<at::Tensor>{}};
     }
 
     OptimizerOptions options_;

@@ -16,9 +16,9 @@ StepGate::StepGate(const at::TensorOptions& gradients, double clip_norm)
     HETSEQ_ASSERT(clip_norm >= 0);
 }
 
-void StepGate::set(const at::Tensor& problems, const at::Tensor& norm) {
-    HETSEQ_ASSERT(problems.is_contiguous() && norm.numel() == 1);
-    detail::set_step_gate_cuda(problems, norm, clip_norm_, closed_, clip_factor_);
+void StepGate::set(const at::Tensor& status, const at::Tensor& norm) {
+    HETSEQ_ASSERT(status.is_contiguous() && status.numel() > 0 && norm.numel() == 1);
+    detail::set_step_gate_cuda(status, norm, clip_norm_, closed_, clip_factor_);
 }
 
 void StepGate::clip(at::Tensor gradients) const {

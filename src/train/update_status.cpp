@@ -1,5 +1,8 @@
 #include "hetseq/train/update_status.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include <ATen/ATen.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -8,8 +11,7 @@ namespace hetseq {
 namespace {
 
 constexpr std::int64_t out_of_memory = 0;  // ranks that ran out of memory
-constexpr std::int64_t non_finite = 1;     // ranks with a loss that is not finite
-constexpr std::int64_t first_loss = 2;
+constexpr std::int64_t first_loss = 1;
 
 }  // namespace
 
@@ -17,7 +19,6 @@ UpdateStatus::UpdateStatus(std::size_t loss_terms, at::Device device)
     : all_{at::zeros({first_loss + static_cast<std::int64_t>(loss_terms) + 1},
                      at::TensorOptions(at::kDouble).device(device))},
       slots_{all_.narrow(0, 0, all_.numel() - 1)},
-      problems_{slots_.narrow(0, 0, first_loss)},
       losses_{slots_.narrow(0, first_loss, static_cast<std::int64_t>(loss_terms))},
       sent_{at::zeros(all_.sizes(), at::kDouble)} {
     if (device.is_cpu())
@@ -32,10 +33,6 @@ void UpdateStatus::zero() {
 
 void UpdateStatus::add_loss(std::size_t term, const at::Tensor& loss) {
     losses_[static_cast<std::int64_t>(term)].add_(loss.detach());
-}
-
-void UpdateStatus::check_losses() {
-    slots_[non_finite].copy_(at::logical_not(at::isfinite(losses_.sum())));
 }
 
 void UpdateStatus::mark_out_of_memory() {
@@ -58,9 +55,12 @@ UpdateStatus::Reading UpdateStatus::read() const {
     Reading reading;
     reading.losses.assign(values + first_loss, values + norm);
     reading.gradient_norm = values[norm];
+    // A sum over ranks is finite only where each rank's loss is.
     if (values[out_of_memory] > 0)
         reading.verdict = Verdict::repeat;
-    else if (values[non_finite] > 0)
+    else if (!std::all_of(reading.losses.begin(), reading.losses.end(), [](double loss) {
+                 return std::isfinite(loss);
+             }))
         reading.verdict = Verdict::skip;
     return reading;
 }

@@ -87,7 +87,7 @@ Verdict UpdateStep::run(LoadedShare& share,
         reducer_.finish(send_status, [&] {
             if (gate_ == nullptr)
                 return;
-            gate_->set(status_.problems(), norm_.last());
+            gate_->set(status_.slots(), norm_.last());
             behind_gate();
         });
         UpdateStatus::Reading reading = status_.read();
@@ -143,7 +143,6 @@ void UpdateStep::forward_backward(const LoadedShare& share,
         if (loss.defined())
             loss.backward();
     }
-    status_.check_losses();
 }
 
 void UpdateStep::halve_micro_batch(LoadedShare& share, const std::string& reason) {

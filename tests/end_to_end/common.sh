@@ -31,3 +31,14 @@ make_images() {
   "$bin/make_images" "$work/idx" 600 200
   "$bin/hetseq" prepare images "$work"/idx/* --output "$work/data" --shards 2 >"$work/log" 2>&1 || { cat "$work/log"; fail prepare; }
 }
+make_bert() {
+  awk 'BEGIN { for (i = 1; i <= 400; ++i) print "the cat sat on the mat ." (i % 20 ? "" : "\n") }' >"$work/text.txt"
+  printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the cat sat on mat . >"$work/vocab.txt"
+  "$bin/hetseq" prepare bert --input "$work/text.txt" --vocab "$work/vocab.txt" --seq-length 32 --max-predictions 5 \
+    --output "$work/bert" >"$work/log" 2>&1 || { cat "$work/log"; fail 'prepare bert'; }
+}
+make_bert_and_numbers() {
+  make_bert
+  "$bin/hetseq" prepare numbers --samples 2000 --output "$work/numbers" >"$work/log" 2>&1 ||
+    { cat "$work/log"; fail 'prepare numbers'; }
+}

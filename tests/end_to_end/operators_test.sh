@@ -3,6 +3,7 @@
 source "$(dirname "$0")/common.sh"
 expected=$(realpath "$(dirname "$0")/operators.txt")
 make_images
+make_bert_and_numbers
 cd "$work"
 
 # count NAME WORDS...: a line as in operators.txt.
@@ -11,12 +12,6 @@ count() {
   "$bin/hetseq" bench roofline "$@" >"$work/out.json" 2>"$work/log" || { cat "$work/log"; fail "$name"; }
   echo "$name $(json out.json forward_backward.operators) $(json out.json numbers_read)" >>found.txt
 }
-awk 'BEGIN { for (i = 1; i <= 400; ++i) print "the cat sat on the mat ." (i % 20 ? "" : "\n") }' >text.txt
-printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the cat sat on mat . >vocab.txt
-"$bin/hetseq" prepare bert --input text.txt --vocab vocab.txt --seq-length 32 --max-predictions 5 --output bert >log 2>&1 ||
-  { cat log; fail 'prepare bert'; }
-"$bin/hetseq" prepare numbers --samples 2000 --output numbers >log 2>&1 || { cat log; fail 'prepare numbers'; }
-
 count mnist --task mnist --data 'data/train*.h5' --max-sentences 16
 count bert-tiny --task bert --model-config tiny --data 'bert/train*.h5' --max-sentences 16
 count transformer-tiny --task translation --model-config tiny --dropout 0.1 --data 'numbers/train*.h5' --batch-tokens 1000 \

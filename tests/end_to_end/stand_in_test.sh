@@ -129,11 +129,19 @@ STAND_IN_MEMORY_MB=100 train tight 2 --device cuda "${larger[@]}"
 says 'out of memory: micro-batch halved'
 same tight larger-cpu
 
+# What calibration took beyond the needs of training is given back.
+printf '%s\n' '#!/bin/sh' "export STAND_IN_COUNTS=$work/counts.\$OMPI_COMM_WORLD_RANK" 'exec "$@"' >"$work/counting"
+chmod +x "$work/counting"
+large=(--device cuda --max-sentences 200 --batch-size 200 --max-update 2)
+memory_left() { awk '$1 == "memory" { print $3 }' "$work/counts.0"; }
+launcher=$work/counting train declared 2 "${large[@]}" --balance declared
+declared=$(memory_left)
+launcher=$work/counting train calibrated 2 "${large[@]}" "${measured[@]}"
+calibrated=$(memory_left)
+((2 * calibrated < 3 * declared)) || fail "$calibrated bytes are taken after calibration, $declared without"
+
 # BERT, with its dropouts.
-awk 'BEGIN { for (i = 1; i <= 400; ++i) print "the cat sat on the mat ." (i % 20 ? "" : "\n") }' >"$work/text.txt"
-printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the cat sat on mat . >"$work/vocab.txt"
-"$bin/hetseq" prepare bert --input "$work/text.txt" --vocab "$work/vocab.txt" --seq-length 32 --max-predictions 5 \
-  --output "$work/bert" >"$work/log" 2>&1 || { cat "$work/log"; fail 'prepare bert'; }
+make_bert
 options=(--task bert --model-config tiny --precision fp64 --data "$work/bert/train*.h5" --max-sentences 8 --batch-size 16
   --max-update 5 --log-interval 5 --seed 3)
 train bert-cpu 1 --device cpu

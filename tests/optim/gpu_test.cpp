@@ -29,7 +29,7 @@ at::Tensor parameters_after_five_steps(Make make, at::Device device) {
     options.momentum = 0.9;
     const auto optimizer = make(flat, options);
     StepGate gate{flat.gradients().options(), clip_norm};
-    const at::Tensor problems = at::zeros({2}, at::TensorOptions(at::kDouble).device(device));
+    const at::Tensor status = at::zeros({2}, at::TensorOptions(at::kDouble).device(device));
     GradientNorm norm{flat.gradients()};
     if (!device.is_cpu())
         optimizer->use_gate(gate.closed());
@@ -43,11 +43,11 @@ at::Tensor parameters_after_five_steps(Make make, at::Device device) {
             flat.gradients().mul_(std::min(1.0, clip_norm / length));
         } else {
             if (step == 2) {
-                gate.set(problems + 1, norm.of(flat.gradients()));
+                gate.set(status + 1, norm.of(flat.gradients()));
                 optimizer->step(flat, 1e-2);
                 optimizer->take_back();
             }
-            gate.set(problems, norm.of(flat.gradients()));
+            gate.set(status, norm.of(flat.gradients()));
             gate.clip(flat.gradients());
         }
         optimizer->step(flat, 1e-2);

@@ -128,10 +128,10 @@ struct Gate {
     float clip_factor = -1;
 };
 
-Gate gate_by_kernel(const std::vector<double>& problems, double norm, double clip_norm) {
+Gate gate_by_kernel(const std::vector<double>& status, double norm, double clip_norm) {
     Gate gate;
     const StepGateInput input{
-        problems.data(), static_cast<std::int64_t>(problems.size()), &norm, clip_norm};
+        status.data(), static_cast<std::int64_t>(status.size()), &norm, clip_norm};
     simt::launch_independent({1}, {1}, [&] { step_gate(input, &gate.closed, &gate.clip_factor); });
     return gate;
 }
@@ -140,8 +140,10 @@ TEST(StepGateKernelTest, IsClosedByProblemsAndByANormThatIsNotFinite) {
     const double infinity = std::numeric_limits<double>::infinity();
 
     EXPECT_EQ(gate_by_kernel({0, 0}, 3, 0).closed, 0);
-    EXPECT_EQ(gate_by_kernel({0, 1}, 3, 0).closed, 1);
-    EXPECT_EQ(gate_by_kernel({2, 0}, 3, 0).closed, 1);
+    EXPECT_EQ(gate_by_kernel({0, 7}, 3, 0).closed, 0);
+    EXPECT_EQ(gate_by_kernel({2, 7}, 3, 0).closed, 1);
+    EXPECT_EQ(gate_by_kernel({0, 7, -infinity}, 3, 0).closed, 1);
+    EXPECT_EQ(gate_by_kernel({0, std::nan(""), 7}, 3, 0).closed, 1);
     EXPECT_EQ(gate_by_kernel({0, 0}, infinity, 0).closed, 1);
     EXPECT_EQ(gate_by_kernel({0, 0}, std::nan(""), 0).closed, 1);
 }

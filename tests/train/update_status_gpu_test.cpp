@@ -26,7 +26,6 @@ TEST_F(UpdateStatusOnGpuTest, IsReadWhenItHasArrived) {
         status.zero();
         status.add_loss(0, at::full({}, update, on_gpu));
         status.add_loss(1, at::full({}, 10 * update, on_gpu));
-        status.check_losses();
         status.send(at::full({}, 100 * update, on_gpu));
 
         const UpdateStatus::Reading reading = status.read();
@@ -41,7 +40,6 @@ TEST_F(UpdateStatusOnGpuTest, ALossThatIsNotFiniteSkipsTheUpdate) {
     UpdateStatus status{1, test::gpu()};
     const at::TensorOptions on_gpu = at::TensorOptions(at::kDouble).device(test::gpu());
     status.add_loss(0, at::full({}, std::numeric_limits<double>::infinity(), on_gpu));
-    status.check_losses();
     status.send(at::zeros({}, on_gpu));
 
     EXPECT_EQ(status.read().verdict, Verdict::skip);

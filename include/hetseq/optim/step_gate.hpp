@@ -11,10 +11,10 @@ public:
     /// all memory that is needed.
     StepGate(const at::TensorOptions& gradients, double clip_norm);
 
-    /// Closes the gate where one of `problems` (n, fp64) is above 0 or `norm` (a scalar, fp64) is
-    /// not finite, and opens it otherwise. Both are on the gradients' device, which the host does
-    /// not wait for.
-    void set(const at::Tensor& problems, const at::Tensor& norm);
+    /// Closes the gate where the first of `status` (n, fp64) is above 0, or where any of it or
+    /// `norm` (a scalar, fp64) is not finite, and opens it otherwise. Both are on the gradients'
+    /// device, which the host does not wait for.
+    void set(const at::Tensor& status, const at::Tensor& norm);
 
     /// A scalar in fp32 on the device, the same tensor in each call: 1 where the gate is closed,
     /// otherwise 0.

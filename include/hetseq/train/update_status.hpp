@@ -24,14 +24,11 @@ public:
     void zero();
     /// Adds one micro-batch's part of S_j / W_j.
     void add_loss(std::size_t term, const at::Tensor& loss);
-    /// Says whether the losses so far are finite, without waiting for the device.
-    void check_losses();
     void mark_out_of_memory();
 
-    /// Contiguous; what is to be summed over ranks.
-    at::Tensor slots() const { return slots_; }  // (2 + loss terms), fp64
-    /// Those that are above 0 where the update must not be applied.
-    at::Tensor problems() const { return problems_; }  // (2), a view
+    /// Contiguous; what is to be summed over ranks, as `StepGate` takes it: ranks that ran out of
+    /// memory, then the losses.
+    at::Tensor slots() const { return slots_; }  // (1 + loss terms), fp64
 
     /// Sends what the slots hold to the host, with the norm of the gradients (a scalar, fp64, on
     /// the device). Does not wait for the device.
@@ -46,9 +43,8 @@ public:
     Reading read() const;
 
 private:
-    at::Tensor all_;                     // (2 + loss terms + 1): the slots, and the gradients' norm
+    at::Tensor all_;                     // (1 + loss terms + 1): the slots, and the gradients' norm
     at::Tensor slots_;                   // a view of it
-    at::Tensor problems_;                // (2), a view of it
     at::Tensor losses_;                  // (loss terms), a view of it
     at::Tensor sent_;                    // like `all_`, on the host
     std::optional<c10::Event> arrived_;  // on a GPU

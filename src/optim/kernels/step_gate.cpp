@@ -9,16 +9,14 @@
 
 namespace hetseq::detail {
 
-void set_step_gate_cuda(const at::Tensor& problems,
+void set_step_gate_cuda(const at::Tensor& status,
                         const at::Tensor& norm,
                         double clip_norm,
                         at::Tensor& closed,
                         at::Tensor& clip_factor) {
     const c10::cuda::CUDAGuard guard{closed.device()};
-    const StepGateInput input{problems.const_data_ptr<double>(),
-                              problems.numel(),
-                              norm.const_data_ptr<double>(),
-                              clip_norm};
+    const StepGateInput input{
+        status.const_data_ptr<double>(), status.numel(), norm.const_data_ptr<double>(), clip_norm};
     AT_DISPATCH_FLOATING_TYPES(clip_factor.scalar_type(), "step_gate", [&] {
         launch_step_gate(input,
                          closed.mutable_data_ptr<float>(),

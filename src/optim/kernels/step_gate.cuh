@@ -12,9 +12,9 @@ namespace hetseq::detail {
 template <class T>
 __global__ void step_gate(StepGateInput input, float* closed, T* clip_factor) {
     const double norm = *input.norm;
-    bool is_closed = !std::isfinite(norm);
+    bool is_closed = !std::isfinite(norm) || input.status[0] > 0;
     for (std::int64_t i = 0; i < input.count; ++i)
-        is_closed = is_closed || input.problems[i] > 0;
+        is_closed = is_closed || !std::isfinite(input.status[i]);
     *closed = is_closed ? 1.0F : 0.0F;
     const bool clips = input.clip_norm > 0 && norm > input.clip_norm;
     *clip_factor = static_cast<T>(clips ? input.clip_norm / norm : 1.0);

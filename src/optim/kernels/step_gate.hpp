@@ -5,7 +5,7 @@
 namespace hetseq::detail {
 
 /// `StepGate::set` on a GPU. Throws DeviceError in a build without CUDA.
-void set_step_gate_cuda(const at::Tensor& problems,
+void set_step_gate_cuda(const at::Tensor& status,
                         const at::Tensor& norm,
                         double clip_norm,
                         at::Tensor& closed,

@@ -6,7 +6,7 @@ namespace hetseq::detail {
 
 /// Memory of a GPU, as in `StepGate`.
 struct StepGateInput {
-    const double* problems = nullptr;
+    const double* status = nullptr;
     std::int64_t count = 0;
     const double* norm = nullptr;
     double clip_norm = 0;

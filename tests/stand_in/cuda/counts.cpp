@@ -32,8 +32,8 @@ void write_counts() {
         return;
     const std::lock_guard lock{counts().mutex};
     for (const auto& [key, number] : counts().numbers)
-        std::fprintf(file, "%s %s %ld\n", key.first.c_str(), key.second.c_str(), number);
-    std::fprintf(file, "memory bytes %zu\n", used_memory());
+        std::fprintf(file, "%s\t%s\t%ld\n", key.first.c_str(), key.second.c_str(), number);
+    std::fprintf(file, "memory\tbytes\t%zu\n", used_memory());
     std::fclose(file);
 }
 

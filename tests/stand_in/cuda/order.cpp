@@ -126,6 +126,13 @@ void Clock::join(const Clock& other) {
         times_[i] = std::max(times_[i], other.times_[i]);
 }
 
+bool Clock::covers(const Clock& other) const {
+    for (std::size_t i = 0; i < other.times_.size(); ++i)
+        if (at(i) < other.times_[i])
+            return false;
+    return true;
+}
+
 long order_work(std::size_t stream, const char* what, const std::vector<Use>& uses) {
     Order& all = order();
     const std::lock_guard lock{all.mutex};
@@ -160,6 +167,11 @@ void host_waits(const Clock& clock) {
 bool host_knows(std::size_t stream, long time) {
     const std::lock_guard lock{order().mutex};
     return order().host.at(stream) >= time;
+}
+
+bool host_knows(const Clock& clock) {
+    const std::lock_guard lock{order().mutex};
+    return order().host.covers(clock);
 }
 
 void forget_uses(const void* begin, std::size_t bytes) {

@@ -16,6 +16,8 @@ public:
     long at(std::size_t stream) const { return stream < times_.size() ? times_[stream] : 0; }
     void set(std::size_t stream, long time);
     void join(const Clock& other);
+    /// Whether all that `other` covers is done.
+    bool covers(const Clock& other) const;
 
 private:
     std::vector<long> times_;
@@ -34,6 +36,7 @@ void host_waits(const Clock& clock);
 
 /// Whether the host has waited for this work.
 bool host_knows(std::size_t stream, long time);
+bool host_knows(const Clock& clock);
 
 /// The memory is given back.
 void forget_uses(const void* begin, std::size_t bytes);

@@ -3,8 +3,9 @@
 // sometimes, among them uses of memory that nothing has put in order.
 //
 // STAND_IN_COUNTS names a file that gets, at the end of the program, how often it asked for what:
-// lines of a kind (operator, kernel, copy, wait), what it was, and the number; and the bytes of
-// device memory that are still taken.
+// lines of a kind (operator, kernel, copy, or wait: of the host, for work that it does not know to
+// be done), what it was, and the number, with tabs between them; and the bytes of device memory
+// that are still taken.
 #pragma once
 
 #include <chrono>
@@ -49,9 +50,10 @@ Use writes(const T* begin, std::size_t count) {
     return {begin, count * sizeof(T), Access::write};
 }
 
-/// Puts `work` into the queue of `stream`, as a kernel's launch does. Null: the default stream.
+/// Puts `work`, which uses no memory of devices, into the queue of `stream`. Null: the default
+/// stream.
 void launch(cudaStream_t stream, std::function<void()> work);
-/// The same of a kernel `name`, which stays for ever, that uses memory so.
+/// The same of a kernel `name`, which stays for ever, that uses memory of devices so.
 void launch(cudaStream_t stream,
             const char* name,
             const std::vector<Use>& uses,

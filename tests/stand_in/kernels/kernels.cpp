@@ -123,7 +123,7 @@ void launch_step_gate(const StepGateInput& input,
                       float* closed,
                       T* clip_factor,
                       cudaStream_t stream) {
-    const std::vector<Use> uses{reads(input.problems, input.count),
+    const std::vector<Use> uses{reads(input.status, input.count),
                                 reads(input.norm, 1),
                                 writes(closed, 1),
                                 writes(clip_factor, 1)};
