@@ -73,12 +73,14 @@ function(hetseq_add_test name)
 
   target_link_libraries(${target} PRIVATE hetseq_mpi_gtest_main)
   foreach(n IN LISTS arg_RANKS)
+    # Ranks wait for each other: together they use less than half of their cores.
+    math(EXPR cores "(${n} + 1) / 2")
     add_test(NAME ${name}/${n}
       COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n} ${MPIEXEC_PREFLAGS}
               $<TARGET_FILE:${target}> ${MPIEXEC_POSTFLAGS}
       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${name}/${n} PROPERTIES
-      PROCESSORS ${n}
+      PROCESSORS ${cores}
       TIMEOUT ${HETSEQ_TEST_TIMEOUT}
       LABELS "mpi;ranks_${n};${arg_LABELS}"
       ENVIRONMENT "${hetseq_rank_environment}")

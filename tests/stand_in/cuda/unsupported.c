@@ -11,6 +11,8 @@
 
 UNSUPPORTED(cudaDeviceEnablePeerAccess)
 UNSUPPORTED(cudaDeviceGetDefaultMemPool)
+UNSUPPORTED(cudaDeviceGetGraphMemAttribute)
+UNSUPPORTED(cudaDeviceSetGraphMemAttribute)
 UNSUPPORTED(cudaFreeAsync)
 UNSUPPORTED(cudaGraphNodeGetDependencies)
 UNSUPPORTED(cudaIpcCloseMemHandle)
