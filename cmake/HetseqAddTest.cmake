@@ -9,6 +9,8 @@ target_link_libraries(hetseq_mpi_gtest_main PUBLIC GTest::gtest hetseq::mpi PRIV
 
 # Tests that need no LibTorch, for builds where it is too dear to compile with (sanitizers).
 add_custom_target(plain_tests)
+# Those over the stand-ins of CUDA and NCCL, with the programs that they run.
+add_custom_target(stand_in_tests)
 
 # Ranks of one machine, however few cores it has and whoever runs them.
 set(hetseq_rank_environment
@@ -57,6 +59,7 @@ function(hetseq_add_test name)
     list(APPEND arg_LABELS stand-in)
     set_target_properties(${compiled} PROPERTIES HETSEQ_STAND_IN ON)
     hetseq_link_stand_ins(${target})
+    add_dependencies(stand_in_tests ${target})
   endif()
   hetseq_links_torch(${target} links_torch)
   if(NOT links_torch)

@@ -19,6 +19,7 @@ import xml.etree.ElementTree as ElementTree
 Skip = collections.namedtuple("Skip", "entry case reason")
 
 END = re.compile(r"\[ {2,7}(OK|SKIPPED|FAILED) \] ([^\s,]+)[^\n]* \(\d+ ms\)")
+COLOUR = re.compile(r"(\x1b|\[NON-XML-CHAR-0x1B\])\[[0-9;]*m")  # as ctest writes it into XML
 DISABLED = re.compile(r"YOU HAVE (\d+) DISABLED TEST")
 
 
@@ -52,7 +53,7 @@ def googletest_cases(output):
         text = output[position:end.start()]
         position = end.end()
         reason = text.split("Skipped\n")[-1] if "Skipped\n" in text else text.split("\n", 1)[-1]
-        yield end[2], end[1], " ".join(reason.split())
+        yield end[2], end[1], " ".join(COLOUR.sub("", reason).split())
     disabled = DISABLED.search(output)
     if disabled:
         yield "DISABLED_*", "SKIPPED", f"{disabled[1]} disabled in the source"
