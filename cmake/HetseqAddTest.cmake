@@ -76,7 +76,7 @@ function(hetseq_add_test name)
 
   target_link_libraries(${target} PRIVATE hetseq_mpi_gtest_main)
   foreach(n IN LISTS arg_RANKS)
-    # Ranks wait for each other: together they use less than half of their cores.
+    # A rank waits most of the time, so two share a core.
     math(EXPR cores "(${n} + 1) / 2")
     add_test(NAME ${name}/${n}
       COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n} ${MPIEXEC_PREFLAGS}

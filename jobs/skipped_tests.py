@@ -53,7 +53,7 @@ def googletest_cases(output):
         text = output[position:end.start()]
         position = end.end()
         reason = text.split("Skipped\n")[-1] if "Skipped\n" in text else text.split("\n", 1)[-1]
-        yield end[2], end[1], " ".join(COLOUR.sub("", reason).split())
+        yield end[2], end[1], " ".join(reason.split())
     disabled = DISABLED.search(output)
     if disabled:
         yield "DISABLED_*", "SKIPPED", f"{disabled[1]} disabled in the source"
@@ -63,7 +63,7 @@ def read(junit):
     """Returns (counts by status, skips, cases that ran as (executable, case))."""
     counts, skips, ran = collections.Counter(), [], set()
     for entry in ElementTree.parse(junit).getroot().iter("testcase"):
-        name, output = entry.get("name"), entry.findtext("system-out") or ""
+        name, output = entry.get("name"), COLOUR.sub("", entry.findtext("system-out") or "")
         if entry.find("failure") is not None:
             counts["failed"] += 1
         elif entry.find("skipped") is not None:

@@ -106,6 +106,7 @@ def training_words(name, words):
         take(words, option)
     if task in of_unequal_rows:
         take(words, "--batch-tokens", "1000")
+        take(words, "--warmup-updates", "1")  # the data are few
         take(words, "--max-tokens")
         words += ["--max-tokens", "2000"]
     trains = name != "check" and words[:1] != ["data"]  # neither check nor bench data
@@ -117,10 +118,8 @@ def training_words(name, words):
     if task != "mnist" and not take(words, "--model-config", "tiny"):
         words += ["--model-config", "tiny"]
     if name == "train":
-        take(words, "--max-epoch")
-        for option, value in (("--max-update", "3"), ("--warmup-updates", "1")):  # a few updates tell enough
-            if not take(words, option, value):
-                words += [option, value]
+        if not has_config and "--max-update" not in words:  # a few updates tell enough, if the schedule has no length
+            words += ["--max-update", "100" if "--warmup-updates" in words else "3"]
         words += ["--dry-run", "--cache-dir", "none"]
     if name == "bench" and trains and "--max-update" not in words:
         words += ["--max-update", "3"]

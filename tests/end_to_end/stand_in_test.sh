@@ -133,7 +133,7 @@ same tight larger-cpu
 printf '%s\n' '#!/bin/sh' "export STAND_IN_COUNTS=$work/counts.\$OMPI_COMM_WORLD_RANK" 'exec "$@"' >"$work/counting"
 chmod +x "$work/counting"
 large=(--device cuda --max-sentences 200 --batch-size 200 --max-update 2)
-memory_left() { awk '$1 == "memory" { print $3 }' "$work/counts.0"; }
+memory_left() { awk '$1 == "memory" { sum += $3 } END { print sum }' "$work"/counts.{0,1}; }
 launcher=$work/counting train declared 2 "${large[@]}" --balance declared
 declared=$(memory_left)
 launcher=$work/counting train calibrated 2 "${large[@]}" "${measured[@]}"

@@ -136,7 +136,7 @@ Gate gate_by_kernel(const std::vector<double>& status, double norm, double clip_
     return gate;
 }
 
-TEST(StepGateKernelTest, IsClosedByProblemsAndByANormThatIsNotFinite) {
+TEST(StepGateKernelTest, IsClosedByARankOutOfMemoryAndByWhatIsNotFinite) {
     const double infinity = std::numeric_limits<double>::infinity();
 
     EXPECT_EQ(gate_by_kernel({0, 0}, 3, 0).closed, 0);

@@ -42,8 +42,7 @@ public:
     at::Tensor gradients() const { return gradients_; }  // (n), padding always zero
     void zero_gradients();
 
-    /// Runs of neighbours that share `decays` and the factor, so that an optimizer updates each in
-    /// one call.
+    /// Runs of neighbours that share `decays` and the factor.
     struct Segment {
         std::int64_t offset = 0;
         std::int64_t numel = 0;

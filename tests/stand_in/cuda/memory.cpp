@@ -47,7 +47,7 @@ bool is_of_device(const void* address, std::size_t bytes) {
 // A real copy of other memory is not asynchronous, or reads what its owner has changed since.
 void check_copy(const void* to, const void* from, std::size_t bytes, const char* call) {
     for (const void* side : {to, from})
-        if (!is_of_device(side, bytes) && !is_pinned(side))
+        if (!is_of_device(side, bytes) && !is_pinned(side, bytes))
             report_misuse(std::string(call) + " of memory that is neither a device's nor pinned");
 }
 
@@ -119,7 +119,7 @@ CUDART_CALL cudaError_t cudaFree(void* address) {
         }
         device = found->second.device;
     }
-    hetseq::stand_in::drain_device(device);  // as the real one waits
+    hetseq::stand_in::wait_for_device(device, "cudaFree");  // as the real one waits
     const std::lock_guard lock{memory().mutex};
     const auto found = memory().blocks.find(static_cast<char*>(address));
     memory().used[device] -= found->second.bytes;
@@ -135,7 +135,7 @@ CUDART_CALL cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigne
 }
 
 CUDART_CALL cudaError_t cudaFreeHost(void* address) {
-    hetseq::stand_in::drain_device(hetseq::stand_in::current_device());
+    hetseq::stand_in::wait_for_device(hetseq::stand_in::current_device(), "cudaFreeHost");
     if (!hetseq::stand_in::unpin(address)) {
         report_misuse("cudaFreeHost of memory that is not pinned");
         return fail(cudaErrorInvalidValue);

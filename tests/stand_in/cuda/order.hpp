@@ -1,6 +1,8 @@
 // Which work of streams is done before which other work, as far as the program has waited for it:
 // vector clocks (Fidge 1988, Mattern 1989). Uses of the same memory that nothing has put in order
-// are reported, whether or not they made a difference this time.
+// are reported, whether or not they made a difference this time. All threads of the host share one
+// clock, and a query that finds work done counts as a wait: what one thread waits for by chance can
+// hide that another one does not wait.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +25,8 @@ private:
     std::vector<long> times_;
 };
 
-/// Gives `stream` a piece of work that uses memory so. Returns its time, by the stream's clock.
-/// `what` stays for ever, here and below.
+/// Adds a piece of work to `stream`. `uses` says what memory it touches. Returns its time, by the
+/// stream's clock. `what` must live as long as the program.
 long order_work(std::size_t stream, const char* what, const std::vector<Use>& uses);
 
 /// What is done when the work that `stream` has now is done.

@@ -193,7 +193,20 @@ TEST_F(StandInPinnedTest, OtherBytesOfThePageMayBeUsed) {
     EXPECT_EQ(read(), 'b');
 }
 
-TEST_F(StandInPinnedTest, OtherFaultsAreNotTaken) {
+TEST_F(StandInPinnedTest, ACopyBeyondItsEndIsReported) {
+    void* larger = nullptr;
+    cudaMalloc(&larger, bytes + 1);
+
+    cudaMemcpyAsync(larger, pinned_, bytes + 1, cudaMemcpyDefault, first_);
+
+    EXPECT_THAT(take_misuses(), ElementsAre(HasSubstr("neither a device's nor pinned")));
+    cudaFree(larger);
+}
+
+using StandInPinnedDeathTest = StandInPinnedTest;
+
+TEST_F(StandInPinnedDeathTest, OtherFaultsAreNotTaken) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // streams have threads
     const auto crash = [this] {
         cudaMemcpyAsync(memory_, pinned_, bytes, cudaMemcpyDefault, first_);
         *static_cast<volatile char*>(nullptr) = 0;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -26,8 +28,9 @@ struct Pending {
 };
 
 struct Block {
-    std::size_t bytes = 0;    // whole pages
-    char* streams = nullptr;  // the other mapping
+    std::size_t asked_for = 0;  // bytes
+    std::size_t bytes = 0;      // whole pages
+    char* streams = nullptr;    // the other mapping
     std::vector<Pending> pending;
 };
 
@@ -128,17 +131,17 @@ void* pin(std::size_t bytes) {
     const int file = memfd_create("stand-in pinned memory", MFD_CLOEXEC);
     if (file < 0)
         return nullptr;
-    char* host = nullptr;
-    char* streams = nullptr;
-    if (ftruncate(file, static_cast<off_t>(whole)) == 0) {
-        host = map_shared(file, whole);
-        streams = map_shared(file, whole);
-    }
+    const bool is_large_enough = ftruncate(file, static_cast<off_t>(whole)) == 0;
+    char* const host = is_large_enough ? map_shared(file, whole) : nullptr;
+    char* const streams = host != nullptr ? map_shared(file, whole) : nullptr;
     close(file);
-    if (host == nullptr || streams == nullptr)
+    if (streams == nullptr) {
+        if (host != nullptr)
+            munmap(host, whole);
         return nullptr;
+    }
     const std::lock_guard lock{pinned().mutex};
-    pinned().blocks[host] = {whole, streams, {}};
+    pinned().blocks[host] = {bytes, whole, streams, {}};
     return host;
 }
 
@@ -154,9 +157,11 @@ bool unpin(void* address) {
     return true;
 }
 
-bool is_pinned(const void* address) {
+bool is_pinned(const void* address, std::size_t bytes) {
     const std::lock_guard lock{pinned().mutex};
-    return block_of(address) != pinned().blocks.end();
+    const auto found = block_of(address);
+    return found != pinned().blocks.end() &&
+           static_cast<const char*>(address) + bytes <= found->first + found->second.asked_for;
 }
 
 void* as_streams_see(const void* address) {
@@ -175,7 +180,8 @@ void close_pinned_memory(
         return;
     watch();
     const auto* const first = static_cast<const char*>(begin);
-    found->second.pending.push_back({first, first + bytes, copy, stream, time});
+    const char* const end = std::min(first + bytes, found->first + found->second.bytes);
+    found->second.pending.push_back({first, end, copy, stream, time});
     protect_all(found->first, found->second);
 }
 

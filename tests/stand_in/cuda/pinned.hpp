@@ -1,6 +1,7 @@
-// Pinned memory of the host, each block mapped twice: the host's own mapping is closed while a copy
-// out of it or into it is under way, and streams use the other one. So a use before the copy was
-// waited for is seen, whether or not it made a difference.
+// Pinned memory of the host, each block mapped twice: the host's own mapping is closed until the
+// host has waited for a copy out of it or into it, and streams use the other one. So a use before
+// that is seen, whether or not it made a difference. A system call that meets a closed page fails
+// with 'Bad address' instead.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +10,6 @@ namespace hetseq::stand_in {
 
 /// Null where there is no memory.
 void* pin(std::size_t bytes);
-/// False if that is not pinned memory.
-bool unpin(void* address);
-
 /// The same bytes as streams see them; `address` itself where it is not pinned.
 void* as_streams_see(const void* address);
 

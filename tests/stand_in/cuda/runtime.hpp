@@ -28,8 +28,8 @@ cudaError_t fail(cudaError_t code);
 /// Of this thread.
 int current_device();
 
-/// The program waits for all work of all streams of `device`.
-void drain_device(int device);
+/// The program waits for all work of all streams of `device`; `call` is counted.
+void wait_for_device(int device, const char* call);
 
 /// A point in a stream's work.
 class Mark {

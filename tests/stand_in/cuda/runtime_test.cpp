@@ -17,6 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(StandInRuntimeDeathTest, AProgramThatMisusesCudaDoesNotEndWell) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // streams have threads
     const auto misuse = [] {
         const cudaStream_t stream = new_stream();
         cudaStreamDestroy(stream);

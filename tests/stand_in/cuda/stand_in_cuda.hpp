@@ -53,17 +53,19 @@ Use writes(const T* begin, std::size_t count) {
 /// Puts `work`, which uses no memory of devices, into the queue of `stream`. Null: the default
 /// stream.
 void launch(cudaStream_t stream, std::function<void()> work);
-/// The same of a kernel `name`, which stays for ever, that uses memory of devices so.
+/// The same of a kernel. `uses` says what memory of devices it touches; `name` must live as long as
+/// the program.
 void launch(cudaStream_t stream,
             const char* name,
             const std::vector<Use>& uses,
             std::function<void()> work);
 
-/// For work that the caller does himself in place of `stream`, after `drain`: what it does with
-/// memory. `what` stays for ever.
+/// For work that the caller does in place of `stream`, after `drain`: what it does with memory.
+/// `what` must live as long as the program.
 void work_in_place(cudaStream_t stream, const char* what, const std::vector<Use>& uses);
-/// Waits for all work of `stream`, of which the program knows nothing.
+/// Waits for all work of `stream`, or of a device, of which the program knows nothing.
 void drain(cudaStream_t stream);
+void drain_all(int device);
 /// The program waits for all work of `stream`; `call` is counted.
 void wait_for_stream(cudaStream_t stream, const char* call);
 
@@ -87,7 +89,9 @@ void fail_allocation_after(long count);
 /// From now on, every stream says that a CUDA graph is being captured from it, or that none is.
 void set_capturing(bool capturing);
 
-/// Host memory that a device can reach, made by cudaHostAlloc.
-bool is_pinned(const void* memory);
+/// Whether all of it is host memory that devices can reach, made by cudaHostAlloc.
+bool is_pinned(const void* memory, std::size_t bytes = 1);
+/// Gives it back. False if that is not where such memory begins.
+bool unpin(void* memory);
 
 }  // namespace hetseq::stand_in

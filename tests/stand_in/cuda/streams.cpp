@@ -35,6 +35,18 @@ Streams& streams() {
     return *streams;
 }
 
+// None to a stream's thread, which would wait for itself.
+std::vector<CUstream_st*> streams_of(int device) {
+    if (is_streams_thread)
+        return {};
+    const std::lock_guard lock{streams().mutex};
+    std::vector<CUstream_st*> found;
+    for (CUstream_st* stream : streams().all)
+        if (stream->device == device)
+            found.push_back(stream);
+    return found;
+}
+
 bool is_default(cudaStream_t stream) {
     return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
 }
@@ -76,20 +88,19 @@ CUstream_st& stream_of(cudaStream_t stream) {
     return *found;
 }
 
-void drain_device(int device) {
-    if (is_streams_thread)  // it would wait for itself
-        return;
-    std::vector<CUstream_st*> all;
-    {
-        const std::lock_guard lock{streams().mutex};
-        all = streams().all;
-    }
-    for (CUstream_st* stream : all)
-        if (stream->device == device) {
-            const Clock now = clock_of(stream->number);
-            stream->drain();
-            host_waits(now);
-        }
+void drain_all(int device) {
+    for (CUstream_st* stream : streams_of(device))
+        stream->drain();
+}
+
+void wait_for_device(int device, const char* call) {
+    Clock now;
+    for (CUstream_st* stream : streams_of(device))
+        now.join(clock_of(stream->number));
+    if (!host_knows(now))
+        count("wait", call);
+    drain_all(device);
+    host_waits(now);
 }
 
 void launch(cudaStream_t stream, std::function<void()> work) {
@@ -240,8 +251,7 @@ CUDART_CALL cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 CUDART_CALL cudaError_t cudaDeviceSynchronize() {
-    hetseq::stand_in::count("wait", "cudaDeviceSynchronize");
-    hetseq::stand_in::drain_device(hetseq::stand_in::current_device());
+    hetseq::stand_in::wait_for_device(hetseq::stand_in::current_device(), "cudaDeviceSynchronize");
     return cudaSuccess;
 }
 

@@ -142,7 +142,7 @@ struct ncclComm {
                    : ncclUnhandledCudaError;
     }
 
-    /// `collective(transport, sequence)` runs on `stream`. `kind` stays for ever.
+    /// `collective(transport, sequence)` runs on `stream`. `kind` must live as long as the program.
     template <class Collective>
     ncclResult_t start(const char* kind,
                        std::size_t bytes,
@@ -257,7 +257,7 @@ NCCL_CALL ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     if (!comm->usable("ncclCommFinalize"))
         return ncclInvalidUsage;
     return comm->finish_later([device = hetseq::stand_in::current_device()] {
-        hetseq::stand_in::drain_device(device);
+        hetseq::stand_in::wait_for_device(device, "ncclCommFinalize");
         return ncclSuccess;
     });
 }

@@ -136,6 +136,7 @@ public:
     }
 
     void set_device(c10::Device device) { device_ = device; }
+    const std::optional<c10::Device>& device() const { return device_; }
     const std::vector<Use>& uses() const { return uses_; }
 
 private:
@@ -247,6 +248,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
                 changed(argument, [&](const at::Tensor& t) { return images.image(t, access); });
         }
     }
+    const c10::cuda::CUDAGuard guard{device_or_current(images.device())};
     const cudaStream_t stream = c10::cuda::getCurrentCUDAStream().stream();
     drain(stream);
     op.callBoxed(stack);
@@ -287,12 +289,7 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) 
                 launch(stream.stream(), [storage = host.storage()] {});
         return self;
     }
-    // Between devices the host waits for nothing.
-    const bool is_within = self.is_cuda() && source.is_cuda();
-    if (is_within)
-        drain(stream.stream());
-    else
-        wait_for_stream(stream.stream(), "aten::copy_");
+    drain(stream.stream());
     on_cpu(self).copy_(on_cpu(source));
     std::vector<Use> uses;
     if (source.is_cuda())
@@ -301,7 +298,7 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) 
         uses.push_back(use_of(self, Access::write));
     count("operator", "aten::copy_");
     work_in_place(stream.stream(), "aten::copy_", uses);
-    if (!is_within)
+    if (!self.is_cuda() || !source.is_cuda())
         wait_for_stream(stream.stream(), "aten::copy_");
     return self;
 }

@@ -3,13 +3,18 @@
 #include <cuda_runtime_api.h>
 
 #include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+#include "../cuda/stand_in_cuda.hpp"
 
 namespace hetseq::stand_in {
 
 namespace {
 
+// The program waits for nothing here, and its copies out of the memory may be under way.
 void free_pinned(void* memory) {
-    cudaFreeHost(memory);
+    drain_all(c10::cuda::current_device());
+    unpin(memory);
 }
 
 class PinnedMemory final : public c10::Allocator {
