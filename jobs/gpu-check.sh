@@ -8,7 +8,9 @@ usage='usage: jobs/gpu-check.sh [RANKS]     (default: one for each GPU of this h
 The report is build/gpu-check/report.tar.gz. Exit codes: 0 all is well, 1 something failed (the report says what),
 71 there is no GPU here.
 environment:
-  HETSEQ   an installed hetseq with CUDA; nothing is built then, and the tests of the build are left out'
+  HETSEQ   an installed hetseq with CUDA; nothing is built then, and the tests of the build are left out
+  PYTHON   a Python with torch for CUDA, numpy and h5py, to compare with (default: the one that is set up where hetseq is
+           built; with HETSEQ alone nothing is compared)'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 [[ $# -le 1 && ${1-1} =~ ^[1-9][0-9]*$ ]] || { echo "$usage" >&2; exit 64; }
 
@@ -34,7 +36,7 @@ step() {
   fi
 }
 
-build_it() { jobs/setup.sh --cuda && configure_and_build cuda; }
+build_it() { jobs/setup.sh --cuda --python && configure_and_build cuda; }
 on_ranks() { mpirun -np "$1" "$hetseq" "${@:2}"; }
 describe() {
   nvidia-smi
@@ -108,6 +110,19 @@ measure() { # NAME OPTION...
   cat "$report/$name.json"
 }
 
+# The same network, batches and precision under PyTorch's DistributedDataParallel over NCCL.
+pytorch() { # NAME OPTION...
+  local name=$1; shift
+  mpirun -np "$ranks" "$python" jobs/compare/mnist_ddp.py "$work/data/train*.h5" --batch 256 --updates 300 --device cuda "$@" \
+    >"$report/$name.json"
+  cat "$report/$name.json"
+  python3 - "$report/mnist.json" "$report/$name.json" <<'PYTHON'
+import json, sys
+ours, theirs = (json.load(open(path))["samples_per_second"]["median"] for path in sys.argv[1:])
+print(f"hetseq {ours:.0f} samples/s, PyTorch {theirs:.0f}: {ours / theirs:.2f} times")
+PYTHON
+}
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 allow_ranks "$ranks"
@@ -126,6 +141,12 @@ step 'equivalence in fp32' equivalence fp32 1e-3
 step 'restart' restart
 step 'bench reduce' measure reduce reduce
 step 'bench mnist' measure mnist step --task mnist --data "$work/data" --batch-size $((256 * ranks)) --max-sentences 256 --max-update 300
+python=${PYTHON-}
+[[ -n $python || -n ${HETSEQ-} ]] || python=build/python/bin/python
+if [[ -n $python ]]; then
+  step 'pytorch mnist' pytorch pytorch
+  step 'pytorch mnist tuned' pytorch pytorch-tuned --tuned
+fi
 
 {
   nvidia-smi --query-gpu=name,driver_version --format=csv,noheader

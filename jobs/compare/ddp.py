@@ -8,6 +8,7 @@ import ctypes
 import glob
 import json
 import os
+import sys
 import time
 import zlib
 
@@ -26,11 +27,12 @@ def keep_freed_memory():
     libc.mallopt(m_trim_threshold, 2047 << 20)
 
 
-def arguments(description, batch):
+def arguments(description, batch, devices=("cpu",)):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("data", help="HDF5 files (a glob)")
     parser.add_argument("--batch", type=int, default=batch, help="samples of one rank's update")
     parser.add_argument("--updates", type=int, default=100)
+    parser.add_argument("--device", choices=devices, default="cpu", help="cuda: a GPU for each rank of this host")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--as-users-run-it", dest="tuned", action="store_false", default=False)
     mode.add_argument("--tuned", dest="tuned", action="store_true", help="all that we found to make it faster")
@@ -40,8 +42,8 @@ def arguments(description, batch):
     return options
 
 
-def start_ranks():
-    """Joins the gloo group that mpirun's environment describes; returns this rank."""
+def start_ranks(device="cpu"):
+    """Joins the group that mpirun's environment describes, over gloo or, on GPUs, NCCL; returns this rank."""
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     job = os.environ.get("PMIX_NAMESPACE", "").encode()
     os.environ.setdefault("MASTER_PORT", str(20000 + zlib.crc32(job) % 10000))  # two jobs, two ports
@@ -50,9 +52,22 @@ def start_ranks():
     torch.set_num_interop_threads(1)
     rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
     ranks = int(os.environ.get("OMPI_COMM_WORLD_SIZE", 1))
-    torch.distributed.init_process_group("gloo", rank=rank, world_size=ranks)
+    if device == "cuda":
+        use_own_gpu(int(os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", 0)))
+    torch.distributed.init_process_group("nccl" if device == "cuda" else "gloo", rank=rank, world_size=ranks)
     torch.manual_seed(1)
     return rank
+
+
+def use_own_gpu(local_rank):
+    """Exits with 71, as hetseq does, where this rank has none. Computes in fp32, as hetseq does: without TF32."""
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if local_rank >= count:
+        print(f"no GPU for local rank {local_rank}: torch {torch.__version__} sees {count}", file=sys.stderr)
+        sys.exit(71)
+    torch.cuda.set_device(local_rank)
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
 
 
 def read_all(pattern):
@@ -79,26 +94,34 @@ def my_batches(samples, batch, updates):
 
 
 def wrapped(model):
-    return DistributedDataParallel(model, gradient_as_bucket_view=True)
+    on_gpu = next(model.parameters()).is_cuda
+    return DistributedDataParallel(model, gradient_as_bucket_view=True,
+                                   device_ids=[torch.cuda.current_device()] if on_gpu else None)
 
 
 def measure(name, options, samples, update):
     """Times `update(sample numbers)` per update; the first fifth warms up. Rank 0 prints the JSON."""
     ranks = torch.distributed.get_world_size()
     batches = ((chosen, options.batch * ranks) for chosen in my_batches(samples, options.batch, options.updates))
-    report(name, options, "samples_per_second", rates(batches, update))
+    # The host runs ahead of a GPU, so that only several updates together have a time.
+    together, wait = (10, torch.cuda.synchronize) if options.device == "cuda" else (1, lambda: None)
+    report(name, options, "samples_per_second", rates(batches, update, together, wait))
 
 
-def rates(batches, update):
-    """Units a second of each update, its first fifth left out; `batches` yields a rank's batch and all ranks' units."""
-    measured = []
+def rates(batches, update, together=1, wait=lambda: None):
+    """Units a second of each `together` updates, the first fifth left out; `batches` yields a rank's batch and all ranks'
+    units; `wait` waits until the updates are done."""
+    measured, since = [], 0
     torch.distributed.barrier()
     last = time.perf_counter()
-    for chosen, units in batches:
+    for number, (chosen, units) in enumerate(batches, start=1):
         update(chosen)
-        now = time.perf_counter()
-        measured.append(units / (now - last))
-        last = now
+        since += units
+        if number % together == 0:
+            wait()
+            now = time.perf_counter()
+            measured.append(since / (now - last))
+            last, since = now, 0
     return measured[len(measured) // 5:]
 
 
@@ -106,7 +129,8 @@ def report(name, options, key, measured):
     """Rank 0 prints the JSON; the group of ranks ends."""
     if torch.distributed.get_rank() == 0:
         print(json.dumps({
-            "task": name, "program": f"PyTorch {torch.__version__} DDP over gloo", "tuned": options.tuned,
+            "task": name, "program": f"PyTorch {torch.__version__} DDP over {torch.distributed.get_backend()}",
+            "tuned": options.tuned,
             "ranks": torch.distributed.get_world_size(), "updates": options.updates,
             key: {text: float(numpy.percentile(measured, percent))
                   for text, percent in (("median", 50), ("p10", 10), ("p90", 90))}}))

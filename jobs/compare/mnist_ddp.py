@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Samples per second of PyTorch's MNIST example (two convolutions, Adadelta) under DistributedDataParallel.
 
-mpirun -np 2 python jobs/compare/mnist_ddp.py 'data/mnist/train*.h5' --batch 32
+mpirun -np 2 python jobs/compare/mnist_ddp.py 'data/mnist/train*.h5' --batch 32 [--device cuda]
 """
 import torch
 from torch import nn
@@ -31,21 +31,24 @@ class Net(nn.Module):
 
 
 def main():
-    options = ddp.arguments(__doc__, batch=32)
-    ddp.start_ranks()
+    options = ddp.arguments(__doc__, batch=32, devices=("cpu", "cuda"))
+    ddp.start_ranks(options.device)
     data = ddp.read_all(options.data)
     images = data["images"].unsqueeze(1).float().div_(255).sub_(0.1307).div_(0.3081)
     labels = data["labels"].long()
     model = Net()
-    if options.tuned:
+    if options.tuned and options.device == "cpu":
         images = images.to(memory_format=torch.channels_last)
         model = model.to(memory_format=torch.channels_last)
-    model = ddp.wrapped(model)
+    model = ddp.wrapped(model.to(options.device))
     optimizer = torch.optim.Adadelta(model.parameters(), lr=1.0, foreach=options.tuned)
+
+    def on_device(batch):
+        return batch.pin_memory().to(options.device, non_blocking=True) if options.device == "cuda" else batch
 
     def update(chosen):
         optimizer.zero_grad()
-        functional.nll_loss(model(images[chosen]), labels[chosen]).backward()
+        functional.nll_loss(model(on_device(images[chosen])), on_device(labels[chosen])).backward()
         optimizer.step()
 
     ddp.measure("mnist", options, len(labels), update)
