@@ -114,7 +114,7 @@ measure() { # NAME OPTION...
 pytorch() { # NAME OPTION...
   local name=$1; shift
   mpirun -np "$ranks" "$python" jobs/compare/mnist_ddp.py "$work/data/train*.h5" --batch 256 --updates 300 --device cuda "$@" \
-    >"$report/$name.json"
+    >"$report/$name.json" || return
   cat "$report/$name.json"
   python3 - "$report/mnist.json" "$report/$name.json" <<'PYTHON'
 import json, sys

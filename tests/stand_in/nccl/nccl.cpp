@@ -43,8 +43,11 @@ hetseq::stand_in::Network network_of_environment() {
         std::chrono::microseconds{number("STAND_IN_NCCL_LAUNCH_US", network.launch_time.count())};
     network.kernel_time =
         std::chrono::microseconds{number("STAND_IN_NCCL_KERNEL_US", network.kernel_time.count())};
+    int has_ranks = 0;
+    MPI_Initialized(&has_ranks);
     int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (has_ranks != 0)
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (number("STAND_IN_NCCL_INIT_FAILS_ON", -1) == rank)
         network.init_result = ncclSystemError;
     return network;
