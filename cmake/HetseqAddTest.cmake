@@ -12,6 +12,9 @@ add_custom_target(plain_tests)
 # Those over the stand-ins of CUDA and NCCL, with the programs that they run.
 add_custom_target(stand_in_tests)
 
+# Tests that take several cores begin first (their COST is 200). Begun later they would wait for single cores to come free
+# at once, which happens when all other tests are done.
+
 # Ranks of one machine, however few cores it has and whoever runs them.
 set(hetseq_rank_environment
   OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -84,6 +87,7 @@ function(hetseq_add_test name)
       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${name}/${n} PROPERTIES
       PROCESSORS ${cores}
+      COST $<IF:$<EQUAL:${cores},1>,0,200>
       TIMEOUT ${HETSEQ_TEST_TIMEOUT}
       LABELS "mpi;ranks_${n};${arg_LABELS}"
       ENVIRONMENT "${hetseq_rank_environment}")
@@ -116,6 +120,7 @@ function(hetseq_add_script_test name)
   add_test(NAME ${name} COMMAND bash "${script}" ${arg_ARGUMENTS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES
     PROCESSORS ${arg_RANKS}
+    COST $<IF:$<EQUAL:${arg_RANKS},1>,0,200>
     TIMEOUT ${arg_TIMEOUT}
     SKIP_RETURN_CODE 77
     LABELS "script;${arg_LABELS}"
