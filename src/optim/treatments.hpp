@@ -19,7 +19,7 @@ struct Stretch {
     at::Tensor of(const at::Tensor& flat) const { return flat.narrow(0, offset, numel); }
 };
 
-/// What an optimizer does to some stretches.
+/// Stretches with one weight decay and one factor of the learning rate.
 struct Treatment {
     double weight_decay = 0;
     double learning_rate_factor = 1;

@@ -1,4 +1,4 @@
-// What a program asked of its devices, for STAND_IN_COUNTS.
+// Counts what a program asks of its devices, for STAND_IN_COUNTS.
 #include <cstdio>
 #include <cstdlib>
 #include <map>

@@ -18,7 +18,7 @@ public:
     long at(std::size_t stream) const { return stream < times_.size() ? times_[stream] : 0; }
     void set(std::size_t stream, long time);
     void join(const Clock& other);
-    /// Whether all that `other` covers is done.
+    /// True where all that `other` covers is done.
     bool covers(const Clock& other) const;
 
 private:
@@ -29,14 +29,14 @@ private:
 /// stream's clock. `what` must live as long as the program.
 long order_work(std::size_t stream, const char* what, const std::vector<Use>& uses);
 
-/// What is done when the work that `stream` has now is done.
+/// Returns what is done when the work that `stream` has now is done.
 Clock clock_of(std::size_t stream);
 
 /// All later work of `stream`, or of the host, comes after `clock`.
 void stream_waits(std::size_t stream, const Clock& clock);
 void host_waits(const Clock& clock);
 
-/// Whether the host has waited for this work.
+/// True where the host has waited for this work, or for all that the clock covers.
 bool host_knows(std::size_t stream, long time);
 bool host_knows(const Clock& clock);
 

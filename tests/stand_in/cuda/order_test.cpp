@@ -1,6 +1,5 @@
-// What nothing has put in order is reported, though the stand-in's streams did it in order this
-// time.
-#include <array>
+// Uses that nothing has put in order are reported, though they came in order this time.
+#include <algorithm>
 
 #include "runtime_fixture.hpp"
 
