@@ -12,8 +12,15 @@ add_custom_target(plain_tests)
 # Those over the stand-ins of CUDA and NCCL, with the programs that they run.
 add_custom_target(stand_in_tests)
 
-# Tests that take several cores begin first (their COST is 200). Begun later they would wait for single cores to come free
-# at once, which happens when all other tests are done.
+# hetseq_reserve_cores(<test> <cores>): while the test runs. Those that take several begin first, the most cores before
+# all. Begun later they would wait for cores to come free at once, which happens when all other tests are done.
+function(hetseq_reserve_cores test cores)
+  set_tests_properties(${test} PROPERTIES PROCESSORS ${cores})
+  if(cores GREATER 1)
+    math(EXPR cost "100 * ${cores}")
+    set_tests_properties(${test} PROPERTIES COST ${cost})
+  endif()
+endfunction()
 
 # Ranks of one machine, however few cores it has and whoever runs them.
 set(hetseq_rank_environment
@@ -86,11 +93,10 @@ function(hetseq_add_test name)
               $<TARGET_FILE:${target}> ${MPIEXEC_POSTFLAGS}
       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${name}/${n} PROPERTIES
-      PROCESSORS ${cores}
-      COST $<IF:$<EQUAL:${cores},1>,0,200>
       TIMEOUT ${HETSEQ_TEST_TIMEOUT}
       LABELS "mpi;ranks_${n};${arg_LABELS}"
       ENVIRONMENT "${hetseq_rank_environment}")
+    hetseq_reserve_cores(${name}/${n} ${cores})
   endforeach()
 endfunction()
 
@@ -119,12 +125,11 @@ function(hetseq_add_script_test name)
   get_filename_component(script "${arg_SCRIPT}" ABSOLUTE)
   add_test(NAME ${name} COMMAND bash "${script}" ${arg_ARGUMENTS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES
-    PROCESSORS ${arg_RANKS}
-    COST $<IF:$<EQUAL:${arg_RANKS},1>,0,200>
     TIMEOUT ${arg_TIMEOUT}
     SKIP_RETURN_CODE 77
     LABELS "script;${arg_LABELS}"
     ENVIRONMENT "${hetseq_rank_environment}")
+  hetseq_reserve_cores(${name} ${arg_RANKS})
 endfunction()
 
 # Sets `out` to whether `target` links hetseq::torch, directly or through its libraries.

@@ -85,7 +85,7 @@ private:
             const auto view = [&](const at::Tensor& flat) {
                 return flat.narrow(0, parameter.offset, parameter.numel);
             };
-            if (!parameter.decays || !(options_.weight_decay > 0))
+            if (!parameter.decays || !directions_.defined())
                 continue;
             Layer layer;
             layer.value = view(parameters.values());

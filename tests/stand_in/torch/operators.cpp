@@ -264,10 +264,6 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
         wait_for_stream(stream, name);
 }
 
-at::Tensor on_cpu(const at::Tensor& tensor) {
-    return tensor.is_cuda() ? Images{}.image(tensor) : tensor;
-}
-
 // Like libtorch_cuda's: plain copies are asynchronous where they may be.
 at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
     if (self.numel() == 0)
@@ -290,14 +286,11 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) 
         return self;
     }
     drain(stream.stream());
-    on_cpu(self).copy_(on_cpu(source));
-    std::vector<Use> uses;
-    if (source.is_cuda())
-        uses.push_back(use_of(source, Access::read));
-    if (self.is_cuda())
-        uses.push_back(use_of(self, Access::write));
+    Images images;
+    const at::Tensor from = images.image(source);
+    images.image(self, Access::write).copy_(from);
     count("operator", "aten::copy_");
-    work_in_place(stream.stream(), "aten::copy_", uses);
+    work_in_place(stream.stream(), "aten::copy_", images.uses());
     if (!self.is_cuda() || !source.is_cuda())
         wait_for_stream(stream.stream(), "aten::copy_");
     return self;
