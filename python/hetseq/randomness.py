@@ -1,9 +1,10 @@
 """Random numbers of a user's module as functions of the sample, whatever the cut of a batch.
 
 Inside `Handle.forward`, in training, every random operator of torch is either keyed or refused by
-name. A keyed one is a function of (seed, update, sample id, element) and of where it stands: the
-path of the innermost module that runs, the number of that module's call in this forward, and the
-number of the draw within the call. Elsewhere torch is left as it is.
+name. A keyed one is a function of (seed, update, sample id, coordinates of the element behind the
+sample) and of where it stands: the path of the innermost module that runs, the number of that
+module's call in this forward, and the number of the draw within the call. No size of a tensor
+counts, so that padding changes nothing. Elsewhere torch is left as it is.
 
 Three things work together:
 - `forward` of each module that may draw is wrapped, to know which module runs;
@@ -50,6 +51,9 @@ class _Scope:
         self.active = False  # inside a forward in training, or its recomputation in backward
         self.entered = False  # such a forward was the last to run
         self.current: _Record | None = None
+        # Of that forward (src/python/keyed_dropout.cpp). Compiled code takes them as its inputs.
+        self.key: torch.Tensor | None = None
+        self.ids: torch.Tensor | None = None
         self.handle: Handle | None = None  # what is installed in this process
         self.add_call: Callable[[_Record, _Call], None] | None = None
 
@@ -77,8 +81,12 @@ class _Record:
 
     def __init__(self, path: str, module: nn.Module | None) -> None:
         self.module = module
-        self.name = f"{path} ({type(module).__name__})" if module is not None else "the task's forward"
-        self.number = int.from_bytes(hashlib.blake2b(path.encode(), digest_size=8).digest(), "little")
+        self.name = "the task's forward"
+        if module is not None:
+            self.name = f"{path or 'the model'} ({type(module).__name__})"
+        # No path of a module has a dot at its end.
+        place = "." if module is None else path
+        self.number = int.from_bytes(hashlib.blake2b(place.encode(), digest_size=8).digest(), "little")
         self.first = self._new_call(0)
         # What runs while the module does not: an object of its own, since torch.compile guards on
         # two attributes being the same object. The task's forward always runs.
@@ -167,7 +175,8 @@ class _Record:
         return copied
 
 
-_State = Tuple[Optional[_Record], List[Tuple[_Call, _Call, int]]]  # at a place in a forward
+# At a place in a forward: the module that runs, the key and the sample ids, and all modules' places.
+_State = Tuple[Optional[_Record], List[torch.Tensor], List[Tuple[_Call, _Call, int]]]
 
 
 # ------ the draws
@@ -183,13 +192,15 @@ def _next_draw() -> tuple[_Record, torch.Tensor, int]:
 def _mask(x: torch.Tensor, p: float, what: str) -> torch.Tensor:
     """Dropout of `x` (samples or samples * heads, ...) with `p` in (0, 1)."""
     record, stream, draw = _next_draw()
-    return torch.ops.hetseq.mask.default(x, p, stream, draw, record.heads, what)
+    return torch.ops.hetseq.mask.default(
+        x, p, stream, _scope.key, _scope.ids, draw, record.heads, what
+    )
 
 
 def _uniform(like: torch.Tensor, what: str) -> torch.Tensor:
     """Numbers in [0, 1) of the shape (samples, ...) and type of `like`."""
     _, stream, draw = _next_draw()
-    return torch.ops.hetseq.uniform.default(like, stream, draw, what)
+    return torch.ops.hetseq.uniform.default(like, stream, _scope.key, _scope.ids, draw, what)
 
 
 def _dropped(p: float) -> float:
@@ -205,12 +216,11 @@ def _checked(p: float) -> float:
 
 def _noise(x: torch.Tensor, p: float, per_feature: bool, what: str) -> torch.Tensor:
     """0 or 1 / (1 - p), of x's shape or (samples, features, 1, ...)."""
-    shape = x.shape
-    if per_feature:
-        if x.dim() < 2:
-            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-        shape = x.shape[:2] + (1,) * (x.dim() - 2)
-    return _mask(torch.ones(shape, dtype=x.dtype, device=x.device), p, what)
+    shape = x.shape[:2] if per_feature else x.shape
+    if per_feature and x.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    noise = _mask(torch.ones(shape, dtype=x.dtype, device=x.device), p, what)
+    return noise.view(shape + (1,) * (x.dim() - 2)) if per_feature else noise
 
 
 def _dropout(x: torch.Tensor, p: float = 0.5, train: bool = True) -> torch.Tensor:
@@ -319,9 +329,16 @@ def _attention(
     weights = weights.to(value.dtype)
     if dropout_p == 1:
         return torch.matmul(weights * 0, value)
-    record, stream, draw = _next_draw()
+    _, stream, draw = _next_draw()
     weights = torch.ops.hetseq.mask.default(
-        weights, _checked(dropout_p), stream, draw, 1, "scaled_dot_product_attention"
+        weights,
+        _checked(dropout_p),
+        stream,
+        _scope.key,
+        _scope.ids,
+        draw,
+        1,
+        "scaled_dot_product_attention",
     )
     return torch.matmul(weights, value)
 
@@ -604,20 +621,24 @@ class _KeyedCheckpointFunction:
 class _Inside:
     """The forward, or its recomputation: includes the dispatch key in this thread's set."""
 
-    def __init__(self, record: _Record | None, mode: TorchFunctionMode | None) -> None:
+    def __init__(
+        self, record: _Record | None, key: list[torch.Tensor], mode: TorchFunctionMode | None
+    ) -> None:
         self._record = record
+        self._key = key
         self._mode = mode
 
     def __enter__(self) -> None:
-        self._before = (_scope.active, _scope.current)
+        self._before = (_scope.active, _scope.current, _scope.key, _scope.ids)
         self._guard = torch._C._IncludeDispatchKeyGuard(_KEY)
         self._guard.__enter__()
         if self._mode is not None:
             self._mode.__enter__()
         _scope.active, _scope.entered, _scope.current = True, True, self._record
+        _scope.key, _scope.ids = self._key
 
     def __exit__(self, *error: Any) -> None:
-        _scope.active, _scope.current = self._before
+        _scope.active, _scope.current, _scope.key, _scope.ids = self._before
         if self._mode is not None:
             self._mode.__exit__(*error)
         self._guard.__exit__(*error)
@@ -652,13 +673,14 @@ class Handle:
     def forward(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """`call(*args, **kwargs)`; what it draws is keyed if the trainer entered a forward in
         training (`hetseq::enter_forward`), and torch's own otherwise."""
-        if not torch.ops.hetseq.is_in_training():
+        key = torch.ops.hetseq.entered_key()
+        if not key:
             _scope.entered = False
             return call(*args, **kwargs)
         for record in self._records:
             record.start()
         self._root.start()
-        with _Inside(self._root, self._mode):
+        with _Inside(self._root, key, self._mode):
             return call(*args, **kwargs)
 
     def remove(self) -> None:
@@ -679,7 +701,7 @@ class Handle:
 
     def _state(self) -> _State:
         places = [(r.upcoming, r.call, r.draws) for r in (self._root, *self._records)]
-        return _scope.current, places
+        return _scope.current, [_scope.key, _scope.ids], places
 
     def _set_places(self, places: list[tuple[_Call, _Call, int]]) -> None:
         for record, place in zip((self._root, *self._records), places):
@@ -692,11 +714,11 @@ class Handle:
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        _, before = self._state()
-        record, places = state
+        _, _, before = self._state()
+        record, key, places = state
         self._set_places(places)
         try:
-            with _Inside(record, self._mode):
+            with _Inside(record, key, self._mode):
                 return function(*args, **kwargs)
         finally:
             self._set_places(before)
@@ -723,7 +745,7 @@ def _drawing_modules(model: nn.Module) -> list[tuple[str, nn.Module]]:
     for path, module in model.named_modules():
         if _may_draw(module):
             parts = [part for part in path.split(".") if part not in ("", "_orig_mod")]
-            found.append((".".join(parts) or "model", module))
+            found.append((".".join(parts), module))
     return found
 
 

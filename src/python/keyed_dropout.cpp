@@ -1,30 +1,32 @@
 #include "keyed_dropout.hpp"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/tensor.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/safetensors.hpp"
 #include "hetseq/util/split_mix.hpp"
-#include "hetseq/model/dropout.hpp"
+#include "hetseq/model/coordinate_dropout.hpp"
 #include "hetseq/model/philox.hpp"
 
 // The operators that make the randomness of a user's module a function of sample ids. Each is
-// opaque to torch.compile and reads seed, update and sample ids when it runs. Their `stream` is an
-// int64 scalar on the CPU that stands for (module path, number of the call): a tensor rather than a
-// number, so that one compiled block can serve many modules.
+// opaque to torch.compile, and a function of its arguments alone, so that backward and a compiled
+// graph draw again by the key of the forward, whatever forward the process has entered since:
+//   stream  int64 scalar on the CPU that stands for (module path, number of the call): a tensor
+//           rather than a number, so that one compiled block can serve many modules
+//   key     int64 (2) on the CPU: the run's seed and the update
+//   ids     int64 (n): the samples of dimension 0
 
 namespace hetseq {
 
@@ -36,37 +38,23 @@ using torch::autograd::variable_list;
 /// The state of the process: see `enter_forward`.
 class Scope {
 public:
-    void enter(RandomnessKey key, bool training) {
+    void enter(const RandomnessKey& key, bool training) {
         HETSEQ_ASSERT(key.sample_ids.dim() == 1 && key.sample_ids.scalar_type() == at::kLong);
         const std::lock_guard lock{mutex_};
-        key.sample_ids = key.sample_ids.contiguous();
-        key_ = std::move(key);
+        key_ = at::tensor({static_cast<std::int64_t>(key.seed), key.update}, at::kLong);
+        ids_ = key.sample_ids.contiguous();
         training_ = training;
-        ids_on_host_ = at::Tensor{};
     }
 
     void leave() {
         const std::lock_guard lock{mutex_};
-        key_.reset();
-        ids_on_host_ = at::Tensor{};
+        key_ = ids_ = at::Tensor{};
     }
 
-    /// A forward in training is entered.
-    bool is_training() const {
+    /// The key and the sample ids of the forward that is entered; nothing outside of training.
+    std::vector<at::Tensor> entered_in_training() const {
         const std::lock_guard lock{mutex_};
-        return key_.has_value() && training_;
-    }
-
-    /// With the sample ids on `device`.
-    std::optional<RandomnessKey> key_on(at::Device device) {
-        const std::lock_guard lock{mutex_};
-        if (!key_.has_value() || key_->sample_ids.device() == device)
-            return key_;
-        if (!device.is_cpu())
-            return RandomnessKey{key_->seed, key_->update, key_->sample_ids.to(device)};
-        if (!ids_on_host_.defined())
-            ids_on_host_ = key_->sample_ids.cpu();
-        return RandomnessKey{key_->seed, key_->update, ids_on_host_};
+        return key_.defined() && training_ ? std::vector{key_, ids_} : std::vector<at::Tensor>{};
     }
 
     void name_stream(std::int64_t stream, std::string path) {
@@ -80,11 +68,23 @@ public:
         return found == names_.end() ? "an unnamed module" : found->second;
     }
 
+    /// `ids` on the CPU: copied once for all draws by them.
+    at::Tensor on_host(const at::Tensor& ids) {
+        if (ids.is_cpu())
+            return ids;
+        const std::lock_guard lock{mutex_};
+        if (!last_ids_.is_same(ids)) {
+            ids_on_host_ = ids.cpu();
+            last_ids_ = ids;
+        }
+        return ids_on_host_;
+    }
+
 private:
     mutable std::mutex mutex_;
-    std::optional<RandomnessKey> key_;
+    at::Tensor key_, ids_;
     bool training_ = false;
-    at::Tensor ids_on_host_;
+    at::Tensor last_ids_, ids_on_host_;
     std::map<std::int64_t, std::string> names_;
 };
 
@@ -101,14 +101,16 @@ std::uint64_t seed_of(std::uint64_t seed, std::int64_t stream, std::int64_t draw
         seed);
 }
 
-RandomnessKey entered_key(at::Device device, std::string_view what, std::int64_t stream) {
-    std::optional<RandomnessKey> key = scope().key_on(device);
-    if (!key.has_value())
-        throw BadConfig(std::string{what} + " of " + scope().name_of(stream) +
-                            " ran outside of hetseq's forward and backward",
-                        "its masks are functions of the sample ids of a micro-batch",
-                        "call the module itself rather than a compiled or captured copy");
-    return *std::move(key);
+/// Why dimension 0 of `x` must be the samples, and what to do so that it is.
+std::pair<std::string, std::string> advice(const at::Tensor& x, std::int64_t samples) {
+    const std::string why = "random numbers are functions of the sample, which lies in dimension 0";
+    if (x.dim() >= 2 && x.size(1) == samples)
+        return {why, "give it (samples, ...): batch_first=True, or a transpose before it"};
+    if (samples > 0 && x.size(0) > 0 && x.size(0) % samples == 0)
+        return {why,
+                "give it (samples, ...), without flattening samples with other dimensions before "
+                "it"};
+    return {why, "draw a tensor of shape (samples, ...) rather than one that all samples share"};
 }
 
 void check_samples(const at::Tensor& x,
@@ -118,31 +120,52 @@ void check_samples(const at::Tensor& x,
                    std::int64_t stream) {
     if (x.dim() >= 1 && x.size(0) == samples * rows)
         return;
-    throw BadConfig(
-        std::string{what} + " of " + scope().name_of(stream) + " got a tensor of shape " +
-            shape_text(x.sizes()) + ", and dimension 0 is not the " + std::to_string(samples) +
-            (samples == 1 ? " sample" : " samples") +
-            (rows == 1 ? "" : " times " + std::to_string(rows) + " heads"),
-        "random numbers are functions of the sample, which lies in dimension 0",
-        "give it (samples, ...): batch_first=True, and no flattening of samples with other "
-        "dimensions before it");
+    const std::string where = std::string{what} + " of " + scope().name_of(stream);
+    const std::string count = std::to_string(samples) + (samples == 1 ? " sample" : " samples");
+    if (x.dim() == 0)
+        throw BadConfig(where + " drew one number for all " + count + " of a micro-batch",
+                        "as layerdrop does, but random numbers are functions of the sample here",
+                        "set layerdrop to 0, or draw of shape (samples, ...)");
+    const auto [why, what_to_do] = advice(x, samples);
+    throw BadConfig(where + " got a tensor of shape " + shape_text(x.sizes()) +
+                        ", and dimension 0 is not the " + count +
+                        (rows == 1 ? "" : " times " + std::to_string(rows) + " heads"),
+                    why,
+                    what_to_do);
+}
+
+struct Key {
+    std::uint64_t seed = 0;  // of the draw
+    std::int64_t update = 0;
+};
+
+Key key_of(const at::Tensor& key, std::int64_t stream, std::int64_t draw) {
+    HETSEQ_ASSERT(key.is_cpu() && key.scalar_type() == at::kLong && key.numel() == 2);
+    const auto* numbers = key.const_data_ptr<std::int64_t>();
+    return {seed_of(static_cast<std::uint64_t>(numbers[0]), stream, draw), numbers[1]};
 }
 
 at::Tensor mask(const at::Tensor& x,
                 double p,
                 const at::Tensor& stream,
+                const at::Tensor& key,
+                const at::Tensor& ids,
                 std::int64_t draw,
                 std::int64_t rows,
                 std::string_view what) {
-    const at::NoGradGuard no_grad;
     const auto number = stream.item<std::int64_t>();
-    const RandomnessKey key = entered_key(x.device(), what, number);
-    check_samples(x, key.sample_ids.numel(), rows, what, number);
-    const DropoutKey dropout{seed_of(key.seed, number, draw), key.update, 0};
+    check_samples(x, ids.numel(), rows, what, number);
+    const Key drawn = key_of(key, number, draw);
+    const auto drop = [&](const at::Tensor& samples) {
+        return coordinate_dropout(
+            samples, p, {drawn.seed, drawn.update, 0}, ids.to(x.device()).contiguous());
+    };
     const at::ScalarType type = x.scalar_type();
-    if (x.is_cpu() && (type == at::kBFloat16 || type == at::kHalf))
-        return counter_dropout(x.to(at::kFloat), p, dropout, key.sample_ids).to(type);
-    return counter_dropout(x, p, dropout, key.sample_ids);
+    const bool is_narrow = x.is_cpu() && (type == at::kBFloat16 || type == at::kHalf);
+    const at::Tensor from = is_narrow ? x.to(at::kFloat) : x;
+    if (rows == 1)
+        return drop(from).to(type);
+    return drop(from.unflatten(0, {ids.numel(), rows})).flatten(0, 1).to(type);
 }
 
 /// A multiple of 2^-bits in [0, 1), so that rounding to x's type can't give 1.
@@ -150,55 +173,107 @@ int uniform_bits(at::ScalarType type) {
     return type == at::kBFloat16 ? 8 : type == at::kHalf ? 11 : 24;
 }
 
+/// The numbers of one sample, a row of the innermost dimension after the other. A row's key is made
+/// of the coordinates before it, and a Philox call serves four of its elements.
+class UniformRows {
+public:
+    UniformRows(const Key& key, at::IntArrayRef sizes, int bits)
+        : seed_{key.seed},
+          update_{static_cast<std::uint32_t>(key.update)},
+          sizes_{sizes.slice(1)},
+          columns_{sizes_.empty() ? 1 : sizes_.back()},
+          shift_{32 - bits},
+          unit_{1.0 / static_cast<double>(1 << bits)} {}
+
+    std::int64_t elements() const { return c10::multiply_integers(sizes_); }
+
+    void draw(std::uint64_t id, double* out) const {
+        for (std::int64_t begin = 0; begin < elements(); begin += columns_)
+            draw_row(key_of_row(begin / columns_), id, out + begin);
+    }
+
+private:
+    PhiloxKey key_of_row(std::int64_t row) const {
+        constexpr std::uint64_t golden = 0x9E3779B97F4A7C15u;
+        std::uint64_t seed = seed_;
+        for (std::size_t d = sizes_.size(); d-- > 1;) {
+            const std::int64_t size = sizes_[d - 1];
+            seed = split_mix(seed + golden * static_cast<std::uint64_t>(row % size + 1));
+            row /= size;
+        }
+        return {{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}};
+    }
+
+    void draw_row(const PhiloxKey& key, std::uint64_t id, double* out) const {
+        for (std::int64_t column = 0; column < columns_; column += 4) {
+            const PhiloxCounter counter{{static_cast<std::uint32_t>(column / 4),
+                                         static_cast<std::uint32_t>(id),
+                                         static_cast<std::uint32_t>(id >> 32),
+                                         update_}};
+            const PhiloxCounter drawn = philox4x32(counter, key);
+            for (std::int64_t i = 0; i < std::min<std::int64_t>(4, columns_ - column); ++i)
+                out[column + i] = (drawn.word[i] >> shift_) * unit_;
+        }
+    }
+
+    std::uint64_t seed_;
+    std::uint32_t update_;
+    at::IntArrayRef sizes_;
+    std::int64_t columns_;
+    int shift_;
+    double unit_;
+};
+
 at::Tensor uniform(const at::Tensor& like,
                    const at::Tensor& stream,
+                   const at::Tensor& key,
+                   const at::Tensor& ids,
                    std::int64_t draw,
                    std::string_view what) {
     const auto number = stream.item<std::int64_t>();
-    const RandomnessKey key = entered_key(at::kCPU, what, number);
-    check_samples(like, key.sample_ids.numel(), 1, what, number);
-    const std::uint64_t seed = seed_of(key.seed, number, draw);
-    const PhiloxKey philox{
-        {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}};
-    const int bits = uniform_bits(like.scalar_type());
-    const double unit = 1.0 / static_cast<double>(1 << bits);
+    check_samples(like, ids.numel(), 1, what, number);
+    const UniformRows rows{
+        key_of(key, number, draw), like.sizes(), uniform_bits(like.scalar_type())};
     const at::Tensor drawn = at::empty(like.sizes(), at::kDouble);
+    const at::Tensor on_host = scope().on_host(ids).contiguous();
+    const auto* samples = on_host.const_data_ptr<std::int64_t>();
     auto* out = drawn.mutable_data_ptr<double>();
-    const auto* ids = key.sample_ids.const_data_ptr<std::int64_t>();
-    const std::int64_t samples = key.sample_ids.numel();
-    const std::int64_t elements = samples == 0 ? 0 : like.numel() / samples;
-    for (std::int64_t sample = 0; sample < samples; ++sample) {
-        const auto id = static_cast<std::uint64_t>(ids[sample]);
-        for (std::int64_t e = 0; e < elements; ++e) {
-            const PhiloxCounter counter{{static_cast<std::uint32_t>(e),
-                                         static_cast<std::uint32_t>(id),
-                                         static_cast<std::uint32_t>(id >> 32),
-                                         static_cast<std::uint32_t>(key.update)}};
-            out[sample * elements + e] =
-                (philox4x32(counter, philox).word[0] >> (32 - bits)) * unit;
-        }
-    }
+    for (std::int64_t i = 0; i < ids.numel(); ++i)
+        rows.draw(static_cast<std::uint64_t>(samples[i]), out + i * rows.elements());
     return drawn.to(like.options());
 }
 
-at::Tensor mask_meta(
-    const at::Tensor& x, double, const at::Tensor&, std::int64_t, std::int64_t, std::string_view) {
+at::Tensor mask_meta(const at::Tensor& x,
+                     double,
+                     const at::Tensor&,
+                     const at::Tensor&,
+                     const at::Tensor&,
+                     std::int64_t,
+                     std::int64_t,
+                     std::string_view) {
     return at::empty_symint(x.sym_sizes(), x.options());
 }
 
-at::Tensor uniform_meta(const at::Tensor& like, const at::Tensor&, std::int64_t, std::string_view) {
+at::Tensor uniform_meta(const at::Tensor& like,
+                        const at::Tensor&,
+                        const at::Tensor&,
+                        const at::Tensor&,
+                        std::int64_t,
+                        std::string_view) {
     return at::empty_symint(like.sym_sizes(), like.options());
 }
 
 at::Tensor call_mask(const at::Tensor& x,
                      double p,
                      const at::Tensor& stream,
+                     const at::Tensor& key,
+                     const at::Tensor& ids,
                      std::int64_t draw,
                      std::int64_t rows,
                      std::string_view what) {
     static const auto handle =
         c10::Dispatcher::singleton().findSchemaOrThrow("hetseq::mask", "").typed<decltype(mask)>();
-    return handle.call(x, p, stream, draw, rows, what);
+    return handle.call(x, p, stream, key, ids, draw, rows, what);
 }
 
 /// Linear in x, so backward is the function itself.
@@ -207,36 +282,43 @@ struct Mask : torch::autograd::Function<Mask> {
                               const at::Tensor& x,
                               double p,
                               const at::Tensor& stream,
+                              const at::Tensor& key,
+                              const at::Tensor& ids,
                               std::int64_t draw,
                               std::int64_t rows,
                               std::string what) {
-        context->save_for_backward({stream});
+        context->save_for_backward({stream, key, ids});
         context->saved_data["p"] = p;
         context->saved_data["draw"] = draw;
         context->saved_data["rows"] = rows;
         context->saved_data["what"] = what;
         const at::AutoDispatchBelowAutograd below;
-        return call_mask(x, p, stream, draw, rows, what);
+        return call_mask(x, p, stream, key, ids, draw, rows, what);
     }
 
     static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+        const variable_list saved = context->get_saved_variables();
         const at::Tensor gradient = call_mask(gradients[0],
                                               context->saved_data["p"].toDouble(),
-                                              context->get_saved_variables()[0],
+                                              saved[0],
+                                              saved[1],
+                                              saved[2],
                                               context->saved_data["draw"].toInt(),
                                               context->saved_data["rows"].toInt(),
                                               context->saved_data["what"].toStringRef());
-        return {gradient, {}, {}, {}, {}, {}};
+        return {gradient, {}, {}, {}, {}, {}, {}, {}};
     }
 };
 
 at::Tensor mask_autograd(const at::Tensor& x,
                          double p,
                          const at::Tensor& stream,
+                         const at::Tensor& key,
+                         const at::Tensor& ids,
                          std::int64_t draw,
                          std::int64_t rows,
                          std::string_view what) {
-    return Mask::apply(x, p, stream, draw, rows, std::string{what});
+    return Mask::apply(x, p, stream, key, ids, draw, rows, std::string{what});
 }
 
 // A CUDA graph would keep the seed, the update and the sample ids of its capture. LibTorch 2.7
@@ -251,8 +333,8 @@ std::vector<Tag> mask_tags() {
 
 }  // namespace
 
-void enter_forward(RandomnessKey key, bool training) {
-    scope().enter(std::move(key), training);
+void enter_forward(const RandomnessKey& key, bool training) {
+    scope().enter(key, training);
 }
 
 void leave_step() noexcept {
@@ -263,9 +345,14 @@ TORCH_LIBRARY_FRAGMENT(hetseq, m) {
     const std::vector<at::Tag> tags = mask_tags<at::Tag>();
     // x (n * rows, ...): dropout with probability p in [0, 1), rows [i * rows, (i + 1) * rows) of
     // sample i; kept elements are divided by the keep probability.
-    m.def("mask(Tensor x, float p, Tensor stream, int draw, int rows, str what) -> Tensor", tags);
+    m.def(
+        "mask(Tensor x, float p, Tensor stream, Tensor key, Tensor ids, int draw, int rows, "
+        "str what) -> Tensor",
+        tags);
     // like (n, ...): numbers in [0, 1) of its shape and type.
-    m.def("uniform(Tensor like, Tensor stream, int draw, str what) -> Tensor", tags);
+    m.def(
+        "uniform(Tensor like, Tensor stream, Tensor key, Tensor ids, int draw, str what) -> Tensor",
+        tags);
     m.def("name_stream(int stream, str path) -> ()", [](std::int64_t stream, std::string path) {
         scope().name_stream(stream, std::move(path));
     });
@@ -274,7 +361,8 @@ TORCH_LIBRARY_FRAGMENT(hetseq, m) {
               enter_forward({static_cast<std::uint64_t>(seed), update, ids}, training);
           });
     m.def("leave_step() -> ()", [] { leave_step(); });
-    m.def("is_in_training() -> bool", [] { return scope().is_training(); });
+    // `key` and `ids` of the forward in training that is entered, or nothing.
+    m.def("entered_key() -> Tensor[]", [] { return scope().entered_in_training(); });
 }
 
 TORCH_LIBRARY_IMPL(hetseq, CPU, m) {

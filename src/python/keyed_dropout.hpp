@@ -14,13 +14,12 @@ struct RandomnessKey {
     at::Tensor sample_ids;    // (n) int64 in [0, 2^48), on the device of the forward
 };
 
-/// From here until `leave_step` or the next call, `hetseq::mask` and `hetseq::uniform` draw by
-/// `key`, in any thread: activation checkpointing computes a forward again inside backward, on a
-/// GPU in autograd's own threads. One forward at a time in a process. `training` = false leaves
-/// torch's own randomness alone.
-void enter_forward(RandomnessKey key, bool training);
+/// The forward that begins now draws by `key`. Its backward does so too, and what activation
+/// checkpointing computes again in it, after whatever other forward was entered since. One forward
+/// at a time in a process. `training` = false leaves torch's own randomness alone.
+void enter_forward(const RandomnessKey& key, bool training);
 
-/// After the backward pass: nothing may draw by a key until the next `enter_forward`.
+/// No forward may draw by a key until the next `enter_forward`.
 void leave_step() noexcept;
 
 }  // namespace hetseq

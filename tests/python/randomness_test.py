@@ -302,6 +302,197 @@ class Stack(nn.Module):
         return x
 
 
+class PaddingTest(Case):
+    """What is drawn for an element does not change where any dimension is padded further."""
+
+    def setUp(self):
+        super().setUp()
+        self.model = None
+
+    def drawn(self, model, forward, ids=IDS):
+        if self.model is not model:
+            self.model, self.handle = model, self.installed(model)
+        torch.ops.hetseq.enter_forward(1, 0, torch.tensor(ids), True)
+        return self.handle.forward(forward)
+
+    kinds = {
+        "dropout": lambda x: F.dropout(x, 0.4),
+        "dropout_": lambda x: F.dropout(x + 0, 0.4, inplace=True),
+        "alpha_dropout": lambda x: F.alpha_dropout(x, 0.4, True),
+        "alpha_dropout_": lambda x: torch.alpha_dropout_(x + 0, 0.4, True),
+        "bernoulli": lambda x: torch.bernoulli(torch.full_like(x, 0.5)),
+        "bernoulli_": lambda x: torch.empty_like(x).bernoulli_(0.5),
+        "rand": lambda x: torch.rand(x.shape, dtype=x.dtype),
+        "rand_like": lambda x: torch.rand_like(x),
+        "uniform_": lambda x: torch.empty_like(x).uniform_(),
+    }
+
+    def padded(self, shape):
+        """The shapes with one dimension, or all, a little longer."""
+        for more in (1, 9):
+            for d in range(1, len(shape)):
+                yield (*shape[:d], shape[d] + more, *shape[d + 1 :])
+            yield (shape[0], *(size + more for size in shape[1:]))
+
+    def check(self, draw, shape):
+        model = self.model or nn.Identity()
+        ones = lambda shape: torch.ones(shape, dtype=torch.float64)  # noqa: E731
+        short = self.drawn(model, lambda: draw(ones(shape)))
+        for longer in self.padded(shape):
+            long = self.drawn(model, lambda: draw(ones(longer)))
+            part = tuple(slice(size) for size in short.shape)
+            self.assertTrue(torch.equal(short, long[part]), (shape, longer))
+            self.assertGreater(len(long.unique()), 1)
+
+    def test_any_dimension_of_any_draw(self):
+        for name, draw in self.kinds.items():
+            for shape in ((7, 5), (7, 5, 6), (7, 20, 1), (7, 1, 20), (7, 3, 5, 17), (7, 2, 3, 4, 5)):
+                with self.subTest(name, shape=shape):
+                    self.check(draw, shape)
+
+    def test_whole_features(self):
+        kinds = {
+            "dropout1d": (lambda x: F.dropout1d(x, 0.4), (7, 9, 5)),
+            "dropout2d": (lambda x: F.dropout2d(x, 0.4), (7, 9, 5, 4)),
+            "dropout2d_": (lambda x: F.dropout2d(x + 0, 0.4, inplace=True), (7, 9, 5, 4)),
+            "feature_alpha_dropout": (lambda x: F.feature_alpha_dropout(x, 0.4, True), (7, 9, 5)),
+        }
+        for name, (draw, shape) in kinds.items():
+            with self.subTest(name):
+                self.check(draw, shape)
+
+    def test_samples_times_heads(self):
+        model = nn.MultiheadAttention(8, 2, dropout=0.5, batch_first=True)
+        model.forward = lambda weights: F.dropout(weights, 0.5)
+        short = self.drawn(model, lambda: model(torch.ones(14, 5, 5)))
+        long = self.drawn(model, lambda: model(torch.ones(14, 8, 9)))
+        self.assertTrue(torch.equal(short, long[:, :5, :5]))
+        self.assertFalse(torch.equal(short[0], short[1]))
+
+    def test_coordinates_are_those_of_the_dimensions_not_of_the_memory(self):
+        for shape, order in (((7, 6, 5), (0, 2, 1)), ((7, 4, 6, 5), (0, 3, 1, 2))):
+            there = [order.index(d) for d in range(len(shape))]
+            permuted = torch.ones(shape).permute(order).contiguous().permute(there)
+            self.assertFalse(permuted.is_contiguous())
+            for draw in (lambda x: F.dropout(x, 0.5), torch.rand_like):
+                model = Functional(draw)
+                plain = self.drawn(model, lambda: draw(torch.ones(shape)))
+                self.assertTrue(torch.equal(plain, self.drawn(model, lambda: draw(permuted))))
+        last = torch.ones(7, 3, 4, 5).to(memory_format=torch.channels_last)
+        drop = nn.Dropout(0.5)
+        plain = self.drawn(drop, lambda: drop(torch.ones(7, 3, 4, 5)))
+        self.assertTrue(torch.equal(plain, self.drawn(drop, lambda: drop(last))))
+
+    def test_modules_with_attention(self):
+        """A sequence by itself, and beside a longer one that it is padded to."""
+        layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.3, batch_first=True)
+        weighted = nn.MultiheadAttention(8, 2, dropout=0.3, batch_first=True)
+        kinds = {
+            "encoder": (layer, lambda x, mask: layer(x, src_key_padding_mask=mask)),
+            "weights": (weighted, lambda x, mask: weighted(x, x, x, mask, need_weights=True)[0]),
+            "fused": (weighted, lambda x, mask: weighted(x, x, x, mask, need_weights=False)[0]),
+        }
+        x = torch.randn(3, 11, 8, dtype=torch.float64)
+        mask = torch.zeros(3, 11, dtype=torch.bool)
+        mask[0, 6:] = True
+        for name, (module, forward) in kinds.items():
+            with self.subTest(name):
+                module.double().train()
+                whole = self.drawn(module, lambda: forward(x, mask), IDS[:3])
+                short = self.drawn(module, lambda: forward(x[:1, :6], mask[:1, :6]), IDS[:1])
+                self.same([short[0]], [whole[0, :6]])
+
+
+class InFlightTest(Case):
+    """Two forwards, and only then their backwards: each draws again by its own key."""
+
+    x = torch.randn(9, 4, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    ids = torch.arange(9) + 20
+    cut = [6, 3]
+
+    def loss(self, handle, model, part, update):
+        begin = part * self.cut[0]
+        ids = self.ids[begin : begin + self.cut[part]]
+        torch.ops.hetseq.enter_forward(3, update, ids, True)
+        x = self.x[begin : begin + self.cut[part]]
+        return handle.forward(lambda: loss_of(model(x)))
+
+    def gradients(self, model, together):
+        model.double().train()
+        handle = self.installed(model)
+        losses = []
+        for part in (0, 1):
+            losses.append(self.loss(handle, model, part, 5 + part))
+            if not together:
+                losses.pop().backward()
+        for loss in losses:
+            loss.backward()
+        found = [p.grad.clone() for p in model.parameters()]
+        model.zero_grad()
+        return found
+
+    def check(self, model):
+        self.same(self.gradients(model, together=False), self.gradients(model, together=True))
+
+    def test_eager(self):
+        self.check(Stack())
+        self.check(nn.Sequential(nn.Linear(6, 6), nn.Dropout(0.5), nn.Linear(6, 2)))
+
+    def test_checkpointed(self):
+        for reentrant in (False, True):
+            with self.subTest(reentrant=reentrant):
+                self.check(
+                    nn.Sequential(
+                        nn.Linear(6, 6),
+                        Stack(lambda block, x: checkpoint(block, x, use_reentrant=reentrant)),
+                    )
+                )
+
+    @unittest.skipUnless(shutil.which("g++"), "torch.compile needs g++")
+    def test_compiled(self):
+        torch._dynamo.reset()
+        model = Stack()
+        expected = self.gradients(model, together=False)
+        model.compile(backend="aot_eager")
+        self.same(expected, self.gradients(model, together=True))
+
+
+class NameTest(Case):
+    def test_children_of_any_name(self):
+        """Of the package's own words, and those of transformers: `model`."""
+
+        class Outer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                names = ("model", "module", "forward_", "hetseq", "root", "loss", "task")
+                self.parts = names
+                for name in names:
+                    self.add_module(name, Block())
+
+            def forward(self, x):
+                for name in self.parts:
+                    x = F.dropout(getattr(self, name)(x), 0.1, self.training)
+                return x
+
+        self.check_cuts(Outer(), PlaceTest.x)
+
+    def test_the_model_and_its_child_draw_unlike(self):
+        class Outer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.model = nn.Dropout(0.5)
+
+            def forward(self, x):
+                return torch.stack([F.dropout(x, 0.5), self.model(x)], 1)
+
+        model = Outer()
+        handle = self.installed(model)
+        torch.ops.hetseq.enter_forward(1, 0, torch.tensor(IDS), True)
+        ones = torch.ones(7, 50)
+        drawn = handle.forward(lambda: torch.cat([model(ones), F.dropout(ones, 0.5)[:, None]], 1))
+        self.assertEqual(len({tuple(d.flatten().tolist()) for d in drawn.unbind(1)}), 3)
+
+
 class PlaceTest(Case):
     x = torch.randn(7, 4, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
 
@@ -409,11 +600,12 @@ class RefusalTest(Case):
 
     def test_time_in_dimension_0(self):
         layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.2)
-        self.refused(layer, torch.randn(5, 7, 8), r"dropout of dropout1 \(Dropout\).*\(5, 7, 8\).*7 samp")
+        said = r"dropout of dropout1 \(Dropout\).*\(5, 7, 8\).*7 samp.*batch_first=True"
+        self.refused(layer, torch.randn(5, 7, 8), said)
 
     def test_samples_flattened_with_time(self):
         model = nn.Sequential(nn.Flatten(0, 1), nn.Dropout(0.5))
-        self.refused(model, torch.randn(7, 5, 8), r"dropout of 1 \(Dropout\).*\(35, 8\)")
+        self.refused(model, torch.randn(7, 5, 8), r"dropout of 1 \(Dropout\).*\(35, 8\).*without flattening")
 
     def test_recurrent_dropout(self):
         model = nn.LSTM(4, 4, 2, dropout=0.5, batch_first=True)
@@ -438,13 +630,15 @@ class RefusalTest(Case):
                 model = nn.Sequential(Functional(draw))
                 self.refused(model, torch.randn(7, 6), rf"torch\.{name} in 0 \(Functional\)")
 
-    def test_a_scalar_draw(self):
-        self.refused(Functional(lambda x: x if torch.rand([]) < 0.5 else x * 2), torch.randn(7, 6), r"shape \(\)")
+    def test_layerdrop(self):
+        layerdrop = Functional(lambda x: x if torch.rand([]) < 0.5 else x * 2)
+        said = r"rand of .*Functional\) drew one number for all 7 samples.*set layerdrop to 0"
+        self.refused(layerdrop, torch.randn(7, 6), said)
 
-    def test_a_mask_outside_of_a_forward(self):
-        torch.ops.hetseq.leave_step()
-        with self.assertRaisesRegex(RuntimeError, "outside of hetseq's forward"):
-            torch.ops.hetseq.mask(torch.ones(7), 0.5, torch.tensor(1), 0, 1, "dropout")
+    def test_a_draw_that_all_samples_share(self):
+        shared = Functional(lambda x: x * torch.rand(5, 6))
+        said = r"rand of .*\(5, 6\).*7 samples.*draw a tensor of shape \(samples, ...\)"
+        self.refused(shared, torch.randn(7, 5, 6), said)
 
 
 class ElsewhereTest(Case):

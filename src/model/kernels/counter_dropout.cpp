@@ -47,6 +47,27 @@ void counter_dropout_cuda(const at::Tensor& x,
         });
 }
 
+void matrix_dropout_cuda(const at::Tensor& x,
+                         const at::Tensor& out,
+                         const DropoutMask& mask,
+                         const DropoutMatrices& places,
+                         const at::Tensor& sample_ids) {
+    if (x.numel() == 0)
+        return;
+    const c10::cuda::CUDAGuard guard{x.device()};
+    refuse_capture();
+    AT_DISPATCH_FLOATING_TYPES_AND2(
+        at::kHalf, at::kBFloat16, x.scalar_type(), "matrix_dropout", [&] {
+            const DropoutTensors<scalar_t> tensors{x.const_data_ptr<scalar_t>(),
+                                                   out.mutable_data_ptr<scalar_t>(),
+                                                   sample_ids.const_data_ptr<std::int64_t>(),
+                                                   sample_ids.numel()};
+            launch_matrix_dropout(
+                tensors, mask, MatrixGrid{places}, c10::cuda::getCurrentCUDAStream().stream());
+            C10_CUDA_KERNEL_LAUNCH_CHECK();
+        });
+}
+
 void token_dropout_cuda(const at::Tensor& x,
                         const at::Tensor& out,
                         const DropoutMask& mask,

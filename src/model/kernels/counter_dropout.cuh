@@ -8,13 +8,14 @@
 
 namespace hetseq::detail {
 
-/// The eight elements of one Philox call, in a row that begins at `x` and `out`: `first` and every
-/// 16th behind it. Those that are not below `columns` are left out.
+/// The eight elements of one Philox call behind `x` and `out`: `first` and every `step`th after it.
+/// Those that are not below `end` are left out.
 template <class T>
 __device__ __forceinline__ void drop_call(const T* x,
                                           T* out,
                                           std::uint32_t first,
-                                          std::uint32_t columns,
+                                          std::uint32_t step,
+                                          std::uint32_t end,
                                           const DropoutMask& mask,
                                           std::int64_t sample,
                                           std::uint32_t number,
@@ -22,16 +23,16 @@ __device__ __forceinline__ void drop_call(const T* x,
     T values[DropoutMask::slots];
 #pragma unroll
     for (std::uint32_t slot = 0; slot < DropoutMask::slots; ++slot) {
-        const std::uint32_t element = first + slot * DropoutMask::lanes;
-        values[slot] = element < columns ? x[element] : T(0);
+        const std::uint32_t element = first + slot * step;
+        values[slot] = element < end ? x[element] : T(0);
     }
     const PhiloxCounter bits =
         philox4x32(mask.counter(static_cast<std::uint64_t>(sample), number), mask.key);
 #pragma unroll
     for (std::uint32_t slot = 0; slot < DropoutMask::slots; ++slot) {
-        const std::uint32_t element = first + slot * DropoutMask::lanes;
+        const std::uint32_t element = first + slot * step;
         const bool kept = DropoutMask::slot_of(bits, static_cast<int>(slot)) < mask.threshold;
-        if (element < columns)
+        if (element < end)
             out[element] = kept ? static_cast<T>(values[slot] * scale) : T(0);
     }
 }
@@ -58,8 +59,15 @@ __global__ void drop(const T* x,
     const std::int64_t row_begin = static_cast<std::int64_t>(row) * grid.columns;
     for (std::int64_t sample = blockIdx.y; sample < samples; sample += gridDim.y) {
         const std::int64_t begin = sample * sample_size + row_begin;
-        drop_call(
-            x + begin, out + begin, first, grid.columns, mask, sample_ids[sample], number, scale);
+        drop_call(x + begin,
+                  out + begin,
+                  first,
+                  DropoutMask::lanes,
+                  grid.columns,
+                  mask,
+                  sample_ids[sample],
+                  number,
+                  scale);
     }
 }
 
@@ -88,7 +96,49 @@ __global__ void drop_tokens(const T* x,
     // Elements before the row wrap around to numbers above `columns`.
     const std::uint32_t first = chunk * DropoutMask::chunk + lane - skipped;
     const std::int64_t begin = static_cast<std::int64_t>(row) * grid.columns;
-    drop_call(x + begin, out + begin, first, grid.columns, mask, sample_ids[row], number, scale);
+    drop_call(x + begin,
+              out + begin,
+              first,
+              DropoutMask::lanes,
+              grid.columns,
+              mask,
+              sample_ids[row],
+              number,
+              scale);
+}
+
+/// One thread per Philox call: a column of eight rows. Blocks (x, y): calls of a sample, and
+/// samples. `x` and `out` may be the same.
+template <class T>
+__global__ void drop_matrices(const T* x,
+                              T* out,
+                              const std::int64_t* sample_ids,
+                              std::int64_t samples,
+                              DropoutMask mask,
+                              MatrixGrid grid,
+                              T scale) {
+    const std::uint32_t call = blockIdx.x * blockDim.x + threadIdx.x;
+    if (call >= grid.calls())
+        return;
+    const DropoutMatrices& places = grid.matrices;
+    const std::uint32_t column = call % places.columns;
+    const std::uint32_t block = call / places.columns % places.row_blocks();
+    const std::uint32_t matrix = call / places.columns / places.row_blocks();
+    mask.key = places.key_of(mask.key, matrix, block);
+    const std::uint32_t matrix_size = places.rows * places.columns;
+    const std::uint32_t first = block * DropoutMatrices::block_rows * places.columns + column;
+    for (std::int64_t sample = blockIdx.y; sample < samples; sample += gridDim.y) {
+        const std::int64_t begin = (sample * places.matrices + matrix) * matrix_size;
+        drop_call(x + begin,
+                  out + begin,
+                  first,
+                  places.columns,
+                  matrix_size,
+                  mask,
+                  sample_ids[sample],
+                  column,
+                  scale);
+    }
 }
 
 }  // namespace hetseq::detail

@@ -20,6 +20,18 @@ void counter_dropout_cuda(const at::Tensor& x,
                           const DropoutLayout& layout,
                           const at::Tensor& sample_ids);
 
+/// The same for samples whose elements lie as `places` says: keyed by coordinates.
+void matrix_dropout_cpu(const at::Tensor& x,
+                        const at::Tensor& out,
+                        const DropoutMask& mask,
+                        const DropoutMatrices& places,
+                        const at::Tensor& sample_ids);
+void matrix_dropout_cuda(const at::Tensor& x,
+                         const at::Tensor& out,
+                         const DropoutMask& mask,
+                         const DropoutMatrices& places,
+                         const at::Tensor& sample_ids);
+
 /// The same for rows of tokens: row i of `x` (R, C) has the elements [C * positions[i],
 /// C * (positions[i] + 1)) of the sample `sample_ids[i]`.
 void token_dropout_cpu(const at::Tensor& x,

@@ -39,6 +39,40 @@ void counter_dropout_cpu(const at::Tensor& x,
     });
 }
 
+void matrix_dropout_cpu(const at::Tensor& x,
+                        const at::Tensor& out,
+                        const DropoutMask& mask,
+                        const DropoutMatrices& places,
+                        const at::Tensor& sample_ids) {
+    if (x.numel() == 0)
+        return;
+    constexpr std::int64_t block_rows = DropoutMatrices::block_rows;
+    const std::int64_t blocks = places.row_blocks();
+    const std::int64_t columns = places.columns;
+    const auto* ids = sample_ids.const_data_ptr<std::int64_t>();
+    const std::int64_t grain = 8192 / (block_rows * columns) + 1;
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "matrix_dropout", [&] {
+        const auto* from = x.const_data_ptr<scalar_t>();
+        auto* to = out.mutable_data_ptr<scalar_t>();
+        const std::int64_t all = sample_ids.numel() * places.matrices * blocks;
+        at::parallel_for(0, all, grain, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const auto block = static_cast<std::uint32_t>(i % blocks);
+                const auto matrix = static_cast<std::uint32_t>(i / blocks % places.matrices);
+                const std::int64_t first_row = block * block_rows;
+                const std::int64_t offset = (i / blocks * places.rows + first_row) * columns;
+                DropoutMask of_block = mask;
+                of_block.key = places.key_of(mask.key, matrix, block);
+                const DropoutRows rows{
+                    static_cast<std::uint64_t>(ids[i / blocks / places.matrices]),
+                    static_cast<int>(std::min(block_rows, places.rows - first_row)),
+                    columns};
+                drop_rows(of_block, rows, from + offset, to + offset);
+            }
+        });
+    });
+}
+
 void token_dropout_cpu(const at::Tensor& x,
                        const at::Tensor& out,
                        const DropoutMask& mask,

@@ -23,6 +23,21 @@ void launch_dropout(const DropoutTensors<T>& tensors,
 }
 
 template <class T>
+void launch_matrix_dropout(const DropoutTensors<T>& tensors,
+                           const DropoutMask& mask,
+                           const MatrixGrid& grid,
+                           cudaStream_t stream) {
+    const dim3 blocks(dropout_blocks(grid), dropout_sample_blocks(tensors.samples));
+    drop_matrices<T><<<blocks, dropout_block_threads, 0, stream>>>(tensors.x,
+                                                                   tensors.out,
+                                                                   tensors.sample_ids,
+                                                                   tensors.samples,
+                                                                   mask,
+                                                                   grid,
+                                                                   static_cast<T>(mask.scale()));
+}
+
+template <class T>
 void launch_token_dropout(const TokenDropoutTensors<T>& tensors,
                           const DropoutMask& mask,
                           const TokenGrid& grid,
@@ -40,6 +55,8 @@ void launch_token_dropout(const TokenDropoutTensors<T>& tensors,
 #define HETSEQ_INSTANTIATE(T)                                                            \
     template void launch_dropout(                                                        \
         const DropoutTensors<T>&, const DropoutMask&, const DropoutGrid&, cudaStream_t); \
+    template void launch_matrix_dropout(                                                 \
+        const DropoutTensors<T>&, const DropoutMask&, const MatrixGrid&, cudaStream_t);  \
     template void launch_token_dropout(                                                  \
         const TokenDropoutTensors<T>&, const DropoutMask&, const TokenGrid&, cudaStream_t);
 HETSEQ_INSTANTIATE(float)

@@ -8,7 +8,7 @@
 
 namespace hetseq::detail {
 
-/// Memory of a GPU, as in `counter_dropout_cuda`.
+/// Memory of a GPU, as in `counter_dropout_cuda` and `matrix_dropout_cuda`.
 template <class T>
 struct DropoutTensors {
     const T* x = nullptr;
@@ -32,6 +32,11 @@ void launch_dropout(const DropoutTensors<T>& tensors,
                     const DropoutMask& mask,
                     const DropoutGrid& grid,
                     cudaStream_t stream);
+template <class T>
+void launch_matrix_dropout(const DropoutTensors<T>& tensors,
+                           const DropoutMask& mask,
+                           const MatrixGrid& grid,
+                           cudaStream_t stream);
 template <class T>
 void launch_token_dropout(const TokenDropoutTensors<T>& tensors,
                           const DropoutMask& mask,

@@ -36,6 +36,15 @@ struct TokenGrid {
     }
 };
 
+/// `DropoutMatrices` for a GPU, where a thread makes one Philox call.
+struct MatrixGrid {
+    DropoutMatrices matrices;
+
+    HETSEQ_HOST_DEVICE std::uint32_t calls() const {  // of Philox, for a sample
+        return matrices.matrices * matrices.row_blocks() * matrices.columns;
+    }
+};
+
 inline constexpr unsigned dropout_block_threads = 256;
 
 /// True where the numbers of a sample's threads fit into 32 bits.
@@ -72,12 +81,18 @@ inline TokenGrid token_grid(std::int64_t rows, std::int64_t columns) {
             static_cast<std::uint32_t>(token_row_chunks(columns))};
 }
 
+/// True where the numbers of a sample's threads and of a matrix's elements fit into 32 bits.
+inline bool fits_matrix_grid(std::int64_t matrices, std::int64_t rows, std::int64_t columns) {
+    constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max() - dropout_block_threads;
+    const std::int64_t blocks = (rows + DropoutMask::slots - 1) / DropoutMask::slots;
+    return matrices == 0 || blocks == 0 || columns == 0 ||
+           (blocks <= most / DropoutMask::slots / columns && matrices <= most / (blocks * columns));
+}
+
 /// Blocks along x, for a sample's calls, and along y, for samples: a GPU has 65,535 there at most,
 /// so that a block may serve several.
-inline unsigned dropout_blocks(const DropoutGrid& grid) {
-    return (grid.calls() + dropout_block_threads - 1) / dropout_block_threads;
-}
-inline unsigned dropout_blocks(const TokenGrid& grid) {
+template <class Grid>
+unsigned dropout_blocks(const Grid& grid) {
     return (grid.calls() + dropout_block_threads - 1) / dropout_block_threads;
 }
 inline unsigned dropout_sample_blocks(std::int64_t samples) {

@@ -61,6 +61,44 @@ struct DropoutLayout {
     }
 };
 
+/// A key of its own for each pair of coordinates.
+HETSEQ_HOST_DEVICE inline PhiloxKey derived_key(PhiloxKey key, std::uint32_t a, std::uint32_t b) {
+    const PhiloxCounter drawn = philox4x32({{a, b, 0, 0}}, key);
+    return {{drawn.word[0], drawn.word[1]}};
+}
+
+/// Where the elements of one sample (..., rows, columns) lie by their coordinates. No random bit
+/// depends on a size: an element has the same ones however far any dimension is padded.
+///
+/// One Philox call serves a column of eight rows. The coordinates before the column make its key.
+struct DropoutMatrices {
+    static constexpr int most_outer = 8;
+    static constexpr std::uint32_t block_rows = DropoutMask::slots;
+
+    std::uint32_t outer[most_outer] = {1, 1, 1, 1, 1, 1, 1, 1};  // sizes, innermost first
+    int outer_dims = 0;
+    std::uint32_t matrices = 1;  // product of `outer`
+    std::uint32_t rows = 0;
+    std::uint32_t columns = 0;
+
+    HETSEQ_HOST_DEVICE std::uint32_t row_blocks() const {
+        return (rows + block_rows - 1) / block_rows;
+    }
+
+    /// Of the rows [8 * block, 8 * block + 8) of a matrix; the counter's call is the column.
+    HETSEQ_HOST_DEVICE PhiloxKey key_of(PhiloxKey key,
+                                        std::uint32_t matrix,
+                                        std::uint32_t block) const {
+        key = derived_key(key, block, matrix % outer[0]);
+        std::uint32_t rest = matrix / outer[0];
+        for (int d = 1; d < outer_dims; ++d) {
+            key = derived_key(key, rest % outer[d], 0);
+            rest /= outer[d];
+        }
+        return key;
+    }
+};
+
 /// `p` as in `counter_dropout`.
 DropoutMask make_dropout_mask(double p, const DropoutKey& key);
 

@@ -60,6 +60,32 @@ void launch_dropout(const DropoutTensors<T>& tensors,
 }
 
 template <class T>
+void launch_matrix_dropout(const DropoutTensors<T>& tensors,
+                           const DropoutMask& mask,
+                           const MatrixGrid& grid,
+                           cudaStream_t stream) {
+    const DropoutMatrices& places = grid.matrices;
+    const std::int64_t elements =
+        tensors.samples * static_cast<std::int64_t>(places.matrices) * places.rows * places.columns;
+    const std::vector<Use> uses{reads(tensors.x, elements),
+                                reads(tensors.sample_ids, tensors.samples),
+                                writes(tensors.out, elements)};
+    stand_in::launch(stream, "matrix dropout", uses, [=] {
+        simt::launch_independent({dropout_blocks(grid), dropout_sample_blocks(tensors.samples)},
+                                 {dropout_block_threads},
+                                 [&] {
+                                     drop_matrices(tensors.x,
+                                                   tensors.out,
+                                                   tensors.sample_ids,
+                                                   tensors.samples,
+                                                   mask,
+                                                   grid,
+                                                   static_cast<T>(mask.scale()));
+                                 });
+    });
+}
+
+template <class T>
 void launch_token_dropout(const TokenDropoutTensors<T>& tensors,
                           const DropoutMask& mask,
                           const TokenGrid& grid,
@@ -85,6 +111,8 @@ void launch_token_dropout(const TokenDropoutTensors<T>& tensors,
 #define HETSEQ_INSTANTIATE(T)                                                            \
     template void launch_dropout(                                                        \
         const DropoutTensors<T>&, const DropoutMask&, const DropoutGrid&, cudaStream_t); \
+    template void launch_matrix_dropout(                                                 \
+        const DropoutTensors<T>&, const DropoutMask&, const MatrixGrid&, cudaStream_t);  \
     template void launch_token_dropout(                                                  \
         const TokenDropoutTensors<T>&, const DropoutMask&, const TokenGrid&, cudaStream_t);
 HETSEQ_INSTANTIATE(float)
