@@ -28,15 +28,15 @@ set(hetseq_rank_environment
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
   PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
 
-# hetseq_add_test(<name> [TORCH] [STAND_IN] [RANKS n...] [LABELS l...] [LIBRARIES t...] [INCLUDES folder...] SOURCES f...)
+# hetseq_add_test(<name> [TORCH] [STAND_IN] [OWN_MAIN] [RANKS n...] [LABELS l...] [LIBRARIES t...] [INCLUDES folder...] SOURCES f...)
 #
 # Builds one test executable (a layer's tests of one kind together, since linking LibTorch is slow) and registers one
 # ctest entry per rank count (name/1, name/4, ...). Without RANKS the test is serial and does not start MPI.
 # TORCH: it has units that use tensors; they share the precompiled header. INCLUDES: folders of private headers that it
 # looks at. STAND_IN: with the stand-ins of CUDA and NCCL (tests/stand_in) instead of a GPU, in a build with CUDA; no such
-# test otherwise. Tests run in the repository's root.
+# test otherwise. OWN_MAIN: its sources hold `main`. Tests run in the repository's root.
 function(hetseq_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;STAND_IN" "" "RANKS;LABELS;LIBRARIES;INCLUDES;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;STAND_IN;OWN_MAIN" "" "RANKS;LABELS;LIBRARIES;INCLUDES;SOURCES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hetseq_add_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -84,7 +84,9 @@ function(hetseq_add_test name)
     return()
   endif()
 
-  target_link_libraries(${target} PRIVATE hetseq_mpi_gtest_main)
+  if(NOT arg_OWN_MAIN)
+    target_link_libraries(${target} PRIVATE hetseq_mpi_gtest_main)
+  endif()
   foreach(n IN LISTS arg_RANKS)
     # A rank waits most of the time, so two share a core.
     math(EXPR cores "(${n} + 1) / 2")

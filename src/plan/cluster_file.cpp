@@ -176,8 +176,10 @@ void ClusterParser::read_links(const IniSection& section) {
     read_link(fields, "intra", network.intra, network.given);
     read_link(fields, "inter", network.inter, network.given);
     std::size_t algorithm = 0;
-    fields.choice("all-reduce", algorithm, {"ring", "tree"});
-    network.algorithm = algorithm == 0 ? AllReduceAlgorithm::ring : AllReduceAlgorithm::tree;
+    fields.choice("all-reduce", algorithm, {"ring", "tree", "mpi"});
+    constexpr std::array algorithms{
+        AllReduceAlgorithm::ring, AllReduceAlgorithm::tree, AllReduceAlgorithm::mpi};
+    network.algorithm = algorithms.at(algorithm);
     fields.number("inter-update-ms", network.inter_update_ms, 0, most_ms);
     fields.finish();
 }

@@ -90,6 +90,19 @@ TEST(ClusterFileTest, ReadsDevicesAndNodes) {
     EXPECT_EQ(cluster.ranks(), 9);
 }
 
+TEST(ClusterFileTest, ReadsEveryAllReduce) {
+    const auto algorithm = [](const std::string& name) {
+        return parse_cluster("[device d]\nunit-ms = 1\n[nodes d]\n[links]\nall-reduce = " + name +
+                                 "\n[job]\nbatch = 8\n",
+                             "c.cfg")
+            .network.algorithm;
+    };
+
+    EXPECT_EQ(algorithm("ring"), AllReduceAlgorithm::ring);
+    EXPECT_EQ(algorithm("tree"), AllReduceAlgorithm::tree);
+    EXPECT_EQ(algorithm("mpi"), AllReduceAlgorithm::mpi);
+}
+
 TEST(ClusterFileTest, ReadsLinksModelAndJob) {
     const Cluster cluster = parse_cluster(whole, "c.cfg");
 

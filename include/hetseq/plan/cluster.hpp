@@ -44,7 +44,8 @@ struct NodeClass {
     std::optional<Link> intra, inter;  // where they differ from the cluster's
 };
 
-enum class AllReduceAlgorithm { ring, tree };
+/// mpi: as hetseq sums tensors in host memory, by their bytes and the ranks (docs/mpi.md).
+enum class AllReduceAlgorithm { ring, tree, mpi };
 
 struct Network {
     bool given = false;  // false: to be taken from a run, or free

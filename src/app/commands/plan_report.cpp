@@ -1,11 +1,15 @@
 #include "plan_report.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 
 #include <nlohmann/json.hpp>
+
+#include "hetseq/plan/all_reduce_time.hpp"
 
 namespace hetseq {
 
@@ -54,18 +58,45 @@ std::string fit_text(const ClusterFit& fit) {
     return text + "\n";
 }
 
+// How the gradients of a bucket are summed.
+struct BucketSum {
+    double bytes = 0;
+    AllReduceSteps how;
+    double ms = 0;
+};
+
+// Empty where nothing is reduced.
+std::optional<BucketSum> bucket_sum(const Cluster& cluster) {
+    const Route route = route_over(cluster);
+    const double bytes = std::min(cluster.model.bytes, cluster.model.bucket_mib * bytes_of_mib);
+    if (route.ranks <= 1 || bytes <= 0)
+        return {};
+    const AllReduceAlgorithm algorithm = cluster.network.algorithm;
+    return BucketSum{
+        bytes, all_reduce_steps(algorithm, route, bytes), all_reduce_ms(algorithm, route, bytes)};
+}
+
+std::string bucket_text(const Cluster& cluster) {
+    const auto bucket = bucket_sum(cluster);
+    if (!bucket)
+        return "";
+    return "a bucket of " + format_number(bucket->bytes / bytes_of_mib) +
+           " MiB: " + bucket->how.scheme + ", " + count_text(bucket->how.steps, "step") + ", " +
+           milliseconds(bucket->ms) + " ms\n";
+}
+
 std::string head_text(const PlanReport& report) {
     const PlannedUpdate& update = report.plan.update;
     const UpdateTimes& times = update.times;
-    std::string text = count_text(update.nodes, "node") + ", " + count_text(update.ranks, "rank") +
-                       ", batch " + count_text(update.batch, "unit") + "\nstep " +
-                       milliseconds(times.step_ms) + " ms: compute " +
-                       milliseconds(times.compute_ms) + ", spread " +
-                       milliseconds(times.spread_ms) + ", exposed communication " +
-                       milliseconds(times.exposed_ms) + " (of " + milliseconds(times.reduce_ms) +
-                       " of reductions), after it " + milliseconds(times.update_ms) + " ms\n" +
-                       format_number(update.rate) + " units/s, " + percent_text(update.efficiency) +
-                       " of the bound (" + milliseconds(update.bound_ms) + " ms)\n";
+    std::string text =
+        count_text(update.nodes, "node") + ", " + count_text(update.ranks, "rank") + ", batch " +
+        count_text(update.batch, "unit") + "\nstep " + milliseconds(times.step_ms) +
+        " ms: compute " + milliseconds(times.compute_ms) + ", spread " +
+        milliseconds(times.spread_ms) + ", exposed communication " +
+        milliseconds(times.exposed_ms) + " (of " + milliseconds(times.reduce_ms) +
+        " of reductions), after it " + milliseconds(times.update_ms) + " ms\n" +
+        format_number(update.rate) + " units/s, " + percent_text(update.efficiency) +
+        " of the bound (" + milliseconds(update.bound_ms) + " ms)\n" + bucket_text(report.cluster);
     if (report.cluster.job.updates > 0)
         text +=
             count_text(report.cluster.job.updates, "update") + " take " +
@@ -212,6 +243,12 @@ std::string plan_json(const PlanReport& report) {
               {"classes", Json::array()}};
     for (const NodeClassPlan& plan : report.plan.classes)
         json["classes"].push_back(class_json(report, plan));
+    const auto bucket = bucket_sum(report.cluster);
+    json["bucket"] = bucket ? Json{{"bytes", bucket->bytes},
+                                   {"scheme", bucket->how.scheme},
+                                   {"steps", bucket->how.steps},
+                                   {"ms", bucket->ms}}
+                            : Json(nullptr);
     json["fit"] = report.fit ? fit_json(*report.fit) : Json(nullptr);
     json["taken"] = report.taken;
     return json.dump(2) + "\n";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -14,6 +15,8 @@
 
 #include "hetseq/comm/host_comm.hpp"
 
+#include "hierarchical_reduce.hpp"
+#include "host_map.hpp"
 #include "progress.hpp"
 
 namespace hetseq {
@@ -50,10 +53,12 @@ private:
     void send_all(const at::Tensor& tensor, int root, Progress& progress);
 
     HostComm comm_;
+    HostMap hosts_;
     std::size_t message_bytes_;
     std::chrono::seconds deadline_;
     std::string others_;  // that this rank waits for
-    std::unique_ptr<Scratch> scratch_ = std::make_unique<Scratch>();
+    using AllScratch = std::array<Scratch, pieces_in_flight>;
+    std::unique_ptr<AllScratch> scratch_ = std::make_unique<AllScratch>();
     std::atomic<bool> abandoned_ = false;
 };
 
