@@ -99,7 +99,7 @@ def from_csv(
         1,000 lines hold integers only, else float64.
     """
     path = os.fspath(path)
-    with (gzip.open if path.endswith(".gz") else open)(path, "rt", newline="") as file:
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt", newline="", encoding="utf-8-sig") as file:
         lines = csv.reader(file, delimiter=delimiter)
         header = next(lines, None)
         if not header:
@@ -293,6 +293,9 @@ class _Table:
 
     def samples(self) -> Iterator[dict[str, Any]]:
         for line, cells in self.lines:
+            if len(cells) > len(self.header):
+                raise ValueError(f"{self.path}, line {line} has {len(cells)} columns, and the first line names "
+                                 f"{len(self.header)}: look for a delimiter too many")
             yield {field: self._number(line, cells, at, self.kinds[field]) if isinstance(at, int)
                    else [self._number(line, cells, column, self.kinds[field]) for column in at]
                    for field, at in self.fields.items()}

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -14,7 +13,10 @@
 #include "app/line_source.hpp"
 #include "app/own_worker.hpp"
 
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mailbox.hpp"
+#include "hetseq/app/standard_streams.hpp"
 
 namespace hetseq {
 
@@ -35,8 +37,9 @@ public:
           text_{text},
           under_way_(static_cast<std::size_t>(mailbox.size())) {}
 
-    /// Until all is written; at the end the other ranks are told. Returns an error of the input, or
-    /// null; what comes before it was worked on. `progress` is called now and then.
+    /// Until all is written; at the end the other ranks are told. Returns an error of the input,
+    /// what comes before it was worked on; ReaderLeft as soon as nobody reads the output; or null.
+    /// `progress` is called now and then.
     std::exception_ptr run(const std::function<void()>& progress);
 
 private:
@@ -50,6 +53,8 @@ private:
     bool hand_out();
     bool collect(int timeout_ms);
     void write();
+    void run_to_end(const std::function<void()>& progress);
+    bool has_busy_rank() const;
     bool is_done() const { return input_ended() && !text_.has_batch() && text_.is_written(); }
     bool input_ended() const { return failure_ != nullptr || (input_.at_end() && !may_have_line_); }
     bool has_idle_rank() const;
@@ -148,14 +153,23 @@ template <class Job>
 void LineDispatcher<Job>::write() {
     std::string out;
     text_.write(out);
-    if (out.empty())
-        return;
-    std::fwrite(out.data(), 1, out.size(), stdout);
-    std::fflush(stdout);
+    if (out.empty() && has_lost_reader())
+        throw ReaderLeft{};
+    write_output(out);
+    flush_output();
+}
+
+// Another one than this.
+template <class Job>
+bool LineDispatcher<Job>::has_busy_rank() const {
+    for (int rank = 0; rank < mailbox_.size(); ++rank)
+        if (rank != mailbox_.rank() && under_way_[static_cast<std::size_t>(rank)] > 0)
+            return true;
+    return false;
 }
 
 template <class Job>
-std::exception_ptr LineDispatcher<Job>::run(const std::function<void()>& progress) {
+void LineDispatcher<Job>::run_to_end(const std::function<void()>& progress) {
     while (!is_done()) {
         const bool came = read();
         const bool went = hand_out();
@@ -163,11 +177,41 @@ std::exception_ptr LineDispatcher<Job>::run(const std::function<void()>& progres
         write();
         progress();
     }
+}
+
+template <class Job>
+std::exception_ptr LineDispatcher<Job>::run(const std::function<void()>& progress) {
+    try {
+        run_to_end(progress);
+    } catch (const ReaderLeft&) {
+        failure_ = std::current_exception();
+        while (has_busy_rank())  // what they send must be received
+            collect(longest_wait_ms);
+    }
     for (int rank = 0; rank < mailbox_.size(); ++rank)
         if (rank != mailbox_.rank())
             mailbox_.send(rank, {});
     mailbox_.flush();
     return failure_;
+}
+
+/// True for ReaderLeft.
+inline bool is_reader_left(const std::exception_ptr& failure) {
+    try {
+        if (failure)
+            std::rethrow_exception(failure);
+    } catch (const ReaderLeft&) {
+        return true;
+    } catch (...) {
+    }
+    return false;
+}
+
+/// Collective. Throws on all ranks what rank 0 got of `run`.
+inline void agree_on_end(const HostComm& world, const std::exception_ptr& failure) {
+    if (world.all_reduce(std::int64_t{is_reader_left(failure)}, ReduceOp::max) != 0)
+        throw ReaderLeft{};
+    agree(world, failure);
 }
 
 }  // namespace hetseq

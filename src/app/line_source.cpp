@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/plain_text.hpp"
 
 #include <poll.h>
 
@@ -53,14 +54,19 @@ std::optional<std::string> LineSource::next() {
         searched_ = buffer_.size();
         return std::nullopt;
     }
-    std::string line = buffer_.substr(taken_, is_last ? std::string::npos : end - taken_);
+    std::string_view line =
+        std::string_view{buffer_}.substr(taken_, is_last ? std::string::npos : end - taken_);
     taken_ = is_last ? buffer_.size() : end + 1;
-    ++lines_;
+    if (++lines_ == 1)
+        line = begin_of_text(line, name_);
+    line = without_line_end(line);
+    const auto place = [this] { return name_ + ", line " + std::to_string(lines_); };
     if (const std::size_t valid = valid_utf8_bytes(line); valid < line.size())
-        throw BadData(name_ + ", line " + std::to_string(lines_) + " is not UTF-8",
+        throw BadData(place() + " is not UTF-8",
                       "byte " + std::to_string(valid + 1) + " of it",
                       "convert the text, for example with iconv -t UTF-8");
-    return line;
+    check_line_end(line, place);
+    return std::string{line};
 }
 
 }  // namespace hetseq

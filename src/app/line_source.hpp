@@ -17,8 +17,9 @@ public:
     bool read(int timeout_ms);
     /// True when everything was read; lines may be left to take.
     bool at_end() const { return at_end_; }
-    /// The next whole line that was read, without its end. Throws BadData that names the line for
-    /// bytes that are not UTF-8 and for a line of more than `longest_line` bytes.
+    /// The next whole line that was read, without its end (LF or CRLF); the first one without a
+    /// byte order mark. Throws BadData that names the line for bytes that are not UTF-8, for a CR
+    /// within a line and for a line of more than `longest_line` bytes.
     std::optional<std::string> next();
 
     std::int64_t lines() const { return lines_; }  // taken so far

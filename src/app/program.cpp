@@ -132,6 +132,8 @@ int run_program(int argc, char** argv, const Parts& parts) {
         const int exit_code = dispatch(argc, argv, parts);
         check_standard_output();
         return exit_code;
+    } catch (const ReaderLeft&) {
+        return reader_left_code;
     } catch (const std::exception& error) {
         print_error(error);
         return exit_code_of(error);

@@ -9,6 +9,7 @@
 #include "hetseq/util/error.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 
 namespace hetseq {
 
@@ -23,14 +24,40 @@ void keep_standard_streams() {
     }
 }
 
-void check_standard_output() {
+namespace {
+
+[[noreturn]] void throw_unwritten(int error) {
+    if (error == EPIPE || has_lost_reader())
+        throw ReaderLeft{};
+    throw IoError("cannot write to standard output",
+                  error != 0 ? std::strerror(error) : "an earlier write failed",
+                  "send it to a place with free space");
+}
+
+}  // namespace
+
+bool has_lost_reader() noexcept {
+    pollfd output{STDOUT_FILENO, 0, 0};
+    return ::poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
+}
+
+void write_output(std::string_view text) {
     errno = 0;
-    const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
-    const bool reader_left = errno == EPIPE;
-    if (failed && !reader_left)
-        throw IoError("cannot write to standard output",
-                      errno != 0 ? std::strerror(errno) : "an earlier write failed",
-                      "send it to a place with free space");
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+        throw_unwritten(errno);
+}
+
+void check_standard_output() {
+    try {
+        flush_output();
+    } catch (const ReaderLeft&) {  // what was to do is done
+    }
+}
+
+void flush_output() {
+    errno = 0;
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        throw_unwritten(errno);
 }
 
 }  // namespace hetseq

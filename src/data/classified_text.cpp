@@ -1,6 +1,7 @@
 #include "classified_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -8,6 +9,8 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/text/utf8.hpp"
 #include "hetseq/data/files/text_reader.hpp"
@@ -16,9 +19,8 @@ namespace hetseq {
 
 namespace {
 
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-
 constexpr std::size_t most_digits = 9;  // a longer one is a name
+constexpr std::size_t most_shown = 40;  // bytes of a text in a message
 
 bool is_number(const std::string& column) {
     return column.size() <= most_digits &&
@@ -30,22 +32,63 @@ TableFormat format_of(const std::string& path) {
                                                                : TableFormat::tsv;
 }
 
+// What the first row of a table often calls a column of texts, and one of labels.
+constexpr std::array<std::string_view, 12> names_of_texts{"text",
+                                                          "texts",
+                                                          "sentence",
+                                                          "sentence1",
+                                                          "question",
+                                                          "question1",
+                                                          "premise",
+                                                          "review",
+                                                          "comment",
+                                                          "content",
+                                                          "tweet",
+                                                          "title"};
+constexpr std::array<std::string_view, 12> names_of_labels{"label",
+                                                           "labels",
+                                                           "gold_label",
+                                                           "class",
+                                                           "category",
+                                                           "sentiment",
+                                                           "target",
+                                                           "score",
+                                                           "rating",
+                                                           "tag",
+                                                           "quality",
+                                                           "is_duplicate"};
+
+template <class Names>
+bool is_among(const std::string& text, const Names& names) {
+    return std::find(names.begin(), names.end(), to_lower(text)) != names.end();
+}
+
+// Whether the first of `texts` may be the names of the columns.
+bool begins_with_names(const std::vector<ClassifiedText>& texts) {
+    const ClassifiedText& first = texts.front();
+    const bool others_are_numbers =
+        texts.size() > 2 && std::all_of(texts.begin() + 1, texts.end(), [](const auto& text) {
+            return finite_number(text.label).has_value();
+        });
+    return is_among(first.text, names_of_texts) || is_among(first.label, names_of_labels) ||
+           (others_are_numbers && !finite_number(first.label));
+}
+
 class ClassifiedReader {
 public:
     ClassifiedReader(const std::string& path, const ClassifiedColumns& columns)
         : path_{path},
           columns_{columns},
           table_{columns.format.value_or(format_of(path))},
-          expects_header_{columns.has_header || !is_number(columns.text) ||
-                          !is_number(columns.pair) || !is_number(columns.label)} {}
+          has_header_{columns.has_header || !is_number(columns.text) || !is_number(columns.pair) ||
+                      !is_number(columns.label)},
+          expects_header_{has_header_} {}
 
     std::vector<ClassifiedText> read() {
         TextReader reader{path_};
         for (std::string_view line; reader.next(line);) {
             ++line_;
             check(line);
-            if (line_ == 1 && line.starts_with(byte_order_mark))
-                line.remove_prefix(byte_order_mark.size());
             if (!table_.is_within_quotes())
                 row_line_ = line_;
             if (table_.add(line, place(line_)))
@@ -59,6 +102,11 @@ public:
             throw BadData(path_ + " holds no text",
                           "a row has a text and its label",
                           "give a table with tabs or commas between columns");
+        if (!has_header_ && begins_with_names(texts_))
+            log::warn(path_ + " is read without a header, and its first row, '" +
+                      texts_.front().text.substr(0, most_shown) + "' with the label '" +
+                      texts_.front().label.substr(0, most_shown) +
+                      "', looks like names of columns: give --header if it is one");
         return std::move(texts_);
     }
 
@@ -72,15 +120,28 @@ private:
                           "convert the text, for example with iconv -t UTF-8");
     }
 
+    // A row with another number of columns has a border too many or too few, and its label may be
+    // part of its text.
+    void check_width(const std::vector<std::string>& row) {
+        if (columns_of_first_row_ == 0)
+            columns_of_first_row_ = row.size();
+        if (row.size() != columns_of_first_row_)
+            throw BadData(place(row_line_) + " has " + count_text(std::ssize(row), "column"),
+                          "the first row has " + std::to_string(columns_of_first_row_),
+                          "look for a tab in a text, or for a comma outside of quotes");
+    }
+
     void add(const std::vector<std::string>& row) {
         if (std::exchange(expects_header_, false)) {
             names_ = row;
+            check_width(row);
             return;
         }
         if (row.size() == 1)
             throw BadData(place(row_line_) + " has one column",
                           "a text and its label are expected",
                           "separate the columns by tabs, or by commas in a file named .csv");
+        check_width(row);
         ClassifiedText& text = texts_.emplace_back();
         text.text = column(row, columns_.text, "--text-column");
         if (!columns_.pair.empty())
@@ -92,7 +153,9 @@ private:
         if (columns_.is_number && !finite_number(text.label))
             throw BadData(place(row_line_) + " has the label '" + text.label + "'",
                           "--numbers expects finite numbers such as 3.25",
-                          "correct the line, or leave --numbers out");
+                          texts_.size() == 1 && !has_header_
+                              ? "give --header if the line names the columns"
+                              : "correct the line, or leave --numbers out");
     }
 
     const std::string& column(const std::vector<std::string>& row,
@@ -120,7 +183,9 @@ private:
     const std::string& path_;
     const ClassifiedColumns& columns_;
     TableReader table_;
-    bool expects_header_;
+    bool has_header_;
+    bool expects_header_;  // as the next row
+    std::size_t columns_of_first_row_ = 0;
     std::vector<std::string> names_;  // of the header
     std::int64_t line_ = 0, row_line_ = 0;
     std::vector<ClassifiedText> texts_;

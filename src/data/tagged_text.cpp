@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/plain_text.hpp"
 #include "hetseq/text/blank_line.hpp"
 #include "hetseq/text/entities.hpp"
 #include "hetseq/text/utf8.hpp"
@@ -51,6 +52,7 @@ private:
             fail("is not UTF-8",
                  "byte " + std::to_string(valid + 1) + " of it",
                  "convert the text, for example with iconv -t UTF-8");
+        check_line_end(line, [this] { return place(); });
         if (is_blank_line(line)) {
             end_sentence();
             return;
@@ -83,10 +85,12 @@ private:
             sentences_.push_back(std::exchange(sentence_, {}));
     }
 
+    std::string place() const { return path_ + ", line " + std::to_string(line_); }
+
     [[noreturn]] void fail(const std::string& problem,
                            const std::string& why,
                            const std::string& what_to_do = "correct the line") const {
-        throw BadData(path_ + ", line " + std::to_string(line_) + " " + problem, why, what_to_do);
+        throw BadData(place() + " " + problem, why, what_to_do);
     }
 
     const std::string& path_;

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/text/dictionary.hpp"
@@ -45,7 +47,18 @@ private:
 std::string trained_subwords(const PrepareTranslationOptions& options,
                              std::span<const TextIndex> texts) {
     SampledLines lines(texts, options.sample, mix_keys(options.seed, 0));
-    return train_subwords(options.subwords, [&](std::string& line) { return lines.next(line); });
+    TrainedSubwords trained =
+        train_subwords(options.subwords, [&](std::string& line) { return lines.next(line); });
+    const std::string of_lines = " of " + count_text(trained.lines, "line") +
+                                 " were left out of the training of a vocabulary (";
+    if (trained.too_long > 0)
+        log::warn(std::to_string(trained.too_long) + of_lines +
+                  "they are longer than --max-sentence-length " +
+                  std::to_string(options.subwords.max_sentence_length) + " bytes)");
+    if (trained.reserved > 0)
+        log::warn(std::to_string(trained.reserved) + of_lines +
+                  "they hold U+2585, which SentencePiece uses itself)");
+    return std::move(trained.model);
 }
 
 // Counts the words in this rank's pieces of the texts.

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/plain_text.hpp"
 #include "hetseq/util/text.hpp"
 
 namespace hetseq {
@@ -75,17 +76,23 @@ void reject_line(const std::string& file,
 std::vector<IniSection> parse_ini(std::string_view text, const std::string& file) {
     std::vector<IniSection> sections;
     int line = 0;
+    if (const auto fault = encoding_fault(text, file))
+        throw BadConfig(fault->problem, fault->why, fault->what_to_do);
+    text = without_byte_order_mark(text);
     while (!text.empty()) {
         ++line;
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        if (end > longest_line)
+        const std::string_view read = take_line(text);
+        if (read.size() > longest_line)
             reject_line(file,
                         line,
                         "the line is longer than 4096 bytes",
                         "",
                         "check that it is the right file");
-        const std::string content = content_of(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
+        if (holds_carriage_return(read)) {
+            const Explanation fault = carriage_return_fault(file + " line " + std::to_string(line));
+            throw BadConfig(fault.problem, fault.why, fault.what_to_do);
+        }
+        const std::string content = content_of(read);
         if (content.empty())
             continue;
         if (content.front() == '[')

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/plain_text.hpp"
 
 #include "vocabulary_kind.hpp"
 
@@ -23,6 +23,7 @@ constexpr std::string_view mark_word = " continued ";
 constexpr std::string_view subword_nmt_mark = "@@";
 constexpr std::string_view special_words[] = {"<unk>", "<s>", "</s>"};
 constexpr std::size_t special_count = std::size(special_words);
+constexpr std::int64_t most_words = 4'000'000;  // 4 s and 0.5 GiB
 
 bool is_space(char c) noexcept {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -31,14 +32,6 @@ bool is_space(char c) noexcept {
 bool is_special(std::string_view word) noexcept {
     return std::find(std::begin(special_words), std::end(special_words), word) !=
            std::end(special_words);
-}
-
-// Takes the first line off `text`.
-std::string_view take_line(std::string_view& text) noexcept {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return line;
 }
 
 // "word 12" -> ("word", 12); nothing where the line is not of this form.
@@ -59,11 +52,19 @@ std::optional<std::pair<std::string_view, std::int64_t>> word_and_count(std::str
 class Dictionary final : public VocabularyKind {
 public:
     Dictionary(std::string_view bytes, const std::string& origin) {
+        bytes = without_byte_order_mark(bytes);
+        const auto lines = std::count(bytes.begin(), bytes.end(), '\n');
+        if (lines > most_words)
+            throw BadData(origin + " has " + std::to_string(lines) + " lines",
+                          "a dictionary has at most " + std::to_string(most_words) + " words",
+                          "leave rare words out, for example by --vocab-size");
+        words_.reserve(static_cast<std::size_t>(lines) + special_count);
+        ids_.reserve(static_cast<std::size_t>(lines));
         for (const std::string_view word : special_words)
             words_.push_back(word);
         read_mark(take_line(bytes), origin);
         for (std::int64_t line = 2; !bytes.empty(); ++line)
-            read_word(take_line(bytes), origin + ", line " + std::to_string(line));
+            read_word(take_line(bytes), [&] { return origin + ", line " + std::to_string(line); });
     }
 
     std::int64_t size() const override { return std::ssize(words_); }
@@ -107,19 +108,19 @@ private:
                           "prepare the data with this version of hetseq");
     }
 
-    void read_word(std::string_view line, const std::string& place) {
+    template <class Place>
+    void read_word(std::string_view line, const Place& place) {
         if (valid_utf8_bytes(line) != line.size())
-            throw BadData(place + " is not UTF-8", "", "convert the dictionary to UTF-8");
+            throw BadData(place() + " is not UTF-8", "", "convert the dictionary to UTF-8");
+        check_line_end(line, place);
         const auto entry = word_and_count(line);
         if (!entry)
-            throw BadData(place + " is not a word and its count",
+            throw BadData(place() + " is not a word and its count",
                           "found '" + std::string(line.substr(0, 80)) + "'",
                           "write one word, a blank and its count in each line");
-        if (words_.size() > std::size_t{std::numeric_limits<std::int32_t>::max()})
-            throw BadData(place + " is one word too many", "ids have 31 bits");
         const auto id = static_cast<std::int32_t>(words_.size());
         if (is_special(entry->first) || !ids_.emplace(entry->first, id).second)
-            throw BadData(place + " repeats a word",
+            throw BadData(place() + " repeats a word",
                           "'" + std::string(entry->first) + "' is in the dictionary already",
                           "remove the line");
         words_.push_back(entry->first);
@@ -133,7 +134,7 @@ private:
 }  // namespace
 
 bool is_dictionary(std::string_view bytes) noexcept {
-    return bytes.starts_with(first_line);
+    return without_byte_order_mark(bytes).starts_with(first_line);
 }
 
 std::unique_ptr<const VocabularyKind> make_dictionary(std::string_view bytes,

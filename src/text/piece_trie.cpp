@@ -23,7 +23,8 @@ PieceTrie::PieceTrie(std::vector<Piece> first, std::vector<Piece> continuing)
         nodes_[static_cast<std::size_t>(root)].parent = root;
     for (const auto& [root, pieces] :
          {std::pair{Root::first, &first}, std::pair{Root::continuing, &continuing}}) {
-        std::sort(pieces->begin(), pieces->end());
+        if (!std::is_sorted(pieces->begin(), pieces->end()))
+            std::sort(pieces->begin(), pieces->end());
         add(static_cast<std::int32_t>(root), *pieces, 0);
     }
 }

@@ -5,6 +5,7 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "sentence_piece_model.hpp"
 #include "vocabulary_kind.hpp"
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
@@ -27,12 +28,13 @@ using sentencepiece::util::Status;
 std::string reason_of(const Status& status) {
     const std::string text = status.message();
     const std::size_t end = text.rfind("] ");
-    return end == std::string::npos ? text : text.substr(end + 2);
+    return end == std::string::npos || end + 2 == text.size() ? text : text.substr(end + 2);
 }
 
 class SentencePiece final : public VocabularyKind {
 public:
     SentencePiece(std::string_view bytes, const std::string& origin) {
+        check_sentence_piece_model(bytes, origin);
         const Status status = processor_.LoadFromSerializedProto(bytes);
         if (!status.ok())
             throw BadData(origin + " cannot be read as a SentencePiece model",
@@ -70,20 +72,49 @@ private:
     SentencePieceProcessor processor_;
 };
 
-// Lines for the trainer, one at a time.
+// What the trainer puts for unknown characters: it leaves lines out that hold it.
+constexpr std::string_view reserved_character = "\xE2\x96\x85";  // U+2585
+
+// Lines for the trainer, one at a time. Counts those that it leaves out.
 class Lines final : public sentencepiece::SentenceIterator {
 public:
-    explicit Lines(const std::function<bool(std::string&)>& next) : next_{next} { Next(); }
+    Lines(const std::function<bool(std::string&)>& next,
+          std::int64_t longest,
+          TrainedSubwords& counts)
+        : next_{next}, longest_{longest}, counts_{counts} {
+        Next();
+    }
     bool done() const override { return done_; }
-    void Next() override { done_ = !next_(line_); }
+    void Next() override {
+        done_ = !next_(line_);
+        if (done_ || line_.empty())
+            return;
+        ++counts_.lines;
+        if (std::ssize(line_) > longest_)
+            ++counts_.too_long;
+        else if (line_.find(reserved_character) != std::string::npos)
+            ++counts_.reserved;
+    }
     const std::string& value() const override { return line_; }
     Status status() const override { return {}; }
 
 private:
     const std::function<bool(std::string&)>& next_;
+    std::int64_t longest_;
+    TrainedSubwords& counts_;
     std::string line_;
     bool done_ = false;
 };
+
+void check_lines_are_left(const TrainedSubwords& trained, const SubwordOptions& options) {
+    if (trained.too_long > 0 && trained.lines == trained.too_long + trained.reserved)
+        throw BadConfig("no vocabulary can be trained on this text",
+                        std::to_string(trained.too_long) + " of its " +
+                            std::to_string(trained.lines) + " lines are longer than " +
+                            std::to_string(options.max_sentence_length) +
+                            " bytes, and no other one is left",
+                        "divide the lines into sentences, or give a larger --max-sentence-length");
+}
 
 }  // namespace
 
@@ -103,24 +134,27 @@ const std::vector<std::string>& subword_normalizations() {
     return names;
 }
 
-std::string train_subwords(const SubwordOptions& options,
-                           const std::function<bool(std::string& line)>& next) {
+TrainedSubwords train_subwords(const SubwordOptions& options,
+                               const std::function<bool(std::string& line)>& next) {
     const std::unordered_map<std::string, std::string> arguments{
         {"model_type", options.model_type},
         {"vocab_size", std::to_string(options.vocab_size)},
         {"normalization_rule_name", options.normalization},
         {"character_coverage", std::to_string(options.character_coverage)},
+        {"max_sentence_length", std::to_string(options.max_sentence_length)},
         {"num_threads", "4"},   // unigram models depend on it in the last bits
         {"minloglevel", "2"}};  // errors alone
-    Lines lines(next);
-    std::string bytes;
-    const Status status = sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &bytes);
+    TrainedSubwords trained;
+    Lines lines(next, options.max_sentence_length, trained);
+    const Status status =
+        sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &trained.model);
+    check_lines_are_left(trained, options);
     if (!status.ok())
         throw BadConfig("no vocabulary of " + std::to_string(options.vocab_size) +
                             " ids can be trained on this text",
                         "SentencePiece: " + reason_of(status),
                         "choose another --vocab-size");
-    return bytes;
+    return trained;
 }
 
 }  // namespace hetseq

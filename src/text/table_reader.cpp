@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/plain_text.hpp"
 
 namespace hetseq {
 
@@ -14,6 +15,7 @@ bool TableReader::add(std::string_view line, const std::string& at) {
     }
     if (format_ == TableFormat::csv)
         return add_fields(line, at);
+    check_line_end(line, [&] { return at; });
     add_columns(line);
     return true;
 }
@@ -33,6 +35,7 @@ std::string_view TableReader::add_quoted(std::string_view rest, const std::strin
     for (;;) {
         const std::size_t quote = rest.find('"');
         row_.back() += rest.substr(0, quote);
+        std::replace(row_.back().begin(), row_.back().end(), '\r', '\n');
         if (quote == std::string_view::npos) {
             row_.back() += '\n';
             within_quotes_ = true;
@@ -67,6 +70,7 @@ bool TableReader::add_fields(std::string_view line, const std::string& at) {
         } else {
             const std::size_t end = std::min(rest.find(','), rest.size());
             row_.back() = rest.substr(0, end);
+            check_line_end(row_.back(), [&] { return at; });
             rest.remove_prefix(end);
         }
         is_next_field = rest.starts_with(',');

@@ -4,18 +4,25 @@
 #include <istream>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/plain_text.hpp"
 #include "hetseq/text/utf8.hpp"
 
 namespace hetseq {
 
 std::vector<std::string> read_text_lines(std::istream& text, const std::string& name) {
     std::vector<std::string> lines;
-    for (std::string line; std::getline(text, line);) {
+    for (std::string read; std::getline(text, read);) {
+        std::string_view line = read;
+        if (lines.empty())
+            line = begin_of_text(line, name);
+        line = without_line_end(line);
+        const auto place = [&] { return name + " line " + std::to_string(lines.size() + 1); };
         if (const std::size_t valid = valid_utf8_bytes(line); valid != line.size())
-            throw BadData(name + " line " + std::to_string(lines.size() + 1) + " is not UTF-8",
+            throw BadData(place() + " is not UTF-8",
                           "byte " + std::to_string(valid + 1) + " of the line begins no character",
                           "convert the file, for example with iconv -f LATIN1 -t UTF-8");
-        lines.push_back(line);
+        check_line_end(line, place);
+        lines.emplace_back(line);
     }
     if (text.bad())
         throw IoError("cannot read " + name, "reading failed", "check that it is a file of text");

@@ -9,6 +9,7 @@
 
 #include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/plain_text.hpp"
 
 #include "vocabulary_kind.hpp"
 
@@ -24,6 +25,7 @@ std::unique_ptr<const VocabularyKind> make_kind(std::string_view bytes, const st
         return make_dictionary(bytes, origin);
     if (!bytes.empty() && bytes.front() == sentence_piece_tag)
         return make_sentence_piece(bytes, origin);
+    begin_of_text(bytes, origin);
     throw BadData(origin + " is not a vocabulary",
                   "it begins neither as a SentencePiece model nor as a dictionary",
                   "name a file that hetseq prepare translation wrote, or a SentencePiece .model");

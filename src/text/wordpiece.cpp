@@ -5,10 +5,11 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <unordered_map>
+#include <limits>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/plain_text.hpp"
 
 #include "piece_trie.hpp"
 
@@ -24,34 +25,67 @@ namespace {
 constexpr std::string_view continuation = "##";
 constexpr std::size_t most_shown = 80;          // bytes of a piece in a message
 constexpr std::size_t most_piece_bytes = 1024;  // the trie is built as deep as a piece is long
-constexpr std::size_t most_bytes = std::size_t{1} << 30;  // a node each at most: 31 bits
+constexpr std::size_t most_bytes = std::size_t{64} << 20;  // 12 bytes of the trie for each at most
+constexpr std::size_t most_pieces = 4'000'000;             // 4 s
 
 std::string vocabulary_line(const std::string& origin, std::size_t line) {
     return origin + ", line " + std::to_string(line);
 }
 
+void check_size(std::size_t bytes, const std::string& origin) {
+    if (bytes > most_bytes)
+        throw BadData(origin + " is too large for a vocabulary",
+                      "it has more than 64 MiB",
+                      "give a vocabulary of WordPiece, such as BERT's vocab.txt");
+}
+
+bool begins_or_ends_with_blank(std::string_view line) {
+    const auto may_be_blank = [](char byte) {
+        return static_cast<unsigned char>(byte) <= ' ' || static_cast<unsigned char>(byte) >= 0x80;
+    };
+    return line.empty() || may_be_blank(line.front()) || may_be_blank(line.back());
+}
+
+bool is_ascii_blank(char byte) {
+    return static_cast<unsigned char>(byte) < 0x80 && is_blank(static_cast<unsigned char>(byte));
+}
+
+// A line as google-research takes it: without the blanks around it. Where nothing else is left, the
+// line itself is the piece, which no text has, but whose id is taken. Empty for a line of ASCII's
+// blanks.
+std::string piece_of(std::string_view line) {
+    if (!begins_or_ends_with_blank(line))
+        return std::string{line};
+    std::string piece = encode_utf8(without_blanks_around(decode_valid_characters(line)));
+    if (!piece.empty() && piece != continuation)
+        return piece;
+    return std::all_of(line.begin(), line.end(), is_ascii_blank) ? std::string{}
+                                                                 : std::string{line};
+}
+
 // The pieces by their ids.
 std::vector<std::string> pieces_of(std::string_view bytes, const std::string& origin) {
-    if (bytes.size() > most_bytes)
-        throw BadData(origin + " is too large for a vocabulary",
-                      "it has more than 1 GiB",
-                      "give a vocabulary of WordPiece, such as BERT's vocab.txt");
+    check_size(bytes.size(), origin);
+    bytes = begin_of_text(bytes, origin);
     std::vector<std::string> pieces;
     while (!bytes.empty()) {
-        const std::string_view line = bytes.substr(0, bytes.find('\n'));
-        bytes.remove_prefix(std::min(line.size() + 1, bytes.size()));
-        const std::string place = vocabulary_line(origin, pieces.size() + 1);
+        const std::string_view line = take_line(bytes);
+        const auto place = [&] { return vocabulary_line(origin, pieces.size() + 1); };
         if (valid_utf8_bytes(line) != line.size())
-            throw BadData(place + " is not UTF-8", "", "convert the vocabulary to UTF-8");
+            throw BadData(place() + " is not UTF-8", "", "convert the vocabulary to UTF-8");
+        check_line_end(line, place);
         if (line.size() > most_piece_bytes)
-            throw BadData(place + " is no piece",
+            throw BadData(place() + " is no piece",
                           "it has more than " + std::to_string(most_piece_bytes) + " bytes",
                           "write one piece in each line");
-        std::string piece = encode_utf8(without_blanks_around(decode_valid_characters(line)));
-        if (piece.empty())
-            throw BadData(
-                place + " holds no piece", "the line is blank", "write one piece in each line");
-        pieces.push_back(std::move(piece));
+        if (pieces.size() == most_pieces)
+            throw BadData(place() + " is one piece too many",
+                          "a vocabulary has at most " + std::to_string(most_pieces),
+                          "give a vocabulary of WordPiece, such as BERT's vocab.txt");
+        if (pieces.emplace_back(piece_of(line)).empty())
+            throw BadData(vocabulary_line(origin, pieces.size()) + " holds no piece",
+                          "the line is blank",
+                          "write one piece in each line");
     }
     if (pieces.empty())
         throw BadData(origin + " holds no pieces",
@@ -60,26 +94,24 @@ std::vector<std::string> pieces_of(std::string_view bytes, const std::string& or
     return pieces;
 }
 
-std::unordered_map<std::string_view, std::int32_t> ids_of(const std::vector<std::string>& pieces,
-                                                          const std::string& origin) {
-    std::unordered_map<std::string_view, std::int32_t> ids;
-    ids.reserve(pieces.size());
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-        const auto [found, is_new] = ids.emplace(pieces[i], static_cast<std::int32_t>(i));
-        if (!is_new)
-            throw BadData(vocabulary_line(origin, i + 1) + " repeats a piece",
-                          "'" + pieces[i].substr(0, most_shown) + "' is in line " +
-                              std::to_string(found->second + 1) + " already",
-                          "remove one of the two lines; the ids behind it change");
-    }
-    return ids;
+using Repeat = std::pair<std::int32_t, std::int32_t>;  // a later id and the one before it
+constexpr Repeat no_repeat{std::numeric_limits<std::int32_t>::max(), 0};
+
+// Sorts them; gives the one that comes first in the file and repeats another.
+Repeat sort_and_find_repeat(std::vector<PieceTrie::Piece>& pieces) {
+    std::sort(pieces.begin(), pieces.end());
+    Repeat first = no_repeat;
+    for (std::size_t i = 1; i < pieces.size(); ++i)
+        if (pieces[i].first == pieces[i - 1].first)
+            first = std::min(first, {pieces[i].second, pieces[i - 1].second});
+    return first;
 }
 
 bool continues_a_word(std::string_view piece) {
     return piece.size() > continuation.size() && piece.starts_with(continuation);
 }
 
-PieceTrie trie_of(const std::vector<std::string>& pieces) {
+PieceTrie trie_of(const std::vector<std::string>& pieces, const std::string& origin) {
     std::vector<PieceTrie::Piece> first, continuing;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         const std::string_view piece = pieces[i];
@@ -89,6 +121,13 @@ PieceTrie trie_of(const std::vector<std::string>& pieces) {
         else
             first.emplace_back(piece, id);
     }
+    const Repeat repeat = std::min(sort_and_find_repeat(first), sort_and_find_repeat(continuing));
+    if (repeat != no_repeat)
+        throw BadData(vocabulary_line(origin, static_cast<std::size_t>(repeat.first) + 1) +
+                          " repeats a piece",
+                      "'" + pieces[static_cast<std::size_t>(repeat.first)].substr(0, most_shown) +
+                          "' is in line " + std::to_string(repeat.second + 1) + " already",
+                      "remove one of the two lines; the ids behind it change");
     return {std::move(first), std::move(continuing)};
 }
 
@@ -104,12 +143,10 @@ struct WordPiece::State {
     State(std::string_view bytes, std::string name)
         : origin{std::move(name)},
           pieces{pieces_of(bytes, origin)},
-          ids{ids_of(pieces, origin)},
-          trie{trie_of(pieces)} {}
+          trie{trie_of(pieces, origin)} {}
 
     std::string origin;
     std::vector<std::string> pieces;  // by id
-    std::unordered_map<std::string_view, std::int32_t> ids;
     PieceTrie trie;
     std::int32_t unknown_id = 0;
 };
@@ -126,6 +163,9 @@ WordPiece WordPiece::read(const std::filesystem::path& file) {
     if (!stream)
         throw MissingInput(
             "cannot open " + file.string(), std::strerror(errno), "give a file that can be read");
+    std::error_code is_no_file;
+    if (const auto size = std::filesystem::file_size(file, is_no_file); !is_no_file)
+        check_size(size, file.string());
     const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
     if (stream.bad())
         throw IoError("cannot read " + file.string(), std::strerror(errno));
@@ -159,8 +199,12 @@ bool WordPiece::continues_word(std::int32_t id) const {
 }
 
 std::optional<std::int32_t> WordPiece::find(std::string_view piece) const {
-    const auto found = state_->ids.find(piece);
-    return found == state_->ids.end() ? std::nullopt : std::optional{found->second};
+    const bool continues = continues_a_word(piece);
+    const std::string_view text = piece.substr(continues ? continuation.size() : 0);
+    const PieceTrie::Match match = state_->trie.longest(
+        continues ? PieceTrie::Root::continuing : PieceTrie::Root::first, text);
+    const bool is_whole = match.bytes == text.size() && match.bytes > 0;
+    return is_whole ? std::optional{match.id} : std::nullopt;
 }
 
 std::int32_t WordPiece::id_of(std::string_view piece) const {

@@ -58,6 +58,19 @@ TEST(LineSourceTest, GivesLinesAsTheyArrive) {
     EXPECT_EQ(lines.lines(), 4);
 }
 
+TEST(LineSourceTest, LinesMayEndWithCrlfBehindAByteOrderMark) {
+    Pipe pipe;
+    LineSource lines(pipe.reading_end(), "the pipe");
+    pipe.write("\xEF\xBB\xBFone\r\n\r\ntwo\rthree\n");
+    lines.read(1000);
+
+    EXPECT_EQ(lines.next(), "one");
+    EXPECT_EQ(lines.next(), "");
+    EXPECT_THAT([&] { lines.next(); },
+                testing::ThrowsMessage<BadData>(
+                    testing::HasSubstr("the pipe, line 3 holds a carriage return")));
+}
+
 TEST(LineSourceTest, NamesTheLineThatIsNotUtf8) {
     Pipe pipe;
     LineSource lines(pipe.reading_end(), "the pipe");

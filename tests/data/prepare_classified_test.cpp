@@ -58,6 +58,55 @@ TEST_F(PrepareClassifiedTest, RowsHaveIdsAndTheNumbersOfLabels) {
     EXPECT_THAT(set.rows_of_label, ElementsAre(1, 2));
 }
 
+// The last column would be the label of each row.
+TEST_F(PrepareClassifiedTest, RowsOfAnotherWidthAreNamedByTheirLine) {
+    const test::Thrown wide = thrown(options("new\tgood\n\nlow\tnew\tbad\nlow\tbad\n"));
+    EXPECT_EQ(wide.code, ExitCode::bad_data);
+    EXPECT_THAT(wide.text, HasSubstr("train.tsv, line 3 has 3 columns (the first row has 2)"));
+
+    PrepareClassifiedOptions named =
+        options("text,label\n\"low\n, new\",a\nlow, new,b\nlow,a\n", "train.csv");
+    named.label_column = "label";
+    EXPECT_THAT(thrown(named).text,
+                HasSubstr("train.csv, line 4 has 3 columns (the first row has 2)"));
+
+    EXPECT_THAT(thrown(options("1\tlow\tgood\n2\tbad\n")).text, HasSubstr("line 2 has 2 columns"));
+}
+
+TEST_F(PrepareClassifiedTest, AReturnAloneEndsNoRow) {
+    const test::Thrown returns = thrown(options("new\tgood\rlow\tbad\rlow\tgood\r"));
+    EXPECT_EQ(returns.code, ExitCode::bad_data);
+    EXPECT_THAT(returns.text, HasSubstr("train.tsv, line 1 holds a carriage return"));
+}
+
+TEST_F(PrepareClassifiedTest, LabelsOfAFileOfWindowsAreFound) {
+    PrepareClassifiedOptions given = options("new\tgood\r\nlow\tbad\r\n");
+    given.labels = file("labels.txt", "\xEF\xBB\xBFgood\r\nbad\r\n");
+
+    EXPECT_THAT(prepare_classified(given).labels, ElementsAre("good", "bad"));
+}
+
+std::string warning_for(const PrepareClassifiedOptions& options) {
+    testing::internal::CaptureStderr();
+    prepare_classified(options);
+    return testing::internal::GetCapturedStderr();
+}
+
+TEST_F(PrepareClassifiedTest, AFirstRowThatLooksLikeNamesIsWarnedOf) {
+    const std::string warning = "looks like names of columns: give --header";
+    PrepareClassifiedOptions given = options("Sentence\tpolarity\nnew\tgood\nlow\tbad\n");
+    given.overwrite = true;
+    EXPECT_THAT(warning_for(given), HasSubstr(warning));
+    given.train = {file("train.tsv", "words\tpolarity\nnew\t1\nlow\t0\n")};
+    EXPECT_THAT(warning_for(given), HasSubstr(warning));
+
+    given.has_header = true;
+    EXPECT_THAT(warning_for(given), testing::Not(HasSubstr(warning)));
+    given.has_header = false;
+    given.train = {file("train.tsv", "new\tgood\nlow\tbad\n")};
+    EXPECT_THAT(warning_for(given), testing::Not(HasSubstr(warning)));
+}
+
 TEST_F(PrepareClassifiedTest, ColumnsAreNamedAndPairsHaveABorder) {
     PrepareClassifiedOptions given = options(
         "\xEF\xBB\xBFid,label,one,two\n1,10,new,\"low, low\"\n2,9,\"low\nnew\",new\n", "train.csv");

@@ -41,6 +41,15 @@ protected:
     test::TemporaryFolder folder_;
 };
 
+TEST_F(PrepareTaggedTest, AByteOrderMarkBeforeADocumentIsNoWord) {
+    const PreparedTagged prepared = prepare_tagged(
+        options("\xEF\xBB\xBF-DOCSTART- -X- O O\r\n\r\nlow NN X B-A\r\nnew NN X O\r\n"));
+
+    EXPECT_EQ(prepared.sets.at(0).sentences, 1);
+    EXPECT_EQ(prepared.sets.at(0).words, 2);
+    EXPECT_THAT(message_for("low\tO\rnew\tO\r"), HasSubstr("line 1 holds a carriage return"));
+}
+
 TEST_F(PrepareTaggedTest, LabelsStandAtTheFirstPiecesOfWords) {
     const PreparedTagged prepared =
         prepare_tagged(options("lowest\tB-Z\nnew\tI-Z\n\n\nzz\tO\r\nlow\tB-A\n"));

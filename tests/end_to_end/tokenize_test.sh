@@ -13,6 +13,7 @@ tokenizes() {
 
 tokenizes '5 10 6 7\n\n0\n' 'Hello, worlds\n\nother\n'
 tokenizes '5\n8\n' 'hello\r\nNaïve'
+tokenizes '5\n' '\357\273\277hello\r\n'
 tokenizes '' ''
 tokenizes '\n' '\n'
 tokenizes '11 9\n' 'Hello naïve\n' --cased
@@ -30,6 +31,16 @@ awk 'BEGIN {for (i = 0; i < 200000; i++) print "hello worlds, naive"; print "Hel
 [[ $(sort "$work/out" | uniq -c | awk '{$1 = $1; print}') == '1 5
 200000 5 6 7 10 8' ]] || fail 'a long text'
 printf 'a\n' | "$bin/hetseq" tokenize --vocab "$work/vocab.txt" | :  # nobody reads
+
+# Endless lines end with their reader.
+codes=(); yes hello | timeout 60 "$bin/hetseq" tokenize --vocab "$work/vocab.txt" 2>"$work/log" |
+  head -n 1 >"$work/out" || codes=("${PIPESTATUS[@]}")
+[[ ${codes[*]:1:1} == 141 && $(cat "$work/out") == 5 && ! -s $work/log ]] || fail "without a reader: ${codes[*]}"
+
+printf 'hello\nhello\rworld\n' >"$work/returns"
+rc=0; "$bin/hetseq" tokenize --vocab "$work/vocab.txt" <"$work/returns" >"$work/out" 2>"$work/log" || rc=$?
+expect_error 65 'standard input, line 2 holds a carriage return'
+[[ $(cat "$work/out") == 5 ]] || fail 'the lines before are not answered'
 
 rc=0; "$bin/hetseq" tokenize </dev/null 2>"$work/log" || rc=$?
 expect_error 64 '--vocab'

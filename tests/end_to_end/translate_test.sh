@@ -76,6 +76,21 @@ grep -q "lines with more than the model's 47 tokens: 1 (the first is line 4)" "$
 translate 2 bad < <(printf 'one\ntwo\nthr\xffee\nfour\n')
 expect_error 65 'standard input, line 3 is not UTF-8'
 [[ $(wc -l <"$work/bad") == 2 ]] || fail 'lines before a bad one are lost'
+
+# Endless lines end with the reader of the output, on all ranks.
+answers_one() {
+  local ranks=$1 command
+  # shellcheck disable=SC2016
+  command='if ((${OMPI_COMM_WORLD_RANK:-0} == 0)); then "$@" | head -n 1; exit "${PIPESTATUS[0]}"; fi; exec "$@"'
+  if ((ranks == 0)); then set -- bash -c "$command" -; else set -- mpirun -np "$ranks" bash -c "$command" -; fi
+  rc=0
+  timeout 120 "$@" "$program" translate "$run" --threads 1 --batch-sentences 2 < <(yes one) >"$work/first" 2>"$work/log" || rc=$?
+  [[ $rc == 141 && $(cat "$work/first") == "$(head -n 1 "$work/ones")" ]] || { cat "$work/log"; fail "ended with $rc, on $ranks ranks"; }
+}
+translate 1 ones <<<one; expect_ok one
+answers_one 0
+answers_one 2
+
 translate 2 wide --beam 2 --nbest 3 <"$work/in"
 expect_error 78 '--nbest is 3'
 translate 1 many --checkpoint average:9 <"$work/in"

@@ -32,6 +32,13 @@ TEST(TableReaderTest, TabsDivideColumnsAndQuotesMeanNothing) {
         ElementsAre(ElementsAre("a \"b\"", "1"), ElementsAre("\"x", "", "y"), ElementsAre("one")));
 }
 
+TEST(TableReaderTest, AReturnWithinALineIsALineEndInQuotesAndAnErrorElsewhere) {
+    EXPECT_THAT(rows_of(TableFormat::csv, {"\"a\rb\",1"}), ElementsAre(ElementsAre("a\nb", "1")));
+    for (const TableFormat format : {TableFormat::csv, TableFormat::tsv})
+        EXPECT_THAT([&] { rows_of(format, {"a,1\rb,2"}); },
+                    testing::ThrowsMessage<BadData>(HasSubstr("a line holds a carriage return")));
+}
+
 TEST(TableReaderTest, CommasDivideFieldsOutsideOfQuotes) {
     EXPECT_THAT(
         rows_of(TableFormat::csv, {"a,\"b, c\",1", "\"\",x", "a\"b,", "\"say \"\"no\"\"\""}),

@@ -20,8 +20,11 @@ std::vector<std::string> lines_of(const std::string& content) {
     return read_text_lines(text, "text.de");
 }
 
-TEST(TextLinesTest, OnlyLineFeedsEndLines) {
-    EXPECT_THAT(lines_of("a\r\n\nb\u2028c"), ElementsAre("a\r", "", "b\u2028c"));
+TEST(TextLinesTest, LineFeedsEndLinesAndMayFollowAReturn) {
+    EXPECT_THAT(lines_of("a\r\n\nb\u2028c"), ElementsAre("a", "", "b\u2028c"));
+    EXPECT_THAT(lines_of("\xEF\xBB\xBF"
+                         "a\r"),
+                ElementsAre("a"));
     EXPECT_THAT(lines_of("a\n"), ElementsAre("a"));
     EXPECT_THAT(lines_of(""), ElementsAre());
 }
@@ -30,6 +33,18 @@ TEST(TextLinesTest, NamesTheLineThatIsNotUtf8) {
     EXPECT_THAT(
         [] { lines_of("ein\ncaf\xe9\n"); },
         ThrowsMessage<BadData>(HasSubstr("text.de line 2 is not UTF-8 (byte 4 of the line")));
+}
+
+TEST(TextLinesTest, NamesTheLineWithAReturnInsideAndOtherEncodings) {
+    EXPECT_THAT([] { lines_of("a\nb\rc\rd\r"); },
+                ThrowsMessage<BadData>(HasSubstr("text.de line 2 holds a carriage return")));
+    EXPECT_THAT(
+        [] {
+            lines_of(
+                "\xFF\xFE"
+                "a");
+        },
+        ThrowsMessage<BadData>(HasSubstr("text.de is text in UTF-16")));
 }
 
 TEST(TextLinesTest, NamesAFileThatCannotBeRead) {

@@ -1,5 +1,6 @@
 #include "hetseq/text/vocabulary.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <random>
 #include <string>
@@ -41,12 +42,13 @@ const std::vector<std::string>& sentences() {
 
 std::string trained(SubwordOptions options) {
     std::size_t at = 0;
-    return train_subwords(options, [&](std::string& line) {
+    const auto next = [&](std::string& line) {
         if (at == sentences().size())
             return false;
         line = sentences()[at++];
         return true;
-    });
+    };
+    return train_subwords(options, next).model;
 }
 
 Vocabulary subwords(const std::string& type = "bpe", const std::string& rule = "nmt_nfkc") {
@@ -191,6 +193,53 @@ TEST(VocabularyTest, TooLargeAVocabularyIsRefusedWithSentencePiecesReason) {
                 AllOf(HasSubstr("no vocabulary of 5000 ids"), HasSubstr("size"), HasSubstr("too")));
 }
 
+std::vector<std::string> some_sentences(std::size_t too_long) {
+    std::vector<std::string> lines = sentences();
+    for (std::size_t i = 0; i < too_long; ++i)
+        lines[i] = std::string(4193, 'x');
+    return lines;
+}
+
+TrainedSubwords trained_on(const std::vector<std::string>& lines, const SubwordOptions& options) {
+    std::size_t at = 0;
+    return train_subwords(options, [&](std::string& line) {
+        line = at < lines.size() ? lines[at] : "";
+        return at++ < lines.size();
+    });
+}
+
+TEST(TrainSubwordsTest, LinesThatAreLeftOutAreCounted) {
+    std::vector<std::string> lines = some_sentences(2);
+    lines[5] = "a \u2585";
+    lines[6] = "";
+    const TrainedSubwords trained = trained_on(lines, {.vocab_size = 42});
+    const TrainedSubwords all = trained_on(lines, {.vocab_size = 43, .max_sentence_length = 4193});
+
+    EXPECT_EQ(trained.lines, std::ssize(lines) - 1);
+    EXPECT_EQ(trained.too_long, 2);
+    EXPECT_EQ(trained.reserved, 1);
+    EXPECT_EQ(all.too_long, 0);
+    const auto knows = [](const TrainedSubwords& trained, const std::string& text) {
+        const Vocabulary vocabulary = Vocabulary::parse(trained.model, "a test");
+        const std::vector<std::int32_t> ids = ids_of(vocabulary, text);
+        return std::find(ids.begin(), ids.end(), 0) == ids.end();
+    };
+    EXPECT_FALSE(knows(trained, "x"));
+    EXPECT_FALSE(knows(trained, "\u2585"));
+    EXPECT_TRUE(knows(all, "x"));
+}
+
+TEST(TrainSubwordsTest, TextOfTooLongLinesIsRefusedByTheLimit) {
+    const auto thrown = thrown_by([] {
+        trained_on({std::string(4193, 'x'), "", std::string(5000, 'y')}, {.vocab_size = 20});
+    });
+
+    EXPECT_EQ(thrown.code, ExitCode::config);
+    EXPECT_THAT(thrown.text,
+                AllOf(HasSubstr("2 of its 2 lines are longer than 4192 bytes"),
+                      HasSubstr("--max-sentence-length")));
+}
+
 TEST(DictionaryTest, WordsHaveTheirPlaceAsId) {
     const Vocabulary vocabulary = dictionary("the 9\ncat 4\nsat 1\n");
 
@@ -198,6 +247,23 @@ TEST(DictionaryTest, WordsHaveTheirPlaceAsId) {
     EXPECT_THAT(ids_of(vocabulary, " the\tdog  sat\r"), ElementsAre(3, 0, 5));
     EXPECT_EQ(vocabulary.decode(ids_of(vocabulary, "the dog sat")), "the <unk> sat");
     EXPECT_EQ(vocabulary.piece(4), "cat");
+}
+
+TEST(DictionaryTest, LinesMayEndWithCrlfBehindAByteOrderMark) {
+    const Vocabulary vocabulary = Vocabulary::parse(
+        "\xEF\xBB\xBF# hetseq dictionary 1 continued @@\r\nthe@@ 9\r\ncat 4\r\n", "a test");
+
+    EXPECT_EQ(vocabulary.size(), 5);
+    EXPECT_EQ(vocabulary.decode(ids_of(vocabulary, "the@@ cat")), "thecat");
+    EXPECT_THAT(thrown_by([] { dictionary("the 9\rcat 4\r"); }).text,
+                HasSubstr("line 2 holds a carriage return"));
+    EXPECT_THAT(thrown_by([] { Vocabulary::parse("\xFF\xFE# hetseq", "FILE"); }).text,
+                HasSubstr("FILE is text in UTF-16"));
+}
+
+TEST(DictionaryTest, TooManyWordsAreRefusedByTheLimit) {
+    EXPECT_THAT(thrown_by([] { dictionary(std::string(4'000'000, '\n')); }).text,
+                HasSubstr("a dictionary has at most 4000000 words"));
 }
 
 TEST(DictionaryTest, MarkedWordsAreJoinedWithTheNext) {

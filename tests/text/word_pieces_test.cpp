@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-const WordPiece& pieces() {
+const WordPiece& pieces_of_words() {
     static const WordPiece vocabulary =
         WordPiece::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\nlow\n##est\nnew\n,\n", "vocab.txt");
     return vocabulary;
@@ -20,7 +20,7 @@ std::vector<std::string> words(std::initializer_list<const char*> texts) {
 }
 
 TEST(WordEncoderTest, TellsWhereEachWordBegins) {
-    WordEncoder encoder{pieces(), {}, 16};
+    WordEncoder encoder{pieces_of_words(), {}, 16};
 
     const WordPieces row = encoder.encode(words({"New", "lowest", "new,low", "zzz"}));
 
@@ -29,7 +29,7 @@ TEST(WordEncoderTest, TellsWhereEachWordBegins) {
 }
 
 TEST(WordEncoderTest, AWordOfWhichNothingIsLeftIsUnknown) {
-    WordEncoder encoder{pieces(), {}, 16};
+    WordEncoder encoder{pieces_of_words(), {}, 16};
 
     const WordPieces row = encoder.encode(words({"low", "\x01", "new"}));
 
@@ -38,7 +38,7 @@ TEST(WordEncoderTest, AWordOfWhichNothingIsLeftIsUnknown) {
 }
 
 TEST(WordEncoderTest, LongSentencesAreCutBehindAWord) {
-    WordEncoder encoder{pieces(), {}, 5};
+    WordEncoder encoder{pieces_of_words(), {}, 5};
 
     EXPECT_THAT(encoder.encode(words({"new", "new", "lowest", "low"})).ids,
                 ElementsAre(2, 6, 6, 3));
@@ -48,7 +48,7 @@ TEST(WordEncoderTest, LongSentencesAreCutBehindAWord) {
 }
 
 TEST(WordEncoderTest, CaseIsKeptWhereItIsAskedFor) {
-    WordEncoder encoder{pieces(), BasicTokenizerOptions::cased(), 8};
+    WordEncoder encoder{pieces_of_words(), BasicTokenizerOptions::cased(), 8};
 
     EXPECT_THAT(encoder.encode(words({"New", "new"})).ids, ElementsAre(2, 1, 6, 3));
 }

@@ -47,6 +47,31 @@ TEST(WordPieceTest, IdsAreTheLines) {
     EXPECT_EQ(pieces.find("b"), std::nullopt);
 }
 
+// Google's Chinese vocabulary has U+2028 alone in a line. Its pieces keep the numbers of their
+// lines, in Google's program and in transformers' BertTokenizer.
+TEST(WordPieceTest, APieceOfUnicodesBlanksKeepsItsLine) {
+    const std::string lines = "[UNK]\n\u2028\na\n\u3000\u00a0\n##\u2029\n##b\n\u3000c\n";
+    const WordPiece pieces = WordPiece::parse(lines, "v");
+
+    EXPECT_EQ(pieces.size(), 7);
+    EXPECT_EQ(pieces.piece(1), "\u2028");
+    EXPECT_EQ(pieces.find("a"), 2);
+    EXPECT_EQ(pieces.find("##b"), 5);
+    EXPECT_EQ(pieces.find("c"), 6);
+    EXPECT_EQ(WordPiece::parse(pieces.lines(), "v").lines(), pieces.lines());
+    EXPECT_THAT(message_for("[UNK]\n \t\r\n"), HasSubstr("line 2 holds no piece"));
+}
+
+TEST(WordPieceTest, AByteOrderMarkIsNoPartOfAPiece) {
+    EXPECT_EQ(WordPiece::parse("\xEF\xBB\xBF[UNK]\r\na\r\n", "v").lines(), "[UNK]\na\n");
+    EXPECT_THAT(message_for("\xFF\xFE[UNK]"), HasSubstr("vocab.txt is text in UTF-16"));
+    EXPECT_THAT(message_for("[UNK]\ra\rb\r"), HasSubstr("line 1 holds a carriage return"));
+}
+
+TEST(WordPieceTest, LimitsAreNamed) {
+    EXPECT_THAT(message_for(std::string((64 << 20) + 1, 'a')), HasSubstr("more than 64 MiB"));
+}
+
 TEST(WordPieceTest, TakesTheLongestPieceFirst) {
     const WordPiece pieces =
         WordPiece::parse("[UNK]\nab\nabc\n##d\n##cd\n##de\nlow\nlowest\n##est\n##e\n", "v");

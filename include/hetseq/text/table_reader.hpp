@@ -16,7 +16,8 @@ public:
     explicit TableReader(TableFormat format) : format_{format} {}
 
     /// Takes the next line, without its end. True where it completes a row; blank lines complete
-    /// none. Throws BadData for text behind a closing quote; `at` is what the error calls the line.
+    /// none. A CR is a line end within quotes. Throws BadData for one elsewhere and for text behind
+    /// a closing quote; `at` is what the error calls the line.
     bool add(std::string_view line, const std::string& at);
     /// The columns of the row that the last line completed.
     const std::vector<std::string>& row() const { return row_; }

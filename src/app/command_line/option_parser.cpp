@@ -1,10 +1,13 @@
 #include "hetseq/app/command_line/option_parser.hpp"
 
-#include <fstream>
+#include <optional>
+#include <sstream>
 
 #include <boost/program_options.hpp>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/file_text.hpp"
+#include "hetseq/util/plain_text.hpp"
 #include "hetseq/app/command_line/option_names.hpp"
 
 namespace hetseq {
@@ -36,14 +39,33 @@ OptionValues to_values(const po::basic_parsed_options<char>& parsed) {
     return values;
 }
 
+// Without a byte order mark, and with line feeds alone between its lines.
+std::string config_lines(std::string_view bytes, const std::string& path) {
+    if (const auto fault = encoding_fault(bytes, path))
+        throw BadConfig(fault->problem, fault->why, fault->what_to_do);
+    bytes = without_byte_order_mark(bytes);
+    std::string lines;
+    for (int number = 1; !bytes.empty(); ++number) {
+        const std::string_view line = take_line(bytes);
+        if (holds_carriage_return(line)) {
+            const Explanation fault =
+                carriage_return_fault(path + ", line " + std::to_string(number));
+            throw BadConfig(fault.problem, fault.why, fault.what_to_do);
+        }
+        lines.append(line).append("\n");
+    }
+    return lines;
+}
+
 }  // namespace
 
 OptionValues parse_config_file(const std::string& path, const OptionTable& table) {
-    std::ifstream file(path);
-    if (!file)
+    const std::optional<std::string> text = read_file_text(path);
+    if (!text)
         throw MissingInput("cannot read the configuration " + path,
                            "it does not exist or cannot be read",
                            "check the path");
+    std::istringstream file(config_lines(*text, path));
     try {
         return to_values(po::parse_config_file(file, description(table)));
     } catch (const po::unknown_option& error) {

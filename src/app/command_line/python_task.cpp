@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/plain_text.hpp"
 #include "hetseq/app/failure.hpp"
 
 namespace hetseq {
@@ -49,7 +50,7 @@ bool configures_python_task(const std::string& word) {
     static const std::regex form(R"(\s*task-file\s*=\s*\S.*)");
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);)
-        if (std::regex_match(line, form))
+        if (std::regex_match(std::string{without_line_end(without_byte_order_mark(line))}, form))
             return true;
     return false;
 }

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -17,6 +16,7 @@
 #include "hetseq/text/metric_score.hpp"
 #include "hetseq/text/text_lines.hpp"
 #include "hetseq/app/commands.hpp"
+#include "hetseq/app/standard_streams.hpp"
 
 namespace hetseq {
 
@@ -188,7 +188,7 @@ int bleu_command(const CommandContext& context) {
     const std::size_t segments = text.hypotheses.size();
     const std::size_t step = options.sentence_level ? 1 : segments;
     for (std::size_t begin = 0; begin < segments; begin += step)
-        std::fputs(shown(scores_of(text, options, begin, begin + step), options).c_str(), stdout);
+        write_output(shown(scores_of(text, options, begin, begin + step), options));
     return 0;
 }
 

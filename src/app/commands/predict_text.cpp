@@ -134,7 +134,8 @@ std::exception_ptr lead(Mailbox& mailbox, const LineModel& model, Job& text) {
     const std::exception_ptr failure = LineDispatcher<Job>(mailbox, own, input, text).run([&] {
         progress.show([&](double seconds) { return progress_text(text.written(), seconds); });
     });
-    report(text, progress.seconds());
+    if (!is_reader_left(failure))
+        report(text, progress.seconds());
     return failure;
 }
 
@@ -161,7 +162,7 @@ int label_lines(const CommandContext& context, const PredictingRun& run, const L
         } else {
             serve_answers<Job>(mailbox, model);
         }
-        agree(world, failure);
+        agree_on_end(world, failure);
     });
 }
 

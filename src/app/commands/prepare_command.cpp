@@ -59,6 +59,7 @@ PrepareTranslationOptions translation_options(const CommandWords& words) {
     subwords.vocab_size = words.whole_number("vocab-size", 0, most_ids);
     subwords.normalization = words.choice("normalization", subword_normalizations());
     subwords.character_coverage = words.number("character-coverage", 0.5, 1);
+    subwords.max_sentence_length = words.whole_number("max-sentence-length", 1, most_ids);
     return {.train = {files("source-text"), files("target-text")},
             .valid = {files("valid-source-text"), files("valid-target-text")},
             .output = words.text("output"),

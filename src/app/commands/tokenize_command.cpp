@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -10,11 +9,13 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/plain_text.hpp"
 
 #include "bert_text_options.hpp"
 
 #include "hetseq/text/bert_tokenizer.hpp"
 #include "hetseq/app/commands.hpp"
+#include "hetseq/app/standard_streams.hpp"
 
 namespace hetseq {
 
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::size_t read_bytes = std::size_t{1} << 20;
 constexpr std::int64_t most_word_characters = 1000000;
+constexpr const char* input_name = "standard input";
 
 BertTokenizerOptions tokenizer_options(const CommandWords& words) {
     BertTokenizerOptions options{.basic = bert_text_options(words)};
@@ -62,24 +64,38 @@ public:
     // Prints one line for each of `text`, which ends with the end of a line.
     void print(std::string_view text) {
         printed_.clear();
+        try {
+            append(text);
+        } catch (const BadData&) {
+            write_output(printed_);  // of the lines before
+            throw;
+        }
+        write_output(printed_);
+    }
+
+private:
+    void append(std::string_view text) {
         while (!text.empty()) {
-            const std::size_t end = text.find('\n');
+            std::string_view line = take_line(text);
+            if (++lines_ == 1)
+                line = begin_of_text(line, input_name);
+            check_line_end(line, [this] {
+                return std::string(input_name) + ", line " + std::to_string(lines_);
+            });
             const std::size_t begin = printed_.size();
-            for (const std::int32_t id : tokenizer_.encode(text.substr(0, end)))
+            for (const std::int32_t id : tokenizer_.encode(line))
                 printed_ += words_[static_cast<std::size_t>(id)];
             if (printed_.size() > begin)
                 printed_.back() = '\n';
             else
                 printed_.push_back('\n');
-            text.remove_prefix(end + 1);
         }
-        std::fwrite(printed_.data(), 1, printed_.size(), stdout);
     }
 
-private:
     BertTokenizer tokenizer_;
     std::vector<std::string> words_;
     std::string printed_;
+    std::int64_t lines_ = 0;
 };
 
 }  // namespace
@@ -97,7 +113,7 @@ int tokenize_command(const CommandContext& context) {
         tokenizer.print(std::string_view{text}.substr(0, end));
         text.erase(0, end);
         if (is_terminal)
-            std::fflush(stdout);
+            flush_output();
     }
     if (!text.empty())
         tokenizer.print(text + '\n');

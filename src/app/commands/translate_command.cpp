@@ -13,6 +13,7 @@
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 
+#include "app/line_dispatcher.hpp"
 #include "app/progress_line.hpp"
 #include "app/translation/translation_ranks.hpp"
 
@@ -141,7 +142,8 @@ std::exception_ptr lead(Mailbox& mailbox,
     const std::exception_ptr failure = run_translation(mailbox, own, input, text, [&] {
         progress.show([&](double seconds) { return progress_text(text, input, seconds); });
     });
-    report(text, progress.seconds(), options.text);
+    if (!is_reader_left(failure))
+        report(text, progress.seconds(), options.text);
     return failure;
 }
 
@@ -177,7 +179,7 @@ int translate_command(const CommandContext& context) {
             failure = lead(mailbox, translator, options, vocabularies, device);
         else
             serve_translations(mailbox, translator, options.beam);
-        agree(world, failure);
+        agree_on_end(world, failure);
     });
 }
 

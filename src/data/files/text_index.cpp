@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/plain_text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/text/blank_line.hpp"
@@ -36,13 +37,22 @@ struct TextStretch {
     std::int64_t end = 0;    // to here
 };
 
+enum class LineFault : std::int64_t { none, not_utf8, carriage_return };
+
+LineFault fault_of(std::string_view line, Places places) {
+    if (holds_carriage_return(line))
+        return LineFault::carriage_return;
+    const bool is_bad = places == Places::lines && valid_utf8_bytes(line) != line.size();
+    return is_bad ? LineFault::not_utf8 : LineFault::none;
+}
+
 // What was found in a stretch. Its lines are counted from 0.
 struct TextFindings {
     std::vector<LinePlace> places{};
     std::int64_t lines = 0;
     std::int64_t documents = 0;
-    std::int64_t end = 0;  // [bytes]: where its last line ends
-    bool is_good = true;   // else `lines` is the number of the bad line
+    std::int64_t end = 0;               // [bytes]: where its last line ends
+    LineFault fault = LineFault::none;  // else `lines` is the number of the bad line
 
     // A place where the next line begins, if the last one lies far enough before.
     void add_place(std::int64_t step) {
@@ -85,8 +95,8 @@ void read_lines(TextReader& reader,
     std::string_view line;
     while (found.end < stretch.end && reader.next(line)) {
         found.add_place(pass.step);
-        found.is_good = valid_utf8_bytes(line) == line.size();
-        if (!found.is_good)
+        found.fault = fault_of(line, pass.places);
+        if (found.fault != LineFault::none)
             break;
         ++found.lines;
         found.end = reader.offset();
@@ -110,6 +120,9 @@ void read_documents(TextReader& reader,
             found.add_place(pass.step);
         }
         if (found.end >= stretch.end)
+            return;
+        found.fault = fault_of(line, pass.places);
+        if (found.fault != LineFault::none)
             return;
         follows_blank = is_blank;
         ++found.lines;
@@ -145,7 +158,7 @@ void append(std::vector<std::int64_t>& numbers, std::size_t stretch, const TextF
                     found.lines,
                     found.documents,
                     found.end,
-                    found.is_good ? 1 : 0,
+                    static_cast<std::int64_t>(found.fault),
                     std::ssize(found.places)});
     for (const LinePlace& place : found.places)
         numbers.insert(numbers.end(), {place.line, place.offset});
@@ -165,7 +178,7 @@ std::vector<TextFindings> gather(const HostComm& world,
             found.lines = *next++;
             found.documents = *next++;
             found.end = *next++;
-            found.is_good = *next++ == 1;
+            found.fault = static_cast<LineFault>(*next++);
             found.places.resize(static_cast<std::size_t>(*next++));
             for (LinePlace& place : found.places) {
                 place.line = *next++;
@@ -176,10 +189,15 @@ std::vector<TextFindings> gather(const HostComm& world,
     return all;
 }
 
-[[noreturn]] void throw_not_utf8(const std::string& path, std::int64_t line) {
-    throw BadData(path + ", line " + std::to_string(line + 1) + " is not UTF-8",
-                  "",
-                  "convert the file (iconv -t UTF-8), or remove the line from both files");
+[[noreturn]] void throw_fault(LineFault fault, const std::string& path, std::int64_t line) {
+    const std::string place = path + ", line " + std::to_string(line + 1);
+    const Explanation explained =
+        fault == LineFault::carriage_return
+            ? carriage_return_fault(place)
+            : Explanation{place + " is not UTF-8",
+                          "",
+                          "convert the file (iconv -t UTF-8), or remove the line from both files"};
+    throw BadData(explained.problem, explained.why, explained.what_to_do);
 }
 
 std::vector<TextIndex> text_indexes(const std::vector<std::string>& paths,
@@ -195,8 +213,8 @@ std::vector<TextIndex> text_indexes(const std::vector<std::string>& paths,
         text.lines += findings[i].lines;
         text.documents += findings[i].documents;
         text.bytes = std::max(text.bytes, findings[i].end);
-        if (!findings[i].is_good)
-            throw_not_utf8(text.path, text.lines);
+        if (findings[i].fault != LineFault::none)
+            throw_fault(findings[i].fault, text.path, text.lines);
     }
     for (const TextIndex& text : texts)
         if (text.lines == 0)
@@ -260,9 +278,13 @@ void read_lines_among_ranks(const HostComm& world,
     const std::vector<TextStretch> stretches = agreed_stretches(world, paths, piece);
     read_among_ranks(world, stretches.size(), [&](std::size_t i) {
         TextReader reader = reader_of(paths[stretches[i].file], stretches[i]);
+        const std::string& path = paths[stretches[i].file];
         std::string_view line;
-        while (reader.offset() < stretches[i].end && reader.next(line))
-            take(line);
+        for (std::int64_t begin = 0;
+             (begin = reader.offset()) < stretches[i].end && reader.next(line);
+             take(line))
+            check_line_end(line,
+                           [&] { return path + ", the line at byte " + std::to_string(begin); });
     });
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/plain_text.hpp"
 
 #include "gzip_file.hpp"
 
@@ -96,11 +97,13 @@ bool TextReader::next(std::string_view& line) {
         }
         if (rest.empty())
             return false;
+        const bool is_first = state_->offset == 0;
         line = state_->take(end == std::string_view::npos ? rest.size() : end + 1);
+        if (is_first)
+            line = begin_of_text(line, state_->path);
         if (line.ends_with('\n'))
             line.remove_suffix(1);
-        if (line.ends_with('\r'))
-            line.remove_suffix(1);
+        line = without_line_end(line);
         return true;
     }
 }

@@ -55,6 +55,21 @@ TEST(ConfigFileTest, ReadsOptions) {
     EXPECT_EQ(parse_config_file(good.path()).at("lr"), "0.5");
 }
 
+TEST(ConfigFileTest, TakesFilesOfWindowsEditors) {
+    const ConfigFile file("\xEF\xBB\xBFtask = mnist\r\nlr = 0.5\r\n");
+
+    EXPECT_EQ(parse_config_file(file.path()).at("task"), "mnist");
+    EXPECT_EQ(parse_config_file(file.path()).at("lr"), "0.5");
+}
+
+TEST(ConfigFileTest, NamesOtherEncodingsAndLineEnds) {
+    const ConfigFile utf16(std::string("\xFF\xFEl\0r\0", 6));
+    EXPECT_THAT(error_of([&] { parse_config_file(utf16.path()); }), HasSubstr("is text in UTF-16"));
+    const ConfigFile returns("# one\ntask = mnist\rlr = 0.5\r");
+    EXPECT_THAT(error_of([&] { parse_config_file(returns.path()); }),
+                HasSubstr(", line 2 holds a carriage return"));
+}
+
 TEST(ConfigFileTest, NamesTheFileAndTheNearestOption) {
     const ConfigFile bad("task = mnist\nmax-updates = 3\n");
 

@@ -60,6 +60,24 @@ TEST_F(TextIndexTest, LinesAndBytesAreCounted) {
     EXPECT_EQ(total_lines(texts), 622);
 }
 
+TEST_F(TextIndexTest, AReturnWithinALineIsNamedByFileAndLine) {
+    const std::string text = "\xEF\xBB\xBF" + text_of(0, 230) + "one\rtwo\n" + text_of(230, 400);
+    const std::string path = file("a", text);
+
+    for (const std::int64_t piece : {std::int64_t{30}, small_piece, usual_text_piece}) {
+        const auto of_lines = thrown_by([&] { index_texts(world_, {path}, piece); });
+        const auto of_documents = thrown_by([&] { index_documents(world_, {path}, piece); });
+        const auto of_words = thrown_by([&] {
+            read_lines_among_ranks(
+                world_, {path}, [](auto) {}, piece);
+        });
+        EXPECT_EQ(of_lines.code, ExitCode::bad_data);
+        EXPECT_THAT(of_lines.text, HasSubstr("a, line 231 holds a carriage return"));
+        EXPECT_THAT(of_documents.text, HasSubstr("a, line 231 holds a carriage return"));
+        EXPECT_THAT(of_words.text, HasSubstr("holds a carriage return"));
+    }
+}
+
 TEST_F(TextIndexTest, PlacesAreTheSameInPlainAndGzipFiles) {
     const auto texts =
         index_texts(world_, {file("a", text_of(0, 900)), file("a.gz", text_of(0, 900))}, 1 << 20);

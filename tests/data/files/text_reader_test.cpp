@@ -46,6 +46,22 @@ TEST_P(TextReaderTest, LinesComeWithoutTheirEnds) {
     EXPECT_THAT(rest_of(reader), ElementsAre("one", "two", "", "  four ", "no end"));
 }
 
+TEST_P(TextReaderTest, AByteOrderMarkIsNoText) {
+    TextReader reader{file("\xEF\xBB\xBFone\ntwo\n")};
+
+    EXPECT_THAT(rest_of(reader), ElementsAre("one", "two"));
+    reader.seek(0);
+    EXPECT_THAT(rest_of(reader), ElementsAre("one", "two"));
+}
+
+TEST_P(TextReaderTest, TextInUtf16IsNamed) {
+    TextReader reader{file(std::string("\xFF\xFEo\0\n\0", 6))};
+
+    const auto thrown = thrown_by([&] { rest_of(reader); });
+    EXPECT_EQ(thrown.code, ExitCode::bad_data);
+    EXPECT_THAT(thrown.text, HasSubstr("is text in UTF-16 (only UTF-8 is read)"));
+}
+
 TEST_P(TextReaderTest, TheEndOfTheLastLineIsNoLine) {
     TextReader reader{file("one\ntwo\n")};
 

@@ -32,9 +32,9 @@ struct TextIndex {
 constexpr std::int64_t usual_text_piece = std::int64_t{1} << 22;  // [bytes]
 
 /// Collective. Reads all of the files, plain ones in pieces that the ranks share, a gzip file on
-/// one rank. Their lines are UTF-8 and every file has one. A place is kept for each `piece`
-/// [bytes]. Where something is wrong all ranks throw the same, whatever their number: MissingInput,
-/// IoError or BadData that names file and line.
+/// one rank. Their lines are UTF-8 without CR, and every file has one. A place is kept for each
+/// `piece` [bytes]. Where something is wrong all ranks throw the same, whatever their number:
+/// MissingInput, IoError or BadData that names file and line.
 std::vector<TextIndex> index_texts(const HostComm& world,
                                    const std::vector<std::string>& paths,
                                    std::int64_t piece = usual_text_piece);
@@ -43,15 +43,15 @@ constexpr std::int64_t usual_document_step = std::int64_t{1} << 13;  // [bytes]
 
 /// Collective. The same for texts of documents with blank lines between them: the places are lines
 /// with which documents begin, at least `step` [bytes] apart within a piece. Lines need not be
-/// UTF-8, but every file has a document.
+/// UTF-8, but hold no CR, and every file has a document.
 std::vector<TextIndex> index_documents(const HostComm& world,
                                        const std::vector<std::string>& paths,
                                        std::int64_t piece = usual_text_piece,
                                        std::int64_t step = usual_document_step);
 
 /// Collective. Each line of the files is given to `take` on one of the ranks, which share the files
-/// as `index_texts` does. Lines need not be UTF-8, and a file may be empty. All ranks throw the
-/// same MissingInput, IoError or BadData.
+/// as `index_texts` does. Lines need not be UTF-8, but hold no CR, and a file may be empty. All
+/// ranks throw the same MissingInput, IoError or BadData.
 void read_lines_among_ranks(const HostComm& world,
                             const std::vector<std::string>& paths,
                             const std::function<void(std::string_view)>& take,

@@ -18,8 +18,9 @@ public:
     TextReader& operator=(TextReader&&) noexcept;
 
     /// The next line without its end ("\n", "\r\n" or the end of the file), until the next call;
-    /// false at the end. Throws BadData where gzip data are damaged or a line is longer than 16
-    /// MiB.
+    /// false at the end. The first one is without a byte order mark. A CR within a line is left to
+    /// the caller. Throws BadData where gzip data are damaged, a line is longer than 16 MiB or the
+    /// text begins as UTF-16 does.
     bool next(std::string_view& line);
     /// Where the next line begins [bytes].
     std::int64_t offset() const noexcept;
