@@ -11,8 +11,11 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 import torch
 
 from . import _library, randomness, self_test
+from .cut_test import CutTest
 from .optimizers import Adapter
-from .task import Batch, Config, Task, TaskError, describe, overrides
+from .results import metric_names, rows_of, sums_of, weights_of
+from .task import Config, Task, TaskError, describe
+from .unchanged import Buffers, Parameters
 
 _OUT_OF_MEMORY = "hetseq: out of memory\n"
 _LONGEST_TRACEBACK = 3000  # characters; the trainer's messages are of bounded length
@@ -48,6 +51,7 @@ class Binding:
         self.has_trained = False
         self.config: Optional[Config] = None
         self.optimizers: dict[int, Adapter] = {}
+        self.cut_test = CutTest(task)
 
     def describe(self) -> str:
         return json.dumps(describe(self.task, self.spec))
@@ -66,7 +70,8 @@ class Binding:
         self.end()
         self.module = module
         self.keyed = randomness.install(module)
-        self.buffers = _Buffers(module)
+        self.buffers = Buffers(module)
+        self.has_trained, self.cut_test = False, CutTest(self.task)
         return _description(self.task, module)
 
     def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool) -> list[torch.Tensor]:
@@ -74,41 +79,21 @@ class Binding:
         if training and not self.has_trained:
             self.has_trained = True
             self.buffers.begin()
+            self.parameters = Parameters(module)
         if module.training != training:
             module.train(training)
         results = self.keyed.forward(task.forward, module, dict(zip(names, tensors)))
         if training and task.buffers == "constant":
             self.buffers.check()
-        return _sums(results, list(task.losses), [] if training else _metric_names(task))
+        if self.has_trained:
+            self.parameters.check()
+        return sums_of(results, list(task.losses), [] if training else metric_names(task))
 
     def self_test(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> bool:
-        """Fails where the result depends on how a batch is cut. False where the micro-batch is too small to tell."""
-        task, module, rows = self.task, self.module, dict(zip(names, tensors))
-        if not task.self_test:
-            return True
-        count = self_test.choose_count(module, rows, len(tensors[0]))
-        if count < 2:
-            return False
-        module.train()
-
-        def forward(rows: Batch) -> dict[str, torch.Tensor]:
-            return dict(zip(task.losses, _sums(task.forward(module, dict(rows)), list(task.losses), [])))
-
-        found = self_test.check(self_test.keyed_run(self.keyed, forward), module,
-                                {name: tensor[:count] for name, tensor in rows.items()},
-                                buffers_may_change=task.buffers == "rank0")
-        self.buffers.begin()  # the check has written them, with the values that they had
-        self._check_evaluation({name: tensor[:count] for name, tensor in rows.items()})
-        if found:
-            raise TaskError("the result would depend on how a batch is cut over ranks: " + "; ".join(found))
-        return True
-
-    def _check_evaluation(self, rows: Batch) -> None:
-        """A metric that is missing is found before the training, not at the first validation."""
-        self.module.eval()
-        with torch.no_grad():
-            _sums(self.task.forward(self.module, rows), list(self.task.losses), _metric_names(self.task))
-        self.module.train()
+        """Fails where the result depends on how a batch is cut. False where the micro-batch can't tell."""
+        is_done = self.cut_test.run(self.module, self.keyed, dict(zip(names, tensors)))
+        self.buffers.begin()  # the test has written them, with the values that they had
+        return is_done
 
     def end(self) -> None:
         """The module is as it was before, and torch too."""
@@ -124,30 +109,15 @@ class Binding:
             results = self.task.predict(self.module, dict(zip(names, tensors)))
         if not isinstance(results, Mapping) or not results:
             raise TaskError(f"predict gave a {type(results).__name__}: give a dict of tensors by name")
-        rows = [_rows(name, result) for name, result in results.items()]
+        rows = [rows_of(name, result) for name, result in results.items()]
         return list(results), [values for values, _ in rows], [lengths for _, lengths in rows]
 
     def collate(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> tuple[list[str], list[torch.Tensor]]:
-        batch = self.task.collate(dict(zip(names, tensors)))
-        if not isinstance(batch, Mapping):
-            raise TaskError(f"collate gave a {type(batch).__name__}: give a dict of tensors by name")
-        samples = len(tensors[0])
-        for name, tensor in batch.items():
-            if not isinstance(tensor, torch.Tensor) or tensor.dim() == 0 or len(tensor) != samples:
-                given = f"the shape {tuple(tensor.shape)}" if isinstance(tensor, torch.Tensor) else type(tensor).__name__
-                raise TaskError(f"collate gave {given} for '{name}': give a tensor with the {samples} samples in "
-                                "dimension 0")
+        batch = self.cut_test.collate(dict(zip(names, tensors)))
         return list(batch), [tensor.contiguous() for tensor in batch.values()]
 
     def weights(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[float]:
-        weights = self.task.weights(dict(zip(names, tensors)))
-        losses = self.task.losses
-        if isinstance(weights, Mapping):
-            _check_names("weights", weights, losses)
-            return [_weight(weights[loss]) for loss in losses]
-        if len(losses) > 1:
-            raise TaskError(f"weights gave {weights!r} for the losses {', '.join(losses)}: give a dict by loss")
-        return [_weight(weights)]
+        return list(weights_of(self.task, dict(zip(names, tensors))).values())
 
     def optimizer(self, names: Sequence[str], tensors: Sequence[torch.Tensor], factors: Sequence[float],
                   decays: Sequence[bool], lr: float) -> tuple[int, list[str], list[torch.Tensor]]:
@@ -168,74 +138,6 @@ class Binding:
 
     def schedule(self, update: int, epoch: int) -> float:
         return float(self.task.schedule(update, epoch, self.config))
-
-
-class _Buffers:
-    """The buffers of a module as they were at its start."""
-
-    def __init__(self, module: torch.nn.Module):
-        self._places = [(part, path, name, buffer, buffer._version) for path, part in module.named_modules()
-                        for name, buffer in part._buffers.items() if buffer is not None]
-
-    def begin(self) -> None:
-        """From here on, changes count: the trainer has moved the module to its device."""
-        self._places = [(part, path, name, part._buffers[name], part._buffers[name]._version)
-                        for part, path, name, _, _ in self._places]
-
-    def check(self) -> None:
-        for part, path, name, buffer, version in self._places:
-            if part._buffers[name] is not buffer or buffer._version != version:
-                raise TaskError(f"the buffer '{path + '.' * bool(path)}{name}' changed in training: ranks with "
-                                "other samples would come to other values. Keep it constant, or let rank 0's count: "
-                                "buffers = \"rank0\"")
-
-
-def _weight(value: Any) -> float:
-    try:
-        weight = float(value)
-    except (TypeError, ValueError, RuntimeError):
-        raise TaskError(f"weights gave a {type(value).__name__}: give a number, or a dict of numbers by loss") from None
-    if not 0 <= weight < float("inf"):
-        raise TaskError(f"weights gave {weight}: give a number from 0 up, which the loss is divided by")
-    return weight
-
-
-def _rows(name: str, result: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    if isinstance(result, torch.Tensor):
-        return result.contiguous(), torch.empty(0, dtype=torch.int64)
-    if isinstance(result, (list, tuple)) and result and all(isinstance(row, torch.Tensor) for row in result):
-        lengths = torch.tensor([len(row) for row in result], dtype=torch.int64)
-        return torch.cat(list(result)).contiguous(), lengths
-    raise TaskError(f"predict gave a {type(result).__name__} for '{name}': give a tensor with the samples in dimension 0, "
-                    "or a list of one tensor a sample")
-
-
-def _check_names(what: str, given: Iterable[str], names: Iterable[str]) -> None:
-    given, names = list(given), list(names)
-    if missing := [name for name in names if name not in given]:
-        raise TaskError(f"{what} gave no '{missing[0]}', only {', '.join(map(repr, given)) or 'nothing'}")
-
-
-def _metric_names(task: Task) -> list[str]:
-    return [metric if isinstance(metric, str) else metric.name for metric in task.metrics]
-
-
-def _sums(results: Any, losses: list[str], metrics: list[str]) -> list[torch.Tensor]:
-    names = losses + metrics
-    if isinstance(results, torch.Tensor) and len(names) == 1:
-        results = {names[0]: results}
-    if not isinstance(results, Mapping):
-        raise TaskError(f"forward gave a {type(results).__name__}: give a dict of {', '.join(names)}")
-    _check_names("forward", results, names)
-    for name in names:
-        value = results[name]
-        if not isinstance(value, torch.Tensor) or value.numel() != 1:
-            shape = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
-            raise TaskError(f"forward gave {shape} for '{name}': give a sum over the micro-batch, a tensor of one number")
-    if torch.is_grad_enabled() and not any(results[name].requires_grad for name in losses):
-        raise TaskError(f"the sum of {', '.join(losses)} does not depend on a parameter to train: compute it with the "
-                        "model, without detach() or no_grad()")
-    return [results[name].reshape(()) for name in losses] + [results[name].detach().reshape(()) for name in metrics]
 
 
 def _check_parameters(module: torch.nn.Module) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+import contextlib
+from typing import Any, Callable, Iterator, Sequence
 
 import torch
+from torch.optim import lr_scheduler
 
 from .task import TaskError
 
@@ -22,22 +24,87 @@ def _groups(tensors: Sequence[torch.Tensor], factors: Sequence[float], decays: S
     return list(groups.values())
 
 
+_SCHEDULED = ("the trainer sets the learning rate before each step, so that it would have no effect): give it as "
+              "`schedule(self, update, epoch, config)` of the task or by --lr-scheduler, and a group's own rate as its lr_factor")
+
+
+@contextlib.contextmanager
+def _noted_schedulers() -> Iterator[list[str]]:
+    """The names of the schedulers of torch that are made meanwhile."""
+    made: list[str] = []
+    originals = {kind: kind.__init__ for kind in (lr_scheduler.LRScheduler, lr_scheduler.ReduceLROnPlateau)}
+
+    def noting(original: Callable[..., None]) -> Callable[..., None]:
+        def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+            made.append(type(self).__name__)
+            original(self, *args, **kwargs)
+
+        return initialise
+
+    try:
+        for kind, original in originals.items():
+            kind.__init__ = noting(original)
+        yield made
+    finally:
+        for kind, original in originals.items():
+            kind.__init__ = original
+
+
+def _has_scheduler(optimizer: torch.optim.Optimizer) -> bool:
+    """As most schedulers of torch leave it."""
+    return hasattr(optimizer.step, "_wrapped_by_lr_sched") or any("initial_lr" in group for group in optimizer.param_groups)
+
+
 class Adapter:
     """An optimizer of torch whose state lies in tensors that exist from the start: `state`, by "NAME/PARAMETER"."""
 
     def __init__(self, make: Callable[[Groups, float], torch.optim.Optimizer], names: Sequence[str],
                  tensors: Sequence[torch.Tensor], factors: Sequence[float], decays: Sequence[bool], lr: float):
         lr = lr or 1.0  # the trainer sets each step's own
-        self.optimizer = make(_groups(tensors, factors, decays, lr), lr)
+        self.parameters = dict(zip(names, tensors))
+        with _noted_schedulers() as schedulers:
+            self.optimizer = make(_groups(tensors, factors, decays, lr), lr)
         if not isinstance(self.optimizer, torch.optim.Optimizer):
             raise TaskError(f"optimizer gave a {type(self.optimizer).__name__}, not a torch.optim.Optimizer")
-        self.parameters = dict(zip(names, tensors))
+        if schedulers or _has_scheduler(self.optimizer):
+            name = schedulers[0] if schedulers else "learning rate scheduler"
+            raise TaskError(f"optimizer makes a {name} ({_SCHEDULED}")
+        self._check_parameters(factors)
+        self.rates = [group["lr"] for group in self.optimizer.param_groups]
         self.stepped = torch.zeros((), dtype=torch.int64)
         self.numbers: set[tuple[str, str]] = set()
         self.state = {"stepped": self.stepped}
         for name, state in self._probed(make, factors, decays, lr).items():
             for key, value in state.items():
                 self.state[f"{key}/{name}"] = self._storage(name, key, value)
+
+    def _check_parameters(self, factors: Sequence[float]) -> None:
+        """All that train are in it, at their own rates."""
+        groups = self.optimizer.param_groups
+        held = {id(parameter) for group in groups for parameter in group["params"]}
+        for name, parameter in self.parameters.items():
+            if id(parameter) not in held:
+                raise TaskError(f"the optimizer lacks '{name}': give it all `groups`, and freeze in `param_groups` what is "
+                                "not to train")
+        if len(held) > len(self.parameters):
+            raise TaskError("the optimizer has parameters that are not in `groups`: give it those alone")
+        if any("lr_factor" not in group for group in groups):
+            if set(factors) != {1.0}:
+                raise TaskError("the groups of the optimizer lack 'lr_factor' (each keeps its learning rate over the run's "
+                                "there): give it `groups` as they are, or copies of the dicts with other entries")
+            for group in groups:
+                group["lr_factor"] = 1.0
+        self.held = held
+
+    def _check_unchanged(self) -> None:
+        groups = self.optimizer.param_groups
+        if _has_scheduler(self.optimizer):
+            raise TaskError(f"the optimizer was given a learning rate scheduler ({_SCHEDULED}")
+        if any(id(parameter) not in self.held for group in groups for parameter in group["params"]):
+            raise TaskError("the optimizer was given other parameters after the training began (the trainer has no gradients "
+                            "for them): give all parameters to the optimizer when it is made")
+        if [group["lr"] for group in groups] != self.rates:
+            raise TaskError(f"the learning rate of the optimizer was changed ({_SCHEDULED}")
 
     def _probed(self, make: Callable[..., Any], factors: Sequence[float], decays: Sequence[bool],
                 lr: float) -> dict[str, dict[str, Any]]:
@@ -59,9 +126,11 @@ class Adapter:
                         "can be in a checkpoint")
 
     def step(self, lr: float) -> None:
+        self._check_unchanged()
         for group in self.optimizer.param_groups:
             group["lr"] = lr * group["lr_factor"]
         self.optimizer.step()
+        self.rates = [group["lr"] for group in self.optimizer.param_groups]
         for name, parameter in self.parameters.items():
             state = self.optimizer.state.get(parameter, {})
             for key, value in state.items():

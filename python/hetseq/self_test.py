@@ -1,28 +1,38 @@
 """The check before a training: do the sums of a micro-batch depend on how it is cut?
 
-`check` computes the summed losses and the gradients of a few samples whole, cut in two and one by
-one, with dropout on, in fp64, and says in words what depends on the cut and where.
+`check` computes the summed losses and the gradients of a few samples, with dropout on and in fp64, as other cuts of the
+batch would have them: whole, in two parts of another order, one by one, each part padded no further than its own rows
+need, and whole with more padding. Losses alone are compared for many samples, and metrics and losses where the module
+evaluates. It says in words what depends on the cut and where.
 """
 
 from __future__ import annotations
 
 import contextlib
-import random
-from typing import Any, Callable, Iterator, Mapping
+import math
+import time
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
+
+from .double import double, generator_states, jittered, restored
+from .samples import Batch, Samples, differing_tensor
 
 __all__ = ["check", "choose_count", "keyed_run", "says_out_of_memory"]
 
-Rows = Mapping[str, torch.Tensor]
-Run = Callable[[Rows, torch.Tensor], Mapping[str, torch.Tensor]]
+Run = Callable[[Batch, torch.Tensor], Mapping[str, torch.Tensor]]
+Evaluate = Callable[[Batch], Mapping[str, torch.Tensor]]
+Weigh = Callable[[Batch], Mapping[str, float]]
 
 # Rounding of fp64 sums is below 1e-12 of the largest gradient; a sample that meets another one's
 # mask or mean changes it by a share of about 1.
 _TOLERANCE = 1e-7
 _TOLERANCE_OF_FP32 = 1e-3  # where the module does not run in fp64
+_NOISE = 30  # a difference is not one of rounding if it is so many times what rounding of the parameters makes
+_MOST_SAMPLES = 64  # of the losses that are compared for many samples
+_MOST_SECONDS = 5  # for those
+_EXTRA = 5  # positions of more padding than needed
 
 
 def says_out_of_memory(error: BaseException) -> bool:
@@ -32,7 +42,7 @@ def says_out_of_memory(error: BaseException) -> bool:
                                                 "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")))
 
 
-def choose_count(model: nn.Module, rows: Rows, available: int) -> int:
+def choose_count(model: nn.Module, rows: Mapping[str, torch.Tensor], available: int) -> int:
     """The number of samples for `check`: at most `available` and, where possible, no size of a
     tensor of the batch or of the model, so that a tensor whose dimension 0 is something else is
     found."""
@@ -45,13 +55,11 @@ def choose_count(model: nn.Module, rows: Rows, available: int) -> int:
     return min(available, 7)
 
 
-def keyed_run(
-    handle: Any, forward: Callable[[Rows], Mapping[str, torch.Tensor]], seed: int = 1
-) -> Run:
+def keyed_run(handle: Any, forward: Callable[[Batch], Mapping[str, torch.Tensor]], seed: int = 1) -> Run:
     """A `run` for `check`: `forward` inside the handle of `randomness.install`, keyed by `seed`,
     update 0 and the sample ids that it gets."""
 
-    def run(rows: Rows, sample_ids: torch.Tensor) -> Mapping[str, torch.Tensor]:
+    def run(rows: Batch, sample_ids: torch.Tensor) -> Mapping[str, torch.Tensor]:
         torch.ops.hetseq.enter_forward(seed, 0, sample_ids, True)
         return handle.forward(forward, rows)
 
@@ -61,34 +69,42 @@ def keyed_run(
 def check(
     run: Run,
     model: nn.Module,
-    rows: Rows,
-    sample_ids: torch.Tensor | None = None,
+    samples: Samples | Mapping[str, torch.Tensor],
+    count: Optional[int] = None,
+    *,
     buffers_may_change: bool = False,
+    evaluate: Optional[Evaluate] = None,
+    weigh: Optional[Weigh] = None,
 ) -> list[str]:
     """What makes the result of `run` depend on the cut: one sentence each, empty if nothing does.
 
     `run(rows, sample_ids)`: the forward in training, a dict of summed losses, each a scalar.
-    `rows`: tensors (n, ...) of one micro-batch, n >= 2; a small n that is no other size of the
-    model (`choose_count`) finds most. `sample_ids`: (n) int64, 0 to n - 1 by default.
+    `samples`: of one micro-batch, two at least. `count`: of those that are computed one by one; a small one that is no
+    other size of the model (`choose_count`) finds most. `evaluate(rows)`: losses and metrics, the module being in eval
+    mode. `weigh(rows)`: the weight of each loss.
 
     Parameters, gradients, buffers and torch's generators are afterwards as before. Backward runs, and
     with it what hooks on the parameters do: the trainer's are idle until a step's last backward.
     """
-    count = next(iter(rows.values())).shape[0]
-    device = next(iter(rows.values())).device
-    if sample_ids is None:
-        sample_ids = torch.arange(count, dtype=torch.int64, device=device)
-    with _restored(model):
+    if not isinstance(samples, Samples):
+        device = next(iter(samples.values())).device
+        samples = Samples(samples, device=device)
+    chosen = samples.chosen(len(samples) if count is None else count)
+    with restored(model):
         try:
-            return _SelfTest(run, model, rows, sample_ids).problems(buffers_may_change)
-        except _Refused as refused:
-            return [str(refused)]
+            return _SelfTest(run, model, samples, chosen, evaluate, weigh).problems(buffers_may_change)
+        except _Found as found:
+            return found.texts
         finally:
             torch.ops.hetseq.leave_step()
 
 
-class _Refused(Exception):
-    """A forward that hetseq stopped: its message is the finding."""
+class _Found(Exception):
+    """Findings after which nothing else can be compared."""
+
+    def __init__(self, *texts: str) -> None:
+        super().__init__(*texts)
+        self.texts = list(texts)
 
 
 class _Sums:
@@ -97,163 +113,249 @@ class _Sums:
     def __init__(self, losses: dict[str, float], gradients: dict[str, torch.Tensor]) -> None:
         self.losses = losses
         self.gradients = gradients
+        self.sizes = {name: abs(value) for name, value in losses.items()}  # before anything cancels
 
-    def __add__(self, other: "_Sums") -> "_Sums":
-        losses = {name: value + other.losses[name] for name, value in self.losses.items()}
-        names = self.gradients.keys() | other.gradients.keys()
-        return _Sums(losses, {name: _sum(self, other, name) for name in names})
+    def add(self, other: "_Sums") -> None:
+        for name, value in other.losses.items():
+            self.losses[name] = self.losses.get(name, 0.0) + value
+            self.sizes[name] = self.sizes.get(name, 0.0) + abs(value)
+        for name, gradient in other.gradients.items():
+            if name in self.gradients:
+                self.gradients[name] += gradient
+            else:
+                self.gradients[name] = gradient
 
 
-def _sum(a: _Sums, b: _Sums, name: str) -> torch.Tensor:
-    given = [sums.gradients[name] for sums in (a, b) if name in sums.gradients]
-    return given[0] if len(given) == 1 else given[0] + given[1]
+class _Gap:
+    """What differs most between two sums of the same samples."""
+
+    def __init__(self, kind: str, name: str, size: float, text: str) -> None:
+        self.kind, self.name, self.size, self.text = kind, name, size, text
+
+
+Compute = Callable[[Sequence[int], int, bool], _Sums]  # of positions among the samples, extra padding, trimmed
 
 
 class _SelfTest:
-    def __init__(self, run: Run, model: nn.Module, rows: Rows, sample_ids: torch.Tensor) -> None:
+    def __init__(self, run: Run, model: nn.Module, samples: Samples, chosen: list[int],
+                 evaluate: Optional[Evaluate], weigh: Optional[Weigh]) -> None:
         self._run = run
         self._model = model
-        self._ids = sample_ids
-        self._rows = dict(rows)
-        self._count = len(sample_ids)
+        self._samples = samples
+        self._chosen = chosen
+        self._evaluate = evaluate
+        self._weigh = weigh
+        self._device = samples.device
+        self._everyone = list(range(len(chosen)))
+        self._other_order = self._everyone[::2] + self._everyone[1::2][::-1]
         self._is_double = False
         self._tolerance = _TOLERANCE_OF_FP32
+        self._loss_names: set[str] = set()
+        self._noises: dict[tuple[str, bool], dict[tuple[str, str], float]] = {}
+        self._seconds = 0.0  # of a forward and backward of all
 
     def problems(self, buffers_may_change: bool) -> list[str]:
+        _check_collate(self._samples)
+        self._check_weights()
         found = _batch_norms(self._model)
-        buffers = _copies(self._model.named_buffers())
-        generators = _generator_states()
-        whole = self._whole()
+        buffers = {name: buffer.detach().clone() for name, buffer in self._model.named_buffers()}
+        generators = generator_states()
+        whole = self._whole(self._sums)
+        self._loss_names = set(whole.losses)
         if not buffers_may_change:
-            found += self._changed_buffers(buffers)
-        found += _own_generators(generators, _generator_states())
-        half = self._count // 2
-        parts = [[range(half), range(half, self._count)], [[i] for i in range(self._count)]]
+            found += _changed_buffers(self._model, buffers)
+        found += _own_generators(generators, generator_states())
+        self._check_finite(self._sums, whole, found)
+        found += self._compared(self._sums, whole, found)
+        if not found:
+            found += self._many()
+        if not found and self._evaluate is not None:
+            found += self._in_evaluation()
+        return found
+
+    # What is computed
+
+    def _whole(self, compute: Compute) -> _Sums:
+        """In fp64 if the module runs in it."""
         try:
-            pieces = [[self._sums(part) for part in cut] for cut in parts]
-        except _Refused:
+            self._is_double = True
+            self._tolerance = _TOLERANCE
+            begin = time.monotonic()
+            sums = compute(self._everyone, 0, True)
+            self._seconds = time.monotonic() - begin
+            return sums
+        except _Found:
+            raise
+        except Exception:  # whatever it can't do in fp64
+            self._is_double = False
+            self._tolerance = _TOLERANCE_OF_FP32
+            return compute(self._everyone, 0, True)
+
+    def _in_precision(self) -> contextlib.AbstractContextManager[None]:
+        return double(self._model) if self._is_double else contextlib.nullcontext()
+
+    def _rows(self, samples: Sequence[int], extra: int, trimmed: bool) -> Batch:
+        rows = self._samples.batch(samples, extra, trimmed)
+        if not self._is_double:
+            return rows
+        return {n: t.double() if t.is_floating_point() else t for n, t in rows.items()}
+
+    def _forward(self, positions: Sequence[int], extra: int, trimmed: bool) -> Mapping[str, torch.Tensor]:
+        rows = self._rows([self._chosen[i] for i in positions], extra, trimmed)
+        return self._run(rows, torch.tensor(list(positions), dtype=torch.int64, device=self._device))
+
+    def _sums(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> _Sums:
+        """One forward and backward in training."""
+        parameters = {n: p for n, p in self._model.named_parameters() if p.requires_grad}
+        with self._in_precision(), _refusals():
+            for parameter in parameters.values():
+                parameter.grad = None
+            losses = self._forward(positions, extra, trimmed)
+            sum(losses.values()).backward()
+            gradients = {n: _dense(p.grad).double() for n, p in parameters.items() if p.grad is not None}
+            for parameter in parameters.values():
+                parameter.grad = None
+        return _Sums(_numbers(losses), gradients)
+
+    def _losses(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> _Sums:
+        """One forward in training, where nothing is differentiated."""
+        with self._in_precision(), torch.no_grad():
+            return _Sums(_numbers(self._forward(positions, extra, trimmed)), {})
+
+    def _evaluated(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> _Sums:
+        """One forward in evaluation."""
+        with self._in_precision(), torch.no_grad():
+            rows = self._rows([self._chosen[i] for i in positions], extra, trimmed)
+            return _Sums(_numbers(self._evaluate(rows)), {})
+
+    # What is compared
+
+    def _compared(self, compute: Compute, whole: _Sums, found: list[str]) -> list[str]:
+        """The sums of all samples against those of other cuts."""
+        half = len(self._everyone) // 2
+        singles, halves = _Sums({}, {}), _Sums({}, {})
+        of_singles: list[dict[str, float]] = []
+        try:
+            for i in self._everyone:
+                sums = compute([i], 0, True)
+                of_singles.append(dict(sums.losses))
+                singles.add(sums)
+            for part in (self._other_order[:half], self._other_order[half:]):
+                halves.add(compute(part, 0, True))
+        except _Found:
             raise
         except Exception as error:
             if says_out_of_memory(error):
                 raise
             if found:
-                return found
-            return [
-                f"the forward fails on fewer samples ({type(error).__name__}: {error}): a rank may get "
-                "a micro-batch of one sample"
-            ]
-        differing = [_difference(whole, _total(sums), self._tolerance) for sums in pieces]
-        if not any(differing):
-            return found
-        found += self._means(whole, pieces)
-        if not found:
-            found += self._unrepeatable(whole)
-        if not found:
-            found.append(self._place(next(text for text in differing if text)))
-        return found
+                return []
+            return [f"{self._what(compute)} fails on fewer samples ({type(error).__name__}: {error}): a rank may get "
+                    "a micro-batch of one sample, padded no further than it needs"]
+        cuts = [(singles, "one by one"), (halves, "in two parts of another order")]
+        if self._samples.paddings and self._device.type == "cpu":  # elsewhere an index out of range ends the process
+            with contextlib.suppress(Exception):  # such as more positions than the model has
+                cuts.append((compute(self._everyone, _EXTRA, True), f"with {_EXTRA} more positions of padding"))
+        for sums, how in cuts:
+            gap = self._gap(whole, sums, how, compute)
+            if gap is not None:
+                means = self._means(compute, whole, of_singles)
+                return means if means or found else [self._cause(compute, whole, gap)]
+        return []
 
-    def _whole(self) -> _Sums:
-        """In fp64 if the module runs in it."""
-        try:
-            with _double(self._model):
-                self._is_double = True
-                sums = self._sums(range(self._count))
-            self._tolerance = _TOLERANCE
-            return sums
-        except _Refused:
-            raise
-        except Exception:  # whatever it can't do in fp64
-            self._is_double = False
-            return self._sums(range(self._count))
+    def _what(self, compute: Compute) -> str:
+        return "the forward in evaluation" if compute == self._evaluated else "the forward"
 
-    def _forward(self, samples: Any) -> Mapping[str, torch.Tensor]:
-        index = torch.tensor(list(samples), device=self._ids.device)
-        rows = {name: tensor[index.to(tensor.device)] for name, tensor in self._rows.items()}
-        if self._is_double:
-            rows = {n: t.double() if t.is_floating_point() else t for n, t in rows.items()}
-        return self._run(rows, self._ids[index])
-
-    def _sums(self, samples: Any) -> _Sums:
-        """One forward and backward."""
-        parameters = {n: p for n, p in self._model.named_parameters() if p.requires_grad}
-        with _double(self._model) if self._is_double else contextlib.nullcontext():
-            for parameter in parameters.values():
-                parameter.grad = None
-            try:
-                losses = self._forward(samples)
-                sum(losses.values()).backward()
-            except RuntimeError as error:
-                if _is_refusal(error):
-                    raise _Refused(str(error)) from error
-                raise
-            gradients = {n: p.grad.double() for n, p in parameters.items() if p.grad is not None}
-            for parameter in parameters.values():
-                parameter.grad = None
-        return _Sums({name: float(loss.detach()) for name, loss in losses.items()}, gradients)
-
-    def _means(self, whole: _Sums, pieces: list[list[_Sums]]) -> list[str]:
-        """Losses that are means over the samples rather than sums."""
-        singles = pieces[1]
+    def _means(self, compute: Compute, whole: _Sums, of_singles: list[dict[str, float]]) -> list[str]:
+        """Losses and metrics that are means over the samples rather than sums."""
         found = []
         for name, loss in whole.losses.items():
-            total = sum(sums.losses[name] for sums in singles)
-            scale = max(abs(total), abs(loss), 1e-30)
-            if abs(loss - total) <= self._tolerance * scale:
+            values = [losses[name] for losses in of_singles]
+            if self._is_close(loss, sum(values), values):
                 continue
-            halves = pieces[0]
-            sizes = (self._count // 2, self._count - self._count // 2)
-            of_halves = sum(n * s.losses[name] for n, s in zip(sizes, halves)) / self._count
-            means = (total / self._count, of_halves)
-            if all(abs(loss - mean) <= self._tolerance * scale for mean in means):
-                found.append(
-                    f"the loss '{name}' is a mean over the samples (hetseq divides the sum over all "
-                    'ranks by the weights itself): use reduction="sum"'
-                )
+            if self._is_close(loss, sum(values) / len(values), values):
+                kind, how = ("loss", 'use reduction="sum"') if name in self._loss_names else (
+                    "metric", "give the sum over the samples")
+                found.append(f"the {kind} '{name}' is a mean over the samples (hetseq divides the sum over all "
+                             f"ranks by the weights itself): {how}")
         return found
 
-    def _unrepeatable(self, whole: _Sums) -> list[str]:
-        if not _difference(whole, self._sums(range(self._count)), self._tolerance):
-            return []
-        return [
-            "two runs of the same samples with the same ids differ (the forward has randomness or "
-            "a state of its own): draw from torch's dropout, rand or bernoulli"
-        ]
+    def _is_close(self, a: float, b: float, values: Sequence[float]) -> bool:
+        return abs(a - b) <= self._tolerance * max(sum(map(abs, values)), abs(a), 1e-30)
 
-    def _changed_buffers(self, before: dict[str, torch.Tensor]) -> list[str]:
-        names = []
-        for name, buffer in self._model.named_buffers():
-            old = before.get(name)
-            if old is None or old.shape != buffer.shape or not torch.equal(old, buffer.to(old.dtype)):
-                names.append(name)
-        if not names:
-            return []
-        return [
-            f"the {_listed('buffer', names)} changed in training (a rank would change its own copy "
-            'by its own samples): make it a constant, or choose buffers="rank0"'
-        ]
+    def _cause(self, compute: Compute, whole: _Sums, gap: _Gap) -> str:
+        """What a difference comes from."""
+        what = self._what(compute)
+        again = _gaps(whole, compute(self._everyone, 0, True), "again", self._tolerance)
+        if again:
+            return (f"two runs of the same samples with the same ids differ in {what} (it has randomness or "
+                    f"a state of its own; {again[0].text}): " + (
+                        "draw nothing in evaluation" if compute == self._evaluated else
+                        "draw from torch's dropout, rand or bernoulli") + ", and keep nothing from one call to the next")
+        apart = _Sums({}, {})
+        for i in self._everyone:
+            apart.add(compute([i], 0, False))
+        mixed = self._gap(compute(self._everyone, 0, False), apart, "one by one", compute)
+        if mixed is not None:
+            return self._mixing(compute, mixed)
+        moved = self._gap(whole, compute(self._other_order, 0, True), "in another order", compute)
+        if moved is not None:
+            return f"{what} depends on the order of the samples ({moved.text}): compute each sample by itself"
+        if self._samples.paddings or self._samples.collate is not None:
+            return self._padding(compute, gap)
+        return (f"the sums depend on how a micro-batch is cut ({gap.text}): look at what {what} does with the number of "
+                "samples")
 
-    def _place(self, difference: str) -> str:
-        """The first module of which a sample's output depends on the other samples."""
-        whole = self._outputs(range(self._count))
-        for sample in range(self._count):
-            alone = self._outputs([sample])
-            for (name, together), (other, single) in zip(whole, alone):
-                if name != other or single.shape[1:] != together.shape[1:]:
-                    break
-                size = max(float(together.abs().max()), 1e-30)
-                if float((together[sample] - single[0]).abs().max()) > self._tolerance * size:
-                    return (
-                        f"the output of {name} for a sample depends on the other samples of the "
-                        f"micro-batch ({difference}): compute each sample by itself, with samples "
-                        "in dimension 0"
-                    )
-        return (
-            f"sums of losses or gradients depend on how a micro-batch is cut ({difference}), though "
-            "no module's output does: look at what the task's forward does with the outputs, such "
-            "as a mean or a division by a size of the batch"
-        )
+    def _mixing(self, compute: Compute, gap: _Gap) -> str:
+        """Samples that meet, though all are padded alike."""
+        if gap.kind == "loss" and gap.name not in self._loss_names:
+            return (f"the metric '{gap.name}' is no sum over the samples ({gap.text}): give a sum over samples or tokens, "
+                    "which hetseq divides by the weight of a loss, and compute what is no such sum (an AUC, an F1 score) "
+                    "from predictions")
+        place = self._place(compute, self._everyone, [[i] for i in self._everyone], trimmed=False)
+        if place:
+            return (f"the output of {place} for a sample depends on the other samples of the micro-batch ({gap.text}): "
+                    "compute each sample by itself, with samples in dimension 0")
+        return (f"sums of losses or gradients depend on how a micro-batch is cut ({gap.text}), though no module's output "
+                f"does: look at what {self._what(compute)} of the task does with the outputs, such as a mean or a "
+                "division by a size of the batch")
 
-    def _outputs(self, samples: Any) -> list[tuple[str, torch.Tensor]]:
+    def _padding(self, compute: Compute, gap: _Gap) -> str:
+        """Sums that depend on how far the rows are padded."""
+        place = self._place(compute, self._everyone, [[i] for i in self._everyone], trimmed=True)
+        where = f"; the first module whose output differs is {place}" if place else "; no module's output differs"
+        return (f"{self._what(compute)} depends on how far rows are padded, and so on the longest row of a micro-batch "
+                f"({gap.text}{where}): give the padding mask to what mixes positions (attention, pooling, convolution, an "
+                "LSTM), leave padded positions out of sums and means, flatten no dimension with a padded one behind it, "
+                "and do not pad on the left")
+
+    def _place(self, compute: Compute, whole: Sequence[int], parts: Sequence[Sequence[int]], trimmed: bool) -> str:
+        """The first module whose output for a sample is another one in a part."""
+        together = self._outputs(compute, whole, 0, trimmed)
+        for part in parts:
+            extra = _EXTRA if trimmed and self._device.type == "cpu" and not self._has_unlike_lengths() else 0
+            with contextlib.suppress(Exception):
+                for (name, all_rows), (other, rows) in zip(together, self._outputs(compute, part, extra, trimmed)):
+                    if name != other or rows.dim() != all_rows.dim():
+                        break
+                    common = [slice(min(a, b)) for a, b in zip(rows.shape[1:], all_rows.shape[1:])]
+                    one, same = rows[(slice(None), *common)], all_rows[(list(part), *common)]
+                    size = max(float(same.abs().max()), 1e-30) if same.numel() else 1.0
+                    kept = self._kept(part[0], one) if trimmed else slice(None)
+                    one, same = one[:, kept], same[:, kept]
+                    if one.numel() and float((one - same).abs().max()) > self._tolerance * size:
+                        return name
+        return ""
+
+    def _has_unlike_lengths(self) -> bool:
+        return self._samples.has_unlike_lengths(self._chosen)
+
+    def _kept(self, position: int, rows: torch.Tensor) -> slice:
+        """What is no padding in dimension 1, where that is as long as a ragged row."""
+        length = self._samples.length(self._chosen[position])
+        return slice(length) if rows.dim() > 1 and rows.shape[1] >= length > 0 else slice(None)
+
+    def _outputs(self, compute: Compute, positions: Sequence[int], extra: int, trimmed: bool) -> list[
+            tuple[str, torch.Tensor]]:
         """Each module's output (samples, ...), in the order in which they were made."""
         seen: list[tuple[str, torch.Tensor]] = []
 
@@ -261,7 +363,7 @@ class _SelfTest:
             def keep(module: nn.Module, inputs: Any, output: Any) -> None:
                 first = output[0] if isinstance(output, tuple) and output else output
                 if isinstance(first, torch.Tensor) and first.is_floating_point() and first.dim() > 0:
-                    if first.shape[0] == len(samples) and first.numel() > 0:
+                    if first.shape[0] == len(positions) and first.numel() > 0:
                         place = f"{name or 'model'} ({type(module).__name__})"
                         seen.append((place, first.detach().double().clone()))
 
@@ -269,18 +371,166 @@ class _SelfTest:
 
         handles = [m.register_forward_hook(hook(n)) for n, m in self._model.named_modules()]
         try:
-            with torch.no_grad(), _double(self._model) if self._is_double else contextlib.nullcontext():
-                self._forward(samples)
+            (self._evaluated if compute == self._evaluated else self._losses)(positions, extra, trimmed)
         finally:
             for handle in handles:
                 handle.remove()
         return seen
 
+    def _many(self) -> list[str]:
+        """The losses of many samples against those of the same in small parts."""
+        count = len(self._chosen)
+        samples = self._samples.many(_MOST_SAMPLES)
+        if self._seconds > 0:  # a forward is a third of a forward and backward, and there are two
+            samples = samples[:int(count * _MOST_SECONDS / (self._seconds * 2 / 3))]
+        if len(samples) <= count:
+            return []
+        few, self._chosen = self._chosen, samples
+        try:
+            whole, parts = self._losses(range(len(samples))), _Sums({}, {})
+            for begin in range(0, len(samples), count):
+                parts.add(self._losses(range(begin, min(begin + count, len(samples)))))
+        except Exception as error:
+            if says_out_of_memory(error):  # fp64 takes more than the training will
+                return []
+            raise
+        finally:
+            self._chosen = few
+        gaps = _gaps(whole, parts, f"{count} by {count}", self._tolerance)
+        if not gaps:
+            return []
+        return [f"{len(samples)} samples give other sums than the same ones {count} by {count} ({gaps[0].text}): look for "
+                "a limit on the number of samples in the forward, such as a queue or samples that it leaves out"]
 
-def _is_refusal(error: RuntimeError) -> bool:
-    from .randomness import RandomnessError
+    def _in_evaluation(self) -> list[str]:
+        torch.ops.hetseq.leave_step()
+        self._model.eval()
+        generators = generator_states()
+        whole = self._whole(self._evaluated)
+        drawn = _own_generators(generators, generator_states(), self._what(self._evaluated))
+        self._check_finite(self._evaluated, whole, [])
+        found = self._compared(self._evaluated, whole, [])
+        return drawn if found and drawn else found
 
-    return isinstance(error, RandomnessError) or "random numbers are functions of the sample" in str(error)
+    def _check_finite(self, compute: Compute, whole: _Sums, found: list[str]) -> None:
+        names = [name for name, value in whole.losses.items() if not math.isfinite(value)]
+        if names:
+            kind = "loss" if names[0] in self._loss_names else "metric"
+            raise _Found(*found, f"the {kind} '{names[0]}' is {whole.losses[names[0]]} on the first samples "
+                         f"({self._not_finite(compute, names[0])}) before any update: look for a logarithm, root or "
+                         "division of zero in the forward, for samples without a value that counts, and at the data")
+        names = [name for name, gradient in whole.gradients.items() if not bool(torch.isfinite(gradient).all())]
+        if names:
+            raise _Found(*found, f"the gradient of {_listed('parameter', names)} is not finite on the first samples, though "
+                         "the losses are: look for a root, norm, logarithm or division of zero in the forward, which "
+                         "torch.where does not hide from the gradient")
+
+    def _not_finite(self, compute: Compute, name: str) -> str:
+        """Which samples are so by themselves."""
+        bad = 0
+        for i in self._everyone:
+            with contextlib.suppress(Exception):
+                bad += not math.isfinite(compute([i], 0, True).losses[name])
+        return f"{bad} of {len(self._everyone)} by themselves"
+
+    def _check_weights(self) -> None:
+        if self._weigh is None:
+            return
+        whole, parts = dict(self._weigh(self._samples.collated(self._chosen))), {}
+        for i in self._chosen:
+            for name, weight in self._weigh(self._samples.collated([i])).items():
+                parts[name] = parts.get(name, 0.0) + weight
+        for name, weight in whole.items():
+            if abs(weight - parts[name]) > 1e-6 * max(abs(weight), abs(parts[name])):
+                raise _Found(f"weights gives {weight:.9g} for '{name}' of {len(self._chosen)} samples, and "
+                             f"{parts[name]:.9g} summed over the same ones one by one, each padded no further than it "
+                             "needs: count what belongs to each sample, without its padding (NAME_lengths)")
+
+    # Rounding
+
+    def _gap(self, a: _Sums, b: _Sums, how: str, compute: Compute) -> Optional[_Gap]:
+        """What differs by more than rounding."""
+        gaps = _gaps(a, b, how, self._tolerance)
+        if gaps:
+            noise = self._noise(compute)
+            gaps = [gap for gap in gaps if not gap.size <= _NOISE * noise.get((gap.kind, gap.name), 0.0)]
+        return gaps[0] if gaps else None
+
+    def _noise(self, compute: Compute) -> dict[tuple[str, str], float]:
+        """How far each sum moves when the parameters move by their rounding, which is much where values tie or a function
+        is ill-conditioned."""
+        key = (compute.__name__, self._is_double)
+        if key not in self._noises:
+            noise = self._noises[key] = {}
+            plain = compute(self._everyone, 0, True)
+            if _gaps(plain, compute(self._everyone, 0, True), "", self._tolerance):
+                return noise  # a state of its own is no rounding
+            size = 1e-15 if self._is_double else 4e-3 if self._rounds_to_half() else 1.2e-7
+            for seed in (1, 2):
+                with self._in_precision(), jittered(self._model, size, seed):
+                    moved = compute(self._everyone, 0, True)
+                for gap in _gaps(plain, moved, "", 0.0):
+                    noise[gap.kind, gap.name] = max(noise.get((gap.kind, gap.name), 0.0), gap.size)
+        return self._noises[key]
+
+    def _rounds_to_half(self) -> bool:
+        """Whether something is computed in bfloat16 or fp16."""
+        types = {parameter.dtype for parameter in self._model.parameters()}
+        handles = [m.register_forward_hook(lambda module, inputs, output: types.add(getattr(output, "dtype", None)))
+                   for m in self._model.modules()]
+        try:
+            self._losses(self._everyone)
+        finally:
+            for handle in handles:
+                handle.remove()
+        return bool(types & {torch.bfloat16, torch.float16})
+
+
+def _dense(gradient: torch.Tensor) -> torch.Tensor:
+    return gradient.to_dense() if gradient.is_sparse else gradient
+
+
+def _numbers(sums: Mapping[str, torch.Tensor]) -> dict[str, float]:
+    return {name: float(value.detach()) for name, value in sums.items()}
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """A forward that hetseq stops: its message is the finding."""
+    try:
+        yield
+    except RuntimeError as error:
+        from .randomness import RandomnessError
+
+        if isinstance(error, RandomnessError) or "random numbers are functions of the sample" in str(error):
+            raise _Found(str(error)) from error
+        raise
+
+
+def _check_collate(samples: Samples) -> None:
+    """Random numbers in `collate`, and other samples that it looks at."""
+    if samples.collate is None:
+        return
+    everyone = list(range(min(len(samples), _MOST_SAMPLES)))
+    whole = samples.collated(everyone, trimmed=False)
+    what_to_do = ("draw in forward (torch.rand, bernoulli and dropout of (samples, ...) are functions of the sample there), "
+                  "or store what is drawn in the data")
+    for _ in range(2):
+        if name := differing_tensor(whole, samples.collated(everyone, trimmed=False)):
+            raise _Found(f"collate gives another '{name}' when it is called again with the same samples (it draws random "
+                         f"numbers or keeps a state): {what_to_do}")
+    parts = [("in another order", everyone[::-1])]
+    parts += [("without some of the others", everyone[1::2])] if len(everyone) > 1 else []
+    for how, part in parts:
+        index = torch.tensor(part)
+        try:
+            given = samples.collated(part, trimmed=False)
+        except Exception as error:
+            raise _Found(f"collate fails on samples {how} ({type(error).__name__}: {error}): a rank may get any of "
+                         "them") from error
+        if name := differing_tensor({n: t[index] for n, t in whole.items()}, given):
+            raise _Found(f"collate gives another '{name}' for the same samples {how} (it draws random numbers, or looks "
+                         f"at more than the sample): compute each sample by itself, and {what_to_do}")
 
 
 def _listed(noun: str, names: list[str]) -> str:
@@ -303,133 +553,47 @@ def _batch_norms(model: nn.Module) -> list[str]:
     ]
 
 
-def _total(sums: list[_Sums]) -> _Sums:
-    total = sums[0]
-    for one in sums[1:]:
-        total = total + one
-    return total
-
-
-def _difference(a: _Sums, b: _Sums, tolerance: float) -> str:
-    """What differs most, or nothing."""
+def _gaps(a: _Sums, b: _Sums, how: str, tolerance: float) -> list[_Gap]:
+    """What differs by more than `tolerance` of what was summed, or of the largest gradient."""
+    gaps = []
     for name, loss in a.losses.items():
-        if not abs(loss - b.losses[name]) <= tolerance * max(abs(loss), abs(b.losses[name]), 1e-30):
-            return f"loss '{name}': {loss:.9g} whole, {b.losses[name]:.9g} in pieces"
+        size = abs(loss - b.losses[name])
+        if not size <= tolerance * max(a.sizes[name], b.sizes[name], 1e-30):
+            gaps.append(_Gap("loss", name, size, f"'{name}': {loss:.9g} whole, {b.losses[name]:.9g} {how}"))
     largest = max((float(g.abs().max()) for g in a.gradients.values() if g.numel()), default=0.0)
     for name in sorted(a.gradients.keys() | b.gradients.keys()):
         have = [s.gradients.get(name) for s in (a, b)]
         one, other = (torch.zeros_like(have[1 - i]) if have[i] is None else have[i] for i in (0, 1))
         worst = float((one - other).abs().max()) if one.numel() else 0.0
         if not worst <= tolerance * max(largest, 1e-30):
-            return f"gradient of {name}: {worst:.3g} apart, the largest gradient is {largest:.3g}"
-    return ""
+            gaps.append(_Gap("gradient", name, worst, f"gradient of {name}: {worst:.3g} apart whole and {how}, the "
+                             f"largest gradient is {largest:.3g}"))
+    return gaps
 
 
-# ------ what must be as before
+def _changed_buffers(model: nn.Module, before: Mapping[str, torch.Tensor]) -> list[str]:
+    names = []
+    for name, buffer in model.named_buffers():
+        old = before.get(name)
+        if old is None or old.shape != buffer.shape or not torch.equal(old, buffer.to(old.dtype)):
+            names.append(name)
+    if not names:
+        return []
+    return [
+        f"the {_listed('buffer', names)} changed in training (a rank would change its own copy "
+        'by its own samples): make it a constant, or choose buffers="rank0"'
+    ]
 
 
-def _copies(named: Iterator[tuple[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
-    return {name: tensor.detach().clone() for name, tensor in named}
-
-
-def _generator_states() -> dict[str, Any]:
-    """Of every generator that a forward could draw from unseen."""
-    states: dict[str, Any] = {"torch": torch.get_rng_state(), "random": random.getstate()}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        states["torch.cuda"] = torch.cuda.get_rng_state()
-    with contextlib.suppress(ImportError):
-        import numpy
-
-        states["numpy.random"] = numpy.random.get_state()
-    return states
-
-
-def _set_generator_states(states: dict[str, Any]) -> None:
-    torch.set_rng_state(states["torch"])
-    random.setstate(states["random"])
-    if "torch.cuda" in states:
-        torch.cuda.set_rng_state(states["torch.cuda"])
-    if "numpy.random" in states:
-        import numpy
-
-        numpy.random.set_state(states["numpy.random"])
-
-
-def _own_generators(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+def _own_generators(before: dict[str, Any], after: dict[str, Any], what: str = "the forward") -> list[str]:
     def equal(name: str) -> bool:
         if name.startswith("torch"):
             return torch.equal(before[name], after[name])
         return repr(before[name]) == repr(after[name])
 
     return [
-        f"the forward draws from the generator of {name} (what it draws would depend on how a batch "
+        f"{what} draws from the generator of {name} (what it draws would depend on how a batch "
         "is cut): use torch's dropout, rand or bernoulli of shape (samples, ...)"
         for name in before
         if not equal(name)
     ]
-
-
-@contextlib.contextmanager
-def _restored(model: nn.Module) -> Iterator[None]:
-    gradients = {name: p.grad for name, p in model.named_parameters()}
-    buffers = {name: (buffer, buffer.detach().clone()) for name, buffer in model.named_buffers()}
-    generators = _generator_states()
-    try:
-        with _uncompiled():
-            yield
-    finally:
-        _set_generator_states(generators)
-        for name, (buffer, value) in buffers.items():
-            owner, _, leaf = name.rpartition(".")
-            model.get_submodule(owner)._buffers[leaf] = buffer
-            with torch.no_grad():
-                buffer.copy_(value)
-        for name, parameter in model.named_parameters():
-            parameter.grad = gradients[name]
-
-
-@contextlib.contextmanager
-def _uncompiled() -> Iterator[None]:
-    """Compiled modules run eagerly: compiling for three sizes of a batch would take minutes."""
-    import sys
-
-    if "torch._dynamo" not in sys.modules:
-        yield
-        return
-    with torch.compiler.set_stance("force_eager"):
-        yield
-
-
-class _DoubleFunctions(TorchFunctionMode):
-    """`.float()`, `dtype=torch.float32` and the like mean fp64."""
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if func is torch.Tensor.float:
-            func = torch.Tensor.double
-        args = tuple(torch.float64 if a is torch.float32 else a for a in args)
-        kwargs = {n: torch.float64 if v is torch.float32 else v for n, v in kwargs.items()}
-        return func(*args, **kwargs)
-
-
-@contextlib.contextmanager
-def _double(model: nn.Module) -> Iterator[None]:
-    """Parameters and buffers in fp64; the same tensors again afterwards."""
-    tensors = [t for t in (*model.parameters(), *model.buffers()) if t.is_floating_point()]
-    data = [(tensor, tensor.data) for tensor in tensors]
-    default = torch.get_default_dtype()
-    for tensor in tensors:
-        tensor.data = tensor.data.double()
-    torch.set_default_dtype(torch.float64)
-    try:
-        with _DoubleFunctions():
-            yield
-    finally:
-        torch.set_default_dtype(default)
-        for tensor, value in data:
-            tensor.grad = None
-            if tensor.data.dtype != value.dtype:
-                changed = tensor.data.to(value.dtype)
-                tensor.data = value
-                if not torch.equal(changed, value):
-                    value.copy_(changed)

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from hetseq import randomness, self_test
+from hetseq.samples import Samples
 
 
 class Classifier(nn.Module):
@@ -28,23 +29,26 @@ class Classifier(nn.Module):
         return {"nll": loss}
 
 
-class SelfTest(unittest.TestCase):
-    def setUp(self):
-        torch.manual_seed(1)
-        self.rows = {"x": torch.randn(7, 6), "y": torch.randint(4, (7,))}
-
-    def problems(self, model, forward=None, rows=None):
-        model.train()
+class Checked(unittest.TestCase):
+    def check(self, model, samples, count=None, forward=None, **more):
         self.doCleanups()
         handle = randomness.install(model)
         self.addCleanup(handle.remove)
-        run = self_test.keyed_run(handle, forward or model)
-        return self_test.check(run, model, rows or self.rows)
+        return self_test.check(self_test.keyed_run(handle, forward or model), model, samples, count, **more)
 
     def one(self, found, *patterns):
         self.assertEqual(len(found), 1, found)
         for pattern in patterns:
             self.assertRegex(found[0], pattern)
+
+
+class SelfTest(Checked):
+    def setUp(self):
+        torch.manual_seed(1)
+        self.rows = {"x": torch.randn(7, 6), "y": torch.randint(4, (7,))}
+
+    def problems(self, model, forward=None, rows=None):
+        return self.check(model.train(), rows or self.rows, forward=forward)
 
     def test_a_sound_model_passes_with_dropout_on(self):
         self.assertEqual(self.problems(Classifier(nn.LayerNorm(8), nn.GELU())), [])
@@ -86,10 +90,7 @@ class SelfTest(unittest.TestCase):
     def test_frozen_batch_normalisation_passes(self):
         model = Classifier(nn.BatchNorm1d(8)).train()
         model.layers[1].eval()
-        handle = randomness.install(model)
-        self.addCleanup(handle.remove)
-        run = self_test.keyed_run(handle, model)
-        self.assertEqual(self_test.check(run, model, self.rows), [])
+        self.assertEqual(self.check(model, self.rows), [])
 
     def test_a_compiled_module_is_checked_without_compiling(self):
         from torch._dynamo.testing import CompileCounter
@@ -192,6 +193,180 @@ class SelfTest(unittest.TestCase):
         rows = {"x": torch.zeros(100, 5, 35)}
         self.assertEqual(self_test.choose_count(model, rows, 100), 11)
         self.assertEqual(self_test.choose_count(model, rows, 4), 3)
+
+
+LENGTHS = [5, 2, 9, 4, 7, 3, 8, 6, 1]
+
+
+def mask_of(rows):
+    return torch.arange(rows["ids"].shape[1]) < rows["ids_lengths"][:, None]
+
+
+class Reader(nn.Module):
+    """Reads ragged rows; `read` makes (samples, 8) of the embedded rows."""
+
+    def __init__(self, read, *parts):
+        super().__init__()
+        self.embedding = nn.Embedding(20, 8)
+        self.parts = nn.ModuleList(parts)
+        self.head = nn.Linear(8, 3)
+        self.read = read
+
+    def forward(self, rows):
+        read = self.read(self.parts, self.embedding(rows["ids"]), mask_of(rows), rows["ids_lengths"])
+        return {"nll": F.cross_entropy(self.head(read), rows["y"], reduction="sum")}
+
+
+def mean(x, mask):
+    return (x * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
+
+
+class Ragged(Checked):
+    """Rows of unequal length, as other cuts pad them."""
+
+    def setUp(self):
+        torch.manual_seed(1)
+        rows = [torch.randint(1, 20, (length,)) for length in LENGTHS]
+        self.fields = {"ids": nn.utils.rnn.pad_sequence(rows, batch_first=True), "y": torch.randint(3, (len(rows),)),
+                       "ids_lengths": torch.tensor(LENGTHS)}
+
+    def problems(self, model, forward=None, rows=None, collate=None, **more):
+        samples = Samples(self.fields if rows is None else rows, {"ids": 0}, collate)
+        return self.check(model.train(), samples, 5, forward, **more)
+
+    def refused(self, read, *parts, name):
+        self.one(self.problems(Reader(read, *parts)), "depends on how far rows are padded", name, "padding mask")
+
+    def test_what_respects_padding_passes(self):
+        def attention(parts, x, mask, lengths):
+            return mean(parts[0](x, src_key_padding_mask=~mask), mask)
+
+        def packed(parts, x, mask, lengths):
+            packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+            return parts[0](packed)[1][0].transpose(0, 1).flatten(1)
+
+        def convolution(parts, x, mask, lengths):
+            x = parts[0]((x * mask[:, :, None]).transpose(1, 2)).relu().transpose(1, 2)
+            return (x.masked_fill(~mask[:, :, None], -1)).max(1).values
+
+        def autocast(parts, x, mask, lengths):
+            with torch.autocast("cpu", torch.bfloat16):
+                return mean(parts[0](x, src_key_padding_mask=~mask), mask)
+
+        def halved(parts, x, mask, lengths):
+            return mean(parts[0](x.bfloat16().float()).to(torch.float16).float(), mask)
+
+        layer = nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True)
+        for read, part in ((attention, layer), (packed, nn.LSTM(8, 4, bidirectional=True, batch_first=True)),
+                           (convolution, nn.Conv1d(8, 8, 3, padding=1)), (autocast, layer), (halved, nn.Linear(8, 8))):
+            with self.subTest(read.__name__):
+                self.assertEqual(self.problems(Reader(read, part)), [])
+
+    def test_a_forgotten_padding_mask_is_told_as_such(self):
+        layer = nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True)
+        self.refused(lambda parts, x, mask, lengths: mean(parts[0](x), mask), layer,
+                         name=r"parts\.0\.self_attn \(MultiheadAttention\)")
+        self.refused(lambda parts, x, mask, lengths: x.mean(1), name=r"head \(Linear\)")
+        self.refused(lambda parts, x, mask, lengths: mean(parts[0](x)[0], mask),
+                         nn.LSTM(8, 4, bidirectional=True, batch_first=True), name=r"parts\.0 \(LSTM\)")
+
+    def test_a_forgotten_mask_is_found_where_all_rows_have_one_length(self):
+        alike = {"ids": torch.randint(1, 20, (6, 4)), "y": torch.randint(3, (6,)), "ids_lengths": torch.full((6,), 4)}
+        model = Reader(lambda parts, x, mask, lengths: x.mean(1))
+        self.one(self.problems(model, rows=alike), "depends on how far rows are padded", "5 more positions of padding")
+
+    def test_a_model_may_have_no_more_positions_than_the_longest_row(self):
+        def read(parts, x, mask, lengths):
+            return mean(x + parts[0](torch.arange(x.shape[1])), mask)
+
+        self.assertEqual(self.problems(Reader(read, nn.Embedding(9, 8))), [])
+
+    def test_padding_on_the_left_is_found_by_dropout(self):
+        def read(parts, x, mask, lengths):
+            return mean(parts[0](x.flip(1)), mask.flip(1))
+
+        self.refused(read, nn.Dropout(0.3), name=r"parts\.0 \(Dropout\)")
+
+    def test_a_limit_on_the_number_of_samples_is_found(self):
+        model = Reader(lambda parts, x, mask, lengths: mean(x, mask) * (torch.arange(len(x)) < 30)[:, None])
+        self.one(self.problems(model), "40 samples give other sums than the same ones 5 by 5", "limit on the number")
+        rows, flat = {"x": torch.randn(64, 6), "y": torch.randint(4, (64,))}, nn.Linear(6, 4)
+        forward = lambda rows: {"nll": F.cross_entropy(flat(rows["x"][:40]), rows["y"][:40], reduction="sum")}
+        self.one(self.check(flat, rows, 7, forward), "64 samples give other sums than the same ones 7 by 7")
+
+    def test_what_is_not_finite_is_named(self):
+        def logarithm(parts, x, mask, lengths):
+            return (mean(x, mask).T * (lengths - 2).log()).T
+
+        self.one(self.problems(Reader(logarithm)), r"the loss 'nll' is nan on the first samples \(1 of 5 by themselves\)")
+        root = Reader(lambda parts, x, mask, lengths: mean(x, mask) + (0 * mean(x, mask)).sqrt())
+        self.one(self.problems(root), "gradient of parameter embedding.weight is not finite")
+
+    def test_metrics_are_sums_and_made_by_what_evaluates_alike(self):
+        model = Reader(lambda parts, x, mask, lengths: mean(x, mask))
+
+        def evaluate(metric):
+            return lambda rows: {**model(rows), "metric": metric(rows).sum()}
+
+        def check(metric, *patterns):
+            found = self.problems(model, evaluate=evaluate(metric))
+            self.one(found, *patterns) if patterns else self.assertEqual(found, [])
+
+        check(lambda rows: rows["ids_lengths"].float())
+        check(lambda rows: rows["ids_lengths"].float().mean(), "the metric 'metric' is a mean over the samples")
+        check(lambda rows: rows["ids_lengths"].float().mean() ** 2, "the metric 'metric' is no sum over the samples", "AUC")
+        check(lambda rows: (rows["ids"] == 0), "in evaluation depends on how far rows are padded", "'metric'")
+        check(lambda rows: torch.rand(()), "in evaluation draws from the generator of torch")
+        check(lambda rows: rows["y"] / rows["ids_lengths"].mul(0), "metric 'metric' is nan|metric 'metric' is inf")
+
+    def test_ties_of_the_largest_score_are_no_fault(self):
+        model = Reader(lambda parts, x, mask, lengths: mean(x, mask))
+        model.embedding.weight.data[:] = 1 / 3
+
+        def evaluate(rows):
+            x = mean(model.embedding(rows["ids"]), mask_of(rows))
+            return {**model(rows), "metric": (x.sum(1) * len(x) - len(x) * 8 / 3 > 0).sum()}  # by rounding
+
+        self.assertEqual(self.problems(model, evaluate=evaluate), [])
+
+    def test_weights_count_no_padding(self):
+        model = Reader(lambda parts, x, mask, lengths: mean(x, mask))
+        self.assertEqual(self.problems(model, weigh=lambda rows: {"nll": float(rows["ids_lengths"].sum())}), [])
+        self.one(self.problems(model, weigh=lambda rows: {"nll": float(rows["ids"].numel())}),
+                 r"weights gives 45 for 'nll' of 5 samples, and 25 summed", "without its padding")
+
+    def test_randomness_in_collate_is_refused(self):
+        import numpy as np
+
+        model = Reader(lambda parts, x, mask, lengths: mean(x, mask))
+        draw, plain, generator = np.random.default_rng(1), random.Random(1), torch.Generator().manual_seed(1)
+
+        def collate(noise):
+            return lambda batch: {**batch, "ids": (batch["ids"] + noise(len(batch["ids"]))[:, None]) % 20}
+
+        for noise in (lambda n: torch.from_numpy(draw.integers(0, 20, n)), lambda n: torch.randint(20, (n,)),
+                      lambda n: torch.tensor([plain.randrange(20) for _ in range(n)]),
+                      lambda n: torch.randint(20, (n,), generator=generator)):
+            self.one(self.problems(model, collate=collate(noise)), "collate gives another 'ids' when it is called again",
+                     "draw in forward")
+        seeded = lambda n: torch.from_numpy(np.random.default_rng(1).integers(0, 20, n))
+        self.one(self.problems(model, collate=collate(seeded)), "collate gives another 'ids' for the same samples in another "
+                 "order")
+        self.assertEqual(self.problems(model, collate=collate(lambda n: torch.ones(n, dtype=torch.int64))), [])
+
+    def test_a_collate_that_trims_passes_and_one_that_centres_is_refused(self):
+        model = Reader(lambda parts, x, mask, lengths: mean(x, mask))
+        fields = dict(self.fields, ids=F.pad(self.fields["ids"], (0, 6)))
+
+        def trim(batch):
+            return {**batch, "ids": batch["ids"][:, :batch["ids_lengths"].max()]}
+
+        def centre(batch):
+            return {**trim(batch), "centred": batch["y"] - batch["y"].float().mean()}
+
+        self.assertEqual(self.problems(model, rows=fields, collate=trim), [])
+        self.one(self.problems(model, rows=fields, collate=centre), "'centred' for the same samples without some",
+                 "compute each sample by itself")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,92 @@
+"""The self-test of a task's first micro-batches, and what it needs to know of them."""
+
+from __future__ import annotations
+
+import threading
+from typing import Optional
+
+import torch
+
+from . import randomness, self_test
+from .results import collated, metric_names, sums_of, weights_of
+from .samples import Samples
+from .task import Batch, Ragged, Task, TaskError, overrides
+
+__all__ = ["CutTest"]
+
+_MOST_KEPT = 64  # samples that are collated anew
+_MOST_WAITS = 100  # micro-batches whose rows all have one length, until others are no longer waited for
+
+
+class CutTest:
+    def __init__(self, task: Task):
+        self._task = task
+        self._collating = threading.Lock()  # the loader's thread collates, and the test does
+        self._to_collate: Optional[Batch] = None  # the most samples that the task's collate was given
+        self._is_done = not task.self_test
+        self._waits = 0  # since the test passed with rows of one length
+
+    def collate(self, given: Batch) -> Batch:
+        """By the task's own `collate`."""
+        if not self._is_done:
+            self._keep(given)
+        return self._collated(given)
+
+    def _collated(self, given: Batch) -> Batch:
+        with self._collating:
+            return collated(self._task, given)
+
+    def _keep(self, given: Batch) -> None:
+        """Before `collate` may change them."""
+        count = min(len(next(iter(given.values()))), _MOST_KEPT)
+        if self._to_collate is None or len(next(iter(self._to_collate.values()))) < count:
+            self._to_collate = {name: tensor[:count].clone() for name, tensor in given.items()}
+
+    def run(self, module: torch.nn.Module, keyed: randomness.Handle, rows: Batch) -> bool:
+        """Fails where the result depends on how a batch is cut. False where a later micro-batch is to be tested too:
+        where this one has one sample, or, on a GPU, its ragged rows have one length."""
+        if self._is_done:
+            return True
+        samples = self._samples(rows)
+        if self._waits > 0 and not self._tells_padding(samples):
+            self._waits += 1
+            return self._end(self._waits > _MOST_WAITS)
+        count = self_test.choose_count(module, samples.fields, len(samples))
+        if count < 2:
+            return False
+        self._check(module, keyed, samples, count)
+        self._waits += 1
+        return self._end(self._tells_padding(samples))
+
+    def _end(self, is_done: bool) -> bool:
+        if is_done:
+            self._is_done, self._to_collate = True, None
+        return is_done
+
+    def _samples(self, rows: Batch) -> Samples:
+        paddings = {name: field.padding for name, field in self._task.fields.items() if isinstance(field, Ragged)}
+        device = next(iter(rows.values())).device
+        if not overrides(self._task, "collate"):
+            return Samples(rows, paddings, None, device)
+        return Samples(self._to_collate, paddings, self._collated, device)
+
+    @staticmethod
+    def _tells_padding(samples: Samples) -> bool:
+        return not samples.paddings or not samples.device.type == "cuda" or samples.has_unlike_lengths(range(len(samples)))
+
+    def _check(self, module: torch.nn.Module, keyed: randomness.Handle, samples: Samples, count: int) -> None:
+        task, losses = self._task, list(self._task.losses)
+        names = losses + metric_names(task)
+
+        def forward(rows: Batch) -> dict[str, torch.Tensor]:
+            return dict(zip(losses, sums_of(task.forward(module, dict(rows)), losses, [])))
+
+        def evaluate(rows: Batch) -> dict[str, torch.Tensor]:
+            return dict(zip(names, sums_of(task.forward(module, dict(rows)), losses, metric_names(task))))
+
+        module.train()
+        found = self_test.check(
+            self_test.keyed_run(keyed, forward), module, samples, count, buffers_may_change=task.buffers == "rank0",
+            evaluate=evaluate, weigh=(lambda batch: weights_of(task, batch)) if callable(task.weights) else None)
+        if found:
+            raise TaskError("the result would depend on how a batch is cut over ranks: " + "; ".join(found))

@@ -1,0 +1,75 @@
+"""What must stay as it was while a module trains: the trainer has taken hold of it."""
+
+from __future__ import annotations
+
+import torch
+
+from .task import TaskError
+
+__all__ = ["Buffers", "Parameters"]
+
+
+class Buffers:
+    """The buffers of a module as they were at its start."""
+
+    def __init__(self, module: torch.nn.Module):
+        self._places = [(part, path, name, buffer, buffer._version) for path, part in module.named_modules()
+                        for name, buffer in part._buffers.items() if buffer is not None]
+
+    def begin(self) -> None:
+        """From here on, changes count: the trainer has moved the module to its device."""
+        self._places = [(part, path, name, part._buffers[name], part._buffers[name]._version)
+                        for part, path, name, _, _ in self._places]
+
+    def check(self) -> None:
+        for part, path, name, buffer, version in self._places:
+            if part._buffers[name] is not buffer or buffer._version != version:
+                raise TaskError(f"the buffer '{path + '.' * bool(path)}{name}' changed in training: ranks with "
+                                "other samples would come to other values. Keep it constant, or let rank 0's count: "
+                                "buffers = \"rank0\"")
+
+
+class Parameters:
+    """The parameters of a module, which the trainer keeps in memory of its own: those that train are chosen before."""
+
+    def __init__(self, module: torch.nn.Module):
+        self._module = module
+        self._parts = [(part, len(part._parameters), len(part._modules)) for part in module.modules()]
+        self._places = [(part._parameters, name, parameter, parameter.requires_grad, parameter.dtype, parameter.data_ptr())
+                        for part in module.modules() for name, parameter in part._parameters.items()
+                        if parameter is not None]
+
+    def check(self) -> None:
+        """Raises TaskError where one is other than it was."""
+        for parameters, name, parameter, trains, dtype, place in self._places:
+            if parameters.get(name) is not parameter:
+                self._refuse(parameters, name, "was replaced or removed", "change its values in place, under "
+                             "torch.no_grad()")
+            if parameter.requires_grad is not trains:
+                self._refuse(parameters, name, f"was {'frozen' if trains else 'unfrozen'} (requires_grad_) after the training "
+                             "began", "say what trains before it, in `model` or `param_groups`; to unfreeze later, begin a "
+                             "second run with --init-model" if not trains else "say what trains before it, in `model` or "
+                             "`param_groups`; a learning rate of 0 from an update on is a `schedule`")
+            if parameter.dtype is not dtype or parameter.data_ptr() != place:
+                self._refuse(parameters, name, f"was moved or converted ({parameter.dtype} on {parameter.device})",
+                             "leave the module's type and device to --precision and the trainer, and change values in "
+                             "place")
+        for part, parameters, modules in self._parts:
+            if len(part._parameters) != parameters or len(part._modules) != modules:
+                self._refuse_addition(part)
+
+    def _path(self, parameters: object, name: str) -> str:
+        for path, part in self._module.named_modules():
+            if part._parameters is parameters:
+                return f"{path}.{name}" if path else name
+        return name
+
+    def _refuse(self, parameters: object, name: str, what: str, what_to_do: str) -> None:
+        raise TaskError(f"the parameter '{self._path(parameters, name)}' {what} (the trainer holds the parameters since its "
+                        f"start, so that this would have no effect): {what_to_do}")
+
+    def _refuse_addition(self, part: torch.nn.Module) -> None:
+        path = next((path for path, known in self._module.named_modules() if known is part), "")
+        raise TaskError(f"the module '{path or type(part).__name__}' has other parts than when the training began (the "
+                        "trainer holds the parameters since its start, and would not train new ones): make all parts in "
+                        "`model`")

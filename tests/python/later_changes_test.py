@@ -1,0 +1,100 @@
+"""What is changed once a training has begun, and the trainer would not see (python/hetseq/unchanged.py, optimizers.py)."""
+
+import unittest
+
+from harness import need
+
+need("torch")
+
+import torch
+from torch import nn
+from torch.optim import SGD, lr_scheduler
+
+from hetseq.optimizers import Adapter
+from hetseq.task import TaskError
+from hetseq.unchanged import Parameters
+
+
+class ParametersTest(unittest.TestCase):
+    def check(self, change, message):
+        model = nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 1))
+        model[0].bias.requires_grad_(False)
+        parameters = Parameters(model)
+        parameters.check()
+        change(model)
+        with self.assertRaisesRegex(TaskError, message):
+            parameters.check()
+
+    def test_each_change_is_named(self):
+        self.check(lambda m: m[0].bias.requires_grad_(True), r"'0\.bias' was unfrozen \(requires_grad_\).*--init-model")
+        self.check(lambda m: m[1].requires_grad_(False), r"'1\.weight' was frozen")
+        self.check(lambda m: m.half(), r"'0\.weight' was moved or converted \(torch.float16 on cpu\)")
+        self.check(lambda m: setattr(m[1].weight, "data", torch.zeros(1, 4)), r"'1\.weight' was moved or converted")
+        self.check(lambda m: setattr(m[1], "weight", nn.Parameter(torch.zeros(1, 4))), r"'1\.weight' was replaced")
+        self.check(lambda m: m[1].register_parameter("bias", None), r"'1\.bias' was replaced or removed")
+        self.check(lambda m: m.append(nn.Linear(1, 1)), "the module 'Sequential' has other parts than")
+        self.check(lambda m: m[1].register_parameter("more", nn.Parameter(torch.zeros(1))), "the module '1' has other parts")
+
+    def test_values_may_change_in_place(self):
+        model = nn.Linear(5, 4)
+        parameters = Parameters(model)
+        with torch.no_grad():
+            model.weight.copy_(torch.zeros(4, 5))
+        model.eval()
+        parameters.check()
+
+
+class AdapterTest(unittest.TestCase):
+    def setUp(self):
+        self.tensors = [torch.zeros(2, 3, requires_grad=True), torch.zeros(3, requires_grad=True)]
+
+    def adapter(self, make, factors=(1.0, 1.0)):
+        return Adapter(make, ["weight", "bias"], self.tensors, factors, [True, False], 0.1)
+
+    def refused(self, message, make, **more):
+        with self.assertRaisesRegex(TaskError, message):
+            self.adapter(make, **more)
+
+    def test_schedulers_are_refused_by_name(self):
+        kept = []
+        for name, scheduler in {
+            "StepLR": lambda made: lr_scheduler.StepLR(made, 1),
+            "LambdaLR": lambda made: lr_scheduler.LambdaLR(made, lambda step: 1.0),
+            "ReduceLROnPlateau": lr_scheduler.ReduceLROnPlateau,
+            "OneCycleLR": lambda made: lr_scheduler.OneCycleLR(made, 0.1, total_steps=9),
+        }.items():
+            def make(groups, lr, scheduler=scheduler):
+                made = SGD(groups, lr=lr)
+                kept.append(scheduler(made))
+                return made
+
+            self.refused(f"optimizer makes a {name} .the trainer sets the learning rate.*`schedule", make)
+        for kind in (lr_scheduler.LRScheduler, lr_scheduler.ReduceLROnPlateau):
+            self.assertEqual(kind.__init__.__qualname__, f"{kind.__name__}.__init__")
+
+    def test_what_comes_later_is_found_at_the_next_step(self):
+        for change, message in ((lambda made: lr_scheduler.StepLR(made, 1), "was given a learning rate scheduler"),
+                                (lambda made: made.param_groups[0].update(lr=7), "learning rate of the optimizer was changed"),
+                                (lambda made: made.add_param_group({"params": [nn.Parameter(torch.zeros(1))]}),
+                                 "given other parameters after the training began")):
+            adapter = self.adapter(lambda groups, lr: SGD(groups, lr=lr))
+            for lr in (0.1, 0.2):
+                adapter.step(lr)
+            change(adapter.optimizer)
+            with self.assertRaisesRegex(TaskError, message):
+                adapter.step(0.3)
+
+    def test_all_parameters_are_in_the_optimizer_at_their_rates(self):
+        flat = lambda groups, lr: SGD([parameter for group in groups for parameter in group["params"]], lr=lr)
+        self.refused("the optimizer lacks 'bias'", lambda groups, lr: SGD(groups[:1], lr=lr))
+        self.refused("parameters that are not in `groups`",
+                     lambda groups, lr: SGD([*groups, {"params": [nn.Parameter(torch.zeros(1))]}], lr=lr))
+        self.refused("lack 'lr_factor'", flat, factors=(1.0, 0.5))
+        for tensor in self.tensors:
+            tensor.grad = torch.ones_like(tensor)
+        self.adapter(flat).step(0.5)
+        self.assertEqual(self.tensors[1].tolist(), [-0.5] * 3)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
