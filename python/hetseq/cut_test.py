@@ -15,6 +15,7 @@ from .task import Batch, Ragged, Task, TaskError, overrides
 __all__ = ["CutTest"]
 
 _MOST_KEPT = 64  # samples that are collated anew
+_MOST_VALIDATIONS = 10  # micro-batches of them that are looked at, for a metric that was 0 for all samples
 _MOST_WAITS = 100  # micro-batches whose rows all have one length, until others are no longer waited for
 
 
@@ -25,6 +26,8 @@ class CutTest:
         self._to_collate: Optional[Batch] = None  # the most samples that the task's collate was given
         self._is_done = not task.self_test
         self._waits = 0  # since the test passed with rows of one length
+        self._untold: list[str] = []  # metrics that were 0 for all samples
+        self._validations = 0  # that looked at them again
 
     def collate(self, given: Batch) -> Batch:
         """By the task's own `collate`."""
@@ -64,29 +67,48 @@ class CutTest:
         return is_done
 
     def _samples(self, rows: Batch) -> Samples:
-        paddings = {name: field.padding for name, field in self._task.fields.items() if isinstance(field, Ragged)}
         device = next(iter(rows.values())).device
         if not overrides(self._task, "collate"):
-            return Samples(rows, paddings, None, device)
-        return Samples(self._to_collate, paddings, self._collated, device)
+            return Samples(rows, self._paddings(), None, device)
+        return Samples(self._to_collate, self._paddings(), self._collated, device)
+
+    def _paddings(self) -> dict[str, float]:
+        return {name: field.padding for name, field in self._task.fields.items() if isinstance(field, Ragged)}
 
     @staticmethod
     def _tells_padding(samples: Samples) -> bool:
         return not samples.paddings or not samples.device.type == "cuda" or samples.has_unlike_lengths(range(len(samples)))
 
+    def _evaluate(self, module: torch.nn.Module) -> self_test.Evaluate:
+        losses, metrics = list(self._task.losses), metric_names(self._task)
+        return lambda rows: dict(zip(losses + metrics, sums_of(self._task.forward(module, dict(rows)), losses, metrics)))
+
     def _check(self, module: torch.nn.Module, keyed: randomness.Handle, samples: Samples, count: int) -> None:
         task, losses = self._task, list(self._task.losses)
-        names = losses + metric_names(task)
 
         def forward(rows: Batch) -> dict[str, torch.Tensor]:
             return dict(zip(losses, sums_of(task.forward(module, dict(rows)), losses, [])))
 
-        def evaluate(rows: Batch) -> dict[str, torch.Tensor]:
-            return dict(zip(names, sums_of(task.forward(module, dict(rows)), losses, metric_names(task))))
-
         module.train()
-        found = self_test.check(
+        self._untold = []
+        self._refuse(self_test.check(
             self_test.keyed_run(keyed, forward), module, samples, count, buffers_may_change=task.buffers == "rank0",
-            evaluate=evaluate, weigh=(lambda batch: weights_of(task, batch)) if callable(task.weights) else None)
+            evaluate=self._evaluate(module), untold=self._untold,
+            weigh=(lambda batch: weights_of(task, batch)) if callable(task.weights) else None))
+
+    def run_in_validation(self, module: torch.nn.Module, rows: Batch) -> None:
+        """Of metrics that were 0 for all samples before the training: a mean is told from a sum by others."""
+        count = self_test.choose_count(module, rows, len(next(iter(rows.values()))))
+        if not self._untold or count < 2 or self._validations == _MOST_VALIDATIONS:
+            return
+        self._validations += 1
+        samples = Samples(rows, {} if overrides(self._task, "collate") else self._paddings(), None,
+                          next(iter(rows.values())).device)
+        self._untold = []
+        self._refuse(self_test.check_evaluation(module, samples, count, self._evaluate(module), self._task.losses,
+                                                self._untold))
+
+    @staticmethod
+    def _refuse(found: list[str]) -> None:
         if found:
             raise TaskError("the result would depend on how a batch is cut over ranks: " + "; ".join(found))

@@ -11,6 +11,7 @@ import torch
 
 from .configurations import read_options
 from .task import Config, Option, TaskError
+from .trust import check_owners
 
 _DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
            "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8,
@@ -44,11 +45,12 @@ def _choices(settings: Mapping[str, str], options: Mapping[str, Option]) -> dict
             "options": {name: settings[name] for name in names if name in settings}}
 
 
-def load(run: Union[str, os.PathLike[str]], task=None) -> torch.nn.Module:
+def load(run: Union[str, os.PathLike[str]], task=None, *, trust: bool = False) -> torch.nn.Module:
     """The model of a run of a task in Python, on the CPU and in eval mode: the best one where the run has validated
     (best.safetensors), else the final one.
 
-    run: the run's folder. task: its task; by default the one that the run's config.cfg names.
+    run: the run's folder. task: its task; by default the one that the run's config.cfg names. Its file is run, so that
+    it and the folder must belong to the user or root, unless `trust` is True.
     """
     from .run import load_task
 
@@ -57,6 +59,8 @@ def load(run: Union[str, os.PathLike[str]], task=None) -> torch.nn.Module:
     if task is None:
         if not settings.get("task-file"):
             raise TaskError(f"{folder} names no task in Python: give load the run's task")
+        if not trust:
+            check_owners(os.fspath(folder / "config.cfg"), settings["task-file"].rpartition(".py")[0] + ".py")
         task, _ = load_task(settings["task-file"])
     files = [folder / name for name in ("best.safetensors", "model.safetensors") if (folder / name).exists()]
     if not files:

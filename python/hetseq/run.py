@@ -14,6 +14,7 @@ import torch
 from . import bridge
 from .configurations import read_options
 from .task import Task, TaskError, option_text
+from .trust import check_owners
 
 _WITH_TASK = ("train", "evaluate", "check", "bench")  # commands that have the option --task
 _SPEC = re.compile(r"(?P<file>.+\.py)(:(?P<name>[A-Za-z_]\w*))?\Z")
@@ -154,14 +155,17 @@ def load_task(spec: str) -> tuple[Task, str]:
     return (task() if isinstance(task, type) else task), f"{path}:{name}"
 
 
-def _task_file_of(path: str) -> str:
+def _task_file_of(path: str, trusted: bool) -> str:
     """The task that a configuration, or the configuration of a run's folder, names."""
     if os.path.isdir(path):
         path = os.path.join(path, "config.cfg")
-    return read_options(path).get("task-file", "") if path.endswith(".cfg") and os.path.isfile(path) else ""
+    spec = read_options(path).get("task-file", "") if path.endswith(".cfg") and os.path.isfile(path) else ""
+    if match := None if trusted else _SPEC.match(spec):
+        check_owners(path, match["file"])
+    return spec
 
 
-def _find_spec(words: list[str]) -> tuple[str, list[str]]:
+def _find_spec(words: list[str], trusted: bool) -> tuple[str, list[str]]:
     """The task that the words of a command line name, and the other words."""
     for i, word in enumerate(words):
         if word == "--task-file" and i + 1 < len(words):
@@ -171,15 +175,17 @@ def _find_spec(words: list[str]) -> tuple[str, list[str]]:
         if i > 0 and _SPEC.match(word) and not words[i - 1].startswith("-"):
             return word, words[:i] + words[i + 1:]
     for word in words[1:]:
-        if spec := _task_file_of(word):
+        if spec := _task_file_of(word, trusted):
             return spec, words
     return "", words
 
 
 def main(words: Optional[list[str]] = None) -> int:
-    """The program `hetseq` with a task in Python; returns its exit code."""
+    """The program `hetseq` with a task in Python; returns its exit code. `--trust` is for this program alone: no
+    configuration can hold it."""
     words = list(sys.argv[1:] if words is None else words)
-    spec, words = _find_spec(words)
+    trusted = "--trust" in words
+    spec, words = _find_spec([word for word in words if word != "--trust"], trusted)
     binding = None
     if spec:
         task, spec = load_task(spec)

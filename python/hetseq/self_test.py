@@ -75,13 +75,15 @@ def check(
     buffers_may_change: bool = False,
     evaluate: Optional[Evaluate] = None,
     weigh: Optional[Weigh] = None,
+    untold: Optional[list[str]] = None,
 ) -> list[str]:
     """What makes the result of `run` depend on the cut: one sentence each, empty if nothing does.
 
     `run(rows, sample_ids)`: the forward in training, a dict of summed losses, each a scalar.
     `samples`: of one micro-batch, two at least. `count`: of those that are computed one by one; a small one that is no
     other size of the model (`choose_count`) finds most. `evaluate(rows)`: losses and metrics, the module being in eval
-    mode. `weigh(rows)`: the weight of each loss.
+    mode. `weigh(rows)`: the weight of each loss. `untold`: gets the names of the metrics that are 0 for all samples, so
+    that nothing can be told of them (`check_evaluation`).
 
     Parameters, gradients, buffers and torch's generators are afterwards as before. Backward runs, and
     with it what hooks on the parameters do: the trainer's are idle until a step's last backward.
@@ -89,14 +91,34 @@ def check(
     if not isinstance(samples, Samples):
         device = next(iter(samples.values())).device
         samples = Samples(samples, device=device)
-    chosen = samples.chosen(len(samples) if count is None else count)
+    test = _SelfTest(run, model, samples, samples.chosen(len(samples) if count is None else count), evaluate, weigh)
     with restored(model):
         try:
-            return _SelfTest(run, model, samples, chosen, evaluate, weigh).problems(buffers_may_change)
+            return test.problems(buffers_may_change)
         except _Found as found:
             return found.texts
         finally:
             torch.ops.hetseq.leave_step()
+            if untold is not None:
+                untold += test.zeros
+
+
+def check_evaluation(model: nn.Module, samples: Samples, count: int, evaluate: Evaluate, losses: Sequence[str],
+                     untold: list[str]) -> list[str]:
+    """What `check` finds of `evaluate`, whose `losses` are named; in a validation, when a model has begun to learn."""
+    test = _SelfTest(_no_run, model, samples, samples.chosen(count), evaluate, None)
+    test.loss_names = set(losses)
+    with restored(model), torch.no_grad():
+        try:
+            return test.in_evaluation()
+        except _Found as found:
+            return found.texts
+        finally:
+            untold += test.zeros
+
+
+def _no_run(rows: Batch, sample_ids: torch.Tensor) -> Mapping[str, torch.Tensor]:
+    raise AssertionError("nothing trains in an evaluation")
 
 
 class _Found(Exception):
@@ -150,7 +172,8 @@ class _SelfTest:
         self._other_order = self._everyone[::2] + self._everyone[1::2][::-1]
         self._is_double = False
         self._tolerance = _TOLERANCE_OF_FP32
-        self._loss_names: set[str] = set()
+        self.loss_names: set[str] = set()
+        self.zeros: list[str] = []  # metrics that are 0 in the evaluation
         self._noises: dict[tuple[str, bool], dict[tuple[str, str], float]] = {}
         self._seconds = 0.0  # of a forward and backward of all
 
@@ -161,7 +184,7 @@ class _SelfTest:
         buffers = {name: buffer.detach().clone() for name, buffer in self._model.named_buffers()}
         generators = generator_states()
         whole = self._whole(self._sums)
-        self._loss_names = set(whole.losses)
+        self.loss_names = set(whole.losses)
         if not buffers_may_change:
             found += _changed_buffers(self._model, buffers)
         found += _own_generators(generators, generator_states())
@@ -170,7 +193,7 @@ class _SelfTest:
         if not found:
             found += self._many()
         if not found and self._evaluate is not None:
-            found += self._in_evaluation()
+            found += self.in_evaluation()
         return found
 
     # What is computed
@@ -273,7 +296,7 @@ class _SelfTest:
             if self._is_close(loss, sum(values), values):
                 continue
             if self._is_close(loss, sum(values) / len(values), values):
-                kind, how = ("loss", 'use reduction="sum"') if name in self._loss_names else (
+                kind, how = ("loss", 'use reduction="sum"') if name in self.loss_names else (
                     "metric", "give the sum over the samples")
                 found.append(f"the {kind} '{name}' is a mean over the samples (hetseq divides the sum over all "
                              f"ranks by the weights itself): {how}")
@@ -307,7 +330,7 @@ class _SelfTest:
 
     def _mixing(self, compute: Compute, gap: _Gap) -> str:
         """Samples that meet, though all are padded alike."""
-        if gap.kind == "loss" and gap.name not in self._loss_names:
+        if gap.kind == "loss" and gap.name not in self.loss_names:
             return (f"the metric '{gap.name}' is no sum over the samples ({gap.text}): give a sum over samples or tokens, "
                     "which hetseq divides by the weight of a loss, and compute what is no such sum (an AUC, an F1 score) "
                     "from predictions")
@@ -402,12 +425,13 @@ class _SelfTest:
         return [f"{len(samples)} samples give other sums than the same ones {count} by {count} ({gaps[0].text}): look for "
                 "a limit on the number of samples in the forward, such as a queue or samples that it leaves out"]
 
-    def _in_evaluation(self) -> list[str]:
+    def in_evaluation(self) -> list[str]:
         torch.ops.hetseq.leave_step()
         self._model.eval()
         generators = generator_states()
         whole = self._whole(self._evaluated)
         drawn = _own_generators(generators, generator_states(), self._what(self._evaluated))
+        self.zeros = [name for name, value in whole.losses.items() if value == 0 and name not in self.loss_names]
         self._check_finite(self._evaluated, whole, [])
         found = self._compared(self._evaluated, whole, [])
         return drawn if found and drawn else found
@@ -415,7 +439,7 @@ class _SelfTest:
     def _check_finite(self, compute: Compute, whole: _Sums, found: list[str]) -> None:
         names = [name for name, value in whole.losses.items() if not math.isfinite(value)]
         if names:
-            kind = "loss" if names[0] in self._loss_names else "metric"
+            kind = "loss" if names[0] in self.loss_names else "metric"
             raise _Found(*found, f"the {kind} '{names[0]}' is {whole.losses[names[0]]} on the first samples "
                          f"({self._not_finite(compute, names[0])}) before any update: look for a logarithm, root or "
                          "division of zero in the forward, for samples without a value that counts, and at the data")
@@ -465,7 +489,7 @@ class _SelfTest:
             plain = compute(self._everyone, 0, True)
             if _gaps(plain, compute(self._everyone, 0, True), "", self._tolerance):
                 return noise  # a state of its own is no rounding
-            size = 1e-15 if self._is_double else 4e-3 if self._rounds_to_half() else 1.2e-7
+            size = 1e-15 if self._is_double else 4e-3 if self._rounds_to_half(compute) else 1.2e-7
             for seed in (1, 2):
                 with self._in_precision(), jittered(self._model, size, seed):
                     moved = compute(self._everyone, 0, True)
@@ -473,13 +497,13 @@ class _SelfTest:
                     noise[gap.kind, gap.name] = max(noise.get((gap.kind, gap.name), 0.0), gap.size)
         return self._noises[key]
 
-    def _rounds_to_half(self) -> bool:
+    def _rounds_to_half(self, compute: Compute) -> bool:
         """Whether something is computed in bfloat16 or fp16."""
         types = {parameter.dtype for parameter in self._model.parameters()}
         handles = [m.register_forward_hook(lambda module, inputs, output: types.add(getattr(output, "dtype", None)))
                    for m in self._model.modules()]
         try:
-            self._losses(self._everyone)
+            compute(self._everyone, 0, True)
         finally:
             for handle in handles:
                 handle.remove()
@@ -591,9 +615,11 @@ def _own_generators(before: dict[str, Any], after: dict[str, Any], what: str = "
             return torch.equal(before[name], after[name])
         return repr(before[name]) == repr(after[name])
 
+    what_to_do = ("use torch's dropout, rand or bernoulli of shape (samples, ...)" if what == "the forward" else
+                  "draw nothing there (dropout with training=model.training)")
     return [
         f"{what} draws from the generator of {name} (what it draws would depend on how a batch "
-        "is cut): use torch's dropout, rand or bernoulli of shape (samples, ...)"
+        f"is cut): {what_to_do}"
         for name in before
         if not equal(name)
     ]

@@ -9,6 +9,8 @@ import gzip
 import itertools
 import os
 import pathlib
+import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +43,9 @@ def write_shards(
 
     data: either a dict of fields, each an array or tensor with the samples in its first dimension (memory-mapped arrays
         are read piece by piece), or a list of rows; or an iterable of samples, each a dict of numbers, lists, arrays or
-        tensors, of which about 16 MiB are in memory at a time.
+        tensors, of which about 16 MiB are in memory at a time. Of what has a length, a Dataset of torch too, so many
+        samples are taken; a DataLoader holds batches, so that its dataset is to be given. What never ends is never
+        written: on a terminal a line tells the count of samples.
     name: what the files' names begin with.
     rows_per_shard: samples of a file; None for files of about 1 GiB before compression.
     compression: "gzip", a level of gzip from 1 to 9, or None.
@@ -65,7 +69,7 @@ def write_shards(
         ragged |= {field for field, values in data.items() if _has_unequal_rows(values)}
         batches = _slices(data)
     else:
-        batches = _gathered(data)
+        batches = _gathered(_samples(data))
     return _write(batches, folder, name=name, rows_per_shard=rows_per_shard, compression=compression, ragged=ragged,
                   dtypes=dtypes, overwrite=overwrite)
 
@@ -123,6 +127,8 @@ def from_dataset(
     if isinstance(dataset, Mapping):
         raise TypeError(f"this dataset has the splits {', '.join(map(str, dataset))}: write each one, dataset['train'] "
                         "with name='train', into files of its own")
+    if not hasattr(dataset, "with_format"):
+        raise TypeError(f"a {type(dataset).__name__} is no dataset of the package `datasets`: give the samples to write_shards")
     names = fields if isinstance(fields, Mapping) else {field: field for field in fields or ()}
     if getattr(dataset, "column_names", None):
         names = names or {column: column for column in dataset.column_names}
@@ -222,6 +228,74 @@ def _slices(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         step = min(step, _BATCH_SAMPLES)
     for begin in range(0, total, step):
         yield {field: _column(values[begin:begin + step], f"field {field!r}", begin) for field, values in data.items()}
+
+
+def _is_data_loader(data: Any) -> bool:
+    """Without importing torch, which need not be there."""
+    loader = getattr(sys.modules.get("torch.utils.data"), "DataLoader", None)
+    return loader is not None and isinstance(data, loader)
+
+
+def _samples(data: Any) -> Iterator[Mapping[str, Any]]:
+    """Of an iterable, or of what has a length and gives samples by number. It ends where its length says."""
+    if _is_data_loader(data):
+        raise TypeError("a DataLoader gives batches, and shards hold samples, which hetseq makes batches of: give its dataset "
+                        "(loader.dataset); what its collate_fn does belongs into the task's collate")
+    if isinstance(data, (str, bytes)) or not (hasattr(data, "__iter__") or hasattr(data, "__getitem__")):
+        raise TypeError(f"the data is a {type(data).__name__}: give a dict of arrays, or an iterable of samples, each a dict "
+                        "of fields")
+    count = _declared_length(data)
+    if count is None:
+        if not hasattr(data, "__iter__"):
+            raise TypeError(f"{type(data).__name__} gives samples by number and has no __len__, so that it has no end: add "
+                            "__len__, or give an iterator that ends")
+        yield from data
+        return
+    if not hasattr(data, "__iter__"):
+        for number in range(count):
+            try:
+                yield data[number]
+            except (IndexError, KeyError) as error:
+                raise _ends_early(data, number, count) from error
+        return
+    number = 0
+    for number, sample in enumerate(data, 1):
+        if number > count:
+            raise ValueError(f"{type(data).__name__} says that it has {count:,} samples (__len__) and goes on: mend its "
+                             "__len__, or give an iterator of what is wanted (itertools.islice)")
+        yield sample
+    if number < count:
+        raise _ends_early(data, number, count)
+
+
+def _declared_length(data: Any) -> int | None:
+    """None for a stream, whose length, where it gives one, is an estimate."""
+    stream = getattr(sys.modules.get("torch.utils.data"), "IterableDataset", None)
+    if not hasattr(type(data), "__len__") or (stream is not None and isinstance(data, stream)):
+        return None
+    try:
+        return len(data)
+    except (TypeError, NotImplementedError):
+        return None
+
+
+def _ends_early(data: Any, number: int, count: int) -> ValueError:
+    return ValueError(f"{type(data).__name__} says that it has {count:,} samples (__len__) and ends after {number:,}: mend its "
+                      "__len__, or give an iterator of what there is")
+
+
+def _told(batches: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Tells a terminal every other second how many samples have come."""
+    samples, told, end = 0, time.monotonic(), ""
+    try:
+        for batch in batches:
+            yield batch
+            samples += len(next(iter(batch.values()), ()))
+            if time.monotonic() - told > 2 and sys.stderr.isatty():
+                told, end = time.monotonic(), "\n"
+                print(f"\r{samples:,} samples so far", end="", file=sys.stderr, flush=True)
+    finally:
+        print(end=end, file=sys.stderr)
 
 
 def _gathered(samples: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -538,7 +612,7 @@ def _write(
     folder.mkdir(parents=True, exist_ok=True)
     writer = _Writer(folder, name, rows_per_shard, level)
     try:
-        for batch in batches:
+        for batch in _told(batches):
             columns = {field: _column(_as_rows(values), f"field {field!r}", writer.samples)
                        for field, values in batch.items()}
             if not writer.fields:

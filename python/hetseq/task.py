@@ -75,11 +75,11 @@ class Metric:
     """A sum over samples or tokens, divided in the end by the weight of a loss.
 
     loss: the name of that loss; empty: the first one.
-    is_share: between 0 and 1, shown in percent.
+    is_share: between 0 and 1, shown in percent. None: where its name says "accuracy".
     """
     name: str
     loss: str = ""
-    is_share: bool = True
+    is_share: Optional[bool] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,8 +148,8 @@ class Task:
         loss, or a method `weights(self, batch)` that gives a number, or a dict of numbers by loss.
     options: options of its own by name, each an Option.
     defaults: default values of hetseq's options for this task, such as {"lr": 3e-4}.
-    self_test: whether the first samples are computed whole, cut in two and one by one before training, to see that the
-        result does not depend on the cut.
+    self_test: whether the first samples are computed whole and in parts, with less and more padding, before training, to
+        see that the result does not depend on the cut.
     buffers: "constant": a buffer that changes in training is an error; "rank0": it may, and rank 0's is kept.
     """
 
@@ -286,7 +286,7 @@ def _metrics(task: Task, losses: Sequence[str]) -> list[dict[str, Any]]:
             raise TaskError(f"metric '{metric.name}' is divided by the weight of '{loss}', which is not one of the "
                             f"losses {', '.join(losses)}")
         described.append({"name": _check_name("metric", metric.name), "loss": list(losses).index(loss),
-                          "is_share": metric.is_share})
+                          "is_share": "accuracy" in metric.name.lower() if metric.is_share is None else metric.is_share})
     return described
 
 
@@ -344,6 +344,11 @@ def overrides(task: Task, method: str) -> bool:
     return inspect.getattr_static(type(task), method) is not inspect.getattr_static(Task, method)
 
 
+def _check_once(what: str, names: Sequence[str]) -> None:
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise TaskError(f"{what} have the name '{twice[0]}' twice: give each its own")
+
+
 def describe(task: Task, spec: str) -> dict[str, Any]:
     """What the trainer is told of the task. `spec`: FILE.py:CLASS, or empty."""
     if not task.fields:
@@ -355,16 +360,15 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
             raise TaskError(f"{kind} is the text {getattr(task, kind)!r}: give a list of names, "
                             f"[{getattr(task, kind)!r}]")
     losses = [_check_name("loss", loss) for loss in task.losses]
-    if not losses or len(set(losses)) < len(losses):
-        raise TaskError(f"the losses are {losses}: one or more names, each once")
+    if not losses:
+        raise TaskError("the task has no losses: name one at least")
+    _check_once("the losses", losses)
     if task.tokens and not isinstance(task.fields.get(task.tokens), Ragged):
         raise TaskError(f"tokens are counted in '{task.tokens}', which is not a ragged field of the task")
     if task.buffers not in ("constant", "rank0"):
         raise TaskError(f"buffers is {task.buffers!r}: use 'constant' or 'rank0'")
     metrics = _metrics(task, losses)
-    names = losses + [metric["name"] for metric in metrics]
-    if len(set(names)) < len(names):
-        raise TaskError(f"losses and metrics share a name: {', '.join(names)}")
+    _check_once("losses and metrics", losses + [metric["name"] for metric in metrics])
     options = [_option(name, option) for name, option in task.options.items()]
     options.append({"name": "task-file", "type": "FILE.py:CLASS", "default": spec, "choices": [], "changeable": True,
                     "help": "the Python file and class of the task"})

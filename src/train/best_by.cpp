@@ -34,7 +34,8 @@ BestBy parse_best_by(const std::string& text) {
 }
 
 void check_best_by(const BestBy& best_by, std::vector<std::string> names) {
-    names.insert(names.begin(), sum_of_terms);
+    if (std::find(names.begin(), names.end(), sum_of_terms) == names.end())
+        names.insert(names.begin(), sum_of_terms);
     if (std::find(names.begin(), names.end(), best_by.name) == names.end())
         throw BadConfig("--best-by: the model has no loss term or metric '" + best_by.name + "'",
                         "its names are " + join(names, ", "),

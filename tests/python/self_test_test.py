@@ -316,7 +316,7 @@ class Ragged(Checked):
         check(lambda rows: rows["ids_lengths"].float().mean(), "the metric 'metric' is a mean over the samples")
         check(lambda rows: rows["ids_lengths"].float().mean() ** 2, "the metric 'metric' is no sum over the samples", "AUC")
         check(lambda rows: (rows["ids"] == 0), "in evaluation depends on how far rows are padded", "'metric'")
-        check(lambda rows: torch.rand(()), "in evaluation draws from the generator of torch")
+        check(lambda rows: torch.rand(()), "in evaluation draws from the generator of torch", "draw nothing there")
         check(lambda rows: rows["y"] / rows["ids_lengths"].mul(0), "metric 'metric' is nan|metric 'metric' is inf")
 
     def test_ties_of_the_largest_score_are_no_fault(self):

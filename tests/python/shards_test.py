@@ -183,6 +183,46 @@ class SamplesTest(ShardsTest):
         late = [{"a": 1}] * 1500 + [{"a": 0.5}]
         self.refused(TypeError, "sample 1500, is of type float64", write(*late))
 
+    def test_what_has_a_length_ends_there(self):
+        class Squares(torch.utils.data.Dataset):
+            def __init__(self, length, end=10**9):
+                self.length, self.end = length, end
+
+            def __len__(self):
+                return self.length
+
+            def __getitem__(self, i):
+                if i >= self.end:
+                    raise IndexError(i)
+                return {"x": i * i}
+
+        class Walk(Squares):
+            def __iter__(self):
+                return map(self.__getitem__, range(self.end))
+
+        class Stream(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                return iter(Squares(4)[i] for i in range(4))
+
+            def __len__(self):
+                return 3  # an estimate
+
+        class Endless:
+            def __getitem__(self, i):
+                return {"x": i}
+
+        for data in (Squares(4), Walk(4, 4), Stream(), [{"x": i * i} for i in range(4)]):
+            paths = shards.write_shards(data, self.folder, overwrite=True)
+            self.assertEqual(read(paths, "x").tolist(), [0, 1, 4, 9])
+        write = lambda data: lambda: shards.write_shards(data, self.folder, name="bad")
+        self.refused(ValueError, "Squares says that it has 5 samples (__len__) and ends after 3", write(Squares(5, 3)))
+        self.refused(ValueError, "Walk says that it has 5 samples (__len__) and ends after 3", write(Walk(5, 3)))
+        self.refused(ValueError, "Walk says that it has 5 samples (__len__) and goes on", write(Walk(5, 8)))
+        self.refused(TypeError, "Endless gives samples by number and has no __len__", write(Endless()))
+        self.refused(TypeError, "a DataLoader gives batches", write(torch.utils.data.DataLoader(Squares(4))))
+        self.refused(TypeError, "no dataset of the package `datasets`",
+                     lambda: shards.from_dataset(Squares(4), self.folder, name="bad"))
+
     def test_an_error_of_the_generator_comes_through(self):
         def samples():
             yield from ({"a": i} for i in range(2000))

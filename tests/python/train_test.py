@@ -245,6 +245,30 @@ class TrainTest(MlpCase):
                         "declared", "--save-dir", run)
         self.assertLess(largest_difference(self.model("one"), self.model("two")), 1e-12)
 
+    def test_a_parameter_that_is_unfrozen_later_ends_the_run_on_all_ranks(self):
+        self.write("later.py", """
+            from mlp import Mlp
+
+            class Later(Mlp):
+                updates = 0
+                def model(self, config):
+                    model = super().model(config)
+                    model[0].requires_grad_(False)
+                    return model
+                def schedule(self, update, epoch, config):
+                    self.updates = update
+                    return 0.1
+                def forward(self, model, batch):
+                    if self.updates == 2:
+                        model[0].requires_grad_(True)
+                    return super().forward(model, batch)
+        """)
+        told = self.train(2, "--max-update", 5, "--batch-size", 20, "--max-sentences", capacities(3, 9), task="later.py:Later",
+                          code=78)
+        self.assertIn("the parameter '0.weight' was unfrozen (requires_grad_) after the training began", told)
+        self.assertNotIn("Traceback", told)
+        self.assertNotIn("update 3/5", told)
+
     def test_the_program_hands_a_task_in_python_over(self):
         import pathlib
         import subprocess
@@ -417,6 +441,53 @@ class ScriptTest(MlpCase):
             else:
                 raise AssertionError("two spellings")
             check("a group of param_groups has no 'params'", param_groups=lambda self, model: [{"lr_factor": 0.5}])
+        """)
+
+    def test_what_depends_on_padding_or_is_drawn_in_collate_is_refused(self):
+        with h5py.File(self.folder / "ragged.h5", "w") as file:
+            lengths = np.arange(1, 21)
+            file["ids"], file["ids_offsets"] = np.arange(210) % 11, np.concatenate([[0], lengths.cumsum()])
+        self.script(1, """
+            import random, torch, hetseq
+            from torch import nn
+            from torch.nn import functional as F
+
+            class Ragged(hetseq.Task):
+                fields = {"ids": hetseq.Ragged(torch.int64)}
+                losses, metrics, tokens = ["nll"], ["right"], "ids"
+                draw = random.Random(1)
+                def model(self, config):
+                    return nn.ModuleList([nn.Embedding(11, 8), nn.Linear(8, 11)])
+                def mean(self, x, mask):
+                    return (x * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
+                def metric(self, right):
+                    return right.sum()
+                def forward(self, model, batch):
+                    mask = torch.arange(batch["ids"].shape[1]) < batch["ids_lengths"][:, None]
+                    logits, first = model[1](self.mean(model[0](batch["ids"]), mask)), batch["ids"][:, 0]
+                    sums = {"nll": F.cross_entropy(logits, first, reduction="sum")}
+                    if not model.training:
+                        sums["right"] = self.metric((logits.argmax(1) == first).double())
+                    return sums
+
+            def draw(self, batch):
+                return {**batch, "ids": batch["ids"].clone().fill_(self.draw.randrange(11))}
+
+            def check(message, **own):
+                try:
+                    hetseq.train(type("T", (Ragged,), own)(), data="ragged.h5", valid_data="ragged.h5", lr=1, batch_size=20,
+                                 max_update=3, optimizer="sgd")
+                except hetseq.Error as error:
+                    assert message in str(error), (message, str(error))
+                else:
+                    assert not message, message
+
+            check("")
+            check("", collate=lambda self, batch: batch, weights=lambda self, batch: batch["ids_lengths"].sum())
+            check("depends on how far rows are padded", mean=lambda self, x, mask: x.mean(1))
+            check("collate gives another 'ids' when it is called again", collate=draw)
+            check("the metric 'right' is a mean over the samples", metric=lambda self, right: right.mean())
+            check("weights gives", weights=lambda self, batch: batch["ids"].numel())
         """)
 
     def test_options_of_numpy_and_plain_defaults_are_options(self):

@@ -54,6 +54,11 @@ TEST(BestByTest, TheModelsNamesAreListedWhereItHasNoSuch) {
                 HasSubstr("loss, token, label, token_accuracy, label_accuracy"));
 }
 
+TEST(BestByTest, ATermNamedLossIsListedOnce) {
+    EXPECT_THAT(error_of([] { check_best_by({"accuracy"}, {"loss", "nll"}); }),
+                HasSubstr("its names are loss, nll)"));
+}
+
 TEST(BestByTest, TheLowestOrTheHighestIsBest) {
     const Evaluation low = evaluation(2, 0.5), high = evaluation(3, 0.75);
     for (const char* name : {"loss", "label", "accuracy"}) {

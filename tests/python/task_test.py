@@ -1,6 +1,11 @@
-"""What is changed once a training has begun, and the trainer would not see (python/hetseq/unchanged.py, optimizers.py)."""
+"""What a task says of itself, whose task file is run, and what may not change once its training has begun
+(python/hetseq/task.py, trust.py, unchanged.py, optimizers.py)."""
 
+import os
+import pathlib
+import tempfile
 import unittest
+from unittest import mock
 
 from harness import need
 
@@ -10,9 +15,81 @@ import torch
 from torch import nn
 from torch.optim import SGD, lr_scheduler
 
+import hetseq
+from hetseq import TaskError, run
 from hetseq.optimizers import Adapter
-from hetseq.task import TaskError
+from hetseq.task import describe
 from hetseq.unchanged import Parameters
+
+
+class DescriptionTest(unittest.TestCase):
+    def described(self, **own):
+        return describe(type("T", (hetseq.Task,), {"fields": {"x": hetseq.Field(torch.float32)}, **own})(), "")
+
+    def test_names_are_given_once(self):
+        with self.assertRaisesRegex(TaskError, "the losses have the name 'nll' twice"):
+            self.described(losses=["nll", "loss", "nll"])
+        with self.assertRaisesRegex(TaskError, "losses and metrics have the name 'nll' twice"):
+            self.described(losses=["nll"], metrics=["accuracy", "nll"])
+
+    def test_only_what_is_a_share_is_shown_in_percent(self):
+        metrics = ["accuracy", "top5_Accuracy", "error", hetseq.Metric("auc", is_share=True),
+                   hetseq.Metric("accuracy_ratio", is_share=False)]
+        self.assertEqual([metric["is_share"] for metric in self.described(metrics=metrics)["metrics"]],
+                         [True, True, False, True, False])
+
+
+class TrustTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "tasks").mkdir()
+        (self.folder / "run").mkdir()
+        self.task = self.folder / "tasks" / "mine.py"
+        self.task.write_text("raise RuntimeError('it runs')\n")
+        self.configuration = self.folder / "run" / "config.cfg"
+        self.configuration.write_text(f"task-file = {self.task}:Mine\n")
+
+    def runs(self, *words):
+        with self.assertRaisesRegex(RuntimeError, "it runs"):
+            run.main(list(words))
+
+    def refused(self, path, why):
+        for words in (["predict", str(self.folder / "run")], ["train", str(self.configuration)]):
+            with self.assertRaisesRegex(TaskError, f"names the Python file.*{path} {why}.*--trust"):
+                run.main(words)
+            self.runs(*words, "--trust")
+        with self.assertRaisesRegex(TaskError, why):
+            hetseq.load(self.folder / "run")
+        with self.assertRaisesRegex(RuntimeError, "it runs"):
+            hetseq.load(self.folder / "run", trust=True)
+
+    def test_what_is_ones_own_runs(self):
+        self.runs("predict", str(self.folder / "run"))
+
+    def test_what_belongs_to_somebody_else_does_not(self):
+        for path in (self.folder / "run", self.configuration, self.folder / "tasks", self.task):
+            found = os.stat
+
+            def stat(place, *args, **options):
+                status = found(place, *args, **options)
+                if os.fspath(place) != os.fspath(path):
+                    return status
+                return os.stat_result((*status[:4], os.geteuid() + 4321, *status[5:]))
+
+            with self.subTest(path.name), mock.patch("os.stat", stat):
+                self.refused(path, f"belongs to user {os.geteuid() + 4321}")
+                self.runs("evaluate", f"{self.task}:Mine")  # named by the user
+
+    def test_what_everybody_may_write_does_not(self):
+        self.task.chmod(0o666)
+        self.refused(self.task, "may be written by everybody")
+        self.task.chmod(0o664)
+        (self.folder / "tasks").chmod(0o777)
+        self.refused(self.folder / "tasks", "may be written by everybody")
+        (self.folder / "tasks").chmod(0o1777)
+        self.runs("predict", str(self.folder / "run"))
 
 
 class ParametersTest(unittest.TestCase):
