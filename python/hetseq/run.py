@@ -7,6 +7,7 @@ import importlib.util
 import os
 import re
 import sys
+import traceback
 from typing import Any, Optional
 
 import torch
@@ -76,8 +77,12 @@ def _end_mpi_with_the_script() -> None:
 
 
 def _remember(kind: type, error: BaseException, trace: Any) -> None:
-    _remember.before(kind, error, trace)
     _uncaught.append(error)
+    if not isinstance(error, Error):
+        _remember.before(kind, error, trace)
+    elif rank() == 0:  # the trainer has told it already, once for all ranks and with the traceback of the task's Python
+        place = "".join(traceback.format_tb(trace))
+        print(f"Traceback (most recent call last):\n{place}hetseq.Error: as told above", file=sys.stderr)
 
 
 def _end_mpi() -> None:

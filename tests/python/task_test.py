@@ -1,6 +1,7 @@
 """What a task says of itself, whose task file is run, and what may not change once its training has begun
 (python/hetseq/task.py, trust.py, unchanged.py, optimizers.py)."""
 
+import io
 import os
 import pathlib
 import tempfile
@@ -37,6 +38,28 @@ class DescriptionTest(unittest.TestCase):
                    hetseq.Metric("accuracy_ratio", is_share=False)]
         self.assertEqual([metric["is_share"] for metric in self.described(metrics=metrics)["metrics"]],
                          [True, True, False, True, False])
+
+
+class ScriptErrorTest(unittest.TestCase):
+    def printed(self, error, rank):
+        """By the hook for an exception that a script does not catch."""
+        run._remember.before = mock.Mock()
+        try:
+            raise error
+        except Exception as raised:
+            with mock.patch("hetseq.run.rank", return_value=rank), mock.patch("sys.stderr", io.StringIO()) as stream:
+                run._remember(type(raised), raised, raised.__traceback__)
+        run._uncaught.clear()
+        return stream.getvalue(), run._remember.before.called
+
+    def test_what_the_trainer_told_is_not_told_again(self):
+        text, is_printed_by_python = self.printed(run.Error("the task's Python failed:\nKeyError: 'x'", 78), 0)
+        self.assertIn("in printed", text)
+        self.assertIn("hetseq.Error: as told above", text)
+        self.assertNotIn("KeyError", text)
+        self.assertFalse(is_printed_by_python)
+        self.assertEqual(self.printed(run.Error("of all ranks", 78), 1), ("", False))
+        self.assertEqual(self.printed(KeyError("of the script itself"), 1), ("", True))
 
 
 class TrustTest(unittest.TestCase):
