@@ -339,8 +339,8 @@ class _SelfTest:
             return (f"the output of {place} for a sample depends on the other samples of the micro-batch ({gap.text}): "
                     "compute each sample by itself, with samples in dimension 0")
         return (f"sums of losses or gradients depend on how a micro-batch is cut ({gap.text}), though no module's output "
-                f"does: look at what {self._what(compute)} of the task does with the outputs, such as a mean or a "
-                "division by a size of the batch")
+                f"does: look at what {self._what(compute)} of the task does with the outputs, such as a mean, a "
+                "division by a size of the batch, or a penalty of the parameters that is added once a micro-batch")
 
     def _padding(self, compute: Compute, gap: _Gap) -> str:
         """Sums that depend on how far the rows are padded."""
@@ -428,6 +428,8 @@ class _SelfTest:
     def in_evaluation(self) -> list[str]:
         torch.ops.hetseq.leave_step()
         self._model.eval()
+        self._is_double = False  # first as it will run, so that what fails is told before the training
+        self._evaluated(self._everyone)
         generators = generator_states()
         whole = self._whole(self._evaluated)
         drawn = _own_generators(generators, generator_states(), self._what(self._evaluated))
