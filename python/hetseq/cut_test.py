@@ -68,8 +68,8 @@ class CutTest:
 
     def _samples(self, rows: Batch) -> Samples:
         device = next(iter(rows.values())).device
-        if not overrides(self._task, "collate"):
-            return Samples(rows, self._paddings(), None, device)
+        if self._to_collate is None:
+            return Samples(rows, {} if overrides(self._task, "collate") else self._paddings(), None, device)
         return Samples(self._to_collate, self._paddings(), self._collated, device)
 
     def _paddings(self) -> dict[str, float]:
@@ -102,11 +102,16 @@ class CutTest:
         if not self._untold or count < 2 or self._validations == _MOST_VALIDATIONS:
             return
         self._validations += 1
+        names, everything = self._untold, self._evaluate(module)
         samples = Samples(rows, {} if overrides(self._task, "collate") else self._paddings(), None,
                           next(iter(rows.values())).device)
+
+        def evaluate(rows: Batch) -> dict[str, torch.Tensor]:
+            sums = everything(rows)
+            return {name: sums[name] for name in names}
+
         self._untold = []
-        self._refuse(self_test.check_evaluation(module, samples, count, self._evaluate(module), self._task.losses,
-                                                self._untold))
+        self._refuse(self_test.check_evaluation(module, samples, count, evaluate, self._untold))
 
     @staticmethod
     def _refuse(found: list[str]) -> None:

@@ -103,14 +103,14 @@ def check(
                 untold += test.zeros
 
 
-def check_evaluation(model: nn.Module, samples: Samples, count: int, evaluate: Evaluate, losses: Sequence[str],
-                     untold: list[str]) -> list[str]:
-    """What `check` finds of `evaluate`, whose `losses` are named; in a validation, when a model has begun to learn."""
+def check_evaluation(model: nn.Module, samples: Samples, count: int, evaluate: Evaluate, untold: list[str]) -> list[str]:
+    """What `check` finds of the metrics that `evaluate` gives, in a validation, when the model has begun to learn."""
     test = _SelfTest(_no_run, model, samples, samples.chosen(count), evaluate, None)
-    test.loss_names = set(losses)
     with restored(model), torch.no_grad():
         try:
             return test.in_evaluation()
+        except _NotFinite:  # training went wrong, and says so elsewhere
+            return []
         except _Found as found:
             return found.texts
         finally:
@@ -127,6 +127,10 @@ class _Found(Exception):
     def __init__(self, *texts: str) -> None:
         super().__init__(*texts)
         self.texts = list(texts)
+
+
+class _NotFinite(_Found):
+    """The sums themselves."""
 
 
 class _Sums:
@@ -314,6 +318,8 @@ class _SelfTest:
                     f"a state of its own; {again[0].text}): " + (
                         "draw nothing in evaluation" if compute == self._evaluated else
                         "draw from torch's dropout, rand or bernoulli") + ", and keep nothing from one call to the next")
+        if collate := _mixed_in_collate(self._samples):
+            return collate
         apart = _Sums({}, {})
         for i in self._everyone:
             apart.add(compute([i], 0, False))
@@ -442,12 +448,12 @@ class _SelfTest:
         names = [name for name, value in whole.losses.items() if not math.isfinite(value)]
         if names:
             kind = "loss" if names[0] in self.loss_names else "metric"
-            raise _Found(*found, f"the {kind} '{names[0]}' is {whole.losses[names[0]]} on the first samples "
+            raise _NotFinite(*found, f"the {kind} '{names[0]}' is {whole.losses[names[0]]} on the first samples "
                          f"({self._not_finite(compute, names[0])}) before any update: look for a logarithm, root or "
                          "division of zero in the forward, for samples without a value that counts, and at the data")
         names = [name for name, gradient in whole.gradients.items() if not bool(torch.isfinite(gradient).all())]
         if names:
-            raise _Found(*found, f"the gradient of {_listed('parameter', names)} is not finite on the first samples, though "
+            raise _NotFinite(*found, f"the gradient of {_listed('parameter', names)} is not finite on the first samples, though "
                          "the losses are: look for a root, norm, logarithm or division of zero in the forward, which "
                          "torch.where does not hide from the gradient")
 
@@ -533,30 +539,35 @@ def _refusals() -> Iterator[None]:
         raise
 
 
+_DRAW = ("draw in forward (torch.rand, bernoulli and dropout of (samples, ...) are functions of the sample there), "
+         "or store what is drawn in the data")
+
+
 def _check_collate(samples: Samples) -> None:
-    """Random numbers in `collate`, and other samples that it looks at."""
+    """Refuses random numbers in `collate`."""
     if samples.collate is None:
         return
-    everyone = list(range(min(len(samples), _MOST_SAMPLES)))
+    everyone = range(min(len(samples), _MOST_SAMPLES))
     whole = samples.collated(everyone, trimmed=False)
-    what_to_do = ("draw in forward (torch.rand, bernoulli and dropout of (samples, ...) are functions of the sample there), "
-                  "or store what is drawn in the data")
     for _ in range(2):
         if name := differing_tensor(whole, samples.collated(everyone, trimmed=False)):
             raise _Found(f"collate gives another '{name}' when it is called again with the same samples (it draws random "
-                         f"numbers or keeps a state): {what_to_do}")
-    parts = [("in another order", everyone[::-1])]
-    parts += [("without some of the others", everyone[1::2])] if len(everyone) > 1 else []
-    for how, part in parts:
-        index = torch.tensor(part)
-        try:
+                         f"numbers or keeps a state): {_DRAW}")
+
+
+def _mixed_in_collate(samples: Samples) -> str:
+    """Where `collate` makes a sample of more than the sample: what a difference of sums then comes from."""
+    if samples.collate is None:
+        return ""
+    everyone = list(range(min(len(samples), _MOST_SAMPLES)))
+    whole = samples.collated(everyone, trimmed=False)
+    for how, part in (("in another order", everyone[::-1]), ("without some of the others", everyone[1::2])):
+        with contextlib.suppress(Exception):
             given = samples.collated(part, trimmed=False)
-        except Exception as error:
-            raise _Found(f"collate fails on samples {how} ({type(error).__name__}: {error}): a rank may get any of "
-                         "them") from error
-        if name := differing_tensor({n: t[index] for n, t in whole.items()}, given):
-            raise _Found(f"collate gives another '{name}' for the same samples {how} (it draws random numbers, or looks "
-                         f"at more than the sample): compute each sample by itself, and {what_to_do}")
+            if name := differing_tensor({n: t[torch.tensor(part)] for n, t in whole.items()}, given):
+                return (f"collate gives another '{name}' for the same samples {how} (it draws random numbers, sorts the "
+                        f"samples, or looks at more than each): make each row of its sample alone, and {_DRAW}")
+    return ""
 
 
 def _listed(noun: str, names: list[str]) -> str:

@@ -34,7 +34,8 @@ class Parameters:
 
     def __init__(self, module: torch.nn.Module):
         self._module = module
-        self._parts = [(part, len(part._parameters), len(part._modules)) for part in module.modules()]
+        self._known = {id(parameter) for parameter in module.parameters()}
+        self._count_parts()
         self._places = [(part._parameters, name, parameter, parameter.requires_grad, parameter.dtype, parameter.data_ptr())
                         for part in module.modules() for name, parameter in part._parameters.items()
                         if parameter is not None]
@@ -56,7 +57,12 @@ class Parameters:
                              "place")
         for part, parameters, modules in self._parts:
             if len(part._parameters) != parameters or len(part._modules) != modules:
-                self._refuse_addition(part)
+                self._refuse_additions()
+                self._count_parts()
+                break
+
+    def _count_parts(self) -> None:
+        self._parts = [(part, len(part._parameters), len(part._modules)) for part in self._module.modules()]
 
     def _path(self, parameters: object, name: str) -> str:
         for path, part in self._module.named_modules():
@@ -68,8 +74,8 @@ class Parameters:
         raise TaskError(f"the parameter '{self._path(parameters, name)}' {what} (the trainer holds the parameters since its "
                         f"start, so that this would have no effect): {what_to_do}")
 
-    def _refuse_addition(self, part: torch.nn.Module) -> None:
-        path = next((path for path, known in self._module.named_modules() if known is part), "")
-        raise TaskError(f"the module '{path or type(part).__name__}' has other parts than when the training began (the "
-                        "trainer holds the parameters since its start, and would not train new ones): make all parts in "
-                        "`model`")
+    def _refuse_additions(self) -> None:
+        for name, parameter in self._module.named_parameters():
+            if id(parameter) not in self._known:
+                raise TaskError(f"the parameter '{name}' was added after the training began (the trainer holds the parameters "
+                                "since its start, and would not train it): make all parts in `model`")

@@ -364,9 +364,13 @@ class Ragged(Checked):
         def centre(batch):
             return {**trim(batch), "centred": batch["y"] - batch["y"].float().mean()}
 
+        def forward(rows):
+            return {"nll": model(rows)["nll"] + (rows["centred"] * rows["y"]).sum()}
+
         self.assertEqual(self.problems(model, rows=fields, collate=trim), [])
-        self.one(self.problems(model, rows=fields, collate=centre), "'centred' for the same samples without some",
-                 "compute each sample by itself")
+        self.assertEqual(self.problems(model, rows=fields, collate=centre), [])  # what is not used does no harm
+        self.one(self.problems(model, forward, rows=fields, collate=centre), "'centred' for the same samples without some",
+                 "make each row of its sample alone")
 
 
 if __name__ == "__main__":
