@@ -9,6 +9,7 @@ import gzip
 import itertools
 import os
 import pathlib
+import secrets
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -452,7 +453,7 @@ class _Shard:
         self.samples = 0
         self.bytes = 0
         self.offsets = {field.name: 0 for field in fields if field.is_ragged}
-        self.file = _import_h5py().File(path, "w", libver=("earliest", "v110"), locking=False)
+        self.file = _import_h5py().File(path, "x", libver=("earliest", "v110"), locking=False)
         filters: dict[str, Any] = {"shuffle": True, "compression": compression} if compression else {}
         for field in fields:
             if field.is_ragged:
@@ -517,7 +518,7 @@ class _Writer:
         if last is None or is_full:
             if last:
                 last.finish()
-            path = self.folder / f"{self.name}-{len(self.shards):05}.h5.tmp-{os.getpid()}"
+            path = self.folder / f"{self.name}-{len(self.shards):05}.h5.tmp-{os.getpid()}-{secrets.token_hex(8)}"
             last = _Shard(path, self.fields, self.compression)
             self.shards.append(last)
         return last, None if self.rows_per_shard is None else self.rows_per_shard - last.samples

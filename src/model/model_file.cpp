@@ -139,7 +139,9 @@ std::filesystem::path model_config_file(const std::string& file_or_folder) {
     return model_file(file_or_folder).parent_path() / "config.json";
 }
 
-void save_model(const std::filesystem::path& path, const Model& model) {
+void save_model(const std::filesystem::path& path,
+                const Model& model,
+                const std::function<void()>& before_naming) {
     std::vector<at::Tensor> copies;  // keep the data alive
     std::vector<SafetensorData> tensors;
     for (const NamedTensor& stored : model.stored_tensors()) {
@@ -149,7 +151,7 @@ void save_model(const std::filesystem::path& path, const Model& model) {
                            stored.tensor.sizes().vec(),
                            copies.back().const_data_ptr()});
     }
-    write_safetensors(path, tensors, {{"format", "pt"}});
+    write_safetensors(path, tensors, {{"format", "pt"}}, before_naming);
 }
 
 void load_model(const std::filesystem::path& path, Model& model) {

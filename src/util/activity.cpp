@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <utility>
 
 #include "hetseq/util/fault_point.hpp"
 #include "hetseq/util/profiler_range.hpp"
@@ -28,6 +29,7 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 constinit State state;
 thread_local bool is_jobs_thread = false;
+thread_local activity::Helper* helper_of_thread = nullptr;
 
 std::int64_t now_ns() noexcept {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
@@ -112,6 +114,21 @@ void activity::enter(Phase phase) {
 void activity::progress() noexcept {
     if (is_jobs_thread)
         change(current());
+    else if (helper_of_thread != nullptr)
+        helper_of_thread->pieces_.fetch_add(1, std::memory_order_relaxed);
+}
+
+activity::Helper::Thread::Thread(Helper& helper) noexcept
+    : before_{std::exchange(helper_of_thread, &helper)} {}
+
+activity::Helper::Thread::~Thread() {
+    helper_of_thread = before_;
+}
+
+void activity::Helper::pass_on() noexcept {
+    const std::int64_t pieces = pieces_.load(std::memory_order_relaxed);
+    if (std::exchange(passed_on_, pieces) != pieces)
+        progress();
 }
 
 Activity activity::now() noexcept {

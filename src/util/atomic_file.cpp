@@ -12,6 +12,7 @@
 
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/fault_point.hpp"
+#include "hetseq/util/temporary_name.hpp"
 
 #include "posix_try.hpp"
 #include <fcntl.h>
@@ -22,10 +23,7 @@ namespace {
 
 constexpr std::size_t alignment = 4096;  // that file systems ask for, bytes
 constexpr std::size_t buffer_bytes = 1 << 20;
-
-std::filesystem::path beside(const std::filesystem::path& path) {
-    return path.string() + ".tmp-" + std::to_string(::getpid());
-}
+constexpr std::uint64_t most_unsynced = 64 << 20;  // bytes in the page cache
 
 }  // namespace
 
@@ -41,9 +39,10 @@ void detail::FileDescriptorTraits::close(int& descriptor) noexcept {
 
 AtomicFile::AtomicFile(std::filesystem::path path)
     : path_{std::move(path)},
-      temporary_{beside(path_)},
+      temporary_{temporary_beside(path_)},
       file_{HETSEQ_POSIX_TRY(
-          ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), path_)},
+          ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666),
+          path_)},
       buffer_{static_cast<std::byte*>(std::aligned_alloc(alignment, buffer_bytes))} {
     if (!buffer_)
         throw std::bad_alloc();
@@ -78,7 +77,10 @@ void AtomicFile::flush() {
         pass_by_cache(false);
     write_out(buffer_.get(), buffered_);
     bytes_ += buffered_;
+    unsynced_ += direct ? 0 : buffered_;
     buffered_ = 0;
+    if (unsynced_ >= most_unsynced)
+        sync();
     activity::progress();  // gigabytes may take minutes
 }
 
@@ -95,17 +97,25 @@ void AtomicFile::write_out(const std::byte* data, std::size_t bytes) {
     }
 }
 
+// Piece by piece, since the last call would otherwise take minutes without a sign of life.
+void AtomicFile::sync() {
+    HETSEQ_POSIX_TRY(::fsync(file_.get()), path_);
+    unsynced_ = 0;
+}
+
 bool AtomicFile::pass_by_cache(bool on) const noexcept {
     const int flags = ::fcntl(file_.get(), F_GETFL);
     return flags >= 0 &&
            ::fcntl(file_.get(), F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-FileDigest AtomicFile::commit() {
+FileDigest AtomicFile::commit(const std::function<void()>& before_naming) {
     HETSEQ_ASSERT(file_);
     fault_point("file", activity::now().update);
     flush();
-    HETSEQ_POSIX_TRY(::fsync(file_.get()), path_);
+    sync();
+    if (before_naming)
+        before_naming();
     HETSEQ_POSIX_TRY(std::rename(temporary_.c_str(), path_.c_str()), path_);
     file_.reset();
     sync_folder(path_.has_parent_path() ? path_.parent_path() : ".");

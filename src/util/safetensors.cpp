@@ -121,7 +121,8 @@ void SafetensorsReader::read(const SafetensorEntry& entry, void* out) {
 
 FileDigest write_safetensors(const std::filesystem::path& path,
                              std::span<const SafetensorData> tensors,
-                             const std::map<std::string, std::string>& metadata) {
+                             const std::map<std::string, std::string>& metadata,
+                             const std::function<void()>& before_naming) {
     const std::vector<SafetensorData> ordered = aligned_order(tensors);
     const std::string header = header_text(ordered, metadata);
     const std::uint64_t length = header.size();
@@ -130,7 +131,7 @@ FileDigest write_safetensors(const std::filesystem::path& path,
     file.write(header);
     for (const SafetensorData& tensor : ordered)
         file.write(tensor.data, bytes_of(tensor));
-    return file.commit();
+    return file.commit(before_naming);
 }
 
 }  // namespace hetseq

@@ -1,6 +1,7 @@
 #include "hetseq/util/activity.hpp"
 
 #include <chrono>
+#include <future>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -50,6 +51,32 @@ TEST(ActivityTest, ProgressStartsTheTimeAnewInTheJobsThreadAlone) {
     EXPECT_LT(after.seconds, before.seconds);
     EXPECT_EQ(after.phase, Phase::saving);
     EXPECT_EQ(after.update, 2);
+}
+
+TEST(ActivityTest, AHelpersProgressIsThatOfTheThreadThatWaitsForIt) {
+    activity::enter(Phase::saving, 2);
+    activity::Helper helper, idle;
+    const auto work = [&](activity::Helper& of, bool progresses, int pieces) {
+        return std::async(std::launch::async, [&of, progresses, pieces] {
+            const activity::Helper::Thread helps(of);
+            for (int i = 0; i < pieces; ++i) {
+                sleep_ms(150);
+                if (progresses)
+                    activity::progress();
+            }
+        });
+    };
+    const std::int64_t before = activity::now().changes;
+    auto slow = work(helper, true, 4);
+    auto stuck = work(idle, false, 4);
+
+    idle.wait(stuck);
+    EXPECT_EQ(activity::now().changes, before);
+    auto again = work(helper, true, 4);
+    helper.wait(again);
+
+    EXPECT_GT(activity::now().changes, before);
+    slow.wait();
 }
 
 TEST(ActivityTest, TheNextPhaseKeepsTheUpdate) {

@@ -34,6 +34,34 @@ TEST(AtomicFileTest, WithoutCommitTheFormerFileStaysAndNothingIsLeft) {
     EXPECT_EQ(folder.size(), 1);
 }
 
+// As of two hosts, or of containers that number their processes alike.
+TEST(AtomicFileTest, WritersOfOneFileDoNotMeet) {
+    const TemporaryFolder folder;
+    AtomicFile one{folder / "a"};
+    AtomicFile other{folder / "a"};
+    one.write("one");
+    other.write("other");
+
+    one.commit();
+    EXPECT_EQ(folder.read("a"), "one");
+    other.commit();
+
+    EXPECT_EQ(folder.read("a"), "other");
+    EXPECT_EQ(folder.size(), 1);
+}
+
+TEST(AtomicFileTest, WhereItMayNotHaveItsNameTheFormerFileStays) {
+    const TemporaryFolder folder;
+    folder.write("a", "former");
+    {
+        AtomicFile file{folder / "a"};
+        file.write("new");
+        EXPECT_THROW(file.commit([] { throw BadConfig("not mine"); }), BadConfig);
+    }
+    EXPECT_EQ(folder.read("a"), "former");
+    EXPECT_EQ(folder.size(), 1);
+}
+
 // Longer than what is written at once, in pieces that end anywhere.
 TEST(AtomicFileTest, ALargeFileIsWhatWasWrittenToTheByte) {
     const TemporaryFolder folder;

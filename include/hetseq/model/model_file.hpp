@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,11 @@ std::filesystem::path model_file(const std::string& file_or_folder);
 /// The config.json beside that file.
 std::filesystem::path model_config_file(const std::string& file_or_folder);
 
-/// Writes the model's stored tensors as a safetensors file, atomically. Throws IoError.
-void save_model(const std::filesystem::path& path, const Model& model);
+/// Writes the model's stored tensors as a safetensors file, atomically. `before_naming` as in
+/// AtomicFile. Throws IoError.
+void save_model(const std::filesystem::path& path,
+                const Model& model,
+                const std::function<void()>& before_naming = {});
 
 /// Fills the model's stored tensors from a safetensors file, or from the files of an index;
 /// precision is converted to the model's, other types must be equal. Throws MissingInput, IoError,

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <future>
 #include <string>
 
 namespace hetseq {
@@ -46,8 +49,8 @@ void enter(Phase phase, std::int64_t update);
 /// Enters the next phase of the same update.
 void enter(Phase phase);
 
-/// A piece of a long work is done, so its time starts anew. Has no effect in threads other than the
-/// job's.
+/// A piece of a long work is done, so its time starts anew. In threads other than the job's it
+/// counts for their Helper, if they have one.
 void progress() noexcept;
 
 /// Async-signal-safe.
@@ -77,6 +80,37 @@ public:
 
 private:
     bool counts_;
+};
+
+/// Work that other threads do for the job's thread. While that waits for them, their progress is
+/// its own: slow work is no stall, and work that is stuck is one.
+class Helper {
+public:
+    /// While one exists, the thread that made it works for `helper`.
+    class Thread {
+    public:
+        explicit Thread(Helper& helper) noexcept;
+        ~Thread();
+        Thread(const Thread&) = delete;
+        Thread& operator=(const Thread&) = delete;
+
+    private:
+        Helper* before_;
+    };
+
+    /// Waits for what a thread of this helper computes.
+    template <class T>
+    void wait(const std::future<T>& result) noexcept {
+        while (result.wait_for(std::chrono::milliseconds{100}) != std::future_status::ready)
+            pass_on();
+    }
+
+private:
+    friend void progress() noexcept;
+    void pass_on() noexcept;
+
+    std::atomic<std::int64_t> pieces_{0};
+    std::int64_t passed_on_ = 0;
 };
 
 }  // namespace activity

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -32,12 +33,13 @@ public:
 
     void write(const void* data, std::size_t bytes);
     void write(std::string_view text) { write(text.data(), text.size()); }
-    /// Returns what was written.
-    FileDigest commit();
+    /// Returns what was written. If `before_naming` throws, the file does not appear.
+    FileDigest commit(const std::function<void()>& before_naming = {});
 
 private:
     void flush();
     void write_out(const std::byte* data, std::size_t bytes);
+    void sync();
     bool pass_by_cache(bool on) const noexcept;
 
     struct Free {
@@ -49,6 +51,7 @@ private:
     std::unique_ptr<std::byte, Free> buffer_;
     std::size_t buffered_ = 0;  // bytes
     std::uint64_t bytes_ = 0;
+    std::uint64_t unsynced_ = 0;  // bytes
     Xxh64 hash_;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -65,9 +66,11 @@ struct SafetensorData {
 };
 
 /// Writes a file atomically. Wider types come first, so that every tensor is aligned; otherwise the
-/// order stays. The same tensors give the same bytes. Throws IoError.
+/// order stays. The same tensors give the same bytes. `before_naming` as in AtomicFile. Throws
+/// IoError.
 FileDigest write_safetensors(const std::filesystem::path& path,
                              std::span<const SafetensorData> tensors,
-                             const std::map<std::string, std::string>& metadata = {});
+                             const std::map<std::string, std::string>& metadata = {},
+                             const std::function<void()>& before_naming = {});
 
 }  // namespace hetseq

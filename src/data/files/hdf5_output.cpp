@@ -9,6 +9,7 @@
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/temporary_name.hpp"
 
 #include <fcntl.h>
 
@@ -24,7 +25,7 @@ Hdf5File create_file(const std::filesystem::path& path, ShardFormat format) {
         HETSEQ_HDF5_TRY(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18));
     const Hdf5Properties create{HETSEQ_HDF5_TRY(H5Pcreate(H5P_FILE_CREATE))};
     HETSEQ_HDF5_TRY(H5Pset_obj_track_times(create.get(), false));  // the same bytes tomorrow
-    Hdf5File file{H5Fcreate(path.c_str(), H5F_ACC_TRUNC, create.get(), access.get())};
+    Hdf5File file{H5Fcreate(path.c_str(), H5F_ACC_EXCL, create.get(), access.get())};
     if (!file)
         throw IoError("cannot write " + path.string(), hdf5_error_message(), "check the folder");
     return file;
@@ -40,7 +41,7 @@ void sync_file(const std::filesystem::path& path) {
 
 Hdf5Output::Hdf5Output(std::filesystem::path path, ShardFormat format)
     : path_{std::move(path)},
-      temporary_{path_.string() + ".tmp-" + std::to_string(::getpid())},
+      temporary_{temporary_beside(path_)},
       file_{create_file(temporary_, format)} {}
 
 Hdf5Output::~Hdf5Output() {
