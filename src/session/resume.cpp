@@ -59,13 +59,7 @@ std::vector<fs::path> own_candidates(const Options& options, const RunFolder* fo
         return {};
     if (!options.dry_run)
         folder->checkpoints().put_back();
-    std::vector<fs::path> folders = checkpoints_at(folder->path());
-    std::error_code ignored;
-    if (folders.empty() && fs::exists(folder->summary(), ignored))
-        throw BadConfig(folder->path().string() + " holds a run that cannot be continued",
-                        "it holds results but no checkpoint",
-                        "give another --save-dir, or --overwrite to start anew");
-    return folders;
+    return checkpoints_at(folder->path());
 }
 
 // A checkpoint, or those of a run.

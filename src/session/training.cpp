@@ -157,7 +157,8 @@ TrainerReport Training::run(double start_seconds) {
     parts.checkpoints = replica.checkpoints();
     Trainer trainer(parts, trainer_options());
     TrainerReport report = trainer.run();
-    control.end();
+    if (parts_.folder == nullptr || !parts_.folder->has_lost_lease())
+        control.end();
     return report;
 }
 

@@ -68,7 +68,8 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
                       parts.folder != nullptr && is_first_rank() ? parts.folder->allocations() : "",
                       parts.shares.micro_batches(),
                       options_.progress.allocations,
-                      parts.shares.ragged() ? parts.shares.ragged()->cost : ItemCost{}},
+                      parts.shares.ragged() ? parts.shares.ragged()->cost : ItemCost{},
+                      [folder = parts.folder] { return folder == nullptr || folder->may_write(); }},
                   options_.progress,
                   {.follows = options.follow && is_first_rank() && parts.world.size() > 1,
                    .batch_size = parts.shares.full_batch(parts.plan),
@@ -146,6 +147,7 @@ void Trainer::end() {
         save();
     activity::enter(Phase::saving);
     parts_.checkpoints->finish();
+    parts_.checkpoints->report_removed();
     activity::enter(Phase::ending);
     report_.checkpoint_seconds = parts_.checkpoints->seconds();
 }
@@ -169,6 +171,8 @@ void Trainer::load_next() {
         return;
     std::exception_ptr failure;
     try {
+        if (parts_.folder != nullptr)
+            parts_.folder->require_known_lease();
         activity::enter(Phase::loading, update_ + (share_ ? 2 : 1));
         next_share_.emplace(parts_.loader.take());
         report_.data_ms.push_back(next_share_->wait_ms());
@@ -365,8 +369,12 @@ void Trainer::keep_best(const Evaluation& evaluation) {
     report_.best_valid = evaluation;
     report_.best_update = update_ + 1;
     activity::enter(Phase::saving);
-    if (parts_.folder != nullptr && is_first_rank())
-        save_model(parts_.folder->best_model(), parts_.model);
+    if (parts_.folder == nullptr)
+        return;
+    agree_on(parts_.world, [&] { parts_.folder->require_lease(); });
+    if (is_first_rank())
+        save_model(
+            parts_.folder->best_model(), parts_.model, [&] { parts_.folder->require_lease(); });
 }
 
 void Trainer::save_when_due() {
@@ -384,6 +392,8 @@ void Trainer::save_when_due() {
 // Saving goes on in the background. Nobody writes to the tensors before the next optimizer step.
 void Trainer::save() {
     activity::enter(Phase::saving);
+    if (parts_.folder != nullptr)
+        parts_.folder->look_after_parts();
     if (options_.unlike_devices)
         copy_replica(parts_.communicator, parts_.parameters, parts_.optimizer);
     TrainingState state{options_.identity, report_};

@@ -53,6 +53,11 @@ void EventFile::add_scalar(std::string_view tag,
     pending_ += detail::framed(detail::scalar_event(tag, step, value, wall_time));
 }
 
+bool EventFile::is_gone() const {
+    std::error_code unknown;
+    return file_ && !std::filesystem::exists(path_, unknown) && !unknown;
+}
+
 void EventFile::open() {
     path_ = new_path(folder_, wall_time_);
     file_ = UniqueHandle<detail::FileDescriptorTraits>{HETSEQ_POSIX_TRY(

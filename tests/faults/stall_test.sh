@@ -35,8 +35,16 @@ grep -qE ' error .*the job stalls: rank 0 on .* was not heard from for [3-9]' "$
   { cat "$work/log"; fail 'rank 0 is not named'; }
 table 'SIGSTOP, rank 0'
 
-# A rank without work waits for others that take 4 s an update, above the timeout, but in pieces below it.
+# A thread that writes a checkpoint and hangs, while the rank waits for it.
+run_faulty 1 0:checkpoint_write:12:stall=100 "${train[@]}" --save-dir "$work/writer"
+expect_block 71 'the job stalls: rank 0 on .* has been saving' 'rank 0 '
+table 'stall, checkpoint_write'
+# One that takes longer than the timeout, in pieces below it.
 most_seconds=90
+run_faulty 1 '0:file:12:stall=2' "${train[@]}" --valid-interval 100 --save-dir "$work/slow"
+expect_ok 'a slow file system'
+
+# A rank without work waits for others that take 4 s an update, above the timeout, but in pieces below it.
 run_faulty 3 "0:computing:*:stall=2,0:loading:*:stall=2" "${train[@]}" --max-update 2 --valid-interval 0 \
   --balance declared --max-sentences 0=8,1=8,2=0
 expect_ok 'an idle rank'

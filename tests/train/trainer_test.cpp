@@ -453,7 +453,7 @@ TEST_F(TrainerCheckpointTest, WhatTheFolderHoldsIsNotSavedAgain) {
 
 TEST_F(TrainerTest, TheBestModelIsKept) {
     const std::string path = *corpus + "/run";
-    const RunFolder folder(*world, path, ExistingRun::overwrite);
+    RunFolder folder(*world, path, ExistingRun::overwrite);
     folder.begin(*world, "", {});
     ToyRun run = run_of(0);
     validate_with(run, {3, 1, 2});

@@ -20,6 +20,8 @@ public:
 
     /// The path of the file, which is there once the file is flushed.
     const std::filesystem::path& path() const noexcept { return path_; }
+    /// Whether somebody removed the file that was made: what is written then is in no file.
+    bool is_gone() const;
     /// Kept in memory until `flush`. `value` is stored in single precision.
     void add_scalar(std::string_view tag, std::int64_t step, double value, double wall_time);
     /// Appends what was added. The first call makes a new file with a new name in `folder`, and

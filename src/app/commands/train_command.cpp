@@ -67,8 +67,11 @@ void write_results(const RunFolder& folder,
                    const TrainerReport& report,
                    const Model& model) {
     if (summary.status == "finished")
-        save_model(folder.model(), model);
+        save_model(folder.model(), model, [&] { folder.require_lease(); });
+    folder.require_lease();
     write_atomically(folder.summary(), summary.json(report));
+    folder.look_after_parts();
+    folder.report_removed_parts();
 }
 
 // mpirun reports every exit code but 0 as an error of the rank.
@@ -77,6 +80,19 @@ void explain_exit_code(const Options& options) {
         log::info("exit code " + std::to_string(options.stop_exit_code) +
                   " says that the run stopped as planned and that the same command continues it; "
                   "mpirun reports it below as an error, which it is not");
+}
+
+// `continued`: the update of the folder's own checkpoint.
+void open_folder(const HostComm& world,
+                 RunFolder& folder,
+                 std::optional<std::int64_t> continued,
+                 const RunSettings& settings,
+                 const Model& model) {
+    const std::string text = config_text(repeatable_values(settings.values()), settings.table());
+    if (continued)
+        folder.resume(world, *continued, text, model.companion_files());
+    else
+        folder.begin(world, text, model.companion_files());
 }
 
 // Everything that needs the training's objects, including the end after a failure.
@@ -205,7 +221,10 @@ Attempt train_on(const CommandContext& context,
     const HostComm& world = context.world;
     std::optional<RunFolder> run_folder;
     if (!settled.options().save_dir.empty())
-        run_folder.emplace(world, settled.options().save_dir, existing_run(settled.options()));
+        run_folder.emplace(world,
+                           settled.options().save_dir,
+                           existing_run(settled.options()),
+                           settled.options().dry_run ? FolderUse::look : FolderUse::write);
     const RunFolder* const folder = run_folder ? &*run_folder : nullptr;
     ResumeCandidates candidates(world, settled.options(), folder);
     const double verification = monotonic_seconds();
@@ -253,13 +272,12 @@ Attempt train_on(const CommandContext& context,
     if (point)
         log::info("continues from " + point->folder.string() + ", verified and read in " +
                   format_number(reading_s, 3) + " s");
-    if (folder != nullptr && point && point->is_own)
-        folder->resume(
-            world, updates, config_text(repeatable_values(settings.values()), settings.table()));
-    else if (folder != nullptr)
-        folder->begin(world,
-                      config_text(repeatable_values(settings.values()), settings.table()),
-                      replica.model().companion_files());
+    if (run_folder)
+        open_folder(world,
+                    *run_folder,
+                    point && point->is_own ? std::optional(updates) : std::nullopt,
+                    settings,
+                    replica.model());
     return ended(run_training(context, settings, replica, training, folder, start_seconds));
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <system_error>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/fault_point.hpp"
@@ -21,6 +22,7 @@ const std::string prefix = "update-";
 const std::string unfinished = ".unfinished-";
 const std::string outdated = ".outdated-";
 const std::string replaced = ".replaced-";
+const std::string unused = "unused-";
 
 std::string name_of(std::int64_t update) {
     constexpr std::size_t digits = 8;
@@ -46,7 +48,7 @@ void check(const std::error_code& error, const std::string& problem) {
 }
 
 // Does not make the folders above it: a run's folder that was removed is not made again.
-void make(const fs::path& folder) {
+void make_folder(const fs::path& folder) {
     std::error_code error;
     fs::create_directory(folder, error);
     check(error, "cannot make " + folder.string());
@@ -80,14 +82,6 @@ bool is_whole(const fs::path& checkpoint) {
     }
 }
 
-// The folder is renamed first, so that half a checkpoint never has a checkpoint's name.
-void retire(const fs::path& checkpoint) {
-    const fs::path other = checkpoint.parent_path() / (outdated + checkpoint.filename().string());
-    remove_tree(other);
-    move_to(checkpoint, other);
-    remove_tree(other);
-}
-
 }  // namespace
 
 fs::path CheckpointFolder::of_update(std::int64_t update) const {
@@ -95,7 +89,7 @@ fs::path CheckpointFolder::of_update(std::int64_t update) const {
 }
 
 fs::path CheckpointFolder::temporary(std::int64_t update) const {
-    return path_ / (unfinished + name_of(update));
+    return path_ / (unfinished + name_of(update) + (start_.empty() ? "" : "-" + start_));
 }
 
 fs::path CheckpointFolder::aside(std::int64_t update) const {
@@ -121,9 +115,13 @@ std::vector<CheckpointFolder::Entry> CheckpointFolder::list() const {
     return entries;
 }
 
+void CheckpointFolder::make() const {
+    make_folder(path_);
+}
+
 fs::path CheckpointFolder::begin(std::int64_t update) const {
-    make(path_);
-    make(temporary(update));
+    make();
+    make_folder(temporary(update));
     return temporary(update);
 }
 
@@ -133,17 +131,17 @@ void CheckpointFolder::commit(std::int64_t update, const Manifest& manifest) con
     if (fs::exists(of_update(update)))
         replace(update);
     else
-        move_to(from, of_update(update));
+        rename(from, of_update(update));
     sync_folder(path_);
-    remove_tree(aside(update));
+    remove(aside(update));
 }
 
 // No call exchanges two folders on every file system (NFS and Lustre refuse RENAME_EXCHANGE). The
 // former checkpoint keeps a temporary name until the new one has the proper name.
 void CheckpointFolder::replace(std::int64_t update) const {
-    remove_tree(aside(update));
+    remove(aside(update));
     fault_point("checkpoint_aside", update);
-    move_to(of_update(update), aside(update));
+    rename(of_update(update), aside(update));
     fault_point("checkpoint_rename", update);
     try {
         move_to(temporary(update), of_update(update));
@@ -159,7 +157,7 @@ void CheckpointFolder::put_back() const {
     for (const Entry& entry : list()) {
         if (entry.path == of_update(entry.update) || !is_whole(entry.path))
             continue;
-        move_to(entry.path, of_update(entry.update));
+        rename(entry.path, of_update(entry.update));
         moved = true;
     }
     if (moved)
@@ -180,18 +178,61 @@ void CheckpointFolder::prune(std::int64_t keep_last, std::int64_t best_update) c
             retire(entries[i].path);
 }
 
-void CheckpointFolder::clean(std::int64_t update) const {
+std::vector<std::string> CheckpointFolder::names() const {
     std::error_code error;
-    std::vector<fs::path> leftovers;
-    for (fs::directory_iterator at(path_, error), end; !error && at != end; at.increment(error)) {
-        const std::string name = at->path().filename().string();
-        const auto beyond = update_of(name);
-        if (starts_with(name, unfinished) || starts_with(name, outdated) ||
-            starts_with(name, replaced) || (beyond && *beyond > update))
-            leftovers.push_back(at->path());
+    std::vector<std::string> names;
+    for (fs::directory_iterator at(path_, error), end; !error && at != end; at.increment(error))
+        names.push_back(at->path().filename().string());
+    return names;
+}
+
+void CheckpointFolder::remove_leftovers() const {
+    for (const std::string& name : names()) {
+        const bool is_superseded =
+            starts_with(name, replaced) && fs::exists(path_ / name.substr(replaced.size()));
+        if (starts_with(name, unfinished) || starts_with(name, outdated) || is_superseded)
+            remove(path_ / name);
     }
-    for (const fs::path& path : leftovers)
-        remove_tree(path);
+}
+
+std::vector<fs::path> CheckpointFolder::set_aside(std::int64_t update) const {
+    std::vector<fs::path> moved;
+    for (const Entry& entry : list()) {
+        if (entry.update <= update)
+            continue;
+        fs::path other = path_ / (unused + name_of(entry.update));
+        for (int count = 2; fs::exists(other); ++count)
+            other = path_ / (unused + name_of(entry.update) + "-" + std::to_string(count));
+        rename(entry.path, other);
+        moved.push_back(other);
+    }
+    return moved;
+}
+
+void CheckpointFolder::remove_all() const {
+    for (const std::string& name : names())
+        if (starts_with(name, unfinished) || starts_with(name, outdated) ||
+            starts_with(name, replaced) || update_of(name) || starts_with(name, unused + prefix))
+            remove(path_ / name);
+}
+
+void CheckpointFolder::rename(const fs::path& from, const fs::path& to) const {
+    may_change_();
+    move_to(from, to);
+}
+
+void CheckpointFolder::remove(const fs::path& folder) const {
+    may_change_();
+    remove_tree(folder);
+    activity::progress();  // of a slow file system
+}
+
+// The folder is renamed first, so that half a checkpoint never has a checkpoint's name.
+void CheckpointFolder::retire(const fs::path& checkpoint) const {
+    const fs::path other = path_ / (outdated + checkpoint.filename().string());
+    remove(other);
+    rename(checkpoint, other);
+    remove(other);
 }
 
 std::vector<fs::path> checkpoints_at(const fs::path& path) {

@@ -11,12 +11,14 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/fault_point.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/model/tensor_types.hpp"
 
@@ -60,6 +62,13 @@ std::future<std::invoke_result_t<Work>> start_in_thread(Work work) {
         failed.set_exception(std::current_exception());
         return failed.get_future();
     }
+}
+
+std::set<std::int64_t> updates_in(const CheckpointFolder& folder) {
+    std::set<std::int64_t> updates;
+    for (const CheckpointFolder::Entry& entry : folder.list())
+        updates.insert(entry.update);
+    return updates;
 }
 
 void copy_tensor(const at::Tensor& from, const at::Tensor& to) {
@@ -114,6 +123,7 @@ void CheckpointWriter::start(const TrainingState& state) {
         [this,
          copied = std::move(copied),
          text = world_.rank() == 0 ? training_state_json(state) : std::string()]() mutable {
+            const activity::Helper::Thread helps(helper_);
             copy(copied);
             fault_point("checkpoint_write", last_update_);
             const std::filesystem::path path = folder_.begin(last_update_);
@@ -149,8 +159,10 @@ void CheckpointWriter::copy_tensors() {
         tensors_ready_->block(on_side->current_stream());
     }
     for (std::size_t i = 0; i < files_.size(); ++i)
-        for (std::size_t t = 0; t < copies_[i].size(); ++t)
+        for (std::size_t t = 0; t < copies_[i].size(); ++t) {
             copy_tensor(files_[i].tensors[t].tensor, copies_[i][t]);
+            activity::progress();
+        }
     if (on_side)
         on_side->current_stream().synchronize();
 }
@@ -180,7 +192,7 @@ double CheckpointWriter::wait_for_copy() {
     if (!copied_.valid())
         return 0;
     const double begin = monotonic_seconds();
-    copied_.wait();
+    helper_.wait(copied_);
     copied_ = {};
     return 1000 * (monotonic_seconds() - begin);
 }
@@ -196,6 +208,7 @@ void CheckpointWriter::poll() {
 void CheckpointWriter::finish() {
     advance(Wait::yes);
     agree_on(world_, [&] {
+        folder_.require_change();
         if (!failure_.empty())
             throw IoError("the last checkpoint could not be written",
                           failure_,
@@ -204,7 +217,9 @@ void CheckpointWriter::finish() {
 }
 
 void CheckpointWriter::advance(Wait wait) {
-    if (stage_ == Stage::writing && (wait == Wait::yes || is_ready(written_)))
+    if (stage_ == Stage::writing && wait == Wait::yes)
+        helper_.wait(written_);
+    if (stage_ == Stage::writing && is_ready(written_))
         end_writing();
     if (stage_ == Stage::gathering) {
         if (wait == Wait::yes)
@@ -212,7 +227,9 @@ void CheckpointWriter::advance(Wait wait) {
         if (gathered_.test())
             end_gathering();
     }
-    if (stage_ == Stage::committing && (wait == Wait::yes || is_ready(committed_)))
+    if (stage_ == Stage::committing && wait == Wait::yes)
+        helper_.wait(committed_);
+    if (stage_ == Stage::committing && is_ready(committed_))
         end_committing();
 }
 
@@ -257,11 +274,39 @@ void CheckpointWriter::end_gathering() {
     }
     manifest.files[TrainingState::file_name] = state_digest_;
     committed_ = start_in_thread([this, manifest = std::move(manifest)] {
-        fault_point("checkpoint_commit", last_update_);
-        folder_.commit(last_update_, manifest);
-        folder_.prune(options_.keep_last, best_update_);
+        const activity::Helper::Thread helps(helper_);
+        commit(manifest);
     });
     stage_ = Stage::committing;
+}
+
+void CheckpointWriter::commit(const Manifest& manifest) {
+    fault_point("checkpoint_commit", last_update_);
+    look_for_known();
+    folder_.commit(last_update_, manifest);
+    folder_.prune(options_.keep_last, best_update_);
+    known_ = updates_in(folder_);
+}
+
+void CheckpointWriter::look_for_known() {
+    const std::set<std::int64_t> there = updates_in(folder_);
+    std::vector<std::string> gone;
+    for (const std::int64_t update : known_)
+        if (there.count(update) == 0 && removed_.insert(update).second)
+            gone.push_back(std::to_string(update));
+    if (!gone.empty())
+        log::warn("somebody removed checkpoints from " + folder_.path().string() +
+                  " while the run goes on: of update " + join(gone, ", "));
+}
+
+void CheckpointWriter::report_removed() const {
+    if (removed_.empty())
+        return;
+    std::vector<std::string> updates;
+    for (const std::int64_t update : removed_)
+        updates.push_back(std::to_string(update));
+    log::warn("somebody removed checkpoints while the run went on: of update " +
+              join(updates, ", "));
 }
 
 void CheckpointWriter::end_committing() {

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <system_error>
+#include <utility>
 
 #include <unistd.h>
 
@@ -40,7 +42,16 @@ bool belongs_before(const std::string& line, std::int64_t last_update) {
            json["update"].get<std::int64_t>() <= last_update;
 }
 
+std::uintmax_t bytes_in(const std::filesystem::path& path) {
+    std::error_code unknown;
+    const std::uintmax_t bytes = std::filesystem::file_size(path, unknown);
+    return unknown ? 0 : bytes;
+}
+
 }  // namespace
+
+MetricsFile::MetricsFile(std::filesystem::path path)
+    : path_{std::move(path)}, bytes_{bytes_in(path_)} {}
 
 void MetricsFile::write(const std::string& line) {
     pending_.push_back(line + "\n");
@@ -48,6 +59,7 @@ void MetricsFile::write(const std::string& line) {
 }
 
 void MetricsFile::write_pending() {
+    look_for_it();
     while (!pending_.empty()) {
         if (!append(path_, pending_.front())) {
             const std::string why = std::strerror(errno);
@@ -58,12 +70,26 @@ void MetricsFile::write_pending() {
             return;
         }
         pending_.pop_front();
+        bytes_ = bytes_in(path_);
     }
     problem_.clear();
 }
 
+// Where its folder is gone, writing says so.
+void MetricsFile::look_for_it() {
+    std::error_code unknown;
+    if (bytes_in(path_) >= bytes_ || !std::filesystem::is_directory(path_.parent_path(), unknown))
+        return;
+    log::warn("somebody removed " + path_.string() +
+              " or a part of it while the run goes on: its earlier lines are missing");
+    was_removed_ = true;
+    bytes_ = bytes_in(path_);
+}
+
 void MetricsFile::finish() {
     write_pending();
+    if (was_removed_)
+        log::warn(path_.string() + " lacks lines that somebody removed while the run went on");
     if (!pending_.empty())
         log::warn(std::to_string(pending_.size()) + " lines of " + path_.string() + " are lost (" +
                   problem_ + ")");

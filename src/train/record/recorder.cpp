@@ -36,7 +36,8 @@ std::string term_list(const std::vector<std::string>& names, const std::vector<d
 }  // namespace
 
 Recorder::Recorder(const RunFolder* folder, int rank, Options options)
-    : active_{rank == 0},
+    : folder_{folder},
+      active_{rank == 0},
       options_{std::move(options)},
       bar_{options_.total_updates, active_ ? columns_of_terminal() : 0} {
     window_ = options_.window;
@@ -171,6 +172,8 @@ void Recorder::event(std::int64_t update, const std::string& message, log::Level
 void Recorder::write(std::int64_t update,
                      const std::string& line,
                      const std::vector<Scalar>& scalars) {
+    if (folder_ != nullptr && folder_->has_lost_lease())
+        return;
     if (metrics_)
         metrics_->write(line);
     if (events_)
@@ -179,8 +182,10 @@ void Recorder::write(std::int64_t update,
 
 void Recorder::finish() {
     bar_.erase();
-    if (metrics_)
+    if (metrics_ && !folder_->has_lost_lease())
         metrics_->finish();
+    if (events_)
+        events_->finish();
 }
 
 }  // namespace hetseq

@@ -1,6 +1,7 @@
 #include "hetseq/train/record/scalar_events.hpp"
 
 #include <chrono>
+#include <system_error>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
@@ -14,6 +15,7 @@ void ScalarEvents::write(std::int64_t update, const std::vector<Scalar>& scalars
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     if (!file_)
         file_.emplace(folder_, first_update_, now);
+    look_for_file(update, now);
     for (const Scalar& scalar : scalars)
         file_->add_scalar(scalar.tag, update, scalar.value, now);
     try {
@@ -25,6 +27,22 @@ void ScalarEvents::write(std::int64_t update, const std::vector<Scalar>& scalars
                       "; its numbers are kept until it can be written, and are in metrics.jsonl");
         problem_ = error.what();
     }
+}
+
+// Where its folder is gone with the whole run, metrics.jsonl says so.
+void ScalarEvents::look_for_file(std::int64_t update, double now) {
+    std::error_code unknown;
+    if (!file_->is_gone() || !std::filesystem::is_directory(folder_.parent_path(), unknown))
+        return;
+    log::warn("somebody removed " + file_->path().string() +
+              " while the run goes on: another file begins here, and metrics.jsonl has the rest");
+    was_removed_ = true;
+    file_.emplace(folder_, update, now);
+}
+
+void ScalarEvents::finish() {
+    if (was_removed_)
+        log::warn(folder_.string() + " lacks an event file that somebody removed");
 }
 
 }  // namespace hetseq

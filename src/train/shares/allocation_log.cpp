@@ -93,7 +93,8 @@ bool AllocationLog::add(std::int64_t update, const std::vector<std::int64_t>& al
               {"allocations", Json::array()}};
     for (const auto& [first, units] : allocations_)
         json["allocations"].push_back({{"update", first + 1}, {"units", units}});
-    write_atomically(path_, json.dump() + "\n");
+    if (may_write_())
+        write_atomically(path_, json.dump() + "\n");
     return is_new;
 }
 

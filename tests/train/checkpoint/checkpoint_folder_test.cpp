@@ -96,7 +96,7 @@ TEST_F(CheckpointFolderTest, WhatWasNotCommittedIsNone) {
     write_atomically(checkpoints_.begin(5) / "state.json", "half");
     EXPECT_EQ(updates(), (Updates{3}));
 
-    checkpoints_.clean(5);
+    checkpoints_.remove_leftovers();
 
     EXPECT_EQ(std::distance(fs::directory_iterator(checkpoints_.path()), {}), 1);
 }
@@ -139,9 +139,9 @@ TEST_F(CheckpointFolderTest, KilledWhileOneIsReplacedOneIsThere) {
 
         EXPECT_EQ(updates(), (Updates{4, 3})) << point;
         EXPECT_EQ(state_of(4), survivor) << point;
-        checkpoints_.clean(4);
+        checkpoints_.remove_leftovers();
         EXPECT_EQ(names(), (Names{"update-00000003", "update-00000004"})) << point;
-        checkpoints_.clean(-1);
+        checkpoints_.remove_all();
     }
 }
 
@@ -190,13 +190,59 @@ TEST_F(CheckpointFolderTest, TheFormerComesBackWhereTheNewOneCannotHaveItsName) 
     test::removed_at = {};
 }
 
-TEST_F(CheckpointFolderTest, CleanRemovesWhatLiesBeyond) {
-    for (const std::int64_t update : {2, 4, 6})
-        save(update);
-    checkpoints_.clean(4);
-    EXPECT_EQ(updates(), (Updates{4, 2}));
-    checkpoints_.clean(-1);
-    EXPECT_TRUE(updates().empty());
+TEST_F(CheckpointFolderTest, WhatLiesBeyondIsSetAsideAndNeverRemoved) {
+    for (int i = 0; i < 2; ++i) {
+        for (const std::int64_t update : {2, 4, 6})
+            save(update);
+        EXPECT_EQ(checkpoints_.set_aside(4).size(), 1U);
+        EXPECT_EQ(updates(), (Updates{4, 2}));
+    }
+
+    EXPECT_EQ(names(),
+              (Names{"unused-update-00000006",
+                     "unused-update-00000006-2",
+                     "update-00000002",
+                     "update-00000004"}));
+    checkpoints_.remove_all();
+    EXPECT_TRUE(names().empty());
+}
+
+// The former one is damaged and the only one of its update: it is not taken for a leftover.
+TEST_F(CheckpointFolderTest, ADamagedFormerOneStays) {
+    save(4, "old");
+    save_and_die(4, "new", "checkpoint_rename");
+    fs::resize_file(checkpoints_.list()[0].path / "state.json", 1);
+
+    checkpoints_.put_back();
+    checkpoints_.remove_leftovers();
+
+    EXPECT_EQ(names(), (Names{".replaced-update-00000004"}));
+}
+
+// Two jobs may write checkpoints of one update until one of them sees that it lost the folder.
+TEST_F(CheckpointFolderTest, StartsDoNotShareWhatIsNotComplete) {
+    const CheckpointFolder one(checkpoints_.path(), "one"), other(checkpoints_.path(), "other");
+
+    EXPECT_NE(one.begin(4), other.begin(4));
+}
+
+TEST_F(CheckpointFolderTest, AJobThatLostTheFolderChangesNothing) {
+    save(3);
+    save(4);
+    const CheckpointFolder lost(
+        checkpoints_.path(), "lost", [] { throw BadConfig("another job has the folder"); });
+    lost.begin(4);
+    lost.begin(5);
+    const Names before = names();
+
+    EXPECT_THROW(lost.commit(5, {}), BadConfig);
+    EXPECT_THROW(lost.commit(4, {}), BadConfig);
+    EXPECT_THROW(lost.prune(1, 0), BadConfig);
+    EXPECT_THROW(lost.set_aside(3), BadConfig);
+    EXPECT_THROW(lost.remove_leftovers(), BadConfig);
+
+    EXPECT_EQ(state_of(4), "4");
+    EXPECT_EQ(names(), before);
 }
 
 TEST_F(CheckpointFolderTest, FoldersOfOtherNamesAreNotItsBusiness) {

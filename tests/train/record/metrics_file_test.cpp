@@ -34,6 +34,32 @@ TEST(MetricsFileTest, LinesThatCouldNotBeWrittenFollowLater) {
     EXPECT_EQ(folder.read("later/m"), "one\ntwo\n");
 }
 
+TEST(MetricsFileTest, LinesThatSomebodyRemovesAreSaidAtOnceAndAtTheEnd) {
+    for (const bool whole : {true, false}) {
+        const TemporaryFolder folder;
+        folder.write("m", "one\n");
+        MetricsFile file(folder / "m");
+        file.write("two");
+        if (whole)
+            fs::remove(folder / "m");
+        else
+            folder.write("m", "one\n");
+
+        testing::internal::CaptureStderr();
+        file.write("three");
+        EXPECT_NE(testing::internal::GetCapturedStderr().find("somebody removed"),
+                  std::string::npos);
+        testing::internal::CaptureStderr();
+        file.write("four");
+        EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+        testing::internal::CaptureStderr();
+        file.finish();
+        EXPECT_NE(testing::internal::GetCapturedStderr().find("lacks lines"), std::string::npos);
+
+        EXPECT_EQ(folder.read("m"), (whole ? "" : "one\n") + std::string("three\nfour\n"));
+    }
+}
+
 TEST(MetricsFileTest, IsCutBackToAnUpdate) {
     const TemporaryFolder folder;
     const std::string kept = R"({"kind":"train","update":5})"

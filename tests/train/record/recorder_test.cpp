@@ -172,7 +172,7 @@ TEST_F(RecorderTest, AContinuedRunWritesAFileOfItsOwnThatReplacesLaterUpdates) {
     const auto before = event_files();
     ASSERT_EQ(before.size(), 1U);
 
-    folder_.resume(HostComm::serial(), 3, "task = mnist\n");
+    folder_.resume(HostComm::serial(), 3, "task = mnist\n", {});
     train(make(1, 4), 4, 4);
 
     auto after = event_files();
@@ -271,7 +271,7 @@ TEST_F(RecorderTest, WithoutKnownTimesNoRankIsTheSlowest) {
 
 TEST_F(RecorderTest, AFolderThatHoldsARunIsRefused) {
     EXPECT_THROW(RunFolder(HostComm::serial(), path_, ExistingRun::refuse), Error);
-    EXPECT_NO_THROW(RunFolder(HostComm::serial(), path_, ExistingRun::overwrite));
+    EXPECT_NO_THROW(RunFolder(HostComm::serial(), path_, ExistingRun::overwrite, FolderUse::look));
     EXPECT_TRUE(std::filesystem::exists(folder_.config()));
 }
 

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -38,10 +39,27 @@ protected:
     }
 
     bool is_first() const { return world_.rank() == 0; }
-    RunFolder begun(const fs::path& path, const std::string& text) const {
+    // A run that has ended.
+    void begin(const fs::path& path, const std::string& text) const {
         RunFolder folder(world_, path, ExistingRun::overwrite);
         folder.begin(world_, text, {});
-        return folder;
+    }
+    // For what it knows of paths.
+    RunFolder at(const fs::path& path) const {
+        return RunFolder(world_, path, ExistingRun::overwrite, FolderUse::look);
+    }
+    void save(const fs::path& run, std::int64_t update) const {
+        if (is_first()) {
+            const CheckpointFolder checkpoints(run / "checkpoints");
+            fs::create_directories(checkpoints.path());
+            const FileDigest digest =
+                write_atomically(checkpoints.begin(update) / "state.json", "saved");
+            checkpoints.commit(update, {{{"state.json", digest}}});
+        }
+        world_.barrier();
+    }
+    bool has_checkpoint(const fs::path& run, std::int64_t update) const {
+        return fs::exists(CheckpointFolder(run / "checkpoints").of_update(update) / "state.json");
     }
     void touch(const fs::path& file) const {
         if (is_first())
@@ -73,7 +91,7 @@ protected:
 };
 
 TEST_F(RunFolderTest, HoldsTheConfigurationOnceBegun) {
-    const RunFolder folder(world_, base_ / "a" / "run", ExistingRun::refuse);
+    RunFolder folder(world_, base_ / "a" / "run", ExistingRun::refuse);
     EXPECT_FALSE(fs::exists(base_ / "a"));
     world_.barrier();
 
@@ -84,7 +102,7 @@ TEST_F(RunFolderTest, HoldsTheConfigurationOnceBegun) {
 }
 
 TEST_F(RunFolderTest, AFolderThatHoldsARunIsRefusedOnAllRanks) {
-    const RunFolder earlier = begun(base_ / "run", "task = mnist\n");
+    begin(base_ / "run", "task = mnist\n");
     std::string text;
 
     const auto code = code_of([&] { RunFolder(world_, base_ / "run", ExistingRun::refuse); }, text);
@@ -92,7 +110,7 @@ TEST_F(RunFolderTest, AFolderThatHoldsARunIsRefusedOnAllRanks) {
     EXPECT_EQ(code, ExitCode::config);
     EXPECT_THAT(text, HasSubstr("holds a run already"));
     EXPECT_THAT(text, HasSubstr("--overwrite"));
-    EXPECT_EQ(text_of(earlier.config()), "task = mnist\n");
+    EXPECT_EQ(text_of(at(base_ / "run").config()), "task = mnist\n");
 }
 
 TEST_F(RunFolderTest, AFolderWithOtherFilesIsNotRefused) {
@@ -102,7 +120,8 @@ TEST_F(RunFolderTest, AFolderWithOtherFilesIsNotRefused) {
 }
 
 TEST_F(RunFolderTest, OverwritingRemovesTheFilesOfTheEarlierRunAndNoOthers) {
-    const RunFolder earlier = begun(base_ / "run", "task = mnist\n");
+    begin(base_ / "run", "task = mnist\n");
+    const RunFolder earlier = at(base_ / "run");
     for (const fs::path& file : {earlier.metrics(),
                                  earlier.summary(),
                                  earlier.model(),
@@ -111,7 +130,7 @@ TEST_F(RunFolderTest, OverwritingRemovesTheFilesOfTheEarlierRunAndNoOthers) {
                                  base_ / "run" / "notes.txt"})
         touch(file);
 
-    const RunFolder folder(world_, base_ / "run", ExistingRun::overwrite);
+    RunFolder folder(world_, base_ / "run", ExistingRun::overwrite);
     EXPECT_EQ(text_of(folder.metrics()), "earlier");
     world_.barrier();
     folder.begin(world_, "task = bert\n", {});
@@ -156,7 +175,7 @@ TEST_F(RunFolderTest, AFileInTheFoldersPlaceIsAnIoErrorOnAllRanks) {
 }
 
 TEST_F(RunFolderTest, AFolderThatBecomesUnwritableIsAnIoErrorOnAllRanks) {
-    const RunFolder folder(world_, base_ / "run", ExistingRun::refuse);
+    RunFolder folder(world_, base_ / "run", ExistingRun::refuse);
     touch(base_ / "run");
     std::string text;
 
@@ -164,6 +183,116 @@ TEST_F(RunFolderTest, AFolderThatBecomesUnwritableIsAnIoErrorOnAllRanks) {
 
     EXPECT_EQ(code, ExitCode::io);
     EXPECT_THAT(text, HasSubstr("--save-dir"));
+}
+
+TEST_F(RunFolderTest, AFolderWithACheckpointHoldsARunWithoutItsConfiguration) {
+    save(base_ / "run", 7);
+    std::string text;
+
+    const auto code = code_of([&] { RunFolder(world_, base_ / "run", ExistingRun::refuse); }, text);
+
+    EXPECT_EQ(code, ExitCode::config);
+    EXPECT_THAT(text, HasSubstr("checkpoints are there"));
+    EXPECT_TRUE(RunFolder(world_, base_ / "run", ExistingRun::resume).holds_run());
+    EXPECT_TRUE(has_checkpoint(base_ / "run", 7));
+}
+
+TEST_F(RunFolderTest, ContinuingWritesTheConfigurationAnewAndKeepsEveryCheckpoint) {
+    for (const std::int64_t update : {3, 5, 9})
+        save(base_ / "run", update);
+    touch(base_ / "run" / "best.safetensors");
+    RunFolder folder(world_, base_ / "run", ExistingRun::resume);
+
+    folder.resume(world_, 5, "task = mnist\n", {{"config.json", "{}"}});
+
+    EXPECT_EQ(text_of(folder.config()), "task = mnist\n");
+    EXPECT_EQ(text_of(folder.model_config()), "{}");
+    EXPECT_EQ(text_of(folder.best_model()), "earlier");
+    EXPECT_TRUE(has_checkpoint(base_ / "run", 3));
+    EXPECT_TRUE(has_checkpoint(base_ / "run", 5));
+    EXPECT_TRUE(fs::exists(base_ / "run/checkpoints/unused-update-00000009/state.json"));
+}
+
+TEST_F(RunFolderTest, ResultsWithoutACheckpointAreRefusedUnlessOverwritten) {
+    for (const char* result : {"metrics.jsonl", "summary.json", "model.safetensors"}) {
+        const fs::path run = base_ / (std::string("with-") + result);
+        if (is_first())
+            fs::create_directories(run);
+        world_.barrier();
+        touch(run / result);
+        std::string text;
+
+        const auto code = code_of([&] { RunFolder(world_, run, ExistingRun::resume); }, text);
+
+        EXPECT_EQ(code, ExitCode::config) << result;
+        EXPECT_THAT(text, HasSubstr(result));
+        EXPECT_THAT(text, HasSubstr("--overwrite"));
+        EXPECT_EQ(text_of(run / result), "earlier");
+        EXPECT_NO_THROW(RunFolder(world_, run, ExistingRun::overwrite)) << result;
+    }
+}
+
+TEST_F(RunFolderTest, ARunWhoseCheckpointsWereRemovedIsRefused) {
+    begin(base_ / "run", "task = mnist\n");
+    touch(base_ / "run" / "metrics.jsonl");
+    if (is_first())
+        fs::remove(base_ / "run" / "checkpoints");
+    world_.barrier();
+    std::string text;
+
+    const auto code = code_of([&] { RunFolder(world_, base_ / "run", ExistingRun::resume); }, text);
+
+    EXPECT_EQ(code, ExitCode::config);
+    EXPECT_THAT(text, HasSubstr("cannot be continued"));
+}
+
+TEST_F(RunFolderTest, ARunThatDiedBeforeItsFirstCheckpointBeginsAnew) {
+    begin(base_ / "run", "task = mnist\n");
+    touch(base_ / "run" / "metrics.jsonl");
+    RunFolder folder(world_, base_ / "run", ExistingRun::resume);
+
+    folder.begin(world_, "task = mnist\n", {});
+
+    EXPECT_FALSE(fs::exists(folder.metrics()));
+}
+
+TEST_F(RunFolderTest, AFolderThatIsOnlyLookedAtStaysAsItIs) {
+    if (is_first())
+        fs::create_directories(base_ / "run");
+    world_.barrier();
+
+    const RunFolder folder(world_, base_ / "run", ExistingRun::resume, FolderUse::look);
+
+    EXPECT_TRUE(fs::is_empty(base_ / "run"));
+}
+
+TEST_F(RunFolderTest, TheLeaseGoesWithTheRun) {
+    if (is_first())
+        fs::create_directories(base_ / "run");
+    world_.barrier();
+    {
+        const RunFolder folder(world_, base_ / "run", ExistingRun::resume);
+        EXPECT_TRUE(fs::exists(base_ / "run/lease.json"));
+        world_.barrier();
+    }
+    world_.barrier();
+    EXPECT_FALSE(fs::exists(base_ / "run/lease.json"));
+}
+
+TEST_F(RunFolderTest, WhatSomebodyRemovesIsWrittenAnewWhereItIsKnown) {
+    RunFolder folder(world_, base_ / "run", ExistingRun::resume);
+    folder.begin(world_, "task = mnist\n", {{"vocab.txt", "[PAD]"}});
+    if (is_first()) {
+        fs::remove(folder.config());
+        fs::remove(base_ / "run/vocab.txt");
+    }
+    world_.barrier();
+
+    folder.look_after_parts();
+    world_.barrier();
+
+    EXPECT_EQ(text_of(folder.config()), "task = mnist\n");
+    EXPECT_EQ(text_of(base_ / "run/vocab.txt"), "[PAD]");
 }
 
 }  // namespace

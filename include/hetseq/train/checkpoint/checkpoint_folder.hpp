@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hetseq/util/manifest.hpp"
@@ -11,7 +13,7 @@ namespace hetseq {
 
 /// RUN/checkpoints: one folder for each checkpoint, named by its update. A folder is complete or
 /// does not exist. The members that write throw IoError; one rank of the job calls `put_back`,
-/// `clean`, `commit` and `prune`.
+/// `remove_leftovers`, `set_aside`, `remove_all`, `commit` and `prune`.
 class CheckpointFolder {
 public:
     struct Entry {
@@ -19,7 +21,14 @@ public:
         std::filesystem::path path;
     };
 
-    explicit CheckpointFolder(std::filesystem::path path) : path_{std::move(path)} {}
+    /// `start`: what tells this start of the run from any other, in the names of checkpoints that
+    /// are not complete. `may_change` is called before anything is renamed or removed, and throws
+    /// where the folder belongs to another job.
+    explicit CheckpointFolder(
+        std::filesystem::path path,
+        std::string start = {},
+        std::function<void()> may_change = [] {})
+        : path_{std::move(path)}, start_{std::move(start)}, may_change_{std::move(may_change)} {}
 
     const std::filesystem::path& path() const noexcept { return path_; }
     std::filesystem::path of_update(std::int64_t update) const;
@@ -27,6 +36,8 @@ public:
     /// checkpoint, the former one is listed under its temporary name.
     std::vector<Entry> list() const;
 
+    /// Makes the folder itself, but none above it.
+    void make() const;
     /// The folder into which the files of `update` are written first; made if it is not there.
     std::filesystem::path begin(std::int64_t update) const;
     /// Gives the folder that `begin` made a manifest and its final name; both are on disk when this
@@ -40,15 +51,28 @@ public:
     /// A checkpoint may have been moved away for another one that was never completed. Gives it its
     /// name back if it is complete. Only the process that opens the run for writing calls this.
     void put_back() const;
-    /// Removes what earlier runs left unfinished, and checkpoints beyond `update`; -1: all.
-    void clean(std::int64_t update) const;
+    /// Removes what earlier starts left unfinished.
+    void remove_leftovers() const;
+    /// Gives checkpoints beyond `update` another name, under which nobody lists them: the run goes
+    /// on from that update and would replace them. Returns these names.
+    std::vector<std::filesystem::path> set_aside(std::int64_t update) const;
+    /// Removes everything that bears a name of a checkpoint, complete or not.
+    void remove_all() const;
+    /// Throws what `may_change` does.
+    void require_change() const { may_change_(); }
 
 private:
     std::filesystem::path temporary(std::int64_t update) const;
     std::filesystem::path aside(std::int64_t update) const;
     void replace(std::int64_t update) const;
+    void rename(const std::filesystem::path& from, const std::filesystem::path& to) const;
+    void remove(const std::filesystem::path& folder) const;
+    void retire(const std::filesystem::path& checkpoint) const;
+    std::vector<std::string> names() const;
 
     std::filesystem::path path_;
+    std::string start_;
+    std::function<void()> may_change_;
 };
 
 /// The checkpoint `path` itself, or those of the run `path`, the newest first; empty if it is

@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <future>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <c10/core/Event.h>
 
+#include "hetseq/util/activity.hpp"
 #include "hetseq/util/checksum.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
@@ -48,6 +50,9 @@ public:
     /// failed.
     void finish();
 
+    /// On rank 0, after `finish`: says which checkpoints somebody removed while the run went on.
+    void report_removed() const;
+
     /// The bytes of a checkpoint's tensors.
     std::int64_t bytes() const;
     /// Update of the last checkpoint started; -1: none.
@@ -67,6 +72,8 @@ private:
     void end_writing();
     void end_gathering();
     void end_committing();
+    void commit(const Manifest& manifest);
+    void look_for_known();
     void report(const std::exception& error) const;
     void end(const std::string& failure);
 
@@ -81,10 +88,13 @@ private:
     std::int64_t best_update_ = 0;
     double begin_ = 0;                         // of the checkpoint at work, monotonic clock [s]
     std::optional<c10::Event> tensors_ready_;  // on a device
+    activity::Helper helper_;
     std::future<void> copied_;
     std::future<std::vector<FileDigest>> written_;  // by file, with rank 0's of the state behind
     std::future<void> committed_;                   // on rank 0
     FileDigest state_digest_;                       // on rank 0
+    std::set<std::int64_t> known_;                  // on rank 0: checkpoints that were there
+    std::set<std::int64_t> removed_;                // and those that somebody removed
     std::vector<double> digests_;                   // by file: bytes, upper and lower half of the
                                                     // checksum; then the ranks that failed
     Pending gathered_;

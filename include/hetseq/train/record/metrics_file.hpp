@@ -11,18 +11,21 @@ namespace hetseq {
 /// is kept and tried again with the next one, so that training goes on.
 class MetricsFile {
 public:
-    explicit MetricsFile(std::filesystem::path path) : path_{std::move(path)} {}
+    explicit MetricsFile(std::filesystem::path path);
 
     void write(const std::string& line);
-    /// Tries to write once more, and reports what is lost.
+    /// Tries to write once more, and reports what is lost, or what somebody removed.
     void finish();
 
 private:
     void write_pending();
+    void look_for_it();
 
     std::filesystem::path path_;
     std::deque<std::string> pending_;
-    std::string problem_;  // empty: all is written
+    std::string problem_;   // empty: all is written
+    std::uintmax_t bytes_;  // in the file when it was written last
+    bool was_removed_ = false;
 };
 
 /// Removes the lines of updates beyond `last_update`, and a line that was cut short. Throws

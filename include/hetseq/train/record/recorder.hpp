@@ -64,6 +64,7 @@ private:
     std::string slowest_rank() const;
     void write(std::int64_t update, const std::string& line, const std::vector<Scalar>& scalars);
 
+    const RunFolder* folder_;
     bool active_;
     Options options_;
     ProgressBar bar_;

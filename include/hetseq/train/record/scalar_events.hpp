@@ -26,12 +26,17 @@ public:
         : folder_{std::move(folder)}, first_update_{first_update} {}
 
     void write(std::int64_t update, const std::vector<Scalar>& scalars);
+    /// Reports what somebody removed.
+    void finish();
 
 private:
+    void look_for_file(std::int64_t update, double now);
+
     std::filesystem::path folder_;
     std::int64_t first_update_;
     std::optional<EventFile> file_;  // from the first numbers on
     std::string problem_;            // empty: all is written
+    bool was_removed_ = false;
 };
 
 }  // namespace hetseq

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -30,15 +31,18 @@ struct RecordedAllocations {
 class AllocationLog {
 public:
     /// `path` empty: nothing is written. `micro_batches`: by rank. `earlier`: the cuts that a
-    /// continued run already made.
-    AllocationLog(std::filesystem::path path,
-                  std::vector<std::int64_t> micro_batches,
-                  AllocationsByUpdate earlier = {},
-                  const ItemCost& item_cost = {})
+    /// continued run already made. `may_write`: whether the folder is still this job's.
+    AllocationLog(
+        std::filesystem::path path,
+        std::vector<std::int64_t> micro_batches,
+        AllocationsByUpdate earlier = {},
+        const ItemCost& item_cost = {},
+        std::function<bool()> may_write = [] { return true; })
         : path_{std::move(path)},
           micro_batches_{std::move(micro_batches)},
           allocations_{std::move(earlier)},
-          item_cost_{item_cost} {}
+          item_cost_{item_cost},
+          may_write_{std::move(may_write)} {}
 
     /// Returns true if the allocation is a new one. Throws IoError.
     bool add(std::int64_t update, const std::vector<std::int64_t>& allocation);
@@ -49,6 +53,7 @@ private:
     std::vector<std::int64_t> micro_batches_;
     AllocationsByUpdate allocations_;
     ItemCost item_cost_;
+    std::function<bool()> may_write_;
 };
 
 /// Reads such a file for ranks of these capacities (0: no work) and a global batch of `batch_size`
