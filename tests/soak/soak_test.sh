@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # soak_test.sh BINARY_DIR [DISTURBANCES [SEED]]: a run that is killed, stopped and re-sized at random, again and again,
-# keeps every checkpoint it has and ends with the parameters of a run that was left alone. A disturbance takes 2 to 4 s.
+# whose config.cfg is removed and into whose folder second jobs are started, keeps every checkpoint it has and ends with
+# the parameters of a run that was left alone. A disturbance takes 2 to 4 s, one with a second job 10 s.
 source "$(dirname "$0")/../end_to_end/common.sh"
 disturbances=${2:-8}
 seed=${3:-$RANDOM}
@@ -11,7 +12,7 @@ options=(--task mnist --data "$work/data/train*.h5" --max-sentences 4 --batch-si
   --balance declared --threads 1 --log-interval 50 --save-interval 0 --keep-last 2)
 run=$work/run
 mkdir "$run"
-last=0 stops=0 kills=0 sizes=''
+last=0 stops=0 kills=0 removals=0 refused=0 sizes=''
 
 newest() { "$bin/hetseq" checkpoint list "$run" --json | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["update"])'; }
 # In hundredths of a second.
@@ -19,9 +20,28 @@ pause() { sleep "$(printf '%d.%02d' $(($1 / 100)) $(($1 % 100)))"; }
 mpirun_of() { pgrep -P "$1" -x mpirun; }
 random_rank() { pgrep -P "$(mpirun_of "$1")" -x hetseq | shuf -n 1 --random-source=<(yes "$RANDOM"); }
 
+# A second job is sent away while the first one lives. Where that one ends by itself first, it would go on instead.
+second_job() {
+  local launcher=$1 second=0
+  timeout 120 "$bin/hetseq" train "${options[@]}" --save-dir "$run" --max-update 1000000 --save-interval-updates 1 \
+    >"$work/second" 2>&1 || second=$?
+  ((second == 78)) && grep -q 'is in use' "$work/second" && return 0
+  kill -0 "$launcher" 2>/dev/null || return 0
+  cat "$work/second"; fail "a second job had exit code $second"
+}
+
 disturb() {
   local launcher=$1 victim
-  case $((RANDOM % 6)) in
+  if ((RANDOM % 4 == 0)); then
+    rm -f "$run/config.cfg"
+    removals=$((removals + 1))
+  fi
+  if ((RANDOM % 6 == 0)) && [[ -e $run/lease.json ]]; then
+    second_job "$launcher"
+    refused=$((refused + 1))
+  fi
+  case $((RANDOM % 7)) in
+    6) victim=$(mpirun_of "$launcher") && kill -9 "$victim" && how=orphaned ;;
     0 | 1 | 2) victim=$(random_rank "$launcher") && kill -9 "$victim" && how=killed ;;
     3) victim=$(mpirun_of "$launcher") && kill -USR1 "$victim" && how=signalled ;;
     4) touch "$run/STOP" && how=stopped ;;
@@ -35,6 +55,10 @@ for ((i = 1; i <= disturbances; ++i)); do
   timeout 120 mpirun -np $ranks "$bin/hetseq" train "${options[@]}" --max-update 1000000 --save-dir "$run" \
     --save-interval-updates $((RANDOM % 9 + 1)) >"$work/log" 2>&1 &
   launcher=$!
+  # Most of them are disturbed in training, also where the start is slow.
+  if ((RANDOM % 4)); then
+    until grep -q 'updates to run' "$work/log" || ! kill -0 "$launcher" 2>/dev/null; do sleep 0.1; done
+  fi
   pause $((RANDOM % 220 + 60))
   how=nothing
   until disturb "$launcher" || ! kill -0 "$launcher" 2>/dev/null; do sleep 0.1; done
@@ -42,7 +66,7 @@ for ((i = 1; i <= disturbances; ++i)); do
   wait "$launcher" || rc=$?
   case $how,$rc in
     signalled,75 | stopped,75) stops=$((stops + 1)) ;;
-    killed,137 | terminated,*) kills=$((kills + 1)) ;;
+    killed,137 | terminated,* | orphaned,*) kills=$((kills + 1)) ;;
     *,0) cat "$work/log"; fail "disturbance $i: $how, and the run ended by itself" ;;
     *) grep -qE 'Signals|signal|PMIX|ORTE|launch' "$work/log" || { cat "$work/log"; fail "disturbance $i: $how, exit code $rc"; } ;;
   esac
@@ -58,4 +82,4 @@ timeout 900 mpirun -np 2 "$bin/hetseq" train "${options[@]}" --max-update "$last
   { cat "$work/log"; fail "the run that was left alone"; }
 "$bin/compare_models" "$run/checkpoints/update-$(printf %08d "$last")/model.safetensors" "$work/alone/model.safetensors" 1e-9 ||
   fail "the parameters differ after $disturbances disturbances"
-echo "$last updates on$sizes ranks, $kills kills and $stops stops: the parameters of a run that was left alone"
+echo "$last updates on$sizes ranks, $kills kills, $stops stops, $removals times without config.cfg, $refused second jobs: the parameters of a run that was left alone"
