@@ -89,6 +89,66 @@ TEST(CounterDropoutKernelTest, GivesTheBitsOfTheCpu) {
     }
 }
 
+DropoutMatrices matrices(std::vector<std::uint32_t> sizes) {
+    DropoutMatrices places;
+    places.columns = sizes.back();
+    sizes.pop_back();
+    places.rows = sizes.back();
+    sizes.pop_back();
+    for (; !sizes.empty(); sizes.pop_back()) {
+        places.outer[places.outer_dims++] = sizes.back();
+        places.matrices *= sizes.back();
+    }
+    return places;
+}
+
+template <class T>
+void run_matrices(const at::Tensor& x,
+                  const at::Tensor& out,
+                  const DropoutMatrices& places,
+                  const at::Tensor& ids,
+                  unsigned sample_blocks) {
+    const MatrixGrid grid{places};
+    simt::launch_independent({dropout_blocks(grid), sample_blocks}, {dropout_block_threads}, [&] {
+        drop_matrices(x.const_data_ptr<T>(),
+                      out.mutable_data_ptr<T>(),
+                      ids.const_data_ptr<std::int64_t>(),
+                      ids.numel(),
+                      mask(),
+                      grid,
+                      static_cast<T>(mask().scale()));
+    });
+}
+
+TEST(CounterDropoutKernelTest, MatricesHaveTheBitsOfTheCpu) {
+    const at::Tensor ids = at::arange(3) + ((std::int64_t{1} << 33) + 5);
+    for (const std::vector<std::uint32_t>& sizes :
+         std::vector<std::vector<std::uint32_t>>{{8, 16},
+                                                 {9, 17},
+                                                 {1, 300},
+                                                 {300, 1},
+                                                 {21, 3},
+                                                 {4, 33, 35},
+                                                 {2, 1, 3, 2, 1, 2, 9, 5},
+                                                 {2, 3, 10, 1000}}) {
+        const DropoutMatrices places = matrices(sizes);
+        const std::int64_t elements = std::int64_t{places.matrices} * places.rows * places.columns;
+        ASSERT_TRUE(fits_matrix_grid(places.matrices, places.rows, places.columns));
+        for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+            const at::Tensor x = at::randn({3, elements}, type);
+            const at::Tensor expected = at::empty_like(x), out = at::full_like(x, -1);
+            matrix_dropout_cpu(x, expected, mask(), places, ids);
+
+            const auto run = type == at::kDouble ? run_matrices<double> : run_matrices<float>;
+            run(x, out, places, ids, 3);
+            run(x, x, places, ids, 1);
+
+            EXPECT_TRUE(out.equal(expected)) << elements << " elements, " << type;
+            EXPECT_TRUE(x.equal(expected)) << "in place, one block for all samples, " << type;
+        }
+    }
+}
+
 TEST(CounterDropoutKernelTest, MayWorkInPlace) {
     const DropoutLayout layout{2, 200, 1, 1, 2};
     const at::Tensor x = at::randn({3, 400}, at::kFloat), ids = at::arange(3);
@@ -162,6 +222,9 @@ TEST(CounterDropoutKernelTest, ALayoutThatNeedsMoreBitsIsRecognised) {
     EXPECT_FALSE(fits_dropout_grid({std::int64_t{1} << 28, 100, 1, 1, 1}));
     EXPECT_TRUE(fits_dropout_grid({std::int64_t{1} << 27, 100, 1, 1, 1}));
     EXPECT_EQ(dropout_sample_blocks(1 << 20), 65535U);
+    EXPECT_FALSE(fits_matrix_grid(1, 1, std::int64_t{1} << 29));
+    EXPECT_TRUE(fits_matrix_grid(1, 1, (std::int64_t{1} << 29) - 128));
+    EXPECT_FALSE(fits_matrix_grid(std::int64_t{1} << 22, 1024, 8));
     EXPECT_FALSE(fits_token_grid(1, std::int64_t{1} << 32));
     EXPECT_FALSE(fits_token_grid(std::int64_t{1} << 28, 128));
     EXPECT_FALSE(fits_token_grid(std::int64_t{1} << 27, 100));  // of two chunks each

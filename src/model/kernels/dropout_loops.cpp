@@ -1,6 +1,8 @@
 #include "dropout_loops.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <type_traits>
 
 #include "dropout_lanes.hpp"
 
@@ -33,6 +35,14 @@ HETSEQ_ALWAYS_INLINE void drop_piece(const DropoutMask& mask,
     }
 }
 
+/// `value` or 0, by arithmetic: g++ 12 makes wrong AVX-512 code of the conditional in loops over
+/// doubles.
+template <class T>
+HETSEQ_ALWAYS_INLINE T kept_or_zero(T value, bool keep) {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    return std::bit_cast<T>(std::bit_cast<Bits>(value) & (Bits{0} - static_cast<Bits>(keep)));
+}
+
 /// A row, by the low or the high half of word `w` of each column's call. The local array spares the
 /// compiler a check for aliases at each chunk.
 template <int shift, class T>
@@ -44,20 +54,19 @@ HETSEQ_ALWAYS_INLINE void drop_row(const DropoutBits* bits,
                                    T* out,
                                    int count) {
     constexpr int lanes = DropoutMask::lanes;
+    const auto keep = [&](int lane) {
+        return ((bits->word[w][lane] >> shift) & 0xFFFFu) < threshold;
+    };
     int begin = 0;
     for (; begin + lanes <= count; begin += lanes, ++bits) {
         T kept[lanes];
-        for (int lane = 0; lane < lanes; ++lane) {
-            const bool keep = ((bits->word[w][lane] >> shift) & 0xFFFFu) < threshold;
-            kept[lane] = keep ? x[begin + lane] * scale : T(0);
-        }
+        for (int lane = 0; lane < lanes; ++lane)
+            kept[lane] = kept_or_zero(x[begin + lane] * scale, keep(lane));
         for (int lane = 0; lane < lanes; ++lane)
             out[begin + lane] = kept[lane];
     }
-    for (int lane = 0; lane < count - begin; ++lane) {
-        const bool keep = ((bits->word[w][lane] >> shift) & 0xFFFFu) < threshold;
-        out[begin + lane] = keep ? x[begin + lane] * scale : T(0);
-    }
+    for (int lane = 0; lane < count - begin; ++lane)
+        out[begin + lane] = kept_or_zero(x[begin + lane] * scale, keep(lane));
 }
 
 /// The bits of some columns are drawn first, so that each row is then written in one go.
@@ -99,7 +108,7 @@ HETSEQ_ALWAYS_INLINE void drop_narrow_rows(const DropoutMask& mask,
             philox4x32(mask.counter(rows.sample, static_cast<std::uint32_t>(column)), mask.key);
         for (int row = 0; row < rows.rows; ++row) {
             const std::int64_t i = row * rows.columns + column;
-            out[i] = DropoutMask::slot_of(bits, row) < mask.threshold ? x[i] * scale : T(0);
+            out[i] = kept_or_zero(x[i] * scale, DropoutMask::slot_of(bits, row) < mask.threshold);
         }
     }
 }
