@@ -363,17 +363,27 @@ class _SelfTest:
         for part in parts:
             extra = _EXTRA if trimmed and self._device.type == "cpu" and not self._has_unlike_lengths() else 0
             with contextlib.suppress(Exception):
-                for (name, all_rows), (other, rows) in zip(together, self._outputs(compute, part, extra, trimmed)):
-                    if name != other or rows.dim() != all_rows.dim():
-                        break
-                    common = [slice(min(a, b)) for a, b in zip(rows.shape[1:], all_rows.shape[1:])]
-                    one, same = rows[(slice(None), *common)], all_rows[(list(part), *common)]
-                    size = max(float(same.abs().max()), 1e-30) if same.numel() else 1.0
-                    kept = self._kept(part[0], one) if trimmed else slice(None)
-                    one, same = one[:, kept], same[:, kept]
-                    if one.numel() and float((one - same).abs().max()) > self._tolerance * size:
+                apart: dict[str, list[torch.Tensor]] = {}
+                for name, rows in self._outputs(compute, part, extra, trimmed):
+                    apart.setdefault(name, []).append(rows)
+                for name, all_rows in together:
+                    if not apart.get(name):  # samples may lie in dimension 0 by chance
+                        continue
+                    rows = apart[name].pop(0)
+                    if rows.dim() == all_rows.dim() and self._differs(rows, all_rows, part, trimmed):
                         return name
         return ""
+
+    def _differs(self, rows: torch.Tensor, all_rows: torch.Tensor, part: Sequence[int], trimmed: bool) -> bool:
+        """An output of a part is another one than that of all, where both have a value."""
+        common = [slice(min(a, b)) for a, b in zip(rows.shape[1:], all_rows.shape[1:])]
+        one, same = rows[(slice(None), *common)], all_rows[(list(part), *common)]
+        if trimmed:
+            kept = self._kept(part[0], one)
+            one, same = one[:, kept] if one.dim() > 1 else one, same[:, kept] if same.dim() > 1 else same
+        if one.numel() == 0:
+            return False
+        return float((one - same).abs().max()) > self._tolerance * max(float(same.abs().max()), 1e-30)
 
     def _has_unlike_lengths(self) -> bool:
         return self._samples.has_unlike_lengths(self._chosen)
