@@ -11,13 +11,16 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 import torch
 from torch import nn
 
 from .double import double, generator_states, jittered, restored
-from .samples import Batch, Samples, differing_tensor
+from .findings import (Found, NotFinite, batch_norms, changed_buffers, check_collate, listed, mixed_in_collate,
+                       own_generators, refusals)
+from .samples import Batch, Samples
+from .sums import Gap, Sums, dense, gaps, numbers
 
 __all__ = ["check", "choose_count", "keyed_run", "says_out_of_memory"]
 
@@ -95,7 +98,7 @@ def check(
     with restored(model):
         try:
             return test.problems(buffers_may_change)
-        except _Found as found:
+        except Found as found:
             return found.texts
         finally:
             torch.ops.hetseq.leave_step()
@@ -109,9 +112,9 @@ def check_evaluation(model: nn.Module, samples: Samples, count: int, evaluate: E
     with restored(model), torch.no_grad():
         try:
             return test.in_evaluation()
-        except _NotFinite:  # training went wrong, and says so elsewhere
+        except NotFinite:  # training went wrong, and says so elsewhere
             return []
-        except _Found as found:
+        except Found as found:
             return found.texts
         finally:
             untold += test.zeros
@@ -121,45 +124,7 @@ def _no_run(rows: Batch, sample_ids: torch.Tensor) -> Mapping[str, torch.Tensor]
     raise AssertionError("nothing trains in an evaluation")
 
 
-class _Found(Exception):
-    """Findings after which nothing else can be compared."""
-
-    def __init__(self, *texts: str) -> None:
-        super().__init__(*texts)
-        self.texts = list(texts)
-
-
-class _NotFinite(_Found):
-    """The sums themselves."""
-
-
-class _Sums:
-    """Losses and gradients, summed over the samples."""
-
-    def __init__(self, losses: dict[str, float], gradients: dict[str, torch.Tensor]) -> None:
-        self.losses = losses
-        self.gradients = gradients
-        self.sizes = {name: abs(value) for name, value in losses.items()}  # before anything cancels
-
-    def add(self, other: "_Sums") -> None:
-        for name, value in other.losses.items():
-            self.losses[name] = self.losses.get(name, 0.0) + value
-            self.sizes[name] = self.sizes.get(name, 0.0) + abs(value)
-        for name, gradient in other.gradients.items():
-            if name in self.gradients:
-                self.gradients[name] += gradient
-            else:
-                self.gradients[name] = gradient
-
-
-class _Gap:
-    """What differs most between two sums of the same samples."""
-
-    def __init__(self, kind: str, name: str, size: float, text: str) -> None:
-        self.kind, self.name, self.size, self.text = kind, name, size, text
-
-
-Compute = Callable[[Sequence[int], int, bool], _Sums]  # of positions among the samples, extra padding, trimmed
+Compute = Callable[[Sequence[int], int, bool], Sums]  # of positions among the samples, extra padding, trimmed
 
 
 class _SelfTest:
@@ -182,16 +147,16 @@ class _SelfTest:
         self._seconds = 0.0  # of a forward and backward of all
 
     def problems(self, buffers_may_change: bool) -> list[str]:
-        _check_collate(self._samples)
+        check_collate(self._samples)
         self._check_weights()
-        found = _batch_norms(self._model)
+        found = batch_norms(self._model)
         buffers = {name: buffer.detach().clone() for name, buffer in self._model.named_buffers()}
         generators = generator_states()
         whole = self._whole(self._sums)
         self.loss_names = set(whole.losses)
         if not buffers_may_change:
-            found += _changed_buffers(self._model, buffers)
-        found += _own_generators(generators, generator_states())
+            found += changed_buffers(self._model, buffers)
+        found += own_generators(generators, generator_states())
         self._check_finite(self._sums, whole, found)
         found += self._compared(self._sums, whole, found)
         if not found:
@@ -202,7 +167,7 @@ class _SelfTest:
 
     # What is computed
 
-    def _whole(self, compute: Compute) -> _Sums:
+    def _whole(self, compute: Compute) -> Sums:
         """In fp64 if the module runs in it."""
         try:
             self._is_double = True
@@ -211,7 +176,7 @@ class _SelfTest:
             sums = compute(self._everyone, 0, True)
             self._seconds = time.monotonic() - begin
             return sums
-        except _Found:
+        except Found:
             raise
         except Exception:  # whatever it can't do in fp64
             self._is_double = False
@@ -231,36 +196,36 @@ class _SelfTest:
         rows = self._rows([self._chosen[i] for i in positions], extra, trimmed)
         return self._run(rows, torch.tensor(list(positions), dtype=torch.int64, device=self._device))
 
-    def _sums(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> _Sums:
+    def _sums(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> Sums:
         """One forward and backward in training."""
         parameters = {n: p for n, p in self._model.named_parameters() if p.requires_grad}
-        with self._in_precision(), _refusals():
+        with self._in_precision(), refusals():
             for parameter in parameters.values():
                 parameter.grad = None
             losses = self._forward(positions, extra, trimmed)
             sum(losses.values()).backward()
-            gradients = {n: _dense(p.grad).double() for n, p in parameters.items() if p.grad is not None}
+            gradients = {n: dense(p.grad).double() for n, p in parameters.items() if p.grad is not None}
             for parameter in parameters.values():
                 parameter.grad = None
-        return _Sums(_numbers(losses), gradients)
+        return Sums(numbers(losses), gradients)
 
-    def _losses(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> _Sums:
+    def _losses(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> Sums:
         """One forward in training, where nothing is differentiated."""
         with self._in_precision(), torch.no_grad():
-            return _Sums(_numbers(self._forward(positions, extra, trimmed)), {})
+            return Sums(numbers(self._forward(positions, extra, trimmed)), {})
 
-    def _evaluated(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> _Sums:
+    def _evaluated(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> Sums:
         """One forward in evaluation."""
         with self._in_precision(), torch.no_grad():
             rows = self._rows([self._chosen[i] for i in positions], extra, trimmed)
-            return _Sums(_numbers(self._evaluate(rows)), {})
+            return Sums(numbers(self._evaluate(rows)), {})
 
     # What is compared
 
-    def _compared(self, compute: Compute, whole: _Sums, found: list[str]) -> list[str]:
+    def _compared(self, compute: Compute, whole: Sums, found: list[str]) -> list[str]:
         """The sums of all samples against those of other cuts."""
         half = len(self._everyone) // 2
-        singles, halves = _Sums({}, {}), _Sums({}, {})
+        singles, halves = Sums({}, {}), Sums({}, {})
         of_singles: list[dict[str, float]] = []
         try:
             for i in self._everyone:
@@ -269,7 +234,7 @@ class _SelfTest:
                 singles.add(sums)
             for part in (self._other_order[:half], self._other_order[half:]):
                 halves.add(compute(part, 0, True))
-        except _Found:
+        except Found:
             raise
         except Exception as error:
             if says_out_of_memory(error):
@@ -292,7 +257,7 @@ class _SelfTest:
     def _what(self, compute: Compute) -> str:
         return "the forward in evaluation" if compute == self._evaluated else "the forward"
 
-    def _means(self, compute: Compute, whole: _Sums, of_singles: list[dict[str, float]]) -> list[str]:
+    def _means(self, compute: Compute, whole: Sums, of_singles: list[dict[str, float]]) -> list[str]:
         """Losses and metrics that are means over the samples rather than sums."""
         found = []
         for name, loss in whole.losses.items():
@@ -309,18 +274,18 @@ class _SelfTest:
     def _is_close(self, a: float, b: float, values: Sequence[float]) -> bool:
         return abs(a - b) <= self._tolerance * max(sum(map(abs, values)), abs(a), 1e-30)
 
-    def _cause(self, compute: Compute, whole: _Sums, gap: _Gap) -> str:
+    def _cause(self, compute: Compute, whole: Sums, gap: Gap) -> str:
         """What a difference comes from."""
         what = self._what(compute)
-        again = _gaps(whole, compute(self._everyone, 0, True), "again", self._tolerance)
+        again = gaps(whole, compute(self._everyone, 0, True), "again", self._tolerance)
         if again:
             return (f"two runs of the same samples with the same ids differ in {what} (it has randomness or "
                     f"a state of its own; {again[0].text}): " + (
                         "draw nothing in evaluation" if compute == self._evaluated else
                         "draw from torch's dropout, rand or bernoulli") + ", and keep nothing from one call to the next")
-        if collate := _mixed_in_collate(self._samples):
+        if collate := mixed_in_collate(self._samples):
             return collate
-        apart = _Sums({}, {})
+        apart = Sums({}, {})
         for i in self._everyone:
             apart.add(compute([i], 0, False))
         mixed = self._gap(compute(self._everyone, 0, False), apart, "one by one", compute)
@@ -334,7 +299,7 @@ class _SelfTest:
         return (f"the sums depend on how a micro-batch is cut ({gap.text}): look at what {what} does with the number of "
                 "samples")
 
-    def _mixing(self, compute: Compute, gap: _Gap) -> str:
+    def _mixing(self, compute: Compute, gap: Gap) -> str:
         """Samples that meet, though all are padded alike."""
         if gap.kind == "loss" and gap.name not in self.loss_names:
             return (f"the metric '{gap.name}' is no sum over the samples ({gap.text}): give a sum over samples or tokens, "
@@ -348,7 +313,7 @@ class _SelfTest:
                 f"does: look at what {self._what(compute)} of the task does with the outputs, such as a mean, a "
                 "division by a size of the batch, or a penalty of the parameters that is added once a micro-batch")
 
-    def _padding(self, compute: Compute, gap: _Gap) -> str:
+    def _padding(self, compute: Compute, gap: Gap) -> str:
         """Sums that depend on how far the rows are padded."""
         place = self._place(compute, self._everyone, [[i] for i in self._everyone], trimmed=True)
         where = f"; the first module whose output differs is {place}" if place else "; no module's output differs"
@@ -426,7 +391,7 @@ class _SelfTest:
             return []
         few, self._chosen = self._chosen, samples
         try:
-            whole, parts = self._losses(range(len(samples))), _Sums({}, {})
+            whole, parts = self._losses(range(len(samples))), Sums({}, {})
             for begin in range(0, len(samples), count):
                 parts.add(self._losses(range(begin, min(begin + count, len(samples)))))
         except Exception as error:
@@ -435,10 +400,10 @@ class _SelfTest:
             raise
         finally:
             self._chosen = few
-        gaps = _gaps(whole, parts, f"{count} by {count}", self._tolerance)
-        if not gaps:
+        apart = gaps(whole, parts, f"{count} by {count}", self._tolerance)
+        if not apart:
             return []
-        return [f"{len(samples)} samples give other sums than the same ones {count} by {count} ({gaps[0].text}): look for "
+        return [f"{len(samples)} samples give other sums than the same ones {count} by {count} ({apart[0].text}): look for "
                 "a limit on the number of samples in the forward, such as a queue or samples that it leaves out"]
 
     def in_evaluation(self) -> list[str]:
@@ -448,22 +413,22 @@ class _SelfTest:
         self._evaluated(self._everyone)
         generators = generator_states()
         whole = self._whole(self._evaluated)
-        drawn = _own_generators(generators, generator_states(), self._what(self._evaluated))
+        drawn = own_generators(generators, generator_states(), self._what(self._evaluated))
         self.zeros = [name for name, value in whole.losses.items() if value == 0 and name not in self.loss_names]
         self._check_finite(self._evaluated, whole, [])
         found = self._compared(self._evaluated, whole, [])
         return drawn if found and drawn else found
 
-    def _check_finite(self, compute: Compute, whole: _Sums, found: list[str]) -> None:
+    def _check_finite(self, compute: Compute, whole: Sums, found: list[str]) -> None:
         names = [name for name, value in whole.losses.items() if not math.isfinite(value)]
         if names:
             kind = "loss" if names[0] in self.loss_names else "metric"
-            raise _NotFinite(*found, f"the {kind} '{names[0]}' is {whole.losses[names[0]]} on the first samples "
+            raise NotFinite(*found, f"the {kind} '{names[0]}' is {whole.losses[names[0]]} on the first samples "
                          f"({self._not_finite(compute, names[0])}) before any update: look for a logarithm, root or "
                          "division of zero in the forward, for samples without a value that counts, and at the data")
         names = [name for name, gradient in whole.gradients.items() if not bool(torch.isfinite(gradient).all())]
         if names:
-            raise _NotFinite(*found, f"the gradient of {_listed('parameter', names)} is not finite on the first samples, though "
+            raise NotFinite(*found, f"the gradient of {listed('parameter', names)} is not finite on the first samples, though "
                          "the losses are: look for a root, norm, logarithm or division of zero in the forward, which "
                          "torch.where does not hide from the gradient")
 
@@ -484,19 +449,19 @@ class _SelfTest:
                 parts[name] = parts.get(name, 0.0) + weight
         for name, weight in whole.items():
             if abs(weight - parts[name]) > 1e-6 * max(abs(weight), abs(parts[name])):
-                raise _Found(f"weights gives {weight:.9g} for '{name}' of {len(self._chosen)} samples, and "
+                raise Found(f"weights gives {weight:.9g} for '{name}' of {len(self._chosen)} samples, and "
                              f"{parts[name]:.9g} summed over the same ones one by one, each padded no further than it "
                              "needs: count what belongs to each sample, without its padding (NAME_lengths)")
 
     # Rounding
 
-    def _gap(self, a: _Sums, b: _Sums, how: str, compute: Compute) -> Optional[_Gap]:
+    def _gap(self, a: Sums, b: Sums, how: str, compute: Compute) -> Optional[Gap]:
         """What differs by more than rounding."""
-        gaps = _gaps(a, b, how, self._tolerance)
-        if gaps:
+        apart = gaps(a, b, how, self._tolerance)
+        if apart:
             noise = self._noise(compute)
-            gaps = [gap for gap in gaps if not gap.size <= _NOISE * noise.get((gap.kind, gap.name), 0.0)]
-        return gaps[0] if gaps else None
+            apart = [gap for gap in apart if not gap.size <= _NOISE * noise.get((gap.kind, gap.name), 0.0)]
+        return apart[0] if apart else None
 
     def _noise(self, compute: Compute) -> dict[tuple[str, str], float]:
         """How far each sum moves when the parameters move by their rounding, which is much where values tie or a function
@@ -505,13 +470,13 @@ class _SelfTest:
         if key not in self._noises:
             noise = self._noises[key] = {}
             plain = compute(self._everyone, 0, True)
-            if _gaps(plain, compute(self._everyone, 0, True), "", self._tolerance):
+            if gaps(plain, compute(self._everyone, 0, True), "", self._tolerance):
                 return noise  # a state of its own is no rounding
             size = 1e-15 if self._is_double else 4e-3 if self._rounds_to_half(compute) else 1.2e-7
             for seed in (1, 2):
                 with self._in_precision(), jittered(self._model, size, seed):
                     moved = compute(self._everyone, 0, True)
-                for gap in _gaps(plain, moved, "", 0.0):
+                for gap in gaps(plain, moved, "", 0.0):
                     noise[gap.kind, gap.name] = max(noise.get((gap.kind, gap.name), 0.0), gap.size)
         return self._noises[key]
 
@@ -526,123 +491,3 @@ class _SelfTest:
             for handle in handles:
                 handle.remove()
         return bool(types & {torch.bfloat16, torch.float16})
-
-
-def _dense(gradient: torch.Tensor) -> torch.Tensor:
-    return gradient.to_dense() if gradient.is_sparse else gradient
-
-
-def _numbers(sums: Mapping[str, torch.Tensor]) -> dict[str, float]:
-    return {name: float(value.detach()) for name, value in sums.items()}
-
-
-@contextlib.contextmanager
-def _refusals() -> Iterator[None]:
-    """A forward that hetseq stops: its message is the finding."""
-    try:
-        yield
-    except RuntimeError as error:
-        from .randomness import RandomnessError
-
-        if isinstance(error, RandomnessError) or "random numbers are functions of the sample" in str(error):
-            raise _Found(str(error)) from error
-        raise
-
-
-_DRAW = ("draw in forward (torch.rand, bernoulli and dropout of (samples, ...) are functions of the sample there), "
-         "or store what is drawn in the data")
-
-
-def _check_collate(samples: Samples) -> None:
-    """Refuses random numbers in `collate`."""
-    if samples.collate is None:
-        return
-    everyone = range(min(len(samples), _MOST_SAMPLES))
-    whole = samples.collated(everyone, trimmed=False)
-    for _ in range(2):
-        if name := differing_tensor(whole, samples.collated(everyone, trimmed=False)):
-            raise _Found(f"collate gives another '{name}' when it is called again with the same samples (it draws random "
-                         f"numbers or keeps a state): {_DRAW}")
-
-
-def _mixed_in_collate(samples: Samples) -> str:
-    """Where `collate` makes a sample of more than the sample: what a difference of sums then comes from."""
-    if samples.collate is None:
-        return ""
-    everyone = list(range(min(len(samples), _MOST_SAMPLES)))
-    whole = samples.collated(everyone, trimmed=False)
-    for how, part in (("in another order", everyone[::-1]), ("without some of the others", everyone[1::2])):
-        with contextlib.suppress(Exception):
-            given = samples.collated(part, trimmed=False)
-            if name := differing_tensor({n: t[torch.tensor(part)] for n, t in whole.items()}, given):
-                return (f"collate gives another '{name}' for the same samples {how} (it draws random numbers, sorts the "
-                        f"samples, or looks at more than each): make each row of its sample alone, and {_DRAW}")
-    return ""
-
-
-def _listed(noun: str, names: list[str]) -> str:
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"{noun}{'s' if len(names) > 1 else ''} {shown}"
-
-
-def _batch_norms(model: nn.Module) -> list[str]:
-    names = [
-        f"{name} ({type(module).__name__})"
-        for name, module in model.named_modules()
-        if isinstance(module, nn.modules.batchnorm._BatchNorm)
-        and (module.training or not module.track_running_stats)
-    ]
-    if not names:
-        return []
-    return [
-        f"{_listed('module', names)}: batch normalisation makes each sample depend on the others of "
-        "its micro-batch: use nn.GroupNorm or nn.LayerNorm, or keep it in eval mode by a train() of your own"
-    ]
-
-
-def _gaps(a: _Sums, b: _Sums, how: str, tolerance: float) -> list[_Gap]:
-    """What differs by more than `tolerance` of what was summed, or of the largest gradient."""
-    gaps = []
-    for name, loss in a.losses.items():
-        size = abs(loss - b.losses[name])
-        if not size <= tolerance * max(a.sizes[name], b.sizes[name], 1e-30):
-            gaps.append(_Gap("loss", name, size, f"'{name}': {loss:.9g} whole, {b.losses[name]:.9g} {how}"))
-    largest = max((float(g.abs().max()) for g in a.gradients.values() if g.numel()), default=0.0)
-    for name in sorted(a.gradients.keys() | b.gradients.keys()):
-        have = [s.gradients.get(name) for s in (a, b)]
-        one, other = (torch.zeros_like(have[1 - i]) if have[i] is None else have[i] for i in (0, 1))
-        worst = float((one - other).abs().max()) if one.numel() else 0.0
-        if not worst <= tolerance * max(largest, 1e-30):
-            gaps.append(_Gap("gradient", name, worst, f"gradient of {name}: {worst:.3g} apart whole and {how}, the "
-                             f"largest gradient is {largest:.3g}"))
-    return gaps
-
-
-def _changed_buffers(model: nn.Module, before: Mapping[str, torch.Tensor]) -> list[str]:
-    names = []
-    for name, buffer in model.named_buffers():
-        old = before.get(name)
-        if old is None or old.shape != buffer.shape or not torch.equal(old, buffer.to(old.dtype)):
-            names.append(name)
-    if not names:
-        return []
-    return [
-        f"the {_listed('buffer', names)} changed in training (a rank would change its own copy "
-        'by its own samples): make it a constant, or choose buffers="rank0"'
-    ]
-
-
-def _own_generators(before: dict[str, Any], after: dict[str, Any], what: str = "the forward") -> list[str]:
-    def equal(name: str) -> bool:
-        if name.startswith("torch"):
-            return torch.equal(before[name], after[name])
-        return repr(before[name]) == repr(after[name])
-
-    what_to_do = ("use torch's dropout, rand or bernoulli of shape (samples, ...)" if what == "the forward" else
-                  "draw nothing there (dropout with training=model.training)")
-    return [
-        f"{what} draws from the generator of {name} (what it draws would depend on how a batch "
-        f"is cut): {what_to_do}"
-        for name in before
-        if not equal(name)
-    ]

@@ -55,7 +55,9 @@ TEST(BestByTest, TheModelsNamesAreListedWhereItHasNoSuch) {
 }
 
 TEST(BestByTest, ATermNamedLossIsListedOnce) {
-    EXPECT_THAT(error_of([] { check_best_by({"accuracy"}, {"loss", "nll"}); }),
+    EXPECT_THAT(error_of([] {
+                    check_best_by({"accuracy"}, {"loss", "nll"});
+                }),
                 HasSubstr("its names are loss, nll)"));
 }
 

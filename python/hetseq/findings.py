@@ -1,0 +1,122 @@
+"""What of a module or of `collate` makes the result depend on the cut and can be seen at once, in words."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Iterator, Mapping
+
+import torch
+from torch import nn
+
+from .samples import Samples, differing_tensor
+
+__all__ = ["Found", "NotFinite", "batch_norms", "changed_buffers", "check_collate", "listed", "mixed_in_collate",
+           "own_generators", "refusals"]
+
+_MOST_SAMPLES = 64  # that `collate` makes again
+
+
+class Found(Exception):
+    """Findings after which nothing else can be compared."""
+
+    def __init__(self, *texts: str) -> None:
+        super().__init__(*texts)
+        self.texts = list(texts)
+
+
+class NotFinite(Found):
+    """The sums themselves."""
+
+
+@contextlib.contextmanager
+def refusals() -> Iterator[None]:
+    """A forward that hetseq stops: its message is the finding."""
+    try:
+        yield
+    except RuntimeError as error:
+        from .randomness import RandomnessError
+
+        if isinstance(error, RandomnessError) or "random numbers are functions of the sample" in str(error):
+            raise Found(str(error)) from error
+        raise
+
+
+_DRAW = ("draw in forward (torch.rand, bernoulli and dropout of (samples, ...) are functions of the sample there), "
+         "or store what is drawn in the data")
+
+
+def check_collate(samples: Samples) -> None:
+    """Refuses random numbers in `collate`."""
+    if samples.collate is None:
+        return
+    everyone = range(min(len(samples), _MOST_SAMPLES))
+    whole = samples.collated(everyone, trimmed=False)
+    for _ in range(2):
+        if name := differing_tensor(whole, samples.collated(everyone, trimmed=False)):
+            raise Found(f"collate gives another '{name}' when it is called again with the same samples (it draws random "
+                         f"numbers or keeps a state): {_DRAW}")
+
+
+def mixed_in_collate(samples: Samples) -> str:
+    """Where `collate` makes a sample of more than the sample: what a difference of sums then comes from."""
+    if samples.collate is None:
+        return ""
+    everyone = list(range(min(len(samples), _MOST_SAMPLES)))
+    whole = samples.collated(everyone, trimmed=False)
+    for how, part in (("in another order", everyone[::-1]), ("without some of the others", everyone[1::2])):
+        with contextlib.suppress(Exception):
+            given = samples.collated(part, trimmed=False)
+            if name := differing_tensor({n: t[torch.tensor(part)] for n, t in whole.items()}, given):
+                return (f"collate gives another '{name}' for the same samples {how} (it draws random numbers, sorts the "
+                        f"samples, or looks at more than each): make each row of its sample alone, and {_DRAW}")
+    return ""
+
+
+def listed(noun: str, names: list[str]) -> str:
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"{noun}{'s' if len(names) > 1 else ''} {shown}"
+
+
+def batch_norms(model: nn.Module) -> list[str]:
+    names = [
+        f"{name} ({type(module).__name__})"
+        for name, module in model.named_modules()
+        if isinstance(module, nn.modules.batchnorm._BatchNorm)
+        and (module.training or not module.track_running_stats)
+    ]
+    if not names:
+        return []
+    return [
+        f"{listed('module', names)}: batch normalisation makes each sample depend on the others of "
+        "its micro-batch: use nn.GroupNorm or nn.LayerNorm, or keep it in eval mode by a train() of your own"
+    ]
+
+
+def changed_buffers(model: nn.Module, before: Mapping[str, torch.Tensor]) -> list[str]:
+    names = []
+    for name, buffer in model.named_buffers():
+        old = before.get(name)
+        if old is None or old.shape != buffer.shape or not torch.equal(old, buffer.to(old.dtype)):
+            names.append(name)
+    if not names:
+        return []
+    return [
+        f"the {listed('buffer', names)} changed in training (a rank would change its own copy "
+        'by its own samples): make it a constant, or choose buffers="rank0"'
+    ]
+
+
+def own_generators(before: dict[str, Any], after: dict[str, Any], what: str = "the forward") -> list[str]:
+    def equal(name: str) -> bool:
+        if name.startswith("torch"):
+            return torch.equal(before[name], after[name])
+        return repr(before[name]) == repr(after[name])
+
+    what_to_do = ("use torch's dropout, rand or bernoulli of shape (samples, ...)" if what == "the forward" else
+                  "draw nothing there (dropout with training=model.training)")
+    return [
+        f"{what} draws from the generator of {name} (what it draws would depend on how a batch "
+        f"is cut): {what_to_do}"
+        for name in before
+        if not equal(name)
+    ]
