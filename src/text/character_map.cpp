@@ -11,11 +11,11 @@ namespace hetseq {
 namespace {
 
 constexpr std::size_t size_bytes = sizeof(std::uint32_t);
-constexpr std::size_t most_bytes = std::size_t{16}
-                                   << 20;   // 70 times those of SentencePiece's rules
-constexpr std::size_t longest_text = 1024;  // [bytes]
-constexpr int most_matches = 32;            // of one search, for which SentencePiece has room
-constexpr std::uint32_t labels = 256;
+constexpr std::size_t most_map_bytes = std::size_t{16}
+                                       << 20;  // 70 times those of SentencePiece's rules
+constexpr std::size_t longest_text = 1024;     // [bytes]
+constexpr int most_matches = 32;               // of one search, for which SentencePiece has room
+constexpr std::uint32_t label_count = 256;
 
 std::uint32_t unit_at(std::string_view bytes, std::size_t index) {
     std::uint32_t unit = 0;
@@ -69,7 +69,7 @@ private:
 
     std::string enter(std::uint32_t unit) {
         const std::uint32_t children = unit ^ offset_of(units_[unit]);
-        if ((children | (labels - 1)) >= units_.size())
+        if ((children | (label_count - 1)) >= units_.size())
             return "the trie of its characters points outside of itself";
         if (has_value(units_[unit])) {
             const std::uint32_t begin = value_of(units_[children]);
@@ -85,7 +85,7 @@ private:
     // Looks at one more child of the last unit on the path, or leaves it.
     std::string step() {
         Place& place = path_.back();
-        while (place.label < labels) {
+        while (place.label < label_count) {
             const std::uint32_t child = place.children ^ place.label;
             if (label_of(units_[child]) != place.label++)
                 continue;
@@ -124,7 +124,7 @@ bool has_long_text(std::string_view texts) {
 }  // namespace
 
 std::string character_map_fault(std::string_view map) {
-    if (map.size() > most_bytes)
+    if (map.size() > most_map_bytes)
         return "the map of its characters has more than 16 MiB";
     if (map.size() <= size_bytes)
         return "the map of its characters is cut off";

@@ -17,9 +17,9 @@ namespace hetseq {
 
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{64} << 20;
-constexpr std::int64_t most_pieces = 1'000'000;  // 3.5 s for a unigram model
-constexpr std::size_t most_piece_bytes = 8000;   // the library's own limit since version 0.2.1
+constexpr std::size_t most_model_bytes = std::size_t{64} << 20;
+constexpr std::int64_t most_model_pieces = 1'000'000;  // 3.5 s for a unigram model
+constexpr std::size_t most_model_piece_bytes = 8000;  // the library's own limit since version 0.2.1
 constexpr float largest_score = 1e9F;
 constexpr std::size_t most_nested = 64;  // pieces of a user, for which the library has room
 
@@ -29,13 +29,13 @@ enum class PieceField : std::uint32_t { text = 1, score = 2, type = 3 };
 constexpr std::uint32_t field_of_character_map = 2;
 enum class PieceType : std::uint64_t { normal = 1, unknown = 2, user_defined = 4, last = 6 };
 
-[[noreturn]] void refuse(const std::string& origin,
-                         const std::string& why,
-                         const std::string& what_to_do = "copy or prepare it again") {
+[[noreturn]] void refuse_model(const std::string& origin,
+                               const std::string& why,
+                               const std::string& what_to_do = "copy or prepare it again") {
     throw BadData(origin + " cannot be read as a SentencePiece model", why, what_to_do);
 }
 
-struct Piece {
+struct ModelPiece {
     std::string_view text;
     float score = 0;
     PieceType type = PieceType::normal;
@@ -57,19 +57,20 @@ public:
                 check_normalizer(field->bytes);
         }
         if (fields.is_damaged())
-            refuse(origin_, "it is cut off or damaged");
+            refuse_model(origin_, "it is cut off or damaged");
         if (unknown_ != 1)
-            refuse(origin_, std::to_string(unknown_) + " of its pieces stand for the unknown");
+            refuse_model(origin_,
+                         std::to_string(unknown_) + " of its pieces stand for the unknown");
         check_user_pieces();
     }
 
 private:
     void add_piece(std::string_view message) {
-        if (++pieces_ > most_pieces)
-            refuse(origin_,
-                   "it has more than " + std::to_string(most_pieces) + " pieces",
-                   "train one with fewer");
-        const Piece piece = read_piece(message);
+        if (++pieces_ > most_model_pieces)
+            refuse_model(origin_,
+                         "it has more than " + std::to_string(most_model_pieces) + " pieces",
+                         "train one with fewer");
+        const ModelPiece piece = read_piece(message);
         check_piece(piece);
         if (piece.type == PieceType::unknown)
             ++unknown_;
@@ -77,8 +78,8 @@ private:
             user_pieces_.push_back(piece.text);
     }
 
-    Piece read_piece(std::string_view message) const {
-        Piece piece;
+    ModelPiece read_piece(std::string_view message) const {
+        ModelPiece piece;
         WireReader fields{message};
         while (const auto field = fields.next())
             switch (static_cast<PieceField>(field->number)) {
@@ -101,12 +102,12 @@ private:
         return piece;
     }
 
-    void check_piece(const Piece& piece) const {
+    void check_piece(const ModelPiece& piece) const {
         if (piece.text.empty())
             fail("is empty");
-        if (piece.text.size() >= most_piece_bytes)
+        if (piece.text.size() >= most_model_piece_bytes)
             fail("has " + std::to_string(piece.text.size()) + " bytes, and fewer than " +
-                 std::to_string(most_piece_bytes) + " are allowed");
+                 std::to_string(most_model_piece_bytes) + " are allowed");
         if (valid_utf8_bytes(piece.text) != piece.text.size() ||
             piece.text.find('\0') != std::string_view::npos)
             fail("is no text in UTF-8");
@@ -123,10 +124,10 @@ private:
                 field->bytes.empty())
                 continue;
             if (const std::string fault = character_map_fault(field->bytes); !fault.empty())
-                refuse(origin_, fault);
+                refuse_model(origin_, fault);
         }
         if (fields.is_damaged())
-            refuse(origin_, "its normalizer is damaged");
+            refuse_model(origin_, "its normalizer is damaged");
     }
 
     // A search finds all of them that begin a text.
@@ -138,12 +139,12 @@ private:
                 nested.pop_back();
             nested.push_back(piece);
             if (nested.size() > most_nested)
-                refuse(origin_, "more than 64 pieces of its user begin alike");
+                refuse_model(origin_, "more than 64 pieces of its user begin alike");
         }
     }
 
     [[noreturn]] void fail(const std::string& fault) const {
-        refuse(origin_, "piece " + std::to_string(pieces_ - 1) + " " + fault);
+        refuse_model(origin_, "piece " + std::to_string(pieces_ - 1) + " " + fault);
     }
 
     const std::string& origin_;
@@ -155,8 +156,8 @@ private:
 }  // namespace
 
 void check_sentence_piece_model(std::string_view bytes, const std::string& origin) {
-    if (bytes.size() > most_bytes)
-        refuse(origin, "it has more than 64 MiB", "train one with fewer pieces");
+    if (bytes.size() > most_model_bytes)
+        refuse_model(origin, "it has more than 64 MiB", "train one with fewer pieces");
     ModelCheck{origin}.check(bytes);
 }
 

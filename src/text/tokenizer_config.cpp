@@ -14,6 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::size_t most_json_bytes = std::size_t{16} << 20;  // 5 s
+
 [[noreturn]] void refuse_tokenizer(const std::string& origin, const std::string& why) {
     throw BadData(origin + " holds no vocabulary of WordPiece",
                   why,
@@ -29,6 +31,8 @@ void require_text(const Json& model, const char* key, const char* only, const st
 }  // namespace
 
 std::string vocabulary_of_tokenizer_json(std::string_view bytes, const std::string& origin) {
+    if (bytes.size() > most_json_bytes)
+        refuse_tokenizer(origin, "it has more than 16 MiB");
     const Json root = Json::parse(bytes, nullptr, /*allow_exceptions=*/false);
     if (!root.is_object() || !root.contains("model") || !root["model"].is_object())
         refuse_tokenizer(origin, "it is no JSON object with an object 'model'");

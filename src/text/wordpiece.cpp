@@ -46,7 +46,7 @@ bool begins_or_ends_with_blank(std::string_view line) {
     return line.empty() || may_be_blank(line.front()) || may_be_blank(line.back());
 }
 
-bool is_ascii_blank(char byte) {
+bool is_blank_of_ascii(char byte) {
     return static_cast<unsigned char>(byte) < 0x80 && is_blank(static_cast<unsigned char>(byte));
 }
 
@@ -59,8 +59,8 @@ std::string piece_of(std::string_view line) {
     std::string piece = encode_utf8(without_blanks_around(decode_valid_characters(line)));
     if (!piece.empty() && piece != continuation)
         return piece;
-    return std::all_of(line.begin(), line.end(), is_ascii_blank) ? std::string{}
-                                                                 : std::string{line};
+    return std::all_of(line.begin(), line.end(), is_blank_of_ascii) ? std::string{}
+                                                                    : std::string{line};
 }
 
 // The pieces by their ids.

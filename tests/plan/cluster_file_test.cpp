@@ -120,6 +120,17 @@ TEST(ClusterFileTest, ReadsLinksModelAndJob) {
     EXPECT_DOUBLE_EQ(cluster.job.spread, 0.05);
 }
 
+TEST(ClusterFileTest, TakesFilesOfWindowsEditors) {
+    std::string windows = "\xEF\xBB\xBF";
+    for (const char c : std::string(whole))
+        windows += c == '\n' ? std::string("\r\n") : std::string(1, c);
+    EXPECT_EQ(parse_cluster(windows, "c.cfg").job.updates, 1000);
+
+    EXPECT_THAT(message_of_parsing("\n[job]\rspread = 0.05\r"),
+                HasSubstr("c.cfg line 2 holds a carriage return"));
+    EXPECT_THAT(message_of_parsing("\xFF\xFE["), HasSubstr("c.cfg is text in UTF-16"));
+}
+
 TEST(ClusterFileTest, ReadsTimesAsALine) {
     const StepCost cost = parse_cluster(whole, "c.cfg").devices[1].cost;
 

@@ -271,6 +271,12 @@ class ConvertersTest(ShardsTest):
         self.refused(ValueError, "has no 'c'; it has 'a', 'b'", convert(path, columns=["c"]))
         self.refused(ValueError, "found nothing", convert(self.table("b.csv", [["a", "b"], [1]])))
         self.refused(ValueError, "is empty", convert(self.table("c.csv", [])))
+        self.refused(ValueError, "d.csv, line 2 has 3 columns, and the first line names 2",
+                     convert(self.table("d.csv", [["a", "b"], [1, 2, 3]])))
+
+    def test_a_byte_order_mark_is_no_part_of_a_name(self):
+        path = self.table("a.csv", [["\ufeffid"], [7]])
+        np.testing.assert_array_equal(read(shards.from_csv(path, self.folder), "id"), [7])
 
     def test_dataset(self):
         dataset = DatasetInBatches({"ids": [list(range(i % 7)) for i in range(2200)], "label": np.arange(2200)})

@@ -4,6 +4,7 @@
 
 #include "hetseq/util/error.hpp"
 
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 namespace hetseq {
@@ -57,6 +58,15 @@ TEST(TokenizerConfigTest, OtherTokenizersAreRefused) {
             EXPECT_NE(message.find(problem), std::string::npos) << message;
             EXPECT_NE(message.find("tokenizer.json"), std::string::npos) << message;
         }
+    }
+}
+
+TEST(TokenizerConfigTest, ALargeTokenizersJsonIsRefusedByTheLimit) {
+    try {
+        vocabulary_of_tokenizer_json(std::string((16 << 20) + 1, ' '), "tokenizer.json");
+        FAIL();
+    } catch (const BadData& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("more than 16 MiB"));
     }
 }
 
