@@ -1,5 +1,8 @@
 #include "hetseq/util/error.hpp"
 
+#include <new>
+#include <system_error>
+
 namespace hetseq {
 
 namespace {
@@ -22,6 +25,28 @@ std::string readable(const std::string& part) {
     return text;
 }
 
+// What the system refuses to give; empty where `error` is something else. LibTorch's allocator
+// throws a plain error, whose first words name its source.
+std::string lack_of_resources(const std::exception& error) {
+    const std::string text = error.what();
+    const auto allocator = text.find("DefaultCPUAllocator: ");
+    if (const auto* system = dynamic_cast<const std::system_error*>(&error);
+        system != nullptr && system->code() == std::errc::resource_unavailable_try_again)
+        return Explanation{"this process cannot get another thread",
+                           text,
+                           "raise its limits (ulimit -u and -v, the job's memory and processes)"}
+            .text();
+    if (dynamic_cast<const std::bad_alloc*>(&error) == nullptr && allocator == text.npos)
+        return "";
+    return Explanation{"this process cannot get more memory",
+                       allocator == text.npos
+                           ? text
+                           : text.substr(allocator, text.find('\n', allocator) - allocator),
+                       "raise its limit (ulimit -v, the job's memory), or give it less to hold: "
+                       "smaller micro-batches, fewer ranks on this host"}
+        .text();
+}
+
 }  // namespace
 
 std::string Explanation::text() const {
@@ -35,6 +60,8 @@ std::string Explanation::text() const {
 
 std::string message_of(const std::exception& error) {
     const std::string text = error.what();
+    if (const std::string lack = lack_of_resources(error); !lack.empty())
+        return lack;
     return text.substr(0, text.find("\nException raised from "));
 }
 

@@ -62,6 +62,9 @@ for size in json.load(open(sys.argv[1]))["sizes"]:
     assert size["own_ms"]["median"] > 0 and size["mpi_allreduce_ms"]["median"] > 0, size
 PY
 
+run_bench 1 reduce --device cpu
+expect_error 78 "there is one rank (a reduction takes at least two): start it with mpirun -np N hetseq bench reduce"
+
 bench_bound() { run_bench 1 roofline --task mnist --data "$work/data/train*.h5" --max-sentences 16 "$@"; }
 bench_bound
 expect_ok 'all GPUs'

@@ -1,5 +1,9 @@
 #include "hetseq/util/error.hpp"
 
+#include <cerrno>
+#include <new>
+#include <system_error>
+
 #include <gtest/gtest.h>
 
 namespace hetseq {
@@ -33,6 +37,28 @@ TEST(MessageTest, LeavesOutStackFrames) {
 
     EXPECT_EQ(message_of(error), "sizes differ");
     EXPECT_EQ(message_of(BadData("a.h5 is truncated")), "a.h5 is truncated");
+}
+
+// Of the standard library, and of LibTorch.
+TEST(MessageTest, MemoryThatCannotBeHadIsCalledMemory) {
+    for (const std::string& text :
+         {message_of(std::bad_alloc{}),
+          message_of(std::runtime_error(
+              "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate "
+              "memory: you tried to allocate 8000000000000 bytes. Error code 12 (Cannot allocate "
+              "memory)\n"))}) {
+        EXPECT_EQ(text.find("this process cannot get more memory ("), 0) << text;
+        EXPECT_NE(text.find("ulimit -v"), std::string::npos) << text;
+        EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    }
+}
+
+TEST(MessageTest, AThreadThatCannotBeHadIsCalledAThread) {
+    const std::system_error error(EAGAIN, std::generic_category());
+
+    EXPECT_EQ(message_of(error).find("this process cannot get another thread ("), 0);
+    EXPECT_EQ(message_of(std::system_error(ENOENT, std::generic_category())),
+              "No such file or directory");
 }
 
 TEST(AssertTest, NamesConditionAndPlace) {

@@ -187,6 +187,13 @@ void check_alone(const HostComm& world) {
                         "start it without mpirun, or with mpirun -np 1");
 }
 
+void check_among_others(const HostComm& world) {
+    if (world.size() == 1)
+        throw BadConfig("there is one rank",
+                        "a reduction takes at least two",
+                        "start it with mpirun -np N hetseq bench reduce");
+}
+
 int bench_roofline(const CommandContext& context, const RunSettings& settings) {
     const std::span<const GpuPeaks> gpus = chosen_gpus(context.words);
     Replica replica(*context.environment, context.world, settings, context.parts, nullptr);
@@ -224,8 +231,10 @@ int bench_command(const CommandContext& context) {
     const HostComm& world = context.world;
     GivenOptions given =
         agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
-    if (context.words.form == "reduce")
+    if (context.words.form == "reduce") {
+        agree_on(world, [&] { check_among_others(world); });
         given.line["task"] = "mnist";  // any: only ranks and devices matter
+    }
     if (context.words.form == "roofline") {
         agree_on(world, [&] {
             chosen_gpus(context.words);

@@ -202,7 +202,7 @@ void CheckpointWriter::poll() {
     if (failures_ >= options_.most_failures)
         throw IoError(std::to_string(failures_) + " checkpoints in a row could not be written",
                       failure_,
-                      "free space or mend the folder, and start again");
+                      "mend that, and start again");
 }
 
 void CheckpointWriter::finish() {
@@ -212,7 +212,7 @@ void CheckpointWriter::finish() {
         if (!failure_.empty())
             throw IoError("the last checkpoint could not be written",
                           failure_,
-                          "free space or mend the folder, and start again");
+                          "mend that, and start again");
     });
 }
 
