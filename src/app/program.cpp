@@ -3,21 +3,25 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/fault_point.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/meeting_limit.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 
 #include "hetseq/version.hpp"
 
+#include "hetseq/train/watch/watchdog.hpp"
 #include "hetseq/session/part_option_table.hpp"
 #include "hetseq/app/command_line/command_help.hpp"
 #include "hetseq/app/command_line/command_table.hpp"
@@ -47,7 +51,19 @@ int run_serially(const CommandEntry& command,
     const HostComm world = HostComm::serial();
     const CommandWords told_apart =
         parse_command_words(command.description, words, option_table(parts));
-    return command.run({nullptr, world, world, parts, told_apart});
+    return command.run({nullptr, world, world, parts, nullptr, told_apart});
+}
+
+// In a user's script, which has started MPI itself, ranks may come here at unlike times.
+MeetingLimit::Options limit_of(const MpiEnvironment& environment) {
+    MeetingLimit::Options options;
+    if (!environment.started_here())
+        options.seconds = 0;
+    return options;
+}
+
+WatchdogOptions silence_alone() {
+    return {.stall_timeout = MeetingLimit::seconds_of_environment(), .judge = Judge::silence};
 }
 
 int run_on_ranks(int argc,
@@ -56,16 +72,23 @@ int run_on_ranks(int argc,
                  const std::vector<std::string>& words,
                  const Parts& parts) {
     const MpiEnvironment environment(argc, argv);
+    MeetingLimit limit{"to begin", {}, limit_of(environment)};
     const HostComm world = HostComm::world(environment);
     const HostComm meeting = world.duplicate();
     log::set_identity(world.rank(), world.size(), host_name());
+    std::optional<Watchdog> watchdog;
     try {
         activity::enter(Phase::starting, 0);
-        agree_on_program(world, program_text());
+        agree_on_program(world, program_text());  // first: another version calls other collectives
+        watchdog.emplace(environment, world, silence_alone());
+        limit.met();
         const CommandWords told_apart = agree_on(world, [&] {
             return parse_command_words(command.description, words, option_table(parts));
         });
-        return command.run({&environment, world, meeting, parts, told_apart});
+        fault_point("command", 0);
+        const int code = command.run({&environment, world, meeting, parts, &*watchdog, told_apart});
+        world.barrier();  // under the watchdog: some ranks may still be at work
+        return code;
     } catch (const std::exception& error) {
         return end_ranks(meeting, error);
     }

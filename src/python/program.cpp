@@ -93,7 +93,7 @@ ProgramEnd run_in_script(const std::vector<std::string>& words, bool has_task) {
     if (script_environment() == nullptr) {
         int argc = 0;
         char** argv = nullptr;
-        script_environment() = std::make_unique<MpiEnvironment>(argc, argv);
+        script_environment() = std::make_unique<MpiEnvironment>(argc, argv, Meeting::unlimited);
     }
     return run(words, has_task);
 }

@@ -52,3 +52,20 @@ run_faulty 3 1:computing:5:exit "${train[@]}" --save-dir "$work/exit"
 ((rc != 0)) || { cat "$work/log"; fail 'exit code 0 after a rank left'; }
 table 'leaves without a word'
 continues "$work/exit" 'leaves without a word'
+
+# A rank that the kernel kills for want of memory says nothing itself; the lowest other rank of its host does.
+if [[ -e /sys/fs/cgroup/memory/cgroup.procs ]]; then
+  group=/sys/fs/cgroup/memory/hetseq-$$ limit=memory.limit_in_bytes
+else
+  group=/sys/fs/cgroup/hetseq-$$ limit=memory.max
+fi
+if mkdir "$group" 2>/dev/null && echo 64M >"$group/$limit"; then
+  trap 'rmdir "$group"; rm -rf "$work"' EXIT
+  # shellcheck disable=SC2016 # the rank's shell expands it
+  run_faulty 3 '1:computing:5:sh=echo $PPID >'"$group/cgroup.procs,1:computing:5:memory=300000000" "${train[@]}" --save-dir "$work/memory"
+  ((rc == 137)) || { cat "$work/log"; fail "exit code $rc, expected 137 (SIGKILL): memory"; }
+  expect_count 1 'error \[rank 0 on .*\] rank 1 on .* is gone, most likely killed for want of memory'
+  table 'killed for memory'
+else
+  echo 'no control groups here: the rank that is killed for memory was left out'
+fi

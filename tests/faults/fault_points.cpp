@@ -9,6 +9,7 @@
 //     exit            the process leaves at once, with code 0
 //     stop            SIGSTOP of this process
 //     stall=SECONDS   nothing happens for so long
+//     memory=N        takes N bytes of memory and keeps them
 //     file-limit=N    no file of this process grows beyond N bytes, as a quota makes it
 //     sh=COMMAND      a command of the shell, without colons and commas
 #include <chrono>
@@ -74,6 +75,11 @@ void stall(const std::string& seconds) {
     std::this_thread::sleep_for(std::chrono::duration<double>(std::stod(seconds)));
 }
 
+void take_memory(const std::string& bytes) {
+    const auto* taken = new std::vector<char>(std::stoull(bytes), 1);
+    std::fprintf(stderr, "%zu bytes taken\n", taken->size());
+}
+
 void limit_files(const std::string& bytes) {
     const rlimit limit{std::stoull(bytes), std::stoull(bytes)};
     ::setrlimit(RLIMIT_FSIZE, &limit);
@@ -103,6 +109,8 @@ void act(const std::string& action) {
         std::_Exit(0);
     if (name == "stall")
         return stall(value);
+    if (name == "memory")
+        return take_memory(value);
     if (name == "file-limit")
         return limit_files(value);
     if (name == "sh")

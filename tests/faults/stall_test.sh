@@ -39,6 +39,28 @@ table 'SIGSTOP, rank 0'
 run_faulty 1 0:checkpoint_write:12:stall=100 "${train[@]}" --save-dir "$work/writer"
 expect_block 71 'the job stalls: rank 0 on .* has been saving' 'rank 0 '
 table 'stall, checkpoint_write'
+
+# At the start and at the end, and in a command that has no --stall-timeout. Rank 0 knows who is missing once MPI runs;
+# before, the rank's process is found on the host.
+export HETSEQ_MEETING_TIMEOUT=2
+check=("$bin/hetseq_faulty" check --task mnist --data "$work/data/train*.h5")
+for fault in 2:launched:0 0:launched:0 1:meeting:0 2:command:0 1:leaving:0; do
+  IFS=: read -r rank phase _ <<<"$fault"
+  run_faulty 3 "$fault:stop" "${check[@]}"
+  ((rc == 71)) || { cat "$work/log"; fail "exit code $rc, expected 71: SIGSTOP while $phase"; }
+  if [[ $phase == command ]]; then
+    expect_block 71 "the job stalls: rank $rank on .* was not heard from for [2-9]" 'rank 0 of 3 on '
+  else
+    grep -qE " error .*rank [0-2] on .* has waited [2-9].* s (in MPI_Init|to meet at the (start|end)) for the other ranks" "$work/log" ||
+      { cat "$work/log"; fail "$fault: nobody says that he waits"; }
+    grep -qE "rank $rank, process [0-9]+ of this host, is stopped" "$work/log" || { cat "$work/log"; fail "$fault: not named"; }
+  fi
+  [[ $phase == launched ]] || [[ $phase == command ]] || grep -q "(rank $rank has not come; " "$work/log" ||
+    { cat "$work/log"; fail "$fault: rank 0 does not know who is missing"; }
+  table "SIGSTOP, $phase"
+done
+unset HETSEQ_MEETING_TIMEOUT
+
 # One that takes longer than the timeout, in pieces below it.
 most_seconds=90
 run_faulty 1 '0:file:12:stall=2' "${train[@]}" --valid-interval 100 --save-dir "$work/slow"

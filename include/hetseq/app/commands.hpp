@@ -7,6 +7,7 @@ namespace hetseq {
 
 class HostComm;
 class MpiEnvironment;
+class Watchdog;
 
 /// A command's words, and the job that it runs in.
 struct CommandContext {
@@ -14,7 +15,8 @@ struct CommandContext {
     const HostComm& world;
     const HostComm& meeting;  // for `end_ranks` alone
     const Parts& parts;
-    const CommandWords& words;  // the same on all ranks but for options that may differ
+    Watchdog* watchdog = nullptr;  // of `world`; null where that is serial
+    const CommandWords& words;     // the same on all ranks but for options that may differ
 };
 
 /// Each returns an exit code, the same on all ranks.

@@ -339,7 +339,7 @@ int train_without_the_others(const CommandContext& context, Attempt attempt, dou
                                     own,
                                     {.stall_timeout = attempt.options.options().stall_timeout});
             const CommandContext of_own{
-                context.environment, own, meeting, context.parts, context.words};
+                context.environment, own, meeting, context.parts, nullptr, context.words};
             code = train_on(of_own, attempt.options, start_seconds, false).code;
         });
         code = failure != 0 ? failure : code;
@@ -360,12 +360,10 @@ int train_command(const CommandContext& context) {
         agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
     SettledOptions settled = settle_options(world, given, context.parts);
     signal_inbox::choose(settled.options().stop_signals, settled.options().checkpoint_signals);
-    Attempt attempt;
-    {
-        const Watchdog watchdog(
-            *context.environment, world, {.stall_timeout = settled.options().stall_timeout});
-        attempt = train_on(context, std::move(settled), start_seconds, true);
-    }
+    const double stall_timeout = settled.options().stall_timeout;
+    context.watchdog->change(stall_timeout, Judge::work_and_silence);
+    Attempt attempt = train_on(context, std::move(settled), start_seconds, true);
+    context.watchdog->change(stall_timeout, Judge::silence);
     return attempt.ranks.empty()
                ? attempt.code
                : train_without_the_others(context, std::move(attempt), start_seconds);

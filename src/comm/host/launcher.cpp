@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -13,8 +14,6 @@ namespace hetseq {
 
 namespace {
 
-// Open MPI 4.1.4 crashes at a SIGTERM once it has begun to abort: no gentler signal is left.
-constexpr unsigned patience_s = 6;
 constexpr int most_descriptors = 65536;
 
 // A shell is not a launcher, and neither is a scheduler's daemon: srun itself ends a job whose host
@@ -45,6 +44,25 @@ pid_t find_launcher() {
     return 0;
 }
 
+// The value in /proc/PROCESS/status behind `key`, "T (stopped)"; empty where there is none.
+std::string status_of(const std::string& process, const std::string& key) {
+    std::ifstream file("/proc/" + process + "/status");
+    for (std::string line; std::getline(file, line);)
+        if (line.rfind(key + ":\t", 0) == 0)
+            return line.substr(key.size() + 2);
+    return "";
+}
+
+// The rank that a launcher's environment gives a process; -1 where it gives none.
+int rank_of_process(const std::string& process) {
+    std::ifstream file("/proc/" + process + "/environ");
+    for (std::string entry; std::getline(file, entry, '\0');)
+        for (const std::string name : {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "SLURM_PROCID="})
+            if (entry.rfind(name, 0) == 0)
+                return std::atoi(entry.c_str() + name.size());
+    return -1;
+}
+
 // What a descriptor of a process is: "/dev/pts/3", "pipe:[4711]". Empty where it cannot be told.
 std::string target_of(const std::filesystem::path& descriptor) {
     std::error_code unknown;
@@ -62,7 +80,8 @@ bool is_open_in(pid_t process, const std::string& target) {
 }
 
 // Runs in a forked process without its other threads, so only async-signal-safe calls are allowed.
-[[noreturn]] void end_process(pid_t launcher) noexcept {
+// Open MPI 4.1.4 crashes at a SIGTERM once it has begun to abort: no gentler signal is left.
+[[noreturn]] void end_process(pid_t launcher, unsigned patience_s) noexcept {
     ::setsid();  // the launcher kills this rank's process group
     // It also waits until a rank's output and its connections are closed.
     for (int descriptor = 0; descriptor < most_descriptors; ++descriptor)
@@ -74,14 +93,30 @@ bool is_open_in(pid_t process, const std::string& target) {
 
 }  // namespace
 
-void end_launcher_if_stuck() {
+void end_launcher_if_stuck(unsigned patience_s) {
     const pid_t launcher = ::getppid();
     if (is_launcher(launcher) && ::fork() == 0)
-        end_process(launcher);
+        end_process(launcher, patience_s);
 }
 
 bool was_started_by_mpirun() {
     return find_launcher() != 0;
+}
+
+std::vector<StoppedRank> stopped_ranks_here() {
+    std::vector<StoppedRank> stopped;
+    std::error_code unknown;
+    const std::string parent = std::to_string(::getppid());
+    for (std::filesystem::directory_iterator entry("/proc", unknown), end; entry != end;
+         entry.increment(unknown)) {
+        const std::string process = entry->path().filename().string();
+        if (status_of(process, "State").rfind("T (stopped)", 0) != 0 ||
+            status_of(process, "PPid") != parent)
+            continue;
+        if (const int rank = rank_of_process(process); rank >= 0)
+            stopped.push_back({rank, std::atoi(process.c_str())});
+    }
+    return stopped;
 }
 
 std::string terminal_of_launcher() {

@@ -9,10 +9,12 @@
 #include <mpi.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/fault_point.hpp"
 #include "hetseq/util/log.hpp"
 
-#include "comm/sleeping_wait.hpp"
+#include "comm/roll_call.hpp"
 
+#include "hetseq/comm/meeting_limit.hpp"
 #include "hetseq/comm/mpi/mpi_try.hpp"
 
 namespace hetseq {
@@ -72,9 +74,37 @@ bool mpi_runs() {
     return initialized != 0 && finalized == 0;
 }
 
-// MPI_Finalize waits for all ranks at full CPU use; meet before it, sleeping.
-void finalize() {
-    run_sleeping([](MPI_Request* request) { MPI_TRY(MPI_Ibarrier(MPI_COMM_WORLD, request)); });
+MeetingLimit::Options limit_of(Meeting meeting) {
+    MeetingLimit::Options options;
+    if (meeting == Meeting::unlimited)
+        options.seconds = 0;
+    return options;
+}
+
+// MPI_Init and MPI_Finalize wait for all ranks at full CPU use, and for ever for one that stands
+// still. So ranks meet behind the one and before the other, sleeping, and a limit watches it all.
+int initialise(int& argc, char**& argv, Meeting meeting) {
+    fault_point("launched", 0);
+    int provided = MPI_THREAD_SINGLE;
+    MeetingLimit limit{"in MPI_Init", {}, limit_of(meeting)};
+    MPI_TRY(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
+    limit.met();
+    RollCall roll_call{MPI_COMM_WORLD};
+    const MeetingLimit meeting_limit{
+        "to meet at the start", [&] { return roll_call.missing(); }, limit_of(meeting)};
+    fault_point("meeting", 0);
+    roll_call.meet();
+    return provided;
+}
+
+void finalise(Meeting meeting) {
+    RollCall roll_call{MPI_COMM_WORLD};
+    MeetingLimit limit{
+        "to meet at the end", [&] { return roll_call.missing(); }, limit_of(meeting)};
+    fault_point("leaving", 0);
+    roll_call.meet();
+    limit.met();
+    const MeetingLimit last_limit{"in MPI_Finalize", {}, limit_of(meeting)};
     MPI_TRY(MPI_Finalize());
 }
 
@@ -107,11 +137,12 @@ const char* to_string(ThreadSupport support) noexcept {
     return "MPI_THREAD_SINGLE";
 }
 
-MpiEnvironment::MpiEnvironment(int& argc, char**& argv) : started_here_{!mpi_runs()} {
+MpiEnvironment::MpiEnvironment(int& argc, char**& argv, Meeting meeting)
+    : started_here_{!mpi_runs()}, meeting_{meeting} {
     int provided = MPI_THREAD_SINGLE;
     if (started_here_) {
         silence_ucx_windows();
-        MPI_TRY(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
+        provided = initialise(argc, argv, meeting);
     } else {
         MPI_TRY(MPI_Query_thread(&provided));
     }
@@ -126,7 +157,7 @@ MpiEnvironment::~MpiEnvironment() {
     if (has_left_thread_behind())
         abort(static_cast<int>(ExitCode::internal));
     try {
-        finalize();
+        finalise(meeting_);
     } catch (const std::exception& error) {
         log::here(log::Level::error, error.what());
     }

@@ -45,6 +45,12 @@ void StallDetector::heard(int rank, const Activity& activity, double now) {
     longest = std::max(longest, activity.longest);
 }
 
+void StallDetector::change_timeout(double timeout, double now) {
+    timeout_ = timeout;
+    for (Rank& rank : ranks_)
+        rank.heard_at = now;
+}
+
 void StallDetector::left(int rank) {
     ranks_.at(static_cast<std::size_t>(rank)).here = false;
 }

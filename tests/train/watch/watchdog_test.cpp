@@ -201,6 +201,38 @@ TEST_F(WatchdogTest, AnExceptionIsNotHeldUp) {
     world_.barrier();
 }
 
+// Each rank works beyond the timeout, and all are heard.
+TEST_F(WatchdogTest, ByItsSilenceNoWorkingRankIsNamed) {
+    WatchdogOptions choice = options(1);
+    choice.judge = Judge::silence;
+    bool called = false;
+    {
+        const Watchdog watchdog{test::environment(), world_, choice};
+        activity::enter(Phase::computing, 3);
+        std::this_thread::sleep_for(1500ms);
+        called = ends_of_all_ranks() > 0;
+    }
+    EXPECT_FALSE(called);
+}
+
+TEST_F(WatchdogTest, JudgesByWorkOnceItIsTold) {
+    WatchdogOptions choice = options(0);
+    choice.judge = Judge::silence;
+    {
+        Watchdog watchdog{test::environment(), world_, choice};
+        watchdog.change(1, Judge::work_and_silence);
+        activity::enter(Phase::optimizing, 3);
+        if (world_.rank() == 0)
+            first_end();
+        wait_for(0);
+    }
+
+    EXPECT_EQ(ends_of_all_ranks(), 1);
+    if (world_.rank() == 0) {
+        EXPECT_THAT(ends_.at(0).text, HasSubstr("optimizing update 3 for "));
+    }
+}
+
 TEST_F(WatchdogTest, WithoutATimeoutNobodyWatches) {
     const Watchdog watchdog{test::environment(), world_, options(0)};
     std::this_thread::sleep_for(100ms);

@@ -10,6 +10,10 @@ enum class ThreadSupport { single, funneled, serialized, multiple };
 /// "MPI_THREAD_MULTIPLE" and so on.
 const char* to_string(ThreadSupport support) noexcept;
 
+/// Whether ranks wait for others at MPI's start and end without a limit (`MeetingLimit`). Those of
+/// a user's script may come there at unlike times.
+enum class Meeting { limited, unlimited };
+
 /// MPI's lifetime: made first and destroyed last in `main`. Asks for MPI_THREAD_MULTIPLE and
 /// accepts less (`thread_support()` says what was given). While an exception unwinds it does not
 /// finalize, which would hang: `main` catches and calls `abort`. After `leave_thread_behind` it
@@ -17,12 +21,14 @@ const char* to_string(ThreadSupport support) noexcept;
 class MpiEnvironment {
 public:
     /// Throws CommError when the launcher started several processes that MPI does not connect.
-    MpiEnvironment(int& argc, char**& argv);
+    MpiEnvironment(int& argc, char**& argv, Meeting meeting = Meeting::limited);
     ~MpiEnvironment();
     MpiEnvironment(const MpiEnvironment&) = delete;
     MpiEnvironment& operator=(const MpiEnvironment&) = delete;
 
     ThreadSupport thread_support() const noexcept { return thread_support_; }
+    /// Whether this object started MPI, and will end it.
+    bool started_here() const noexcept { return started_here_; }
 
     /// Records that a thread of this process stays inside MPI forever. MPI can then only end by
     /// `abort`.
@@ -44,6 +50,7 @@ public:
 private:
     ThreadSupport thread_support_ = ThreadSupport::single;
     bool started_here_ = false;
+    Meeting meeting_;
 };
 
 }  // namespace hetseq

@@ -29,6 +29,9 @@ public:
     /// `hosts` by rank, `timeout` [s].
     StallDetector(std::vector<std::string> hosts, double timeout, double now);
 
+    /// Another timeout [s]; all ranks count as heard from now.
+    void change_timeout(double timeout, double now);
+
     void heard(int rank, const Activity& activity, double now);
     /// The rank left in order and is not judged any more.
     void left(int rank);
@@ -37,6 +40,8 @@ public:
     void stood_still(double seconds);
 
     std::optional<Stall> judge(double now) const;
+    /// Only the second rule.
+    std::optional<Stall> judge_silence(double now) const;
     /// Only the first rule: for a rank that hears only itself.
     std::optional<Stall> judge_work(double now) const;
     /// Only the second rule, for one rank, with `grace` [s] more: for ranks that hear only that
@@ -56,7 +61,6 @@ private:
     double in_stretch(const Rank& rank, double now) const;
     double allowed(const Activity& activity) const;
     double longest(const Activity& activity) const;
-    std::optional<Stall> judge_silence(double now) const;
     std::optional<Stall> judge_waits(double now) const;
     std::vector<int> those_behind(const std::vector<int>& ranks) const;
     std::string option_text() const;

@@ -15,8 +15,13 @@ class MpiEnvironment;
 /// communication.
 void end_stalled_job(const Stall& stall);
 
+/// What a rank is judged by. A command whose pieces of work have no known length is judged by
+/// silence alone: whether each process still runs and can be reached.
+enum class Judge { work_and_silence, silence };
+
 struct WatchdogOptions {
-    double stall_timeout = 300;              // [s]; 0: nobody watches
+    double stall_timeout = 300;  // [s]; 0: nobody judges
+    Judge judge = Judge::work_and_silence;
     std::chrono::milliseconds period{1000};  // of beats, unless the timeout is short
     std::function<void(const Stall&)> end = end_stalled_job;  // called once, on the watching thread
 };
@@ -37,9 +42,12 @@ public:
     Watchdog(const Watchdog&) = delete;
     Watchdog& operator=(const Watchdog&) = delete;
 
+    /// From now on judges so. All ranks call it at the same place.
+    void change(double stall_timeout, Judge judge);
+
 private:
     class Watch;
-    std::unique_ptr<Watch> watch_;  // null: nobody watches
+    std::unique_ptr<Watch> watch_;
 };
 
 }  // namespace hetseq

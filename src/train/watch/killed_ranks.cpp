@@ -1,0 +1,76 @@
+#include "hetseq/train/watch/killed_ranks.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include <unistd.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/host/host_name.hpp"
+#include "hetseq/comm/host/memory_kills.hpp"
+#include "hetseq/comm/host/rank_ranges.hpp"
+#include "hetseq/comm/host_comm.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// A zombie has ended.
+bool is_alive(int process) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+    const std::string stat((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
+    const auto name_end = stat.rfind(')');  // the state follows the command's name
+    return name_end != stat.npos && name_end + 2 < stat.size() && stat[name_end + 2] != 'Z' &&
+           stat[name_end + 2] != 'X';
+}
+
+}  // namespace
+
+KilledRanks::KilledRanks(std::vector<LocalRank> locals, int own, Kernel kernel)
+    : locals_{std::move(locals)},
+      own_{own},
+      kernel_{std::move(kernel)},
+      kills_{kernel_.memory_kills()} {}
+
+std::string KilledRanks::look() {
+    std::vector<int> gone;
+    for (const LocalRank& local : locals_)
+        if (local.rank != own_ && !kernel_.is_alive(local.process))
+            gone.push_back(local.rank);
+    if (gone.empty())
+        return "";
+    const std::int64_t kills = kernel_.memory_kills();
+    if (kills <= std::exchange(kills_, kills))
+        return "";
+    std::erase_if(locals_, [&](const LocalRank& local) {
+        return std::find(gone.begin(), gone.end(), local.rank) != gone.end();
+    });
+    if (locals_.front().rank != own_)
+        return "";
+    return Explanation{
+        name_ranks(gone) + " on " + host_name() + (gone.size() == 1 ? " is" : " are") +
+            " gone, most likely killed for want of memory",
+        "the kernel has meanwhile killed a process of this host for that",
+        "give the job more memory on this host, or give its ranks less to hold: smaller "
+        "micro-batches (--max-sentences, --max-tokens), fewer ranks on this host"}
+        .text();
+}
+
+KilledRanks make_killed_ranks(const HostComm& world) {
+    const std::vector<std::string> machines = world.all_gather(machine_id());
+    const std::vector<std::int64_t> processes = world.all_gather(std::int64_t{::getpid()});
+    std::vector<KilledRanks::LocalRank> locals;
+    const std::string& own = machines[static_cast<std::size_t>(world.rank())];
+    for (std::size_t rank = 0; rank < machines.size(); ++rank) {
+        const auto process = static_cast<int>(processes[rank]);
+        // Containers of one machine may not see each other's processes.
+        if (machines[rank] == own && is_alive(process))
+            locals.push_back({static_cast<int>(rank), process});
+    }
+    return {std::move(locals), world.rank(), {is_alive, [] { return memory_kills(); }}};
+}
+
+}  // namespace hetseq
