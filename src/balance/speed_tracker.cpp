@@ -10,7 +10,9 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "lasting_scales.hpp"
 #include "median.hpp"
+#include "middle_mean.hpp"
 
 #include "hetseq/balance/allocate.hpp"
 #include "hetseq/balance/trust_region.hpp"
@@ -38,7 +40,6 @@ constexpr double correction_spread = 0.02;  // of a block's gain, as if 3 had sh
 constexpr std::size_t lasting_batches = 3;
 constexpr double lasting_errors = 5;
 constexpr double lasting_spread = 0.06;  // of a batch's gain, as if 3 had shown it
-constexpr double unlike_errors = 3;
 
 // Changes that follow each other quickly need more and more evidence, because many of them turned
 // out to be noise.
@@ -47,55 +48,63 @@ constexpr int most_caution = 8;
 constexpr double more_doubt = 1.5, most_doubt = 3;
 const double forgiveness = std::exp2(-1.0 / 24);  // of the doubt, a batch
 
+constexpr double rounding = 1e-6;  // of a gain, far below any that counts
+
 constexpr int least_updates = 5;  // that tell a scale
 constexpr double most_over_typical = 3;
 
-// The mean of the middle half. It is steady for a rank that alternates between two speeds, and
-// ignores single stalls.
-double middle_mean(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const auto cut = static_cast<std::ptrdiff_t>(values.size() / 4);
-    return std::accumulate(values.begin() + cut, values.end() - cut, 0.0) /
-           static_cast<double>(std::ssize(values) - 2 * cut);
-}
-
 using Blocks = std::vector<std::vector<const TimeBlock*>>;
 
-// The mean ratio of a rank's updates in each block, each limited to `most`; empty if a time is
+// The mean ratio of a rank's updates in a block, each limited to `most`; not-a-number if a time is
 // unknown.
-std::vector<double> mean_ratios(const Blocks& blocks, std::size_t rank, double most) {
-    std::vector<double> means;
-    for (const auto& block : blocks) {
-        double sum = 0;
-        for (const TimeBlock* update : block) {
-            if (!update->knows(rank))
-                return {};
-            sum += std::min(most, update->ratio(rank));
-        }
-        means.push_back(sum / static_cast<double>(block.size()));
+double mean_ratio(const std::vector<const TimeBlock*>& block, std::size_t rank, double most) {
+    double sum = 0;
+    for (const TimeBlock* update : block) {
+        if (!update->knows(rank))
+            return std::numeric_limits<double>::quiet_NaN();
+        sum += std::min(most, update->ratio(rank));
     }
+    return sum / static_cast<double>(block.size());
+}
+
+std::vector<double> mean_ratios(const Blocks& blocks, std::size_t rank) {
+    std::vector<double> means;
+    for (const auto& block : blocks)
+        means.push_back(mean_ratio(block, rank, no_limit_ms));
     return means;
 }
 
 // Whether five blocks in six show `rank` slower, or all show it faster, than `scale` by the sudden
-// factor.
+// factor. Few blocks tell that it is not so.
 bool shows_another_speed(const Blocks& blocks, std::size_t rank, double scale) {
-    const std::vector<double> ratios = mean_ratios(blocks, rank, most_over_believed * scale);
-    const auto slower = std::count_if(
-        ratios.begin(), ratios.end(), [&](double ratio) { return ratio > scale * sudden_factor; });
-    const auto faster = std::count_if(
-        ratios.begin(), ratios.end(), [&](double ratio) { return ratio < scale / sudden_factor; });
-    return !ratios.empty() &&
-           std::max(slower, faster) >= std::ssize(ratios) - std::ssize(ratios) / 6;
+    const std::ptrdiff_t most_others = std::ssize(blocks) / 6;
+    std::ptrdiff_t seen = 0, slower = 0, faster = 0;
+    for (const auto& block : blocks) {
+        const double ratio = mean_ratio(block, rank, most_over_believed * scale);
+        if (std::isnan(ratio))
+            return false;
+        ++seen;
+        slower += ratio > scale * sudden_factor ? 1 : 0;
+        faster += ratio < scale / sudden_factor ? 1 : 0;
+        if (seen - std::max(slower, faster) > most_others)
+            return false;
+    }
+    return seen > 0;
 }
 
-// Like ranks (of equal `groups`) take the mean of their scales.
-void pool(std::vector<double>& scales, const std::vector<int>& groups) {
-    std::map<int, std::vector<double>> members;
-    for (std::size_t r = 0; r < scales.size(); ++r)
-        members[groups[r]].push_back(scales[r]);
-    for (std::size_t r = 0; r < scales.size(); ++r)
-        scales[r] = middle_mean(members[groups[r]]);
+// More than the part of the present cut's time that `other` saves in any update, however slow each
+// rank is in it: the part that the rank saves which `other` relieves most.
+double most_gain(std::span<const StepCost> costs,
+                 std::span<const std::int64_t> current,
+                 std::span<const std::int64_t> other) {
+    double most = 0;
+    for (std::size_t r = 0; r < costs.size(); ++r)
+        if (other[r] < current[r]) {
+            StepCost cost = costs[r];
+            cost.update_ms = 0;
+            most = std::max(most, 1 - cost.time_ms(other[r]) / cost.time_ms(current[r]));
+        }
+    return most;
 }
 
 std::int64_t units_of_all(std::span<const std::int64_t> units) {
@@ -125,10 +134,11 @@ void SpeedTracker::observe(std::span<const double> compute_ms,
     HETSEQ_ASSERT(update_ms.empty() || update_ms.size() == ranks_.size());
     const Scales zeros(ranks_.size(), 0);
     TimeBlock update{.ms = zeros, .expected_ms = zeros, .update_ms = zeros, .updates = 1};
+    Scales middles;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
         if (allocation[r] == 0) {
             if (ranks_[r].worked > 0)
-                ranks_[r].scale = costs()[r].scale;
+                ranks_[r].scale = scale_now(r, middles);
             observe_idle(ranks_[r]);
             continue;
         }
@@ -162,10 +172,26 @@ void SpeedTracker::observe_work(Rank& rank) const {
     rank.idle = 0;
 }
 
+bool SpeedTracker::observes_slowly(std::span<const std::int64_t> allocation) const {
+    if (history_.updates() < least_updates)
+        return false;
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        if (allocation[r] == 0 && ranks_[r].worked > 0)
+            return true;
+    return false;
+}
+
+bool SpeedTracker::is_quiet(std::span<const std::int64_t> current) const {
+    if (units_of_all(current) == 0 || history_.updates() == 0)
+        return true;
+    return !history_.batch_ended() && !is_correction_due() &&
+           changed_suddenly(history_.last_blocks(caution_)).empty();
+}
+
 std::optional<std::vector<std::int64_t>> SpeedTracker::propose(
     std::span<const std::int64_t> current) {
     HETSEQ_ASSERT(current.size() == ranks_.size());
-    if (units_of_all(current) == 0 || history_.updates() == 0)
+    if (is_quiet(current))
         return std::nullopt;
     if (auto next = sudden_change(current))
         return next;
@@ -174,23 +200,50 @@ std::optional<std::vector<std::int64_t>> SpeedTracker::propose(
     return lasting_change(current);
 }
 
-// Changes the scales of the ranks that were far from their assumed speed in all of the last
-// updates. The others keep their scales.
+// The scale in `costs()`, of a single rank. `middles`: the middle ratio of each rank in the whole
+// history, 0 where none is known; filled when it is empty.
+double SpeedTracker::scale_now(std::size_t rank, Scales& middles) const {
+    if (history_.updates() < least_updates)
+        return ranks_[rank].scale;
+    if (middles.empty()) {
+        const std::vector<const TimeBlock*> blocks = history_.blocks();
+        for (std::size_t r = 0; r < ranks_.size(); ++r) {
+            std::vector<double> ratios;
+            for (const TimeBlock* block : blocks)
+                if (block->knows(r))
+                    ratios.push_back(block->ratio(r));
+            middles.push_back(ratios.empty() ? 0 : middle_mean(std::move(ratios)));
+        }
+    }
+    std::vector<double> of_group;
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        if (options_.kinds[r] == options_.kinds[rank] && ranks_[r].scale == ranks_[rank].scale)
+            of_group.push_back(middles[r] > 0 && ranks_[r].idle == 0 ? middles[r]
+                                                                     : ranks_[r].scale);
+    return middle_mean(std::move(of_group));
+}
+
+// The ranks that were far from their assumed speed in all of the last updates.
+std::vector<std::size_t> SpeedTracker::changed_suddenly(const Blocks& blocks) const {
+    std::vector<std::size_t> changed;
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        if (shows_another_speed(blocks, r, ranks_[r].scale))
+            changed.push_back(r);
+    return changed;
+}
+
+// Changes the scales of those ranks. The others keep their scales.
 std::optional<std::vector<std::int64_t>> SpeedTracker::sudden_change(
     std::span<const std::int64_t> current) {
     const Blocks blocks = history_.last_blocks(caution_);
-    if (blocks.empty())
+    const std::vector<std::size_t> changed = changed_suddenly(blocks);
+    if (changed.empty())
         return std::nullopt;
-    std::vector<StepCost> costs = whole(believed());
-    bool is_any = false;
-    for (std::size_t r = 0; r < costs.size(); ++r)
-        if (shows_another_speed(blocks, r, costs[r].scale)) {
-            const double scale = middle_mean(mean_ratios(blocks, r, no_limit_ms));
-            costs[r].update_ms *= scale / std::exchange(costs[r].scale, scale);
-            is_any = true;
-        }
-    if (!is_any)
-        return std::nullopt;
+    std::vector<StepCost> costs = whole(believed(), measured_update_ms());
+    for (const std::size_t r : changed) {
+        const double scale = middle_mean(mean_ratios(blocks, r));
+        costs[r].update_ms *= scale / std::exchange(costs[r].scale, scale);
+    }
     const Units best = allocate(costs, units_of_all(current));
     if (makespan_ms(costs, best) >= (1 - options_.least_gain) * makespan_ms(costs, current))
         return std::nullopt;
@@ -201,18 +254,22 @@ std::optional<std::vector<std::int64_t>> SpeedTracker::sudden_change(
     return next;
 }
 
+bool SpeedTracker::is_correction_due() const {
+    const int updates = history_.updates();
+    const bool is_due =
+        history_.batch_ended() || (updates % corrections_begin == 0 && updates <= corrections_end);
+    return may_correct_ && is_due && history_.span_ms() >= (was_sudden_ ? soon_ms : correction_ms);
+}
+
 // The first seconds after a calibration or a sudden change say more than the calibration, or than
 // the few updates that showed the change.
 std::optional<std::vector<std::int64_t>> SpeedTracker::correction(
     std::span<const std::int64_t> current) {
-    const int updates = history_.updates();
-    const bool is_due =
-        history_.batch_ended() || (updates % corrections_begin == 0 && updates <= corrections_end);
-    if (!may_correct_ || !is_due || history_.span_ms() < (was_sudden_ ? soon_ms : correction_ms))
+    if (!is_correction_due())
         return std::nullopt;
-    if (updates > corrections_end && history_.batches().size() >= lasting_batches)
+    if (history_.updates() > corrections_end && history_.batches().size() >= lasting_batches)
         may_correct_ = false;
-    const std::vector<TimeBlock> blocks = history_.blocks();
+    const std::vector<const TimeBlock*> blocks = history_.blocks();
     Scales scales = measured(blocks);
     pool(scales, believed_alike());
     std::vector<double> factors;
@@ -222,11 +279,13 @@ std::optional<std::vector<std::int64_t>> SpeedTracker::correction(
     for (const double factor : factors)
         if (std::max(factor / typical, typical / factor) > correction_factor)
             return std::nullopt;
-    std::vector<std::vector<RatioBlock>> observed;
-    for (const TimeBlock& block : blocks)
-        observed.push_back({ratios(block, scales)});
-    const std::vector<StepCost> costs = whole(scales);
+    const std::vector<StepCost> costs = whole(scales, measured_update_ms());
     const Units best = allocate(costs, units_of_all(current));
+    if (most_gain(costs, current, best) < options_.small_gain - rounding)
+        return std::nullopt;
+    std::vector<std::vector<RatioBlock>> observed;
+    for (const TimeBlock* block : blocks)
+        observed.push_back({ratios(*block, scales)});
     const std::vector<double> gains = paired_gains(observed, costs, current, best);
     if (!estimate(gains, correction_spread).exceeds(options_.small_gain, correction_errors))
         return std::nullopt;
@@ -241,30 +300,38 @@ std::optional<std::vector<std::int64_t>> SpeedTracker::lasting_change(
         return std::nullopt;
     doubt_ = 1 + (doubt_ - 1) * forgiveness;
     const auto& batches = history_.batches();
-    for (std::size_t count = lasting_batches; count <= batches.size(); ++count) {
-        const std::vector<std::vector<TimeBlock>> last(batches.end() - std::ptrdiff_t(count),
-                                                       batches.end());
-        const Scales scales = lasting_scales(last);
+    if (batches.size() < lasting_batches)
+        return std::nullopt;
+    std::vector<bool> is_idle;
+    for (const Rank& rank : ranks_)
+        is_idle.push_back(rank.idle > 0);
+    const std::vector<double> update_ms = measured_update_ms();
+    LastingScales lasting(batches, believed(), std::move(is_idle), options_.kinds);
+    Scales scales;
+    while (lasting.taken() < batches.size()) {
+        lasting.take_batch();
+        if (lasting.taken() < lasting_batches)
+            continue;
+        scales = lasting.scales();
+        const std::vector<StepCost> costs = whole(scales, update_ms);
+        const Units best = allocate(costs, units_of_all(current));
+        if (most_gain(costs, current, best) < options_.least_gain - rounding)
+            continue;
         std::vector<std::vector<RatioBlock>> observed;
-        for (const std::vector<TimeBlock>& batch : last) {
+        for (auto batch = batches.end() - std::ptrdiff_t(lasting.taken()); batch != batches.end();
+             ++batch) {
             observed.emplace_back();
-            for (const TimeBlock& block : batch)
+            for (const TimeBlock& block : *batch)
                 observed.back().push_back(ratios(block, scales));
         }
-        const std::vector<StepCost> costs = whole(scales);
-        const Units best = allocate(costs, units_of_all(current));
         const std::vector<double> gains = paired_gains(observed, costs, current, best);
         if (estimate(gains, lasting_spread).exceeds(options_.least_gain, doubt_ * lasting_errors)) {
             doubt_ = std::min(more_doubt * doubt_, most_doubt);
             return adopt(best, costs, current, true);
         }
     }
-    if (batches.size() >= lasting_batches) {
-        const Scales now =
-            lasting_scales(std::vector<std::vector<TimeBlock>>(batches.begin(), batches.end()));
-        for (std::size_t r = 0; r < ranks_.size(); ++r)
-            ranks_[r].scale = now[r];
-    }
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        ranks_[r].scale = scales[r];
     return std::nullopt;
 }
 
@@ -294,51 +361,16 @@ SpeedTracker::Scales SpeedTracker::believed() const {
 }
 
 // The assumed scale where no time is known.
-SpeedTracker::Scales SpeedTracker::measured(std::span<const TimeBlock> blocks) const {
+SpeedTracker::Scales SpeedTracker::measured(std::span<const TimeBlock* const> blocks) const {
     Scales scales = believed();
     for (std::size_t r = 0; r < scales.size(); ++r) {
         std::vector<double> ratios;
-        for (const TimeBlock& block : blocks)
-            if (block.knows(r) && ranks_[r].idle == 0)
-                ratios.push_back(block.ratio(r));
+        for (const TimeBlock* block : blocks)
+            if (block->knows(r) && ranks_[r].idle == 0)
+                ratios.push_back(block->ratio(r));
         if (!ratios.empty())
             scales[r] = middle_mean(std::move(ratios));
     }
-    return scales;
-}
-
-// Like ranks are taken to be equally fast, except those that the batches show to differ.
-SpeedTracker::Scales SpeedTracker::lasting_scales(
-    std::span<const std::vector<TimeBlock>> batches) const {
-    std::vector<TimeBlock> all;
-    std::vector<Scales> by_batch;
-    for (const std::vector<TimeBlock>& batch : batches) {
-        all.insert(all.end(), batch.begin(), batch.end());
-        by_batch.push_back(measured(batch));
-    }
-    Scales scales = measured(all);
-    std::map<int, std::vector<std::size_t>> members;
-    for (std::size_t r = 0; r < ranks_.size(); ++r)
-        members[options_.kinds[r]].push_back(r);
-    std::vector<int> groups(ranks_.size());
-    std::iota(groups.begin(), groups.end(), 0);
-    for (const auto& [kind, ranks] : members) {
-        std::map<std::size_t, std::vector<double>> offsets;  // of the logarithm from the median
-        for (const Scales& batch : by_batch) {
-            std::vector<double> logs;
-            for (const std::size_t r : ranks)
-                logs.push_back(std::log(batch[r]));
-            const double middle = median(logs);
-            for (std::size_t i = 0; i < ranks.size(); ++i)
-                offsets[ranks[i]].push_back(logs[i] - middle);
-        }
-        for (const auto& [r, values] : offsets) {
-            const Estimate offset = estimate(values, lasting_spread);
-            if (std::abs(offset.mean) < unlike_errors * offset.error)
-                groups[r] = static_cast<int>(ranks_.size() + ranks.front());
-        }
-    }
-    pool(scales, groups);
     return scales;
 }
 
@@ -370,22 +402,27 @@ std::vector<StepCost> SpeedTracker::scaled(const Scales& scales) const {
     return costs;
 }
 
-std::vector<StepCost> SpeedTracker::whole(const Scales& scales) const {
+std::vector<double> SpeedTracker::measured_update_ms() const {
     std::vector<double> update_ms;
     for (const Rank& rank : ranks_)
         update_ms.push_back(rank.update_ms);
-    if (history_.updates() >= least_updates) {
-        const std::vector<TimeBlock> blocks = history_.blocks();
-        for (std::size_t r = 0; r < ranks_.size(); ++r) {
-            std::vector<double> times;
-            for (const TimeBlock& block : blocks)
-                if (block.knows(r))
-                    times.push_back(block.update_ms[r] / block.updates);
-            if (!times.empty())
-                update_ms[r] = middle_mean(std::move(times));
-        }
-        pool(update_ms, believed_alike());
+    if (history_.updates() < least_updates)
+        return update_ms;
+    const std::vector<const TimeBlock*> blocks = history_.blocks();
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        std::vector<double> times;
+        for (const TimeBlock* block : blocks)
+            if (block->knows(r))
+                times.push_back(block->update_ms[r] / block->updates);
+        if (!times.empty())
+            update_ms[r] = middle_mean(std::move(times));
     }
+    pool(update_ms, believed_alike());
+    return update_ms;
+}
+
+std::vector<StepCost> SpeedTracker::whole(const Scales& scales,
+                                          const std::vector<double>& update_ms) const {
     std::vector<StepCost> costs = scaled(scales);
     for (std::size_t r = 0; r < costs.size(); ++r)
         costs[r].update_ms = update_ms[r];

@@ -70,11 +70,15 @@ void TimeHistory::forget() {
     *this = {};
 }
 
-std::vector<TimeBlock> TimeHistory::blocks() const {
-    std::vector<TimeBlock> all;
+std::vector<const TimeBlock*> TimeHistory::blocks() const {
+    std::vector<const TimeBlock*> all;
+    const auto append = [&](const std::vector<TimeBlock>& blocks) {
+        for (const TimeBlock& block : blocks)
+            all.push_back(&block);
+    };
     for (const std::vector<TimeBlock>& batch : batches_)
-        all.insert(all.end(), batch.begin(), batch.end());
-    all.insert(all.end(), open_.begin(), open_.end());
+        append(batch);
+    append(open_);
     return all;
 }
 

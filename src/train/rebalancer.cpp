@@ -1,5 +1,6 @@
 #include "hetseq/train/rebalancer.hpp"
 
+#include <future>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -70,11 +71,8 @@ void Rebalancer::begin_update(const std::optional<std::vector<std::int64_t>>& ag
         change(*agreed);
     micro_batches_.assign(micro_batches.begin(), micro_batches.end());
     const bool is_first = allocation_.empty();
-    if (tracker_ && !is_first) {
-        tracker_->observe(compute_ms, allocation_, update_ms);
-        if (auto better = tracker_->propose(shares_.allocation(options_.batch_size)))
-            proposal_ = std::move(*better);
-    }
+    if (tracker_ && !is_first)
+        follow(compute_ms, update_ms);
     const std::int64_t update = next_ - std::ssize(requested_);
     allocation_ = std::move(requested_.front().units);
     if (!requested_.front().full.empty() && requested_.front().full != full_) {
@@ -84,11 +82,43 @@ void Rebalancer::begin_update(const std::optional<std::vector<std::int64_t>>& ag
     requested_.pop_front();
 }
 
+// Nearly always there is nothing to weigh. Otherwise another thread does it.
+void Rebalancer::follow(std::span<const double> compute_ms, std::span<const double> update_ms) {
+    settle();
+    const std::vector<std::int64_t>& current = shares_.allocation(options_.batch_size);
+    if (!tracker_->observes_slowly(allocation_)) {
+        tracker_->observe(compute_ms, allocation_, update_ms);
+        if (!tracker_->is_quiet(current))
+            sought_ = std::async(std::launch::async,
+                                 [this, current] { return tracker_->propose(current); });
+        return;
+    }
+    sought_ = std::async(std::launch::async,
+                         [this,
+                          current,
+                          compute = std::vector(compute_ms.begin(), compute_ms.end()),
+                          allocation = allocation_,
+                          update = std::vector(update_ms.begin(), update_ms.end())] {
+                             tracker_->observe(compute, allocation, update);
+                             return tracker_->propose(current);
+                         });
+}
+
+// Waits until the tracker is at rest.
+void Rebalancer::settle() {
+    if (!sought_.valid())
+        return;
+    if (auto better = sought_.get())
+        proposal_ = std::move(*better);
+}
+
 std::vector<std::int64_t> Rebalancer::take_proposal() {
+    settle();
     return std::exchange(proposal_, {});
 }
 
-void Rebalancer::save_to(TrainingProgress& progress) const {
+void Rebalancer::save_to(TrainingProgress& progress) {
+    settle();
     progress.allocations = log_.allocations();
     progress.reallocations = reallocations_;
     if (shares_.ragged())

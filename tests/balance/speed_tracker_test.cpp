@@ -362,6 +362,42 @@ TEST(SpeedTrackerTest, TimesThatAreNoneDoNotCount) {
 }
 
 // In a run that is continued as well.
+// Batches end every 25 updates of 200 ms; corrections are due up to then.
+TEST(SpeedTrackerTest, NearlyAllUpdatesAreQuiet) {
+    SpeedTracker tracker(std::vector<StepCost>(4), {.kinds = {0, 0, 1, 1}});
+    const Units current(4, 200);
+    int loud = 0;
+    for (int update = 1; update <= 1000; ++update) {
+        tracker.observe(std::vector<double>(4, 200), current);
+        if (!tracker.is_quiet(current)) {
+            ++loud;
+            EXPECT_EQ(update % 25, 0) << update;
+        }
+        EXPECT_EQ(tracker.propose(current), std::nullopt);
+    }
+    EXPECT_EQ(loud, 40);
+}
+
+// Three ranks of a kind lose their work in one update.
+TEST(SpeedTrackerTest, RanksThatLoseTheirWorkKeepTheScaleTheyHad) {
+    SpeedTracker tracker(std::vector<StepCost>(6), {.kinds = {0, 0, 0, 0, 1, 2}});
+    const Units current(6, 100);
+    for (int update = 0; update < 10; ++update)
+        tracker.observe(std::vector<double>{150, 150, 150, 150, 130, 90}, current);
+    const std::vector<StepCost> before = tracker.costs();
+    const Units last{0, 0, 60, 0, 0, 40};
+    EXPECT_TRUE(tracker.observes_slowly(last));
+    EXPECT_FALSE(tracker.observes_slowly(current));
+
+    tracker.observe(std::vector<double>{0, 0, 90, 0, 0, 36}, last);
+
+    EXPECT_FALSE(tracker.observes_slowly(last));
+    for (std::size_t r = 0; r < 6; ++r)
+        EXPECT_DOUBLE_EQ(tracker.costs()[r].scale, before[r].scale) << r;
+    EXPECT_DOUBLE_EQ(before[0].scale, 1.5);
+    EXPECT_DOUBLE_EQ(before[4].scale, 1.3);
+}
+
 TEST(SpeedTrackerTest, AnIdleRanksEarlierScaleFadesToo) {
     std::vector<StepCost> costs = cluster({1, 1});
     costs[1].scale = 3;

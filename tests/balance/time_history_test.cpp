@@ -23,14 +23,14 @@ TEST(TimeHistoryTest, ShortUpdatesShareBlocksOf200Ms) {
 
     add(history, 9, 50);
 
-    const std::vector<TimeBlock> blocks = history.blocks();
+    const std::vector<const TimeBlock*> blocks = history.blocks();
     ASSERT_EQ(blocks.size(), 3U);
-    EXPECT_EQ(blocks[0].updates, 4);
-    EXPECT_EQ(blocks[0].span_ms, 200);
-    EXPECT_EQ(blocks[0].ratio(0), 5);
-    EXPECT_FALSE(blocks[0].knows(1));
-    EXPECT_EQ(blocks[0].update_ms[1], 8);
-    EXPECT_EQ(blocks[2].updates, 1);
+    EXPECT_EQ(blocks[0]->updates, 4);
+    EXPECT_EQ(blocks[0]->span_ms, 200);
+    EXPECT_EQ(blocks[0]->ratio(0), 5);
+    EXPECT_FALSE(blocks[0]->knows(1));
+    EXPECT_EQ(blocks[0]->update_ms[1], 8);
+    EXPECT_EQ(blocks[2]->updates, 1);
     EXPECT_EQ(history.updates(), 9);
     EXPECT_EQ(history.span_ms(), 450);
 }

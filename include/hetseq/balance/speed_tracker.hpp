@@ -40,6 +40,12 @@ public:
     /// of the same sum if it is worth the change.
     std::optional<std::vector<std::int64_t>> propose(std::span<const std::int64_t> current);
 
+    /// Whether `observe` takes long, as it does where a rank loses its work.
+    bool observes_slowly(std::span<const std::int64_t> allocation) const;
+    /// Whether `propose` has nothing to weigh now: it then returns nothing, and at once. This is so
+    /// after nearly all updates. Otherwise it takes 20 ms for 1,024 ranks.
+    bool is_quiet(std::span<const std::int64_t> current) const;
+
     /// The calibrated costs with the scales measured since; only forward and backward.
     std::vector<StepCost> costs() const;
 
@@ -59,6 +65,10 @@ private:
     void observe_idle(Rank& rank) const;
     void observe_work(Rank& rank) const;
 
+    double scale_now(std::size_t rank, Scales& middles) const;
+    std::vector<std::size_t> changed_suddenly(
+        const std::vector<std::vector<const TimeBlock*>>& blocks) const;
+    bool is_correction_due() const;
     std::optional<Units> sudden_change(std::span<const std::int64_t> current);
     std::optional<Units> correction(std::span<const std::int64_t> current);
     std::optional<Units> lasting_change(std::span<const std::int64_t> current);
@@ -68,13 +78,14 @@ private:
                 bool is_settled);
 
     Scales believed() const;
-    Scales measured(std::span<const TimeBlock> blocks) const;
-    Scales lasting_scales(std::span<const std::vector<TimeBlock>> batches) const;
+    Scales measured(std::span<const TimeBlock* const> blocks) const;
     RatioBlock ratios(const TimeBlock& block, const Scales& typical) const;
     std::vector<int> believed_alike() const;
+    /// What else each rank does itself in an update [ms], by rank.
+    std::vector<double> measured_update_ms() const;
     std::vector<StepCost> scaled(const Scales& scales) const;
     /// The same, including what else an update takes.
-    std::vector<StepCost> whole(const Scales& scales) const;
+    std::vector<StepCost> whole(const Scales& scales, const std::vector<double>& update_ms) const;
 
     std::vector<StepCost> calibrated_;
     SpeedTrackerOptions options_;

@@ -36,8 +36,8 @@ public:
     /// Whether the last update completed a batch.
     bool batch_ended() const noexcept { return updates_ > 0 && open_.empty(); }
     const std::deque<std::vector<TimeBlock>>& batches() const noexcept { return batches_; }
-    /// Of the batches and what follows them.
-    std::vector<TimeBlock> blocks() const;
+    /// Of the batches and what follows them; they are valid until the history changes.
+    std::vector<const TimeBlock*> blocks() const;
     /// The last updates, each alone, grouped by block, from the last block back. There are at least
     /// 3 blocks with 12 updates, or with 8 that lasted 7.5 s. All these numbers are multiplied by
     /// `times`, up to 100 updates. Empty if there are not as many.

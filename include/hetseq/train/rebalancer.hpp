@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <future>
 #include <optional>
 #include <span>
 #include <vector>
@@ -36,6 +37,8 @@ public:
                AllocationLog log,
                const TrainingProgress& progress,
                RebalancerOptions options);
+    Rebalancer(const Rebalancer&) = delete;
+    Rebalancer& operator=(const Rebalancer&) = delete;
 
     /// Collective. Cuts the batch of the next update to be requested.
     std::vector<Slice> cut(const GlobalBatch& batch);
@@ -57,13 +60,17 @@ public:
     /// The allocation of that batch; empty if there was none.
     const std::vector<std::int64_t>& full_allocation() const noexcept { return full_; }
 
-    /// A better cut that all ranks should be told; it is returned once. Empty if there is none.
+    /// A better cut that all ranks should be told; it is returned once. Empty if there is none. It
+    /// is sought while the update is computed: what weighs all ranks' times takes long where they
+    /// are many. Waits until it is settled.
     std::vector<std::int64_t> take_proposal();
 
     /// Sets the part of the progress that is known here.
-    void save_to(TrainingProgress& progress) const;
+    void save_to(TrainingProgress& progress);
 
 private:
+    void follow(std::span<const double> compute_ms, std::span<const double> update_ms);
+    void settle();
     const std::vector<std::int64_t>* replayed() const;
     void change(const std::vector<std::int64_t>& allocation);
 
@@ -84,7 +91,9 @@ private:
     std::int64_t cut_since_ = 0;
     std::vector<std::int64_t> full_;  // the last full batch's allocation
     std::vector<std::int64_t> proposal_;
-    std::vector<double> micro_batches_;  // as last told
+    std::future<std::optional<std::vector<std::int64_t>>> sought_;  // with the tracker, which
+                                                                    // nobody else touches then
+    std::vector<double> micro_batches_;                             // as last told
 };
 
 }  // namespace hetseq
