@@ -61,7 +61,7 @@ for fault in 2:launched:0 0:launched:0 1:meeting:0 2:command:0 1:leaving:0; do
 done
 unset HETSEQ_MEETING_TIMEOUT
 
-# One that takes longer than the timeout, in pieces below it.
+# A thread that writes a checkpoint for longer than the timeout, in pieces below it.
 most_seconds=90
 run_faulty 1 '0:file:12:stall=2' "${train[@]}" --valid-interval 100 --save-dir "$work/slow"
 expect_ok 'a slow file system'

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fstream>
 #include <numeric>
+#include <string_view>
+#include <system_error>
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
@@ -22,6 +24,12 @@ using ReadJson = nlohmann::json;
 constexpr std::int64_t most_updates = 1'000'000'000'000;
 constexpr double most_square = 1e6;
 constexpr std::int64_t most_units = 1'000'000'000'000;  // sums over any ranks do not overflow
+
+constexpr std::string_view end_of_file = "]}\n";
+
+Json entry_of(std::int64_t update, const std::vector<std::int64_t>& units) {
+    return {{"update", update + 1}, {"units", units}};
+}
 
 // Throws the library's exceptions and BadData.
 RecordedAllocations parse(const ReadJson& json) {
@@ -83,19 +91,43 @@ std::int64_t RecordedAllocations::full_batch() const {
 bool AllocationLog::add(std::int64_t update, const std::vector<std::int64_t>& allocation) {
     const auto before = holding_at(allocations_, update);
     const bool is_new = before == allocations_.end() || before->second != allocation;
+    const bool is_last = allocations_.empty() || allocations_.rbegin()->first < update;
     if (is_new)
         allocations_[update] = allocation;
-    if (path_.empty())
+    if (path_.empty() || (is_written_ && !is_new) || !may_write_())
         return is_new;
-    Json json{{"ranks", allocation.size()},
+    if (!is_written_ || !is_last || !append(entry_of(update, allocation).dump()))
+        write_all();
+    is_written_ = true;
+    return is_new;
+}
+
+void AllocationLog::write_all() const {
+    Json json{{"ranks", allocations_.begin()->second.size()},
               {"micro_batches", micro_batches_},
               {"square", item_cost_.square},
               {"allocations", Json::array()}};
-    for (const auto& [first, units] : allocations_)
-        json["allocations"].push_back({{"update", first + 1}, {"units", units}});
-    if (may_write_())
-        write_atomically(path_, json.dump() + "\n");
-    return is_new;
+    for (const auto& [update, units] : allocations_)
+        json["allocations"].push_back(entry_of(update, units));
+    write_atomically(path_, json.dump() + "\n");
+}
+
+// Puts one more entry before the brackets that end the file. Returns false, and leaves the file as
+// it is, where it does not end so or cannot be written.
+bool AllocationLog::append(const std::string& entry) const {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(path_, error);
+    if (error || size < end_of_file.size())
+        return false;
+    const std::uintmax_t place = size - end_of_file.size();
+    std::fstream file{path_, std::ios::in | std::ios::out | std::ios::binary};
+    std::string end(end_of_file.size(), '\0');
+    file.seekg(static_cast<std::streamoff>(place)).read(end.data(), std::ssize(end));
+    if (!file || end != end_of_file)
+        return false;
+    file.seekp(static_cast<std::streamoff>(place));
+    file << "," << entry << end_of_file << std::flush;
+    return file.good();
 }
 
 RecordedAllocations read_allocations(const std::filesystem::path& path,

@@ -43,6 +43,45 @@ TEST_F(AllocationLogTest, ReadsBackAsItWas) {
     EXPECT_EQ(log.allocations(), expected);
 }
 
+std::string text_of(const fs::path& path) {
+    std::ifstream file{path};
+    return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+TEST_F(AllocationLogTest, AChangeIsAddedToTheFileAndLeavesTheRestAsItIs) {
+    AllocationLog log{path_, {4, 3}};
+    log.add(0, {5, 5});
+    // The name stays with the file that is open: another file would take its place otherwise.
+    const fs::path link = path_.string() + ".link";
+    fs::create_hard_link(path_, link);
+    AllocationsByUpdate expected{{0, {5, 5}}};
+
+    for (std::int64_t update = 1; update < 200; ++update) {
+        expected[update] = {5 - update % 2, 5 + update % 2};
+        EXPECT_TRUE(log.add(update, expected[update]));
+        EXPECT_FALSE(log.add(update, expected[update]));
+    }
+
+    EXPECT_EQ(fs::hard_link_count(path_), 2U);
+    fs::remove(link);
+    EXPECT_EQ(read_allocations(path_, {4, 4}, 10).by_update, expected);
+    const std::string appended = text_of(path_);
+    AllocationLog{path_, {4, 3}, expected}.add(199, expected[199]);  // as a continued run does
+    EXPECT_EQ(text_of(path_), appended);
+}
+
+TEST_F(AllocationLogTest, AFileThatWasDamagedMeanwhileIsWrittenAnew) {
+    AllocationLog log{path_, {4, 3}};
+    const AllocationsByUpdate expected{{0, {5, 5}}, {1, {4, 6}}, {2, {3, 7}}};
+    log.add(0, expected.at(0));
+    std::ofstream{path_} << "]}";
+    log.add(1, expected.at(1));
+    fs::remove(path_);
+    log.add(2, expected.at(2));
+
+    EXPECT_EQ(read_allocations(path_, {4, 4}, 10).by_update, expected);
+}
+
 TEST_F(AllocationLogTest, RefusesWhatItCannotReplay) {
     EXPECT_EQ(code_of(R"({"allocations": [{"update": 1, "units": [5, 5]}]})"), ExitCode::finished);
     EXPECT_EQ(code_of(R"({"micro_batches": [4], "allocations": [{"update": 1, "units": [5, 5]}]})"),

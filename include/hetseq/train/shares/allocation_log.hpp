@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "hetseq/data/order/batch_items.hpp"
@@ -27,7 +28,8 @@ struct RecordedAllocations {
     std::int64_t full_batch() const;
 };
 
-/// RUN/allocations.json: how full batches were cut. The whole file is rewritten at each change.
+/// RUN/allocations.json: how full batches were cut. A change is written at the end of the file,
+/// however many came before. It is not synced to disk: a continued run writes the whole file anew.
 class AllocationLog {
 public:
     /// `path` empty: nothing is written. `micro_batches`: by rank. `earlier`: the cuts that a
@@ -49,11 +51,15 @@ public:
     const AllocationsByUpdate& allocations() const noexcept { return allocations_; }
 
 private:
+    void write_all() const;
+    bool append(const std::string& entry) const;
+
     std::filesystem::path path_;
     std::vector<std::int64_t> micro_batches_;
     AllocationsByUpdate allocations_;
     ItemCost item_cost_;
     std::function<bool()> may_write_;
+    bool is_written_ = false;
 };
 
 /// Reads such a file for ranks of these capacities (0: no work) and a global batch of `batch_size`
