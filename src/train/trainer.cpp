@@ -107,9 +107,9 @@ TrainerReport Trainer::run() {
         load_next();
         if (!ahead)
             update_parameters(verdict);
-        report_.step_ms.push_back(1000 * (monotonic_seconds() - begin));
-        note_own_time(1000 * (monotonic_seconds() - agreed));
-        record();
+        const double ended = monotonic_seconds();
+        note_own_time(1000 * (ended - agreed));
+        record(1000 * (ended - begin));
         compare_replicas_when_due();
         validate_when_due();
         save_when_due();
@@ -139,7 +139,6 @@ void Trainer::end() {
     parts_.recorder.finish();
     note_optimizer_time();
     rebalancer_.save_to(report_);
-    report_.cut_since = static_cast<std::size_t>(rebalancer_.cut_since() - first_update_);
     report_.full_allocation = rebalancer_.full_allocation();
     if (parts_.checkpoints == nullptr)
         return;
@@ -175,7 +174,6 @@ void Trainer::load_next() {
             parts_.folder->require_known_lease();
         activity::enter(Phase::loading, update_ + (share_ ? 2 : 1));
         next_share_.emplace(parts_.loader.take());
-        report_.data_ms.push_back(next_share_->wait_ms());
     } catch (...) {
         next_share_.reset();
         failure = std::current_exception();
@@ -199,9 +197,7 @@ bool Trainer::tells_speed() const {
 Requests Trainer::requests() const {
     if (parts_.control == nullptr)
         return {};
-    double longest_ms = 0;
-    for (const double ms : report_.step_ms)
-        longest_ms = std::max(longest_ms, ms);
+    const double longest_ms = report_.times.longest_step_ms();
     const bool validates = validates_after(update_) || validates_after(update_ + 1);
     const double valid_s = validates && report_.last_valid ? report_.last_valid->seconds : 0;
     double checkpoint_s = 0;
@@ -262,7 +258,7 @@ void Trainer::note_own_time(double since_agreed_ms) {
 // time does not wait.
 void Trainer::note_optimizer_time() {
     if (const auto ms = parameter_update_.take_ms())
-        report_.optimizer_ms.push_back(*ms);
+        report_.times.add_optimizer(*ms);
 }
 
 // Parameters stay as they are. The ranks whose loss or gradient was not finite report the samples.
@@ -285,26 +281,30 @@ void Trainer::skip(Verdict verdict) {
                       "lower --lr, or set --clip-norm");
 }
 
-void Trainer::record() {
+void Trainer::record(double step_ms) {
     const GlobalBatch& batch = share_->batch();
     report_.updates = update_ + 1;
     report_.epochs = ends_epoch() ? batch.epoch + 1 : batch.epoch;
     report_.schedule_epochs += ends_epoch() ? 1 : 0;
     report_.samples += batch.size();
     report_.units += batch.units();
-    report_.batch_samples.push_back(batch.size());
-    report_.batch_units.push_back(batch.units());
-    report_.is_full.push_back(batch.is_full);
-    report_.own_units.push_back(
-        rebalancer_.allocation()[static_cast<std::size_t>(parts_.world.rank())]);
     const LoadedShare::Padding padding = share_->padding();
     report_.values += padding.values;
     report_.padded_values += padding.padded_values;
-    report_.compute_ms.push_back(step_.timing().compute_ms);
-    report_.wait_ms.push_back(step_.timing().wait_ms);
-    report_.reduce_ms.push_back(step_.timing().reduce_ms);
+    TimedUpdate times{
+        .step_ms = step_ms,
+        .compute_ms = step_.timing().compute_ms,
+        .wait_ms = step_.timing().wait_ms,
+        .reduce_ms = step_.timing().reduce_ms,
+        .data_ms = share_->wait_ms(),
+        .samples = batch.size(),
+        .units = batch.units(),
+        .own_units = rebalancer_.allocation()[static_cast<std::size_t>(parts_.world.rank())],
+        .is_full = batch.is_full,
+        .cut_since = rebalancer_.cut_since() - first_update_};
     if (reducer_.timing().last_bucket_ms > 0)
-        report_.finish_ratio.push_back(step_.timing().wait_ms / reducer_.timing().last_bucket_ms);
+        times.finish_ratio = step_.timing().wait_ms / reducer_.timing().last_bucket_ms;
+    report_.times.add(times);
     parts_.recorder.train({.update = update_ + 1,
                            .epoch = batch.epoch + 1,
                            .losses = step_.losses(),
@@ -312,7 +312,7 @@ void Trainer::record() {
                            .grad_norm = grad_norm_,
                            .samples = batch.size(),
                            .units = batch.units(),
-                           .step_ms = report_.step_ms.back(),
+                           .step_ms = step_ms,
                            .allocation = rebalancer_.allocation(),
                            .compute_ms = compute_ms_});
 }

@@ -14,6 +14,7 @@
 #include "hetseq/train/parameter_update.hpp"
 #include "hetseq/train/rebalancer.hpp"
 #include "hetseq/train/record/recorder.hpp"
+#include "hetseq/train/record/run_times.hpp"
 #include "hetseq/train/run_control.hpp"
 #include "hetseq/train/shares/allocation_log.hpp"
 #include "hetseq/train/update_agreement.hpp"
@@ -75,21 +76,10 @@ struct TrainerParts {
 /// The whole run's progress, and this rank's times since the run was last started.
 struct TrainerReport : TrainingProgress {
     StopReason stop = StopReason::none;
-    std::vector<double> step_ms;     // by update, validation excluded
-    std::vector<double> compute_ms;  // this rank's, by update
-    std::vector<double> wait_ms;
-    std::vector<double> reduce_ms;  // of all buckets, overlapped with backward or not
-    std::vector<double> optimizer_ms;
-    std::vector<double> data_ms;
-    std::vector<double> finish_ratio;  // wait for the reduction over the last bucket's own time
-    std::vector<std::int64_t> batch_samples;  // by update, of all ranks
-    std::vector<std::int64_t> batch_units;    // the same
-    std::vector<bool> is_full;                // by update: of a full batch
-    std::vector<std::int64_t> own_units;      // by update, this rank's, as it is cut by
+    RunTimes times;
     // Of this rank's ragged rows, since the run was last started; 0 for rows of one shape.
     std::int64_t values = 0;
     std::int64_t padded_values = 0;
-    std::size_t cut_since = 0;  // the first update that was cut as the last full one
     std::vector<std::int64_t>
         full_allocation;              // of the last full batch, by rank; empty: there was none
     double first_update_seconds = 0;  // monotonic clock, when the first update began
@@ -121,7 +111,7 @@ private:
     void note_optimizer_time();
     void note_own_time(double since_agreed_ms);
     void skip(Verdict verdict);
-    void record();
+    void record(double step_ms);
     void compare_replicas_when_due();
     void validate_when_due();
     void keep_best(const Evaluation& evaluation);

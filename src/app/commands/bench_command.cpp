@@ -42,22 +42,9 @@ void print(const HostComm& world, const Json& result) {
         std::puts(result.dump(2).c_str());
 }
 
-Json spread_json(const std::vector<double>& values) {
-    const Spread spread = spread_of(values);
+Json spread_json(const Distribution& values) {
+    const Spread spread = values.spread();
     return {{"median", spread.median}, {"p10", spread.p10}, {"p90", spread.p90}};
-}
-
-// The first fifth of the updates warms up.
-std::vector<double> after_warm_up(const std::vector<double>& values) {
-    return {values.begin() + static_cast<std::ptrdiff_t>(values.size() / 5), values.end()};
-}
-
-// Of each update, a second.
-std::vector<double> rates_of(const std::vector<std::int64_t>& counts, const TrainerReport& report) {
-    std::vector<double> rates;
-    for (std::size_t i = 0; i < counts.size(); ++i)
-        rates.push_back(1000 * static_cast<double>(counts[i]) / report.step_ms[i]);
-    return after_warm_up(rates);
 }
 
 Json measure_step(const HostComm& world,
@@ -71,6 +58,7 @@ Json measure_step(const HostComm& world,
                                       training.shares().full_batch(replica.plan()),
                                       report,
                                       process_start_seconds());
+    const TimeDistributions times = report.times.steady();
     return {{"bench", "step"},
             {"task", settings.options().task},
             {"ranks", world.size()},
@@ -78,13 +66,13 @@ Json measure_step(const HostComm& world,
             {"batch_size", settings.options().batch_size},
             {"batch_tokens", settings.options().batch_tokens},
             {"updates", report.updates},
-            {"samples_per_second", spread_json(rates_of(report.batch_samples, report))},
-            {"units_per_second", spread_json(rates_of(report.batch_units, report))},
+            {"samples_per_second", spread_json(times.samples_per_second)},
+            {"units_per_second", spread_json(times.units_per_second)},
             {"padding", summary.padding},
-            {"step_ms", spread_json(after_warm_up(report.step_ms))},
-            {"compute_ms", spread_json(after_warm_up(report.compute_ms))},
-            {"wait_ms", spread_json(after_warm_up(report.wait_ms))},
-            {"data_ms", spread_json(after_warm_up(report.data_ms))},
+            {"step_ms", spread_json(times.step_ms)},
+            {"compute_ms", spread_json(times.compute_ms)},
+            {"wait_ms", spread_json(times.wait_ms)},
+            {"data_ms", spread_json(times.data_ms)},
             {"finish_wait_over_last_bucket", summary.finish_ratio},
             {"startup_s", summary.startup_s}};
 }

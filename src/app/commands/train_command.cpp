@@ -154,7 +154,7 @@ int try_out(const CommandContext& context,
     return run_or_end(context.meeting, [&] {
         const double begin = monotonic_seconds();
         const TrainerReport report = training.try_out();
-        plan.tried = std::ssize(report.step_ms);
+        plan.tried = report.times.updates();
         plan.summary = summarise(context.world,
                                  settings.topology,
                                  training.shares(),

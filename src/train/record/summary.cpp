@@ -28,61 +28,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t enough = 5;  // updates, to tell what one takes
-
-// The first updates warm caches and allocators up; they are left out of the steady state.
-std::size_t warm_up(std::size_t updates) {
-    return std::min<std::size_t>(10, updates / 10);
-}
-
-std::vector<double> steady(const std::vector<double>& values) {
-    return {values.begin() + static_cast<std::ptrdiff_t>(warm_up(values.size())), values.end()};
-}
-
-// Updates of the steady state whose times can be compared with each other and with the costs at the
-// end: those of full batches that were cut like the last one, or in any way if these are few.
-std::vector<std::size_t> like_updates(const TrainerReport& report) {
-    const std::size_t count = report.is_full.size();
-    const std::size_t warm = warm_up(count);
-    const auto full_from = [&](std::size_t first) {
-        std::vector<std::size_t> updates;
-        for (std::size_t i = first; i < count; ++i)
-            if (report.is_full[i])
-                updates.push_back(i);
-        return updates;
-    };
-    std::vector<std::size_t> updates = full_from(std::max(warm, report.cut_since));
-    return updates.size() >= enough ? updates : full_from(warm);
-}
-
-std::vector<double> at(const std::vector<std::size_t>& updates, const std::vector<double>& values) {
-    std::vector<double> chosen;
-    for (const std::size_t i : updates)
-        if (i < values.size())
-            chosen.push_back(values[i]);
-    return chosen;
-}
-
-// This rank's compute time of a unit, in the updates in which it had work.
-std::vector<double> unit_times(const std::vector<std::size_t>& updates,
-                               const TrainerReport& report) {
-    std::vector<double> times;
-    for (const std::size_t i : updates)
-        if (report.own_units[i] > 0)
-            times.push_back(report.compute_ms[i] / static_cast<double>(report.own_units[i]));
-    return times;
-}
-
 double sum(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0);
-}
-
-// Of all ranks, from the end of the warm-up on. `counts`: by update.
-double per_second(const std::vector<std::int64_t>& counts, const TrainerReport& report) {
-    const auto first = static_cast<std::ptrdiff_t>(warm_up(counts.size()));
-    const auto counted = std::accumulate(counts.begin() + first, counts.end(), std::int64_t{0});
-    const double ms = sum(steady(report.step_ms));
-    return ms > 0 ? 1000 * static_cast<double>(counted) / ms : 0;
 }
 
 // The peak of the host's memory. ru_maxrss counts KiB on Linux.
@@ -180,35 +127,34 @@ Summary summarise(const HostComm& world,
                   const TrainerReport& report,
                   double start_seconds) {
     Summary summary;
-    const std::vector<std::size_t> updates = like_updates(report);
+    const TimeDistributions times = report.times.alike();
     if (report.stop != StopReason::none && report.stop != StopReason::patience)
         summary.status = "stopped";
     summary.policy = shares.policy();
-    summary.step_ms = spread_of(at(updates, report.step_ms));
+    summary.step_ms = times.step_ms.spread();
     summary.seconds = world.all_reduce(monotonic_seconds() - start_seconds, ReduceOp::max);
     summary.startup_s =
         world.all_reduce(report.first_update_seconds - start_seconds, ReduceOp::max);
-    summary.samples_per_second = per_second(report.batch_samples, report);
-    summary.units_per_second = per_second(report.batch_units, report);
+    summary.samples_per_second = report.times.samples_per_second();
+    summary.units_per_second = report.times.units_per_second();
     if (shares.ragged())
         summary.unit = shares.ragged()->unit;
     const std::int64_t values = world.all_reduce(report.values, ReduceOp::sum);
     const std::int64_t padded = world.all_reduce(report.padded_values, ReduceOp::sum);
     if (values > 0)
         summary.padding = static_cast<double>(padded - values) / static_cast<double>(values);
-    summary.finish_ratio = world.all_reduce(spread_of(report.finish_ratio).median, ReduceOp::max);
+    summary.finish_ratio = world.all_reduce(report.times.finish_ratio().median(), ReduceOp::max);
 
-    const auto median = [&](const std::vector<double>& values) {
-        return world.all_gather(spread_of(at(updates, values)).median);
+    const auto median = [&](const Distribution& values) {
+        return world.all_gather(values.median());
     };
-    const auto units = world.all_gather(
-        std::accumulate(report.own_units.begin(), report.own_units.end(), std::int64_t{0}));
-    const auto compute = median(report.compute_ms);
-    const auto wait = median(report.wait_ms);
-    const auto reduce = median(report.reduce_ms);
-    const auto optimizer = world.all_gather(spread_of(steady(report.optimizer_ms)).median);
-    const auto data = median(report.data_ms);
-    const auto unit_ms = world.all_gather(spread_of(unit_times(updates, report)).median);
+    const auto units = world.all_gather(report.times.own_units());
+    const auto compute = median(times.compute_ms);
+    const auto wait = median(times.wait_ms);
+    const auto reduce = median(times.reduce_ms);
+    const auto optimizer = median(report.times.optimizer_ms());
+    const auto data = median(times.data_ms);
+    const auto unit_ms = median(times.unit_ms);
     const auto memory = world.all_gather(peak_memory_mb());
     const std::vector<std::int64_t> ours =
         report.full_allocation.empty() ? shares.allocation(batch_size) : report.full_allocation;
@@ -276,7 +222,7 @@ std::string Summary::json(const TrainerReport& report) const {
               {"skipped", report.skipped},
               {"stopped_by",
                report.stop == StopReason::none ? Json(nullptr) : Json(to_string(report.stop))},
-              {"updates_since_start", report.step_ms.size()},
+              {"updates_since_start", report.times.updates()},
               {"checkpoint",
                {{"seconds", report.checkpoint_seconds}, {"wait_ms", report.checkpoint_wait_ms}}},
               {"seconds", seconds},

@@ -47,17 +47,18 @@ TrainerReport report_of(const HostComm& world, SharePlan& shares) {
     TrainerReport report;
     report.updates = updates;
     report.samples = updates * batch;
-    report.batch_samples.assign(updates, batch);
-    report.batch_units.assign(updates, batch);
-    report.is_full.assign(updates, true);
-    report.own_units.assign(updates, own);
-    report.compute_ms.assign(updates, static_cast<double>(own) * (world.rank() + 1));
-    report.step_ms.assign(updates, 5000);
-    report.wait_ms.assign(updates, 10.0 * world.rank());
-    report.data_ms.assign(updates, 1);
-    report.finish_ratio.assign(updates, world.rank());
-    for (auto* times : {&report.compute_ms, &report.step_ms})
-        (*times)[0] = (*times)[1] = 1e6;
+    for (int update = 0; update < updates; ++update) {
+        const bool warms_up = update < 2;
+        const double compute_ms = static_cast<double>(own) * (world.rank() + 1);
+        report.times.add({.step_ms = warms_up ? 1e6 : 5000,
+                          .compute_ms = warms_up ? 1e6 : compute_ms,
+                          .wait_ms = 10.0 * world.rank(),
+                          .data_ms = 1,
+                          .finish_ratio = world.rank(),
+                          .samples = batch,
+                          .units = batch,
+                          .own_units = own});
+    }
     return report;
 }
 
@@ -180,18 +181,18 @@ TEST(SummaryTest, TimesAreOfFullBatchesThatWereCutAsTheLastOne) {
     SharePlan shares(world, "equal", first_of(world, {1, 1, 1, 1}));
     TrainerReport report;
     report.updates = 40;
-    report.cut_since = 20;
     const std::int64_t own = shares.allocation(batch)[static_cast<std::size_t>(world.rank())];
     for (int update = 0; update < 40; ++update) {
         const int part = update % 4 == 3 ? 2 : 1;
         const double slow = update < 20 ? 1 : 3;
-        report.batch_samples.push_back(batch / part);
-        report.batch_units.push_back(batch / part);
-        report.is_full.push_back(part == 1);
-        report.own_units.push_back(own / part);
-        report.step_ms.push_back(100 * slow / part);
-        report.compute_ms.push_back(90 * slow / part);
-        report.wait_ms.push_back(10 * slow / part);
+        report.times.add({.step_ms = 100 * slow / part,
+                          .compute_ms = 90 * slow / part,
+                          .wait_ms = 10 * slow / part,
+                          .samples = batch / part,
+                          .units = batch / part,
+                          .own_units = own / part,
+                          .is_full = part == 1,
+                          .cut_since = update < 20 ? 0 : 20});
     }
 
     const Summary summary = summarise(world, topology_of(world), shares, batch, report, 0);

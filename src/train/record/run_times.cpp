@@ -1,0 +1,117 @@
+#include "hetseq/train/record/run_times.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::size_t longest_warm_up = 10;  // updates
+constexpr std::int64_t enough = 5;           // updates, to tell what one takes
+
+std::size_t warm_up(std::int64_t updates) {
+    return std::min(longest_warm_up, static_cast<std::size_t>(updates / 10));
+}
+
+double per_second(double count, double ms) {
+    return ms > 0 ? 1000 * count / ms : 0;
+}
+
+}  // namespace
+
+void TimeDistributions::add(const TimedUpdate& update) {
+    step_ms.add(update.step_ms);
+    compute_ms.add(update.compute_ms);
+    wait_ms.add(update.wait_ms);
+    reduce_ms.add(update.reduce_ms);
+    data_ms.add(update.data_ms);
+    if (update.own_units > 0)
+        unit_ms.add(update.compute_ms / static_cast<double>(update.own_units));
+    samples_per_second.add(per_second(static_cast<double>(update.samples), update.step_ms));
+    units_per_second.add(per_second(static_cast<double>(update.units), update.step_ms));
+}
+
+void RunTimes::Sums::add(const TimedUpdate& update) {
+    samples += update.samples;
+    units += update.units;
+    ms += update.step_ms;
+}
+
+void RunTimes::add(const TimedUpdate& update) {
+    ++updates_;
+    longest_step_ms_ = std::max(longest_step_ms_, update.step_ms);
+    own_units_ += update.own_units;
+    if (update.finish_ratio)
+        finish_ratio_.add(*update.finish_ratio);
+    if (std::exchange(cut_since_, update.cut_since) != update.cut_since)
+        alike_ = {};
+    if (first_.size() < longest_warm_up) {
+        first_.push_back(update);
+        return;
+    }
+    all_.add(update);
+    sums_.add(update);
+    if (!update.is_full)
+        return;
+    full_.add(update);
+    alike_.add(update);
+}
+
+void RunTimes::add_optimizer(double ms) {
+    if (first_optimizer_ms_.size() < longest_warm_up)
+        first_optimizer_ms_.push_back(ms);
+    else
+        optimizer_ms_.add(ms);
+}
+
+// Calls `function` with each of the first updates that does not warm up, and its index.
+template <class Function>
+void RunTimes::for_first_steady(Function&& function) const {
+    for (std::size_t i = warm_up(updates_); i < first_.size(); ++i)
+        function(first_[i], static_cast<std::int64_t>(i));
+}
+
+TimeDistributions RunTimes::steady() const {
+    TimeDistributions times = all_;
+    for_first_steady([&](const TimedUpdate& update, std::int64_t) { times.add(update); });
+    return times;
+}
+
+TimeDistributions RunTimes::alike() const {
+    TimeDistributions alike = alike_, full = full_;
+    for_first_steady([&](const TimedUpdate& update, std::int64_t index) {
+        if (!update.is_full)
+            return;
+        full.add(update);
+        if (index >= cut_since_)
+            alike.add(update);
+    });
+    return alike.updates() >= enough ? alike : full;
+}
+
+Distribution RunTimes::optimizer_ms() const {
+    Distribution times = optimizer_ms_;
+    const auto count = static_cast<std::int64_t>(first_optimizer_ms_.size()) + times.count();
+    for (std::size_t i = warm_up(count); i < first_optimizer_ms_.size(); ++i)
+        times.add(first_optimizer_ms_[i]);
+    return times;
+}
+
+RunTimes::Sums RunTimes::steady_sums() const {
+    Sums sums = sums_;
+    for_first_steady([&](const TimedUpdate& update, std::int64_t) { sums.add(update); });
+    return sums;
+}
+
+double RunTimes::samples_per_second() const {
+    const Sums sums = steady_sums();
+    return per_second(static_cast<double>(sums.samples), sums.ms);
+}
+
+double RunTimes::units_per_second() const {
+    const Sums sums = steady_sums();
+    return per_second(static_cast<double>(sums.units), sums.ms);
+}
+
+}  // namespace hetseq
