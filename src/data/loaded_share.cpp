@@ -50,6 +50,7 @@ LoadedShare::LoadedShare(const GlobalBatch& batch,
       slice_{slice},
       rows_{std::move(rows)},
       target_{std::move(target)},
+      cap_{cap},
       weights_(target_.loss_terms, 0.0) {
     if (batch_.items) {
         const std::vector<std::int64_t> all = padded_lengths(*batch_.items);
@@ -90,17 +91,14 @@ MicroBatch LoadedShare::on_device(const MicroBatch& micro_batch) const {
 }
 
 void LoadedShare::recut(const MicroBatchCap& cap) {
-    collate(cap);
+    collate(smaller(cap_, cap));
     arrive();
 }
 
-MicroBatchCap LoadedShare::largest_micro_batch() const {
-    MicroBatchCap largest{0, batch_.items ? 0 : MicroBatchCap::none};
-    for (const MicroBatch& part : micro_batches_) {
-        largest.samples = std::max(largest.samples, part.samples);
-        largest.tokens = std::max(largest.tokens, part.padded_tokens);
-    }
-    return largest;
+bool LoadedShare::exceeds(const MicroBatchCap& cap) const {
+    return std::any_of(micro_batches_.begin(), micro_batches_.end(), [&](const MicroBatch& part) {
+        return part.samples > 1 && (part.samples > cap.samples || part.padded_tokens > cap.tokens);
+    });
 }
 
 std::vector<Slice> LoadedShare::cut(const MicroBatchCap& cap) const {

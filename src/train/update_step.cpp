@@ -11,6 +11,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/profiler_range.hpp"
+#include "hetseq/util/quantity.hpp"
 
 #include "normalised_loss.hpp"
 #include "out_of_memory.hpp"
@@ -24,16 +25,22 @@ namespace hetseq {
 
 namespace {
 
-// What had no memory, halved: in samples, or in padded tokens where these are what was capped.
-MicroBatchCap halved(const MicroBatchCap& largest) {
-    if (largest.tokens == MicroBatchCap::none)
-        return {.samples = largest.samples / 2};
-    return {.tokens = std::max<std::int64_t>(largest.tokens / 2, 1)};
+// Half of a micro-batch of several samples: in padded tokens where their lengths are unequal.
+MicroBatchCap half_of(const MicroBatch& part, bool is_ragged) {
+    if (!is_ragged)
+        return {.samples = part.samples / 2};
+    return {.tokens = std::max<std::int64_t>(part.padded_tokens / 2, 1)};
 }
 
 std::string cap_text(const MicroBatchCap& cap) {
-    return cap.tokens == MicroBatchCap::none ? std::to_string(cap.samples) + " samples"
-                                             : std::to_string(cap.tokens) + " tokens";
+    return cap.tokens == MicroBatchCap::none ? count_text(cap.samples, "sample")
+                                             : count_text(cap.tokens, "token");
+}
+
+// "sample 17", or "sample 17 of 900 tokens".
+std::string sample_text(const MicroBatch& part, bool is_ragged) {
+    return "sample " + std::to_string(part.sample_ids[0].item<std::int64_t>()) +
+           (is_ragged ? " of " + std::to_string(part.padded_tokens) + " tokens" : "");
 }
 
 std::string first_line(const std::string& text) {
@@ -68,8 +75,7 @@ Verdict UpdateStep::run(LoadedShare& share,
                         const std::function<void()>& behind_gate) {
     timing_ = {};
     // Requested before this rank knew.
-    if (reduced_cap_ &&
-        smaller(share.largest_micro_batch(), *reduced_cap_) != share.largest_micro_batch())
+    if (reduced_cap_ && share.exceeds(*reduced_cap_))
         share.recut(*reduced_cap_);
     for (;;) {
         timer_.begin();
@@ -135,6 +141,7 @@ void UpdateStep::forward_backward(const LoadedShare& share,
     status_.zero();
     const auto& micro_batches = share.micro_batches();
     for (std::size_t i = 0; i < micro_batches.size(); ++i) {
+        at_work_ = i;
         const ProfilerRange range{"micro-batch", static_cast<std::int64_t>(i)};
         const at::Tensor loss = normalised_loss(
             model_.forward(share.on_device(micro_batches[i]), context), weights, status_);
@@ -145,13 +152,25 @@ void UpdateStep::forward_backward(const LoadedShare& share,
     }
 }
 
+// The one that did not fit is halved, not the largest: what takes most memory is not always what
+// counts most samples or tokens. A cap so halved is below all earlier ones, so this ends with
+// single samples after a few steps.
 void UpdateStep::halve_micro_batch(LoadedShare& share, const std::string& reason) {
-    const MicroBatchCap largest = share.largest_micro_batch();
-    if (largest.samples <= 1)
-        throw DeviceError("out of memory with a micro-batch of one sample",
-                          reason,
+    if (share.micro_batches().empty())
+        throw DeviceError("out of memory, without any micro-batch",
+                          first_line(reason),
                           "use a smaller model or a larger device");
-    reduced_cap_ = halved(largest);
+    const MicroBatch& part = share.micro_batches()[at_work_];
+    const bool is_ragged = share.batch().items != nullptr;
+    if (part.samples <= 1)
+        throw DeviceError("out of memory: this device does not hold a single sample, " +
+                              sample_text(part, is_ragged),
+                          first_line(reason),
+                          std::string("use a smaller model or a larger device") +
+                              (is_ragged ? ", or leave such samples out with --skip-too-long and "
+                                           "a lower --max-length"
+                                         : ""));
+    reduced_cap_ = half_of(part, is_ragged);
     share.recut(*reduced_cap_);
     log::warn_here("out of memory: micro-batch halved to " + cap_text(*reduced_cap_) + " (" +
                    first_line(reason) + ")");

@@ -51,12 +51,14 @@ public:
     };
     Padding padding() const;
     const GlobalBatch& batch() const noexcept { return batch_; }
-    double wait_ms() const noexcept { return wait_ms_; }  // how long `Loader::take` waited
+    const Slice& slice() const noexcept { return slice_; }  // of the batch
+    double wait_ms() const noexcept { return wait_ms_; }    // how long `Loader::take` waited
 
-    /// Cuts the same samples again into micro-batches within `cap`; the weights stay.
+    /// Cuts the same samples again into micro-batches within `cap` and within the one that they
+    /// were loaded with; the weights stay.
     void recut(const MicroBatchCap& cap);
-    /// The largest micro-batch: samples, and padded tokens where samples have unequal lengths.
-    MicroBatchCap largest_micro_batch() const;
+    /// Whether a micro-batch that can be cut, one of several samples, is larger than `cap`.
+    bool exceeds(const MicroBatchCap& cap) const;
 
 private:
     friend class Loader;
@@ -70,6 +72,7 @@ private:
     Slice slice_;
     Rows rows_;
     Target target_;
+    MicroBatchCap cap_;                  // that the share was loaded with
     std::vector<std::int64_t> lengths_;  // of each sample's longest row; empty: rows of one shape
     std::vector<Slice> cuts_;            // of the micro-batches, from 0
     std::vector<MicroBatch> micro_batches_;

@@ -31,8 +31,9 @@ public:
 
     /// Collective. `weights`: the global W_j, by loss term; a term with W_j = 0 drops out. Runs
     /// again when a rank ran out of memory, with that rank's micro-batch halved (`share` is cut
-    /// again). `behind_gate`: called in each of these runs when the gate is set, before the host
-    /// knows the verdict.
+    /// again). Throws DeviceError on a rank whose memory does not hold a single sample.
+    /// `behind_gate`: called in each of these runs when the gate is set, before the host knows the
+    /// verdict.
     Verdict run(
         LoadedShare& share,
         std::span<const double> weights,
@@ -81,6 +82,7 @@ private:
         wait_timer_;  // by the device as well: there backward returns before it has computed
     std::vector<double> losses_;
     double gradient_norm_ = 0;
+    std::size_t at_work_ = 0;  // the micro-batch that was computed last
     std::optional<MicroBatchCap> reduced_cap_;
     Timing timing_;
 };
