@@ -13,8 +13,10 @@
 
 #include "hetseq/util/activity.hpp"
 #include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/rank_ranges.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/data/order/keyed_permutation.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 
 namespace hetseq {
@@ -87,6 +89,20 @@ std::vector<double> gathered(const HostComm& world, const std::vector<double>& o
     return all;
 }
 
+// Collective. `cuts`: this rank's key of all ranks' slices.
+[[noreturn]] void throw_unlike_cuts(const HostComm& world, std::uint64_t cuts) {
+    const std::vector<std::int64_t> keys = world.all_gather(static_cast<std::int64_t>(cuts));
+    std::vector<int> odd;
+    for (std::size_t r = 0; r < keys.size(); ++r)
+        if (keys[r] != keys.front())
+            odd.push_back(static_cast<int>(r));
+    throw AgreedError(
+        ExitCode::internal,
+        Explanation{"internal error: the ranks cut the validation data in unlike ways",
+                    odd.empty() ? "" : name_ranks(odd) + " otherwise than rank 0",
+                    "use the same build on all hosts, and please report this"});
+}
+
 }  // namespace
 
 Evaluator::Evaluator(
@@ -99,7 +115,10 @@ Evaluator::Evaluator(
 
 void Evaluator::request(std::int64_t batch) {
     const GlobalBatch positions = plan_.batch(batch);
-    loader_.request(positions, shares_.cut(positions).slices, cap_);
+    const std::vector<Slice> slices = shares_.cut(positions).slices;
+    for (const Slice& slice : slices)
+        cuts_ = mix_keys(cuts_, static_cast<std::uint64_t>(slice.end));
+    loader_.request(positions, slices, cap_);
 }
 
 // Losses, metrics, sums of scores, then weights, summed over this rank's shares. A failure of this
@@ -122,6 +141,7 @@ std::vector<double> Evaluator::add_up(CorpusScorer* scorer, std::exception_ptr& 
         attempt([&] {
             activity::enter(Phase::validating);
             share.emplace(loader_.take());
+            tiling_.add(Tiling(share->batch(), share->slice(), world_.rank() == 0));
         });
         if (batch + batches_ahead < batches)
             request(batch + batches_ahead);
@@ -140,9 +160,14 @@ Evaluation Evaluator::run(const MicroBatchCap& most) {
     const std::unique_ptr<CorpusScorer> scorer =
         agree_on(world_, [&] { return model_.corpus_scorer(); });
     std::exception_ptr failure;
+    tiling_ = {};
     std::vector<double> sums = add_up(scorer.get(), failure);
     agree(world_, failure);
+    const auto tiling = tiling_.values();
+    sums.insert(sums.end(), tiling.begin(), tiling.end());
     world_.all_reduce(std::span<double>(sums), ReduceOp::sum);
+    if (!Tiling::holds(std::span{sums}.last(Tiling::terms)))
+        throw_unlike_cuts(world_, cuts_);
 
     Evaluation evaluation;
     const std::span score_sums =

@@ -185,7 +185,9 @@ void Trainer::load_next() {
          .update_ms = own_update_ms_,
          .allocation = rebalancer_.take_proposal(),
          .micro_batch = step_.reduced_cap() ? parts_.shares.units_of(*step_.reduced_cap()) : 0,
-         .requests = requests()});
+         .requests = requests(),
+         .batch = next_share_ ? next_share_->batch() : GlobalBatch{},
+         .slice = next_share_ ? next_share_->slice() : Slice{}});
 }
 
 // The first update touches new memory, and runs what a framework does once.

@@ -4,13 +4,18 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+
+#include "cut_mismatch.hpp"
+
 #include "hetseq/comm/agree.hpp"
+#include "hetseq/data/order/tiling.hpp"
 
 namespace hetseq {
 
 namespace {
 
-constexpr std::size_t single_notes = 6;  // whether this rank failed, and its requests
+constexpr std::size_t requests_end = 6;  // whether this rank failed, and its requests
+constexpr std::size_t single_notes = requests_end + Tiling::terms;
 
 }  // namespace
 
@@ -30,9 +35,14 @@ void UpdateAgreement::post(std::span<const double> weights,
     HETSEQ_ASSERT(!posted_);
     std::fill(values_.begin(), values_.end(), 0.0);
     failure_ = std::move(failure);
-    if (!failure_)
-        std::copy(weights.begin(), weights.end(), values_.begin());
     double* const failed = values_.data() + loss_terms_;
+    if (!failure_) {
+        batch_ = notes.batch;
+        slice_ = notes.slice;
+        std::copy(weights.begin(), weights.end(), values_.begin());
+        const auto tiling = Tiling(batch_, slice_, comm_.rank() == 0).values();
+        std::copy(tiling.begin(), tiling.end(), failed + requests_end);
+    }
     double* const times = failed + single_notes;
     const Requests& requests = notes.requests;
     failed[0] = failure_ ? 1 : 0;
@@ -54,6 +64,8 @@ void UpdateAgreement::wait() {
     posted_ = false;
     if (values_[loss_terms_] > 0)
         agree(comm_, failure_);
+    if (!Tiling::holds(std::span(values_).subspan(loss_terms_ + requests_end, Tiling::terms)))
+        throw_cut_mismatch(comm_, batch_, slice_);
 }
 
 Requests UpdateAgreement::requests() const {

@@ -16,11 +16,11 @@
 namespace hetseq {
 namespace {
 
-using Items = std::vector<double>;
+using Items = std::vector<std::int64_t>;
 using Units = std::vector<std::int64_t>;
 
 TEST(CutItemsTest, EqualItemsFollowTheAllocation) {
-    EXPECT_THAT(cut_items(Items(9, 3.0), Units{4, 0, 2, 3}), testing::ElementsAre(4, 0, 2, 3));
+    EXPECT_THAT(cut_items(Items(9, 3), Units{4, 0, 2, 3}), testing::ElementsAre(4, 0, 2, 3));
 }
 
 TEST(CutItemsTest, LongItemsCountMore) {
@@ -45,6 +45,18 @@ TEST(CutItemsTest, RefusesWhatCannotBeCut) {
     EXPECT_THROW(cut_items(Items{1}, Units{0}), InternalError);
     EXPECT_THROW(cut_items(Items{1}, Units{2, -1}), InternalError);
     EXPECT_THROW(cut_items(Items{-1}, Units{1}), InternalError);
+    EXPECT_THROW(cut_items(Items(3, std::int64_t{1} << 62), Units{1}), InternalError);
+}
+
+// A third of 3 * 2^52 + 1 lies a third of a unit above 2^52: a double cannot tell that from 2^52,
+// and rounds to one side or the other as the processor likes.
+TEST(CutItemsTest, BordersAreExactWhereFloatingPointRounds) {
+    constexpr std::int64_t third = std::int64_t{1} << 52;
+    const Items below{third - 1, 2, 2 * third};  // the second item's middle is `third`
+    const Items above{third, 2, 2 * third - 1};  // and `third` + 1
+
+    EXPECT_THAT(cut_items(below, Units{1, 2}), testing::ElementsAre(2, 1));
+    EXPECT_THAT(cut_items(above, Units{1, 2}), testing::ElementsAre(1, 2));
 }
 
 double time_ms(const StepCost& cost, double units) {
@@ -52,13 +64,13 @@ double time_ms(const StepCost& cost, double units) {
 }
 
 // The least makespan over all contiguous cuts, tried one by one.
-double brute_force(std::span<const double> items, std::span<const StepCost> costs) {
+double brute_force(std::span<const std::int64_t> items, std::span<const StepCost> costs) {
     if (costs.empty())
         return items.empty() ? 0 : std::numeric_limits<double>::infinity();
     double best = std::numeric_limits<double>::infinity();
     for (std::size_t taken = 0; taken <= items.size(); ++taken) {
-        const double cost =
-            std::accumulate(items.begin(), items.begin() + std::ptrdiff_t(taken), 0.0);
+        const auto cost = static_cast<double>(
+            std::accumulate(items.begin(), items.begin() + std::ptrdiff_t(taken), std::int64_t{0}));
         best = std::min(best,
                         std::max(time_ms(costs.front(), cost),
                                  brute_force(items.subspan(taken), costs.subspan(1))));
@@ -74,14 +86,14 @@ TEST(CutItemsTest, IsWithinOneItemOfTheBestContiguousCut) {
 
     for (int instance = 0; instance < 3000; ++instance) {
         Items items(static_cast<std::size_t>(draw(1, 9)));
-        for (double& item : items)
+        for (std::int64_t& item : items)
             item = 100 * draw(1, 40);
-        const double largest = *std::max_element(items.begin(), items.end());
-        const double total = std::accumulate(items.begin(), items.end(), 0.0);
+        const auto largest = static_cast<double>(*std::max_element(items.begin(), items.end()));
+        const std::int64_t total = std::accumulate(items.begin(), items.end(), std::int64_t{0});
         std::vector<StepCost> costs(static_cast<std::size_t>(draw(1, 4)));
         for (StepCost& cost : costs)
             cost = {.start_ms = 50.0 * draw(0, 3), .unit_ms = 0.1 * draw(1, 10)};
-        const Units units = allocate(costs, static_cast<std::int64_t>(total));
+        const Units units = allocate(costs, total);
 
         const Units pieces = cut_items(items, units);
 
@@ -90,7 +102,8 @@ TEST(CutItemsTest, IsWithinOneItemOfTheBestContiguousCut) {
         const double best = brute_force(items, costs);
         auto item = items.begin();
         for (std::size_t r = 0; r < costs.size(); ++r) {
-            const double cost = std::accumulate(item, item + pieces[r], 0.0);
+            const auto cost =
+                static_cast<double>(std::accumulate(item, item + pieces[r], std::int64_t{0}));
             item += pieces[r];
             EXPECT_LE(std::abs(cost - static_cast<double>(units[r])), largest + 1e-9);
             // Allocated units are whole: one more of them may be the slowest rank's.

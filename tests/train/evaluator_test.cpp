@@ -51,6 +51,7 @@ public:
 
     Evaluation run(const MicroBatchCap& most = {}) { return evaluator_.run(most); }
     ToyModel& model() { return model_; }
+    SharePlan& shares() { return shares_; }
 
 private:
     DataContext data_;
@@ -157,6 +158,22 @@ TEST_F(EvaluatorTest, RunsAgainAfterAForwardThatThrew) {
     evaluation.model().set_spoil({});
 
     EXPECT_EQ(evaluation.run().loss(), expected);
+}
+
+TEST_F(EvaluatorTest, RanksThatCutOtherwiseAreNamedOnAllRanks) {
+    if (world_.size() == 1)
+        return;
+    std::vector<std::int64_t> ones(static_cast<std::size_t>(world_.size()), 1);
+    ToyEvaluation evaluation(world_, good_, ones);
+    if (world_.rank() == 1)
+        ones.front() = 10;
+    evaluation.shares().change(ones);
+
+    const Caught caught = error_of(evaluation);
+
+    EXPECT_EQ(caught.code, ExitCode::internal);
+    EXPECT_THAT(caught.text, testing::HasSubstr("(rank 1 otherwise than rank 0)"));
+    expect_same_on_all(caught.text);
 }
 
 TEST_F(EvaluatorTest, ABadBlockIsTheSameErrorOnAllRanks) {

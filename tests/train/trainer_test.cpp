@@ -315,6 +315,36 @@ TEST_F(TrainerTest, CutsThatWereDecidedAreMadeByTheirReplay) {
     EXPECT_EQ(report.reallocations, 2);
 }
 
+// The last rank's border lies a sample further than the others', as a processor of another make
+// may round it.
+TEST_F(TrainerTest, RanksThatCutABatchOtherwiseAreNamedBeforeItIsTrained) {
+    if (world->size() == 1)
+        return;
+    ToyRun run = run_of(8);
+    std::vector<std::int64_t> units = std::get<1>(*train(run).report.allocations.begin());
+    run.replay = {{0, units}};
+    if (world->rank() == world->size() - 1) {
+        --units.front();
+        ++units.back();
+        run.replay[4] = units;
+    }
+    std::int64_t trained = 0;
+    run.spoil = [&](const MicroBatch&, const ForwardContext& context, auto&) {
+        trained = context.update + 1;
+    };
+
+    try {
+        train(run);
+        FAIL() << "the run went on";
+    } catch (const AgreedError& error) {
+        EXPECT_EQ(error.code(), ExitCode::internal);
+        EXPECT_THAT(error.what(), testing::HasSubstr("the ranks cut batch 5 in unlike ways"));
+        EXPECT_THAT(error.what(),
+                    testing::HasSubstr("rank " + std::to_string(world->size() - 1) + " on "));
+    }
+    EXPECT_LE(trained, 4);
+}
+
 // The ranks' parameters after a run in which one of them went wrong.
 std::vector<double> sums_by_rank(const HostComm& world, const ToyResult& result) {
     return world.all_gather(result.parameters.sum().item<double>());

@@ -84,6 +84,39 @@ TEST(UpdateAgreementTest, OneRanksFailureIsThrownOnAllWithItsTextAndRank) {
         EXPECT_EQ(other, text);
 }
 
+// One rank's border lies a sample further, as rounding in floating point may place it.
+TEST(UpdateAgreementTest, SlicesThatDoNotTileTheBatchAreAnErrorOfAllRanks) {
+    const HostComm world = test::world();
+    UpdateAgreement agreement(world, 1);
+    const int odd = world.size() - 1;
+    const GlobalBatch batch{.update = 4, .begin = 100, .end = 100 + 10 * world.size()};
+    const auto post = [&](std::int64_t shift) {
+        const std::int64_t begin = batch.begin + 10 * world.rank();
+        const Slice own{begin + (world.rank() == odd ? shift : 0), begin + 10};
+        agreement.post(std::array{1.0}, nullptr, {.batch = batch, .slice = own});
+    };
+    post(0);
+    EXPECT_NO_THROW(agreement.wait());
+
+    for (const std::int64_t shift : {-1, 1}) {
+        post(shift);
+        std::string text;
+        try {
+            agreement.wait();
+            ADD_FAILURE() << "did not throw";
+        } catch (const AgreedError& error) {
+            EXPECT_EQ(error.code(), ExitCode::internal);
+            text = error.what();
+        }
+
+        EXPECT_THAT(text, HasSubstr("the ranks cut batch 5 in unlike ways"));
+        EXPECT_THAT(text, HasSubstr("rank " + std::to_string(odd) + " on "));
+        EXPECT_THAT(text, HasSubstr("begins with sample " + std::to_string(10 * odd + shift)));
+        for (const std::string& other : world.all_gather(text))
+            EXPECT_EQ(other, text);
+    }
+}
+
 TEST(UpdateAgreementTest, AFailureOfAllRanksAlikeNamesNoRank) {
     const HostComm world = test::world();
     UpdateAgreement agreement(world, 1);

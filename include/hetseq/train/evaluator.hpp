@@ -6,6 +6,7 @@
 
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/order/micro_batch_cap.hpp"
+#include "hetseq/data/order/tiling.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/train/evaluation.hpp"
 
@@ -25,7 +26,8 @@ public:
               const BatchPlan& plan,
               SharePlan& shares);
 
-    /// Collective; the same result on all ranks. `most`: a micro-batch of this rank holds no more
+    /// Collective; the same result on all ranks. Throws on all ranks if a sample is in no rank's
+    /// slice or in two. `most`: a micro-batch of this rank holds no more
     /// than it, nor than the shares say.
     Evaluation run(const MicroBatchCap& most = {});
 
@@ -39,6 +41,8 @@ private:
     const BatchPlan& plan_;
     SharePlan& shares_;
     MicroBatchCap cap_;
+    Tiling tiling_;           // of the batches of a run
+    std::uint64_t cuts_ = 0;  // a key of all slices so far
 };
 
 }  // namespace hetseq

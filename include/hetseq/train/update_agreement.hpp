@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/train/run_control.hpp"
 
 namespace hetseq {
@@ -19,11 +20,13 @@ struct UpdateNotes {
                                                     // now on; empty: as before
     std::int64_t micro_batch = 0;  // that memory holds, where the rank ran out of it
     Requests requests = {};
+    GlobalBatch batch = {};  // of the share
+    Slice slice = {};        // this rank's part of the batch
 };
 
 /// The one small host reduction of an update. It carries the global weights of the loss terms,
-/// whether every rank has its share, and the ranks' notes. It is posted when the share is loaded,
-/// and complete before the first backward.
+/// whether every rank has its share, whether these tile the batch, and the ranks' notes. It is
+/// posted when the share is loaded, and complete before the first backward.
 class UpdateAgreement {
 public:
     /// Collective over `world`.
@@ -34,7 +37,8 @@ public:
     void post(std::span<const double> weights,
               std::exception_ptr failure,
               const UpdateNotes& notes = {});
-    /// Waits for what was posted. If any rank failed, all ranks throw its error.
+    /// Waits for what was posted. If any rank failed, all ranks throw its error. If a sample of the
+    /// batch is in no rank's slice or in two, all ranks throw an error that names the ranks.
     void wait();
 
     /// W_j of the update, by loss term; valid after `wait`.
@@ -55,9 +59,11 @@ private:
 
     HostComm comm_;
     std::size_t loss_terms_;
-    // weights by loss term, the number of ranks that failed, five kinds of requests; by rank:
-    // times, units, micro-batches, times beside those
+    // weights by loss term, the number of ranks that failed, five kinds of requests, the tiling's
+    // two terms; by rank: times, units, micro-batches, times beside those
     std::vector<double> values_;
+    GlobalBatch batch_;
+    Slice slice_;
     std::exception_ptr failure_;
     Pending pending_;
     bool posted_ = false;

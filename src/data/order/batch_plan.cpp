@@ -55,7 +55,7 @@ std::vector<Slice> cut_by_rank(const GlobalBatch& batch, std::span<const std::in
 
 std::vector<Slice> cut_by_rank(const GlobalBatch& batch,
                                std::span<const std::int64_t> units,
-                               std::span<const double> item_costs) {
+                               std::span<const std::int64_t> item_costs) {
     HETSEQ_ASSERT(std::ssize(item_costs) == batch.size());
     return cut_by_rank(batch, cut_items(item_costs, units));
 }

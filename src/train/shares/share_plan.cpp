@@ -18,13 +18,16 @@ std::vector<std::int64_t> in_proportion(const std::vector<std::int64_t>& shares,
                                         std::int64_t units) {
     const std::int64_t sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
     std::vector<std::int64_t> result;
+    std::vector<std::int64_t> remainders;
     std::vector<std::size_t> ranks;
     for (std::size_t r = 0; r < shares.size(); ++r) {
-        result.push_back(units * shares[r] / sum);
+        const __int128 product = __int128{units} * shares[r];
+        result.push_back(static_cast<std::int64_t>(product / sum));
+        remainders.push_back(static_cast<std::int64_t>(product % sum));
         ranks.push_back(r);
     }
     std::stable_sort(ranks.begin(), ranks.end(), [&](std::size_t a, std::size_t b) {
-        return units * shares[a] % sum > units * shares[b] % sum;
+        return remainders[a] > remainders[b];
     });
     const std::int64_t given = std::accumulate(result.begin(), result.end(), std::int64_t{0});
     for (std::int64_t i = 0; i < units - given; ++i)
@@ -51,6 +54,17 @@ SharePlan::SharePlan(const HostComm& world, const std::string& policy, std::vect
     : world_{world.duplicate()}, policy_{policy}, costs_{std::move(costs)} {
     for (const StepCost& cost : costs_)
         capacities_.push_back(cost.micro_batch);
+}
+
+void SharePlan::set_ragged(RaggedWork work) {
+    struct {
+        double square;
+        std::int64_t full_batch;
+    } first{work.cost.square, work.full_batch};
+    world_.broadcast(std::as_writable_bytes(std::span(&first, 1)), 0);
+    work.cost.square = first.square;
+    work.full_batch = first.full_batch;
+    ragged_ = std::move(work);
 }
 
 void SharePlan::change(std::vector<std::int64_t> allocation) {
@@ -82,11 +96,14 @@ SharePlan::Cut SharePlan::cut(const GlobalBatch& batch) {
         return {cut_by_rank(batch, units), units};
     }
     HETSEQ_ASSERT(ragged_);
-    const std::vector<double> costs = ragged_->cost.of(*batch.items);
+    const std::vector<std::int64_t> costs = ragged_->cost.of(*batch.items);
     Cut cut{cut_by_rank(batch, allocation(ragged_->full_batch), costs), {}};
-    for (const Slice& slice : cut.slices)
-        cut.units.push_back(std::llround(
-            std::accumulate(costs.begin() + slice.begin, costs.begin() + slice.end, 0.0)));
+    constexpr std::int64_t part = ItemCost::parts_of_a_unit;
+    for (const Slice& slice : cut.slices) {
+        const std::int64_t cost = std::accumulate(
+            costs.begin() + slice.begin, costs.begin() + slice.end, std::int64_t{0});
+        cut.units.push_back(cost / part + (cost % part >= part / 2 ? 1 : 0));
+    }
     return cut;
 }
 

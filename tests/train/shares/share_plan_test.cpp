@@ -61,6 +61,31 @@ TEST(SharePlanTest, AChangedCutHoldsInProportionForOtherSizes) {
     }
 }
 
+// Products of the units and the shares have up to 24 digits.
+TEST(SharePlanTest, LargeBatchesAreCutInProportionWithoutOverflow) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "equal", std::vector<std::int64_t>(std::size_t(world.size()), 1));
+    constexpr std::int64_t share = 500'000'000'000;
+    const std::int64_t units = 2 * share * world.size() + 1;
+
+    shares.change(std::vector<std::int64_t>(std::size_t(world.size()), share));
+
+    std::vector<std::int64_t> expected(std::size_t(world.size()), 2 * share);
+    ++expected.front();
+    EXPECT_EQ(shares.allocation(units), expected);
+}
+
+// Sums of the corpus that a rank rounds otherwise give it other numbers.
+TEST(SharePlanTest, RaggedBatchesAreCutByRankZerosNumbersOnAllRanks) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "equal", std::vector<std::int64_t>(std::size_t(world.size()), 1));
+
+    shares.set_ragged({.cost = {0.5 + world.rank()}, .full_batch = 100 + world.rank()});
+
+    EXPECT_EQ(shares.ragged()->cost.square, 0.5);
+    EXPECT_EQ(shares.ragged()->full_batch, 100);
+}
+
 TEST(SharePlanTest, NoCapacityAtAllIsAnError) {
     const HostComm world = test::world();
 

@@ -19,12 +19,15 @@ struct BatchItems {
 
 /// The cost of a sample. Its unit is the work that one value of a row takes. A row of n values
 /// costs n + square * n^2; the second term is for work such as attention. A sample costs the sum
-/// over its rows.
+/// over its rows. Costs are whole numbers, found without rounding in floating point: each rank cuts
+/// batches by them alone, and processors of different makes round differently.
 struct ItemCost {
-    double square = 0;  // >= 0
+    static constexpr std::int64_t parts_of_a_unit = 1 << 16;
 
-    /// The cost of each of `items`.
-    std::vector<double> of(const BatchItems& items) const;
+    double square = 0;  // >= 0; a multiple of 2^-32 counts
+
+    /// The cost of each of `items`, in such parts of a unit.
+    std::vector<std::int64_t> of(const BatchItems& items) const;
 };
 
 /// The length of the longest row of each of `items`, over the ragged fields [values].

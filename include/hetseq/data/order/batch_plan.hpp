@@ -69,6 +69,6 @@ std::vector<Slice> cut_by_rank(const GlobalBatch& batch, std::span<const std::in
 /// units, within one sample (`cut_items`). `item_costs`: of each of the batch's items.
 std::vector<Slice> cut_by_rank(const GlobalBatch& batch,
                                std::span<const std::int64_t> units,
-                               std::span<const double> item_costs);
+                               std::span<const std::int64_t> item_costs);
 
 }  // namespace hetseq

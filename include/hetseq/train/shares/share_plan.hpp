@@ -36,8 +36,9 @@ public:
     /// Collective. Cuts by the ranks' costs, and takes their micro-batches.
     SharePlan(const HostComm& world, const std::string& policy, std::vector<StepCost> costs);
 
-    /// From now on samples have unequal lengths.
-    void set_ragged(RaggedWork work) { ragged_ = std::move(work); }
+    /// Collective. From now on samples have unequal lengths. What cuts depend on, the cost and the
+    /// full batch, is as rank 0 says.
+    void set_ragged(RaggedWork work);
     const std::optional<RaggedWork>& ragged() const noexcept { return ragged_; }
     /// Units of a full batch of `plan`.
     std::int64_t full_batch(const BatchPlan& plan) const;
