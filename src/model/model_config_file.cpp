@@ -6,6 +6,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/json_number.hpp"
+#include "hetseq/util/regular_file.hpp"
 
 namespace hetseq::detail {
 
@@ -19,6 +20,7 @@ ModelConfigFile::ModelConfigFile(const std::filesystem::path& path,
         throw MissingInput("there is no model configuration " + path.string(),
                            "",
                            "give a preset (" + presets + ") or the path of a config.json");
+    check_text_file(path);
     std::ifstream file{path};
     root_ = json::parse(file, nullptr, /*allow_exceptions=*/false);
     if (!root_.is_object())

@@ -6,6 +6,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/json_number.hpp"
+#include "hetseq/util/regular_file.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -53,6 +54,7 @@ void refuse_other_formats(const fs::path& path) {
 nlohmann::json parse_index(const fs::path& path) {
     if (!fs::exists(path))
         throw MissingInput("there is no file " + path.string(), "", "check the path");
+    check_regular_file(path);
     std::ifstream file{path};
     const nlohmann::json root = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
     const bool has_map =

@@ -5,6 +5,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/plain_text.hpp"
+#include "hetseq/util/regular_file.hpp"
 #include "hetseq/text/utf8.hpp"
 
 namespace hetseq {
@@ -30,6 +31,7 @@ std::vector<std::string> read_text_lines(std::istream& text, const std::string& 
 }
 
 std::vector<std::string> read_text_lines(const std::string& path) {
+    check_text_file(path);
     std::ifstream file(path, std::ios::binary);
     if (!file)
         throw MissingInput(

@@ -10,6 +10,7 @@
 #include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/plain_text.hpp"
+#include "hetseq/util/regular_file.hpp"
 
 #include "vocabulary_kind.hpp"
 
@@ -54,6 +55,7 @@ Vocabulary Vocabulary::read(const std::filesystem::path& file) {
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored))
         throw MissingInput("no such file: " + file.string(), "", "name a vocabulary");
+    check_text_file(file);
     std::ifstream stream{file, std::ios::binary};
     std::ostringstream bytes;
     bytes << stream.rdbuf();

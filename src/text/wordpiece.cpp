@@ -10,6 +10,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/plain_text.hpp"
+#include "hetseq/util/regular_file.hpp"
 
 #include "piece_trie.hpp"
 
@@ -159,6 +160,7 @@ WordPiece WordPiece::parse(std::string_view bytes, const std::string& origin) {
 }
 
 WordPiece WordPiece::read(const std::filesystem::path& file) {
+    check_text_file(file);
     std::ifstream stream{file, std::ios::binary};
     if (!stream)
         throw MissingInput(

@@ -7,6 +7,7 @@
 
 #define XXH_INLINE_ALL
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/regular_file.hpp"
 
 #include <xxhash.h>
 
@@ -40,6 +41,7 @@ FileDigest digest_of(const std::filesystem::path& path) {
     constexpr std::size_t piece = 4 << 20;
     if (!std::filesystem::exists(path))
         throw MissingInput("there is no file " + path.string(), "", "check the path");
+    check_regular_file(path);
     std::ifstream file{path, std::ios::binary};
     std::vector<char> buffer(piece);
     FileDigest digest;

@@ -3,9 +3,12 @@
 #include <fstream>
 #include <iterator>
 
+#include "hetseq/util/regular_file.hpp"
+
 namespace hetseq {
 
 std::optional<std::string> read_file_text(const std::filesystem::path& path) {
+    check_regular_file(path);
     std::ifstream file{path, std::ios::binary};
     if (!file)
         return std::nullopt;

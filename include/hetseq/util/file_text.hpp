@@ -6,7 +6,8 @@
 
 namespace hetseq {
 
-/// All bytes of a small file; nothing where it cannot be opened.
+/// All bytes of a small file; nothing where it cannot be opened. Throws BadData
+/// where it is no file.
 std::optional<std::string> read_file_text(const std::filesystem::path& path);
 
 }  // namespace hetseq

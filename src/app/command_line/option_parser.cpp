@@ -8,6 +8,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/file_text.hpp"
 #include "hetseq/util/plain_text.hpp"
+#include "hetseq/util/regular_file.hpp"
 #include "hetseq/app/command_line/option_names.hpp"
 
 namespace hetseq {
@@ -60,6 +61,7 @@ std::string config_lines(std::string_view bytes, const std::string& path) {
 }  // namespace
 
 OptionValues parse_config_file(const std::string& path, const OptionTable& table) {
+    check_text_file(path);
     const std::optional<std::string> text = read_file_text(path);
     if (!text)
         throw MissingInput("cannot read the configuration " + path,

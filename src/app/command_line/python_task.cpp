@@ -45,7 +45,7 @@ bool configures_python_task(const std::string& word) {
     std::error_code unreadable;
     if (std::filesystem::is_directory(path, unreadable))
         path /= "config.cfg";
-    if (path.extension() != ".cfg")
+    if (path.extension() != ".cfg" || !std::filesystem::is_regular_file(path, unreadable))
         return false;
     static const std::regex form(R"(\s*task-file\s*=\s*\S.*)");
     std::ifstream file(path);

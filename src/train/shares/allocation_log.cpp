@@ -9,6 +9,7 @@
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/json_number.hpp"
+#include "hetseq/util/regular_file.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -133,6 +134,7 @@ bool AllocationLog::append(const std::string& entry) const {
 RecordedAllocations read_allocations(const std::filesystem::path& path,
                                      const std::vector<std::int64_t>& capacities,
                                      std::int64_t batch_size) {
+    check_text_file(path);
     std::ifstream file{path};
     if (!file)
         throw MissingInput("cannot read " + path.string(),

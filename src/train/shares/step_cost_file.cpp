@@ -10,6 +10,7 @@
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/json_number.hpp"
+#include "hetseq/util/regular_file.hpp"
 
 #include "step_cost_json.hpp"
 #include <nlohmann/json.hpp>
@@ -102,6 +103,7 @@ StepCost parse_step_cost(const std::string& json) {
 }
 
 StepCost read_step_cost(const std::filesystem::path& path) {
+    check_text_file(path);
     std::ifstream file{path};
     if (!file)
         throw MissingInput(

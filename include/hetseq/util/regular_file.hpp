@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace hetseq {
+
+/// Throws BadData if `path` is there and is a pipe, a device, a socket or a folder: reading it
+/// might never end. Call it before the file is opened.
+void check_regular_file(const std::filesystem::path& path);
+
+/// The same for text that is read once, from its beginning. The streams that a shell names
+/// (/dev/stdin and /dev/fd/N, such as `<(command)`) and /dev/null are good too, and folders are
+/// left to the caller.
+void check_text_file(const std::filesystem::path& path);
+
+}  // namespace hetseq
