@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/regular_file.hpp"
 
 #include "safetensors_header.hpp"
 #include <nlohmann/json.hpp>
@@ -22,6 +24,7 @@ constexpr std::size_t header_alignment = 8;
 std::ifstream open(const std::filesystem::path& path) {
     if (!std::filesystem::exists(path))
         throw MissingInput("there is no file " + path.string(), "", "check the path");
+    check_regular_file(path);
     std::ifstream file{path, std::ios::binary};
     if (!file)
         throw IoError("cannot open " + path.string(), "", "check its permissions");
@@ -107,12 +110,20 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
         detail::parse_safetensors_header(text, file_bytes - data_start_, path_);
     entries_ = std::move(header.entries);
     metadata_ = std::move(header.metadata);
+    by_name_.resize(entries_.size());
+    std::iota(by_name_.begin(), by_name_.end(), std::size_t{0});
+    std::sort(by_name_.begin(), by_name_.end(), [&](std::size_t a, std::size_t b) {
+        return entries_[a].name < entries_[b].name;
+    });
 }
 
 const SafetensorEntry* SafetensorsReader::find(const std::string& name) const noexcept {
-    const auto found = std::find_if(
-        entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.name == name; });
-    return found == entries_.end() ? nullptr : &*found;
+    const auto found = std::lower_bound(
+        by_name_.begin(), by_name_.end(), name, [&](std::size_t entry, const std::string& wanted) {
+            return entries_[entry].name < wanted;
+        });
+    const bool is_there = found != by_name_.end() && entries_[*found].name == name;
+    return is_there ? &entries_[*found] : nullptr;
 }
 
 void SafetensorsReader::read(const SafetensorEntry& entry, void* out) {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/json_number.hpp"
@@ -14,6 +17,69 @@ namespace hetseq::detail {
 namespace {
 
 using nlohmann::json;
+
+// A model of 10^12 parameters has 140,000 tensors in 60 files. What has more than these would take
+// minutes and gigabytes to read.
+constexpr std::size_t most_tensors = 100'000;
+constexpr std::size_t most_values = 40 * most_tensors;  // numbers, texts, lists in the header
+constexpr int most_depth = 3;                           // tensors, what is said of one, its shape
+
+/// Finds, without a tree of the values, what the parser lets pass: a key that comes twice, and more
+/// than any model has. (The parser's own callback goes through all tensors at each one's end.)
+class HeaderChecks final : public json::json_sax_t {
+public:
+    std::string problem;
+
+    bool null() override { return count(); }
+    bool boolean(bool) override { return count(); }
+    bool number_integer(json::number_integer_t) override { return count(); }
+    bool number_unsigned(json::number_unsigned_t) override { return count(); }
+    bool number_float(json::number_float_t, const json::string_t&) override { return count(); }
+    bool string(json::string_t&) override { return count(); }
+    bool binary(json::binary_t&) override { return count(); }
+    bool start_array(std::size_t) override { return begin() && count(); }
+    bool end_array() override { return end(); }
+    bool start_object(std::size_t) override {
+        keys_.emplace_back();
+        return begin() && count();
+    }
+    bool end_object() override {
+        keys_.pop_back();
+        return end();
+    }
+    bool key(json::string_t& name) override {
+        if (!keys_.back().insert(name).second)
+            return refuse("its header has '" + name + "' twice");
+        if (keys_.front().size() > most_tensors)
+            return refuse(limit());
+        return true;
+    }
+    // What is no JSON, the parser says.
+    bool parse_error(std::size_t, const std::string&, const json::exception&) override {
+        return false;
+    }
+
+private:
+    static std::string limit() {
+        return "the limit is " + std::to_string(most_tensors) + " tensors in a file";
+    }
+    bool refuse(std::string why) {
+        problem = std::move(why);
+        return false;
+    }
+    bool count() { return ++values_ <= most_values || refuse(limit()); }
+    bool begin() {
+        return ++depth_ <= most_depth || refuse("its header is nested deeper than tensors are");
+    }
+    bool end() {
+        --depth_;
+        return true;
+    }
+
+    std::vector<std::set<std::string>> keys_;  // of the objects being parsed, outermost first
+    std::size_t values_ = 0;
+    int depth_ = 0;
+};
 
 /// Reports everything that is wrong with one file in the same form.
 class HeaderParser {
@@ -45,20 +111,13 @@ private:
     }
 
     json parse_json(const std::string& text) const {
-        std::vector<std::set<std::string>> keys;  // of the objects being parsed, outermost first
-        const auto check_keys = [&](int, json::parse_event_t event, json& value) {
-            if (event == json::parse_event_t::object_start)
-                keys.emplace_back();
-            else if (event == json::parse_event_t::object_end)
-                keys.pop_back();
-            else if (event == json::parse_event_t::key &&
-                     !keys.back().insert(value.get<std::string>()).second)
-                fail("its header has '" + value.get<std::string>() + "' twice");
-            return true;
-        };
+        HeaderChecks checks;
+        json::sax_parse(text, &checks);
+        if (!checks.problem.empty())
+            fail(checks.problem);
         json root;
         try {
-            root = json::parse(text, check_keys);
+            root = json::parse(text);
         } catch (const json::exception& error) {
             fail(std::string("its header is not JSON: ") + error.what());
         }

@@ -194,5 +194,28 @@ TEST(SafetensorsTest, AnAbsentFileIsMissingInput) {
     EXPECT_THROW(SafetensorsReader{folder / "absent"}, MissingInput);
 }
 
+// Each would take minutes, and gigabytes.
+TEST(SafetensorsTest, HeadersOfAnyLengthAreLimited) {
+    const TemporaryFolder folder;
+    std::string many = "{";
+    for (int i = 0; i <= 100'000; ++i)
+        many += (i > 0 ? ",\"" : "\"") + std::to_string(i) +
+                R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+    folder.write("many", with_length(many + "}"));
+    folder.write("deep", with_length(R"({"a":)" + std::string(1'000'000, '[') + "}"));
+
+    const auto message = [&](const char* name) -> std::string {
+        try {
+            SafetensorsReader{folder / name};
+        } catch (const BadData& error) {
+            return error.what();
+        }
+        return "";
+    };
+
+    EXPECT_NE(message("many").find("the limit is 100000 tensors in a file"), std::string::npos);
+    EXPECT_NE(message("deep").find("nested deeper"), std::string::npos) << message("deep");
+}
+
 }  // namespace
 }  // namespace hetseq

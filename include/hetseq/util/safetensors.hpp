@@ -54,6 +54,7 @@ private:
     std::ifstream file_;
     std::uint64_t data_start_ = 0;  // of the file, bytes
     std::vector<SafetensorEntry> entries_;
+    std::vector<std::size_t> by_name_;  // of the entries
     std::map<std::string, std::string> metadata_;
 };
 
