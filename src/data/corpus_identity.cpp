@@ -12,7 +12,7 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/blocks/block_layout.hpp"
 #include "hetseq/data/files/first_failure.hpp"
-#include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/files/hdf5_dataset.hpp"
 #include "hetseq/data/files/hdf5_types.hpp"
 #include "hetseq/data/files/row_offsets.hpp"
 #include "hetseq/data/files/shard_set.hpp"
@@ -140,7 +140,7 @@ std::vector<std::byte> read_runs(hid_t file,
     const ElementType wide = schema.type == ElementType::boolean ? checked_type(stored, schema.type)
                              : is_real(schema.type)              ? ElementType::float64
                                                                  : ElementType::int64;
-    const Hdf5Dataset dataset{HETSEQ_HDF5_TRY(H5Dopen2(file, schema.name.c_str(), H5P_DEFAULT))};
+    const Hdf5Dataset dataset = open_hdf5_dataset(file, shard.path, schema.name);
     const Hdf5Space space{HETSEQ_HDF5_TRY(H5Dget_space(dataset.get()))};
     select_runs(space.get(), runs, row_shape);
     const auto count = static_cast<hsize_t>(HETSEQ_HDF5_TRY(H5Sget_select_npoints(space.get())));

@@ -14,6 +14,7 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_handle.hpp"
+#include "hetseq/data/files/hdf5_dataset.hpp"
 #include "hetseq/data/files/hdf5_types.hpp"
 
 namespace hetseq {
@@ -84,12 +85,10 @@ BlockReader::OpenShard BlockReader::open_files(std::size_t shard) const {
     if (!opened.file)
         throw IoError("cannot open " + path, hdf5_error_message(), "");
     for (const FieldSchema& field : shards_.schema().fields)
-        opened.datasets.emplace_back(
-            HETSEQ_HDF5_TRY(H5Dopen2(opened.file.get(), field.name.c_str(), H5P_DEFAULT)));
+        opened.datasets.push_back(open_hdf5_dataset(opened.file.get(), path, field.name));
     for (const std::size_t field : shards_.ragged_fields()) {
         const std::string name = offsets_name(shards_.schema().fields[field].name);
-        opened.offsets.emplace_back(
-            HETSEQ_HDF5_TRY(H5Dopen2(opened.file.get(), name.c_str(), H5P_DEFAULT)));
+        opened.offsets.push_back(open_hdf5_dataset(opened.file.get(), path, name));
     }
     return opened;
 }

@@ -6,7 +6,7 @@
 #include "attachment_check.hpp"
 
 #include "hetseq/data/files/first_shard.hpp"
-#include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/files/hdf5_dataset.hpp"
 
 namespace hetseq {
 
@@ -37,13 +37,10 @@ std::size_t length_of(hid_t dataset, const std::string& where) {
 
 std::string read_bytes(hid_t file, const std::string& path, const std::string& name) {
     const std::string where = place(path, name);
-    const htri_t exists = H5Lexists(file, name.c_str(), H5P_DEFAULT);
-    const Hdf5Dataset dataset{exists > 0 ? H5Dopen2(file, name.c_str(), H5P_DEFAULT)
-                                         : H5I_INVALID_HID};
-    if (!dataset)
-        throw BadData(where + " cannot be opened",
-                      exists > 0 ? hdf5_error_message() : "the file does not hold it",
-                      name_prepared_files);
+    if (H5Lexists(file, name.c_str(), H5P_DEFAULT) <= 0)
+        throw BadData(
+            where + " cannot be opened", "the file does not hold it", name_prepared_files);
+    const Hdf5Dataset dataset = open_hdf5_dataset(file, path, name);
     std::string bytes(length_of(dataset.get(), where), '\0');
     if (H5Dread(dataset.get(), H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) < 0)
         throw BadData(where + " cannot be read", hdf5_error_message(), name_prepared_files);

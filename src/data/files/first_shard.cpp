@@ -4,7 +4,7 @@
 #include <array>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/files/hdf5_dataset.hpp"
 #include "hetseq/data/files/shard_spec.hpp"
 
 namespace hetseq {
@@ -28,10 +28,7 @@ std::vector<std::int64_t> read_first_integers(const std::string& spec,
     const Hdf5File file = open_hdf5(path);
     if (HETSEQ_HDF5_TRY(H5Lexists(file.get(), name.c_str(), H5P_DEFAULT)) == 0)
         throw BadData(where + " is missing", "", "name shards of the task's kind");
-    const Hdf5Dataset dataset{H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT)};
-    if (!dataset)
-        throw BadData(
-            where + " cannot be opened", hdf5_error_message(), "name shards of the task's kind");
+    const Hdf5Dataset dataset = open_hdf5_dataset(file.get(), path, name);
     const Hdf5Type type{HETSEQ_HDF5_TRY(H5Dget_type(dataset.get()))};
     const Hdf5Space space{HETSEQ_HDF5_TRY(H5Dget_space(dataset.get()))};
     const int rank = H5Sget_simple_extent_ndims(space.get());

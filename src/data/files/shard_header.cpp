@@ -5,9 +5,10 @@
 #include "hetseq/util/error.hpp"
 
 #include "attachment_check.hpp"
+#include "shard_size.hpp"
 #include <nlohmann/json.hpp>
 
-#include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/files/hdf5_dataset.hpp"
 #include "hetseq/data/files/hdf5_types.hpp"
 
 namespace hetseq {
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::size_t most_integer_bytes = 8;
 constexpr hsize_t most_rows = hsize_t{1} << 40;
+constexpr std::size_t most_links = 10000;
 
 constexpr const char* prepare_anew = "prepare the file anew, or name the right files";
 
@@ -29,25 +31,33 @@ std::string where(const std::string& path, const std::string& dataset) {
 }
 
 std::string joined(const std::vector<std::string>& names) {
+    constexpr std::size_t most_named = 20;
     std::string text;
-    for (const std::string& name : names)
-        text += (text.empty() ? "" : ", ") + name;
+    for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i)
+        text += (text.empty() ? "" : ", ") + names[i];
+    if (names.size() > most_named)
+        text += " and " + std::to_string(names.size() - most_named) + " more";
     return text.empty() ? "none" : text;
 }
 
-std::vector<std::string> link_names(hid_t file) {
+std::vector<std::string> link_names(hid_t file, const std::string& path) {
     std::vector<std::string> names;
     const auto append = [](hid_t, const char* name, const H5L_info_t*, void* list) -> herr_t {
-        static_cast<std::vector<std::string>*>(list)->emplace_back(name);
-        return 0;
+        auto& found = *static_cast<std::vector<std::string>*>(list);
+        found.emplace_back(name);
+        return found.size() > most_links ? 1 : 0;
     };
     HETSEQ_HDF5_TRY(H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, nullptr, append, &names));
+    if (names.size() > most_links)
+        throw BadData(path + " holds more than " + std::to_string(most_links) + " datasets",
+                      "the fields of samples are a few",
+                      prepare_anew);
     return names;
 }
 
 // Missing and surplus datasets are found by name, before any is opened.
 void check_names(hid_t file, const std::string& path, const CorpusSchema& schema) {
-    const std::vector<std::string> found = link_names(file);
+    const std::vector<std::string> found = link_names(file, path);
     std::vector<std::string> expected;
     for (const FieldSchema& field : schema.fields) {
         expected.push_back(field.name);
@@ -70,19 +80,6 @@ void check_names(hid_t file, const std::string& path, const CorpusSchema& schema
         if (!has(expected, name))
             throw BadData(path + ": dataset '" + name + "' is surplus", why, prepare_anew);
     }
-}
-
-Hdf5Dataset open_dataset(hid_t file, const std::string& path, const std::string& name) {
-    const htri_t exists = H5Oexists_by_name(file, name.c_str(), H5P_DEFAULT);
-    H5O_info_t info{};
-    if (exists <= 0 || H5Oget_info_by_name(file, name.c_str(), &info, H5P_DEFAULT) < 0)
-        throw BadData(where(path, name) + " cannot be opened", hdf5_error_message(), prepare_anew);
-    if (info.type != H5O_TYPE_DATASET)
-        throw BadData(path + ": '" + name + "' is not a dataset", "", prepare_anew);
-    Hdf5Dataset dataset{H5Dopen2(file, name.c_str(), H5P_DEFAULT)};
-    if (!dataset)
-        throw BadData(where(path, name) + " cannot be opened", hdf5_error_message(), prepare_anew);
-    return dataset;
 }
 
 std::string class_name(H5T_class_t type_class) {
@@ -197,18 +194,14 @@ void check_filters(hid_t properties, const std::string& place) {
 }
 
 // Rows of a chunk, 0 for contiguous storage.
-std::int64_t chunk_rows(hid_t dataset, const std::string& place) {
+std::int64_t chunk_rows(hid_t dataset, const std::string& place, const StoredType& type) {
     const Hdf5Properties properties{HETSEQ_HDF5_TRY(H5Dget_create_plist(dataset))};
-    const H5D_layout_t layout = H5Pget_layout(properties.get());
-    if (layout == H5D_VIRTUAL)
-        throw BadData(place + " is virtual",
-                      "virtual datasets cannot be read in parallel",
-                      "name the files that it is made of: they are read as one corpus");
-    if (layout != H5D_CHUNKED)
+    if (H5Pget_layout(properties.get()) != H5D_CHUNKED)
         return 0;
     check_filters(properties.get(), place);
     hsize_t lengths[H5S_MAX_RANK] = {};
-    HETSEQ_HDF5_TRY(H5Pget_chunk(properties.get(), H5S_MAX_RANK, lengths));
+    const int rank = HETSEQ_HDF5_TRY(H5Pget_chunk(properties.get(), H5S_MAX_RANK, lengths));
+    check_chunk_bytes(place, {lengths, lengths + rank}, type.bytes);
     return static_cast<std::int64_t>(lengths[0]);
 }
 
@@ -238,16 +231,18 @@ void check_dimensions(const std::vector<std::int64_t>& lengths,
 struct FieldRows {
     std::int64_t count = 0;
     DatasetHeader header;
+    double bytes = 0;  // declared
 };
 
 FieldRows fixed_rows(hid_t file, const std::string& path, const FieldSchema& field) {
     const std::string place = where(path, field.name);
-    const Hdf5Dataset dataset = open_dataset(file, path, field.name);
+    const Hdf5Dataset dataset = open_hdf5_dataset(file, path, field.name);
     const StoredType type = stored_type(dataset.get(), field, place);
     const std::vector<std::int64_t> lengths = dimensions(dataset.get(), place);
     check_dimensions(lengths, field, place);
     return {lengths[0],
-            {type, {lengths.begin() + 1, lengths.end()}, chunk_rows(dataset.get(), place)}};
+            {type, {lengths.begin() + 1, lengths.end()}, chunk_rows(dataset.get(), place, type)},
+            declared_bytes(lengths, type.bytes)};
 }
 
 StoredType offsets_type(hid_t dataset, const std::string& place) {
@@ -262,7 +257,7 @@ FieldRows ragged_rows(hid_t file, const std::string& path, const FieldSchema& fi
     const FieldRows values = fixed_rows(file, path, field);
     const std::string name = offsets_name(field.name);
     const std::string place = where(path, name);
-    const Hdf5Dataset dataset = open_dataset(file, path, name);
+    const Hdf5Dataset dataset = open_hdf5_dataset(file, path, name);
     const StoredType type = offsets_type(dataset.get(), place);
     const std::vector<std::int64_t> lengths = dimensions(dataset.get(), place);
     check_dimensions(lengths, {.name = name}, place);
@@ -272,8 +267,8 @@ FieldRows ragged_rows(hid_t file, const std::string& path, const FieldSchema& fi
                       prepare_anew);
     DatasetHeader header = values.header;
     header.values = values.count;
-    header.offsets = {type, chunk_rows(dataset.get(), place)};
-    return {lengths[0] - 1, header};
+    header.offsets = {type, chunk_rows(dataset.get(), place, type)};
+    return {lengths[0] - 1, header, values.bytes + declared_bytes(lengths, type.bytes)};
 }
 
 void check_same_row_shapes(const ShardHeader& header,
@@ -314,6 +309,7 @@ ShardHeader read_shard_header(const std::string& path, const CorpusSchema& schem
     const Hdf5File file = open_hdf5(path);
     check_names(file.get(), path, schema);
     ShardHeader header;
+    double declared = 0;  // [bytes]
     for (const FieldSchema& field : schema.fields) {
         const FieldRows rows = field.is_ragged ? ragged_rows(file.get(), path, field)
                                                : fixed_rows(file.get(), path, field);
@@ -326,7 +322,9 @@ ShardHeader read_shard_header(const std::string& path, const CorpusSchema& schem
                               "'",
                           prepare_anew);
         header.datasets.push_back(rows.header);
+        declared += rows.bytes;
     }
+    check_declared_bytes(path, declared);
     check_same_row_shapes(header, schema, path);
     for (const AttachmentSchema& attachment : schema.attachments)
         check_attachment(file.get(), path, attachment);
