@@ -1,8 +1,10 @@
 #include "hetseq/session/repeatable_values.hpp"
 
 #include <filesystem>
-#include <sstream>
 #include <string_view>
+
+#include "hetseq/util/name_list.hpp"
+#include "hetseq/data/files/shard_spec.hpp"
 
 namespace hetseq {
 
@@ -14,12 +16,16 @@ std::string absolute(const std::string& path) {
     return path.empty() || path.front() == '/' ? path : (fs::current_path() / path).string();
 }
 
-// Files, folders and globs separated by commas.
+// Files, folders and globs separated by commas. A name that exists is taken as it is, and is
+// escaped so that it is read again when it exists no more.
 std::string absolute_list(const std::string& list) {
+    const std::string here = escaped_name((fs::current_path() / "").string());
     std::string paths;
-    std::istringstream parts(list);
-    for (std::string path; std::getline(parts, path, ',');)
-        paths += (paths.empty() ? "" : ",") + absolute(path);
+    for (const std::string& name : names_in_spec(list)) {
+        std::error_code unknown;
+        const std::string path = fs::exists(name, unknown) ? escaped_name(name) : name;
+        paths += (paths.empty() ? "" : ",") + (path.front() == '/' ? path : here + path);
+    }
     return paths;
 }
 
@@ -45,7 +51,7 @@ std::string absolute_balance(const std::string& balance) {
 
 bool can_be_written(const fs::path& folder) {
     const std::string name = folder.string();
-    return name.find_first_of(",#*?[\n") == std::string::npos;
+    return name.find_first_of("#\n") == std::string::npos;
 }
 
 }  // namespace

@@ -38,8 +38,14 @@ run_ranks 2 "${train[@]}" --data "$work/data/train*.h5"
 expect_error 65 "train-00000-of-00002.h5"
 run_ranks 2 "$bin/hetseq" check --task mnist --data "$work/data/train*.h5"
 expect_error 65 "train-00000-of-00002.h5"
-"$bin/hetseq" check --task mnist --data "$work/data/t10k*.h5" >"$work/log" 2>&1 || { cat "$work/log"; fail "check of good data"; }
-run_ranks 2 "${train[@]}" --data "$work/data/t10k*.h5" --dry-run
+mkfifo "$work/pipe"
+rc=0; timeout 60 "$bin/hetseq" check "$work/pipe" >"$work/log" 2>&1 || rc=$?
+expect_error 65 "$work/pipe is not a file (it is a pipe)"
+
+# Hydra names its folders so.
+mv "$work/data" "$work/lr=0.1,bs=[2]"
+"$bin/hetseq" check --task mnist --data "$work/lr=0.1,bs=[2]/t10k*.h5" >"$work/log" 2>&1 || { cat "$work/log"; fail "check of good data"; }
+run_ranks 2 "${train[@]}" --data "$work/lr=0.1,bs=[2]/t10k*.h5" --dry-run
 expect_ok "dry run"
 grep -q 'everything was checked; would start a run of 2 updates' "$work/log" || { cat "$work/log"; fail "what it would do"; }
 [[ ! -e $work/run ]] || fail "a dry run wrote"

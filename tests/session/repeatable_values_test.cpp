@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/util/name_list.hpp"
+
 namespace hetseq {
 namespace {
 
@@ -63,11 +65,24 @@ TEST_F(RepeatableValuesTest, AModelsConfigurationIsAPathWhereItIsAFile) {
     EXPECT_EQ(repeatable("model-config", "none.json"), "none.json");
 }
 
-// It would be read as two paths, as a comment or as a pattern.
+// It would be read as a comment.
 TEST_F(RepeatableValuesTest, AFolderThatNoValueCanHoldLeavesPathsRelative) {
-    for (const char* name : {"a,b", "a#b", "a[b]"}) {
+    enter("a#b");
+    EXPECT_EQ(repeatable("data", "train.h5"), "train.h5");
+}
+
+// They would be read as two paths, or as a pattern.
+TEST_F(RepeatableValuesTest, CommasAndBracketsOfNamesAreEscaped) {
+    for (const char* name : {"a,b", "a[b]"}) {
         enter(name);
-        EXPECT_EQ(repeatable("data", "train.h5"), "train.h5") << name;
+        std::ofstream{"lr=0.1,bs=2.h5"} << "";
+        const std::string value = repeatable("data", "lr=0.1,bs=2.h5,none*");
+
+        const std::vector<std::string> names = split_names(value, [](auto&) { return false; });
+        ASSERT_EQ(names.size(), 2U) << value;
+        EXPECT_EQ(unescaped_name(names[0]), here("lr=0.1,bs=2.h5"));
+        EXPECT_EQ(unescaped_name(names[1]), here("none*"));
+        EXPECT_EQ(repeatable("data", value), value);
     }
 }
 

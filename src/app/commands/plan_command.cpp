@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/name_list.hpp"
+#include "hetseq/util/regular_file.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -25,6 +27,7 @@ namespace {
 constexpr std::size_t longest_description = 1 << 20;  // bytes
 
 std::string read_description(const std::string& path) {
+    check_text_file(path);
     std::ifstream file(path, std::ios::binary);
     std::string text(longest_description + 1, '\0');
     if (!file || !(file.read(text.data(), static_cast<std::streamsize>(text.size())) || file.eof()))
@@ -44,7 +47,7 @@ PlanReport make_report(const CommandWords& words, const Parts& parts) {
     report.taken =
         fill_from_cost_files(report.cluster, std::filesystem::path(description).parent_path());
     std::vector<MeasuredRun> runs;
-    for (const std::string& folder : split(words.text("from"), ','))
+    for (const std::string& folder : split_file_names(words.text("from")))
         runs.push_back(read_measured_run(folder, option_table(parts)));
     if (!runs.empty())
         for (std::string& note : fill_from_runs(report.cluster, runs))

@@ -4,11 +4,14 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/name_list.hpp"
+#include "hetseq/util/regular_file.hpp"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -18,18 +21,6 @@ namespace hetseq {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> split(const std::string& text, char separator) {
-    std::vector<std::string> parts;
-    std::size_t begin = 0;
-    while (begin <= text.size()) {
-        const std::size_t end = std::min(text.find(separator, begin), text.size());
-        if (end > begin)
-            parts.push_back(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return parts;
-}
 
 std::vector<std::string> files_in_folder(const std::string& folder) {
     std::vector<std::string> files;
@@ -51,23 +42,80 @@ std::vector<std::string> files_in_folder(const std::string& folder) {
     return files;
 }
 
+bool exists(const std::string& name) {
+    std::error_code ignored;
+    return fs::exists(name, ignored);
+}
+
+// The folders that a pattern begins with may have any names: they are taken as they are.
+std::string without_pattern_in_folders(const std::string& pattern) {
+    std::size_t known = 0;
+    for (std::size_t slash = pattern.find('/'); slash != std::string::npos;
+         slash = pattern.find('/', slash + 1)) {
+        if (slash > 0 && !exists(pattern.substr(0, slash)))
+            break;
+        known = slash;
+    }
+    return escaped_name(pattern.substr(0, known)) + pattern.substr(known);
+}
+
 std::vector<std::string> matches(const std::string& pattern) {
     glob_t found{};
-    const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
-    std::vector<std::string> files(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    const int status = ::glob(without_pattern_in_folders(pattern).c_str(), 0, nullptr, &found);
+    std::vector<std::string> files;
+    if (status == 0)
+        files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     ::globfree(&found);
-    if (status != 0 || files.empty())
-        throw MissingInput("no file matches " + pattern, "", "check --data and --valid-data");
     return files;
 }
 
-std::vector<std::string> expand_item(const std::string& item) {
+bool is_there(const std::string& name) {
+    return exists(name) || exists(unescaped_name(name)) ||
+           (is_pattern(name) && !matches(name).empty());
+}
+
+[[noreturn]] void throw_no_match(const std::string& pattern) {
+    const std::size_t bracket = pattern.find('[');
+    if (bracket == std::string::npos)
+        throw MissingInput("no file matches " + pattern, "", "check --data and --valid-data");
+    const std::string choice = pattern.substr(bracket, pattern.find(']', bracket) - bracket + 1);
+    throw MissingInput("no file matches " + pattern,
+                       choice + " is a pattern: one of the characters between the brackets",
+                       "check --data and --valid-data; brackets of a name that does not exist yet "
+                       "are written \\[ and \\]");
+}
+
+[[noreturn]] void throw_missing_part(const std::string& name) {
+    throw MissingInput("no such file: " + name,
+                       "a comma stands between two names",
+                       "check --data and --valid-data; a comma of a name is written \\,");
+}
+
+std::vector<std::string> expand_item(const std::string& item, bool is_one_of_many) {
     std::error_code ignored;
-    if (fs::is_directory(item, ignored))
-        return files_in_folder(item);
-    if (!fs::exists(item, ignored) && item.find_first_of("*?[") != std::string::npos)
-        return matches(item);
-    return {item};
+    const std::string name = exists(item) ? item : unescaped_name(item);
+    if (fs::is_directory(name, ignored))
+        return files_in_folder(name);
+    if (exists(name))
+        return {name};
+    if (is_pattern(item)) {
+        std::vector<std::string> files = matches(item);
+        if (files.empty())
+            throw_no_match(item);
+        return files;
+    }
+    if (is_one_of_many && fs::status(name, ignored).type() == fs::file_type::not_found)
+        throw_missing_part(name);
+    return {name};
+}
+
+void check_is_complete(const fs::path& folder) {
+    if (exists((folder / unfinished_preparation).string()))
+        throw BadData(
+            "the shards of " + (folder.empty() ? "." : folder.string()) + " are not complete",
+            std::string("it holds ") + unfinished_preparation +
+                ": a preparation is replacing them, or was interrupted",
+            "wait for it, or prepare them again with --overwrite");
 }
 
 [[noreturn]] void throw_unreadable(const std::string& path,
@@ -85,12 +133,16 @@ FileStamp to_stamp(const struct stat& status) {
 
 }  // namespace
 
+std::vector<std::string> names_in_spec(const std::string& spec) {
+    return split_names(spec, is_there);
+}
+
 std::vector<std::string> expand_shard_spec(const std::string& spec) {
     std::vector<std::string> files;
-    for (const std::string& item : split(spec, ',')) {
-        for (const std::string& file : expand_item(item))
+    const std::vector<std::string> items = names_in_spec(spec);
+    for (const std::string& item : items)
+        for (const std::string& file : expand_item(item, items.size() > 1))
             files.push_back(fs::path(file).lexically_normal().string());
-    }
     if (files.empty())
         throw BadConfig("no data is named", "", "give --data a file, a folder or a glob");
     std::sort(files.begin(), files.end());
@@ -99,6 +151,10 @@ std::vector<std::string> expand_shard_spec(const std::string& spec) {
         throw BadConfig(*twice + " is named twice",
                         "its samples would count twice an epoch",
                         "name every file once");
+    std::set<fs::path> folders;
+    for (const std::string& file : files)
+        if (folders.insert(fs::path(file).parent_path()).second)
+            check_is_complete(fs::path(file).parent_path());
     return files;
 }
 
@@ -108,8 +164,7 @@ FileStamp stamp_readable_file(const std::string& path, const std::string& what_t
         throw_unreadable(path, errno, what_to_do);
     if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0)
         throw_unreadable(path, errno, what_to_do);
-    if (!S_ISREG(status.st_mode))
-        throw BadData(path + " is not a file", "a shard is one HDF5 file");
+    check_regular_file(path);
     return to_stamp(status);
 }
 

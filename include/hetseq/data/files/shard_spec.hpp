@@ -6,9 +6,14 @@
 
 namespace hetseq {
 
+/// The file that stands in a folder while its shards are replaced.
+constexpr const char* unfinished_preparation = "prepare.unfinished";
+
 /// The files that `spec` names, in name order: a file, a folder (its *.h5 and *.hdf5), a glob, or
-/// several of them separated by commas. Throws MissingInput if one of them matches nothing, and
-/// BadConfig if a file is named twice.
+/// several of them separated by commas. A name that exists is taken as it is, otherwise a backslash
+/// makes a comma, a bracket, * or ? part of a name (`split_names`). Throws MissingInput if one of
+/// them matches nothing, BadConfig if a file is named twice, and BadData if the shards of a folder
+/// are being replaced.
 std::vector<std::string> expand_shard_spec(const std::string& spec);
 
 /// Tells one version of a file from another.
@@ -18,7 +23,11 @@ struct FileStamp {
     friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 
-/// Throws MissingInput, with `what_to_do`, or IoError where this process cannot read `path`.
+/// Names in `spec` as `expand_shard_spec` divides them, escaped as there.
+std::vector<std::string> names_in_spec(const std::string& spec);
+
+/// Throws MissingInput, with `what_to_do`, or IoError where this process cannot read `path`, and
+/// BadData where that is no file.
 FileStamp stamp_readable_file(const std::string& path,
                               const std::string& what_to_do = "check --data and --valid-data");
 
