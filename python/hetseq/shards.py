@@ -27,6 +27,7 @@ _CHUNK_BYTES = 256 << 10    # of a field with rows of one shape
 _VALUES_IN_CHUNK = 65536    # of a ragged field
 _OFFSETS_IN_CHUNK = 4096
 _GZIP_LEVEL = 4
+_UNFINISHED = "prepare.unfinished"  # hetseq reads no folder that holds this file
 
 
 def write_shards(
@@ -537,13 +538,17 @@ class _Writer:
         self.samples += count
 
     def commit(self, former: list[pathlib.Path]) -> list[pathlib.Path]:
-        """Renames all, then removes the `former` ones that these have not replaced."""
+        """Removes the `former` ones and gives these their names. Until all have them, the folder is not read."""
         self.shards[-1].finish()
         paths = [self.folder / f"{self.name}-{i:05}-of-{len(self.shards):05}.h5" for i in range(len(self.shards))]
+        mark = self.folder / _UNFINISHED
+        mark.write_text(f"The shards {self.name}-* are being replaced. If nothing does so any more, write them again with "
+                        "overwrite=True.\n")
+        for path in former:
+            path.unlink()
         for shard, path in zip(self.shards, paths):
             os.replace(shard.path, path)
-        for path in set(former) - set(paths):
-            path.unlink()
+        mark.unlink(missing_ok=True)
         descriptor = os.open(self.folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)

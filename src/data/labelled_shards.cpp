@@ -48,17 +48,15 @@ std::vector<std::string> read_labels(const std::string& path,
 LabelledShards::LabelledShards(const std::string& output,
                                std::int64_t shards,
                                bool overwrite,
-                               std::vector<std::string> sets,
                                const WordPiece& pieces,
                                const BasicTokenizerOptions& tokenizer,
                                const std::vector<std::string>& labels)
     : folder_{output},
       shards_of_set_{shards},
-      sets_{std::move(sets)},
       texts_{{bert_vocabulary_name, pieces.lines()},
              {bert_tokenizer_name, tokenizer_config_json(tokenizer)},
              {labels_name, join(labels, "\n") + "\n"}} {
-    prepare_shard_folder(output, sets_, overwrite);
+    prepare_shard_folder(output, overwrite);
 }
 
 std::int64_t LabelledShards::write(
@@ -81,12 +79,12 @@ std::int64_t LabelledShards::write(
 }
 
 void LabelledShards::commit() {
-    for (const std::string& set : sets_)
-        remove_other_shards(folder_.string(), set, shards_of_set_);
+    begin_replacing_shards(folder_.string());
     for (RaggedShardWriter& shard : shards_)
         shard.commit();
     for (const Text& text : texts_)
         write_atomically(folder_ / text.name, text.text);
+    end_replacing_shards(folder_.string());
 }
 
 }  // namespace hetseq

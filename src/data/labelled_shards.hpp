@@ -40,7 +40,6 @@ public:
     LabelledShards(const std::string& output,
                    std::int64_t shards,
                    bool overwrite,
-                   std::vector<std::string> sets,
                    const WordPiece& pieces,
                    const BasicTokenizerOptions& tokenizer,
                    const std::vector<std::string>& labels);
@@ -63,7 +62,6 @@ private:
 
     std::filesystem::path folder_;
     std::int64_t shards_of_set_;
-    std::vector<std::string> sets_;
     std::vector<Text> texts_;
     std::vector<RaggedShardWriter> shards_;
 };

@@ -120,13 +120,6 @@ std::vector<BertSet> make_sets(const PrepareBertOptions& options,
     return sets;
 }
 
-std::vector<std::string> names_of(const std::vector<BertSet>& sets) {
-    std::vector<std::string> names;
-    for (const BertSet& set : sets)
-        names.push_back(set.name);
-    return names;
-}
-
 // In shards.
 RankProgress progress_of(const HostComm& world,
                          const std::vector<BertSet>& sets,
@@ -200,8 +193,7 @@ PreparedBert prepare_bert(const HostComm& world, const PrepareBertOptions& optio
     files.insert(files.end(), options.valid.begin(), options.valid.end());
     const std::vector<TextIndex> texts = index_documents(world, files);
     const std::vector<BertSet> sets = agree_on(world, [&] { return make_sets(options, texts); });
-    agree_on(world,
-             [&] { prepare_shard_folder(options.output, names_of(sets), options.overwrite); });
+    agree_on(world, [&] { prepare_shard_folder(options.output, options.overwrite); });
 
     PreparedBert prepared{.vocabulary = pieces.size()};
     std::vector<PairShard> shards;
@@ -219,17 +211,19 @@ PreparedBert prepare_bert(const HostComm& world, const PrepareBertOptions& optio
     }
     agree_on(world, [&] {
         if (world.rank() == 0)
-            for (const BertSet& set : sets)
-                remove_other_shards(options.output, set.name, set.shards());
+            begin_replacing_shards(options.output);
     });
     agree_on(world, [&] {
         for (PairShard& shard : shards)
             std::visit([](auto& writer) { writer.commit(); }, shard);
+    });
+    agree_on(world, [&] {
         if (world.rank() != 0)
             return;
         const fs::path folder{options.output};
         write_atomically(folder / bert_vocabulary_name, pieces.lines());
         write_atomically(folder / bert_tokenizer_name, tokenizer_config_json(options.text));
+        end_replacing_shards(options.output);
     });
     prepared.seconds = monotonic_seconds() - start;
     return prepared;

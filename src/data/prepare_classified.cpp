@@ -165,16 +165,8 @@ PreparedClassified prepare_classified(const PrepareClassifiedOptions& options) {
     const std::vector<ClassifiedSet> sets = read_sets(options);
     PreparedClassified prepared{.labels = label_set(options, sets), .vocabulary = pieces.size()};
     ClassifiedEncoder encoder{pieces, prepared.labels, options};
-    std::vector<std::string> names;
-    for (const ClassifiedSet& set : sets)
-        names.push_back(set.name);
-    LabelledShards shards{options.output,
-                          options.shards,
-                          options.overwrite,
-                          names,
-                          pieces,
-                          options.text,
-                          prepared.labels};
+    LabelledShards shards{
+        options.output, options.shards, options.overwrite, pieces, options.text, prepared.labels};
     for (const ClassifiedSet& set : sets) {
         PreparedClassifiedSet& counts = prepared.sets.emplace_back();
         counts.name = set.name;

@@ -112,13 +112,7 @@ std::vector<PreparedShard> prepare_images(const PrepareImagesOptions& options) {
     if (options.shards < 1 || options.shards > most_shards)
         throw BadConfig("--shards " + std::to_string(options.shards), "", "give 1 to 99999");
     const std::vector<Pair> pairs = read_pairs(options.inputs);
-    for (const Pair& pair : pairs)
-        check_no_other_shards(options.output, pair.name, options.shards);
-
-    std::error_code error;
-    fs::create_directories(options.output, error);
-    if (error)
-        throw IoError("cannot make the folder " + options.output, error.message());
+    prepare_shard_folder(options.output, options.overwrite);
     std::list<AtomicFile> files;  // they appear together, once all are written
     std::vector<PreparedShard> shards;
     for (const Pair& pair : pairs) {
@@ -132,8 +126,10 @@ std::vector<PreparedShard> prepare_images(const PrepareImagesOptions& options) {
             shards.push_back({path.string(), end - begin});
         }
     }
+    begin_replacing_shards(options.output);
     for (AtomicFile& file : files)
         file.commit();
+    end_replacing_shards(options.output);
     return shards;
 }
 

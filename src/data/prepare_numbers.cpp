@@ -11,6 +11,7 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/text/number_names.hpp"
+#include "hetseq/data/files/shard_names.hpp"
 #include "hetseq/data/order/keyed_draws.hpp"
 
 namespace hetseq {
@@ -67,12 +68,20 @@ void write_texts(const fs::path& stem, const std::vector<std::int64_t>& numbers)
     german.commit();
 }
 
+// Somebody's own text may have such a name.
+void check_no_texts(const fs::path& folder) {
+    for (const char* name : {"train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de"})
+        if (fs::exists(folder / name))
+            throw BadConfig((folder / name).string() + " exists",
+                            "a text of that name is written",
+                            "choose another --output, or give --overwrite to replace it");
+}
+
 void write_all_texts(const PrepareNumbersOptions& options) {
     const fs::path folder{options.output};
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error)
-        throw IoError("cannot make the folder " + options.output, error.message());
+    prepare_shard_folder(options.output, options.overwrite);
+    if (!options.overwrite)
+        check_no_texts(folder);
     const NumberSets sets = draw_sets(options);
     write_texts(folder / "train", sets.train);
     write_texts(folder / "valid", sets.valid);
@@ -97,7 +106,8 @@ PreparedTranslation prepare_numbers(const HostComm& world, const PrepareNumbersO
                                 .output = options.output,
                                 .subwords = {.vocab_size = ids_of_numbers},
                                 .joined = true,
-                                .seed = options.seed});
+                                .seed = options.seed,
+                                .overwrite = options.overwrite});
 }
 
 }  // namespace hetseq

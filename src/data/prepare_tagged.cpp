@@ -122,16 +122,8 @@ PreparedTagged prepare_tagged(const PrepareTaggedOptions& options) {
     const WordPiece pieces = WordPiece::read(options.vocabulary);
     const std::vector<TaggedSet> sets = read_sets(options);
     const TagSet tags = tag_set(options, sets);
-    std::vector<std::string> names;
-    for (const TaggedSet& set : sets)
-        names.push_back(set.name);
-    LabelledShards shards{options.output,
-                          options.shards,
-                          options.overwrite,
-                          names,
-                          pieces,
-                          options.text,
-                          tags.names()};
+    LabelledShards shards{
+        options.output, options.shards, options.overwrite, pieces, options.text, tags.names()};
 
     PreparedTagged prepared{.tags = tags.names(), .vocabulary = pieces.size()};
     TaggedEncoder encoder{pieces, tags, options};

@@ -111,15 +111,6 @@ std::vector<SetToPrepare> make_sets(const PrepareTranslationOptions& options,
     return sets;
 }
 
-void prepare_folder(const std::string& folder, const std::vector<SetToPrepare>& sets) {
-    for (const SetToPrepare& set : sets)
-        check_no_other_shards(folder, set.name, set.shards);
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error)
-        throw IoError("cannot make the folder " + folder, error.message());
-}
-
 // In pairs.
 RankProgress progress_of(const HostComm& world,
                          const std::vector<SetToPrepare>& sets,
@@ -180,17 +171,26 @@ void check_something_is_written(const PreparedSet& set) {
                       "allow more by --max-length and --max-ratio, or check the text");
 }
 
-// Rank 0 names the vocabularies' files, all ranks their shards.
+// Rank 0 names the vocabularies' files, all ranks their shards. Collective.
 void commit_all(const HostComm& world,
                 const TranslationVocabularies& vocabularies,
                 const std::string& folder,
                 std::vector<RaggedShardWriter>& shards) {
-    for (RaggedShardWriter& shard : shards)
-        shard.commit();
-    if (world.rank() != 0)
-        return;
-    write_atomically(fs::path(folder) / "source.vocabulary", vocabularies.source.bytes());
-    write_atomically(fs::path(folder) / "target.vocabulary", vocabularies.target.bytes());
+    agree_on(world, [&] {
+        if (world.rank() == 0)
+            begin_replacing_shards(folder);
+    });
+    agree_on(world, [&] {
+        for (RaggedShardWriter& shard : shards)
+            shard.commit();
+    });
+    agree_on(world, [&] {
+        if (world.rank() != 0)
+            return;
+        write_atomically(fs::path(folder) / "source.vocabulary", vocabularies.source.bytes());
+        write_atomically(fs::path(folder) / "target.vocabulary", vocabularies.target.bytes());
+        end_replacing_shards(folder);
+    });
 }
 
 }  // namespace
@@ -201,7 +201,7 @@ PreparedTranslation prepare_translation(const HostComm& world,
     const std::vector<TextIndex> texts = index_texts(world, all_files(options));
     const std::vector<SetToPrepare> sets =
         agree_on(world, [&] { return make_sets(options, texts); });
-    agree_on(world, [&] { prepare_folder(options.output, sets); });
+    agree_on(world, [&] { prepare_shard_folder(options.output, options.overwrite); });
 
     PreparedTranslation prepared;
     const double start = monotonic_seconds();
@@ -224,7 +224,7 @@ PreparedTranslation prepare_translation(const HostComm& world,
         sum_over_ranks(world, counts);
         agree_on(world, [&] { check_something_is_written(counts); });
     }
-    agree_on(world, [&] { commit_all(world, vocabularies, options.output, shards); });
+    commit_all(world, vocabularies, options.output, shards);
     prepared.encoding_seconds = monotonic_seconds() - start - prepared.training_seconds;
     return prepared;
 }

@@ -386,7 +386,7 @@ TEST_F(PrepareBertTest, ShardsInTheWayAreReplacedOnlyWithOverwrite) {
     world_.barrier();
 
     EXPECT_EQ(thrown.code, ExitCode::config);
-    EXPECT_THAT(thrown.text, HasSubstr("train-00000-of-00005.h5 exists (5 shards of train"));
+    EXPECT_THAT(thrown.text, HasSubstr("train-00000-of-00005.h5 exists (5 shards are there"));
     EXPECT_EQ(contents(folder_ / "out").size(), 4U);
     EXPECT_TRUE(fs::exists(shard("train-00001-of-00002.h5")));
 }

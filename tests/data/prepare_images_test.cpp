@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "hetseq/data/check_corpus.hpp"
+#include "hetseq/data/files/shard_names.hpp"
 
 namespace hetseq {
 namespace {
@@ -87,24 +88,38 @@ TEST_F(PrepareImagesTest, MoreShardsThanImagesLeavesSomeEmpty) {
     EXPECT_EQ(check(folder_ / "out").shards.size(), 5U);
 }
 
-TEST_F(PrepareImagesTest, PreparingAgainReplaces) {
+TEST_F(PrepareImagesTest, ShardsAreReplacedOnlyWhereThatIsAsked) {
     write_pair("a-images", "a-labels", 2);
+    write_pair("b-images", "b-labels", 7);
     prepare_images(options({"a-images", "a-labels"}, 2));
-    write_pair("a-images", "a-labels", 7);
+    PrepareImagesOptions others = options({"b-images", "b-labels"});
 
-    prepare_images(options({"a-images", "a-labels"}, 2));
+    const auto thrown = thrown_by([&] { prepare_images(others); });
+    const std::int64_t kept = check(folder_ / "out").samples;
+    others.overwrite = true;
+    prepare_images(others);
 
+    EXPECT_EQ(thrown.code, ExitCode::config);
+    EXPECT_THAT(thrown.text, HasSubstr("a-00000-of-00002.h5 exists (2 shards are there"));
+    EXPECT_EQ(kept, 2);
     EXPECT_EQ(check(folder_ / "out").samples, 7);
 }
 
-TEST_F(PrepareImagesTest, ShardsOfAnotherCountAreInTheWay) {
+// As a process leaves it that dies while it names its shards.
+TEST_F(PrepareImagesTest, AnInterruptedPreparationIsNotRead) {
     write_pair("a-images", "a-labels", 4);
     prepare_images(options({"a-images", "a-labels"}, 2));
+    begin_replacing_shards(folder_ / "out");
+    std::filesystem::copy_file(folder_ / "a-images", folder_ / "out/a-00000-of-00002.h5");
 
-    const auto thrown = thrown_by([&] { prepare_images(options({"a-images", "a-labels"}, 3)); });
+    for (const char* spec : {"out", "out/*.h5", "out/a-00000-of-00002.h5"})
+        EXPECT_THAT(thrown_by([&] { check(folder_ / spec); }).text,
+                    HasSubstr("are not complete (it holds prepare.unfinished"))
+            << spec;
 
-    EXPECT_EQ(thrown.code, ExitCode::config);
-    EXPECT_THAT(thrown.text, HasSubstr("is in the way"));
+    PrepareImagesOptions again = options({"a-images", "a-labels"}, 2);
+    again.overwrite = true;
+    prepare_images(again);
     EXPECT_EQ(check(folder_ / "out").samples, 4);
 }
 

@@ -224,15 +224,23 @@ TEST_F(PrepareTranslationTest, NothingIsLeftWhereAllPairsAreDropped) {
     EXPECT_TRUE(fs::is_empty(folder_ / "out"));
 }
 
-TEST_F(PrepareTranslationTest, ShardsOfAnotherCountAreInTheWay) {
-    prepare_translation(world_, words("a\n", "x\n"));
-    PrepareTranslationOptions options = words("a\nb\n", "x\ny\n");
-    options.shards = 2;
+// Ids of one vocabulary beside ids of another would train without a word.
+TEST_F(PrepareTranslationTest, AnEarlierSetIsReplacedAsAWholeOrNotAtAll) {
+    PrepareTranslationOptions both = words("a\n", "x\n");
+    both.valid = both.train;
+    prepare_translation(world_, both);
+    PrepareTranslationOptions other = words("a\nb\n", "x\ny\n");
 
-    const auto thrown = thrown_for(options);
+    const auto thrown = thrown_for(other);
+    other.overwrite = true;
+    prepare_translation(world_, other);
+    world_.barrier();
 
     EXPECT_EQ(thrown.code, ExitCode::config);
-    EXPECT_THAT(thrown.text, HasSubstr("train-00000-of-00001.h5 is in the way"));
+    EXPECT_THAT(thrown.text, HasSubstr("train-00000-of-00001.h5 exists (2 shards are there"));
+    EXPECT_FALSE(fs::exists(folder_ / "out/valid-00000-of-00001.h5"));
+    EXPECT_FALSE(fs::exists(folder_ / "out/prepare.unfinished"));
+    EXPECT_EQ(test::read_dataset(folder_ / "out/train-00000-of-00001.h5", "source").size(), 4U);
 }
 
 TEST_F(PrepareTranslationTest, OptionsThatContradictAreRefused) {

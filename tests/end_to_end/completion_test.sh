@@ -36,7 +36,7 @@ mapfile -t options < <("$bin/hetseq" train --help | sed -nE 's/^  (--[a-z-]+) .*
 ((${#options[@]} > 40)) || fail 'too few options in --help'
 offers "$(printf '%s\n' --help "${options[@]}" | LC_ALL=C sort | paste -sd ' ')" train --
 offers '--max-epoch --max-length --max-predictions --max-sentences --max-skips --max-tokens --max-update' train inputs/mnist.cfg --max-
-offers '--help --output --shards' prepare images --
+offers '--help --output --overwrite --shards' prepare images --
 offers '--checkpoint --format --help --json --last --output --overwrite' checkpoint --
 offers '--help --json --last' checkpoint list --
 offers '--help --last --output' checkpoint average runs --

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import h5py
 import numpy as np
@@ -150,6 +151,14 @@ class ArraysTest(ShardsTest):
 
         self.assertEqual(sorted(self.folder.iterdir()), sorted(new + other))
         self.assertEqual(read(new, "a").tolist(), [1] * 4)
+
+    def test_an_interrupted_replacement_is_marked(self):
+        shards.write_shards({"a": np.zeros(4)}, self.folder, rows_per_shard=1)
+
+        with unittest.mock.patch("os.replace", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+            shards.write_shards({"a": np.ones(4)}, self.folder, rows_per_shard=1, overwrite=True)
+
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["prepare.unfinished"])
 
 
 class SamplesTest(ShardsTest):

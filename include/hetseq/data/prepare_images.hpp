@@ -10,6 +10,7 @@ struct PrepareImagesOptions {
     std::vector<std::string> inputs;  // IDX files, images and labels, paired in the order given
     std::string output;               // folder, made where it is missing
     int shards = 1;                   // of each pair
+    bool overwrite = false;           // replaces the shards that the folder holds
 };
 
 /// A shard that was written.

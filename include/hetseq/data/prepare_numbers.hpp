@@ -13,6 +13,7 @@ struct PrepareNumbersOptions {
     std::string output;              // folder, made where it is missing
     std::int64_t samples = 100'000;  // numbers to train on, some of them several times
     std::uint64_t seed = 1;
+    bool overwrite = false;  // replaces the texts and shards that the folder holds
 };
 
 constexpr std::int64_t valid_numbers = 500;

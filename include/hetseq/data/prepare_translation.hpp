@@ -33,6 +33,7 @@ struct PrepareTranslationOptions {
     std::uint64_t seed = 1;           // of the sample
     std::int64_t max_length = 0;      // tokens of a side; 0: any
     double max_ratio = 0;             // of the longer side to the shorter one [tokens]; 0: any
+    bool overwrite = false;           // replaces the shards that the folder holds
     PrepareProgress progress{};       // of the shards
 };
 

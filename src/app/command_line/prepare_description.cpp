@@ -22,6 +22,10 @@ CommandOption output_folder() {
     return {"output", "DIR", "", "folder to write the shards to", Need::required};
 }
 
+CommandOption overwrite_option() {
+    return {"overwrite", "", "", "replace all shards that the folder holds, of whatever set"};
+}
+
 CommandForm prepare_images_form() {
     return {
         .word = "images",
@@ -31,7 +35,8 @@ CommandForm prepare_images_form() {
               Count::many,
               "files of images and as many files of labels, both in the same order; plain or gzip"}},
         .own_options = {output_folder(),
-                        {"shards", "N", "1", "number of shards made from each pair of files"}}};
+                        {"shards", "N", "1", "number of shards made from each pair of files"},
+                        overwrite_option()}};
 }
 
 CommandForm prepare_translation_form() {
@@ -91,15 +96,18 @@ CommandForm prepare_translation_form() {
              "0",
              "drop pairs whose longer side has more than this many times the tokens of the other; 0: "
              "any"},
-            {"shards", "N", "0", "number of shards of each set; 0: one for each 100,000 pairs"}}};
+            {"shards", "N", "0", "number of shards of each set; 0: one for each 100,000 pairs"},
+            overwrite_option()}};
 }
 
 CommandForm prepare_numbers_form() {
     return {.word = "numbers",
             .help = "make a small translation task: names of numbers, English to German",
-            .own_options = {output_folder(),
-                            {"samples", "N", "100000", "pairs to train on"},
-                            {"seed", "N", "1", "seed of what is drawn"}}};
+            .own_options = {
+                output_folder(),
+                {"samples", "N", "100000", "pairs to train on"},
+                {"seed", "N", "1", "seed of what is drawn"},
+                {"overwrite", "", "", "replace the texts, and all shards that the folder holds"}}};
 }
 
 CommandForm prepare_vocabulary_form() {
@@ -112,7 +120,8 @@ CommandForm prepare_vocabulary_form() {
                 cased_option(),
                 accents_option(),
                 {"min-count", "N", "2", "join two pieces that stand together so often or more"},
-                {"max-characters", "N", "1000", "number of characters that have pieces"}}};
+                {"max-characters", "N", "1000", "number of characters that have pieces"},
+                {"overwrite", "", "", "replace the file where it exists"}}};
 }
 
 CommandForm prepare_bert_form() {
@@ -142,7 +151,7 @@ CommandForm prepare_bert_form() {
               "off: keep pairs unmasked and without padding; training masks them anew in each epoch"},
              {"seed", "N", "1", "seed of what is drawn"},
              {"shards", "N", "0", "number of shards of each set; 0: one for each 16 MiB of text"},
-             {"overwrite", "", "", "replace shards of these sets in the folder"}},
+             overwrite_option()},
         .options = {"json"}};
 }
 
@@ -174,7 +183,7 @@ CommandForm prepare_ner_form() {
              "512",
              "pieces of a sentence, [CLS] and [SEP] included; a longer one is cut behind a word"},
             {"shards", "N", "1", "number of shards of each set"},
-            {"overwrite", "", "", "replace shards of these sets in the folder"}}};
+            overwrite_option()}};
 }
 
 CommandForm prepare_classification_form() {
@@ -216,7 +225,7 @@ CommandForm prepare_classification_form() {
              "512",
              "pieces of a row, [CLS] and [SEP] included; of a longer one the longer text is cut"},
             {"shards", "N", "1", "number of shards of each set"},
-            {"overwrite", "", "", "replace shards of these sets in the folder"}}};
+            overwrite_option()}};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/name_list.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 
@@ -30,8 +31,8 @@ constexpr std::int64_t most_length = 65536;
 constexpr std::int64_t most_copies = 1000;
 
 PrepareBertOptions bert_options(const CommandWords& words) {
-    return {.train = split(words.text("input"), ','),
-            .valid = split(words.text("valid-input"), ','),
+    return {.train = split_file_names(words.text("input")),
+            .valid = split_file_names(words.text("valid-input")),
             .vocabulary = words.text("vocab"),
             .text = bert_text_options(words),
             .output = words.text("output"),

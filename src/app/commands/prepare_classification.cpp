@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/name_list.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 
@@ -35,9 +36,9 @@ std::optional<TableFormat> format_of(const CommandWords& words) {
 }
 
 PrepareClassifiedOptions classified_options(const CommandWords& words) {
-    return {.train = split(words.text("input"), ','),
-            .valid = split(words.text("valid-input"), ','),
-            .test = split(words.text("test-input"), ','),
+    return {.train = split_file_names(words.text("input")),
+            .valid = split_file_names(words.text("valid-input")),
+            .test = split_file_names(words.text("test-input")),
             .vocabulary = words.text("vocab"),
             .text = bert_text_options(words),
             .labels = words.text("labels"),

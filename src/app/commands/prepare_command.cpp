@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "hetseq/util/name_list.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -35,7 +36,8 @@ void prepare_images_of(const CommandContext& context) {
         const PrepareImagesOptions options{
             .inputs = words.arguments,
             .output = words.text("output"),
-            .shards = static_cast<int>(words.whole_number("shards", 1, most_shards))};
+            .shards = static_cast<int>(words.whole_number("shards", 1, most_shards)),
+            .overwrite = words.has("overwrite")};
         if (context.world.rank() != 0)
             return;
         for (const PreparedShard& shard : prepare_images(options))
@@ -49,7 +51,9 @@ std::uint64_t seed_of(const CommandWords& words) {
 }
 
 PrepareTranslationOptions translation_options(const CommandWords& words) {
-    const auto files = [&](const std::string& option) { return split(words.text(option), ','); };
+    const auto files = [&](const std::string& option) {
+        return split_file_names(words.text(option));
+    };
     std::vector<std::string> types = subword_model_types();
     types.emplace_back(dictionary_type);
     const std::string& type = words.choice("model-type", types);
@@ -72,7 +76,8 @@ PrepareTranslationOptions translation_options(const CommandWords& words) {
             .sample = words.whole_number("sample", 0, any),
             .seed = seed_of(words),
             .max_length = words.whole_number("max-length", 0, any),
-            .max_ratio = words.number("max-ratio", 0, 1e9)};
+            .max_ratio = words.number("max-ratio", 0, 1e9),
+            .overwrite = words.has("overwrite")};
 }
 
 PreparedTranslation prepare_pairs(const CommandContext& context) {
@@ -88,7 +93,8 @@ PreparedTranslation prepare_pairs(const CommandContext& context) {
     const auto options = agree_on(context.world, [&] {
         return PrepareNumbersOptions{.output = words.text("output"),
                                      .samples = words.whole_number("samples", 1, any),
-                                     .seed = seed_of(words)};
+                                     .seed = seed_of(words),
+                                     .overwrite = words.has("overwrite")};
     });
     return prepare_numbers(context.world, options);
 }

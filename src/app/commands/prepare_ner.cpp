@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/name_list.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 
@@ -27,9 +28,9 @@ constexpr std::int64_t most_columns = 1000;
 constexpr std::int64_t longest_row = 65536;
 
 PrepareTaggedOptions tagged_options(const CommandWords& words) {
-    return {.train = split(words.text("input"), ','),
-            .valid = split(words.text("valid-input"), ','),
-            .test = split(words.text("test-input"), ','),
+    return {.train = split_file_names(words.text("input")),
+            .valid = split_file_names(words.text("valid-input")),
+            .test = split_file_names(words.text("test-input")),
             .vocabulary = words.text("vocab"),
             .text = bert_text_options(words),
             .tags = words.text("labels"),

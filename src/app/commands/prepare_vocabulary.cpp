@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/name_list.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 
@@ -96,6 +98,15 @@ std::string summary(const std::string& file,
            " pieces a word\n";
 }
 
+// Shards and models may have been made with it.
+void check_may_be_written(const CommandWords& words) {
+    const std::string& output = words.text("output");
+    std::error_code ignored;
+    if (std::filesystem::exists(output, ignored) && !words.has("overwrite"))
+        throw BadConfig(
+            output + " exists", "", "choose another --output, or give --overwrite to replace it");
+}
+
 }  // namespace
 
 void prepare_vocabulary_of(const CommandContext& context) {
@@ -107,9 +118,11 @@ void prepare_vocabulary_of(const CommandContext& context) {
                    .least_count = words.whole_number("min-count", 1, most_pieces),
                    .most_characters = words.whole_number("max-characters", 1, most_pieces)};
         basic = bert_text_options(words);
+        if (context.world.rank() == 0)
+            check_may_be_written(words);
     });
     const BertWordCounts::Words counted =
-        count_words(context.world, split(words.text("input"), ','), basic);
+        count_words(context.world, split_file_names(words.text("input")), basic);
     agree_on(context.world, [&] {
         if (context.world.rank() != 0)
             return;

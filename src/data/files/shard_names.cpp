@@ -2,13 +2,45 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <set>
+#include <regex>
+#include <vector>
 
+#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/data/files/shard_spec.hpp"
 
 namespace hetseq {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+void require_done(const std::error_code& error, const std::string& problem) {
+    if (error)
+        throw IoError(problem, error.message(), "check the folder, or choose another --output");
+}
+
+// By name; none where there is no such folder.
+std::vector<fs::path> shards_in(const std::string& folder) {
+    static const std::regex form(R"(.+-\d{5}-of-\d{5}\.h5)");
+    std::vector<fs::path> shards;
+    std::error_code error;
+    if (!fs::is_directory(folder, error))
+        return shards;
+    fs::directory_iterator entry(folder, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+        if (std::regex_match(entry->path().filename().string(), form))
+            shards.push_back(entry->path());
+    require_done(error, "cannot list " + folder);
+    std::sort(shards.begin(), shards.end());
+    return shards;
+}
+
+fs::path mark_of(const std::string& folder) {
+    return fs::path(folder) / unfinished_preparation;
+}
+
+}  // namespace
 
 std::string shard_name(const std::string& set, std::int64_t shard, std::int64_t shards) {
     char suffix[64];
@@ -20,59 +52,33 @@ std::string shard_name(const std::string& set, std::int64_t shard, std::int64_t 
     return set + suffix;
 }
 
-std::vector<fs::path> shards_in(const std::string& folder, const std::string& set) {
-    std::vector<fs::path> shards;
-    if (!fs::is_directory(folder))
-        return shards;
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-        const std::string name = entry.path().filename().string();
-        if (name.rfind(set + "-", 0) == 0 && entry.path().extension() == ".h5")
-            shards.push_back(entry.path());
-    }
-    if (error)
-        throw IoError("cannot list " + folder, error.message(), "choose another --output");
-    std::sort(shards.begin(), shards.end());
-    return shards;
-}
-
-void check_no_other_shards(const std::string& folder, const std::string& set, std::int64_t shards) {
-    std::set<std::string> expected;
-    for (std::int64_t shard = 0; shard < shards; ++shard)
-        expected.insert(shard_name(set, shard, shards));
-    for (const fs::path& found : shards_in(folder, set))
-        if (!expected.contains(found.filename().string()))
-            throw BadConfig(found.string() + " is in the way",
-                            "it would be read beside the new shards of " + set,
-                            "remove it or choose another --output");
-}
-
-void prepare_shard_folder(const std::string& folder,
-                          const std::vector<std::string>& sets,
-                          bool overwrite) {
-    for (const std::string& set : sets) {
-        const std::vector<fs::path> found = shards_in(folder, set);
-        if (!found.empty() && !overwrite)
-            throw BadConfig(
-                found.front().string() + " exists",
-                std::to_string(found.size()) + " shards of " + set + " are there already",
-                "choose another --output, or give --overwrite to replace them");
-    }
+void prepare_shard_folder(const std::string& folder, bool overwrite) {
+    const std::vector<fs::path> found = shards_in(folder);
+    if (!found.empty() && !overwrite)
+        throw BadConfig(found.front().string() + " exists",
+                        std::to_string(found.size()) + " shards are there already",
+                        "choose another --output, or give --overwrite to replace them all");
     std::error_code error;
     fs::create_directories(folder, error);
-    if (error)
-        throw IoError("cannot make the folder " + folder, error.message());
+    require_done(error, "cannot make the folder " + folder);
 }
 
-void remove_other_shards(const std::string& folder, const std::string& set, std::int64_t shards) {
-    for (const fs::path& found : shards_in(folder, set)) {
-        bool is_new = false;
-        for (std::int64_t i = 0; i < shards && !is_new; ++i)
-            is_new = found.filename() == shard_name(set, i, shards);
+void begin_replacing_shards(const std::string& folder) {
+    write_atomically(mark_of(folder),
+                     "The shards of this folder are being replaced. If nothing does so any more, "
+                     "prepare them again with --overwrite.\n");
+    for (const fs::path& shard : shards_in(folder)) {
         std::error_code error;
-        if (!is_new && !fs::remove(found, error) && error)
-            throw IoError("cannot remove " + found.string(), error.message());
+        fs::remove(shard, error);
+        require_done(error, "cannot remove " + shard.string());
     }
+}
+
+void end_replacing_shards(const std::string& folder) {
+    std::error_code error;
+    fs::remove(mark_of(folder), error);
+    require_done(error, "cannot remove " + mark_of(folder).string());
+    sync_folder(folder);
 }
 
 }  // namespace hetseq

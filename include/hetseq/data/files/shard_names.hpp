@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 namespace hetseq {
 
@@ -12,22 +11,17 @@ constexpr std::int64_t most_shards = 99999;  // five digits in their names
 /// "train-00000-of-00002.h5"
 std::string shard_name(const std::string& set, std::int64_t shard, std::int64_t shards);
 
-/// The files of `folder` that FOLDER/SET-*.h5 names, by name; none where there is no such folder.
-/// IoError where it cannot be listed.
-std::vector<std::filesystem::path> shards_in(const std::string& folder, const std::string& set);
+/// Makes `folder` where it is missing. Throws BadConfig where it holds shards, of whatever set,
+/// unless they may be replaced: sets that were not prepared together do not belong together. Throws
+/// IoError where it cannot be listed or made.
+void prepare_shard_folder(const std::string& folder, bool overwrite);
 
-/// Throws BadConfig where `folder` holds shards of `set` that these would not replace:
-/// FOLDER/train* would read them beside the new ones. IoError where it cannot be listed.
-void check_no_other_shards(const std::string& folder, const std::string& set, std::int64_t shards);
+/// All new shards are complete under temporary names, and one process says so before any gets its
+/// own: marks the folder as unfinished (`unfinished_preparation`), then removes the earlier shards.
+/// Throws IoError.
+void begin_replacing_shards(const std::string& folder);
 
-/// Makes `folder` where it is missing. Throws BadConfig where it holds shards of `sets` that may
-/// not be replaced, IoError.
-void prepare_shard_folder(const std::string& folder,
-                          const std::vector<std::string>& sets,
-                          bool overwrite);
-
-/// Removes shards of `set` that are none of its `shards` new ones: FOLDER/train* would read them
-/// too. Throws IoError.
-void remove_other_shards(const std::string& folder, const std::string& set, std::int64_t shards);
+/// All new shards have their names. The same process removes the mark. Throws IoError.
+void end_replacing_shards(const std::string& folder);
 
 }  // namespace hetseq
