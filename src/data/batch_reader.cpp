@@ -10,9 +10,9 @@
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/data/files/first_shard.hpp"
 #include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/ragged_extents.hpp"
-#include "hetseq/data/files/shard_spec.hpp"
 #include "hetseq/data/row_lengths.hpp"
 
 namespace hetseq {
@@ -33,13 +33,13 @@ BlockLayout layout_of(const HostComm& world, const ShardSet& shards, std::int64_
     const RaggedExtents extents = shards.ragged_fields().empty()
                                       ? RaggedExtents{}
                                       : read_extents(world, shards, block_length, 0);
+    check_fits_model(shards, extents);
     return make_block_layout(shards, block_length, &extents);
 }
 
 // Opening and reading tell what is wrong with a file, and with its name.
 std::vector<std::string> missing_datasets(const std::string& path,
                                           const std::vector<std::string>& names) {
-    initialize_hdf5();
     const Hdf5File file = try_open_hdf5(path);
     std::vector<std::string> missing;
     for (const std::string& name : names)
@@ -64,9 +64,8 @@ CorpusSchema without_missing_targets(const HostComm& world,
     if (targets.empty())
         return schema;
     const std::string on_first = agree_on(world, [&] {
-        return world.rank() == 0
-                   ? join(missing_datasets(expand_shard_spec(spec).front(), targets), "\n")
-                   : std::string();
+        return world.rank() == 0 ? join(missing_datasets(first_shard(spec), targets), "\n")
+                                 : std::string();
     });
     const std::vector<std::string> missing = split(world.broadcast(on_first, 0), '\n');
     std::erase_if(schema.fields,

@@ -105,6 +105,7 @@ CorpusReport check_corpus(const HostComm& world,
     const std::int64_t length = default_block_length(shards);
     const RaggedExtents extents =
         shards.ragged_fields().empty() ? RaggedExtents{} : read_extents(world, shards, length, 0);
+    check_fits_model(shards, extents);
     const BlockLayout layout = make_block_layout(shards, length, &extents);
     CorpusReport report = describe(shards, extents);
     Summaries summaries;

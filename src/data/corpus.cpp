@@ -86,21 +86,17 @@ void check_lengths(const ShardSet& shards,
                    const CorpusOptions& options) {
     if (extents.too_long == 0)
         return;
-    const std::int64_t used = shards.samples() - extents.too_long;
-    const std::string what = std::to_string(extents.too_long) + " of " +
-                             std::to_string(shards.samples()) + " samples are longer than " +
-                             std::to_string(options.max_length);
-    if (options.skip_too_long && used > 0) {
-        log::warn(what + " and are left out (--skip-too-long)");
+    const bool some_are_used = shards.samples() > extents.too_long;
+    if (options.skip_too_long && some_are_used) {
+        log::warn(too_long_text(shards, extents) + (extents.is_models_limit ? "," : "") +
+                  " and are left out (--skip-too-long)");
         return;
     }
-    const ShardRows first = shards.rows(extents.first_too_long, extents.first_too_long + 1).front();
-    throw BadData(what,
-                  "the first is row " + std::to_string(first.begin) + " of " +
-                      shards.shards()[first.shard].path,
-                  used > 0 ? "raise --max-tokens (and --max-length where it is given), or leave "
-                             "them out: --skip-too-long"
-                           : "raise --max-tokens (and --max-length where it is given)");
+    const std::string cure = extents.is_models_limit
+                                 ? "use a model that takes longer ones, prepare shorter ones"
+                                 : "raise --max-tokens (and --max-length where it is given)";
+    throw too_long_error(
+        shards, extents, some_are_used ? cure + ", or leave them out: --skip-too-long" : cure);
 }
 
 // Collective. The ranks of a host share one cache, so they must mean the same size.
@@ -138,7 +134,7 @@ Corpus::Impl::Impl(DataContext::Impl& owner,
              owner.io_node,
              options.io,
              cache.shared() ? ReadShare::part : ReadShare::whole},
-      max_length{options.max_length} {
+      max_length{extents.max_length} {
     if (shards.ragged_fields().empty())
         return;
     agree_on(context.world, [&] { check_lengths(shards, extents, options); });

@@ -85,6 +85,10 @@ CorpusSchema masked_schema(const BertConfig& config) {
 
 // The shards that `hetseq prepare bert --static-masks off` writes.
 CorpusSchema unmasked_schema(const BertConfig& config) {
+    if (config.type_vocab_size < 2)
+        throw BadConfig("the model has one type of segment (type_vocab_size)",
+                        "the data are pairs of sentences",
+                        "use a model with two types, as BERT has");
     FieldSchema borders{.name = "second_segments",
                         .minimum = 1,
                         .below_row_length_of = "input_ids",

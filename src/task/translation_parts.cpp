@@ -163,6 +163,20 @@ TransformerConfig config_of(const PartOptions& options, const Vocabularies& voca
     return config;
 }
 
+// 0: any number. Another model may mean something else by --model-config; what is wrong with a
+// Transformer's, making it says.
+std::int64_t positions_of_model(const PartOptions& options) {
+    try {
+        if (!options.init_model.empty() && options.model_config.empty() &&
+            std::filesystem::exists(model_config_file(options.init_model)))
+            return read_transformer_config(model_config_file(options.init_model)).max_positions;
+        return transformer_config(options.model_config.empty() ? "base" : options.model_config)
+            .max_positions;
+    } catch (const Error&) {
+        return 0;
+    }
+}
+
 BleuOptions bleu_of(const PartOptions& options) {
     const std::vector<std::string>& names = bleu_tokenizer_names();
     const auto name = std::find(names.begin(), names.end(), options.get(valid_bleu_tokenize()));
@@ -195,10 +209,12 @@ std::shared_ptr<Model> make_translator(const PartOptions& options) {
 // The shards of `hetseq prepare translation`.
 CorpusSchema translation_schema(const PartOptions& options) {
     const Vocabularies vocabularies = vocabularies_of(options);
+    const std::int64_t positions = positions_of_model(options);
     const auto tokens = [&](const std::string& name, const Vocabulary& vocabulary) {
         return FieldSchema{
             .name = name,
             .is_ragged = true,
+            .max_row_length = positions,
             .minimum = 0,
             .maximum = static_cast<double>(vocabulary.size() - 1),
             .meaning = "ids of the vocabulary (" + std::to_string(vocabulary.size()) + " entries)"};

@@ -11,6 +11,7 @@
 #include "data/shared_folder_test.hpp"
 #include <gmock/gmock.h>
 
+#include "hetseq/data/batch_reader.hpp"
 #include "hetseq/data/blocks/block_layout.hpp"
 #include "hetseq/data/blocks/block_reader.hpp"
 #include "hetseq/data/check_corpus.hpp"
@@ -246,14 +247,41 @@ TEST_F(RaggedBadInputTest, TheFirstBadRowCountsWhateverItsField) {
     expect_bad_data(opening(), "d.h5: dataset 'places_offsets' falls behind row 19", "found -1");
 }
 
-TEST_F(RaggedBadInputTest, RowsThatAreTooLong) {
+// The model would fail in the middle of the run, and again after each resume.
+TEST_F(RaggedBadInputTest, RowsThatAreTooLongForTheModelAreFoundAtStart) {
     write_with([](auto&) {});
     CorpusSchema schema = ragged_schema();
     schema.fields[0].max_row_length = 400;
+    DataContext context{world_, true};
+    const std::string problem =
+        "1 of 90 samples are longer than 400, the model's limit (the first is row 7 of " +
+        (folder_ / "b.h5") + ")";
 
-    expect_bad_data(opening(schema),
-                    "b.h5: dataset 'source', row 7 is too long",
-                    "found 500 values, expected at most 400)");
+    for (const std::int64_t max_length : {0, 10'000}) {
+        const CorpusOptions options{.max_length = max_length};
+        const Thrown training =
+            thrown_by([&] { Corpus(context, folder_.path(), schema, options); });
+        expect_same_on_all_ranks(training);
+        EXPECT_EQ(training.code, ExitCode::bad_data);
+        EXPECT_THAT(training.text, HasSubstr(problem));
+        EXPECT_THAT(training.text, HasSubstr("or leave them out: --skip-too-long"));
+    }
+    EXPECT_THAT(checking(schema).text, HasSubstr(problem));
+    EXPECT_EQ(thrown_by([&] { BatchReader(world_, folder_.path(), schema, 4); }).text,
+              checking(schema).text);
+}
+
+TEST_F(RaggedBadInputTest, RowsThatAreTooLongForTheModelCanBeLeftOut) {
+    write_with([](auto&) {});
+    CorpusSchema schema = ragged_schema();
+    schema.fields[0].max_row_length = 400;
+    DataContext context{world_, true};
+
+    Corpus corpus{context, folder_.path(), schema, {.max_length = 10'000, .skip_too_long = true}};
+
+    EXPECT_GE(corpus.extents().too_long, 1);
+    EXPECT_EQ(corpus.extents().max_length, 400);
+    EXPECT_LE(corpus.extents().longest[0], 400);
 }
 
 TEST_F(RaggedBadInputTest, ValueOutsideItsRange) {

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::int64_t piece_rows = std::int64_t{1} << 16;  // read at a time
 constexpr std::size_t most_open_shards = 16;
+constexpr std::int64_t any_length = std::numeric_limits<std::int64_t>::max();
 
 // Collects the extents of this rank's samples.
 class ExtentsPass {
@@ -24,7 +25,7 @@ public:
     ExtentsPass(const ShardSet& shards, std::int64_t block_length, std::int64_t max_length)
         : shards_{shards},
           block_length_{block_length},
-          max_length_{max_length > 0 ? max_length : std::numeric_limits<std::int64_t>::max()},
+          max_length_{max_length > 0 ? max_length : any_length},
           units_{units_index(shards)} {
         const auto blocks =
             static_cast<std::size_t>((shards.samples() + block_length - 1) / block_length);
@@ -36,6 +37,14 @@ public:
         extents.block_samples.assign(blocks, 0);
         extents.block_units.assign(blocks, 0);
         extents.first_too_long = std::numeric_limits<std::int64_t>::max();
+        for (const std::size_t field : shards.ragged_fields()) {
+            const std::int64_t most = shards.schema().fields[field].max_row_length;
+            if (most > 0 && most < max_length_) {
+                max_length_ = most;
+                extents.is_models_limit = true;
+            }
+        }
+        extents.max_length = max_length_ < any_length ? max_length_ : 0;
     }
 
     // Adds `rows` of a shard. Their offsets are good.
@@ -177,6 +186,28 @@ RaggedExtents read_extents(const HostComm& world,
     for (std::size_t k = 0; k < shards.ragged_fields().size(); ++k)
         pass.extents.borders[k].back() = shards.values(shards.ragged_fields()[k]);
     return std::move(pass.extents);
+}
+
+std::string too_long_text(const ShardSet& shards, const RaggedExtents& extents) {
+    return std::to_string(extents.too_long) + " of " + std::to_string(shards.samples()) +
+           " samples are longer than " + std::to_string(extents.max_length) +
+           (extents.is_models_limit ? ", the model's limit" : "");
+}
+
+BadData too_long_error(const ShardSet& shards,
+                       const RaggedExtents& extents,
+                       const std::string& what_to_do) {
+    const ShardRows first = shards.rows(extents.first_too_long, extents.first_too_long + 1).front();
+    return BadData(too_long_text(shards, extents),
+                   "the first is row " + std::to_string(first.begin) + " of " +
+                       shards.shards()[first.shard].path,
+                   what_to_do);
+}
+
+void check_fits_model(const ShardSet& shards, const RaggedExtents& extents) {
+    if (extents.too_long > 0)
+        throw too_long_error(
+            shards, extents, "prepare shorter sequences, or use a model that takes longer ones");
 }
 
 LengthReader::LengthReader(const ShardSet& shards) : shards_{shards} {}

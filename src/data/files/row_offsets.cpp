@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "hetseq/data/files/hdf5_dataset.hpp"
 #include "hetseq/data/files/hdf5_types.hpp"
 
 namespace hetseq {
@@ -30,10 +31,6 @@ struct RaggedField {
         return is_signed ? std::to_string(offset)
                          : std::to_string(static_cast<std::uint64_t>(offset));
     }
-    std::int64_t most_length() const {
-        return schema.max_row_length > 0 ? std::min(schema.max_row_length, most_row_values)
-                                         : most_row_values;
-    }
 };
 
 RaggedField ragged_field(const ShardSet& shards, std::size_t shard, std::size_t field) {
@@ -53,8 +50,7 @@ bool are_within(std::span<const std::int64_t> offsets, const RaggedField& field)
     for (std::size_t row = 0; row + 1 < offsets.size(); ++row)
         longest = std::max(longest, length_at(offsets, row));
     return offsets.front() >= 0 && offsets.front() <= field.values &&
-           offsets.back() <= field.values &&
-           longest <= static_cast<std::uint64_t>(field.most_length());
+           offsets.back() <= field.values && longest <= static_cast<std::uint64_t>(most_row_values);
 }
 
 BadRow outside(const RaggedField& field, std::int64_t row, std::int64_t offset) {
@@ -77,8 +73,8 @@ BadRow too_long(const RaggedField& field, std::int64_t row, std::int64_t length)
     return {row,
             BadData(field.row_place(row) + " is too long",
                     "found " + std::to_string(length) + " values, expected at most " +
-                        std::to_string(field.most_length()),
-                    "prepare shorter sequences, or use a model that takes longer ones")};
+                        std::to_string(most_row_values),
+                    "prepare shorter sequences")};
 }
 
 // The first row, from `first_row` on, that leaves the values, falls or is too long.
@@ -100,7 +96,7 @@ std::optional<BadRow> first_row_outside(const RaggedField& field,
             return outside(field, row, offsets[i + 1]);
         if (offsets[i + 1] < offsets[i])
             return falling(field, row, offsets[i], offsets[i + 1]);
-        if (offsets[i + 1] - offsets[i] > field.most_length())
+        if (offsets[i + 1] - offsets[i] > most_row_values)
             return too_long(field, row, offsets[i + 1] - offsets[i]);
     }
     return std::nullopt;
@@ -229,7 +225,7 @@ OffsetsFile::OffsetsFile(const ShardSet& shards, std::size_t shard)
                                static_cast<std::size_t>(std::max(usual_bytes, chunk_bytes)),
                                /*preemption=*/1.0));
         const std::string name = offsets_name(shards.schema().fields[field].name);
-        datasets_.emplace_back(HETSEQ_HDF5_TRY(H5Dopen2(file_.get(), name.c_str(), cache.get())));
+        datasets_.push_back(open_hdf5_dataset(file_.get(), opened.path, name, cache.get()));
     }
 }
 

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <list>
+#include <string>
 #include <vector>
 
+#include "hetseq/util/error.hpp"
 #include "hetseq/data/files/row_offsets.hpp"
 #include "hetseq/data/row_lengths.hpp"
 
@@ -24,18 +26,31 @@ struct RaggedExtents {
     // By block: the values of the units field in these samples, or their number without such a
     // field.
     std::vector<std::int64_t> block_units;
+    std::int64_t max_length = 0;       // values of a row; 0: any number
+    bool is_models_limit = false;      // `max_length` is the schema's
     std::int64_t too_long = 0;         // samples with a longer row than `max_length` in any field
     std::int64_t first_too_long = -1;  // the first of them; -1: none
 };
 
 /// Collective over `world`; each rank reads the offsets of some blocks, a few MB at a time. A row
-/// with more than `max_length` values is too long; 0: no row is. Checks every offset as
-/// `first_bad_row` does. All ranks throw the first error in file order: BadData or IoError. Uses
-/// HDF5 on the calling thread.
+/// with more than `max_length` values (0: any number), or more than the schema allows, is too long.
+/// Checks every offset as `first_bad_row` does. All ranks throw the first error in file order:
+/// BadData or IoError. Uses HDF5 on the calling thread.
 RaggedExtents read_extents(const HostComm& world,
                            const ShardSet& shards,
                            std::int64_t block_length,
                            std::int64_t max_length);
+
+/// "3 of 40 samples are longer than 1024, the model's limit". There are some.
+std::string too_long_text(const ShardSet& shards, const RaggedExtents& extents);
+
+/// That text as an error, which names the first of them.
+BadData too_long_error(const ShardSet& shards,
+                       const RaggedExtents& extents,
+                       const std::string& what_to_do);
+
+/// Throws that error where a sample is too long for the model.
+void check_fits_model(const ShardSet& shards, const RaggedExtents& extents);
 
 /// Reads lengths on this rank alone, without communication. Only the I/O thread uses it.
 class LengthReader {
