@@ -63,34 +63,13 @@ Sums reduce_rows(T* logits,
     return total;
 }
 
-// (3) fp64 on the logits' device: loss, nll, correct; the same for any device.
-at::Tensor reduce_anywhere(at::Tensor& logits,
-                           const at::Tensor& labels,
-                           double smoothing,
-                           bool has_gradient) {
-    const at::Tensor columns = labels.unsqueeze(1);
-    const at::Tensor wide = logits.to(at::kFloat);
-    const at::Tensor log_sum_exp = wide.logsumexp(1, /*keepdim=*/true);
-    const at::Tensor nll = (log_sum_exp - wide.gather(1, columns)).sum(at::kDouble);
-    const at::Tensor mean = (log_sum_exp.squeeze(1) - wide.mean(1)).sum(at::kDouble);
-    const at::Tensor correct = wide.argmax(1).eq(labels).sum().to(at::kDouble);
-    if (has_gradient) {
-        at::Tensor gradient =
-            (wide - log_sum_exp).exp_().sub_(smoothing / static_cast<double>(logits.size(1)));
-        gradient.scatter_add_(
-            1, columns, at::full_like(columns, smoothing - 1, gradient.options()));
-        logits = gradient.to(logits.scalar_type());
-    }
-    return at::stack({nll * (1 - smoothing) + mean * smoothing, nll, correct});
-}
-
 at::Tensor reduce(at::Tensor& logits,
                   const at::Tensor& labels,
                   double smoothing,
                   bool has_gradient) {
     const at::ScalarType type = logits.scalar_type();
     if (!logits.is_cpu() || (type != at::kFloat && type != at::kDouble))
-        return reduce_anywhere(logits, labels, smoothing, has_gradient);
+        return reduce_logits_anywhere(logits, labels, smoothing, has_gradient);
     Sums sums;
     AT_DISPATCH_FLOATING_TYPES(type, "smoothed_cross_entropy", [&] {
         sums = reduce_rows(logits.mutable_data_ptr<scalar_t>(),
@@ -155,6 +134,26 @@ struct SmoothedCrossEntropyFunction : torch::autograd::Function<SmoothedCrossEnt
 };
 
 }  // namespace
+
+at::Tensor reduce_logits_anywhere(at::Tensor& logits,
+                                  const at::Tensor& labels,
+                                  double smoothing,
+                                  bool has_gradient) {
+    const at::Tensor columns = labels.unsqueeze(1);
+    const at::Tensor wide = logits.scalar_type() == at::kDouble ? logits : logits.to(at::kFloat);
+    const at::Tensor log_sum_exp = wide.logsumexp(1, /*keepdim=*/true);
+    const at::Tensor nll = (log_sum_exp - wide.gather(1, columns)).sum(at::kDouble);
+    const at::Tensor mean = (log_sum_exp.squeeze(1) - wide.mean(1)).sum(at::kDouble);
+    const at::Tensor correct = wide.argmax(1).eq(labels).sum().to(at::kDouble);
+    if (has_gradient) {
+        at::Tensor gradient =
+            (wide - log_sum_exp).exp_().sub_(smoothing / static_cast<double>(logits.size(1)));
+        gradient.scatter_add_(
+            1, columns, at::full_like(columns, smoothing - 1, gradient.options()));
+        logits = gradient.to(logits.scalar_type());
+    }
+    return at::stack({nll * (1 - smoothing) + mean * smoothing, nll, correct});
+}
 
 SmoothedCrossEntropy smoothed_cross_entropy(const at::Tensor& x,
                                             const at::Tensor& table,

@@ -25,4 +25,12 @@ SmoothedCrossEntropy smoothed_cross_entropy(const at::Tensor& x,
                                             double smoothing,
                                             CountCorrect count_correct);
 
+/// What other devices and types than fp32 and fp64 on a CPU take for some rows: the sums of loss,
+/// nll and correct, (3) fp64 on the device of `logits` (M, V). They are computed in fp64 where the
+/// logits are, otherwise in fp32. Where `has_gradient`, logits become the loss's gradient.
+at::Tensor reduce_logits_anywhere(at::Tensor& logits,
+                                  const at::Tensor& labels,
+                                  double smoothing,
+                                  bool has_gradient);
+
 }  // namespace hetseq::detail

@@ -100,6 +100,21 @@ TEST(SmoothedCrossEntropyTest, OperatorsOfLibTorchGiveTheSame) {
               0.05 * of.table.grad().norm().item<double>());
 }
 
+// A GPU takes this path: --precision fp64 must mean fp64 there too.
+TEST(SmoothedCrossEntropyTest, OperatorsOfLibTorchKeepFp64) {
+    const Case of = random_case(50, 211, at::kDouble);
+    at::Tensor logits = at::linear(of.x, of.table).detach().requires_grad_();
+    const at::Tensor expected =
+        at::cross_entropy_loss(logits, of.labels, {}, at::Reduction::Sum, -100, 0.1);
+    expected.backward();
+    at::Tensor reduced = logits.detach().clone();
+
+    const at::Tensor sums = reduce_logits_anywhere(reduced, of.labels, 0.1, true);
+
+    EXPECT_NEAR(sums[0].item<double>() / expected.item<double>(), 1, 1e-14);
+    EXPECT_TRUE(at::allclose(reduced, logits.grad(), 1e-12, 1e-15));
+}
+
 TEST(SoftmaxLoopsTest, LargeAndSmallLogitsNeitherOverflowNorVanish) {
     std::vector<float> logits(100, -1e30F);
     logits[40] = 1e4F;
