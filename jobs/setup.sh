@@ -8,7 +8,8 @@ usage='usage: jobs/setup.sh [--cuda] [--python]
   --cuda                   also the CUDA libraries that LibTorch loads (2.7 GB), and the CUDA compiler (0.4 GB) where
                            there is none of their version
   --python                 also build/python: a virtual environment with this LibTorch as its torch, NumPy, h5py and
-                           transformers (0.4 GB; PyPI'"'"'s torch loads the CUDA libraries, on machines without GPU too)
+                           transformers in the versions of jobs/python-constraints.txt (0.4 GB). PyPI'"'"'s torch loads
+                           CUDA libraries without a GPU too, so most of them come with it (2.2 GB)
 environment:
   HETSEQ_LIBTORCH_VERSION  which LibTorch of PyPI, 2.7 or later (default 2.11.0); 2.7.1 is for GPUs before Turing
                            (P100, V100). Keep it set for the build
@@ -134,19 +135,24 @@ install_libtorch() {
   mv -T "$partial" "$libtorch"
 }
 
-# The CUDA libraries beside torch, of the versions that its metadata names.
+# install_cuda_libraries all|to-import: those beside torch, of the versions that its metadata names. libtorch_cuda.so,
+# which `import torch` loads, is linked with all but cuSOLVER, NVRTC and NVTX: these load with the first work on a GPU.
+# (Of CUDA 12 all are taken.)
 install_cuda_libraries() {
   local named part
-  [[ -e $libtorch/.with-cuda ]] && return
+  [[ -e $libtorch/.with-cuda || -e $libtorch/.with-cuda-$1 ]] && return
   say "installing the CUDA libraries of LibTorch $version into $libtorch"
   mapfile -t named < <(sed -nE 's/^Requires-Dist: ((nvidia|cuda-toolkit)[^;]*);.*/\1/p' "$libtorch/torch-$version.dist-info/METADATA")
+  if [[ $1 == to-import ]]; then
+    mapfile -t named < <(printf '%s\n' "${named[@]}" | sed -E '/^cuda-toolkit/s/,(cusolver|nvrtc|nvtx)\b//g')
+  fi
   partial=$libtorch.partial.$$
   wheels "${named[@]}"
   for part in nvidia cusparselt; do  # torch finds the second beside itself where it is of CUDA 12
     [[ ! -d $partial/$part ]] || cp -al --remove-destination "$partial/$part" "$libtorch/"
   done
   cp -al --remove-destination "$partial"/*.dist-info "$libtorch/"  # pip knows them as installed
-  touch "$libtorch/.with-cuda"
+  if [[ $1 == all ]]; then touch "$libtorch/.with-cuda"; else touch "$libtorch/.with-cuda-$1"; fi
   rm -rf "$partial"
 }
 
@@ -178,8 +184,8 @@ install_python() {
   }
   echo "$torch" >"$("$python/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch.pth"
   mapfile -t requirements < <(sed -nE 's/^Requires-Dist: ([^;]*)$/\1/p' "$torch"/torch-*.dist-info/METADATA)
-  "$python/bin/python" -m pip install --quiet --disable-pip-version-check "${requirements[@]}" \
-    numpy h5py transformers >build/python.log 2>&1 || {  # it warns of triton, which only a GPU needs
+  "$python/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --constraint jobs/python-constraints.txt "${requirements[@]}" numpy h5py transformers >build/python.log 2>&1 || {  # it warns of triton, which only a GPU needs
     tail -n 30 build/python.log >&2
     echo "pip could not install what torch and the tests need (its reason is above). Try again." >&2
     exit 69
@@ -208,8 +214,10 @@ else
 fi
 if ! users_own_libtorch >/dev/null; then
   install_libtorch
-  if [[ $with_cuda == yes || $with_python == yes ]]; then
-    install_cuda_libraries
+  if [[ $with_cuda == yes ]] || { [[ $with_python == yes ]] && compgen -G '/dev/nvidia[0-9]*' >/dev/null; }; then
+    install_cuda_libraries all
+  elif [[ $with_python == yes ]]; then
+    install_cuda_libraries to-import
   fi
   if [[ $with_cuda == yes ]]; then
     jobs/cuda-compiler.sh "$(cuda_of "$libtorch")"

@@ -96,11 +96,11 @@ case "$1 $2" in
       "case \"\$*\" in *sysconfig*) echo $3/site-packages ;; *numpy*) exit \${PIP_FAILS:-0} ;; esac" >"$3/bin/python"
     chmod +x "$3/bin/python" ;;
   "-m pip")
-    [[ " $* " != *" cuda-toolkit==13.0.2 "* ]] || touch "$(dirname "$0")/../cuda_asked"
+    [[ " $* " != *" cuda-toolkit"* ]] || echo "$*" >>"$(dirname "$0")/../cuda_asked"
     while [[ $1 != --target ]]; do shift; done
     mkdir -p "$2"/{torch,nvidia/nccl,torch-2.11.0.dist-info}
     echo "cuda: Optional[str] = '\''13.0'\''" >"$2/torch/version.py"
-    printf "Requires-Dist: %s\n" filelock "sympy>=1.13" "cuda-toolkit==13.0.2; platform_system == \"Linux\"" \
+    printf "Requires-Dist: %s\n" filelock "sympy>=1.13" "cuda-toolkit[cublas,cusolver,nvrtc]==13.0.2; platform_system == \"Linux\"" \
       "triton==3.6.0; platform_system == \"Linux\"" "optree; extra == \"optree\"" >"$2/torch-2.11.0.dist-info/METADATA" ;;
 esac'
 rm -rf "$work/build"
@@ -108,16 +108,22 @@ machine=(PIP_FAILS=1)
 setup 69 --python
 says 'pip could not install what torch and the tests need'
 [[ ! -e $work/build/python ]] || fail 'a part of the environment was left'
-[[ -e $work/cuda_asked ]] || fail 'no CUDA libraries'
+# Those that import torch needs are enough where there is no GPU.
+libraries='cublas'
+! compgen -G '/dev/nvidia[0-9]*' >/dev/null || libraries='cublas,cusolver,nvrtc'
+tail -n 1 "$work/cuda_asked" | grep -qF " cuda-toolkit[$libraries]==13.0.2" || fail "pip: $(<"$work/cuda_asked")"
 rm "$work/asked"
 machine=(A=1)
 setup 0 --python
 says 'installed build/python'
 [[ $(<"$work/build/python/site-packages/torch.pth") == "$work/build/libtorch-2.11.0" ]] || fail 'it sees no torch'
-grep -qE '^-m pip install .*filelock sympy>=1.13 numpy h5py transformers$' "$work/asked" || fail "pip: $(<"$work/asked")"
+grep -qE '^-m pip install .*--constraint jobs/python-constraints.txt filelock sympy>=1.13 numpy h5py transformers$' "$work/asked" || fail "pip: $(<"$work/asked")"
 asked=$(<"$work/asked")
 setup 0 --python
 [[ $(<"$work/asked") == "$asked" ]] || fail 'it made the environment again'
+plays nvcc 'echo "Cuda compilation tools, release 13.0, V13.0.88"'
+setup 0 --cuda --python
+tail -n 1 "$work/cuda_asked" | grep -qF ' cuda-toolkit[cublas,cusolver,nvrtc]==13.0.2' || fail "pip: $(<"$work/cuda_asked")"
 machine=(CMAKE_PREFIX_PATH="$work/site")
 setup 69 --python
 says 'has no Python package torch beside it'
