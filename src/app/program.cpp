@@ -21,6 +21,7 @@
 
 #include "hetseq/version.hpp"
 
+#include "hetseq/train/record/progress_bar.hpp"
 #include "hetseq/train/watch/watchdog.hpp"
 #include "hetseq/session/part_option_table.hpp"
 #include "hetseq/app/command_line/command_help.hpp"
@@ -151,6 +152,7 @@ int dispatch(int argc, char** argv, const Parts& parts) {
 }  // namespace
 
 int run_program(int argc, char** argv, const Parts& parts) {
+    log::set_columns(columns_of_terminal());
     try {
         const int exit_code = dispatch(argc, argv, parts);
         check_standard_output();

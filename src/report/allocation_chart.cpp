@@ -101,7 +101,8 @@ std::string allocation_chart(const AllocationChart& chart) {
         drawing += draw_stretch(chart, stretch, axes);
     for (std::size_t r = 0; r < ranks && ranks <= legend_at_most; ++r)
         legend += detail::legend_box(static_cast<int>(r), "rank " + std::to_string(r));
-    return detail::figure(chart.title, "units by rank", legend, allocation_chart_height, drawing);
+    return detail::figure(
+        chart.title, "units of work by rank", legend, allocation_chart_height, drawing);
 }
 
 }  // namespace hetseq

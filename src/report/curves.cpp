@@ -1,4 +1,5 @@
 #include <set>
+#include <utility>
 
 #include "hetseq/report/line_chart.hpp"
 
@@ -30,8 +31,19 @@ int color(std::size_t run, std::size_t runs, Source source) {
     return static_cast<int>(runs == 1 && source == Source::valid ? 1 : run);
 }
 
-// One figure of `key` of all runs.
-std::string draw(std::span<const RunRecord> runs, LineChart chart, const std::string& key) {
+// In percent, as the tables show it, where it is a share in all runs.
+void show_as_share(LineChart& chart) {
+    for (const Curve& curve : chart.curves)
+        if (!is_share(curve.points))
+            return;
+    chart.unit = "%";
+    for (Curve& curve : chart.curves)
+        for (double& value : curve.points.y)
+            value *= 100;
+}
+
+// With the curves of `key` of all runs.
+LineChart filled(LineChart chart, std::span<const RunRecord> runs, const std::string& key) {
     bool in_train = false, in_valid = false;
     for (const RunRecord& run : runs) {
         in_train = in_train || find(run, Source::train, key) != nullptr;
@@ -44,6 +56,18 @@ std::string draw(std::span<const RunRecord> runs, LineChart chart, const std::st
                                         color(i, runs.size(), source),
                                         source == Source::valid ? Stroke::dashed : Stroke::solid,
                                         *series});
+    return chart;
+}
+
+// One figure of `key` of all runs.
+std::string draw(std::span<const RunRecord> runs, LineChart chart, const std::string& key) {
+    return line_chart(filled(std::move(chart), runs, key));
+}
+
+std::string draw_metric(std::span<const RunRecord> runs, const std::string& metric) {
+    LineChart chart =
+        filled({.title = "Validation: " + metric, .may_be_logarithmic = false}, runs, metric);
+    show_as_share(chart);
     return line_chart(chart);
 }
 
@@ -71,8 +95,7 @@ std::string curves(std::span<const RunRecord> runs) {
             figures += draw(runs, {.title = "Loss: " + term}, term);
     for (const std::string& metric : own_keys(runs, Source::valid))
         if (terms.count(metric) == 0)
-            figures +=
-                draw(runs, {.title = "Validation: " + metric, .may_be_logarithmic = false}, metric);
+            figures += draw_metric(runs, metric);
     figures +=
         draw(runs, {.title = "Rate", .unit = "samples/s", .from_zero = true}, "samples_per_second");
     figures +=

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <functional>
 
 #include "hetseq/report/markup.hpp"
@@ -36,6 +37,12 @@ std::function<std::string(const RunRecord&)> summary_percent(const std::string& 
     };
 }
 
+// Summaries of earlier versions have shares above 1.
+std::string share_of_bound(const RunRecord& run) {
+    const auto value = run.summary ? run.summary->number("balance.achieved") : std::nullopt;
+    return value ? percent_text(std::min(*value, 1.0), 4) : std::string();
+}
+
 std::string status(const RunRecord& run) {
     return run.summary ? run.summary->status : "no summary.json";
 }
@@ -61,16 +68,16 @@ std::string best_loss(const RunRecord& run) {
     return range ? format_number(range->low, 5) : "";
 }
 
-// The record does not say which metrics are shares.
-std::string metric_text(double value) {
-    return value >= 0 && value <= 1 ? percent_text(value, 4) : format_number(value, 4);
+std::string metric_text(const Series& series) {
+    const double last = series.y.back();
+    return is_share(series) ? percent_text(last, 4) : format_number(last, 4);
 }
 
 std::string last_metrics(const RunRecord& run) {
     std::string text;
     for (const auto& [key, series] : run.metrics.valid)
         if (key != "seconds" && run.metrics.train.count(key) == 0 && series.size() > 0)
-            text += (text.empty() ? "" : ", ") + key + " " + metric_text(series.y.back());
+            text += (text.empty() ? "" : ", ") + key + " " + metric_text(series);
     return text;
 }
 
@@ -115,7 +122,7 @@ const std::vector<Row>& rows() {
                         : "";
          }},
         {"time of an update", step_time},
-        {"of the bound", summary_percent("balance.achieved")},
+        {"of the bound", share_of_bound},
         {"lost to communication", summary_percent("balance.communication_share")},
         {"reallocations", summary_number("balance.reallocations")},
         {"skipped updates", summary_number("skipped")},

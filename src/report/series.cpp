@@ -57,6 +57,11 @@ std::optional<Interval> finite_range(const std::vector<double>& values) {
     return range;
 }
 
+bool is_share(const Series& series) {
+    const auto range = finite_range(series.y);
+    return range && range->low >= 0 && range->high <= 1;
+}
+
 Series downsampled(const Series& series, Interval range, int columns) {
     Series result;
     Column column;

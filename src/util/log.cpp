@@ -5,6 +5,7 @@
 
 #include "hetseq/util/process_line.hpp"
 #include "hetseq/util/status_line.hpp"
+#include "hetseq/util/text.hpp"
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -18,6 +19,7 @@ struct State {
         "hetseq", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     int rank = 0;
     std::string prefix;
+    int columns = 0;  // of the terminal; 0: there is none
     std::mutex mutex;
     std::string last_error;  // behind `mutex`
 
@@ -46,6 +48,17 @@ spdlog::level::level_enum to_spdlog(Level level) {
     return spdlog::level::err;
 }
 
+void print(Level level, const std::string& message) {
+    constexpr std::size_t before_message = 17;  // at most: "HH:MM:SS warning "
+    const auto hidden = status_line::hide();
+    state().logger->log(
+        to_spdlog(level),
+        "{}",
+        state().columns > 0
+            ? wrapped(message, static_cast<std::size_t>(state().columns), before_message)
+            : message);
+}
+
 void keep(Level level, const std::string& message) {
     if (level != Level::error)
         return;
@@ -62,18 +75,19 @@ void set_identity(int rank, int size, const std::string& host) {
         state().prefix = "[rank " + std::to_string(rank) + " on " + host + "] ";
 }
 
+void set_columns(int columns) {
+    state().columns = columns;
+}
+
 void once(Level level, const std::string& message) {
     keep(level, message);
-    if (state().rank != 0)
-        return;
-    const auto hidden = status_line::hide();
-    state().logger->log(to_spdlog(level), "{}", message);
+    if (state().rank == 0)
+        print(level, message);
 }
 
 void here(Level level, const std::string& message) {
     keep(level, message);
-    const auto hidden = status_line::hide();
-    state().logger->log(to_spdlog(level), "{}{}", state().prefix, message);
+    print(level, state().prefix + message);
 }
 
 std::string take_last_error() {

@@ -148,12 +148,41 @@ std::string format_number(double value, int digits) {
     char text[40];
     std::snprintf(text, sizeof text, "%.*g", digits, value);
     const double shown = std::strtod(text, nullptr);
-    if (!(std::abs(shown) >= least_grouped && std::abs(shown) < most_grouped))
-        return text;
+    const double size = std::abs(shown);
     const bool has_exponent = std::strchr(text, 'e') != nullptr;
+    if (!(size < most_grouped) || (has_exponent && size < 1))
+        return text;
     if (has_exponent)
         std::snprintf(text, sizeof text, "%.0f", shown);
-    return grouped(text);
+    return size >= least_grouped ? grouped(text) : text;
+}
+
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t taken) {
+    constexpr std::string_view indent = "    ";
+    std::string result;
+    std::size_t used = taken;  // columns of the line at work
+    bool has_word = taken > 0;
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+        // Blanks and the word behind them, or a line's end.
+        const std::size_t word = std::min(text.find_first_not_of(' ', begin), text.size());
+        std::size_t end = std::min(text.find_first_of(" \n", word), text.size());
+        if (word < text.size() && text[word] == '\n') {
+            end = word + 1;
+            used = 0;
+            has_word = false;
+        } else if (used + end - begin > columns && has_word && word > begin) {
+            result += '\n' + std::string(indent);
+            used = indent.size() + end - word;
+            begin = word;
+        } else {
+            used += end - begin;
+            has_word = true;
+        }
+        result += text.substr(begin, end - begin);
+        begin = end;
+    }
+    return result;
 }
 
 std::string format_table(std::span<const std::vector<std::string>> rows) {

@@ -17,6 +17,7 @@ shows_progress() { # UPDATES
 on_terminal -- "${train[@]}" --max-update 30
 expect_ok "on a terminal"
 shows_progress 30
+! tr '\r' '\n' <"$work/log" | sed 's/\x1b\[K//g' | grep -E '^.{101}' || fail "a line is wider than the terminal: it wraps inside words"
 tr '\r' '\n' <"$work/log" | grep -q "^\[.*finished" && fail "the line of progress stays before a message"
 
 # mpirun hands the ranks pipes, and is itself on the terminal.

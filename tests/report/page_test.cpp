@@ -31,11 +31,34 @@ RunRecord run_named(const std::string& name) {
 TEST(PageTest, HasAFigureForEachTermAndMetric) {
     const std::string page = report_page(std::vector{run_named("a")});
 
-    for (const char* title : {"Loss", "Loss: mlm", "Loss: nsp", "Validation: mlm_accuracy"})
+    for (const char* title :
+         {"Loss", "Loss: mlm", "Loss: nsp", "Validation: mlm_accuracy <small>%</small>"})
         EXPECT_EQ(occurrences(page, std::string("<figcaption>") + title + "</figcaption>"), 1)
             << title;
     EXPECT_THAT(page, Not(HasSubstr("Validation: nsp")));
     EXPECT_THAT(page, HasSubstr("mlm_accuracy 50 %"));
+}
+
+TEST(PageTest, AMetricThatIsAShareIsDrawnInPercentAsTheTableShowsIt) {
+    RunRecord run = run_named("a");
+    run.metrics.valid["accuracy"] = {{1, 2}, {0.125, 0.25}};
+    run.metrics.valid["bleu"] = {{1, 2}, {0.5, 12.5}};
+
+    const std::string page = report_page(std::vector{run});
+
+    EXPECT_THAT(page, HasSubstr("Validation: accuracy <small>%</small>"));
+    EXPECT_THAT(page, HasSubstr("accuracy 25 %, bleu 12.5"));
+    EXPECT_THAT(page, HasSubstr("validation: 25"));
+    EXPECT_THAT(page, HasSubstr("<figcaption>Validation: bleu</figcaption>"));
+}
+
+TEST(PageTest, AShareOfABoundIsNoMoreThanAll) {
+    RunRecord run = run_named("a");
+    run.summary.emplace();
+    run.summary->numbers = {{"balance.achieved", 1.14}};
+
+    EXPECT_THAT(report_page(std::vector{run}),
+                HasSubstr("<th scope=\"row\">of the bound</th><td>100 %</td>"));
 }
 
 TEST(PageTest, ASingleTermIsTheLoss) {

@@ -55,6 +55,10 @@ TEST(FormatNumberTest, LargeNumbersAreWrittenOutInGroups) {
     EXPECT_EQ(format_number(9999.9), "10,000");
     EXPECT_EQ(format_number(1e9), "1,000,000,000");
     EXPECT_EQ(format_number(2682.4), "2682");
+    EXPECT_EQ(format_number(1893.4, 3), "1890");
+    EXPECT_EQ(format_number(-3718.2, 2), "-3700");
+    EXPECT_EQ(format_number(99.96, 1), "100");
+    EXPECT_EQ(format_number(9996.0, 3), "10,000");
 }
 
 TEST(FormatNumberTest, OthersHaveSoManyDigits) {
@@ -64,6 +68,18 @@ TEST(FormatNumberTest, OthersHaveSoManyDigits) {
     EXPECT_EQ(format_number(std::numeric_limits<double>::infinity()), "inf");
     EXPECT_EQ(format_number(std::numeric_limits<double>::quiet_NaN()), "nan");
     EXPECT_EQ(format_number(0), "0");
+}
+
+TEST(WrappedTest, BreaksLongLinesAtBlanksAndIndentsWhatGoesOn) {
+    EXPECT_EQ(wrapped("one two three four", 10), "one two\n    three\n    four");
+    EXPECT_EQ(wrapped("one two three", 13), "one two three");
+    EXPECT_EQ(wrapped("one two three", 13, 5), "one two\n    three");
+    EXPECT_EQ(wrapped("one\ntwo three four\n", 10), "one\ntwo three\n    four\n");
+}
+
+TEST(WrappedTest, LeavesAWordWholeThatIsLongerThanALine) {
+    EXPECT_EQ(wrapped("in /a/very/long/path it is", 10), "in\n    /a/very/long/path\n    it is");
+    EXPECT_EQ(wrapped("/a/very/long/path", 10, 8), "/a/very/long/path");
 }
 
 TEST(FormatTableTest, AlignsColumns) {

@@ -24,6 +24,9 @@ struct Interval {
 /// From the lowest to the highest finite value; empty if there is none.
 std::optional<Interval> finite_range(const std::vector<double>& values);
 
+/// True if all finite values, of which there are some, lie from 0 to 1: such as an accuracy.
+bool is_share(const Series& series);
+
 /// At most two points for each of `columns` equal parts of `range`: the lowest and the highest in
 /// it; also the first and the last point of all. This is what a drawing of that many pixels can
 /// show. A part that holds only gaps becomes a gap. Points outside `range` are left out.

@@ -15,6 +15,9 @@ enum class Level { debug, info, warning, error };
 /// Names this process. Before this call, messages look like those of a single process.
 void set_identity(int rank, int size, const std::string& host);
 
+/// Breaks messages at blanks where they are longer than a terminal's line; 0: there is none.
+void set_columns(int columns);
+
 void once(Level level, const std::string& message);
 void here(Level level, const std::string& message);
 

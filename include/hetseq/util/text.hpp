@@ -29,9 +29,13 @@ bool holds_words(std::string_view text, std::string_view key);
 /// "1:02:03" or "2:03" from seconds.
 std::string format_duration(double seconds);
 
-/// `digits` significant digits without trailing zeros: "0.1234", "1.2e-05"; from 10,000 on
-/// "92,780".
+/// `digits` significant digits without trailing zeros: "0.1234", "1.2e-05", "1890" of 1893 with 3;
+/// from 10,000 on "92,780".
 std::string format_number(double value, int digits = 4);
+
+/// `text` with its lines broken at blanks, where they are longer than `columns`; what goes on is
+/// indented. `taken`: columns before the text's beginning.
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t taken = 0);
 
 /// Columns padded to a common width, two blanks between; the first row is the head. Ends with a
 /// newline.

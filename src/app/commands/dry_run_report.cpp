@@ -23,9 +23,9 @@ std::string action_text(const DryRunReport& report) {
 
 std::string rate_text(const DryRunReport& report) {
     const Spread& step = report.summary.step_ms;
-    return format_number(report.summary.samples_per_second) + " samples/s, step " +
-           format_number(step.median, 3) + " ms (" + format_number(step.p10, 3) + " to " +
-           format_number(step.p90, 3) + "), by " + count_text(report.tried, "update") +
+    return format_number(report.summary.units_per_second) + " " + report.summary.unit +
+           "/s, step " + format_number(step.median, 3) + " ms (" + format_number(step.p10, 3) +
+           " to " + format_number(step.p90, 3) + "), by " + count_text(report.tried, "update") +
            " tried and thrown away\n" + count_text(report.updates - report.done, "update") +
            " left take about " + format_duration(report.seconds_left()) +
            ", without validation and checkpoints\n";

@@ -39,7 +39,7 @@ Recorder::Recorder(const RunFolder* folder, int rank, Options options)
     : folder_{folder},
       active_{rank == 0},
       options_{std::move(options)},
-      bar_{options_.total_updates, active_ ? columns_of_terminal() : 0} {
+      bar_{options_.total_updates, active_ ? columns_of_terminal() : 0, options_.unit} {
     window_ = options_.window;
     window_.losses.resize(options_.loss_terms.size());
     if (active_ && folder != nullptr) {

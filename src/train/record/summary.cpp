@@ -137,8 +137,10 @@ Summary summarise(const HostComm& world,
         world.all_reduce(report.first_update_seconds - start_seconds, ReduceOp::max);
     summary.samples_per_second = report.times.samples_per_second();
     summary.units_per_second = report.times.units_per_second();
-    if (shares.ragged())
+    if (shares.ragged()) {
         summary.unit = shares.ragged()->unit;
+        summary.reported_units = shares.ragged()->reported_units;
+    }
     const std::int64_t values = world.all_reduce(report.values, ReduceOp::sum);
     const std::int64_t padded = world.all_reduce(report.padded_values, ReduceOp::sum);
     if (values > 0)
@@ -210,7 +212,7 @@ double Summary::communication_share() const {
 std::optional<double> Summary::achieved() const {
     if (!bound_ms || step_ms.median <= 0)
         return std::nullopt;
-    return *bound_ms / step_ms.median;
+    return std::min(1.0, *bound_ms / step_ms.median);
 }
 
 std::string Summary::json(const TrainerReport& report) const {

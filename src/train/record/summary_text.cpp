@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/train/record/advice.hpp"
@@ -19,22 +21,31 @@ std::string range_text(const Summary::Range& range) {
 std::string class_table(const Summary& summary) {
     Rows rows{{"ms an update: min / avg / max",
                "ranks",
-               "units",
+               summary.unit,
                "data",
                "forward+backward",
                "wait",
                "reduce",
                "optimizer"}};
     for (const Summary::Class& one : summary.classes())
-        rows.push_back({one.name,
-                        std::to_string(one.ranks),
-                        std::to_string(one.units),
-                        range_text(one.data_ms),
-                        range_text(one.compute_ms),
-                        range_text(one.wait_ms),
-                        range_text(one.reduce_ms),
-                        range_text(one.optimizer_ms)});
+        rows.push_back(
+            {one.name,
+             std::to_string(one.ranks),
+             std::to_string(std::llround(static_cast<double>(one.units) * summary.reported_units)),
+             range_text(one.data_ms),
+             range_text(one.compute_ms),
+             range_text(one.wait_ms),
+             range_text(one.reduce_ms),
+             range_text(one.optimizer_ms)});
     return format_table(rows);
+}
+
+// The costs behind the bound were measured in other updates than those that it is compared with.
+std::string beyond_bound(const Summary& summary) {
+    const double less = 1 - summary.step_ms.median / *summary.bound_ms;
+    return less > 0 ? " (updates took " + percent_text(less, 2) +
+                          " less time than it; it rests on speeds measured in others)"
+                    : "";
 }
 
 std::string balance_text(const Summary& summary) {
@@ -46,7 +57,7 @@ std::string balance_text(const Summary& summary) {
            format_number(*summary.predicted_ms, 3) + ", bound " +
            format_number(*summary.bound_ms, 3) + "; measured " +
            format_number(summary.step_ms.median, 3) + "\n" + percent_text(*summary.achieved()) +
-           " of the bound reached, communication took " +
+           " of the bound reached" + beyond_bound(summary) + ", communication took " +
            percent_text(summary.communication_share(), 2) + " of an update\n";
 }
 

@@ -1,5 +1,9 @@
 #include "hetseq/train/record/recorder.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -11,6 +15,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -255,6 +260,45 @@ TEST_F(RecorderTest, WaitingIsToldOfTheUpdatesWhoseTimesAreKnown) {
     EXPECT_THAT(log,
                 testing::AllOf(testing::HasSubstr("step 15 ms  slowest rank 0 waits 20 %"),
                                testing::HasSubstr("step 35 ms  slowest rank 0 waits 20 %")));
+}
+
+// Standard error as a terminal while it lives.
+class Terminal {
+public:
+    Terminal() : own_{::posix_openpt(O_RDWR | O_NOCTTY)}, former_{::dup(STDERR_FILENO)} {
+        ::grantpt(own_);
+        ::unlockpt(own_);
+        const int other = ::open(::ptsname(own_), O_RDWR | O_NOCTTY);
+        ::dup2(other, STDERR_FILENO);
+        ::close(other);
+    }
+    ~Terminal() {
+        ::dup2(former_, STDERR_FILENO);
+        ::close(former_);
+        ::close(own_);
+    }
+    Terminal(const Terminal&) = delete;
+    Terminal& operator=(const Terminal&) = delete;
+
+    std::string shown() const {
+        std::fflush(stderr);
+        std::array<char, 4096> text{};
+        const auto length = ::read(own_, text.data(), text.size());
+        return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+    }
+
+private:
+    int own_, former_;
+};
+
+TEST_F(RecorderTest, TheLineOfProgressCountsWhatTheLogCounts) {
+    const Terminal terminal;
+    Recorder recorder(
+        nullptr, 0, {.total_updates = 4, .loss_terms = {"mlm", "nsp"}, .unit = "tokens"});
+
+    recorder.train({.update = 1, .losses = {1, 10}, .units = 400, .step_ms = 1000});
+
+    EXPECT_THAT(terminal.shown(), testing::HasSubstr("400 tokens/s"));
 }
 
 TEST_F(RecorderTest, WithoutKnownTimesNoRankIsTheSlowest) {

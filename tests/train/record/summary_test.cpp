@@ -8,6 +8,7 @@
 #include "hetseq/comm/host_comm.hpp"
 
 #include "test_world.hpp"
+#include <gmock/gmock.h>
 
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/train/trainer.hpp"
@@ -203,6 +204,38 @@ TEST(SummaryTest, TimesAreOfFullBatchesThatWereCutAsTheLastOne) {
     EXPECT_DOUBLE_EQ(summary.ranks[0].wait_ms, 30);
     EXPECT_NEAR(*summary.bound_ms, 270, 1);
     EXPECT_NEAR(*summary.achieved(), 0.9, 0.01);
+}
+
+Summary of_a_short_run() {
+    Summary summary;
+    summary.step_ms = {.median = 100, .p10 = 90, .p90 = 1893};
+    summary.equal_ms = summary.proportional_ms = summary.predicted_ms = summary.bound_ms = 80;
+    summary.ranks.push_back({.rank = 0, .host = "node", .device = "a CPU", .units = 2375});
+    return summary;
+}
+
+TEST(SummaryTextTest, AShareOfTheBoundIsAtMostAllOfIt) {
+    Summary summary = of_a_short_run();
+    EXPECT_THAT(summary.text({}), testing::HasSubstr("80 % of the bound reached, communication"));
+
+    summary.bound_ms = 125;
+
+    EXPECT_EQ(summary.achieved(), 1);
+    EXPECT_THAT(summary.text({}),
+                testing::HasSubstr("100 % of the bound reached (updates took 20 % less time than "
+                                   "it; it rests on speeds measured in others), communication"));
+}
+
+TEST(SummaryTextTest, WorkIsToldInTokensAndTimesInPlainDigits) {
+    Summary summary = of_a_short_run();
+    summary.unit = "tokens";
+    summary.reported_units = 400 / 2375.0;
+
+    const std::string text = summary.text({});
+
+    EXPECT_THAT(text, testing::ContainsRegex("ms an update: [^\n]*  tokens  data"));
+    EXPECT_THAT(text, testing::ContainsRegex("a CPU of node  *1  *400 "));
+    EXPECT_THAT(text, testing::HasSubstr("(90 to 1890)"));
 }
 
 }  // namespace

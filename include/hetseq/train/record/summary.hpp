@@ -51,6 +51,7 @@ struct Summary {
     double samples_per_second = 0;  // steady state
     double units_per_second = 0;
     std::string unit = "samples";  // what rates are told in
+    double reported_units = 1;     // of that, in a unit of the ranks' work
     double padding = 0;            // values added to ragged rows, over their own
     double finish_ratio =
         0;  // median of the wait in finish() over the last bucket's own time, slowest rank
@@ -67,7 +68,7 @@ struct Summary {
     /// The part of an update's time that even the rank that waits least spends waiting for the
     /// reduction.
     double communication_share() const;
-    /// bound_ms divided by step_ms, if known.
+    /// bound_ms divided by step_ms, if known; at most 1.
     std::optional<double> achieved() const;
 
     /// The summary as JSON text, together with `report`.
