@@ -29,10 +29,12 @@ void check_units(const RaggedExtents& extents,
                  std::int64_t units) {
     const std::int64_t longest = field ? extents.longest[*field] : 1;
     if (units < longest)
-        throw BadConfig("batches of " + std::to_string(units) + " tokens are too small",
-                        "the longest sample has " + std::to_string(longest),
-                        "raise --batch-tokens, or leave long samples out: --max-length N "
-                        "--skip-too-long");
+        throw BadConfig(
+            "batches of " + std::to_string(units) + " tokens are too small",
+            "the longest sample has " + std::to_string(longest),
+            "raise --batch-tokens, or --max-tokens where it is not given (a batch has 0.9 "
+            "of their sum then), or leave long samples out: --max-length N "
+            "--skip-too-long");
 }
 
 }  // namespace

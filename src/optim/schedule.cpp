@@ -29,10 +29,13 @@ void check_common(const ScheduleOptions& options) {
 }
 
 void check_decay_to_end(const ScheduleOptions& options) {
-    require(options.total_updates > options.warmup_updates,
-            "total-num-update",
-            std::to_string(options.total_updates) + " is not greater than --warmup-updates " +
-                std::to_string(options.warmup_updates) + ", after which the rate decays");
+    if (options.total_updates <= options.warmup_updates)
+        throw BadConfig("the learning rate has no update left to decay in",
+                        "the schedule ends at update " + std::to_string(options.total_updates) +
+                            ", by " + options.ended_by + ", and --warmup-updates is " +
+                            std::to_string(options.warmup_updates),
+                        "to try a configuration, keep its length and give --stop-after N or "
+                        "--dry-run; for a shorter schedule lower --warmup-updates too");
     require(
         is_rate(options.end_lr), "end-learning-rate", "a learning rate is a finite number >= 0");
 }

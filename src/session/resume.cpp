@@ -36,18 +36,16 @@ constexpr std::array<FixedOptions, 4> fixed_options{{
     {FixedWith::schedule, "--reset-lr-scheduler", &Options::reset_lr_scheduler},
 }};
 
-bool resets(const Options& options) {
-    return options.reset_optimizer || options.reset_lr_scheduler || options.reset_position;
-}
-
 void check_options(const Options& options, const RunFolder* folder) {
-    if (resets(options) && options.restore_file.empty())
-        throw BadConfig("there is nothing to reset",
-                        "the --reset-... options need a --restore-file",
-                        "give the checkpoint to start from, and another --save-dir");
+    for (const FixedOptions& group : fixed_options)
+        if (group.is_reset != nullptr && options.*group.is_reset && options.restore_file.empty())
+            throw BadConfig(std::string(group.reset) + ": there is nothing to reset",
+                            "no --restore-file is given",
+                            "give the checkpoint to start from, and another --save-dir");
     if (options.resume == "must" && folder == nullptr)
-        throw BadConfig(
-            "there is nothing to resume", "no --save-dir is given", "give the run's folder");
+        throw BadConfig("--resume must: there is nothing to resume",
+                        "no --save-dir is given",
+                        "give the run's folder");
     if (options.resume == "must" && options.overwrite)
         throw BadConfig(
             "--resume must and --overwrite contradict each other", "", "give only one of them");

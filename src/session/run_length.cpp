@@ -33,9 +33,13 @@ RunLength run_length(const Options& options,
     const TrainingProgress& progress = start.progress;
     RunLength length;
     length.updates = updates_to_run(options, updates_per_epoch, progress.order_origin);
-    if (options.parts.schedule.total_updates > 0)
+    length.schedule_ended_by = length.updates == options.max_update
+                                   ? "--max-update " + std::to_string(options.max_update)
+                                   : "--max-epoch " + std::to_string(options.max_epoch);
+    if (options.parts.schedule.total_updates > 0) {
         length.schedule_updates = options.parts.schedule.total_updates;
-    else if (start.continued && progress.schedule_origin < progress.updates)
+        length.schedule_ended_by = "--total-num-update " + std::to_string(length.schedule_updates);
+    } else if (start.continued && progress.schedule_origin < progress.updates)
         length.schedule_updates = start.continued->schedule_updates;
     else
         length.schedule_updates = length.updates - progress.schedule_origin;

@@ -1,6 +1,7 @@
 #include "hetseq/session/run_settings.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -73,6 +74,15 @@ std::int64_t total_capacity(const RunSettings& settings) {
     return std::accumulate(settings.capacities.begin(), settings.capacities.end(), std::int64_t{0});
 }
 
+// The options that leave the ranks without work. With samples of unequal length either may.
+std::string zero_capacities(const RunSettings& settings) {
+    const std::vector<std::int64_t>& samples = settings.max_samples;
+    const auto zeros = std::count(samples.begin(), samples.end(), 0);
+    if (zeros == 0)
+        return "--" + capacity_option(settings);
+    return zeros == std::ssize(samples) ? "--max-sentences" : "--max-sentences or --max-tokens";
+}
+
 void check_batch_options(const RunSettings& settings) {
     const Options& options = settings.options();
     constexpr std::int64_t largest = 1'000'000'000;
@@ -93,7 +103,7 @@ void check_batch_options(const RunSettings& settings) {
                         "give one of them");
     if (total_capacity(settings) == 0)
         throw BadConfig("no rank takes any work",
-                        capacity + " is 0 on all of them",
+                        zero_capacities(settings) + " is 0 on all of them",
                         "give at least one rank a capacity");
     if (!settings.is_ragged() && options.batch_tokens > 0)
         throw BadConfig("--batch-tokens was given",
@@ -118,6 +128,15 @@ void settle_length(RunSettings& settings) {
         settings.settle({{"max-length", std::to_string(settings.corpus.max_length)}});
 }
 
+// Options of unequal lengths, where all samples have one shape.
+void warn_of_lengths(const Options& options) {
+    for (const auto& [option, is_given] : {std::pair{"--max-length", options.max_length > 0},
+                                           std::pair{"--skip-too-long", options.skip_too_long}})
+        if (is_given)
+            log::warn(std::string(option) + " has no effect (the samples of --dataset " +
+                      options.dataset + " have one shape): leave it out");
+}
+
 constexpr double filled = 0.9;  // of the micro-batches, about: the rest is padding
 
 void settle_batch(RunSettings& settings) {
@@ -126,6 +145,8 @@ void settle_batch(RunSettings& settings) {
     const std::int64_t capacity = total_capacity(settings) * options.update_freq;
     if (settings.is_ragged())
         settle_length(settings);
+    else
+        warn_of_lengths(options);
     if (options.batch_size == 0 && options.batch_tokens == 0) {
         if (settings.is_ragged())
             settings.settle({{"batch-tokens",
@@ -239,22 +260,29 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
     const bool measured = shares.policy() == "auto" && settings.topology.ranks.size() > 1;
     const std::string unit = shares.ragged() ? shares.ragged()->unit : "samples";
     const double units_of_cost = shares.ragged() ? shares.ragged()->reported_units : 1;
-    std::vector<std::vector<std::string>> rows{
-        {"rank", "host", "device", "threads", "capacity", "share", "of the batch"}};
+    const std::string padded = settings.is_ragged() ? " (tokens with padding)" : "";
+    std::vector<std::vector<std::string>> rows{{"rank",
+                                                "host",
+                                                "device",
+                                                "threads",
+                                                "capacity" + padded,
+                                                "share (" + unit + ")",
+                                                "of the batch"}};
     if (measured)
         rows[0].insert(rows[0].end(), {unit + "/s", "ms"});
     for (const RankInfo& info : settings.topology.ranks) {
         const auto r = static_cast<std::size_t>(info.rank);
         const double part = 100 * static_cast<double>(allocation[r]) / static_cast<double>(full);
         const double rate = 1000 * units_of_cost * shares.costs()[r].rate();
-        rows.push_back({std::to_string(info.rank),
-                        info.host,
-                        info.device_name,
-                        std::to_string(settings.threads[r]),
-                        std::to_string(settings.is_ragged() ? settings.capacities[r]
-                                                            : shares.costs()[r].micro_batch),
-                        std::to_string(allocation[r]),
-                        format_number(part, 3) + " %"});
+        rows.push_back(
+            {std::to_string(info.rank),
+             info.host,
+             info.device_name,
+             std::to_string(settings.threads[r]),
+             std::to_string(settings.is_ragged() ? settings.capacities[r]
+                                                 : shares.costs()[r].micro_batch),
+             std::to_string(std::llround(static_cast<double>(allocation[r]) * units_of_cost)),
+             format_number(part, 3) + " %"});
         if (measured)
             rows.back().insert(rows.back().end(),
                                {format_number(rate, 4),

@@ -58,6 +58,7 @@ std::int64_t bucket_bytes(const RunSettings& settings, const FlatParameters& par
 
 // Limits of a trial run.
 constexpr double trial_s = 3;
+constexpr std::int64_t least_updates = 2;  // the first one touches new memory
 constexpr std::int64_t most_updates = 200;
 constexpr int silent_rank = 1;  // recorders speak on rank 0 alone
 
@@ -69,6 +70,7 @@ std::string unit_of(const SharePlan& shares) {
 
 Schedule make_schedule(const Parts& parts, PartOptions options, const RunLength& length) {
     options.schedule.total_updates = length.schedule_updates;
+    options.schedule.ended_by = length.schedule_ended_by;
     return parts.schedules.get(options.schedule.name)(options);
 }
 
@@ -107,6 +109,7 @@ TrainerOptions Training::trainer_options() const {
             .replay = shares_.replay,
             .save_interval_updates = options.save_interval_updates,
             .save_interval = options.save_interval,
+            .stop_after = options.stop_after,
             .patience = options.patience,
             .check_interval = options.check_interval,
             .drift = drift_policy(options.drift),
@@ -166,9 +169,11 @@ TrainerReport Training::try_out() {
     Recorder recorder(nullptr, silent_rank, {.loss_terms = parts_.replica.model().loss_terms()});
     RunControl control({.start_seconds = monotonic_seconds(),
                         .time_limit_s = trial_s,
+                        .least_updates = least_updates,
                         .watches_clock = parts_.world.rank() == 0});
     TrainerOptions options = trainer_options();
     options.updates = std::min(length_.updates, start_.progress.updates + most_updates);
+    options.stop_after = 0;
     options.follow = false;
     options.check_interval = 0;
     Trainer trainer(trainer_parts(recorder, control), options);

@@ -24,6 +24,8 @@ std::string to_string(StopReason reason) {
             return "the file STOP";
         case StopReason::time_limit:
             return "the time limit";
+        case StopReason::stop_after:
+            return "--stop-after";
         case StopReason::patience:
             return "validation, which no longer improves";
     }
@@ -48,7 +50,8 @@ Requests RunControl::requests(double next_update_s, double checkpoint_s) {
     const double now = monotonic_seconds();
     requests.signal = signal_inbox::stop_signal() != 0 ? 1 : 0;
     requests.stop_file = stop_file_exists() ? 1 : 0;
-    if (options_.watches_clock && options_.time_limit_s > 0) {
+    const bool may_end = asked_++ >= options_.least_updates;
+    if (may_end && options_.watches_clock && options_.time_limit_s > 0) {
         const double left = options_.start_seconds + options_.time_limit_s - now;
         requests.time_limit = left < next_update_s + checkpoint_times * checkpoint_s ? 1 : 0;
     }

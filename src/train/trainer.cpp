@@ -128,6 +128,9 @@ bool Trainer::asked_to_stop() {
         parts_.control->hear(requests);
     checkpoint_asked_ = requests.save() && !is_answered;
     report_.stop = requests.stop();
+    const bool is_over = options_.stop_after > 0 && update_ - first_update_ >= options_.stop_after;
+    if (is_over && report_.stop == StopReason::none)
+        report_.stop = StopReason::stop_after;
     return report_.stop != StopReason::none;
 }
 

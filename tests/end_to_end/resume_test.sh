@@ -228,3 +228,16 @@ grep -q 'square_avg/' "$work/log" || fail "no tensor of the optimizer"
 "$bin/hetseq" checkpoint average "$work/whole" --output "$work/mean.safetensors" >"$work/log" || fail average
 rc=0; "$bin/compare_models" "$work/mean.safetensors" "$work/whole/model.safetensors" 0 || rc=$?
 ((rc == 1)) || fail "the mean of three, exit code $rc"
+
+# A trial of a run for some updates: its schedule stays, and the continued run is the undisturbed one.
+trial=("$bin/hetseq" train --task mnist --precision fp64 --data "$work/data/train*.h5" --max-sentences 8 --max-update 12
+  --lr-scheduler cosine --warmup-updates 8)
+run_ranks 1 "${trial[@]}" --save-dir "$work/undisturbed"
+expect_ok undisturbed
+run_ranks 1 "${trial[@]}" --save-dir "$work/tried" --stop-after 5
+expect_error 75 "asked to by --stop-after"
+expect_error 75 "checkpoint: $work/tried/checkpoints/update-00000005; the same command continues the run"
+run_ranks 1 "${trial[@]}" --save-dir "$work/tried"
+expect_ok "after the trial"
+tail -n 1 "$work/log" | grep -q "model: $work/tried/model.safetensors$" || { cat "$work/log"; fail "the last line names no model"; }
+"$bin/compare_models" "$work/tried/model.safetensors" "$work/undisturbed/model.safetensors" 0 || fail "the trial changed the run"

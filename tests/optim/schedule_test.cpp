@@ -114,6 +114,22 @@ TEST(ScheduleTest, CosineFallsFromItsRateToTheEndRate) {
     EXPECT_NEAR(schedule(111, 0), 0.2, 1e-15);
 }
 
+TEST(ScheduleTest, NoUpdateLeftForTheDecayIsToldByTheOptionThatTheUserGave) {
+    ScheduleOptions o = options(1, 200, 120);
+    o.ended_by = "--max-update 120";
+
+    try {
+        polynomial_decay_schedule(o);
+        ADD_FAILURE() << "it was accepted";
+    } catch (const BadConfig& error) {
+        const std::string text = error.what();
+        EXPECT_NE(text.find("by --max-update 120, and --warmup-updates is 200"), std::string::npos)
+            << text;
+        EXPECT_NE(text.find("--stop-after N or --dry-run"), std::string::npos) << text;
+        EXPECT_EQ(text.find("--total-num-update"), std::string::npos) << text;
+    }
+}
+
 struct BadSchedule {
     std::string flag;
     Schedule (*make)(const ScheduleOptions&);

@@ -47,6 +47,17 @@ TEST(RunLengthTest, AScheduleSpansTheRunUnlessItIsGiven) {
     EXPECT_EQ(run_length(options, 10, {}).schedule_updates, 80);
 }
 
+TEST(RunLengthTest, NamesTheOptionThatEndsTheSchedule) {
+    Options options;
+    options.max_update = 50;
+    options.max_epoch = 7;
+    EXPECT_EQ(run_length(options, 10, {}).schedule_ended_by, "--max-update 50");
+    options.max_epoch = 3;
+    EXPECT_EQ(run_length(options, 10, {}).schedule_ended_by, "--max-epoch 3");
+    options.parts.schedule.total_updates = 80;
+    EXPECT_EQ(run_length(options, 10, {}).schedule_ended_by, "--total-num-update 80");
+}
+
 TEST(RunLengthTest, AContinuedScheduleKeepsItsSpan) {
     Options options;
     options.max_update = 50;

@@ -21,12 +21,15 @@ using testing::HasSubstr;
 
 class RunSettingsTest : public testing::Test {
 protected:
-    // MNIST on CPUs, but for `values`.
+    // MNIST on CPUs, but for `values`; --dataset rows has rows of unequal length.
     RunSettings set_up(OptionValues values) const {
         values.emplace("task", "mnist");
         values.emplace("device", "cpu");
-        return set_up_ranks(
-            world_, settle_options(world_, {values, {}}, builtin_parts()), builtin_parts());
+        Parts parts = builtin_parts();
+        parts.datasets.add("rows", [](const PartOptions&) {
+            return CorpusSchema{.kind = "rows", .fields = {{.name = "row", .is_ragged = true}}};
+        });
+        return set_up_ranks(world_, settle_options(world_, {values, {}}, parts), parts);
     }
     // The same on all ranks.
     std::string error_of(const OptionValues& values) const {
@@ -143,6 +146,25 @@ TEST_F(RunSettingsTest, ARankThatNoEntryFitsIsAnErrorOnAll) {
 
 TEST_F(RunSettingsTest, RanksWithoutAnyCapacityAreRefused) {
     EXPECT_THAT(error_of({{"max-sentences", "0"}}), HasSubstr("no rank takes any work"));
+}
+
+TEST_F(RunSettingsTest, WithoutCapacityTheOptionsThatAreZeroAreNamed) {
+    const auto why = [&](OptionValues values) {
+        values.emplace("dataset", "rows");
+        return error_of(values);
+    };
+    EXPECT_THAT(why({{"max-sentences", "0"}}), HasSubstr("(--max-sentences is 0 on all of them)"));
+    EXPECT_THAT(why({{"max-tokens", "0"}}), HasSubstr("(--max-tokens is 0 on all of them)"));
+}
+
+TEST_F(RunSettingsTest, LimitsOfLengthWithoutLengthsAreWarnedOf) {
+    testing::internal::CaptureStderr();
+
+    set_up({{"skip-too-long", "true"}});
+
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                HasSubstr("--skip-too-long has no effect (the samples of --dataset images have "
+                          "one shape)"));
 }
 
 // Before devices are looked for: this machine need not have any.

@@ -26,6 +26,17 @@ TEST(RunControlTest, LeavesRoomForAnUpdateAndTheCheckpoint) {
     EXPECT_TRUE(asked_after(120, 0, 0));
 }
 
+TEST(RunControlTest, TheTimeLimitCountsAfterTheLeastUpdates) {
+    RunControl control({.start_seconds = monotonic_seconds() - 10,
+                        .time_limit_s = 1,
+                        .least_updates = 2,
+                        .watches_clock = true});
+
+    EXPECT_EQ(control.requests(0, 0).stop(), StopReason::none);
+    EXPECT_EQ(control.requests(0, 0).stop(), StopReason::none);
+    EXPECT_EQ(control.requests(0, 0).stop(), StopReason::time_limit);
+}
+
 TEST(RunControlTest, OneRankAloneWatchesTheClock) {
     RunControl control(
         {.start_seconds = monotonic_seconds() - 10, .time_limit_s = 1, .save_minutes = 1e-15});

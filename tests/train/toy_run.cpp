@@ -107,6 +107,7 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
                      .max_skips = run.max_skips,
                      .follow = run.follow,
                      .replay = run.replay,
+                     .stop_after = run.stop_after,
                      .patience = run.patience,
                      .check_interval = run.check_interval,
                      .drift = run.drift,

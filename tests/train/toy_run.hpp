@@ -44,6 +44,7 @@ struct ToyRun {
     bool saves = false;             // checkpoints, into `folder`; all stay
     RunControl* control = nullptr;  // as in TrainerParts
     BestBy best_by = {};
+    std::int64_t stop_after = 0;
     std::int64_t patience = 0;
     TrainingProgress progress = {};  // of a run that is continued, but for its tensors
     std::int64_t held_update = -1;

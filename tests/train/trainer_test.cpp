@@ -256,6 +256,21 @@ TEST_F(TrainerTest, PatienceCountsByTheNamedTerm) {
     EXPECT_EQ(report.stop, StopReason::patience);
 }
 
+TEST_F(TrainerTest, StopsAfterSoManyUpdatesOfThisStart) {
+    ToyRun run = run_of(5);
+    run.stop_after = 2;
+
+    const ToyResult result = train(run);
+
+    EXPECT_EQ(result.report.updates, 2);
+    EXPECT_EQ(result.report.stop, StopReason::stop_after);
+    EXPECT_TRUE(result.parameters.equal(train(run_of(2)).parameters));
+    run.progress.updates = 2;  // a second start
+    EXPECT_EQ(train(run).report.updates, 4);
+    run.stop_after = 3;
+    EXPECT_EQ(train(run).report.stop, StopReason::none);  // it ends there anyway
+}
+
 // After 4 updates of 3 an epoch, with the order begun anew.
 TEST_F(TrainerTest, TheScheduleHasEpochsOfItsOwn) {
     ToyRun run = run_of(8);

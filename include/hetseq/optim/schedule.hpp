@@ -14,11 +14,12 @@ struct ScheduleOptions {
     double lr = 1e-3;            // peak
     std::int64_t warmup_updates = 0;  // w: linear from warmup_init_lr to lr
     double warmup_init_lr = 0;
-    std::int64_t total_updates = 0;  // polynomial_decay, cosine: where the decay ends
-    double end_lr = 0;               // polynomial_decay, cosine
-    double power = 1;                // polynomial_decay
-    double gamma = 0.7;              // step, exponential: factor
-    std::int64_t step_epochs = 1;    // step: epochs between factors
+    std::int64_t total_updates = 0;               // polynomial_decay, cosine: where the decay ends
+    std::string ended_by = "--total-num-update";  // what gave total_updates, as messages name it
+    double end_lr = 0;                            // polynomial_decay, cosine
+    double power = 1;                             // polynomial_decay
+    double gamma = 0.7;                           // step, exponential: factor
+    std::int64_t step_epochs = 1;                 // step: epochs between factors
 };
 
 /// All begin with warm-up: warmup_init_lr + (lr - warmup_init_lr) u / w for update u < w. Then,

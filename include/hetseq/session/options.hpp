@@ -63,6 +63,7 @@ struct Options {
     double save_minutes = 0;                 // 0: not by the clock
     std::int64_t keep_last = 0;              // 0: all
     double time_limit_s = 0;                 // 0: none
+    std::int64_t stop_after = 0;             // updates of this start; 0: never
     std::set<int> stop_signals;
     std::set<int> checkpoint_signals;
     std::int64_t stop_exit_code = 75;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace hetseq {
 
@@ -12,6 +13,7 @@ struct TrainingProgress;
 struct RunLength {
     std::int64_t updates = 0;
     std::int64_t schedule_updates = 0;
+    std::string schedule_ended_by = {};  // the option, with its value
 };
 
 /// Throws BadConfig when neither --max-update nor --max-epoch says how long to train.

@@ -9,7 +9,7 @@
 namespace hetseq {
 
 /// Why a run ends before its last update, in the order in which reasons are told.
-enum class StopReason { none, signal, stop_file, time_limit, patience };
+enum class StopReason { none, signal, stop_file, time_limit, stop_after, patience };
 
 /// "a signal", "the file RUN/STOP", ...
 std::string to_string(StopReason reason);
@@ -29,6 +29,7 @@ struct Requests {
 struct RunControlOptions {
     double start_seconds = 0;           // of the process, monotonic clock
     double time_limit_s = 0;            // 0: none
+    std::int64_t least_updates = 0;     // before the time limit counts
     double save_minutes = 0;            // between checkpoints; 0: not by the clock
     std::filesystem::path stop_file{};  // looked for on this rank; empty: not
     bool watches_clock = false;         // on one rank of the job
@@ -56,8 +57,9 @@ private:
     bool stop_file_exists();
 
     RunControlOptions options_;
-    double last_save_;      // monotonic clock [s]
-    double last_look_ = 0;  // for the stop file
+    std::int64_t asked_ = 0;  // times that `requests` was called, once before each update
+    double last_save_;        // monotonic clock [s]
+    double last_look_ = 0;    // for the stop file
     bool stop_file_seen_ = false;
     int checkpoints_asked_ = 0;  // signals answered so far
     double last_signal_;         // that any rank noticed, of those to save; monotonic clock [s]

@@ -45,6 +45,7 @@ struct TrainerOptions {
     AllocationsByUpdate replay = {};         // cuts to repeat, each from its update on
     std::int64_t save_interval_updates = 0;  // between checkpoints; 0: not by updates
     std::int64_t save_interval = 0;          // epochs between checkpoints; 0: not by epochs
+    std::int64_t stop_after = 0;             // updates of this start; 0: never
     std::int64_t patience = 0;  // validations without a better one, after which it stops; 0: none
     std::int64_t check_interval = 0;  // updates between comparisons of the replicas; 0: none
     DriftPolicy drift = DriftPolicy::warn;

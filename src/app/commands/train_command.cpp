@@ -28,6 +28,7 @@
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/record/summary.hpp"
 #include "hetseq/train/watch/watchdog.hpp"
+#include "hetseq/session/idle_options.hpp"
 #include "hetseq/session/part_option_table.hpp"
 #include "hetseq/session/repeatable_values.hpp"
 #include "hetseq/session/replica.hpp"
@@ -78,8 +79,24 @@ void write_results(const RunFolder& folder,
 void explain_exit_code(const Options& options) {
     if (options.stop_exit_code != 0 && was_started_by_mpirun())
         log::info("exit code " + std::to_string(options.stop_exit_code) +
-                  " says that the run stopped as planned and that the same command continues it; "
-                  "mpirun reports it below as an error, which it is not");
+                  " says that the run stopped as planned" +
+                  (options.save_dir.empty() ? "" : " and that the same command continues it") +
+                  "; mpirun reports it below as an error, which it is not");
+}
+
+// The last line of a run: where what it has trained lies.
+void say_where_the_model_is(const RunFolder* folder, const TrainerReport& report, bool stopped) {
+    if (folder == nullptr)
+        log::info("the model was not kept: there is no --save-dir");
+    else if (stopped)
+        log::info("checkpoint: " + folder->checkpoints().of_update(report.updates).string() +
+                  "; the same command continues the run");
+    else
+        log::info("model: " + folder->model().string() +
+                  (report.best_valid
+                       ? "; best by validation (update " + std::to_string(report.best_update) +
+                             "): " + folder->best_model().string()
+                       : ""));
 }
 
 // `continued`: the update of the folder's own checkpoint.
@@ -122,6 +139,7 @@ int run_training(const CommandContext& context,
         stopped = report.stop != StopReason::none && report.stop != StopReason::patience;
         if (stopped)
             explain_exit_code(settings.options());
+        say_where_the_model_is(folder, report, stopped);
     });
     return code == 0 && stopped ? static_cast<int>(settings.options().stop_exit_code) : code;
 }
@@ -271,7 +289,10 @@ Attempt train_on(const CommandContext& context,
         return ended(try_out(context, settings, replica, training, std::move(plan)));
     if (point)
         log::info("continues from " + point->folder.string() + ", verified and read in " +
-                  format_number(reading_s, 3) + " s");
+                  format_number(reading_s, 3) + " s" +
+                  (point->is_own && !settings.options().restore_file.empty()
+                       ? "; --restore-file is for the start of a run alone"
+                       : ""));
     if (run_folder)
         open_folder(world,
                     *run_folder,
@@ -359,6 +380,8 @@ int train_command(const CommandContext& context) {
     const GivenOptions given =
         agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
     SettledOptions settled = settle_options(world, given, context.parts);
+    for (const std::string& line : idle_options(settled.options()))
+        log::warn(line);
     signal_inbox::choose(settled.options().stop_signals, settled.options().checkpoint_signals);
     const double stall_timeout = settled.options().stall_timeout;
     context.watchdog->change(stall_timeout, Judge::work_and_silence);

@@ -75,6 +75,9 @@ void check_writable(fs::path path) {
     path = fs::absolute(path, ignored);
     while (path.has_relative_path() && !fs::exists(path, ignored))
         path = path.parent_path();
+    if (!std::filesystem::is_directory(path, ignored))
+        throw BadConfig(
+            path.string() + " is a file, not a folder", "--save-dir", "choose another --save-dir");
     if (::access(path.c_str(), W_OK | X_OK) != 0)
         throw IoError("cannot write into " + path.string(),
                       std::strerror(errno),
