@@ -64,12 +64,12 @@ refuses 74 'cannot read .' .
 refuses 65 "short and standard input do not fit together (they have 3 and $lines lines)" reference1 short
 refuses 65 'latin1 line 2 is not UTF-8 (byte 4 of the line' latin1
 refuses 65 'latin1 line 2 is not UTF-8' reference1 --input latin1
-refuses 64 "--tokenize: there is no '13b': Did you mean 13a?" reference1 --tokenize 13b
-refuses 64 '--smooth-value has no effect (--smooth-method is exp)' reference1 --smooth-value 1
-refuses 64 '--smooth-value: ' reference1 --smooth-method floor --smooth-value -1
-refuses 64 "--metrics: there is no 'ter'" reference1 --metrics ter
-refuses 64 '--sentence-level takes one metric' reference1 --metrics bleu,chrf --sentence-level
-refuses 64 '--score-only and --json exclude each other' reference1 --score-only --json
+refuses 78 "--tokenize: there is no '13b': Did you mean 13a?" reference1 --tokenize 13b
+refuses 78 '--smooth-value has no effect (--smooth-method is exp)' reference1 --smooth-value 1
+refuses 78 '--smooth-value: ' reference1 --smooth-method floor --smooth-value -1
+refuses 78 "--metrics: there is no 'ter'" reference1 --metrics ter
+refuses 78 '--sentence-level takes one metric' reference1 --metrics bleu,chrf --sentence-level
+refuses 78 '--score-only and --json exclude each other' reference1 --score-only --json
 : >empty
 refuses 65 'empty holds no translations' empty --input empty
 

@@ -7,7 +7,7 @@ train=("$bin/hetseq" train --task mnist --max-epoch 1 --save-dir "$work/run")
 run_ranks 2 "${train[@]}" --data "$work/none/*.h5"
 expect_error 66 "$work/none"
 run_ranks 2 "${train[@]}" --data "$work/data" --max-sentence 3
-expect_error 64 "did you mean --max-sentences?"
+expect_error 78 "did you mean --max-sentences?"
 run_ranks 2 "${train[@]}" --data "$work/data" --lr fast
 expect_error 78 "--lr"
 run_ranks 2 "${train[@]}" --data "$work/data" --optimizer adamx
@@ -20,6 +20,16 @@ run_ranks 2 "${train[@]}" --data "$work/data" --batch-size 8 --update-freq 2
 expect_error 78 "--batch-size and --update-freq"
 run_ranks 2 "$bin/hetseq" train --task mnits --data "$work/data"
 expect_error 78 "Did you mean mnist?"
+# The same fault has the same code in a file.
+printf 'task = mnist\nmax-sentence = 3\n' >"$work/wrong.cfg"
+run_ranks 1 "$bin/hetseq" train "$work/wrong.cfg"
+expect_error 78 "did you mean --max-sentences?"
+run_ranks 1 "${train[@]}" --data "$work/data/train*.h5" --save-dir "$work/wrong.cfg"
+expect_error 78 "$work/wrong.cfg is a file, not a folder"
+for command in evaluate translate; do
+  run_ranks 1 "$bin/hetseq" "$command" "$work/no-run"
+  expect_error 66 "there is no folder $work/no-run"
+done
 run_ranks 2 "$bin/hetseq" train "$work/none.cfg"
 expect_error 66 "$work/none.cfg"
 run_ranks 1 "${train[@]}" --data "$work/data" --seed 1 : -np 1 "${train[@]}" --data "$work/data" --seed 2
@@ -28,7 +38,7 @@ run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5"
 expect_error 78 "--max-epoch"
 run_ranks 2 "${train[@]}" --data "$work/data/train*.h5" --lr-scheduler cosine --warmup-updates 1000 --balance auto \
   --cache-dir none
-expect_error 78 "is not greater than --warmup-updates 1000"
+expect_error 78 "by --max-epoch 1, and --warmup-updates is 1000): to try a configuration"
 ! grep -q 'measuring the speed' "$work/log" || fail "speeds were measured before the options were checked"
 [[ ! -e $work/run/model.safetensors ]] || fail "a model was left behind"
 

@@ -78,21 +78,21 @@ export_model "$work/hf" "$work/again"; expect_ok 'again'
 diff -r "$work/hf" "$work/again" || fail 'exported again it differs'
 
 # A folder that is there.
-export_model "$run" "$work/hf"; expect_error 64 "$work/hf exists already"
+export_model "$run" "$work/hf"; expect_error 78 "$work/hf exists already"
 touch "$work/hf/README.md" "$work/hf/tokenizer.json"
 export_model "$run" "$work/hf" --checkpoint last --overwrite; expect_ok --overwrite
 [[ $(cd "$work/hf" && echo *) == 'README.md config.json model.safetensors tokenizer_config.json vocab.txt' ]] || { ls "$work/hf"; fail 'what is replaced'; }
 expect_tensors "$work/hf" "$run/checkpoints/update-00000006/model.safetensors"
-export_model "$run" "$run/" --overwrite; expect_error 64 'is the folder of the run itself'
-export_model "$run" "$work/vocab.txt" --overwrite; expect_error 64 'is a file'
+export_model "$run" "$run/" --overwrite; expect_error 78 'is the folder of the run itself'
+export_model "$run" "$work/vocab.txt" --overwrite; expect_error 78 'is a file'
 
 # Errors write nothing.
 export_model "$run"; expect_error 64 'DIR is missing'
-export_model "$run" "$work/none" --format onnx; expect_error 64 onnx
+export_model "$run" "$work/none" --format onnx; expect_error 78 onnx
 export_model "$work/no-run" "$work/none"; expect_error 66 "there is no folder $work/no-run"
 export_model "$run" "$work/none" --checkpoint update:9; expect_error 66 'no checkpoint of update 9 (it holds those of 6, '
 export_model "$run" "$work/none" --checkpoint average:99; expect_error 66 '--checkpoint average:99'
-export_model "$checkpoint" "$work/none" --checkpoint last; expect_error 64 'is a checkpoint'
+export_model "$checkpoint" "$work/none" --checkpoint last; expect_error 78 'is a checkpoint'
 mv "$run/model.safetensors" "$run/best.safetensors" "$work"
 export_model "$run" "$work/none"; expect_error 66 '--checkpoint last takes the newest checkpoint'
 mv "$work/model.safetensors" "$work/best.safetensors" "$run"

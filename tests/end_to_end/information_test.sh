@@ -32,6 +32,6 @@ expect_error 66 "$work/none"
 grep -q 'IDX files of images' "$work/log" || { cat "$work/log"; fail "prepare does not say what it takes"; }
 ! grep -e '--data' "$work/log" || fail "prepare has no --data"
 rc=0; "$bin/hetseq" prepare images "$work/none" 2>"$work/log" || rc=$?
-expect_error 64 "hetseq prepare images IDX... --output DIR [--shards N]"
+expect_error 78 "hetseq prepare images IDX... --output DIR [--shards N]"
 rc=0; "$bin/hetseq" check --task mnist --lr 1 2>"$work/log" || rc=$?
-expect_error 64 "check does not use --lr"
+expect_error 78 "check does not use --lr"

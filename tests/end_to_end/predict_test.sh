@@ -55,13 +55,13 @@ predict 2 last.h5 --checkpoint last; expect_ok last
 predict 1 mean.h5 --checkpoint average:2; expect_ok average:2
 "$bin/predictions" same "$work/last.h5" "$work/mean.h5" && fail 'a mean like the last'
 predict 2 one.h5
-expect_error 64 'exists already'
+expect_error 78 'exists already'
 predict 2 one.h5 --overwrite; expect_ok overwrite
 same one.h5 two.h5
 
 # Errors come before any work and leave nothing behind.
 run_ranks 2 "$bin/hetseq" predict "$run" --output "$work/none.h5"
-expect_error 64 '--data is missing'
+expect_error 78 '--data is missing'
 run_ranks 2 "$bin/hetseq" predict "$work/no-run" --data "$work/data/t10k*.h5" --output "$work/none.h5"
 expect_error 66 'no-run/config.cfg'
 run_ranks 2 "$bin/hetseq" predict "$run" --data "$work/nothing*.h5" --output "$work/none.h5"
@@ -69,9 +69,9 @@ expect_error 66 'nothing*.h5'
 predict 2 no-folder/none.h5
 expect_error 74 'no-folder/none.h5'
 predict 2 data
-expect_error 64 'is a folder'
+expect_error 78 'is a folder'
 predict 2 none.h5 --batch-size 0
-expect_error 64 '--batch-size'
+expect_error 78 '--batch-size'
 predict 2 none.h5 --checkpoint "$work/none.safetensors"
 expect_error 66 'none.safetensors'
 cp -r "$work/data" "$work/damaged"

@@ -151,7 +151,7 @@ grep -v MASK "$work/vocab.txt" >"$work/maskless.txt"
 run_ranks 2 "${prepare[@]}" --vocab "$work/maskless.txt" --output "$work/bad"
 expect_error 65 "maskless.txt has no piece '[MASK]'"
 run_ranks 2 "${prepare[@]}" --seq-length 4 --output "$work/bad"
-expect_error 64 "--seq-length: '4' is not a whole number from 5"
+expect_error 78 "--seq-length: '4' is not a whole number from 5"
 run_ranks 2 "${prepare[@]}" --max-predictions 62 --output "$work/bad"
 expect_error 78 'give 1 to 61'
 [[ ! -e $work/bad ]] || fail 'an error left something behind'

@@ -64,7 +64,7 @@ train whole 1 --batch-tokens 0 --batch-size 64 --max-epoch 1 --max-tokens 5000
 same whole sized 1e-12
 
 rc=0
-"$program" evaluate "$work/epochs" --data "$work/valid" --json >"$work/evaluation.json" 2>"$work/log" || rc=$?
+"$program" evaluate "$work/epochs" --checkpoint last --data "$work/valid" --json >"$work/evaluation.json" 2>"$work/log" || rc=$?
 expect_ok evaluate
 python3 - "$work/evaluation.json" "$work/epochs/summary.json" <<'PY' || fail 'evaluate and the last validation differ'
 import json, sys

@@ -43,11 +43,11 @@ expect_error 65 'standard input, line 2 holds a carriage return'
 [[ $(cat "$work/out") == 5 ]] || fail 'the lines before are not answered'
 
 rc=0; "$bin/hetseq" tokenize </dev/null 2>"$work/log" || rc=$?
-expect_error 64 '--vocab'
+expect_error 78 '--vocab'
 rc=0; "$bin/hetseq" tokenize --vocab "$work/none" </dev/null 2>"$work/log" || rc=$?
 expect_error 66 'none'
 rc=0; "$bin/hetseq" tokenize --vocab "$work/vocab.txt" --accents away </dev/null 2>"$work/log" || rc=$?
-expect_error 64 "--accents: 'away' is none of keep, strip"
+expect_error 78 "--accents: 'away' is none of keep, strip"
 printf 'a\na\n' >"$work/twice.txt"
 rc=0; "$bin/hetseq" tokenize --vocab "$work/twice.txt" </dev/null 2>"$work/log" || rc=$?
 expect_error 65 "line 2 repeats a piece ('a' is in line 1 already)"

@@ -15,11 +15,11 @@ grep -q 'update 38/38' "$work/log" || { cat "$work/log"; fail "no line of the la
 awk -v a="$(json "$work/run/summary.json" valid.accuracy)" 'BEGIN {exit !(a > 0.99)}' || fail "accuracy below 0.99"
 
 # Evaluated alone: the same losses and metrics as the run's last validation.
-run_ranks 3 "$bin/hetseq" evaluate "$work/run" --data "$work/data/t10k*.h5" --json
+run_ranks 3 "$bin/hetseq" evaluate "$work/run" --checkpoint last --data "$work/data/t10k*.h5" --json
 expect_ok evaluate
 sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/evaluation.json"
 [[ $(json "$work/evaluation.json" accuracy) == $(json "$work/run/summary.json" valid.accuracy) ]] || fail "accuracy differs"
-[[ $(json "$work/evaluation.json" model) == "$work/run/model.safetensors" ]] || fail "evaluate does not name the model"
+[[ $(json "$work/evaluation.json" model) == "$work/run/checkpoints/update-00000038/model.safetensors" ]] || fail "evaluate does not name the model"
 [[ $(json "$work/evaluation.json" data) == "$work/data/t10k*.h5" ]] || fail "evaluate does not name the data"
 awk -v a="$(json "$work/evaluation.json" loss)" -v b="$(json "$work/run/summary.json" valid.loss)" \
   'BEGIN {d = a - b; exit !(d < 1e-9 && d > -1e-9)}' || fail "loss differs"
@@ -32,7 +32,7 @@ sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/evaluation.json"
 awk -v a="$(json "$work/evaluation.json" loss)" -v b="$(json "$work/run/summary.json" valid.best.loss)" \
   'BEGIN {d = a - b; exit !(d < 1e-9 && d > -1e-9)}' || fail "loss of the best model differs"
 run_ranks 2 "$bin/hetseq" evaluate --task mnist --data "$work/data/t10k*.h5"
-expect_error 64 "no model to evaluate"
+expect_error 78 "no model to evaluate"
 run_ranks 2 "$bin/hetseq" evaluate --task mnist --init-model "$work/run/none.safetensors" --data "$work/data/t10k*.h5"
 expect_error 66 "none.safetensors"
 
@@ -42,6 +42,7 @@ bin=$(realpath "$bin")
   --max-update 2 --save-dir relative && expect_ok "relative paths")
 (cd / && run_ranks 2 "$bin/hetseq" train "$work/relative/config.cfg" --save-dir "$work/repeated" && expect_ok "from another folder")
 (cd / && run_ranks 2 "$bin/hetseq" evaluate "$work/relative" && expect_ok "evaluated from another folder")
+grep -q "^model  *$work/relative/best.safetensors" "$work/log" || { cat "$work/log"; fail "evaluate does not take the best model"; }
 grep -q "^data  *$work/data/t10k" "$work/log" || { cat "$work/log"; fail "evaluate does not name the data"; }
 
 # Its configuration and its cuts repeat it; a folder that holds a run is not written again.

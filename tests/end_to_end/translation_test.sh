@@ -46,7 +46,7 @@ mpirun -np 2 "$program" translate "$work/scored" --beam 2 --max-len-a 1.2 --max-
   <"$work/numbers/valid.en" >"$work/translated" 2>"$work/log" || rc=$?
 expect_ok translate
 score=$("$program" bleu "$work/numbers/valid.de" --score-only --width 9 <"$work/translated")
-python3 - "$score" "$(json "$work/scored/summary.json" valid.bleu)" <<'PY' || fail "BLEU in validation is not that of the text, $score"
+python3 - "$score" "$(json "$work/scored/summary.json" valid.best.bleu)" <<'PY' || fail "BLEU in validation is not that of the text, $score"
 import sys
 text, validation = map(float, sys.argv[1:])
 assert text > 0 and abs(text - validation) < 1e-6, (text, validation)

@@ -27,7 +27,7 @@ if ! grep -qx 'W' "$work/cased.txt" || ! grep -qx '##é' "$work/cased.txt"; then
 ! grep -qx '##é' "$work/vocab.txt" || fail 'accents go without --cased'
 
 rc=0; "$bin/hetseq" prepare vocabulary --input "$work/a.txt" 2>"$work/log" || rc=$?
-expect_error 64 '--output'
+expect_error 78 '--output'
 rc=0; "$bin/hetseq" prepare vocabulary --input "$work/none" --output "$work/v" 2>"$work/log" || rc=$?
 expect_error 66 'none'
 rc=0; "$bin/hetseq" prepare vocabulary --input "$work/a.txt" --vocab-size 9 --output "$work/v" 2>"$work/log" || rc=$?

@@ -1,11 +1,14 @@
 #include "hetseq/app/command_line/command_table.hpp"
 
+#include <filesystem>
 #include <iterator>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 
 #include "prepare_description.hpp"
+
+#include "hetseq/app/command_line/option_names.hpp"
 
 namespace hetseq {
 
@@ -24,6 +27,15 @@ CommandDescription train() {
             {{.word = "", .help = "", .arguments = {configuration()}, .options = options_but({})}}};
 }
 
+CommandOption checkpoint_option() {
+    return {"checkpoint",
+            "NAME|FILE",
+            "",
+            "parameters to take: best, last, update:N, average:N (the mean of the last N "
+            "checkpoints) or a safetensors file; without it RUN/best.safetensors, or "
+            "RUN/model.safetensors where there is no such file"};
+}
+
 CommandDescription evaluate() {
     return {"evaluate",
             "compute the losses and metrics of a model on data",
@@ -31,9 +43,10 @@ CommandDescription evaluate() {
               .help = "",
               .arguments = {{"RUN",
                              Count::optional,
-                             "a run's folder; its options, final model and validation data are "
+                             "a run's folder; its options, model and validation data are "
                              "used unless the options below say otherwise; without RUN, "
                              "--task, --init-model and --data are needed"}},
+              .own_options = {checkpoint_option()},
               .options = {"task",
                           "model",
                           "model-config",
@@ -55,18 +68,6 @@ CommandDescription evaluate() {
                           "json"}}}};
 }
 
-CommandOption checkpoint_option(const std::string& without_it) {
-    return {"checkpoint",
-            "NAME|FILE",
-            "",
-            "parameters to take: best, last, update:N, average:N (the mean of the last N "
-            "checkpoints) or a safetensors file; without it " +
-                without_it};
-}
-
-const char* const best_or_final =
-    "RUN/best.safetensors, or RUN/model.safetensors where there is no such file";
-
 CommandDescription predict() {
     return {
         "predict",
@@ -80,7 +81,7 @@ CommandDescription predict() {
                 "",
                 "the HDF5 file to write; without it and --data, each line of standard input is "
                 "answered by a line of labels"},
-               checkpoint_option(best_or_final),
+               checkpoint_option(),
                {"batch-size", "N", "64", "samples or lines computed together, on every rank"},
                {"overwrite", "", "", "replace the file where it exists"}},
           .options = {"data", "precision", "device", "threads", "json"}}}};
@@ -98,7 +99,7 @@ CommandDescription translate() {
                 "a folder with config.json, model.safetensors and the vocabularies, such as "
                 "a run's"}},
           .own_options =
-              {checkpoint_option("RUN/model.safetensors"),
+              {checkpoint_option(),
                {"beam",
                 "N",
                 "5",
@@ -138,7 +139,7 @@ CommandForm checkpoint_export_form() {
              "hf",
              "hf: config.json, model.safetensors, vocab.txt and tokenizer_config.json, as Hugging "
              "Face's transformers reads them"},
-            checkpoint_option(best_or_final),
+            checkpoint_option(),
             {"overwrite", "", "", "replace the model in the folder"}}};
 }
 
@@ -180,6 +181,7 @@ std::vector<std::string> step_options(std::vector<std::string> others) {
                                    "save-minutes",
                                    "keep-last",
                                    "time-limit",
+                                   "stop-after",
                                    "stop-signals",
                                    "checkpoint-signals",
                                    "stop-exit-code",
@@ -318,6 +320,31 @@ CommandDescription document() {
          {.word = "options", .help = "all options, as Markdown"}}};
 }
 
+// What is no command: "configuration"; empty where that cannot be told.
+std::string kind_of(const std::string& word) {
+    std::error_code unknown;
+    if (word.ends_with(".cfg"))
+        return "a configuration";
+    if (word.ends_with(".py") || word.find(".py:") != std::string::npos)
+        return "a task in Python";
+    return std::filesystem::is_directory(word, unknown) ? "a folder" : "";
+}
+
+[[noreturn]] void refuse_command(const std::string& word, const std::vector<std::string>& known) {
+    if (word.front() == '-') {
+        const std::string advice = meant_option(word, {});
+        throw BadUsage("the option " + word + " stands where the command belongs",
+                       "",
+                       advice.empty() ? "hetseq COMMAND " + word + " ..." : advice);
+    }
+    const std::string kind = kind_of(word);
+    if (kind.empty())
+        throw BadUsage("unknown command '" + word + "'", "", suggestion(word, known));
+    throw BadUsage(word + " stands where the command belongs",
+                   "it is " + kind,
+                   "hetseq " + std::string(kind == "a folder" ? "evaluate " : "train ") + word);
+}
+
 }  // namespace
 
 const std::vector<CommandEntry>& command_table() {
@@ -347,7 +374,7 @@ const CommandEntry& find_command(const std::string& name) {
             return command;
         names.push_back(command.description.name);
     }
-    throw BadUsage("unknown command '" + name + "'", "", suggestion(name, names));
+    refuse_command(name, names);
 }
 
 }  // namespace hetseq

@@ -7,6 +7,9 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
+
+#include "repeated_options.hpp"
+
 #include "hetseq/app/command_line/command_usage.hpp"
 #include "hetseq/app/command_line/option_names.hpp"
 
@@ -34,9 +37,15 @@ Types all_options(const CommandDescription& command, const OptionTable& table) {
     return types;
 }
 
-std::string help_of(const CommandDescription& command, const std::string& form) {
-    return "hetseq " + command.name + (form.empty() ? "" : " " + form) +
-           " --help lists its options";
+std::vector<std::string> names_of(const Types& types) {
+    std::vector<std::string> names;
+    for (const auto& [name, type] : types)
+        names.push_back(name);
+    return names;
+}
+
+std::string help_of(const CommandDescription& command) {
+    return "hetseq " + command.name + " --help lists its options";
 }
 
 // `given` as it was written: "--lr=0.5".
@@ -48,11 +57,11 @@ std::string help_of(const CommandDescription& command, const std::string& form) 
     const std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
     const bool is_in_table = std::any_of(
         table.begin(), table.end(), [&](const OptionSpec& spec) { return spec.name == name; });
-    if (is_in_table)
-        throw BadUsage(command.name + " does not use --" + name, "", help_of(command, ""));
+    if (is_in_table && std::find(known.begin(), known.end(), name) == known.end())
+        throw BadConfig(command.name + " does not use --" + name, "", help_of(command));
     const std::string meant = meant_option(option, known);
-    throw BadUsage(
-        "unknown option '" + option + "'", "", meant.empty() ? help_of(command, "") : meant);
+    throw BadConfig(
+        "unknown option '" + option + "'", "", meant.empty() ? help_of(command) : meant);
 }
 
 // Why Boost refuses `words`. Boost's own text is used only where it ends: Boost also replaces
@@ -92,20 +101,22 @@ ToldApart tell_apart(const CommandDescription& command,
                                        po::command_line_style::long_allow_next)
                                 .run();
         ToldApart result;
-        for (const auto& option : parsed.options)
-            if (option.position_key != -1)
-                result.positionals.push_back(option.value.front());
+        GivenInOrder options;
+        for (const auto& option : parsed.options) {
+            const std::string value = option.value.empty() ? "true" : option.value.front();
+            if (option.position_key == -1)
+                options.emplace_back(option.string_key, value);
+            else if (value.size() > 1 && value.front() == '-')
+                refuse_option(command, value, names_of(types), table);
             else
-                result.options[option.string_key] =
-                    option.value.empty() ? "true" : option.value.front();
+                result.positionals.push_back(value);
+        }
+        result.options = last_values(options, "on the command line");
         return result;
     } catch (const po::unknown_option& error) {
-        std::vector<std::string> names;
-        for (const auto& [name, type] : types)
-            names.push_back(name);
-        refuse_option(command, error.get_option_name(), names, table);
+        refuse_option(command, error.get_option_name(), names_of(types), table);
     } catch (const po::error& error) {
-        throw BadUsage(reason_of(error, words), "", help_of(command, ""));
+        throw BadConfig(reason_of(error, words), "", help_of(command));
     }
 }
 
@@ -130,9 +141,6 @@ const CommandForm& take_form(const CommandDescription& command,
 void check_arguments(const CommandDescription& command,
                      const CommandForm& form,
                      const std::vector<std::string>& given) {
-    for (const std::string& word : given)
-        if (word.size() > 1 && word.front() == '-')
-            throw BadUsage("unknown option '" + word + "'", "", help_of(command, form.word));
     using Count = CommandArgument::Count;
     std::size_t needed = 0;
     bool has_many = false;
@@ -163,9 +171,9 @@ void sort_option(const CommandDescription& command,
     else if (is_used)
         words.options[name] = value;
     else
-        throw BadUsage(command.name + " " + form.word + " does not use --" + name,
-                       "",
-                       usage_of(command, form));
+        throw BadConfig(command.name + " " + form.word + " does not use --" + name,
+                        "",
+                        usage_of(command, form));
 }
 
 }  // namespace
@@ -184,7 +192,7 @@ CommandWords parse_command_words(const CommandDescription& command,
         sort_option(command, form, name, value, table, result);
     for (const CommandOption& option : form.own_options)
         if (result.own.count(option.name) == 0)
-            throw BadUsage(
+            throw BadConfig(
                 "--" + option.name + " is missing", option.help, usage_of(command, form));
     return result;
 }
@@ -205,8 +213,8 @@ std::int64_t CommandWords::whole_number(const std::string& own_option,
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     const bool is_whole = error == std::errc() && end == value.data() + value.size();
     if (!is_whole || number < minimum || number > maximum)
-        throw BadUsage("--" + own_option + ": '" + value + "' is not a whole number from " +
-                       std::to_string(minimum) + " to " + std::to_string(maximum));
+        throw BadConfig("--" + own_option + ": '" + value + "' is not a whole number from " +
+                        std::to_string(minimum) + " to " + std::to_string(maximum));
     return number;
 }
 
@@ -216,8 +224,8 @@ double CommandWords::number(const std::string& own_option, double minimum, doubl
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     const bool is_number = error == std::errc() && end == value.data() + value.size();
     if (!is_number || !(number >= minimum) || !(number <= maximum))
-        throw BadUsage("--" + own_option + ": '" + value + "' is not a number from " +
-                       format_number(minimum) + " to " + format_number(maximum));
+        throw BadConfig("--" + own_option + ": '" + value + "' is not a number from " +
+                        format_number(minimum) + " to " + format_number(maximum));
     return number;
 }
 
@@ -225,7 +233,7 @@ const std::string& CommandWords::choice(const std::string& own_option,
                                         const std::vector<std::string>& allowed) const {
     const std::string& value = text(own_option);
     if (std::find(allowed.begin(), allowed.end(), value) == allowed.end())
-        throw BadUsage("--" + own_option + ": '" + value + "' is none of " + join(allowed, ", "));
+        throw BadConfig("--" + own_option + ": '" + value + "' is none of " + join(allowed, ", "));
     return value;
 }
 

@@ -18,11 +18,16 @@ const std::vector<Advice>& advice() {
     constexpr const char* ranks = "mpirun -np N hetseq ... starts N ranks, one a GPU";
     constexpr const char* config = "give the configuration's path without an option";
     constexpr const char* reader = "each rank has one thread that reads; there are no workers";
+    constexpr const char* precision =
+        "hetseq computes in fp32 or fp64 (--precision); it has no mixed precision";
+    constexpr const char* version = "hetseq --version prints the version";
+    constexpr const char* words = "--log-interval 1 has a line for each update";
     static const std::vector<Advice> table{
         {"gpus", ranks},
         {"ngpus", ranks},
         {"n-gpu", ranks},
         {"num-gpus", ranks},
+        {"n", ranks},
         {"np", ranks},
         {"nproc", ranks},
         {"nproc-per-node", ranks},
@@ -33,6 +38,15 @@ const std::vector<Advice>& advice() {
         {"local-rank", ranks},
         {"nodes", ranks},
         {"nnodes", ranks},
+        {"fp16", precision},
+        {"bf16", precision},
+        {"half", precision},
+        {"amp", precision},
+        {"mixed-precision", precision},
+        {"v", version},
+        {"version", version},
+        {"verbose", words},
+        {"debug", words},
         {"config", config},
         {"cfg", config},
         {"workers", reader},
@@ -92,9 +106,6 @@ const std::vector<OtherName>& other_names() {
         {"pretrained-model", "init-model"},
         {"finetune-from-model", "init-model"},
         {"dtype", "precision"},
-        {"fp16", "precision"},
-        {"bf16", "precision"},
-        {"amp", "precision"},
         {"hidden-dropout", "dropout"},
         {"random-seed", "seed"},
         // data
@@ -117,6 +128,7 @@ const std::vector<OtherName>& other_names() {
         {"batch", "batch-size"},
         {"batchsize", "batch-size"},
         {"bs", "batch-size"},
+        {"bsz", "batch-size"},
         {"global-batch-size", "batch-size"},
         {"train-batch-size", "batch-size"},
         {"micro-batch", "max-sentences"},

@@ -1,5 +1,6 @@
 #include "hetseq/app/command_line/option_parser.hpp"
 
+#include <filesystem>
 #include <optional>
 #include <sstream>
 
@@ -7,8 +8,13 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/file_text.hpp"
+#include "hetseq/util/log.hpp"
 #include "hetseq/util/plain_text.hpp"
 #include "hetseq/util/regular_file.hpp"
+#include "hetseq/util/text.hpp"
+
+#include "repeated_options.hpp"
+
 #include "hetseq/app/command_line/option_names.hpp"
 
 namespace hetseq {
@@ -33,11 +39,11 @@ std::string what_to_do(const std::string& unknown, const OptionTable& table) {
     return meant.empty() ? "hetseq train --help lists the options" : meant;
 }
 
-OptionValues to_values(const po::basic_parsed_options<char>& parsed) {
-    OptionValues values;
+OptionValues to_values(const po::basic_parsed_options<char>& parsed, const std::string& path) {
+    GivenInOrder given;
     for (const auto& option : parsed.options)
-        values[option.string_key] = option.value.empty() ? "true" : option.value.front();
-    return values;
+        given.emplace_back(option.string_key, option.value.empty() ? "true" : option.value.front());
+    return last_values(given, "in " + path);
 }
 
 // Without a byte order mark, and with line feeds alone between its lines.
@@ -58,18 +64,55 @@ std::string config_lines(std::string_view bytes, const std::string& path) {
     return lines;
 }
 
-}  // namespace
-
-OptionValues parse_config_file(const std::string& path, const OptionTable& table) {
+std::string text_of(const std::string& path) {
+    std::error_code unknown;
+    const std::filesystem::path own = std::filesystem::path(path) / "config.cfg";
+    if (std::filesystem::is_directory(path, unknown))
+        throw MissingInput(
+            path + " is a folder",
+            "a file of options is needed",
+            std::filesystem::exists(own, unknown) ? "give " + own.string() : "name the file");
     check_text_file(path);
     const std::optional<std::string> text = read_file_text(path);
     if (!text)
         throw MissingInput("cannot read the configuration " + path,
                            "it does not exist or cannot be read",
                            "check the path");
-    std::istringstream file(config_lines(*text, path));
+    return config_lines(*text, path);
+}
+
+// The library would read "[train]" as the beginning of all names that follow.
+void check_no_section(const std::string& path, const std::string& text) {
+    std::istringstream lines(text);
+    std::string line;
+    for (int number = 1; std::getline(lines, line); ++number) {
+        const std::vector<std::string> words = split(line.substr(0, line.find('#')), '\n');
+        if (!words.empty() && words.front().starts_with('[') && words.front().ends_with(']'))
+            throw BadConfig(path + ", line " + std::to_string(number) + ": '" + words.front() +
+                                "' begins a section",
+                            "a configuration has none, and its options are for all commands",
+                            "leave that line out");
+    }
+}
+
+// "lr 0.1 (0.5), max-epoch 3 (20)": what differs, with the file's value behind.
+std::string replaced(const GivenOptions& given) {
+    std::vector<std::string> options;
+    for (const auto& [name, value] : given.line)
+        if (const auto other = given.file.find(name);
+            other != given.file.end() && other->second != value)
+            options.push_back(name + " " + value + " (" + other->second + ")");
+    return join(options, ", ");
+}
+
+}  // namespace
+
+OptionValues parse_config_file(const std::string& path, const OptionTable& table) {
+    const std::string text = text_of(path);
+    check_no_section(path, text);
     try {
-        return to_values(po::parse_config_file(file, description(table)));
+        std::istringstream file(text);
+        return to_values(po::parse_config_file(file, description(table)), path);
     } catch (const po::unknown_option& error) {
         throw BadConfig(path + ": unknown option '" + error.get_option_name() + "'",
                         "",
@@ -85,7 +128,11 @@ OptionValues parse_config_file(const std::string& path, const OptionTable& table
 GivenOptions given_options(const CommandWords& words, const OptionTable& table) {
     if (words.arguments.empty())
         return {words.options, {}};
-    return {words.options, parse_config_file(words.arguments.front(), table)};
+    GivenOptions given{words.options, parse_config_file(words.arguments.front(), table)};
+    if (const std::string options = replaced(given); !options.empty())
+        log::info("the command line replaces options of " + words.arguments.front() + ": " +
+                  options);
+    return given;
 }
 
 std::string config_text(const OptionValues& values, const OptionTable& table) {

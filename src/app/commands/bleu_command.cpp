@@ -57,20 +57,20 @@ std::size_t choice_of(const CommandWords& words,
     for (std::size_t i = 0; i < names.size(); ++i)
         if (names[i] == value)
             return i;
-    throw BadUsage("--" + option + ": there is no '" + value + "'", "", suggestion(value, names));
+    throw BadConfig("--" + option + ": there is no '" + value + "'", "", suggestion(value, names));
 }
 
 std::optional<double> smooth_value_of(const CommandWords& words, BleuSmoothing smoothing) {
     if (words.text("smooth-value").empty())
         return std::nullopt;
     if (smoothing != BleuSmoothing::floor && smoothing != BleuSmoothing::add_k)
-        throw BadUsage("--smooth-value has no effect",
-                       "--smooth-method is " + words.text("smooth-method"),
-                       "leave it out, or give --smooth-method floor or add-k");
+        throw BadConfig("--smooth-value has no effect",
+                        "--smooth-method is " + words.text("smooth-method"),
+                        "leave it out, or give --smooth-method floor or add-k");
     try {
         return option_value::number(words.text("smooth-value"), 0, largest_smooth_value);
     } catch (const Error& error) {
-        throw BadUsage(std::string("--smooth-value: ") + error.what());
+        throw BadConfig(std::string("--smooth-value: ") + error.what());
     }
 }
 
@@ -78,20 +78,20 @@ ScoringOptions scoring_options(const CommandWords& words) {
     ScoringOptions options;
     for (const std::string& metric : split(words.text("metrics"), ',')) {
         if (metric != "bleu" && metric != "chrf")
-            throw BadUsage(
+            throw BadConfig(
                 "--metrics: there is no '" + metric + "'", "", "give bleu, chrf or both");
         (metric == "bleu" ? options.bleu : options.chrf) = true;
     }
     if (!options.bleu && !options.chrf)
-        throw BadUsage("--metrics names no metric", "", "give bleu, chrf or both");
+        throw BadConfig("--metrics names no metric", "", "give bleu, chrf or both");
     options.sentence_level = words.has("sentence-level");
     options.score_only = words.has("score-only");
     options.json = words.options.count("json") != 0;
     options.width = static_cast<int>(words.whole_number("width", 0, most_digits));
     if (options.sentence_level && options.bleu && options.chrf)
-        throw BadUsage("--sentence-level takes one metric", "", "give --metrics bleu or chrf");
+        throw BadConfig("--sentence-level takes one metric", "", "give --metrics bleu or chrf");
     if (options.score_only && options.json)
-        throw BadUsage("--score-only and --json exclude each other", "", "give one of them");
+        throw BadConfig("--score-only and --json exclude each other", "", "give one of them");
 
     BleuOptions& bleu = options.bleu_options;
     bleu.tokenizer =

@@ -18,6 +18,7 @@
 #include "hetseq/util/staged_folder.hpp"
 #include "hetseq/util/text.hpp"
 
+#include "existing_folder.hpp"
 #include "model_choice.hpp"
 #include <nlohmann/json.hpp>
 
@@ -72,46 +73,33 @@ bool is_checkpoint(const fs::path& folder) {
     return fs::exists(folder / Manifest::file_name);
 }
 
-fs::path final_model(const fs::path& run) {
-    const fs::path file = model_file(run.string());
-    if (!fs::exists(file))
-        throw MissingInput(run.string() + " holds no " + weights_name,
-                           "its training has not ended",
-                           "--checkpoint last takes the newest checkpoint");
-    return file;
-}
-
 ExportSource source_of(const ExportOptions& options) {
     const fs::path run = without_last_slash(options.run);
-    if (!fs::is_directory(run))
-        throw MissingInput("there is no folder " + run.string(), "", "give a run's folder");
+    check_folder(run);
     if (is_checkpoint(run)) {
         if (!options.checkpoint.empty())
-            throw BadUsage("--checkpoint " + options.checkpoint + " chooses among a run's",
-                           run.string() + " is a checkpoint",
-                           "give the run's folder, or leave the option out");
+            throw BadConfig("--checkpoint " + options.checkpoint + " chooses among a run's",
+                            run.string() + " is a checkpoint",
+                            "give the run's folder, or leave the option out");
         const fs::path folder = fs::absolute(run).parent_path().parent_path();
         return {folder, {model_file(run.string())}};
     }
-    if (!options.checkpoint.empty())
-        return {run, chosen_model_files(run, options.checkpoint)};
-    const fs::path best = run / "best.safetensors";
-    return {run, {fs::exists(best) ? best : final_model(run)}};
+    return {run, chosen_model_files(run, options.checkpoint)};
 }
 
 void check_output(const fs::path& output, const ExportSource& source, bool overwrites) {
     if (!fs::exists(output))
         return;
     if (!fs::is_directory(output))
-        throw BadUsage(output.string() + " is a file", "", "name a folder to write to");
+        throw BadConfig(output.string() + " is a file", "", "name a folder to write to");
     if (fs::equivalent(output, source.folder))
-        throw BadUsage(output.string() + " is the folder of the run itself",
-                       "its files would be replaced",
-                       "name another folder");
+        throw BadConfig(output.string() + " is the folder of the run itself",
+                        "its files would be replaced",
+                        "name another folder");
     if (!overwrites && !fs::is_empty(output))
-        throw BadUsage(output.string() + " exists already",
-                       "the model in it is replaced with --overwrite alone",
-                       "name another folder");
+        throw BadConfig(output.string() + " exists already",
+                        "the model in it is replaced with --overwrite alone",
+                        "name another folder");
 }
 
 Json config_of_transformers(const fs::path& folder) {

@@ -15,8 +15,8 @@ struct ExportOptions {
 };
 
 /// Writes a model as a folder that transformers loads: config.json, model.safetensors, vocab.txt
-/// and tokenizer_config.json. Returns what to tell about it. Throws BadUsage, MissingInput,
-/// BadConfig (a model that transformers does not have), BadData or IoError; then nothing is left
+/// and tokenizer_config.json. Returns what to tell about it. Throws MissingInput, BadConfig
+/// (also for a model that transformers does not have), BadData or IoError; then nothing is left
 /// behind.
 std::string export_for_transformers(const ExportOptions& options);
 

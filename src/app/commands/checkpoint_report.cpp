@@ -7,6 +7,7 @@
 #include "hetseq/util/safetensors.hpp"
 #include "hetseq/util/text.hpp"
 
+#include "existing_folder.hpp"
 #include <nlohmann/json.hpp>
 
 #include "hetseq/model/tensor_types.hpp"
@@ -107,6 +108,7 @@ const SafetensorEntry& same_tensor(const SafetensorsReader& file, const Safetens
 }  // namespace
 
 std::vector<fs::path> checkpoints_of(const fs::path& path) {
+    check_folder(path);
     std::vector<fs::path> checkpoints = checkpoints_at(path);
     if (checkpoints.empty())
         throw MissingInput(path.string() + " holds no checkpoint",

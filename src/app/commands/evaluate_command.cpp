@@ -7,6 +7,7 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 
+#include "model_choice.hpp"
 #include "run_options.hpp"
 #include <nlohmann/json.hpp>
 
@@ -23,8 +24,18 @@ namespace hetseq {
 
 namespace {
 
-// RUN stands for its configuration and its final model.
+// Whether the model is the run's, which --checkpoint chooses.
+bool takes_runs_model(const CommandWords& words) {
+    return !words.arguments.empty() && words.options.count("init-model") == 0;
+}
+
+// RUN stands for its configuration and its model.
 GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
+    if (!words.text("checkpoint").empty() && !takes_runs_model(words))
+        throw BadConfig(
+            "--checkpoint " + words.text("checkpoint") + " chooses among a run's models",
+            words.arguments.empty() ? "no RUN is given" : "--init-model is given too",
+            "give RUN alone, or leave --checkpoint out");
     if (!words.arguments.empty()) {
         GivenOptions result = options_of_run(words.arguments.front(), words.options, parts);
         if (result.file.count("valid-data") != 0)
@@ -32,19 +43,36 @@ GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
         return result;
     }
     if (!words.options.count("init-model"))
-        throw BadUsage("there is no model to evaluate",
-                       "neither a run's folder nor --init-model is given",
-                       "give one of them");
+        throw BadConfig("there is no model to evaluate",
+                        "neither a run's folder nor --init-model is given",
+                        "give one of them");
     return {words.options, {}};
 }
 
-std::string model_name(const Options& options) {
-    return model_file(options.parts.init_model).string();
+std::string model_name(const CommandWords& words, const Options& options) {
+    return takes_runs_model(words)
+               ? chosen_model_name(words.arguments.front(), words.text("checkpoint"))
+               : model_file(options.parts.init_model).string();
 }
 
-std::string as_json(const Evaluation& evaluation, const Options& options) {
+std::shared_ptr<Model> evaluated_model(const CommandContext& context, const RunSettings& settings) {
+    if (!takes_runs_model(context.words))
+        return build_model(context.world, settings, context.parts);
+    return agree_on(context.world, [&] {
+        const Options& options = settings.options();
+        std::shared_ptr<Model> model = context.parts.models.get(options.model)(options.parts);
+        load_chosen_model(
+            context.words.arguments.front(), context.words.text("checkpoint"), *model);
+        model->to(settings.device, settings.dtype);
+        return model;
+    });
+}
+
+std::string as_json(const Evaluation& evaluation,
+                    const std::string& model,
+                    const Options& options) {
     nlohmann::ordered_json json{
-        {"model", model_name(options)}, {"data", options.data}, {"loss", evaluation.loss()}};
+        {"model", model}, {"data", options.data}, {"loss", evaluation.loss()}};
     for (const auto& loss : evaluation.losses)
         json[loss.name] = loss.value;
     for (const auto& metric : evaluation.metrics)
@@ -54,10 +82,11 @@ std::string as_json(const Evaluation& evaluation, const Options& options) {
     return json.dump(2) + "\n";
 }
 
-std::string as_text(const Evaluation& evaluation, const Options& options) {
-    std::vector<std::vector<std::string>> rows{{"model", model_name(options)},
-                                               {"data", options.data},
-                                               {"loss", format_number(evaluation.loss(), 6)}};
+std::string as_text(const Evaluation& evaluation,
+                    const std::string& model,
+                    const Options& options) {
+    std::vector<std::vector<std::string>> rows{
+        {"model", model}, {"data", options.data}, {"loss", format_number(evaluation.loss(), 6)}};
     for (const auto& loss : evaluation.losses)
         rows.push_back({"  " + loss.name, format_number(loss.value, 6)});
     for (const auto& metric : evaluation.metrics)
@@ -76,7 +105,9 @@ int evaluate_command(const CommandContext& context) {
     const RunSettings settings =
         set_up_ranks(world, settle_options(world, given, context.parts), context.parts);
     DataContext data(world, context.environment->thread_support() == ThreadSupport::multiple);
-    const std::shared_ptr<Model> model = build_model(world, settings, context.parts);
+    const std::shared_ptr<Model> model = evaluated_model(context, settings);
+    const std::string name =
+        agree_on(world, [&] { return model_name(context.words, settings.options()); });
     Feed feed(
         data, required_data(settings.options()), settings, context.parts, *model, Shuffle::no);
     SharePlan shares = declared_shares(world, settings, feed.corpus());
@@ -86,10 +117,12 @@ int evaluate_command(const CommandContext& context) {
     return run_or_end(context.meeting, [&] {
         const Evaluation evaluation = evaluator.run();
         const Options& options = settings.options();
-        if (world.rank() == 0)
-            std::fputs((options.json ? as_json(evaluation, options) : as_text(evaluation, options))
-                           .c_str(),
-                       stdout);
+        if (world.rank() != 0)
+            return;
+        std::fputs(
+            (options.json ? as_json(evaluation, name, options) : as_text(evaluation, name, options))
+                .c_str(),
+            stdout);
     });
 }
 

@@ -56,6 +56,21 @@ fs::path checkpoint_of_update(const fs::path& run, const std::string& choice) {
                        "ask for another, or train with a larger --keep-last");
 }
 
+fs::path best_of(const fs::path& run) {
+    return run / "best.safetensors";
+}
+
+fs::path best_or_final(const fs::path& run) {
+    if (fs::exists(best_of(run)))
+        return best_of(run);
+    const fs::path file = model_file(run.string());
+    if (!fs::exists(file))
+        throw MissingInput(run.string() + " holds no " + file.filename().string(),
+                           "its training has not ended",
+                           "--checkpoint last takes the newest checkpoint");
+    return file;
+}
+
 // The first checkpoint tells whether they fit the model.
 void load_mean(const std::vector<fs::path>& checkpoints, Model& model) {
     load_model(model_file(checkpoints.front().string()), model);
@@ -71,9 +86,9 @@ void load_mean(const std::vector<fs::path>& checkpoints, Model& model) {
 
 std::vector<fs::path> chosen_model_files(const fs::path& run, const std::string& choice) {
     if (choice.empty())
-        return {model_file(run.string())};
+        return {best_or_final(run)};
     if (choice == "best")
-        return {run / "best.safetensors"};
+        return {best_of(run)};
     if (choice == "last")
         return {model_file(checkpoints_of(run).front().string())};
     if (choice.rfind(of_update, 0) == 0)
@@ -84,6 +99,13 @@ std::vector<fs::path> chosen_model_files(const fs::path& run, const std::string&
     for (const fs::path& checkpoint : last_checkpoints(run, choice))
         files.push_back(model_file(checkpoint.string()));
     return files;
+}
+
+std::string chosen_model_name(const fs::path& run, const std::string& choice) {
+    std::vector<std::string> files;
+    for (const fs::path& file : chosen_model_files(run, choice))
+        files.push_back(file.string());
+    return (is_average(choice) ? "the mean of " : "") + join(files, ", ");
 }
 
 void load_chosen_model(const fs::path& run, const std::string& choice, Model& model) {

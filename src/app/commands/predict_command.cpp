@@ -49,9 +49,9 @@ struct PredictOptions {
 
 PredictOptions predict_options(const CommandWords& words) {
     if (words.text("output").empty())
-        throw BadUsage("--data is given without --output",
-                       "the predictions of data are written to a file",
-                       "name it");
+        throw BadConfig("--data is given without --output",
+                        "the predictions of data are written to a file",
+                        "name it");
     return {.run = predicting_run(words),
             .output = words.text("output"),
             .overwrites = words.has("overwrite")};
@@ -62,19 +62,19 @@ GivenOptions settings_of(const PredictOptions& options,
                          const OptionValues& given,
                          const Parts& parts) {
     if (given.count("data") == 0)
-        throw BadUsage("there are no data to predict from", "--data is missing", "name them");
+        throw BadConfig("there are no data to predict from", "--data is missing", "name them");
     return options_of_predicting_run(options.run, given, parts);
 }
 
 void check_output(const PredictOptions& options) {
     if (fs::is_directory(options.output))
-        throw BadUsage("--output " + options.output.string() + " is a folder",
-                       "the predictions are one file",
-                       "name a file in it, such as predictions.h5");
+        throw BadConfig("--output " + options.output.string() + " is a folder",
+                        "the predictions are one file",
+                        "name a file in it, such as predictions.h5");
     if (!options.overwrites && fs::exists(options.output))
-        throw BadUsage(options.output.string() + " exists already",
-                       "it is replaced with --overwrite alone",
-                       "name another file");
+        throw BadConfig(options.output.string() + " exists already",
+                        "it is replaced with --overwrite alone",
+                        "name another file");
 }
 
 void move_to(at::Device device, MicroBatch& batch) {

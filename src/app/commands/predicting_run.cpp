@@ -1,6 +1,7 @@
 #include "predicting_run.hpp"
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
 
 #include "model_choice.hpp"
 #include "run_options.hpp"
@@ -14,12 +15,9 @@ constexpr std::int64_t most_batch_samples = 1'000'000;
 }  // namespace
 
 PredictingRun predicting_run(const CommandWords& words) {
-    PredictingRun run{.folder = words.arguments.front(),
-                      .checkpoint = words.text("checkpoint"),
-                      .batch_samples = words.whole_number("batch-size", 1, most_batch_samples)};
-    if (run.checkpoint.empty() && std::filesystem::exists(run.folder / "best.safetensors"))
-        run.checkpoint = "best";
-    return run;
+    return {.folder = words.arguments.front(),
+            .checkpoint = words.text("checkpoint"),
+            .batch_samples = words.whole_number("batch-size", 1, most_batch_samples)};
 }
 
 GivenOptions options_of_predicting_run(const PredictingRun& run,
@@ -44,6 +42,7 @@ std::shared_ptr<Model> load_predicting_model(const PredictingRun& run,
                         "its Model::predicts says so",
                         "docs/predictions.md tells how a model of your own gets some");
     load_chosen_model(run.folder, run.checkpoint, *model);
+    log::info("predicts with " + chosen_model_name(run.folder, run.checkpoint));
     model->to(settings.device, settings.dtype);
     return model;
 }

@@ -16,7 +16,7 @@ namespace hetseq {
 /// The run whose model predicts, and how.
 struct PredictingRun {
     std::filesystem::path folder;
-    std::string checkpoint;  // best where it is empty and there is one
+    std::string checkpoint;  // as `chosen_model_files` takes it
     std::int64_t batch_samples = 64;
 };
 

@@ -16,6 +16,7 @@
 #include "app/line_dispatcher.hpp"
 #include "app/progress_line.hpp"
 #include "app/translation/translation_ranks.hpp"
+#include "existing_folder.hpp"
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/topology.hpp"
@@ -78,12 +79,18 @@ TranslateOptions translate_options(const CommandWords& words) {
 
 // On the device and in the type that options say, without gradients.
 std::shared_ptr<Transformer> load_transformer(const TranslateOptions& options, at::Device device) {
+    check_folder(options.folder);
+    if (!fs::exists(options.folder / "config.json"))
+        throw MissingInput(options.folder.string() + " holds no translation model",
+                           "there is no config.json in it",
+                           "give the folder of a translation run, its --save-dir");
     const std::shared_ptr<Transformer> model =
         make_transformer(read_transformer_config(options.folder / "config.json"));
     if (options.common.precision == "fp64")
         model->to(at::kDouble);
     load_chosen_model(options.folder, options.checkpoint, *model);
     model->to(device);
+    log::info("translates with " + chosen_model_name(options.folder, options.checkpoint));
     return model;
 }
 

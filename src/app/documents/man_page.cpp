@@ -136,14 +136,14 @@ std::string tasks(const Parts& parts) {
 std::string exit_status() {
     const std::pair<ExitCode, const char*> meanings[] = {
         {ExitCode::finished, "finished"},
-        {ExitCode::usage, "the command line is wrong"},
+        {ExitCode::usage, "the command or a word beside its options is wrong"},
         {ExitCode::bad_data, "a file's contents are bad, or the loss was not finite too often"},
         {ExitCode::missing_input, "a file is missing"},
         {ExitCode::internal, "an internal error"},
         {ExitCode::device, "a GPU or the communication failed"},
         {ExitCode::io, "reading or writing failed"},
-        {ExitCode::stopped, "stopped early with a valid checkpoint"},
-        {ExitCode::config, "options, or their combination, are wrong"},
+        {ExitCode::stopped, "stopped early; the same command continues the run"},
+        {ExitCode::config, "an option is unknown, or its value or the combination is wrong"},
     };
     std::string text = ".SH EXIT STATUS\nEvery rank ends with the same code.\n";
     for (const auto& [code, meaning] : meanings)

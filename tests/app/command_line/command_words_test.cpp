@@ -23,10 +23,19 @@ CommandWords parse(const std::string& command, const std::vector<std::string>& w
 std::string error_of(const std::string& command, const std::vector<std::string>& words) {
     try {
         parse(command, words);
-    } catch (const BadUsage& error) {
+    } catch (const Error& error) {
         return error.what();
     }
     return "no error";
+}
+
+ExitCode code_of(const std::string& command, const std::vector<std::string>& words) {
+    try {
+        parse(command, words);
+    } catch (const Error& error) {
+        return error.code();
+    }
+    return ExitCode::finished;
 }
 
 TEST(CommandWordsTest, KeepsValuesSwitchesAndArguments) {
@@ -47,7 +56,45 @@ TEST(CommandWordsTest, TellsFormArgumentsAndOwnOptionsApartInAnyOrder) {
 }
 
 TEST(CommandWordsTest, LastOfTwoValuesWins) {
-    EXPECT_EQ(parse("train", {"--lr", "1", "--lr", "2"}).options.at("lr"), "2");
+    testing::internal::CaptureStderr();
+
+    const CommandWords words =
+        parse("train", {"--lr", "1", "--lr=3", "--json", "--json", "--lr", "2"});
+
+    EXPECT_EQ(words.options.at("lr"), "2");
+    EXPECT_THAT(
+        testing::internal::GetCapturedStderr(),
+        HasSubstr("--lr is given more than once (1, 3, then 2 on the command line): 2 is taken\n"));
+}
+
+// docs/exit-codes.md: as in a configuration.
+TEST(CommandWordsTest, AWrongOptionHasAnotherCodeThanAWrongWord) {
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"--max-sentence", "3"}, {"--lr"}, {"-np", "2"}})
+        EXPECT_EQ(code_of("train", words), ExitCode::config);
+    EXPECT_EQ(code_of("prepare", {"images", "a"}), ExitCode::config);
+    EXPECT_EQ(code_of("train", {"a.cfg", "b.cfg"}), ExitCode::usage);
+    EXPECT_EQ(code_of("report", {}), ExitCode::usage);
+    EXPECT_EQ(code_of("bench", {"stpe"}), ExitCode::usage);
+}
+
+TEST(FindCommandTest, SaysWhatStandsWhereTheCommandBelongs) {
+    const auto error_at = [](const std::string& word) -> std::string {
+        try {
+            find_command(word);
+        } catch (const BadUsage& error) {
+            return error.what();
+        }
+        return "no error";
+    };
+    EXPECT_THAT(error_at("trian"), HasSubstr("Did you mean train?"));
+    EXPECT_THAT(error_at("inputs/mnist.cfg"),
+                HasSubstr("(it is a configuration): hetseq train inputs/mnist.cfg"));
+    EXPECT_THAT(error_at("task.py:Mine"), HasSubstr("hetseq train task.py:Mine"));
+    EXPECT_THAT(error_at("/tmp"), HasSubstr("(it is a folder): hetseq evaluate /tmp"));
+    EXPECT_THAT(error_at("-np"), HasSubstr("mpirun -np N"));
+    EXPECT_THAT(error_at("-v"), HasSubstr("hetseq --version"));
+    EXPECT_THAT(error_at("--lr"), HasSubstr("hetseq COMMAND --lr"));
 }
 
 TEST(CommandWordsTest, NamesTheNearestOption) {
@@ -108,14 +155,17 @@ TEST(CommandWordsTest, RefusesAWordTooMany) {
 
 TEST(CommandWordsTest, RefusesShortOptions) {
     EXPECT_THAT(error_of("train", {"-x"}), HasSubstr("unknown option '-x'"));
+    EXPECT_THAT(error_of("train", {"-lr", "1"}), HasSubstr("did you mean --lr?"));
+    EXPECT_THAT(error_of("train", {"-np", "2"}), HasSubstr("mpirun -np N"));
+    EXPECT_THAT(error_of("train", {"-v"}), HasSubstr("hetseq --version"));
 }
 
 TEST(CommandWordsTest, OwnNumbersAreWholeAndInTheirRange) {
     const CommandWords words = parse("prepare", {"images", "a", "--output", "x", "--shards", "3x"});
     const CommandWords large = parse("prepare", {"images", "a", "--output", "x", "--shards", "7"});
 
-    EXPECT_THROW(words.whole_number("shards", 1, 9), BadUsage);
-    EXPECT_THROW(large.whole_number("shards", 1, 6), BadUsage);
+    EXPECT_THROW(words.whole_number("shards", 1, 9), BadConfig);
+    EXPECT_THROW(large.whole_number("shards", 1, 6), BadConfig);
     EXPECT_EQ(large.whole_number("shards", 1, 7), 7);
 }
 

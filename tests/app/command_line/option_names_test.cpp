@@ -21,6 +21,7 @@ std::string meant(const std::string& given) {
 TEST(MeantOptionTest, KnowsTheUsualNamesOfOtherPrograms) {
     EXPECT_EQ(meant("--learning-rate"), "did you mean --lr?");
     EXPECT_EQ(meant("--batchsize"), "did you mean --batch-size?");
+    EXPECT_EQ(meant("--bsz"), "did you mean --batch-size?");
     EXPECT_EQ(meant("--epochs"), "did you mean --max-epoch?");
     EXPECT_EQ(meant("--max-epochs"), "did you mean --max-epoch?");
     EXPECT_EQ(meant("--wd"), "did you mean --weight-decay?");
@@ -32,6 +33,11 @@ TEST(MeantOptionTest, SaysHowTheSameIsDoneWithoutAnOption) {
     EXPECT_THAT(meant("--gpus"), HasSubstr("mpirun -np N"));
     EXPECT_THAT(meant("--nproc_per_node"), HasSubstr("mpirun -np N"));
     EXPECT_THAT(meant("--num-workers"), HasSubstr("reads"));
+}
+
+TEST(MeantOptionTest, SaysThatThereIsNoMixedPrecision) {
+    for (const char* option : {"--fp16", "--bf16", "--amp"})
+        EXPECT_THAT(meant(option), HasSubstr("fp32 or fp64 (--precision)")) << option;
 }
 
 TEST(MeantOptionTest, FindsMisspellings) {

@@ -80,6 +80,48 @@ TEST(ConfigFileTest, NamesTheFileAndTheNearestOption) {
     EXPECT_THAT(error_of([] { parse_config_file("/nowhere/a.cfg"); }), HasSubstr("/nowhere/a.cfg"));
 }
 
+TEST(ConfigFileTest, SaysThatASectionIsNone) {
+    const ConfigFile config("# MNIST\n[train]\nlr = 0.5\n");
+
+    EXPECT_THAT(error_of([&] { parse_config_file(config.path()); }),
+                HasSubstr("line 2: '[train]' begins a section"));
+}
+
+TEST(ConfigFileTest, SaysThatAFolderIsNoFile) {
+    const std::string folder = std::filesystem::temp_directory_path().string();
+
+    EXPECT_THAT(error_of([&] { parse_config_file(folder); }), HasSubstr(folder + " is a folder"));
+}
+
+TEST(ConfigFileTest, WarnsOfAnOptionWithTwoValues) {
+    const ConfigFile config("lr = 0.5\nseed = 2\nlr = 0.25\nseed = 2\n");
+    testing::internal::CaptureStderr();
+
+    const OptionValues values = parse_config_file(config.path());
+
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(values.at("lr"), "0.25");
+    EXPECT_THAT(log,
+                HasSubstr("--lr is given more than once (0.5, then 0.25 in " + config.path() +
+                          "): 0.25 is taken"));
+    EXPECT_THAT(log, testing::Not(HasSubstr("seed")));
+}
+
+TEST(GivenOptionsTest, SaysWhatTheCommandLineReplaces) {
+    const ConfigFile config("lr = 0.5\nseed = 2\nmax-epoch = 3\n");
+    const CommandWords words{.form = "",
+                             .arguments = {config.path()},
+                             .options = {{"lr", "0.1"}, {"seed", "2"}, {"max-update", "9"}},
+                             .own = {}};
+    testing::internal::CaptureStderr();
+
+    given_options(words, option_table());
+
+    EXPECT_THAT(
+        testing::internal::GetCapturedStderr(),
+        HasSubstr("the command line replaces options of " + config.path() + ": lr 0.1 (0.5)\n"));
+}
+
 TEST(EffectiveValuesTest, CommandLineWinsOverFileOverTaskOverTable) {
     const Parts parts = builtin_parts();
 
