@@ -10,4 +10,7 @@ namespace hetseq {
 /// where it is no file.
 std::optional<std::string> read_file_text(const std::filesystem::path& path);
 
+/// The same of a text that may be a stream which a shell names, such as `<(command)`.
+std::optional<std::string> read_text_once(const std::filesystem::path& path);
+
 }  // namespace hetseq

@@ -10,7 +10,6 @@
 #include "hetseq/util/file_text.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/plain_text.hpp"
-#include "hetseq/util/regular_file.hpp"
 #include "hetseq/util/text.hpp"
 
 #include "repeated_options.hpp"
@@ -72,8 +71,7 @@ std::string text_of(const std::string& path) {
             path + " is a folder",
             "a file of options is needed",
             std::filesystem::exists(own, unknown) ? "give " + own.string() : "name the file");
-    check_text_file(path);
-    const std::optional<std::string> text = read_file_text(path);
+    const std::optional<std::string> text = read_text_once(path);
     if (!text)
         throw MissingInput("cannot read the configuration " + path,
                            "it does not exist or cannot be read",

@@ -11,7 +11,7 @@ namespace hetseq {
 
 namespace {
 
-bool is_there(const std::filesystem::path& path) {
+bool may_be_there(const std::filesystem::path& path) {
     std::error_code unknown;
     return std::filesystem::exists(path, unknown) || unknown;
 }
@@ -35,7 +35,7 @@ std::vector<std::filesystem::path> FolderParts::look() {
     for (auto part = parts_.begin(); part != parts_.end();) {
         const auto& [path, content] = *part;
         // Without its folder, whatever is written next says so.
-        if (is_there(path) || !is_there(path.parent_path())) {
+        if (may_be_there(path) || !may_be_there(path.parent_path())) {
             ++part;
             continue;
         }
@@ -56,7 +56,7 @@ std::string FolderParts::report() const {
         return "";
     std::vector<std::string> lost, written_anew;
     for (const std::filesystem::path& path : removed_)
-        (is_there(path) ? written_anew : lost).push_back(path.filename().string());
+        (may_be_there(path) ? written_anew : lost).push_back(path.filename().string());
     std::string text = "somebody removed parts of " + removed_.begin()->parent_path().string() +
                        " while the run went on";
     if (!written_anew.empty())
