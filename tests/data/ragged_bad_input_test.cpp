@@ -267,7 +267,7 @@ TEST_F(RaggedBadInputTest, RowsThatAreTooLongForTheModelAreFoundAtStart) {
         EXPECT_THAT(training.text, HasSubstr("or leave them out: --skip-too-long"));
     }
     EXPECT_THAT(checking(schema).text, HasSubstr(problem));
-    EXPECT_EQ(thrown_by([&] { BatchReader(world_, folder_.path(), schema, 4); }).text,
+    EXPECT_EQ(thrown_by([&] { hetseq::BatchReader(world_, folder_.path(), schema, 4); }).text,
               checking(schema).text);
 }
 
