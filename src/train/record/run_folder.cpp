@@ -100,8 +100,8 @@ RunFolder::RunFolder(const HostComm& world,
     agree_on(world, [&] {
         if (world.rank() != 0)
             return;
-        require_usable();
         check_writable(path);
+        require_usable();
         if (use == FolderUse::write) {
             lease_ = lease_of(path);
             start_ = lease_->token();
