@@ -6,6 +6,7 @@
 
 #include "stand_in/cuda/stand_in_cuda.hpp"
 
+#include "hetseq/model/coordinate_dropout.hpp"
 #include "hetseq/model/dropout.hpp"
 
 namespace hetseq {
@@ -21,6 +22,8 @@ TEST(DropoutStandInTest, IsRefusedInACudaGraph) {
     } catch (const Error& error) {
         EXPECT_NE(std::string{error.what()}.find("a CUDA graph"), std::string::npos);
     }
+    const at::Tensor matrices = at::ones({2, 4, 4}, at::kCUDA);
+    EXPECT_THROW(coordinate_dropout(matrices, 0.5, {1, 2, 0}, ids), BadConfig);
     stand_in::set_capturing(false);
 
     EXPECT_EQ(counter_dropout(x, 0.5, {1, 2, 3}, ids).sizes(), x.sizes());

@@ -8,6 +8,7 @@
 #include "model/image_batch.hpp"
 
 #include "hetseq/model/bert.hpp"
+#include "hetseq/model/coordinate_dropout.hpp"
 #include "hetseq/model/dropout.hpp"
 #include "hetseq/model/mnist_cnn.hpp"
 
@@ -104,6 +105,23 @@ TEST_F(DropoutOnGpuTest, HasTheBitsOfTheCpu) {
 
             EXPECT_TRUE(dropped.device() == gpu());
             EXPECT_TRUE(dropped.cpu().equal(on_cpu)) << type << ", " << width;
+        }
+}
+
+TEST_F(DropoutOnGpuTest, KeyedByCoordinatesItHasTheBitsOfTheCpu) {
+    const DropoutKey key{0x123456789ABCDEF0u, 77, 0};
+    const at::Tensor ids = at::tensor({std::int64_t{7}, (std::int64_t{1} << 40) + 3});
+    for (const auto type : {at::kFloat, at::kDouble})
+        for (const std::vector<std::int64_t>& shape : std::vector<std::vector<std::int64_t>>{
+                 {2, 9, 130}, {2, 3, 40, 1}, {2, 2, 3, 17, 33}}) {
+            torch::manual_seed(1);
+            const at::Tensor x = at::randn(shape, type);
+
+            const at::Tensor on_cpu = coordinate_dropout(x, 0.25, key, ids);
+            const at::Tensor dropped = coordinate_dropout(x.to(gpu()), 0.25, key, ids.to(gpu()));
+
+            EXPECT_TRUE(dropped.device() == gpu());
+            EXPECT_TRUE(dropped.cpu().equal(on_cpu)) << type << ", " << at::IntArrayRef{shape};
         }
 }
 
