@@ -344,6 +344,28 @@ def overrides(task: Task, method: str) -> bool:
     return inspect.getattr_static(type(task), method) is not inspect.getattr_static(Task, method)
 
 
+# The other keys of a line of metrics.jsonl (docs/outputs.md).
+_METRICS_KEYS = {"kind", "update", "epoch", "lr", "grad_norm", "samples", "units", "samples_per_second", "units_per_second",
+                 "step_ms", "rank_compute_ms", "allocation", "seconds", "best", "best_by"}
+
+
+def _check_free(losses: Sequence[str], metrics: Sequence[str]) -> None:
+    """Refuses names of losses and metrics that mean something else in metrics.jsonl."""
+    for name in [*losses, *metrics]:
+        if name in _METRICS_KEYS:
+            raise TaskError(f"'{name}' cannot be the name of a loss or a metric (a line of metrics.jsonl has it for "
+                            "something else): choose another")
+    if "loss" in metrics or ("loss" in losses and len(losses) > 1):
+        raise TaskError("'loss' is the name of the sum of all losses: choose another for this loss or metric")
+
+
+def _check_lengths(fields: Mapping[str, Any]) -> None:
+    for name, field in fields.items():
+        if isinstance(field, Ragged) and name + "_lengths" in fields:
+            raise TaskError(f"field '{name}_lengths' has the name under which the lengths of '{name}' arrive in a batch: "
+                            "choose another")
+
+
 def _check_once(what: str, names: Sequence[str]) -> None:
     if twice := [name for i, name in enumerate(names) if name in names[:i]]:
         raise TaskError(f"{what} have the name '{twice[0]}' twice: give each its own")
@@ -369,6 +391,8 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
         raise TaskError(f"buffers is {task.buffers!r}: use 'constant' or 'rank0'")
     metrics = _metrics(task, losses)
     _check_once("losses and metrics", losses + [metric["name"] for metric in metrics])
+    _check_free(losses, [metric["name"] for metric in metrics])
+    _check_lengths(task.fields)
     options = [_option(name, option) for name, option in task.options.items()]
     options.append({"name": "task-file", "type": "FILE.py:CLASS", "default": spec, "choices": [], "changeable": True,
                     "help": "the Python file and class of the task"})

@@ -33,6 +33,17 @@ class DescriptionTest(unittest.TestCase):
         with self.assertRaisesRegex(TaskError, "losses and metrics have the name 'nll' twice"):
             self.described(losses=["nll"], metrics=["accuracy", "nll"])
 
+    def test_names_that_hetseq_uses_are_refused(self):
+        self.assertEqual(self.described(losses=["loss"])["losses"], ["loss"])
+        for own in ({"losses": ["loss", "nll"]}, {"metrics": ["loss"], "losses": ["nll"]}):
+            with self.assertRaisesRegex(TaskError, "'loss' is the name of the sum of all losses"):
+                self.described(**own)
+        for own in ({"metrics": ["seconds"]}, {"losses": ["kind"]}):
+            with self.assertRaisesRegex(TaskError, "cannot be the name of a loss or a metric.*metrics.jsonl"):
+                self.described(**own)
+        with self.assertRaisesRegex(TaskError, "field 'x_lengths' has the name under which"):
+            self.described(fields={"x": hetseq.Ragged(torch.int64), "x_lengths": hetseq.Field(torch.int64)})
+
     def test_only_what_is_a_share_is_shown_in_percent(self):
         metrics = ["accuracy", "top5_Accuracy", "error", hetseq.Metric("auc", is_share=True),
                    hetseq.Metric("accuracy_ratio", is_share=False)]

@@ -52,6 +52,10 @@ TEST(BestByTest, TheModelsNamesAreListedWhereItHasNoSuch) {
 
     EXPECT_THAT(error_of([&] { check_best_by({"accuracy"}, names); }),
                 HasSubstr("loss, token, label, token_accuracy, label_accuracy"));
+    EXPECT_THAT(error_of([&] {
+                    check_best_by({"accuracy"}, {"loss", "nll"});
+                }),
+                HasSubstr("its names are loss, nll"));
 }
 
 TEST(BestByTest, ATermNamedLossIsListedOnce) {
