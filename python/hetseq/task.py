@@ -175,7 +175,8 @@ class Task:
 
     def collate(self, batch: Batch) -> Batch:
         """The tensors that `forward` gets, made of the fields' tensors, on the CPU by the loader's thread. Dimension 0
-        of each is the samples. By default the fields as they are."""
+        of each is the samples, in the same order; each row is made of its sample alone, without random numbers of its own.
+        By default the fields as they are."""
         return batch
 
     def predict(self, model: torch.nn.Module, batch: Batch) -> Mapping[str, Union[torch.Tensor, Sequence[torch.Tensor]]]:
@@ -192,7 +193,8 @@ class Task:
 
     def optimizer(self, groups: list[dict[str, Any]], lr: float) -> torch.optim.Optimizer:
         """An optimizer of torch, where none of hetseq's will do: `return torch.optim.RAdam(groups, lr=lr)`. The groups
-        hold the parameters by their treatment in `param_groups`; the trainer sets the learning rate before each step.
+        hold the parameters by their treatment in `param_groups`; the trainer sets the learning rate before each step, so
+        that it takes no scheduler of torch.
         Its state must be tensors and numbers by parameter. A task that has this uses it by default (--optimizer
         python)."""
         raise NotImplementedError
