@@ -252,7 +252,7 @@ TEST(HierarchicalReduce, GathersGivenRangesFromTheirRanks) {
     }
 }
 
-TEST(HierarchicalReduce, ReadsNoMoreMemoryThanAFewPieces) {
+TEST(HierarchicalReduce, TakesNoMoreMemoryThanAFewPieces) {
     const HostMap hosts{unequal_hosts(place().ranks)};
     std::vector<float> tensor(100'000, 1);
     AllScratch scratch;
