@@ -131,19 +131,20 @@ FolderLease::FolderLease(const fs::path& folder, LeaseSurroundings surroundings)
       process_{::getpid()},
       surroundings_{std::move(surroundings)} {}
 
-// A child that was forked has neither the thread nor the lease.
+// A child that was forked has neither the thread nor the lease. It would wait for that thread even
+// where it destroys what the thread waits on.
 FolderLease::~FolderLease() {
     if (::getpid() != process_) {
-        new std::thread(std::move(thread_));
+        static_cast<void>(beating_.release());
         return;
     }
     {
         const std::lock_guard lock{mutex_};
         ending_ = true;
     }
-    changed_.notify_all();
-    if (thread_.joinable())
-        thread_.join();
+    beating_->changed.notify_all();
+    if (beating_->thread.joinable())
+        beating_->thread.join();
     try {
         if (held_ && is_mine())
             ::unlink(path_.c_str());
@@ -162,7 +163,7 @@ void FolderLease::acquire() {
         wait_for_it();
     while (!create());
     held_ = true;
-    thread_ = std::thread([this] { keep_beating(); });
+    beating_->thread = std::thread([this] { keep_beating(); });
 }
 
 // Each look opens the file anew: only then does NFS ask its server for what others wrote.
@@ -296,7 +297,7 @@ void FolderLease::keep_beating() {
     pthread_setname_np(pthread_self(), "hetseq-lease");
     const std::chrono::duration<double> period{surroundings_.times.beat_s};
     std::unique_lock lock{mutex_};
-    while (!lost_ && !changed_.wait_for(lock, period, [&] { return ending_; })) {
+    while (!lost_ && !beating_->changed.wait_for(lock, period, [&] { return ending_; })) {
         lock.unlock();
         try {
             beat();

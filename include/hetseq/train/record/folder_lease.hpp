@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -76,9 +77,12 @@ private:
     std::atomic<bool> lost_ = false;
     std::string other_;  // who took it
 
-    std::condition_variable changed_;
+    struct Beating {
+        std::condition_variable changed;
+        std::thread thread;
+    };
     bool ending_ = false;
-    std::thread thread_;
+    std::unique_ptr<Beating> beating_ = std::make_unique<Beating>();
 };
 
 }  // namespace hetseq
