@@ -1,10 +1,12 @@
 #include "hetseq/util/regular_file.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/file_text.hpp"
 
 #include "util/temporary_folder.hpp"
 
@@ -24,6 +26,18 @@ TEST(RegularFileTest, WhatMayNeverEndIsRefused) {
         EXPECT_THROW(check("/dev/zero"), BadData);
     }
     EXPECT_THROW(check_regular_file(folder.path()), BadData);
+}
+
+// As bash passes <(command).
+TEST(RegularFileTest, TextOfAShellsPipeIsRead) {
+    int ends[2] = {};
+    ASSERT_EQ(::pipe(ends), 0);
+    ASSERT_EQ(::write(ends[1], "lr = 1\n", 7), 7);
+    ::close(ends[1]);
+
+    EXPECT_EQ(read_text_once("/dev/fd/" + std::to_string(ends[0])), "lr = 1\n");
+
+    ::close(ends[0]);
 }
 
 TEST(RegularFileTest, TextMayComeFromTheShell) {
