@@ -17,7 +17,7 @@ namespace hetseq {
 
 namespace {
 
-constexpr std::size_t most_model_bytes = std::size_t{64} << 20;
+constexpr std::size_t most_model_bytes = std::size_t{24} << 20;
 constexpr std::int64_t most_model_pieces = 1'000'000;  // 3.5 s for a unigram model
 constexpr std::size_t most_model_piece_bytes = 8000;  // the library's own limit since version 0.2.1
 constexpr float largest_score = 1e9F;
@@ -157,7 +157,7 @@ private:
 
 void check_sentence_piece_model(std::string_view bytes, const std::string& origin) {
     if (bytes.size() > most_model_bytes)
-        refuse_model(origin, "it has more than 64 MiB", "train one with fewer pieces");
+        refuse_model(origin, "it has more than 24 MiB", "train one with fewer pieces");
     ModelCheck{origin}.check(bytes);
 }
 

@@ -26,7 +26,7 @@ namespace {
 constexpr std::string_view continuation = "##";
 constexpr std::size_t most_shown = 80;          // bytes of a piece in a message
 constexpr std::size_t most_piece_bytes = 1024;  // the trie is built as deep as a piece is long
-constexpr std::size_t most_bytes = std::size_t{64} << 20;  // 12 bytes of the trie for each at most
+constexpr std::size_t most_bytes = std::size_t{48} << 20;  // 12 bytes of the trie for each at most
 constexpr std::size_t most_pieces = 4'000'000;             // 4 s
 
 std::string vocabulary_line(const std::string& origin, std::size_t line) {
@@ -36,7 +36,7 @@ std::string vocabulary_line(const std::string& origin, std::size_t line) {
 void check_size(std::size_t bytes, const std::string& origin) {
     if (bytes > most_bytes)
         throw BadData(origin + " is too large for a vocabulary",
-                      "it has more than 64 MiB",
+                      "it has more than 48 MiB",
                       "give a vocabulary of WordPiece, such as BERT's vocab.txt");
 }
 

@@ -69,7 +69,7 @@ TEST(WordPieceTest, AByteOrderMarkIsNoPartOfAPiece) {
 }
 
 TEST(WordPieceTest, LimitsAreNamed) {
-    EXPECT_THAT(message_for(std::string((64 << 20) + 1, 'a')), HasSubstr("more than 64 MiB"));
+    EXPECT_THAT(message_for(std::string((48 << 20) + 1, 'a')), HasSubstr("more than 48 MiB"));
 }
 
 TEST(WordPieceTest, TakesTheLongestPieceFirst) {

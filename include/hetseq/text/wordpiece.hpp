@@ -19,7 +19,7 @@ public:
 
     /// A piece a line; its id is the number of the line, from 0. Blanks at a line's ends are left
     /// out, as google-research does; a line of Unicode's blanks alone is a piece that no text has.
-    /// At most 64 MiB and 4,000,000 pieces. Throws BadData that names `origin`.
+    /// At most 48 MiB and 4,000,000 pieces. Throws BadData that names `origin`.
     static WordPiece parse(std::string_view bytes, const std::string& origin);
     /// Reads a vocab.txt, or a tokenizer.json as transformers writes it. Throws MissingInput,
     /// IoError or BadData.
