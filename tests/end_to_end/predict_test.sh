@@ -63,7 +63,7 @@ same one.h5 two.h5
 run_ranks 2 "$bin/hetseq" predict "$run" --output "$work/none.h5"
 expect_error 78 '--data is missing'
 run_ranks 2 "$bin/hetseq" predict "$work/no-run" --data "$work/data/t10k*.h5" --output "$work/none.h5"
-expect_error 66 'no-run/config.cfg'
+expect_error 66 "there is no folder $work/no-run"
 run_ranks 2 "$bin/hetseq" predict "$run" --data "$work/nothing*.h5" --output "$work/none.h5"
 expect_error 66 'nothing*.h5'
 predict 2 no-folder/none.h5
