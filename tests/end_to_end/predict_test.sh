@@ -71,7 +71,7 @@ expect_error 74 'no-folder/none.h5'
 predict 2 data
 expect_error 78 'is a folder'
 predict 2 none.h5 --batch-size 0
-expect_error 78 '--batch-size'
+expect_error 78 "--batch-size: '0'"
 predict 2 none.h5 --checkpoint "$work/none.safetensors"
 expect_error 66 'none.safetensors'
 cp -r "$work/data" "$work/damaged"
