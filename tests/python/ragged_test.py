@@ -156,7 +156,7 @@ class RaggedTest(Case):
                 task.self_test = {ranks} == 1  # which takes long
                 hetseq.train(task, data="-".join(fields) + "-0*.h5", batch_size=64, balance="declared",
                              optimizer="sgd", lr=0.1, max_update=5, save_dir=name + {suffix!r}, **{options!r})
-        """))
+        """), seconds=1100)
 
     def test_one_rank_and_ranks_of_7_57_and_0_samples_agree(self):
         self.train(1, DATA, "-1", max_sentences=64)
