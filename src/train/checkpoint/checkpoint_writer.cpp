@@ -210,9 +210,8 @@ void CheckpointWriter::finish() {
     agree_on(world_, [&] {
         folder_.require_change();
         if (!failure_.empty())
-            throw IoError("the last checkpoint could not be written",
-                          failure_,
-                          "mend that, and start again");
+            throw IoError(
+                "the last checkpoint could not be written", failure_, "mend that, and start again");
     });
 }
 
