@@ -187,6 +187,7 @@ class _SelfTest:
         return double(self._model) if self._is_double else contextlib.nullcontext()
 
     def _rows(self, samples: Sequence[int], extra: int, trimmed: bool) -> Batch:
+        torch.ops.hetseq.progress()
         rows = self._samples.batch(samples, extra, trimmed)
         if not self._is_double:
             return rows

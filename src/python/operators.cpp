@@ -8,6 +8,8 @@
 
 #include <torch/library.h>
 
+#include "hetseq/util/activity.hpp"
+
 #include "hetseq/version.hpp"
 #include "program.hpp"
 
@@ -36,6 +38,8 @@ TORCH_LIBRARY(hetseq, library) {
     // As the launcher numbered this process.
     library.def("launched_rank() -> int", [] { return hetseq::launched_rank(); });
 
+    // For work of the package that takes long, such as the self-test: the process doesn't stall.
+    library.def("progress() -> ()", [] { hetseq::activity::progress(); });
     // Fields, losses, metrics and options of the task, as JSON.
     library.def("task_describe() -> str");
     // From choices as JSON: a description of the module as JSON, and its tensors.

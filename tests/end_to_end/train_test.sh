@@ -49,8 +49,10 @@ grep -q "^data  *$work/data/t10k" "$work/log" || { cat "$work/log"; fail "evalua
 run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --balance "file:$work/run/allocations.json" --save-dir "$work/again"
 expect_ok repeat
 "$bin/compare_models" "$work/run/model.safetensors" "$work/again/model.safetensors" 0 || fail "the repeated run differs"
+mv "$work/run/model.safetensors" "$work/finished.safetensors"  # as if it had been killed before it wrote the model
 run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run"
 expect_ok "a finished run"
 grep -q 'nothing to do' "$work/log" || { cat "$work/log"; fail "a finished run is not left alone"; }
+cmp "$work/run/model.safetensors" "$work/finished.safetensors" || fail "a finished run lacks its model"
 run_ranks 2 "$bin/hetseq" train "$work/run/config.cfg" --save-dir "$work/run" --resume never
 expect_error 78 "holds a run already"

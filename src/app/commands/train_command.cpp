@@ -75,6 +75,14 @@ void write_results(const RunFolder& folder,
     folder.report_removed_parts();
 }
 
+// Collective. A run that was killed behind its last checkpoint lacks the model that it had come to.
+void keep_final_model(const HostComm& world, const RunFolder& folder, const Model& model) {
+    agree_on(world, [&] {
+        if (world.rank() == 0 && !std::filesystem::exists(folder.model()))
+            save_model(folder.model(), model, [&] { folder.require_lease(); });
+    });
+}
+
 // mpirun reports every exit code but 0 as an error of the rank.
 void explain_exit_code(const Options& options) {
     if (options.stop_exit_code != 0 && was_started_by_mpirun())
@@ -269,6 +277,8 @@ Attempt train_on(const CommandContext& context,
         return ended(say_dry_run(world, settings, plan));
     if (plan.is_finished) {
         log::info("nothing to do: " + point->folder.string() + " is the end of the run");
+        if (folder != nullptr && point->is_own)
+            keep_final_model(world, *folder, replica.model());
         return {};
     }
     Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
