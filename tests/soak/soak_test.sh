@@ -64,6 +64,11 @@ for ((i = 1; i <= disturbances; ++i)); do
   until disturb "$launcher" || ! kill -0 "$launcher" 2>/dev/null; do sleep 0.1; done
   rc=0
   wait "$launcher" || rc=$?
+  # Ranks whose mpirun was killed notice it a moment later, and go on until then.
+  for ((looks = 0; looks < 300; ++looks)); do
+    pgrep -f -- "--save-dir $run " >/dev/null || break
+    sleep 0.1
+  done
   case $how,$rc in
     signalled,75 | stopped,75) stops=$((stops + 1)) ;;
     killed,137 | terminated,* | orphaned,*) kills=$((kills + 1)) ;;
