@@ -138,7 +138,7 @@ expect_error 78 'the model is for a vocabulary of 100 pieces'
 
 # What is wrong is found before anything is written, and said once.
 run_ranks 2 "${prepare[@]}" --output "$work/made-1"
-expect_error 78 'train-00000-of-00004.h5 exists (4 shards are there already)'
+expect_error 78 'train-00000-of-00004.h5 exists (8 shards are there already)'
 run_ranks 2 "${prepare[@]}" --output "$work/made-1" --shards 2 --overwrite
 expect_ok --overwrite
 [[ $(find "$work/made-1" -name '*.h5' | wc -l) == 4 ]] || { ls "$work/made-1"; fail 'old shards stay'; }

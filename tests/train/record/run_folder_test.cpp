@@ -145,7 +145,7 @@ TEST_F(RunFolderTest, OverwritingRemovesTheFilesOfTheEarlierRunAndNoOthers) {
     EXPECT_TRUE(fs::exists(base_ / "run" / "notes.txt"));
 }
 
-TEST_F(RunFolderTest, AFolderThatCannotBeWrittenIsAnIoErrorOnAllRanks) {
+TEST_F(RunFolderTest, AFolderThatCannotBeWrittenIsAnErrorOfAllRanks) {
     const fs::path closed = base_ / "closed";
     if (::geteuid() == 0) {
         touch(closed);  // permissions do not keep root out, a file in the way does
@@ -159,18 +159,18 @@ TEST_F(RunFolderTest, AFolderThatCannotBeWrittenIsAnIoErrorOnAllRanks) {
     const auto code =
         code_of([&] { RunFolder(world_, closed / "run", ExistingRun::refuse); }, text);
 
-    EXPECT_EQ(code, ExitCode::io);
+    EXPECT_EQ(code, ::geteuid() == 0 ? ExitCode::config : ExitCode::io);
     EXPECT_THAT(text, HasSubstr(closed.string()));
     EXPECT_THAT(text, HasSubstr("--save-dir"));
 }
 
-TEST_F(RunFolderTest, AFileInTheFoldersPlaceIsAnIoErrorOnAllRanks) {
+TEST_F(RunFolderTest, AFileInTheFoldersPlaceIsAWrongOptionOnAllRanks) {
     touch(base_ / "run");
     std::string text;
 
     const auto code = code_of([&] { RunFolder(world_, base_ / "run", ExistingRun::refuse); }, text);
 
-    EXPECT_EQ(code, ExitCode::io);
+    EXPECT_EQ(code, ExitCode::config);
     EXPECT_THAT(text, HasSubstr("--save-dir"));
 }
 
