@@ -47,6 +47,8 @@ goes_on() {
     say "ended with status $status"
   elif ((status == 75)) && grep -qs '"stopped_by": *"the file STOP"' "$run/summary.json"; then
     say "stopped by $run/STOP: submit again to go on"
+  elif ((status == 75)) && grep -qs '"stopped_by": *"--stop-after"' "$run/summary.json"; then
+    say "stopped by --stop-after: submit again to go on"
   elif [[ $(newest_checkpoint) == "$before" ]]; then
     say "status $status, and $run has no newer checkpoint than at the start (too little time, or another --save-dir): not started again"
   elif ((restarts >= max_requeues)); then

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
 import torch
 from torch import nn
@@ -103,6 +103,16 @@ def changed_buffers(model: nn.Module, before: Mapping[str, torch.Tensor]) -> lis
     return [
         f"the {listed('buffer', names)} changed in training (a rank would change its own copy "
         'by its own samples): make it a constant, or choose buffers="rank0"'
+    ]
+
+
+def written_parameters(names: Iterable[str]) -> list[str]:
+    if not names:
+        return []
+    return [
+        f"the forward itself writes the {listed('parameter', sorted(names))} (as nn.Embedding(max_norm=...) does with the rows "
+        "that it looks up), so that ranks with other samples would come to other values: leave that out, or change a "
+        "copy, such as F.normalize of the rows that were looked up"
     ]
 
 

@@ -18,7 +18,7 @@ from torch import nn
 
 from .double import double, generator_states, jittered, restored
 from .findings import (Found, NotFinite, batch_norms, changed_buffers, check_collate, listed, mixed_in_collate,
-                       own_generators, refusals)
+                       own_generators, refusals, written_parameters)
 from .samples import Batch, Samples
 from .sums import Gap, Sums, dense, gaps, numbers
 
@@ -143,6 +143,7 @@ class _SelfTest:
         self._tolerance = _TOLERANCE_OF_FP32
         self.loss_names: set[str] = set()
         self.zeros: list[str] = []  # metrics that are 0 in the evaluation
+        self._written: set[str] = set()  # parameters that the forward itself changed
         self._noises: dict[tuple[str, bool], dict[tuple[str, str], float]] = {}
         self._seconds = 0.0  # of a forward and backward of all
 
@@ -156,6 +157,7 @@ class _SelfTest:
         self.loss_names = set(whole.losses)
         if not buffers_may_change:
             found += changed_buffers(self._model, buffers)
+        found += written_parameters(self._written)
         found += own_generators(generators, generator_states())
         self._check_finite(self._sums, whole, found)
         found += self._compared(self._sums, whole, found)
@@ -203,7 +205,10 @@ class _SelfTest:
         with self._in_precision(), refusals():
             for parameter in parameters.values():
                 parameter.grad = None
+            versions = {name: parameter._version for name, parameter in self._model.named_parameters()}
             losses = self._forward(positions, extra, trimmed)
+            self._written |= {name for name, parameter in self._model.named_parameters()
+                              if versions.get(name) != parameter._version}
             sum(losses.values()).backward()
             gradients = {n: dense(p.grad).double() for n, p in parameters.items() if p.grad is not None}
             for parameter in parameters.values():

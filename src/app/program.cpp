@@ -90,6 +90,9 @@ int run_on_ranks(int argc,
         const int code = command.run({&environment, world, meeting, parts, &*watchdog, told_apart});
         world.barrier();  // under the watchdog: some ranks may still be at work
         return code;
+    } catch (const ReaderLeft&) {
+        world.barrier();
+        return reader_left_code;
     } catch (const std::exception& error) {
         return end_ranks(meeting, error);
     }

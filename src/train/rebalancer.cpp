@@ -3,6 +3,8 @@
 #include <future>
 #include <iterator>
 #include <string>
+#include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "hetseq/util/log.hpp"
@@ -10,6 +12,20 @@
 #include "hetseq/train/shares/share_plan.hpp"
 
 namespace hetseq {
+
+namespace {
+
+// Where no thread can be had, whoever waits for the result does the work.
+template <class Work>
+std::future<std::invoke_result_t<Work&>> start_beside(const Work& work) {
+    try {
+        return std::async(std::launch::async, work);
+    } catch (const std::system_error&) {
+        return std::async(std::launch::deferred, work);
+    }
+}
+
+}  // namespace
 
 Rebalancer::Rebalancer(SharePlan& shares,
                        Recorder& recorder,
@@ -89,19 +105,17 @@ void Rebalancer::follow(std::span<const double> compute_ms, std::span<const doub
     if (!tracker_->observes_slowly(allocation_)) {
         tracker_->observe(compute_ms, allocation_, update_ms);
         if (!tracker_->is_quiet(current))
-            sought_ = std::async(std::launch::async,
-                                 [this, current] { return tracker_->propose(current); });
+            sought_ = start_beside([this, current] { return tracker_->propose(current); });
         return;
     }
-    sought_ = std::async(std::launch::async,
-                         [this,
-                          current,
-                          compute = std::vector(compute_ms.begin(), compute_ms.end()),
-                          allocation = allocation_,
-                          update = std::vector(update_ms.begin(), update_ms.end())] {
-                             tracker_->observe(compute, allocation, update);
-                             return tracker_->propose(current);
-                         });
+    sought_ = start_beside([this,
+                            current,
+                            compute = std::vector(compute_ms.begin(), compute_ms.end()),
+                            allocation = allocation_,
+                            update = std::vector(update_ms.begin(), update_ms.end())] {
+        tracker_->observe(compute, allocation, update);
+        return tracker_->propose(current);
+    });
 }
 
 // Waits until the tracker is at rest.

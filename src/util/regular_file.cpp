@@ -53,9 +53,8 @@ void check_regular_file(const fs::path& path) {
 }
 
 void check_text_file(const fs::path& path) {
-    const fs::file_type type = type_of(path);
-    if (type != fs::file_type::directory && !is_stream_of_shell(path))
-        check_kind(path, type);
+    if (!is_stream_of_shell(path))
+        check_kind(path, type_of(path));
 }
 
 }  // namespace hetseq

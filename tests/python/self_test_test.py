@@ -73,6 +73,19 @@ class SelfTest(Checked):
 
         self.assertEqual(self.problems(Single()), [])
 
+    def test_a_forward_that_writes_parameters_is_named(self):
+        class Rescaled(nn.Module):
+            def __init__(self, max_norm):
+                super().__init__()
+                self.table, self.head = nn.Embedding(9, 8, max_norm=max_norm), nn.Linear(8, 4)
+
+            def forward(self, rows):
+                looked_up = self.table((rows["x"] * 2).long().clamp(0, 8)).sum(1)
+                return {"nll": F.cross_entropy(self.head(looked_up), rows["y"], reduction="sum")}
+
+        self.one(self.problems(Rescaled(0.5)), "itself writes the parameter table.weight", "max_norm")
+        self.assertEqual(self.problems(Rescaled(None)), [])
+
     def test_batch_normalisation_is_named(self):
         found = self.problems(Classifier(nn.BatchNorm1d(8)))
         self.assertRegex(found[0], r"layers\.1 \(BatchNorm1d\): batch normalisation")

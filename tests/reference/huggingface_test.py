@@ -288,7 +288,7 @@ class TextTest(Exchange):
         for cased in ([], ["--cased"]):
             with self.subTest(cased):
                 self.run_hetseq("prepare", "vocabulary", "--input", "text.txt", "--vocab-size", 120, "--output",
-                                "vocab.txt", *cased)
+                                "vocab.txt", "--overwrite", *cased)
                 self.run_hetseq("prepare", "bert", "--input", "text.txt", "--vocab", "vocab.txt", "--output", "data",
                                 "--seq-length", 32, "--max-predictions", 5, "--overwrite", *cased)
                 run, export = self.folder / f"run{len(cased)}", self.folder / f"export{len(cased)}"

@@ -10,8 +10,7 @@ namespace hetseq {
 void check_regular_file(const std::filesystem::path& path);
 
 /// The same for text that is read once, from its beginning. The streams that a shell names
-/// (/dev/stdin and /dev/fd/N, such as `<(command)`) and /dev/null are good too, and folders are
-/// left to the caller.
+/// (/dev/stdin and /dev/fd/N, such as `<(command)`) and /dev/null are good too.
 void check_text_file(const std::filesystem::path& path);
 
 }  // namespace hetseq

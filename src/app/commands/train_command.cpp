@@ -12,6 +12,7 @@
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/file_text.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/signal_inbox.hpp"
@@ -101,10 +102,31 @@ void say_where_the_model_is(const RunFolder* folder, const TrainerReport& report
                   "; the same command continues the run");
     else
         log::info("model: " + folder->model().string() +
-                  (report.best_valid
+                  (report.best_valid && std::filesystem::exists(folder->best_model())
                        ? "; best by validation (update " + std::to_string(report.best_update) +
                              "): " + folder->best_model().string()
                        : ""));
+}
+
+// Collective. A folder of checkpoints alone lacks the best model; the checkpoint of its update
+// holds it.
+void keep_best_model(const HostComm& world,
+                     const RunFolder& folder,
+                     const TrainingProgress& progress) {
+    agree_on(world, [&] {
+        if (world.rank() != 0 || !progress.best_valid ||
+            std::filesystem::exists(folder.best_model()))
+            return;
+        const auto held =
+            folder.checkpoints().of_update(progress.best_update) / folder.model().filename();
+        folder.require_lease();
+        if (const auto bytes = std::filesystem::exists(held) ? read_file_text(held) : std::nullopt)
+            write_atomically(folder.best_model(), *bytes);
+        else
+            log::warn(folder.best_model().string() +
+                      " is not there, and no checkpoint holds the best model, of update " +
+                      std::to_string(progress.best_update) + ": the next better one is kept again");
+    });
 }
 
 // `continued`: the update of the folder's own checkpoint.
@@ -290,6 +312,7 @@ Attempt train_on(const CommandContext& context,
             return {.ranks = std::move(ranks), .options = std::move(options)};
         }
     }
+    const TrainingProgress progress = start.progress;
     Training training({world, settings, std::move(schedule), folder, replica},
                       length,
                       std::move(start),
@@ -309,6 +332,8 @@ Attempt train_on(const CommandContext& context,
                     point && point->is_own ? std::optional(updates) : std::nullopt,
                     settings,
                     replica.model());
+    if (run_folder && point && point->is_own)
+        keep_best_model(world, *run_folder, progress);
     return ended(run_training(context, settings, replica, training, folder, start_seconds));
 }
 

@@ -23,6 +23,7 @@ const std::string unfinished = ".unfinished-";
 const std::string outdated = ".outdated-";
 const std::string replaced = ".replaced-";
 const std::string unused = "unused-";
+const std::string nothing_saved = ".nothing-saved";
 
 std::string name_of(std::int64_t update) {
     constexpr std::size_t digits = 8;
@@ -54,8 +55,16 @@ void make_folder(const fs::path& folder) {
     check(error, "cannot make " + folder.string());
 }
 
+// One by one: a slow file system may take long for all of them.
 void remove_tree(const fs::path& folder) {
     std::error_code error;
+    if (fs::is_directory(fs::symlink_status(folder, error)))
+        for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+             entry.increment(error)) {
+            std::error_code told_below;
+            fs::remove_all(entry->path(), told_below);
+            activity::progress();
+        }
     fs::remove_all(folder, error);
     check(error, "cannot remove " + folder.string());
 }
@@ -117,10 +126,16 @@ std::vector<CheckpointFolder::Entry> CheckpointFolder::list() const {
 
 void CheckpointFolder::make() const {
     make_folder(path_);
+    write_atomically(path_ / nothing_saved, "");
+}
+
+bool CheckpointFolder::has_saved_nothing() const {
+    std::error_code unknown;
+    return fs::exists(path_ / nothing_saved, unknown);
 }
 
 fs::path CheckpointFolder::begin(std::int64_t update) const {
-    make();
+    make_folder(path_);
     make_folder(temporary(update));
     return temporary(update);
 }
@@ -132,6 +147,7 @@ void CheckpointFolder::commit(std::int64_t update, const Manifest& manifest) con
         replace(update);
     else
         rename(from, of_update(update));
+    remove(path_ / nothing_saved);
     sync_folder(path_);
     remove(aside(update));
 }

@@ -127,7 +127,7 @@ LeaseSurroundings::LeaseSurroundings()
 
 FolderLease::FolderLease(const fs::path& folder, LeaseSurroundings surroundings)
     : folder_{folder},
-      path_{folder / "lease.json"},
+      path_{folder / file_name},
       process_{::getpid()},
       surroundings_{std::move(surroundings)} {}
 
@@ -146,7 +146,7 @@ FolderLease::~FolderLease() {
     if (beating_->thread.joinable())
         beating_->thread.join();
     try {
-        if (held_ && is_mine())
+        if (held_ && !lost_ && is_surely_mine())
             ::unlink(path_.c_str());
     } catch (const std::exception&) {  // the next start sees that this process is gone
     }
@@ -198,13 +198,18 @@ void FolderLease::wait_for_it() {
 // Another process may have judged the same and been faster: what is moved may be its new lease,
 // which is then put back. Its holder makes one again if it looked in between.
 void FolderLease::remove_judged(const std::string& judged) const {
+    if (read_lease(path_) != judged)
+        return;
     const fs::path other = temporary_beside(path_);
     std::error_code error;
     fs::rename(path_, other, error);
     if (error)
         return;
-    if (read_lease(other) != judged)
+    if (read_lease(other) != judged) {
         fs::create_hard_link(other, path_, error);
+        if (error && error != std::errc::file_exists)  // a file system without such links
+            fs::rename(other, path_, error);
+    }
     fs::remove(other, error);
 }
 
@@ -247,6 +252,13 @@ bool FolderLease::is_mine() {
     return false;
 }
 
+// Throws IoError where that cannot be told.
+bool FolderLease::is_surely_mine() const {
+    const std::optional<std::string> seen = read_lease(path_);
+    const std::optional<Lease> lease = parse_lease(seen.value_or(""));
+    return lease && lease->holder.token == surroundings_.self.token;
+}
+
 // Where somebody removed it. What fails here fails for whatever is to be written, too.
 bool FolderLease::made_again() {
     std::error_code ignored;
@@ -279,7 +291,7 @@ void FolderLease::check_known() const {
 
 void FolderLease::beat() {
     const std::lock_guard lock{mutex_};
-    if (made_again())
+    if (lost_ || made_again())  // who took it is said once
         return;
     if (!is_mine()) {
         lost_ = true;

@@ -129,9 +129,8 @@ std::vector<fs::path> RunFolder::results() const {
     return found;
 }
 
-// A run makes the folder of its checkpoints when it begins. So one that died before its first
-// checkpoint can be told from one whose checkpoints somebody removed: it has lost nothing that a
-// start from the first update does not compute again.
+// A run that died before its first checkpoint has lost nothing that a start from the first update
+// does not compute again. It can be told from one whose checkpoints somebody removed by a mark.
 void RunFolder::require_usable() const {
     if (existing_ == ExistingRun::overwrite)
         return;
@@ -146,7 +145,8 @@ void RunFolder::require_usable() const {
                             std::string(" there"),
                         "give another --save-dir, --resume auto to continue it, or --overwrite "
                         "to start anew");
-    const bool saved_nothing_yet = begun && is_there(checkpoints().path()) && !is_there(summary());
+    const bool saved_nothing_yet =
+        begun && checkpoints().has_saved_nothing() && !is_there(summary());
     if (!saved && !found.empty() && !saved_nothing_yet)
         throw BadConfig(path_.string() + " holds a run that cannot be continued",
                         found.front().filename().string() + " is there, but no checkpoint",
@@ -186,21 +186,32 @@ bool RunFolder::may_write() const {
 void RunFolder::remove_earlier_run() const {
     require_lease();
     for (const fs::path& file :
-         {config(), metrics(), summary(), allocations(), model(), best_model(), model_config()})
+         {summary(), metrics(), allocations(), model(), best_model(), model_config()})
         remove_file(file);
     remove_files(tensorboard(), is_event_file);
     remove_files(path_, is_vocabulary);
+    remove_file(config());  // last: a start that was killed here begins again
 }
 
 // Of processes that died: this one has the lease.
 void RunFolder::remove_temporary_files() const {
     require_lease();
     remove_files(path_, [&](const fs::path& file) {
-        const std::vector<fs::path> own{
-            config(), metrics(), summary(), allocations(), model(), best_model(), model_config()};
-        return std::any_of(own.begin(), own.end(), [&](const fs::path& of) {
-            return is_temporary_name(file.filename().string(), of.filename().string());
-        });
+        const std::string name = file.filename().string();
+        const std::vector<fs::path> own{config(),
+                                        metrics(),
+                                        summary(),
+                                        allocations(),
+                                        model(),
+                                        best_model(),
+                                        model_config(),
+                                        path_ / FolderLease::file_name};
+        return std::any_of(own.begin(),
+                           own.end(),
+                           [&](const fs::path& of) {
+                               return is_temporary_name(name, of.filename().string());
+                           }) ||
+               is_temporary_name(name, name.substr(0, name.find(".vocabulary")) + ".vocabulary");
     });
 }
 
@@ -262,7 +273,7 @@ void RunFolder::resume(const HostComm& world,
 }
 
 void RunFolder::look_after_parts() const {
-    if (parts_ == nullptr)
+    if (parts_ == nullptr || !may_write())
         return;
     for (const fs::path& file : {best_model(), allocations()})
         if (is_there(file))

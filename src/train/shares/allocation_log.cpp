@@ -6,11 +6,14 @@
 #include <string_view>
 #include <system_error>
 
+#include <unistd.h>
+
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/json_number.hpp"
 #include "hetseq/util/regular_file.hpp"
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
 
 namespace hetseq {
@@ -114,21 +117,24 @@ void AllocationLog::write_all() const {
 }
 
 // Puts one more entry before the brackets that end the file. Returns false, and leaves the file as
-// it is, where it does not end so or cannot be written.
+// it was, where it does not end so or cannot be written.
 bool AllocationLog::append(const std::string& entry) const {
-    std::error_code error;
-    const std::uintmax_t size = std::filesystem::file_size(path_, error);
-    if (error || size < end_of_file.size())
-        return false;
-    const std::uintmax_t place = size - end_of_file.size();
-    std::fstream file{path_, std::ios::in | std::ios::out | std::ios::binary};
+    const UniqueHandle<detail::FileDescriptorTraits> file{
+        ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW)};
+    const off_t size = file ? ::lseek(file.get(), 0, SEEK_END) : -1;
+    const off_t place = size - std::ssize(end_of_file);
     std::string end(end_of_file.size(), '\0');
-    file.seekg(static_cast<std::streamoff>(place)).read(end.data(), std::ssize(end));
-    if (!file || end != end_of_file)
+    if (place < 0 ||
+        ::pread(file.get(), end.data(), end.size(), place) != std::ssize(end_of_file) ||
+        end != end_of_file)
         return false;
-    file.seekp(static_cast<std::streamoff>(place));
-    file << "," << entry << end_of_file << std::flush;
-    return file.good();
+    const std::string text = "," + entry + std::string(end_of_file);
+    if (::pwrite(file.get(), text.data(), text.size(), place) == std::ssize(text))
+        return true;
+    // What was there before needs no space.
+    static_cast<void>(::pwrite(file.get(), end.data(), end.size(), place) >= 0 &&
+                      ::ftruncate(file.get(), size) == 0);
+    return false;
 }
 
 RecordedAllocations read_allocations(const std::filesystem::path& path,

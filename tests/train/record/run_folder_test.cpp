@@ -235,15 +235,21 @@ TEST_F(RunFolderTest, ResultsWithoutACheckpointAreRefusedUnlessOverwritten) {
 TEST_F(RunFolderTest, ARunWhoseCheckpointsWereRemovedIsRefused) {
     begin(base_ / "run", "task = mnist\n");
     touch(base_ / "run" / "metrics.jsonl");
-    if (is_first())
-        fs::remove(base_ / "run" / "checkpoints");
-    world_.barrier();
-    std::string text;
+    const fs::path checkpoints = base_ / "run" / "checkpoints";
+    for (const bool stays : {true, false}) {
+        if (is_first())
+            fs::remove_all(checkpoints);
+        if (is_first() && stays)
+            fs::create_directory(checkpoints);
+        world_.barrier();
+        std::string text;
 
-    const auto code = code_of([&] { RunFolder(world_, base_ / "run", ExistingRun::resume); }, text);
+        const auto code =
+            code_of([&] { RunFolder(world_, base_ / "run", ExistingRun::resume); }, text);
 
-    EXPECT_EQ(code, ExitCode::config);
-    EXPECT_THAT(text, HasSubstr("cannot be continued"));
+        EXPECT_EQ(code, ExitCode::config) << stays;
+        EXPECT_THAT(text, HasSubstr("cannot be continued"));
+    }
 }
 
 TEST_F(RunFolderTest, ARunThatDiedBeforeItsFirstCheckpointBeginsAnew) {

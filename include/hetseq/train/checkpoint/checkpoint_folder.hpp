@@ -36,8 +36,11 @@ public:
     /// checkpoint, the former one is listed under its temporary name.
     std::vector<Entry> list() const;
 
-    /// Makes the folder itself, but none above it.
+    /// Makes the folder itself, but none above it, with a mark that lasts until the first `commit`.
     void make() const;
+    /// Whether no checkpoint was committed since `make`. An empty folder alone does not tell:
+    /// somebody may have removed them.
+    bool has_saved_nothing() const;
     /// The folder into which the files of `update` are written first; made if it is not there.
     std::filesystem::path begin(std::int64_t update) const;
     /// Gives the folder that `begin` made a manifest and its final name; both are on disk when this

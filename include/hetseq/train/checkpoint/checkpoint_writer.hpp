@@ -88,13 +88,14 @@ private:
     std::int64_t best_update_ = 0;
     double begin_ = 0;                         // of the checkpoint at work, monotonic clock [s]
     std::optional<c10::Event> tensors_ready_;  // on a device
+    std::set<std::int64_t> known_;             // on rank 0: checkpoints that were there
+    std::set<std::int64_t> removed_;           // and those that somebody removed
     activity::Helper helper_;
+    // Below what their threads use, since they are waited for when they are destroyed.
     std::future<void> copied_;
     std::future<std::vector<FileDigest>> written_;  // by file, with rank 0's of the state behind
     std::future<void> committed_;                   // on rank 0
     FileDigest state_digest_;                       // on rank 0
-    std::set<std::int64_t> known_;                  // on rank 0: checkpoints that were there
-    std::set<std::int64_t> removed_;                // and those that somebody removed
     std::vector<double> digests_;                   // by file: bytes, upper and lower half of the
                                                     // checksum; then the ranks that failed
     Pending gathered_;

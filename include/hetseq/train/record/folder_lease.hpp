@@ -39,6 +39,8 @@ struct LeaseSurroundings {
 /// of `acquire` nothing is held or checked. One process of the job has one.
 class FolderLease {
 public:
+    static constexpr const char* file_name = "lease.json";
+
     explicit FolderLease(const std::filesystem::path& folder, LeaseSurroundings surroundings = {});
     /// Removes the lease if it is held.
     ~FolderLease();
@@ -62,6 +64,7 @@ private:
     void remove_judged(const std::string& judged) const;
     bool create();
     bool is_mine();
+    bool is_surely_mine() const;
     bool made_again();
     void beat();
     void keep_beating();
