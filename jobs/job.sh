@@ -18,6 +18,8 @@ ask_to_stop() {
 }
 
 # Sets status. A signal ends bash's wait early, so that it waits again, until the command is known to have ended (127).
+# Where the signal comes as the command ends, bash may lose its status and say -1. It was asked to stop then, and whether
+# it did `goes_on` sees from its checkpoint.
 run_command() {
   local result
   trap 'ask_to_stop USR1' USR1
@@ -32,6 +34,11 @@ run_command() {
     wait "$pid"
     result=$?
     ((result == 127)) && [[ $status ]] && break
+    if ((result < 0)); then
+      while kill -0 "$pid" 2>/dev/null; do sleep 1; done
+      status=75
+      break
+    fi
     status=$result
     [[ $interrupted ]] || break
   done

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Stands in for `hetseq train` where a job script is tested alone: counts updates in RUN/updates, stops with 75 and a
-# checkpoint when asked to, goes on from the newest one, and ends with 0; with --fail it ends with CODE after 10 updates.
+# Stands in for `hetseq train` where a job script is tested alone: counts updates in RUN/updates, 20 a second on any
+# machine, stops with 75 and a checkpoint when asked to, goes on from the newest one, and ends with 0; with --fail it ends
+# with CODE after 10 updates.
 # usage: trainer.sh --save-dir RUN --max-update N [--time-limit HH:MM:SS] [--fail CODE] [--no-checkpoint]
 set -euo pipefail
 limit=0 fail='' writes=yes
@@ -21,6 +22,9 @@ update=$((10#0${newest##*update-}))
 [[ -z $newest ]] || echo "resumed at update $update"
 checkpoint() { [[ $writes == no ]] || mkdir -p "$run/checkpoints/$(printf 'update-%08d' "$update")"; }
 
+first=$update
+microseconds() { echo "${EPOCHREALTIME/[.,]/}"; }
+begin=$(microseconds)
 stop=''
 for signal in USR1 USR2 XCPU TERM; do
   # shellcheck disable=SC2064 # each trap names its own signal
@@ -34,7 +38,10 @@ while ((update < last)); do
     echo "stopped by $stop after update $update"
     exit 75
   fi
-  echo $((++update)) >>"$run/updates"
+  due=$((first + ($(microseconds) - begin) / 50000))
+  while ((update < due && update < last)); do
+    echo $((++update)) >>"$run/updates"
+  done
   ((update < 10)) || [[ -z $fail ]] || { checkpoint; exit "$fail"; }
 done
 checkpoint
