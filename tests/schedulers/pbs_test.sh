@@ -38,14 +38,14 @@ expect() { # RC JOBS: how the last chain ended
   ((ran == $2)) || { cat ./*.pbs.log; fail "$ran jobs, expected $2"; }
 }
 
-settings settings 70 margin=1
-submit_and_run 00:00:04 HETSEQ_JOB=settings
+settings settings 150 margin=1
+submit_and_run 00:00:08 HETSEQ_JOB=settings
 expect 0 2
 expect_log 1.pbs.log 1 'job 2.pbs goes on (number 1 of at most 20)'
 expect_log 1.pbs.log 1 '--time-limit 00:00:0'
 expect_log 2.pbs.log 1 'start 2 of at most 21'
 expect_log 2.pbs.log 1 'resumed at'
-expect_updates run 70
+expect_updates run 150
 echo 'stopped before the walltime, continued by a job that waited for the first'
 
 settings settings 70 margin=3

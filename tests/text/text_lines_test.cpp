@@ -51,7 +51,7 @@ TEST(TextLinesTest, NamesAFileThatCannotBeRead) {
     EXPECT_THAT([] { read_text_lines("tests/none.de"); },
                 ThrowsMessage<MissingInput>(HasSubstr("cannot read tests/none.de")));
     EXPECT_THAT([] { read_text_lines("tests"); },
-                ThrowsMessage<IoError>(HasSubstr("cannot read tests")));
+                ThrowsMessage<BadData>(HasSubstr("tests is not a file (it is a folder)")));
 }
 
 }  // namespace
