@@ -232,6 +232,7 @@ bool FolderLease::create() {
             "cannot write " + path_.string(), why, "free space, or choose another --save-dir");
     }
     file_ = std::move(file);
+    activity::progress();  // of a slow file system
     return true;
 }
 
@@ -302,7 +303,7 @@ void FolderLease::beat() {
     // In place: this needs no space on a full disk, and does not touch a lease that another
     // process made meanwhile. A beat that fails is one that others do not see.
     if (::pwrite(file_.get(), content.data(), content.size(), 0) > 0)
-        ::fsync(file_.get());
+        ::fdatasync(file_.get());  // other hosts see it then
 }
 
 void FolderLease::keep_beating() {
