@@ -60,7 +60,7 @@ printf 'ein\ncaf\xe9\n' >latin1
 lines=$(wc -l <hypotheses)
 refuses 64 'REFERENCE is missing'
 refuses 66 'cannot read none' none
-refuses 74 'cannot read .' .
+refuses 65 '. is not a file' .
 refuses 65 "short and standard input do not fit together (they have 3 and $lines lines)" reference1 short
 refuses 65 'latin1 line 2 is not UTF-8 (byte 4 of the line' latin1
 refuses 65 'latin1 line 2 is not UTF-8' reference1 --input latin1
