@@ -16,7 +16,7 @@ bool is_special(char c) {
     return special.find(c) != std::string_view::npos;
 }
 
-std::string trimmed(std::string_view text) {
+std::string without_blanks(std::string_view text) {
     const std::size_t begin = text.find_first_not_of(" \t");
     if (begin == std::string_view::npos)
         return "";
@@ -84,11 +84,11 @@ std::vector<std::string> split_names(const std::string& list,
                                      const std::function<bool(const std::string&)>& is_there) {
     const std::vector<Part> parts = parts_of(list);
     const auto joined = [&](std::size_t first, std::size_t last) {
-        return trimmed(std::string_view(list).substr(parts[first].begin,
-                                                     parts[last].end - parts[first].begin));
+        return without_blanks(std::string_view(list).substr(parts[first].begin,
+                                                            parts[last].end - parts[first].begin));
     };
-    if (parts.size() > 1 && is_there(trimmed(list)))
-        return {trimmed(list)};
+    if (parts.size() > 1 && is_there(without_blanks(list)))
+        return {without_blanks(list)};
     std::vector<std::string> names;
     for (std::size_t i = 0; i < parts.size();) {
         std::size_t last = i;

@@ -8,7 +8,7 @@ namespace hetseq {
 
 namespace {
 
-constexpr const char* prepare_anew = "prepare the file anew, or name the right files";
+constexpr const char* prepare_it_anew = "prepare the file anew, or name the right files";
 constexpr const char* take_values_along =
     "copy the values into the file itself, if you trust whoever made it";
 
@@ -71,13 +71,13 @@ Hdf5Dataset open_hdf5_dataset(hid_t file,
             throw BadData(place + " is a link to another file",
                           "external link: " + printable(other_file),
                           take_values_along);
-        throw BadData(place + " cannot be opened", reason, prepare_anew);
+        throw BadData(place + " cannot be opened", reason, prepare_it_anew);
     }
     if (info.type != H5O_TYPE_DATASET)
-        throw BadData(path + ": '" + name + "' is not a dataset", "", prepare_anew);
+        throw BadData(path + ": '" + name + "' is not a dataset", "", prepare_it_anew);
     Hdf5Dataset dataset{H5Dopen2(file, name.c_str(), guarded.get())};
     if (!dataset)
-        throw BadData(place + " cannot be opened", hdf5_error_message(), prepare_anew);
+        throw BadData(place + " cannot be opened", hdf5_error_message(), prepare_it_anew);
     check_values_are_inside(dataset.get(), place);
     return dataset;
 }
