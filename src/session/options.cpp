@@ -281,7 +281,7 @@ void check_repeatable(const std::string& value) {
     const bool has_outer_blanks =
         !value.empty() && (std::strchr(blanks, value.front()) != nullptr ||
                            std::strchr(blanks, value.back()) != nullptr);
-    if (has_outer_blanks || value.find_first_of("#\n") != std::string::npos)
+    if (has_outer_blanks || value.find_first_of("#\r\n") != std::string::npos)
         throw BadConfig(
             "'" + value + "' holds a '#' or a line's end, or begins or ends with a blank",
             "config.cfg could not repeat it",

@@ -51,7 +51,7 @@ std::string absolute_balance(const std::string& balance) {
 
 bool can_be_written(const fs::path& folder) {
     const std::string name = folder.string();
-    return name.find_first_of("#\n") == std::string::npos;
+    return name.find_first_of("#\r\n") == std::string::npos;
 }
 
 }  // namespace
