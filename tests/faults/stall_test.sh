@@ -51,7 +51,7 @@ for fault in 2:launched:0 0:launched:0 1:meeting:0 2:command:0 1:leaving:0; do
   if [[ $phase == command ]]; then
     expect_block 71 "the job stalls: rank $rank on .* was not heard from for [4-9]" 'rank 0 of 3 on '
   else
-    grep -qE " error .*rank [0-2] on .* has waited [0-9.]+ s (in MPI_Init|to meet at the (start|end)) for the other ranks" "$work/log" ||
+    grep -qE " error .*rank [0-2] on .* has waited ([4-9]|[1-9][0-9])[0-9.]* s (in MPI_Init|to meet at the (start|end)) for the other ranks" "$work/log" ||
       { cat "$work/log"; fail "$fault: nobody says that he waits"; }
     grep -qE "rank $rank, process [0-9]+ of this host, is stopped" "$work/log" || { cat "$work/log"; fail "$fault: not named"; }
   fi
