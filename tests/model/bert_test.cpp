@@ -332,10 +332,11 @@ TEST(BertTest, TheDecodersBiasBeginsAsItIsGiven) {
         initialise_parameters(*model, 1);
 
         for (const auto& [name, tensor] : model->stored_tensors()) {
-            if (name == (ties_decoder ? "cls.predictions.bias" : "cls.predictions.decoder.bias"))
+            if (name == (ties_decoder ? "cls.predictions.bias" : "cls.predictions.decoder.bias")) {
                 EXPECT_TRUE(tensor.detach().to(at::kDouble).equal(given));
-            else if (name.ends_with("bias"))
+            } else if (name.ends_with("bias")) {
                 EXPECT_TRUE(tensor.detach().eq(0).all().item<bool>()) << name;
+            }
         }
     }
 }

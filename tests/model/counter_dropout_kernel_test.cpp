@@ -130,7 +130,14 @@ TEST(CounterDropoutKernelTest, MatricesHaveTheBitsOfTheCpu) {
                                                  {21, 3},
                                                  {4, 33, 35},
                                                  {2, 1, 3, 2, 1, 2, 9, 5},
-                                                 {2, 3, 10, 1000}}) {
+                                                 {2, 3, 10, 1000},
+                                                 {50, 7, 7},
+                                                 {200, 9, 2},
+                                                 {3, 60, 28},
+                                                 {9, 63},
+                                                 {17, 64},
+                                                 {9, 2100},
+                                                 {90, 20, 1}}) {
         const DropoutMatrices places = matrices(sizes);
         const std::int64_t elements = std::int64_t{places.matrices} * places.rows * places.columns;
         ASSERT_TRUE(fits_matrix_grid(places.matrices, places.rows, places.columns));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <vector>
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
@@ -7,6 +8,20 @@
 #include "dropout_loops.hpp"
 
 namespace hetseq::detail {
+
+namespace {
+
+/// The same for all samples: of each block of each matrix, in the order of memory.
+std::vector<PhiloxKey> block_keys(PhiloxKey key, const DropoutMatrices& places) {
+    std::vector<PhiloxKey> keys;
+    keys.reserve(std::size_t{places.matrices} * places.row_blocks());
+    for (std::uint32_t matrix = 0; matrix < places.matrices; ++matrix)
+        for (std::uint32_t block = 0; block < places.row_blocks(); ++block)
+            keys.push_back(places.key_of(key, matrix, block));
+    return keys;
+}
+
+}  // namespace
 
 void counter_dropout_cpu(const at::Tensor& x,
                          const at::Tensor& out,
@@ -46,28 +61,32 @@ void matrix_dropout_cpu(const at::Tensor& x,
                         const at::Tensor& sample_ids) {
     if (x.numel() == 0)
         return;
-    constexpr std::int64_t block_rows = DropoutMatrices::block_rows;
-    const std::int64_t blocks = places.row_blocks();
+    const std::vector<PhiloxKey> keys = block_keys(mask.key, places);
+    const auto blocks = static_cast<std::int64_t>(keys.size());  // of a sample
     const std::int64_t columns = places.columns;
+    const std::int64_t sample_size = x.numel() / sample_ids.numel();
     const auto* ids = sample_ids.const_data_ptr<std::int64_t>();
-    const std::int64_t grain = 8192 / (block_rows * columns) + 1;
+    const std::int64_t grain = 8192 / (DropoutMatrices::block_rows * columns) + 1;
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "matrix_dropout", [&] {
         const auto* from = x.const_data_ptr<scalar_t>();
         auto* to = out.mutable_data_ptr<scalar_t>();
-        const std::int64_t all = sample_ids.numel() * places.matrices * blocks;
+        const std::int64_t all = sample_ids.numel() * blocks;
         at::parallel_for(0, all, grain, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-                const auto block = static_cast<std::uint32_t>(i % blocks);
-                const auto matrix = static_cast<std::uint32_t>(i / blocks % places.matrices);
-                const std::int64_t first_row = block * block_rows;
-                const std::int64_t offset = (i / blocks * places.rows + first_row) * columns;
-                DropoutMask of_block = mask;
-                of_block.key = places.key_of(mask.key, matrix, block);
-                const DropoutRows rows{
-                    static_cast<std::uint64_t>(ids[i / blocks / places.matrices]),
-                    static_cast<int>(std::min(block_rows, places.rows - first_row)),
-                    columns};
-                drop_rows(of_block, rows, from + offset, to + offset);
+            while (begin < end) {
+                const std::int64_t sample = begin / blocks, first = begin % blocks;
+                const std::int64_t count = std::min(blocks - first, end - begin);
+                const std::int64_t offset =
+                    sample * sample_size + places.rows_before(first) * columns;
+                drop_blocks(mask,
+                            {static_cast<std::uint64_t>(ids[sample]),
+                             keys.data() + first,
+                             count,
+                             first % places.row_blocks(),
+                             places.rows,
+                             columns},
+                            from + offset,
+                            to + offset);
+                begin += count;
             }
         });
     });

@@ -18,15 +18,21 @@ struct DropoutPiece {
 void drop(const DropoutMask& mask, const DropoutPiece& piece, const float* x, float* out);
 void drop(const DropoutMask& mask, const DropoutPiece& piece, const double* x, double* out);
 
-/// At most eight rows of one sample, one behind the other, with one Philox call a column.
-struct DropoutRows {
+/// Neighbouring blocks of up to eight rows of one sample, with one Philox call a column of a block.
+struct DropoutBlocks {
     std::uint64_t sample = 0;
-    int rows = 0;
-    std::int64_t columns = 0;
+    const PhiloxKey* keys = nullptr;  // of each block
+    std::int64_t count = 0;
+    std::int64_t first = 0;  // number of the first block in its matrix
+    std::int64_t matrix_rows = 0;
+    std::int64_t columns = 0;  // above 0
 };
 
-/// As `drop`, for `rows.rows` * `rows.columns` elements.
-void drop_rows(const DropoutMask& mask, const DropoutRows& rows, const float* x, float* out);
-void drop_rows(const DropoutMask& mask, const DropoutRows& rows, const double* x, double* out);
+/// As `drop`, for all elements of the blocks.
+void drop_blocks(const DropoutMask& mask, const DropoutBlocks& blocks, const float* x, float* out);
+void drop_blocks(const DropoutMask& mask,
+                 const DropoutBlocks& blocks,
+                 const double* x,
+                 double* out);
 
 }  // namespace hetseq::detail

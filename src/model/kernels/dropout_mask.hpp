@@ -85,6 +85,11 @@ struct DropoutMatrices {
         return (rows + block_rows - 1) / block_rows;
     }
 
+    /// Rows of a sample before its block `i`, counted over all matrices.
+    std::int64_t rows_before(std::int64_t i) const {
+        return i / row_blocks() * rows + i % row_blocks() * block_rows;
+    }
+
     /// Of the rows [8 * block, 8 * block + 8) of a matrix; the counter's call is the column.
     HETSEQ_HOST_DEVICE PhiloxKey key_of(PhiloxKey key,
                                         std::uint32_t matrix,
