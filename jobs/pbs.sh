@@ -23,6 +23,7 @@ start_of_job() {
   local walltime
   job=$PBS_JOBID
   restarts=${HETSEQ_REQUEUES:-0} # handed from job to job
+  export HETSEQ_CHAIN=${HETSEQ_CHAIN:-$job} # the first job's id: a later one waits until its predecessor left the run's folder
   walltime=${PBS_WALLTIME:-$(qstat -f "$job" | sed -nE 's/^ *Resource_List\.walltime = ([0-9:]+)$/\1/p')}
   if [[ $walltime ]]; then
     limit=$(awk -F: -v margin="$margin" '{for (i = 1; i <= NF; i++) s = 60 * s + $i; print s - margin}' <<<"$walltime")
@@ -34,7 +35,7 @@ start_of_job() {
 
 # Submits the next job, which waits for this one's end. qrerun would keep the job's id, but only PBS's operators may use it.
 requeue() {
-  local next variables=HETSEQ_REQUEUES=$((restarts + 1))${HETSEQ_JOB:+,HETSEQ_JOB=$HETSEQ_JOB}
+  local next variables=HETSEQ_REQUEUES=$((restarts + 1)),HETSEQ_CHAIN=$HETSEQ_CHAIN${HETSEQ_JOB:+,HETSEQ_JOB=$HETSEQ_JOB}
   next=$(qsub -W "depend=afterany:$job" -v "$variables" "$script") ||
     { say "qsub did not take $script: submit it again to go on"; return; }
   say "status $status: job $next goes on (number $((restarts + 1)) of at most $max_requeues)"

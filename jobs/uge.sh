@@ -20,7 +20,9 @@ start_of_job() {
   local h_rt
   job=$JOB_ID
   counter=$PWD/hetseq-$job.requeues # Grid Engine counts no restarts
-  restarts=$(cat "$counter" 2>/dev/null || echo 0)
+  read -r restarts HETSEQ_CHAIN 2>/dev/null <"$counter" || restarts=0
+  # The first job's id: a copy waits until its predecessor left the run's folder.
+  export HETSEQ_CHAIN=${HETSEQ_CHAIN:-$job${SGE_TASK_ID:+.$SGE_TASK_ID}}
   h_rt=$(qstat -j "$job" | sed -nE 's/^hard.resource_list:.*\bh_rt=([0-9]+).*/\1/p')
   if [[ $h_rt ]]; then
     limit=$((h_rt - margin))
@@ -39,13 +41,13 @@ requeue() {
   fi
   if ((NHOSTS > 1)); then
     next=$(qresub -h u "$job" | sed -nE 's/^Your job ([0-9]+) .*/\1/p')
-    if [[ $next ]] && echo $((restarts + 1)) >"hetseq-$next.requeues" && qrls "$next"; then
+    if [[ $next ]] && echo $((restarts + 1)) "$HETSEQ_CHAIN" >"hetseq-$next.requeues" && qrls "$next"; then
       say "status $status: job $next, a copy of this one, goes on (restart $((restarts + 1)) of at most $max_requeues)"
       return
     fi
     say "no copy of it could be submitted${next:+, or let go: qdel $next}"
   fi
-  echo $((restarts + 1)) >"$counter" || { say "$counter cannot be written: not started again"; return; }
+  echo $((restarts + 1)) "$HETSEQ_CHAIN" >"$counter" || { say "$counter cannot be written: not started again"; return; }
   say "status $status: goes back into the queue (restart $((restarts + 1)) of at most $max_requeues)"
   exit 99
 }

@@ -82,7 +82,7 @@ std::vector<OptionSpec> data_options() {
 std::vector<OptionSpec> batch_options() {
     return {
         {"max-sentences", "N|LIST", "", OptionScope::rank, FixedWith::nothing,
-         "largest micro-batch of a rank, and its declared capacity [samples]: N, or a list by rank, host or device such as 0=64,1-3=16 or v100=64,p100=16; 0: no work; empty: 32, or as many samples of unequal length as --max-tokens holds",
+         "largest micro-batch of a rank, and its declared capacity where samples are of one length [samples]: N, or a list by rank, host or device such as 0=64,1-3=16 or v100=64,p100=16; 0: no work; empty: 32, or as many samples of unequal length as --max-tokens holds",
          text(HETSEQ_PLACE(max_sentences))},
         {"max-tokens", "N|LIST", "4096", OptionScope::rank, FixedWith::nothing,
          "the same where samples have unequal lengths [tokens with padding: samples times the longest row]",

@@ -32,7 +32,7 @@ sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/evaluation.json"
 awk -v a="$(json "$work/evaluation.json" loss)" -v b="$(json "$work/run/summary.json" valid.best.loss)" \
   'BEGIN {d = a - b; exit !(d < 1e-9 && d > -1e-9)}' || fail "loss of the best model differs"
 run_ranks 2 "$bin/hetseq" evaluate --task mnist --data "$work/data/t10k*.h5"
-expect_error 78 "no model to evaluate"
+expect_error 64 "no model to evaluate"
 run_ranks 2 "$bin/hetseq" evaluate --task mnist --init-model "$work/run/none.safetensors" --data "$work/data/t10k*.h5"
 expect_error 66 "none.safetensors"
 

@@ -122,9 +122,10 @@ new_run 40
 start uge.sh USR2
 expect 99 0
 expect_log log 1 '--time-limit 01:00:'
-expect_log hetseq-8.requeues 1 1
+expect_log hetseq-8.requeues 1 '1 8'
 start uge.sh
 expect 0 0
+expect_log log 1 'chain 8'
 expect_updates run 40
 [[ ! -e hetseq-8.requeues ]] || fail 'the counter outlived the job'
 new_run 100 margin=3688
@@ -156,11 +157,12 @@ chmod 755 bin/qresub bin/qrls
 new_run 40 max_requeues=1
 NHOSTS=2 start uge.sh USR2
 expect 75 1
-expect_log requeued 1 '9 with 1'
+expect_log requeued 1 '9 with 1 8'
 [[ ! -e hetseq-8.requeues ]] || fail 'the counter outlived the job'
 JOB_ID=9 NHOSTS=2 start uge.sh USR2
 expect 75 0
 expect_log log 1 'max_requeues=1'
+expect_log log 1 'chain 8'
 [[ ! -e hetseq-9.requeues ]] || fail 'the counter outlived the job'
 new_run 400
 printf '#!/bin/bash\nexit 1\n' >bin/qresub

@@ -45,6 +45,8 @@ expect_log 1.pbs.log 1 'job 2.pbs goes on (number 1 of at most 20)'
 expect_log 1.pbs.log 1 '--time-limit 00:00:0'
 expect_log 2.pbs.log 1 'start 2 of at most 21'
 expect_log 2.pbs.log 1 'resumed at'
+expect_log 1.pbs.log 1 'chain 1.pbs'
+expect_log 2.pbs.log 1 'chain 1.pbs'
 expect_updates run 150
 echo 'stopped before the walltime, continued by a job that waited for the first'
 

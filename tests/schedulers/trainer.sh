@@ -17,6 +17,7 @@ while (($#)); do
   shift
 done
 mkdir -p "$run/checkpoints"
+echo "chain ${HETSEQ_CHAIN-none}"
 newest=$(find "$run/checkpoints" -name 'update-*' | sort | tail -n 1)
 update=$((10#0${newest##*update-}))
 [[ -z $newest ]] || echo "resumed at update $update"

@@ -43,7 +43,7 @@ GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
         return result;
     }
     if (!words.options.count("init-model"))
-        throw BadConfig("there is no model to evaluate",
+        throw BadUsage("there is no model to evaluate",
                         "neither a run's folder nor --init-model is given",
                         "give one of them");
     return {words.options, {}};

@@ -71,8 +71,10 @@ std::string variable(const char* name) {
 }
 
 // The element's number where all elements of an array have one id. It is "undefined" or "0" in jobs
-// without elements.
+// without elements. Job scripts whose next start has an id of its own name the first one's.
 std::string job_id() {
+    if (const std::string chain = variable("HETSEQ_CHAIN"); !chain.empty())
+        return chain;
     for (const auto& [id, element] : {std::pair{"SLURM_JOB_ID", ""},
                                       std::pair{"PBS_JOBID", ""},
                                       std::pair{"LSB_JOBID", "LSB_JOBINDEX"},
