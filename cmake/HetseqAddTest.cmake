@@ -22,6 +22,13 @@ function(hetseq_reserve_cores test cores)
   endif()
 endfunction()
 
+# For tests that make networks of torch's modules.
+add_library(hetseq_module_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
+target_link_libraries(hetseq_module_pch PUBLIC hetseq_flags hetseq::torch Threads::Threads)
+target_precompile_headers(hetseq_module_pch PRIVATE
+  <ATen/ATen.h> <torch/csrc/autograd/custom_function.h> <torch/csrc/autograd/variable.h> <torch/nn/module.h>
+  <map> <memory> <string> <vector>)
+
 # Ranks of one machine, however few cores it has and whoever runs them.
 set(hetseq_rank_environment
   OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -45,14 +52,21 @@ function(hetseq_add_test name)
   endif()
   set(target test_${name})
   set(plain "")
+  set(module "")
   if(arg_TORCH)
-    hetseq_split_by_torch(plain arg_SOURCES ${arg_SOURCES})
+    hetseq_split_by_torch(plain arg_SOURCES module ${arg_SOURCES})
   endif()
   add_executable(${target} ${arg_SOURCES})
   set(compiled ${target})
   if(plain)
-    hetseq_compile_plain(${target} ${plain})
+    hetseq_compile_apart(${target} without_tensors ${plain})
     list(APPEND compiled ${target}_without_tensors)
+  endif()
+  if(module)
+    hetseq_compile_apart(${target} with_modules ${module})
+    target_link_libraries(${target}_with_modules PRIVATE hetseq::torch Threads::Threads)
+    hetseq_reuse_torch_header(${target}_with_modules hetseq_module_pch)
+    list(APPEND compiled ${target}_with_modules)
   endif()
   foreach(part IN LISTS compiled)
     target_include_directories(${part} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${arg_INCLUDES})

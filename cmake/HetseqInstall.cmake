@@ -90,7 +90,6 @@ install(FILES ${PROJECT_BINARY_DIR}/package/hetseqConfig.cmake ${PROJECT_BINARY_
 
 # Where LibTorch is a torch of Python, its own libraries are loaded before ours.
 set(python_dir ${CMAKE_INSTALL_LIBDIR}/hetseq/python)
-add_dependencies(hetseq hetseq_python)  # installed together
 set_target_properties(hetseq_python PROPERTIES INSTALL_RPATH "$ORIGIN/../../../..;$ORIGIN/../../..;${folders}")
 install(DIRECTORY python/hetseq DESTINATION ${python_dir} PATTERN __pycache__ EXCLUDE)
 install(TARGETS hetseq_python LIBRARY DESTINATION ${python_dir}/hetseq/lib)

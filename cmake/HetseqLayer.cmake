@@ -11,20 +11,22 @@ target_include_directories(hetseq_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)  # private headers, by their path from there
 
-# Tensors cost 17 s of compiling a unit without a precompiled header, 7 s with this one and 14 s with one of
-# <torch/torch.h>. Units still include what they use.
+# Tensors and their operators cost 19 s of compiling a unit without a precompiled header. Even an empty unit takes 1.3 s
+# with this one, and 3 s with one of torch's modules and autograd, whose templates are instantiated in each. So sources
+# that include these are compiled apart. Units still include what they use.
 add_library(hetseq_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 target_link_libraries(hetseq_torch_pch PUBLIC hetseq_flags hetseq::torch Threads::Threads)
-target_precompile_headers(hetseq_torch_pch PRIVATE
-  <ATen/ATen.h> <torch/csrc/autograd/custom_function.h> <torch/csrc/autograd/variable.h> <torch/nn/module.h>
-  <map> <memory> <string> <vector>)
+target_precompile_headers(hetseq_torch_pch PRIVATE <ATen/ATen.h> <map> <memory> <string> <vector>)
 
-# The precompiled header of LibTorch for an executable. It is built with -fPIC; with an executable's -fPIE the compiler
-# would not use it.
+# hetseq_reuse_torch_header(<target> [<of>]): the precompiled header of LibTorch for an executable or its objects. It is
+# built with -fPIC; with an executable's -fPIE the compiler would not use it.
 function(hetseq_reuse_torch_header target)
+  if(NOT ARGN)
+    set(ARGN hetseq_torch_pch)
+  endif()
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC)
-  target_precompile_headers(${target} REUSE_FROM hetseq_torch_pch)
+  target_precompile_headers(${target} REUSE_FROM ${ARGN})
 endfunction()
 
 # hetseq_add_layer(<name> [TORCH] [SOURCES f...] [WITHOUT f...] [CUDA f... NO_CUDA f...] [LIBRARIES t...] [PRIVATE_LIBRARIES t...])
@@ -51,9 +53,10 @@ function(hetseq_add_layer name)
   set(target hetseq_${name})
   set(libraries hetseq_flags ${arg_LIBRARIES} ${arg_PRIVATE_LIBRARIES})
   set(plain "")
+  set(module "")
   set(sources ${arg_SOURCES})
   if(arg_TORCH)
-    hetseq_split_by_torch(plain sources ${arg_SOURCES})
+    hetseq_split_by_torch(plain sources module ${arg_SOURCES})
   endif()
   add_library(${target} STATIC ${sources})
   target_link_libraries(${target} PUBLIC hetseq_flags ${arg_LIBRARIES} PRIVATE ${arg_PRIVATE_LIBRARIES})
@@ -63,8 +66,13 @@ function(hetseq_add_layer name)
     target_precompile_headers(${target} REUSE_FROM hetseq_torch_pch)
   endif()
   if(plain)
-    hetseq_compile_plain(${target} ${plain})
+    hetseq_compile_apart(${target} without_tensors ${plain})
     target_link_libraries(${target}_without_tensors PRIVATE ${libraries})
+  endif()
+  if(module)
+    hetseq_compile_apart(${target} with_modules ${module})
+    target_link_libraries(${target}_with_modules PRIVATE ${libraries} hetseq::torch Threads::Threads)
+    target_precompile_headers(${target}_with_modules REUSE_FROM hetseq_torch_pch)
   endif()
   if(cuda_sources)
     # By themselves: no other unit is compiled otherwise than in a build without CUDA, and ccache knows it.
@@ -73,7 +81,7 @@ function(hetseq_add_layer name)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_cuda>)
     target_link_libraries(${target} INTERFACE $<LINK_ONLY:hetseq::cuda>)
   endif()
-  foreach(part IN ITEMS ${target} ${target}_without_tensors ${target}_cuda)
+  foreach(part IN ITEMS ${target} ${target}_without_tensors ${target}_with_modules ${target}_cuda)
     if(TARGET ${part})
       set_property(GLOBAL APPEND PROPERTY hetseq_layer_objects $<TARGET_OBJECTS:${part}>)
     endif()

@@ -5,7 +5,6 @@
 #include <ATen/ATen.h>
 
 #include "bert_encoder.hpp"
-#include "parameter_tree.hpp"
 
 namespace hetseq {
 
@@ -58,7 +57,7 @@ BertForPreTraining::BertForPreTraining(const BertConfig& config,
     transform_norm_ = add_norm("cls.predictions.transform.LayerNorm.");
     if (config.ties_decoder)
         decoder_ = {word_embeddings(),
-                    detail::register_by_path(*this, head_bias, {config.vocab_size})};
+                    register_parameter(head_bias, at::empty({config.vocab_size}))};
     else
         decoder_ = add_linear(decoder_name, config.vocab_size, hidden);
 }

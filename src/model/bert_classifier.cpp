@@ -59,9 +59,9 @@ BertClassifier::BertClassifier(const BertConfig& config,
 void BertClassifier::freeze() {
     if (setup_.frozen_layers < 0)
         return;
-    for (auto& parameter : named_parameters())
-        if (depth_of(parameter.key(), config().layers) <= setup_.frozen_layers)
-            parameter.value().set_requires_grad(false);
+    for (const NamedTensor& parameter : named_parameters())
+        if (depth_of(parameter.name, config().layers) <= setup_.frozen_layers)
+            parameter.tensor.set_requires_grad(false);
 }
 
 std::unique_ptr<CorpusScorer> BertClassifier::corpus_scorer() const {

@@ -7,7 +7,6 @@
 
 #include "hetseq/util/error.hpp"
 
-#include "parameter_tree.hpp"
 #include "sequence_attention.hpp"
 
 namespace hetseq::detail {
@@ -78,19 +77,19 @@ BertEncoder::BertEncoder(const BertConfig& config,
 }
 
 Affine BertEncoder::add_linear(const std::string& name, std::int64_t outputs, std::int64_t inputs) {
-    const at::Tensor weight = register_by_path(*this, name + "weight", {outputs, inputs});
-    return {weight, register_by_path(*this, name + "bias", {outputs})};
+    const at::Tensor weight = register_parameter(name + "weight", at::empty({outputs, inputs}));
+    return {weight, register_parameter(name + "bias", at::empty({outputs}))};
 }
 
 Affine BertEncoder::add_norm(const std::string& name) {
-    const at::Tensor weight = register_by_path(*this, name + "weight", {config_.hidden_size});
-    return {weight, register_by_path(*this, name + "bias", {config_.hidden_size})};
+    const at::Tensor weight = register_parameter(name + "weight", at::empty({config_.hidden_size}));
+    return {weight, register_parameter(name + "bias", at::empty({config_.hidden_size}))};
 }
 
 void BertEncoder::register_embeddings() {
     const auto table = [&](const std::string& name, std::int64_t rows) {
-        return register_by_path(
-            *this, "bert.embeddings." + name + "_embeddings.weight", {rows, config_.hidden_size});
+        return register_parameter("bert.embeddings." + name + "_embeddings.weight",
+                                  at::empty({rows, config_.hidden_size}));
     };
     embeddings_.word = table("word", config_.vocab_size);
     embeddings_.position = table("position", config_.max_position_embeddings);

@@ -10,14 +10,8 @@ namespace {
 
 enum DropoutLayer : std::uint32_t { after_convolution, after_hidden };
 
-/// Weight and bias, registered below `name`.
-class Layer final : public torch::nn::Module {
-public:
-    Layer(at::IntArrayRef weight_shape)
-        : weight{register_parameter("weight", at::empty(weight_shape))},
-          bias{register_parameter("bias", at::empty({weight_shape[0]}))} {}
-
-    const at::Tensor weight, bias;
+struct Layer {
+    at::Tensor weight, bias;
 };
 
 class MnistCnn final : public Model {
@@ -51,31 +45,32 @@ private:
             const DropoutKey key{context.seed, context.update, layer};
             return counter_dropout(x, context.mode == Mode::train ? p : 0, key, batch.sample_ids);
         };
-        const at::Tensor images = batch.tensors.at("images").to(conv1_->weight.dtype());
+        const at::Tensor images = batch.tensors.at("images").to(conv1_.weight.dtype());
         // CPUs convolve fastest with channels last; GPUs do so only where tensor cores compute,
         // which fp32 does not use. Rectifying after pooling gives the same values from a quarter of
         // the elements.
         const auto filters = [](const at::Tensor& weight) {
             return weight.is_cpu() ? weight.clone(at::MemoryFormat::ChannelsLast) : weight;
         };
-        at::Tensor x = at::conv2d(images, filters(conv1_->weight), conv1_->bias).relu_();
-        x = at::max_pool2d(at::conv2d(x, filters(conv2_->weight), conv2_->bias), 2).relu_();
+        at::Tensor x = at::conv2d(images, filters(conv1_.weight), conv1_.bias).relu_();
+        x = at::max_pool2d(at::conv2d(x, filters(conv2_.weight), conv2_.bias), 2).relu_();
         x = x.contiguous().flatten(1);  // (n, 9216)
         x = dropout(x, options_.convolution_dropout, after_convolution);
-        x = at::relu(at::linear(x, fc1_->weight, fc1_->bias));  // (n, 128)
+        x = at::relu(at::linear(x, fc1_.weight, fc1_.bias));  // (n, 128)
         x = dropout(x, options_.hidden_dropout, after_hidden);
-        return at::log_softmax(at::linear(x, fc2_->weight, fc2_->bias), 1);
+        return at::log_softmax(at::linear(x, fc2_.weight, fc2_.bias), 1);
+    }
+
+    Layer layer(const std::string& name, at::IntArrayRef weight_shape) {
+        const at::Tensor weight = register_parameter(name + ".weight", at::empty(weight_shape));
+        return {weight, register_parameter(name + ".bias", at::empty({weight_shape[0]}))};
     }
 
     MnistCnnOptions options_;
-    std::shared_ptr<Layer> conv1_ =
-        register_module("conv1", std::make_shared<Layer>(at::IntArrayRef{32, 1, 3, 3}));
-    std::shared_ptr<Layer> conv2_ =
-        register_module("conv2", std::make_shared<Layer>(at::IntArrayRef{64, 32, 3, 3}));
-    std::shared_ptr<Layer> fc1_ =
-        register_module("fc1", std::make_shared<Layer>(at::IntArrayRef{128, 9216}));
-    std::shared_ptr<Layer> fc2_ =
-        register_module("fc2", std::make_shared<Layer>(at::IntArrayRef{10, 128}));
+    Layer conv1_ = layer("conv1", {32, 1, 3, 3});
+    Layer conv2_ = layer("conv2", {64, 32, 3, 3});
+    Layer fc1_ = layer("fc1", {128, 9216});
+    Layer fc2_ = layer("fc2", {10, 128});
 };
 
 }  // namespace

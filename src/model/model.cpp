@@ -4,6 +4,7 @@
 #include <set>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/error.hpp"
 
@@ -21,11 +22,11 @@ std::int64_t fan_in(const at::Tensor& weight) {
     return weight.dim() >= 2 ? weight[0].numel() : 0;
 }
 
-/// Replaces what the parameters and buffers of `module` hold.
+/// Replaces what the parameters and buffers of `model` hold.
 template <class Convert>
-void convert_tensors(const torch::nn::Module& module, const Convert& convert) {
+void convert_tensors(const Model& model, const Convert& convert) {
     const at::NoGradGuard no_grad;
-    for (const std::vector<at::Tensor>& tensors : {module.parameters(), module.buffers()})
+    for (const std::vector<at::Tensor>& tensors : {model.parameters(), model.buffers()})
         for (at::Tensor tensor : tensors)
             if (tensor.defined())
                 tensor.set_data(convert(tensor));
@@ -37,16 +38,15 @@ at::ScalarType converted_type(const at::Tensor& tensor, at::ScalarType dtype) {
 
 }  // namespace
 
-void Model::to(at::Device device, at::ScalarType dtype, bool non_blocking) {
+void Model::to(at::Device device, at::ScalarType dtype) {
     convert_tensors(*this, [&](const at::Tensor& tensor) {
-        return tensor.to(device, converted_type(tensor, dtype), non_blocking);
+        return tensor.to(device, converted_type(tensor, dtype));
     });
 }
 
-void Model::to(at::ScalarType dtype, bool non_blocking) {
-    convert_tensors(*this, [&](const at::Tensor& tensor) {
-        return tensor.to(converted_type(tensor, dtype), non_blocking);
-    });
+void Model::to(at::ScalarType dtype) {
+    convert_tensors(
+        *this, [&](const at::Tensor& tensor) { return tensor.to(converted_type(tensor, dtype)); });
 }
 
 std::vector<Prediction> Model::predict(const MicroBatch&) {
@@ -58,8 +58,7 @@ double Model::learning_rate_factor(const std::string&) const {
 }
 
 bool Model::decays(const std::string& parameter_name) const {
-    const auto parameters = named_parameters();
-    const at::Tensor* parameter = parameters.find(parameter_name);
+    const at::Tensor* parameter = find_parameter(parameter_name);
     return parameter != nullptr && parameter->dim() >= 2;
 }
 
@@ -72,18 +71,17 @@ std::vector<CompanionFile> Model::companion_files() const {
 std::vector<NamedTensor> Model::stored_tensors() const {
     std::vector<NamedTensor> tensors;
     std::set<const at::TensorImpl*> seen;
-    for (const auto& items : {named_parameters(), named_buffers()})
-        for (const auto& item : items)
-            if (item.value().defined() && seen.insert(item.value().unsafeGetTensorImpl()).second)
-                tensors.push_back({item.key(), item.value()});
+    for (const NamedTensors& items : {named_parameters(), named_buffers()})
+        for (const NamedTensor& item : items)
+            if (item.tensor.defined() && seen.insert(item.tensor.unsafeGetTensorImpl()).second)
+                tensors.push_back(item);
     return tensors;
 }
 
 InitialDistribution Model::initial_distribution(const std::string& name) const {
-    const auto parameters = named_parameters();
     const bool is_bias = ends_with(name, "bias");
     const std::string weight_name = is_bias ? name.substr(0, name.size() - 4) + "weight" : name;
-    const at::Tensor* weight = parameters.find(weight_name);
+    const at::Tensor* weight = find_parameter(weight_name);
     const std::int64_t inputs = weight != nullptr ? fan_in(*weight) : 0;
     if (inputs > 0)
         return {InitialDistribution::Kind::uniform, 1 / std::sqrt(static_cast<double>(inputs))};

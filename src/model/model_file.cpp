@@ -3,6 +3,7 @@
 #include <set>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/safetensors.hpp"

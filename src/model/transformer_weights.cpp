@@ -3,9 +3,6 @@
 #include <cmath>
 
 #include <ATen/ATen.h>
-#include <torch/nn/module.h>
-
-#include "parameter_tree.hpp"
 
 namespace hetseq::detail {
 
@@ -31,7 +28,7 @@ at::Tensor sinusoids(std::int64_t positions, std::int64_t width) {
 
 class Registration {
 public:
-    Registration(torch::nn::Module& model, const TransformerConfig& config)
+    Registration(TensorRegistry& model, const TransformerConfig& config)
         : model_{model}, config_{config} {}
 
     TransformerWeights run() {
@@ -57,7 +54,7 @@ public:
 
 private:
     at::Tensor parameter(const std::string& name, at::IntArrayRef shape) {
-        return register_by_path(model_, name, shape);
+        return model_.register_parameter(name, at::empty(shape));
     }
 
     Affine linear(const std::string& name, std::int64_t outputs, std::int64_t inputs) {
@@ -113,13 +110,13 @@ private:
         return {inner, output, norm(prefix + "final_layer_norm.")};
     }
 
-    torch::nn::Module& model_;
+    TensorRegistry& model_;
     const TransformerConfig& config_;
 };
 
 }  // namespace
 
-TransformerWeights register_transformer(torch::nn::Module& model, const TransformerConfig& config) {
+TransformerWeights register_transformer(TensorRegistry& model, const TransformerConfig& config) {
     return Registration(model, config).run();
 }
 

@@ -64,7 +64,7 @@ struct TransformerWeights {
 };
 
 /// Registers the parameters under fairseq's names, and sinusoidal positions as buffers.
-TransformerWeights register_transformer(torch::nn::Module& model, const TransformerConfig& config);
+TransformerWeights register_transformer(TensorRegistry& model, const TransformerConfig& config);
 
 /// A registered parameter that files hold in parts: by its name's end, the ends of the parts'
 /// names.

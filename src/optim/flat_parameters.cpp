@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include <torch/nn/module.h>
+#include <ATen/ops/zeros.h>
 
 #include "hetseq/util/error.hpp"
 
@@ -33,19 +33,19 @@ double factor_of(const std::string& name, const LearningRateFactor& learning_rat
 
 /// The distinct trainable parameters, last registered first.
 std::vector<FlatParameters::Parameter> trainable_parameters(
-    torch::nn::Module& module,
+    const TensorRegistry& model,
     const std::function<bool(const std::string&)>& decays,
     const LearningRateFactor& learning_rate_factor) {
     std::vector<FlatParameters::Parameter> parameters;
     std::set<const at::TensorImpl*> seen;
-    for (auto& item : module.named_parameters())
-        if (item.value().requires_grad() && seen.insert(item.value().unsafeGetTensorImpl()).second)
-            parameters.push_back({item.key(),
-                                  item.value(),
+    for (const auto& [name, tensor] : model.named_parameters())
+        if (tensor.requires_grad() && seen.insert(tensor.unsafeGetTensorImpl()).second)
+            parameters.push_back({name,
+                                  tensor,
                                   0,
-                                  item.value().numel(),
-                                  decays(item.key()),
-                                  factor_of(item.key(), learning_rate_factor)});
+                                  tensor.numel(),
+                                  decays(name),
+                                  factor_of(name, learning_rate_factor)});
     std::reverse(parameters.begin(), parameters.end());
     return parameters;
 }
@@ -89,10 +89,10 @@ void check_alike(const std::vector<FlatParameters::Parameter>& parameters) {
 
 }  // namespace
 
-FlatParameters::FlatParameters(torch::nn::Module& module,
+FlatParameters::FlatParameters(const TensorRegistry& model,
                                const std::function<bool(const std::string&)>& decays,
                                const LearningRateFactor& learning_rate_factor)
-    : parameters_{trainable_parameters(module, decays, learning_rate_factor)} {
+    : parameters_{trainable_parameters(model, decays, learning_rate_factor)} {
     check_alike(parameters_);
     const std::int64_t total = lay_out(parameters_);
     const at::TensorOptions options = parameters_.front().tensor.options().requires_grad(false);

@@ -10,13 +10,13 @@
 namespace hetseq {
 
 /// A TensorDict as operators take it: names and tensors in the same order.
-struct NamedTensors {
+struct TensorLists {
     std::vector<std::string> names;
     std::vector<at::Tensor> tensors;
 };
 
-inline NamedTensors named_tensors(const TensorDict& dict) {
-    NamedTensors result;
+inline TensorLists named_tensors(const TensorDict& dict) {
+    TensorLists result;
     for (const auto& [name, tensor] : dict) {
         result.names.push_back(name);
         result.tensors.push_back(tensor);

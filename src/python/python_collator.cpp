@@ -55,13 +55,13 @@ private:
     }
 
     static TensorDict collated(const TensorDict& tensors) {
-        const NamedTensors given = named_tensors(tensors);
+        const TensorLists given = named_tensors(tensors);
         const auto result = call_python("hetseq::task_collate", {given.names, given.tensors});
         return tensor_dict(result.at(0).toListRef(), result.at(1).toTensorVector());
     }
 
     std::vector<double> weights_from_python(const TensorDict& tensors) const {
-        const NamedTensors given = named_tensors(tensors);
+        const TensorLists given = named_tensors(tensors);
         const auto result = call_python("hetseq::task_weights", {given.names, given.tensors});
         return result.at(0).toDoubleVector();
     }

@@ -54,16 +54,14 @@ public:
         std::size_t i = 0;
         for (const Json& parameter : description.at("parameters")) {
             const auto name = parameter.at("name").get<std::string>();
-            const auto [owner, leaf] = place_of(name);
-            owner->register_parameter(leaf, tensors.at(i), tensors.at(i).requires_grad());
+            register_parameter(name, tensors.at(i), tensors.at(i).requires_grad());
             treatments_[name] = {parameter.at("decays").get<bool>(),
                                  parameter.at("lr_factor").get<double>()};
             ++i;
         }
         for (const Json& buffer : description.at("buffers")) {
             const auto name = buffer.at("name").get<std::string>();
-            const auto [owner, leaf] = place_of(name);
-            owner->register_buffer(leaf, tensors.at(i));
+            register_buffer(name, tensors.at(i));
             if (!buffer.at("is_stored").get<bool>())
                 transient_buffers_.insert(name);
             ++i;
@@ -92,7 +90,7 @@ public:
 
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
         const bool is_training = context.mode == Mode::train;
-        const NamedTensors given = named_tensors(batch.tensors);
+        const TensorLists given = named_tensors(batch.tensors);
         if (is_training && !is_tested_)
             is_tested_ =
                 call_python("hetseq::task_self_test", {given.names, given.tensors}).at(0).toBool();
@@ -114,7 +112,7 @@ public:
     bool predicts() const override { return predicts_; }
 
     std::vector<Prediction> predict(const MicroBatch& batch) override {
-        const NamedTensors given = named_tensors(batch.tensors);
+        const TensorLists given = named_tensors(batch.tensors);
         const auto made = call_python("hetseq::task_predict", {given.names, given.tensors});
         const auto names = made.at(0).toListRef();
         const auto values = made.at(1).toTensorVector();
@@ -128,24 +126,6 @@ public:
     }
 
 private:
-    /// The module that holds the parameter or buffer of a dotted name, and its name there. Modules
-    /// that are not there yet are made.
-    std::pair<torch::nn::Module*, std::string> place_of(const std::string& dotted) {
-        torch::nn::Module* owner = this;
-        std::size_t begin = 0;
-        for (std::size_t dot = dotted.find('.'); dot != std::string::npos;
-             dot = dotted.find('.', begin)) {
-            const std::string name = dotted.substr(begin, dot - begin);
-            const auto children = owner->named_children();
-            const auto* const found = children.find(name);
-            owner = found != nullptr
-                        ? found->get()
-                        : owner->register_module(name, std::make_shared<torch::nn::Module>()).get();
-            begin = dot + 1;
-        }
-        return {owner, dotted.substr(begin)};
-    }
-
     std::vector<std::string> losses_;
     std::vector<MetricSchema> metrics_;
     std::string config_;

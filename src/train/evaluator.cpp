@@ -10,6 +10,7 @@
 #include <string>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/activity.hpp"
 #include "hetseq/comm/agree.hpp"

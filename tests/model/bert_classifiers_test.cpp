@@ -166,10 +166,10 @@ TEST(BertClassifierTest, FrozenLayersHaveNoGradientAndTheOthersHave) {
     const auto model = make_bert_token_classifier(reference_config(), setup);
 
     for (const auto& parameter : model->named_parameters()) {
-        const std::string& name = parameter.key();
+        const std::string& name = parameter.name;
         const bool is_frozen =
             name.rfind("bert.embeddings.", 0) == 0 || name.rfind("bert.encoder.layer.0.", 0) == 0;
-        EXPECT_EQ(parameter.value().requires_grad(), !is_frozen) << name;
+        EXPECT_EQ(parameter.tensor.requires_grad(), !is_frozen) << name;
     }
 }
 

@@ -27,7 +27,7 @@ TEST(InitTest, SeedAloneFixesTheParameters) {
     initialise_parameters(*second, 7);
 
     for (const auto& item : first->named_parameters())
-        EXPECT_TRUE(item.value().equal(parameter(*second, item.key()))) << item.key();
+        EXPECT_TRUE(item.tensor.equal(parameter(*second, item.name))) << item.name;
 }
 
 TEST(InitTest, AnotherSeedGivesOtherParameters) {
@@ -36,7 +36,7 @@ TEST(InitTest, AnotherSeedGivesOtherParameters) {
     initialise_parameters(*second, 8);
 
     for (const auto& item : first->named_parameters())
-        EXPECT_FALSE(item.value().equal(parameter(*second, item.key()))) << item.key();
+        EXPECT_FALSE(item.tensor.equal(parameter(*second, item.name))) << item.name;
 }
 
 TEST(InitTest, DoublePrecisionHasTheSameValues) {
@@ -46,7 +46,7 @@ TEST(InitTest, DoublePrecisionHasTheSameValues) {
     initialise_parameters(*wide, 7);
 
     for (const auto& item : narrow->named_parameters())
-        EXPECT_TRUE(item.value().equal(parameter(*wide, item.key()).to(at::kFloat)));
+        EXPECT_TRUE(item.tensor.equal(parameter(*wide, item.name).to(at::kFloat)));
 }
 
 TEST(InitTest, BuffersKeepTheirValues) {

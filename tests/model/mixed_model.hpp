@@ -18,17 +18,16 @@ public:
         frozen = register_parameter(
             "frozen", at::arange(4, at::kFloat) + static_cast<double>(shift), false);
         register_parameter("tied", trained);
-        table_ = register_module("table", std::make_shared<torch::nn::Module>("table"));
-        table_->register_buffer("counts",
-                                at::arange(5, at::kLong) + ((std::int64_t{1} << 40) + 1 + shift));
-        table_->register_buffer("mask",
-                                at::arange(6, at::kLong).remainder(3).eq(shift % 3).view({2, 3}));
-        table_->register_buffer("scales", at::full({2}, 0.1 + static_cast<double>(shift)));
+        register_buffer("table.counts",
+                        at::arange(5, at::kLong) + ((std::int64_t{1} << 40) + 1 + shift));
+        register_buffer("table.mask",
+                        at::arange(6, at::kLong).remainder(3).eq(shift % 3).view({2, 3}));
+        register_buffer("table.scales", at::full({2}, 0.1 + static_cast<double>(shift)));
     }
 
-    at::Tensor counts() const { return table_->named_buffers()["counts"]; }
-    at::Tensor mask() const { return table_->named_buffers()["mask"]; }
-    at::Tensor scales() const { return table_->named_buffers()["scales"]; }
+    at::Tensor counts() const { return named_buffers()["table.counts"]; }
+    at::Tensor mask() const { return named_buffers()["table.mask"]; }
+    at::Tensor scales() const { return named_buffers()["table.scales"]; }
 
     std::vector<std::string> loss_terms() const override { return {"loss"}; }
     std::vector<MetricSchema> metrics() const override { return {}; }
@@ -38,9 +37,6 @@ public:
 
     at::Tensor trained;  // (3, 2)
     at::Tensor frozen;   // (4)
-
-private:
-    std::shared_ptr<torch::nn::Module> table_;
 };
 
 /// True if the stored tensors of both are equal in type and every bit.

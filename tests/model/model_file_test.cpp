@@ -137,9 +137,9 @@ TEST(ModelFileTest, EveryPrecisionLoads) {
         load_model(folder / "model.safetensors", *loaded);
 
         for (const auto& item : loaded->named_parameters()) {
-            EXPECT_EQ(item.value().scalar_type(), at::kFloat);
-            EXPECT_TRUE(item.value().allclose(
-                exact->named_parameters()[item.key()], tolerance, tolerance * 0.01));
+            EXPECT_EQ(item.tensor.scalar_type(), at::kFloat);
+            EXPECT_TRUE(item.tensor.allclose(
+                exact->named_parameters()[item.name], tolerance, tolerance * 0.01));
         }
     }
 }

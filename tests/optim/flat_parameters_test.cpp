@@ -52,8 +52,8 @@ TEST(FlatParametersTest, ValuesStayAndPaddingIsZero) {
     const at::Tensor before = module.second.detach().clone();
     double sum = 0;
     for (const auto& item : module.named_parameters())
-        if (item.key() != "tied" && item.key() != "frozen")
-            sum += item.value().detach().abs().sum().item<double>();
+        if (item.name != "tied" && item.name != "frozen")
+            sum += item.tensor.detach().abs().sum().item<double>();
 
     const FlatParameters flat(module, matrices_decay);
 

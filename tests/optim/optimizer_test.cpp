@@ -66,10 +66,10 @@ template <class TorchOptimizer, class TorchOptions>
 std::map<std::string, at::Tensor> train_torch(TorchOptions options, Factor factor = all_alike) {
     ToyModule module;
     std::map<std::pair<bool, double>, std::vector<at::Tensor>> members;  // by decay and factor
-    for (auto& item : module.named_parameters())
-        if (item.key() != "tied" && item.key() != "frozen") {
-            item.value().mutable_grad() = at::zeros_like(item.value());
-            members[{matrices_decay(item.key()), factor(item.key())}].push_back(item.value());
+    for (const auto& item : module.named_parameters())
+        if (item.name != "tied" && item.name != "frozen") {
+            item.tensor.mutable_grad() = at::zeros_like(item.tensor);
+            members[{matrices_decay(item.name), factor(item.name)}].push_back(item.tensor);
         }
     std::vector<torch::optim::OptimizerParamGroup> groups;
     for (const auto& [kind, tensors] : members) {
@@ -84,8 +84,8 @@ std::map<std::string, at::Tensor> train_torch(TorchOptions options, Factor facto
         optimizer.step();
     }
     std::map<std::string, at::Tensor> values;
-    for (auto& item : module.named_parameters())
-        values[item.key()] = item.value().detach().clone();
+    for (const auto& item : module.named_parameters())
+        values[item.name] = item.tensor.detach().clone();
     return values;
 }
 
@@ -137,7 +137,7 @@ TEST(OptimizerTest, TwoRatesEqualTorchsParameterGroups) {
 
 // Two parameters that do not know of each other: each goes as it would alone at its own rate.
 TEST(OptimizerTest, TwoRatesOfAdadeltaAreThoseOfTwoRuns) {
-    struct Pair : torch::nn::Module {
+    struct Pair : TensorRegistry {
         at::Tensor x = register_parameter("x", at::linspace(-1, 2, 9, at::kDouble));
         at::Tensor y = register_parameter("y", at::linspace(1, 3, 5, at::kDouble));
     };
@@ -169,7 +169,7 @@ TEST(OptimizerTest, AdadeltaEqualsPyTorchs) {
     const auto reference = nlohmann::json::parse(file);
     const auto expected = reference["values"].get<std::vector<double>>();
     const auto count = static_cast<std::int64_t>(expected.size());
-    struct Vector : torch::nn::Module {
+    struct Vector : TensorRegistry {
         explicit Vector(std::int64_t n)
             : x(register_parameter("x", at::linspace(-1, 2, n, at::kDouble))) {}
         at::Tensor x;
@@ -292,7 +292,7 @@ TEST(OptimizerTest, LambWithoutWeightDecayHasNoTrustRatio) {
 }
 
 TEST(OptimizerTest, LambOnManyThreadsIsThatOnOneBitForBit) {
-    struct Matrix : torch::nn::Module {
+    struct Matrix : TensorRegistry {
         at::Tensor x = register_parameter("x", at::linspace(-1, 2, 300'000, at::kFloat));
     };
     const auto train = [](int threads) {

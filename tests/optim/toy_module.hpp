@@ -2,10 +2,12 @@
 
 #include <torch/torch.h>
 
+#include "hetseq/model/tensor_registry.hpp"
+
 namespace hetseq::test {
 
 /// Parameters of awkward sizes: a tied one, one that no forward uses, one used on request.
-struct ToyModule : torch::nn::Module {
+struct ToyModule : TensorRegistry {
     explicit ToyModule(at::ScalarType type = at::kDouble) {
         const auto options = at::TensorOptions().dtype(type);
         torch::manual_seed(3);

@@ -60,7 +60,7 @@ private:
 
 /// Three parameters in a chain x * third * second * first, and one that is never used. In layout
 /// order, from the last registered: third, second, unused, first; each padded to 8 elements.
-struct Chain : torch::nn::Module {
+struct Chain : TensorRegistry {
     Chain() {
         const auto options = at::TensorOptions(at::kDouble);
         first = register_parameter("first", at::full({3}, 5, options));

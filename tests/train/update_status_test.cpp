@@ -33,14 +33,17 @@ protected:
     std::unique_ptr<Communicator> communicator_ =
         make_communicator(world_, test::environment(), at::kCPU);
     torch::nn::Linear module_{torch::nn::LinearOptions(40, 30)};
-    FlatParameters parameters_{in_bf16(*module_), [](const std::string&) { return true; }};
+    TensorRegistry tensors_ = in_bf16(module_);
+    FlatParameters parameters_{tensors_, [](const std::string&) { return true; }};
     GradientReducer reducer_{parameters_, *communicator_, 1};
     UpdateStatus status_{2, at::kCPU};
 
 private:
-    static torch::nn::Module& in_bf16(torch::nn::Module& module) {
-        module.to(at::kBFloat16);
-        return module;
+    static TensorRegistry in_bf16(torch::nn::Linear module) {
+        module->to(at::kBFloat16);
+        TensorRegistry tensors;
+        tensors.register_module("linear", module);
+        return tensors;
     }
 };
 

@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
-#include <torch/nn/module.h>
+#include <ATen/core/Tensor.h>
 
 #include "hetseq/data/micro_batch.hpp"
 #include "hetseq/data/prediction.hpp"
 #include "hetseq/model/companion_file.hpp"
 #include "hetseq/model/corpus_scorer.hpp"
+#include "hetseq/model/tensor_registry.hpp"
 
 namespace hetseq {
 
@@ -47,12 +48,6 @@ struct ForwardResult {
     at::Tensor output{};  // for the model's CorpusScorer, which knows its meaning; may be undefined
 };
 
-/// A tensor under the name it has in a file.
-struct NamedTensor {
-    std::string name;
-    at::Tensor tensor;
-};
-
 /// The distribution from which a parameter's elements are drawn at the start.
 struct InitialDistribution {
     enum class Kind { constant, uniform, normal, elements };
@@ -63,8 +58,10 @@ struct InitialDistribution {
 
 /// A network and its summed losses. A sample's output may not depend on the other samples of its
 /// micro-batch (no batch normalisation): no weighting would make the sum exact.
-class Model : public torch::nn::Module {
+class Model : public TensorRegistry {
 public:
+    virtual ~Model() = default;
+
     virtual std::vector<std::string> loss_terms() const = 0;
     virtual std::vector<MetricSchema> metrics() const = 0;
     /// A perplexity for each loss term and metric that is a mean of negative log-likelihoods; by
@@ -116,13 +113,10 @@ public:
     /// empty.
     virtual std::vector<CompanionFile> companion_files() const;
 
-    using torch::nn::Module::to;
-    /// Tensors that are not floating point keep their types.
-    void to(at::Device device, at::ScalarType dtype, bool non_blocking = false) override;
-    void to(at::ScalarType dtype, bool non_blocking = false) override;
+    /// Converts parameters and buffers where they are. Tensors that are not floating point keep
+    /// their types.
+    void to(at::Device device, at::ScalarType dtype);
+    void to(at::ScalarType dtype);
 };
-
-/// Throws BadConfig when a module mixes the samples of a micro-batch (batch normalisation).
-void check_no_batch_statistics(const torch::nn::Module& model);
 
 }  // namespace hetseq

@@ -7,9 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace torch::nn {
-class Module;
-}
+#include "hetseq/model/tensor_registry.hpp"
 
 namespace hetseq {
 
@@ -20,18 +18,18 @@ class FlatParameters {
 public:
     struct Parameter {
         std::string name;
-        at::Tensor tensor;        // the module's own, now a view into `values()`
+        at::Tensor tensor;        // the model's own, now a view into `values()`
         std::int64_t offset = 0;  // elements
         std::int64_t numel = 0;   // without padding
         bool decays = true;       // weight decay applies
         double learning_rate_factor = 1;
     };
 
-    /// Moves the parameters of `module` (one floating dtype, one device) into flat storage. A tied
+    /// Moves the parameters of `model` (one floating dtype, one device) into flat storage. A tied
     /// parameter counts once. `learning_rate_factor`: what the learning rate is multiplied by for a
     /// parameter; empty: 1 for all. Throws BadConfig where none is trained, and for a factor that
     /// is negative or not finite.
-    FlatParameters(torch::nn::Module& module,
+    FlatParameters(const TensorRegistry& model,
                    const std::function<bool(const std::string&)>& decays,
                    const std::function<double(const std::string&)>& learning_rate_factor = {});
 

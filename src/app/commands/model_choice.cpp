@@ -5,6 +5,7 @@
 #include <map>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/option_value.hpp"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/checksum.hpp"
 #include "hetseq/util/clock.hpp"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/file_text.hpp"

@@ -86,10 +86,10 @@ std::shared_ptr<Transformer> load_transformer(const TranslateOptions& options, a
                            "give the folder of a translation run, its --save-dir");
     const std::shared_ptr<Transformer> model =
         make_transformer(read_transformer_config(options.folder / "config.json"));
-    if (options.common.precision == "fp64")
-        model->to(at::kDouble);
+    const at::ScalarType type = options.common.precision == "fp64" ? at::kDouble : at::kFloat;
+    model->to(type);
     load_chosen_model(options.folder, options.checkpoint, *model);
-    model->to(device);
+    model->to(device, type);
     log::info("translates with " + chosen_model_name(options.folder, options.checkpoint));
     return model;
 }

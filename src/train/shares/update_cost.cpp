@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
-#include <torch/nn/module.h>
+#include <ATen/ops/zeros.h>
 
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/clock.hpp"
@@ -51,10 +51,10 @@ UpdateCost measure_update(const FlatParameters& parameters,
     if (!values.is_cpu())
         return {};
     const Part part = part_of(values, most_bytes);
-    torch::nn::Module module;
-    module.register_parameter("values",
-                              at::zeros({part.length}, values.options().requires_grad(false)));
-    FlatParameters own{module, [](const std::string&) { return true; }};
+    TensorRegistry some;
+    some.register_parameter("values",
+                            at::zeros({part.length}, values.options().requires_grad(false)));
+    FlatParameters own{some, [](const std::string&) { return true; }};
     const auto optimizer = make(own);
     GradientNorm norm{own.gradients()};
     own.gradients().fill_(some_gradient);

@@ -18,12 +18,12 @@ using namespace std::chrono_literals;
 struct SomeParameters {
     explicit SomeParameters(std::int64_t count) : flat{module(count), [](auto&) { return true; }} {}
 
-    torch::nn::Module& module(std::int64_t count) {
+    TensorRegistry& module(std::int64_t count) {
         owner.register_parameter("values", at::ones({count}));
         return owner;
     }
 
-    torch::nn::Module owner;
+    TensorRegistry owner;
     FlatParameters flat;
 };
 
