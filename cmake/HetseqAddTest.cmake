@@ -71,6 +71,7 @@ function(hetseq_add_test name)
   foreach(part IN LISTS compiled)
     target_include_directories(${part} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${arg_INCLUDES})
     target_link_libraries(${part} PRIVATE hetseq_flags GTest::gmock ${arg_LIBRARIES})
+    set_target_properties(${part} PROPERTIES HETSEQ_UNITY_MOST 8)  # tests are longer, and their names less unlike
     # Designated initialisers leave the rest at its defaults.
     target_compile_options(${part} PRIVATE -Wno-missing-field-initializers)
   endforeach()

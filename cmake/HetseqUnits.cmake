@@ -1,12 +1,13 @@
 # What is compiled together, and what with LibTorch's precompiled header.
 include_guard(GLOBAL)
 
-# A batch of eight takes up to 1.5 GB of memory to compile.
+# A batch of 16 takes up to 1.5 GB of memory to compile.
 option(HETSEQ_UNITY "Compile several sources as one unit: half the time for all, more for one that changes" ON)
-set(HETSEQ_UNITY_BATCH 8 CACHE STRING "Sources in one unit with HETSEQ_UNITY")
+set(HETSEQ_UNITY_BATCH 16 CACHE STRING "Sources in one unit with HETSEQ_UNITY")
 
 # hetseq_compile_together(<target>): the units of several sources are not CMake's, which hold absolute paths: ccache
-# would share none of them between clones. They are written when all sources and their properties are known.
+# would share none of them between clones. They are written when all sources and their properties are known. The target's
+# property HETSEQ_UNITY_MOST: no more sources in a unit.
 function(hetseq_compile_together target)
   if(HETSEQ_UNITY)
     cmake_language(EVAL CODE "cmake_language(DEFER CALL hetseq_write_units ${target})")
@@ -32,9 +33,14 @@ function(hetseq_write_units target)
       list(APPEND together ${source})
     endif()
   endforeach()
+  set(most ${HETSEQ_UNITY_BATCH})
+  get_target_property(own_most ${target} HETSEQ_UNITY_MOST)
+  if(own_most AND own_most LESS most)
+    set(most ${own_most})
+  endif()
   set(units "")
   while(together)
-    list(SUBLIST together 0 ${HETSEQ_UNITY_BATCH} batch)
+    list(SUBLIST together 0 ${most} batch)
     list(REMOVE_ITEM together ${batch})
     list(LENGTH units number)
     set(unit ${CMAKE_CURRENT_BINARY_DIR}/units/${target}_${number}.cpp)

@@ -39,7 +39,7 @@ constexpr double correction_spread = 0.02;  // of a block's gain, as if 3 had sh
 
 constexpr std::size_t lasting_batches = 3;
 constexpr double lasting_errors = 5;
-constexpr double lasting_spread = 0.06;  // of a batch's gain, as if 3 had shown it
+constexpr double lasting_gain_spread = 0.06;  // of a batch's gain, as if 3 had shown it
 
 // Changes that follow each other quickly need more and more evidence, because many of them turned
 // out to be noise.
@@ -325,7 +325,7 @@ std::optional<std::vector<std::int64_t>> SpeedTracker::lasting_change(
                 observed.back().push_back(ratios(block, scales));
         }
         const std::vector<double> gains = paired_gains(observed, costs, current, best);
-        if (estimate(gains, lasting_spread).exceeds(options_.least_gain, doubt_ * lasting_errors)) {
+        if (estimate(gains, lasting_gain_spread).exceeds(options_.least_gain, doubt_ * lasting_errors)) {
             doubt_ = std::min(more_doubt * doubt_, most_doubt);
             return adopt(best, costs, current, true);
         }

@@ -21,17 +21,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string average = "average:";
+const std::string of_last = "average:";
 const std::string of_update = "update:";
 constexpr std::int64_t most_checkpoints = 1'000'000;
 
 bool is_average(const std::string& choice) {
-    return choice.rfind(average, 0) == 0;
+    return choice.rfind(of_last, 0) == 0;
 }
 
 std::vector<fs::path> last_checkpoints(const fs::path& run, const std::string& choice) {
     const std::int64_t count =
-        option_value::whole_number(choice.substr(average.size()), 1, most_checkpoints);
+        option_value::whole_number(choice.substr(of_last.size()), 1, most_checkpoints);
     std::vector<fs::path> checkpoints = checkpoints_of(run);
     if (static_cast<std::int64_t>(checkpoints.size()) < count)
         throw MissingInput(
