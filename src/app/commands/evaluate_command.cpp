@@ -44,8 +44,8 @@ GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
     }
     if (!words.options.count("init-model"))
         throw BadUsage("there is no model to evaluate",
-                        "neither a run's folder nor --init-model is given",
-                        "give one of them");
+                       "neither a run's folder nor --init-model is given",
+                       "give one of them");
     return {words.options, {}};
 }
 
