@@ -325,7 +325,8 @@ std::optional<std::vector<std::int64_t>> SpeedTracker::lasting_change(
                 observed.back().push_back(ratios(block, scales));
         }
         const std::vector<double> gains = paired_gains(observed, costs, current, best);
-        if (estimate(gains, lasting_gain_spread).exceeds(options_.least_gain, doubt_ * lasting_errors)) {
+        if (estimate(gains, lasting_gain_spread)
+                .exceeds(options_.least_gain, doubt_ * lasting_errors)) {
             doubt_ = std::min(more_doubt * doubt_, most_doubt);
             return adopt(best, costs, current, true);
         }
