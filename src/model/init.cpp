@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/split_mix.hpp"

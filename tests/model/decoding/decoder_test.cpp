@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "model/decoding/decoder_model.hpp"
