@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says which tests skipped and why, and fails on a skip that this machine does not explain.
+"""Says which tests skipped and why, and which took longest; fails on a skip that this machine does not explain.
 
 usage: jobs/skipped_tests.py JUNIT.xml
 
@@ -80,6 +80,12 @@ def read(junit):
     return counts, skips, ran
 
 
+def dearest(junit, most=10):
+    """Names and seconds of the tests that took longest, the longest first."""
+    times = [(float(entry.get("time", 0)), entry.get("name")) for entry in ElementTree.parse(junit).getroot().iter("testcase")]
+    return [(name, seconds) for seconds, name in sorted(times, reverse=True)[:most]]
+
+
 def explanation(skip, ran, absent):
     """Why the skip is in order, or None."""
     if (skip.entry.split("/")[0], skip.case) in ran:
@@ -106,6 +112,7 @@ def main(junit):
                 print(f"      {skip.entry} {skip.case}")
     if unexplained:
         print(f"FAILED: {unexplained} skipped without a reason that holds on this machine.")
+    print("\nLongest: " + ", ".join(f"{name} {seconds:.0f} s" for name, seconds in dearest(junit)))
     preset = os.path.basename(os.path.dirname(os.path.abspath(junit)))
     print(f"\n{preset}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     return 1 if unexplained else 0

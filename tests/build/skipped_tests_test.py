@@ -10,8 +10,8 @@ CASE_SKIPPED = "[ RUN      ] {0}\nfile.cpp:1: Skipped\n{1}\n\n[  SKIPPED ] {0} (
 CASE_PASSED = "[ RUN      ] {0}\n[       OK ] {0} (0 ms)\n"
 
 
-def entry(name, output, child=""):
-    return f'<testcase name="{name}" status="run">{child}<system-out>{output}</system-out></testcase>'
+def entry(name, output, child="", seconds=0):
+    return f'<testcase name="{name}" time="{seconds}" status="run">{child}<system-out>{output}</system-out></testcase>'
 
 
 def report(*entries, **environment):
@@ -30,6 +30,11 @@ class SkippedTests(unittest.TestCase):
         code, text = report(entry("util", CASE_PASSED.format("A.B")))
         self.assertEqual(code, 0)
         self.assertIn("1 passed, 0 failed, 0 skipped", text)
+
+    def test_the_longest_come_first(self):
+        text = report(*(entry(f"t{i}", "", seconds=10 * i) for i in range(1, 13)))[1]
+        self.assertIn("Longest: t12 120 s, t11 110 s, ", text)
+        self.assertIn(", t3 30 s\n", text)
 
     def test_case_that_ran_at_another_rank_count_is_in_order(self):
         code, text = report(entry("comm/1", CASE_SKIPPED.format("A.B", "one rank waits for nobody")),

@@ -151,6 +151,16 @@ TextFindings read_stretch(const std::string& path, const TextStretch& stretch, c
     return found;
 }
 
+// The number, from 1, of the line that begins at `offset`. Reads all before it.
+std::int64_t line_at(const std::string& path, std::int64_t offset) {
+    TextReader reader{path};
+    std::string_view line;
+    std::int64_t number = 1;
+    while (reader.offset() < offset && reader.next(line))
+        ++number;
+    return number;
+}
+
 // Numbers, to send.
 void append(std::vector<std::int64_t>& numbers, std::size_t stretch, const TextFindings& found) {
     numbers.insert(numbers.end(),
@@ -284,7 +294,7 @@ void read_lines_among_ranks(const HostComm& world,
              (begin = reader.offset()) < stretches[i].end && reader.next(line);
              take(line))
             check_line_end(line,
-                           [&] { return path + ", the line at byte " + std::to_string(begin); });
+                           [&] { return path + ", line " + std::to_string(line_at(path, begin)); });
     });
 }
 

@@ -74,7 +74,7 @@ TEST_F(TextIndexTest, AReturnWithinALineIsNamedByFileAndLine) {
         EXPECT_EQ(of_lines.code, ExitCode::bad_data);
         EXPECT_THAT(of_lines.text, HasSubstr("a, line 231 holds a carriage return"));
         EXPECT_THAT(of_documents.text, HasSubstr("a, line 231 holds a carriage return"));
-        EXPECT_THAT(of_words.text, HasSubstr("holds a carriage return"));
+        EXPECT_THAT(of_words.text, HasSubstr("a, line 231 holds a carriage return"));
     }
 }
 
