@@ -21,6 +21,7 @@ start_of_job() {
   job=$JOB_ID
   counter=$PWD/hetseq-$job.requeues # Grid Engine counts no restarts
   read -r restarts HETSEQ_CHAIN 2>/dev/null <"$counter" || restarts=0
+  [[ ${SGE_TASK_ID:-undefined} == undefined ]] || HETSEQ_CHAIN='' # the tasks of an array share the counter
   # The first job's id: a copy waits until its predecessor left the run's folder.
   export HETSEQ_CHAIN=${HETSEQ_CHAIN:-$job${SGE_TASK_ID:+.$SGE_TASK_ID}}
   h_rt=$(qstat -j "$job" | sed -nE 's/^hard.resource_list:.*\bh_rt=([0-9]+).*/\1/p')

@@ -58,8 +58,8 @@ double Model::learning_rate_factor(const std::string&) const {
 }
 
 bool Model::decays(const std::string& parameter_name) const {
-    const at::Tensor* parameter = find_parameter(parameter_name);
-    return parameter != nullptr && parameter->dim() >= 2;
+    const at::Tensor parameter = find_parameter(parameter_name);
+    return parameter.defined() && parameter.dim() >= 2;
 }
 
 std::vector<CompanionFile> Model::companion_files() const {
@@ -81,8 +81,8 @@ std::vector<NamedTensor> Model::stored_tensors() const {
 InitialDistribution Model::initial_distribution(const std::string& name) const {
     const bool is_bias = ends_with(name, "bias");
     const std::string weight_name = is_bias ? name.substr(0, name.size() - 4) + "weight" : name;
-    const at::Tensor* weight = find_parameter(weight_name);
-    const std::int64_t inputs = weight != nullptr ? fan_in(*weight) : 0;
+    const at::Tensor weight = find_parameter(weight_name);
+    const std::int64_t inputs = weight.defined() ? fan_in(weight) : 0;
     if (inputs > 0)
         return {InitialDistribution::Kind::uniform, 1 / std::sqrt(static_cast<double>(inputs))};
     return {InitialDistribution::Kind::constant, is_bias ? 0.0 : 1.0};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "hetseq/util/error.hpp"
@@ -44,8 +45,7 @@ std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
 }  // namespace
 
 const at::Tensor* NamedTensors::find(const std::string& name) const noexcept {
-    const auto found =
-        std::ranges::find(tensors_, name, [](const NamedTensor& one) { return one.name; });
+    const auto found = std::ranges::find(tensors_, name, &NamedTensor::name);
     return found == tensors_.end() ? nullptr : &found->tensor;
 }
 
@@ -55,11 +55,11 @@ const at::Tensor& NamedTensors::operator[](const std::string& name) const {
     return *found;
 }
 
-const at::Tensor* TensorRegistry::find_parameter(const std::string& name) const noexcept {
-    const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
-        return entry.is_parameter && entry.named.name == name;
-    });
-    return found == entries_.end() ? nullptr : &found->named.tensor;
+at::Tensor TensorRegistry::find_parameter(const std::string& name) const {
+    for (const Entry& entry : contents().entries)
+        if (entry.is_parameter && entry.named.name == name)
+            return entry.named.tensor;
+    return {};
 }
 
 std::vector<at::Tensor> TensorRegistry::parameters() const {
@@ -73,45 +73,68 @@ std::vector<at::Tensor> TensorRegistry::buffers() const {
 at::Tensor TensorRegistry::register_parameter(const std::string& name,
                                               at::Tensor tensor,
                                               bool requires_grad) {
-    tensor.set_requires_grad(requires_grad);
-    add({{name, tensor}, true});
+    if (tensor.defined())
+        tensor.set_requires_grad(requires_grad);
+    listings_.push_back([=](Contents& contents) {
+        contents.entries.push_back({{name, tensor}, true});
+    });
     return tensor;
 }
 
 at::Tensor TensorRegistry::register_buffer(const std::string& name, at::Tensor tensor) {
-    add({{name, tensor}, false});
+    listings_.push_back([=](Contents& contents) {
+        contents.entries.push_back({{name, tensor}, false});
+    });
     return tensor;
 }
 
-void TensorRegistry::add(Entry entry) {
-    HETSEQ_ASSERT(std::ranges::none_of(
-        entries_, [&](const Entry& other) { return other.named.name == entry.named.name; }));
-    entries_.push_back(std::move(entry));
+TensorRegistry::Contents TensorRegistry::contents() const {
+    Contents contents;
+    for (const auto& list : listings_)
+        list(contents);
+    std::erase_if(contents.entries,
+                  [](const Entry& entry) { return !entry.named.tensor.defined(); });
+    return contents;
 }
 
 NamedTensors TensorRegistry::in_order(bool are_parameters) const {
+    const Contents contents = this->contents();
     std::vector<std::string_view> names;
+    std::set<std::string_view> seen;
     std::vector<std::size_t> all, order;
-    for (const Entry& entry : entries_) {
+    for (const Entry& entry : contents.entries) {
         all.push_back(names.size());
         names.push_back(entry.named.name);
+        if (!seen.insert(entry.named.name).second)
+            throw BadConfig("the model registers '" + entry.named.name + "' twice",
+                            "a file could hold one of both only",
+                            "give each parameter and buffer a name of its own");
     }
     append_node(names, all, 0, order);
     std::vector<NamedTensor> result;
     for (const std::size_t i : order)
-        if (entries_[i].is_parameter == are_parameters)
-            result.push_back(entries_[i].named);
+        if (contents.entries[i].is_parameter == are_parameters)
+            result.push_back(contents.entries[i].named);
     return NamedTensors{std::move(result)};
 }
 
-void TensorRegistry::refuse_batch_statistics(const std::string& name,
-                                             const std::string& type,
-                                             bool keeps_means) {
-    if (keeps_means || type.find("BatchNorm") != std::string::npos)
+void TensorRegistry::check_no_batch_statistics() const {
+    const auto refuse = [](const std::string& name) {
         throw BadConfig("the model's module '" + name + "' keeps batch statistics",
                         "its output for one sample depends on the others of its micro-batch, so no "
                         "weighting makes unlike shares equal to one device",
                         "use a normalisation within the sample: LayerNorm or GroupNorm");
+    };
+    constexpr std::string_view means = "running_mean";
+    const Contents contents = this->contents();
+    for (const ModuleType& module : contents.modules)
+        if (module.type.starts_with("torch::nn::BatchNorm"))
+            refuse(module.name);
+    for (const auto& [named, is_parameter] : contents.entries) {
+        const std::size_t dot = named.name.rfind('.');
+        if (!is_parameter && named.name.substr(dot + 1) == means)  // npos + 1 is 0
+            refuse(dot == std::string::npos ? "" : named.name.substr(0, dot));
+    }
 }
 
 }  // namespace hetseq

@@ -10,11 +10,8 @@
 
 #include "transformer_ops.hpp"
 
+#include "hetseq/model/tensor_registry.hpp"
 #include "hetseq/model/transformer_config.hpp"
-
-namespace torch::nn {
-class Module;
-}
 
 namespace hetseq::detail {
 

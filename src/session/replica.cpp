@@ -69,6 +69,8 @@ std::shared_ptr<Model> build_model(const HostComm& world,
     return agree_on(world, [&] {
         const Options& options = settings.options();
         std::shared_ptr<Model> model = parts.models.get(options.model)(options.parts);
+        if (!model->initialises_itself())  // one that comes from outside was looked at there
+            model->check_no_batch_statistics();
         if (!options.parts.init_model.empty())
             start_from(options.parts.init_model, options.seed, *model);
         else if (!model->initialises_itself())

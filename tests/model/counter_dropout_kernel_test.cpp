@@ -4,6 +4,7 @@
 // clang-format on
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include "model/kernels/counter_dropout.cuh"
@@ -145,6 +146,12 @@ TEST(CounterDropoutKernelTest, MatricesHaveTheBitsOfTheCpu) {
             const at::Tensor x = at::randn({3, elements}, type);
             const at::Tensor expected = at::empty_like(x), out = at::full_like(x, -1);
             matrix_dropout_cpu(x, expected, mask(), places, ids);
+            const int threads = at::get_num_threads();
+            at::set_num_threads(3);
+            const at::Tensor in_parts = at::empty_like(x);
+            matrix_dropout_cpu(x, in_parts, mask(), places, ids);
+            at::set_num_threads(threads);
+            EXPECT_TRUE(in_parts.equal(expected)) << elements << " elements, three threads";
 
             const auto run = type == at::kDouble ? run_matrices<double> : run_matrices<float>;
             run(x, out, places, ids, 3);

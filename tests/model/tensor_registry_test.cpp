@@ -60,42 +60,73 @@ TEST(TensorRegistryTest, AModulesTensorsAreTheRegistrys) {
     linear->bias.set_requires_grad(false);
     EXPECT_THAT(names(registry.named_parameters()), ElementsAre("linear.weight", "linear.bias"));
     EXPECT_TRUE(registry.named_parameters()["linear.weight"].is_same(linear->weight));
-    EXPECT_FALSE(registry.find_parameter("linear.bias")->requires_grad());
-    EXPECT_EQ(registry.find_parameter("bias"), nullptr);
+    EXPECT_FALSE(registry.find_parameter("linear.bias").requires_grad());
+    EXPECT_FALSE(registry.find_parameter("bias").defined());
     EXPECT_FALSE(registry.named_parameters().contains("linear"));
 }
 
-TEST(TensorRegistryTest, BatchNormalisationIsRefusedByName) {
+TEST(TensorRegistryTest, AModuleMayGetItsTensorsLater) {
     TensorRegistry registry;
-    try {
-        registry.register_module(
-            "body", torch::nn::Sequential(torch::nn::Linear(3, 4), torch::nn::BatchNorm1d(4)));
-        FAIL() << "accepted";
-    } catch (const BadConfig& error) {
-        EXPECT_NE(std::string(error.what()).find("body.1"), std::string::npos) << error.what();
-    }
-    EXPECT_THROW(
-        registry.register_module(
-            "norm",
-            torch::nn::BatchNorm2d(torch::nn::BatchNorm2dOptions(4).track_running_stats(false))),
-        BadConfig);
+    torch::nn::Sequential layers =
+        registry.register_module("layers", torch::nn::Sequential());
+    layers->push_back(torch::nn::Linear(3, 4));
+    EXPECT_THAT(names(registry.named_parameters()),
+                ElementsAre("layers.0.weight", "layers.0.bias"));
+    layers->push_back(torch::nn::BatchNorm1d(4));
+    EXPECT_THROW(registry.check_no_batch_statistics(), BadConfig);
+}
+
+TEST(TensorRegistryTest, ARegistryMayHoldAnother) {
+    const auto inner = std::make_shared<TensorRegistry>();
+    TensorRegistry outer;
+    outer.register_module("inner", inner);
+    inner->register_parameter("w", at::zeros({1}), /*requires_grad=*/false);
+    inner->register_buffer("b", at::zeros({1}));
+    EXPECT_THAT(names(outer.named_parameters()), ElementsAre("inner.w"));
+    EXPECT_THAT(names(outer.named_buffers()), ElementsAre("inner.b"));
+    EXPECT_FALSE(outer.find_parameter("inner.w").requires_grad());
+}
+
+TEST(TensorRegistryTest, ANameThatIsGivenTwiceIsNamed) {
+    TensorRegistry registry;
+    registry.register_parameter("head.w", at::zeros({1}));
+    registry.register_buffer("head.w", at::zeros({1}));
+    EXPECT_THAT([&] { registry.named_parameters(); },
+                testing::ThrowsMessage<BadConfig>(testing::HasSubstr("'head.w' twice")));
+}
+
+template <class Module>
+void expect_refused(const Module& module, const std::string& name) {
+    TensorRegistry registry;
+    registry.register_module("body", module);
+    EXPECT_THAT([&] { registry.check_no_batch_statistics(); },
+                testing::ThrowsMessage<BadConfig>(testing::HasSubstr("'" + name + "'")));
+}
+
+TEST(TensorRegistryTest, BatchNormalisationIsRefusedByName) {
+    expect_refused(torch::nn::Sequential(torch::nn::Linear(3, 4), torch::nn::BatchNorm1d(4)),
+                   "body.1");
+    expect_refused(
+        torch::nn::BatchNorm2d(torch::nn::BatchNorm2dOptions(4).track_running_stats(false)),
+        "body");
+    TensorRegistry by_hand;
+    by_hand.register_buffer("norm.running_mean", at::zeros({4}));
+    EXPECT_THROW(by_hand.check_no_batch_statistics(), BadConfig);
 }
 
 TEST(TensorRegistryTest, InstanceNormalisationMayNotTrackBatches) {
-    TensorRegistry registry;
-    EXPECT_THROW(registry.register_module(
-                     "body",
-                     torch::nn::Sequential(torch::nn::InstanceNorm2d(
-                         torch::nn::InstanceNorm2dOptions(4).track_running_stats(true)))),
-                 BadConfig);
+    expect_refused(torch::nn::Sequential(torch::nn::InstanceNorm2d(
+                       torch::nn::InstanceNorm2dOptions(4).track_running_stats(true))),
+                   "body.0");
 }
 
 TEST(TensorRegistryTest, LayerNormalisationIsAccepted) {
     TensorRegistry registry;
-    EXPECT_NO_THROW(registry.register_module(
+    registry.register_module(
         "body",
         torch::nn::Sequential(torch::nn::Linear(3, 4),
-                              torch::nn::LayerNorm(torch::nn::LayerNormOptions({4})))));
+                              torch::nn::LayerNorm(torch::nn::LayerNormOptions({4}))));
+    EXPECT_NO_THROW(registry.check_no_batch_statistics());
 }
 
 }  // namespace

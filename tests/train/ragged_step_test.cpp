@@ -35,9 +35,9 @@ enum class Pass { forward, backward };
 class SmallDevice final : public Model {
 public:
     SmallDevice(std::shared_ptr<PairModel> model, Fits fits, Pass fails_in)
-        : model_{std::move(model)}, fits_{std::move(fits)}, fails_in_{fails_in} {
-        for (const NamedTensor& one : model_->named_parameters())
-            register_parameter("model." + one.name, one.tensor);
+        : model_{register_module("model", std::move(model))},
+          fits_{std::move(fits)},
+          fails_in_{fails_in} {
         model_->named_parameters()["embedding"].register_hook([this](const at::Tensor& gradient) {
             if (!does_fit_)
                 throw std::bad_alloc();

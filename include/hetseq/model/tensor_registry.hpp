@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,51 +40,65 @@ private:
 class TensorRegistry {
 public:
     /// Each in the order of a tree whose inner nodes are the names' parts: a node's own tensors
-    /// first, then its children as they were registered. So torch::nn::Module orders them.
+    /// first, then its children as they were registered. So torch::nn::Module orders parameters.
+    /// Throws BadConfig where a name was given twice.
     NamedTensors named_parameters() const { return in_order(true); }
     NamedTensors named_buffers() const { return in_order(false); }
-    /// Null where there is none of this name.
-    const at::Tensor* find_parameter(const std::string& name) const noexcept;
+    /// Undefined where there is none of this name.
+    at::Tensor find_parameter(const std::string& name) const;
     std::vector<at::Tensor> parameters() const;
     std::vector<at::Tensor> buffers() const;
 
-    /// Both return `tensor`. A name is given once.
+    /// Both return `tensor`.
     at::Tensor register_parameter(const std::string& name,
                                   at::Tensor tensor,
                                   bool requires_grad = true);
     at::Tensor register_buffer(const std::string& name, at::Tensor tensor);
 
-    /// All parameters and buffers of a module of torch, as NAME.THEIRS. `module` points to it, as
-    /// torch::nn::Linear or std::shared_ptr<torch::nn::Module> do; it is returned. What is
-    /// registered in it later is not seen. Throws BadConfig for a module that mixes the samples of
-    /// a micro-batch (batch normalisation).
+    /// All parameters and buffers of a module of torch, or of another registry, as NAME.THEIRS,
+    /// also those that it gets later. `module` points to it, as torch::nn::Linear or
+    /// std::shared_ptr do; it is returned.
     template <class Pointer>
     Pointer register_module(const std::string& name, Pointer module) {
-        for (const auto& part : module->named_modules(name))
-            refuse_batch_statistics(
-                part.key(),
-                part.value()->name(),
-                part.value()->named_buffers(/*recurse=*/false).contains("running_mean"));
-        for (const auto& item : module->named_parameters())
-            register_parameter(name + "." + item.key(), item.value(), item.value().requires_grad());
-        for (const auto& item : module->named_buffers())
-            register_buffer(name + "." + item.key(), item.value());
+        listings_.push_back([name, module](Contents& contents) {
+            if constexpr (requires { module->named_modules(name); }) {
+                for (const auto& part : module->named_modules(name))
+                    contents.modules.push_back({part.key(), part.value()->name()});
+                for (const auto& item : module->named_parameters())
+                    contents.entries.push_back({{name + "." + item.key(), item.value()}, true});
+                for (const auto& item : module->named_buffers())
+                    contents.entries.push_back({{name + "." + item.key(), item.value()}, false});
+            } else {
+                for (const NamedTensor& item : module->named_parameters())
+                    contents.entries.push_back({{name + "." + item.name, item.tensor}, true});
+                for (const NamedTensor& item : module->named_buffers())
+                    contents.entries.push_back({{name + "." + item.name, item.tensor}, false});
+            }
+        });
         return module;
     }
+
+    /// Throws BadConfig where a module of torch mixes the samples of a micro-batch, or a buffer's
+    /// name tells so (batch normalisation).
+    void check_no_batch_statistics() const;
 
 private:
     struct Entry {
         NamedTensor named;
         bool is_parameter = false;
     };
+    struct ModuleType {
+        std::string name, type;
+    };
+    struct Contents {
+        std::vector<Entry> entries;  // as they were registered
+        std::vector<ModuleType> modules;
+    };
 
-    void add(Entry entry);
+    Contents contents() const;
     NamedTensors in_order(bool are_parameters) const;
-    static void refuse_batch_statistics(const std::string& name,
-                                        const std::string& type,
-                                        bool keeps_means);
 
-    std::vector<Entry> entries_;  // as they were registered
+    std::vector<std::function<void(Contents&)>> listings_;
 };
 
 }  // namespace hetseq

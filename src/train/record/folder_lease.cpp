@@ -71,10 +71,8 @@ std::string variable(const char* name) {
 }
 
 // The element's number where all elements of an array have one id. It is "undefined" or "0" in jobs
-// without elements. Job scripts whose next start has an id of its own name the first one's.
+// without elements.
 std::string job_id() {
-    if (const std::string chain = variable("HETSEQ_CHAIN"); !chain.empty())
-        return chain;
     for (const auto& [id, element] : {std::pair{"SLURM_JOB_ID", ""},
                                       std::pair{"PBS_JOBID", ""},
                                       std::pair{"LSB_JOBID", "LSB_JOBINDEX"},
@@ -117,7 +115,9 @@ LeaseHolder this_process() {
             .pid_namespace = own ? pid_namespace() : "",
             .pid = ::getpid(),
             .process_start = own ? own->start : 0,
-            .job = job_id()};
+            .job = job_id(),
+            // From job scripts whose next start has an id of its own.
+            .chain = variable("HETSEQ_CHAIN")};
 }
 
 LeaseSurroundings::LeaseSurroundings()

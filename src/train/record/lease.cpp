@@ -34,7 +34,8 @@ std::string lease_json(const Lease& lease) {
                                       {"pid_namespace", holder.pid_namespace},
                                       {"pid", holder.pid},
                                       {"process_start", holder.process_start},
-                                      {"job", holder.job}};
+                                      {"job", holder.job},
+                                      {"chain", holder.chain}};
     const std::string beats = std::to_string(lease.beats);
     return "{\"beats\": " + std::string(most_digits - std::min(most_digits, beats.size()), ' ') +
            beats + ",\n \"holder\": " + json.dump() + "}\n";
@@ -52,7 +53,8 @@ std::optional<Lease> parse_lease(const std::string& text) {
                         word("pid_namespace"),
                         holder.at("pid").get<std::int64_t>(),
                         holder.at("process_start").get<std::int64_t>(),
-                        word("job")};
+                        word("job"),
+                        holder.value("chain", std::string{})};
         lease.beats = json.at("beats").get<std::int64_t>();
         return lease;
     } catch (const std::exception&) {
@@ -93,7 +95,10 @@ LeaseJudge::Verdict LeaseJudge::judge(const std::optional<std::string>& text, do
     see(*text, now);
     const std::optional<Lease> lease = parse_lease(*text);
     const std::string who = lease ? lease->holder.text() : "a process";
-    same_job_ = lease && !self_.job.empty() && lease->holder.job == self_.job;
+    const auto is_own = [&](std::string LeaseHolder::*id) {
+        return !(self_.*id).empty() && lease->holder.*id == self_.*id;
+    };
+    same_job_ = lease && (is_own(&LeaseHolder::job) || is_own(&LeaseHolder::chain));
     if (lease && self_.can_see(lease->holder) && !is_alive_(lease->holder))
         return conclude(Verdict::take, who + " is gone");
     if (still_s_ >= times_.still_s)

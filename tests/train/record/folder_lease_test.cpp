@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <functional>
 #include <thread>
 
@@ -101,20 +100,6 @@ TEST_F(FolderLeaseTest, AKilledProcessIsSucceededAtOnce) {
     EXPECT_EQ(holder(), lease.token());
     EXPECT_EQ(waited_, 0);
     EXPECT_EQ(folder_.size(), 1);
-}
-
-// jobs/pbs.sh and uge.sh: each start of a chain has a job id of its own.
-TEST_F(FolderLeaseTest, AChainOfJobsIsOneJob) {
-    const auto job = [](const char* id, const char* chain) {
-        ::setenv("PBS_JOBID", id, 1);
-        ::setenv("HETSEQ_CHAIN", chain, 1);
-        return this_process().job;
-    };
-    EXPECT_EQ(job("1.pbs", "1.pbs"), job("2.pbs", "1.pbs"));
-    EXPECT_NE(job("1.pbs", "1.pbs"), job("3.pbs", "3.pbs"));
-    EXPECT_NE(job("1.pbs", ""), job("2.pbs", ""));
-    ::unsetenv("PBS_JOBID");
-    ::unsetenv("HETSEQ_CHAIN");
 }
 
 TEST_F(FolderLeaseTest, AProcessNumberThatIsUsedAgainIsAnotherProcess) {

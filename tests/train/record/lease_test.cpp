@@ -95,6 +95,17 @@ TEST_F(LeaseJudgeTest, AnEarlierStartOfTheSameJobIsWaitedFor) {
     EXPECT_EQ(judge.why(), "process 123 on node07 (job 77) trains into it");
 }
 
+// Each start of a chain has a job id of its own.
+TEST_F(LeaseJudgeTest, AnEarlierJobOfTheSameChainIsWaitedFor) {
+    LeaseHolder own = holder_of("own", "node08"), earlier = holder_of("other");
+    own.job = "78";
+    earlier.job = earlier.chain = own.chain = "77";
+    LeaseJudge judge = judge_for(own);
+    EXPECT_EQ(watch_beating(judge, earlier), Verdict::refuse);
+    EXPECT_EQ(seconds_, 601);
+    EXPECT_EQ(judge.why(), "process 123 on node07 (job 77) trains into it");
+}
+
 TEST_F(LeaseJudgeTest, AnEarlierStartThatEndsMeanwhileIsSucceeded) {
     LeaseHolder own = holder_of("own", "node08"), earlier = holder_of("other");
     own.job = earlier.job = "77";
@@ -136,6 +147,7 @@ TEST(LeaseTest, KeepsItsLengthAsItBeats) {
     LeaseHolder holder = holder_of("other");
     holder.host = "a \"host\"";
     holder.job = "77.3";
+    holder.chain = "70";
     const Lease lease{holder, 1'234'567};
 
     const auto read = parse_lease(lease_json(lease));
@@ -145,6 +157,7 @@ TEST(LeaseTest, KeepsItsLengthAsItBeats) {
     EXPECT_EQ(read->holder.host, holder.host);
     EXPECT_EQ(read->holder.process_start, 4567);
     EXPECT_EQ(read->holder.job, "77.3");
+    EXPECT_EQ(read->holder.chain, "70");
     EXPECT_EQ(lease_json(lease).size(), lease_json({holder, 0}).size());
 }
 
