@@ -85,7 +85,7 @@ protected:
         model.to(at::kDouble);
         test::fill_by_formula(model);
         const Results on_cpu = results_of(model, batch);
-        model.to(gpu());
+        model.to(gpu(), at::kDouble);
         expect_same(results_of(model, on_gpu(batch)), on_cpu);
     }
 };

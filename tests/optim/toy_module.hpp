@@ -20,6 +20,11 @@ struct ToyModule : TensorRegistry {
         register_parameter("frozen", at::randn({4}, options), /*requires_grad=*/false);
     }
 
+    void to(at::Device device) {
+        for (at::Tensor parameter : parameters())
+            parameter.set_data(parameter.to(device));
+    }
+
     at::Tensor loss(const at::Tensor& x, bool use_conditional) const {
         at::Tensor y = torch::tanh(x.mm(first) + bias).mm(second);
         if (use_conditional)

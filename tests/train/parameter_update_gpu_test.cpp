@@ -5,6 +5,7 @@
 #include <string>
 
 #include <ATen/ATen.h>
+#include <gtest/gtest.h>
 
 #include "gpu.hpp"
 #include "optim/toy_module.hpp"
