@@ -67,8 +67,7 @@ TEST(TensorRegistryTest, AModulesTensorsAreTheRegistrys) {
 
 TEST(TensorRegistryTest, AModuleMayGetItsTensorsLater) {
     TensorRegistry registry;
-    torch::nn::Sequential layers =
-        registry.register_module("layers", torch::nn::Sequential());
+    torch::nn::Sequential layers = registry.register_module("layers", torch::nn::Sequential());
     layers->push_back(torch::nn::Linear(3, 4));
     EXPECT_THAT(names(registry.named_parameters()),
                 ElementsAre("layers.0.weight", "layers.0.bias"));
