@@ -75,17 +75,26 @@ at::Tensor TensorRegistry::register_parameter(const std::string& name,
                                               bool requires_grad) {
     if (tensor.defined())
         tensor.set_requires_grad(requires_grad);
-    listings_.push_back([=](Contents& contents) {
-        contents.entries.push_back({{name, tensor}, true});
-    });
+    add({{name, tensor}, true});
     return tensor;
 }
 
 at::Tensor TensorRegistry::register_buffer(const std::string& name, at::Tensor tensor) {
-    listings_.push_back([=](Contents& contents) {
-        contents.entries.push_back({{name, tensor}, false});
-    });
+    add({{name, tensor}, false});
     return tensor;
+}
+
+void TensorRegistry::add(Entry entry) {
+    listings_.push_back(
+        [entry = std::move(entry)](Contents& contents) { contents.entries.push_back(entry); });
+}
+
+void TensorRegistry::Contents::append(const std::string& prefix, Contents other) {
+    for (Entry& entry : other.entries)
+        entries.push_back(
+            {{prefix + entry.named.name, std::move(entry.named.tensor)}, entry.is_parameter});
+    for (const ModuleType& module : other.modules)
+        modules.push_back({prefix + module.name, module.type});
 }
 
 TensorRegistry::Contents TensorRegistry::contents() const {

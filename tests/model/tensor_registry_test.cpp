@@ -1,5 +1,6 @@
 #include "hetseq/model/tensor_registry.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -108,6 +109,11 @@ TEST(TensorRegistryTest, BatchNormalisationIsRefusedByName) {
     expect_refused(
         torch::nn::BatchNorm2d(torch::nn::BatchNorm2dOptions(4).track_running_stats(false)),
         "body");
+    const auto inner = std::make_shared<TensorRegistry>();
+    inner->register_module(
+        "norm",
+        torch::nn::BatchNorm1d(torch::nn::BatchNorm1dOptions(4).track_running_stats(false)));
+    expect_refused(inner, "body.norm");
     TensorRegistry by_hand;
     by_hand.register_buffer("norm.running_mean", at::zeros({4}));
     EXPECT_THROW(by_hand.check_no_batch_statistics(), BadConfig);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,12 +19,10 @@ struct NamedTensor {
 /// Tensors and their names, in some order.
 class NamedTensors {
 public:
-    NamedTensors() = default;
     explicit NamedTensors(std::vector<NamedTensor> tensors) : tensors_{std::move(tensors)} {}
 
     auto begin() const noexcept { return tensors_.begin(); }
     auto end() const noexcept { return tensors_.end(); }
-    std::size_t size() const noexcept { return tensors_.size(); }
 
     const at::Tensor* find(const std::string& name) const noexcept;  // null where there is none
     bool contains(const std::string& name) const noexcept { return find(name) != nullptr; }
@@ -62,17 +59,17 @@ public:
     Pointer register_module(const std::string& name, Pointer module) {
         listings_.push_back([name, module](Contents& contents) {
             if constexpr (requires { module->named_modules(name); }) {
+                const auto list = [&](const auto& items, bool are_parameters) {
+                    for (const auto& item : items)
+                        contents.entries.push_back(
+                            {{name + "." + item.key(), item.value()}, are_parameters});
+                };
                 for (const auto& part : module->named_modules(name))
                     contents.modules.push_back({part.key(), part.value()->name()});
-                for (const auto& item : module->named_parameters())
-                    contents.entries.push_back({{name + "." + item.key(), item.value()}, true});
-                for (const auto& item : module->named_buffers())
-                    contents.entries.push_back({{name + "." + item.key(), item.value()}, false});
+                list(module->named_parameters(), true);
+                list(module->named_buffers(), false);
             } else {
-                for (const NamedTensor& item : module->named_parameters())
-                    contents.entries.push_back({{name + "." + item.name, item.tensor}, true});
-                for (const NamedTensor& item : module->named_buffers())
-                    contents.entries.push_back({{name + "." + item.name, item.tensor}, false});
+                contents.append(name + ".", module->contents());
             }
         });
         return module;
@@ -93,8 +90,11 @@ private:
     struct Contents {
         std::vector<Entry> entries;  // as they were registered
         std::vector<ModuleType> modules;
+
+        void append(const std::string& prefix, Contents other);
     };
 
+    void add(Entry entry);
     Contents contents() const;
     NamedTensors in_order(bool are_parameters) const;
 
