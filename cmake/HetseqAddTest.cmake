@@ -23,11 +23,8 @@ function(hetseq_reserve_cores test cores)
 endfunction()
 
 # For tests that make networks of torch's modules.
-add_library(hetseq_module_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
-target_link_libraries(hetseq_module_pch PUBLIC hetseq_flags hetseq::torch Threads::Threads)
-target_precompile_headers(hetseq_module_pch PRIVATE
-  <ATen/ATen.h> <torch/csrc/autograd/custom_function.h> <torch/csrc/autograd/variable.h> <torch/nn/module.h>
-  <map> <memory> <string> <vector>)
+hetseq_add_torch_header(hetseq_module_pch
+  <torch/csrc/autograd/custom_function.h> <torch/csrc/autograd/variable.h> <torch/nn/module.h>)
 
 # Ranks of one machine, however few cores it has and whoever runs them.
 set(hetseq_rank_environment

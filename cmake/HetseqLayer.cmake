@@ -14,9 +14,12 @@ target_include_directories(hetseq_flags INTERFACE
 # Tensors and their operators cost 19 s of compiling a unit without a precompiled header. Even an empty unit takes 1.3 s
 # with this one, and 3 s with one of torch's modules and autograd, whose templates are instantiated in each. So sources
 # that include these are compiled apart. Units still include what they use.
-add_library(hetseq_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
-target_link_libraries(hetseq_torch_pch PUBLIC hetseq_flags hetseq::torch Threads::Threads)
-target_precompile_headers(hetseq_torch_pch PRIVATE <ATen/ATen.h> <map> <memory> <string> <vector>)
+function(hetseq_add_torch_header name)
+  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
+  target_link_libraries(${name} PUBLIC hetseq_flags hetseq::torch Threads::Threads)
+  target_precompile_headers(${name} PRIVATE <ATen/ATen.h> ${ARGN} <map> <memory> <string> <vector>)
+endfunction()
+hetseq_add_torch_header(hetseq_torch_pch)
 
 # hetseq_reuse_torch_header(<target> [<of>]): the precompiled header of LibTorch for an executable or its objects. It is
 # built with -fPIC; with an executable's -fPIE the compiler would not use it.

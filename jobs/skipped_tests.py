@@ -60,10 +60,11 @@ def googletest_cases(output):
 
 
 def read(junit):
-    """Returns (counts by status, skips, cases that ran as (executable, case))."""
-    counts, skips, ran = collections.Counter(), [], set()
+    """Returns (counts by status, skips, cases that ran as (executable, case), (seconds, name) of each entry)."""
+    counts, skips, ran, times = collections.Counter(), [], set(), []
     for entry in ElementTree.parse(junit).getroot().iter("testcase"):
         name, output = entry.get("name"), COLOUR.sub("", entry.findtext("system-out") or "")
+        times.append((float(entry.get("time", 0)), name))
         if entry.find("failure") is not None:
             counts["failed"] += 1
         elif entry.find("skipped") is not None:
@@ -77,13 +78,7 @@ def read(junit):
                 skips.append(Skip(name, case, reason))
             else:
                 ran.add((name.split("/")[0], case))
-    return counts, skips, ran
-
-
-def dearest(junit, most=10):
-    """Names and seconds of the tests that took longest, the longest first."""
-    times = [(float(entry.get("time", 0)), entry.get("name")) for entry in ElementTree.parse(junit).getroot().iter("testcase")]
-    return [(name, seconds) for seconds, name in sorted(times, reverse=True)[:most]]
+    return counts, skips, ran, times
 
 
 def explanation(skip, ran, absent):
@@ -97,7 +92,7 @@ def explanation(skip, ran, absent):
 
 
 def main(junit):
-    counts, skips, ran = read(junit)
+    counts, skips, ran, times = read(junit)
     absent = absent_here()
     groups = collections.defaultdict(list)
     for skip in skips:
@@ -112,7 +107,7 @@ def main(junit):
                 print(f"      {skip.entry} {skip.case}")
     if unexplained:
         print(f"FAILED: {unexplained} skipped without a reason that holds on this machine.")
-    print("\nLongest: " + ", ".join(f"{name} {seconds:.0f} s" for name, seconds in dearest(junit)))
+    print("\nLongest: " + ", ".join(f"{name} {seconds:.0f} s" for seconds, name in sorted(times, reverse=True)[:10]))
     preset = os.path.basename(os.path.dirname(os.path.abspath(junit)))
     print(f"\n{preset}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     return 1 if unexplained else 0
