@@ -8,13 +8,13 @@ dropout of 0.1 in its place; the ratios are those within each round, with their 
 """
 import statistics
 import sys
-import time
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from hetseq import randomness
+from timing import milliseconds, ratio
 
 SIZES = {"BERT base, 8 x 128 tokens": (8, 12, 128, 64, False), "BERT base, 2 x 512 tokens": (2, 12, 512, 64, False),
          "GPT-2 small, 8 x 128 tokens": (8, 12, 128, 64, True)}
@@ -29,19 +29,15 @@ class Attention(nn.Module):
         return F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout, is_causal=self.is_causal)
 
 
-def milliseconds(call, q, k, v, seconds=0.5):
-    """Of a forward and a backward: the mean over about `seconds`."""
-    times, begin = 0, time.perf_counter()
-    while time.perf_counter() - begin < seconds:
-        call(q, k, v).sum().backward()
-        times += 1
-    return 1000 * (time.perf_counter() - begin) / times
+def trained_ms(call, q, k, v):
+    """Of a forward and a backward."""
+    return milliseconds(lambda: call(q, k, v).sum().backward(), 0.5)
 
 
 def one_round(samples, heads, length, width, is_causal):
     q, k, v = (torch.randn(samples, heads, length, width, requires_grad=True) for _ in range(3))
-    plain = milliseconds(Attention(0.0, is_causal), q, k, v)
-    dropped = milliseconds(Attention(0.1, is_causal), q, k, v)
+    plain = trained_ms(Attention(0.0, is_causal), q, k, v)
+    dropped = trained_ms(Attention(0.1, is_causal), q, k, v)
     module = Attention(0.1, is_causal)
     handle = randomness.install(module)
     ids = torch.arange(samples)
@@ -50,15 +46,10 @@ def one_round(samples, heads, length, width, is_causal):
         torch.ops.hetseq.enter_forward(1, 0, ids, True)
         return handle.forward(module, q, k, v)
 
-    ours = milliseconds(keyed, q, k, v)
+    ours = trained_ms(keyed, q, k, v)
     torch.ops.hetseq.leave_step()
     handle.remove()
     return plain, dropped, ours
-
-
-def ratio(above, below):
-    values = [a / b for a, b in zip(above, below)]
-    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
 def main():

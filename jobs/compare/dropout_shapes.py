@@ -8,13 +8,13 @@ one in its place, with what hetseq needs to find the module; the ratio is that w
 """
 import statistics
 import sys
-import time
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from hetseq import randomness
+from timing import milliseconds, ratio
 
 SHAPES = [(16, 128, 768), (8, 12, 128, 128), (64, 64, 28, 28), (64, 256, 7, 7), (64, 300, 13), (64, 128, 5), (64, 512, 1),
           (1, 512, 1)]
@@ -29,19 +29,9 @@ class Net(nn.Module):
         return self.dropout(x)
 
 
-def microseconds(call, seconds=0.2):
-    """Of a call: the mean over about `seconds`."""
-    call()
-    times, begin = 0, time.perf_counter()
-    while time.perf_counter() - begin < seconds:
-        call()
-        times += 1
-    return 1e6 * (time.perf_counter() - begin) / times
-
-
 def one_round(shape):
     x = torch.randn(*shape)
-    plain = microseconds(lambda: F.dropout(x, 0.1, True))
+    plain = milliseconds(lambda: F.dropout(x, 0.1, True), 0.2)
     net = Net()
     handle = randomness.install(net)
     ids = torch.arange(shape[0])
@@ -50,7 +40,7 @@ def one_round(shape):
         torch.ops.hetseq.enter_forward(1, 0, ids, True)
         return handle.forward(net, x)
 
-    ours = microseconds(keyed)
+    ours = milliseconds(keyed, 0.2)
     torch.ops.hetseq.leave_step()
     handle.remove()
     return plain, ours
@@ -62,9 +52,8 @@ def main():
     print("| shape | torch [us] | keyed [us] | keyed / torch's |")
     for shape in SHAPES:
         plain, keyed = zip(*(one_round(shape) for _ in range(rounds)))
-        ratios = [b / a for a, b in zip(plain, keyed)]
-        print(f"| {shape} | {statistics.median(plain):.0f} | {statistics.median(keyed):.0f} | "
-              f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |")
+        print(f"| {shape} | {1000 * statistics.median(plain):.0f} | {1000 * statistics.median(keyed):.0f} | "
+              f"{ratio(keyed, plain)} |")
 
 
 if __name__ == "__main__":
