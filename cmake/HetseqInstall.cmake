@@ -1,6 +1,7 @@
 # cmake --install: a prefix that can be moved.
 #
-#   bin/hetseq                  finds its libraries by $ORIGIN
+#   bin/hetseq                  the small program that users call
+#   libexec/hetseq/hetseq-program       the whole program that it becomes; finds its libraries by $ORIGIN
 #   lib/libhetseq.so, include/hetseq/, lib/cmake/hetseq/
 #                               for programs with parts of their own: find_package(hetseq)
 #   lib/hetseq/                 LibTorch's shared objects, unless LibTorch is the site's own
@@ -60,16 +61,20 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/lib/libhetseq_python.json CONTENT
 
 if(HETSEQ_PYTHON_WHEEL)
   set(beside_torch "$ORIGIN/../../torch/lib" ${folders})
-  set_target_properties(hetseq PROPERTIES INSTALL_RPATH "${beside_torch}")
+  set_target_properties(hetseq PROPERTIES INSTALL_RPATH "${folders}")
+  set_target_properties(hetseq_whole PROPERTIES INSTALL_RPATH "$ORIGIN/../../../torch/lib;${folders}")
   set_target_properties(hetseq_shared hetseq_python PROPERTIES INSTALL_RPATH "$ORIGIN;${beside_torch}")
   install(TARGETS hetseq RUNTIME DESTINATION bin)
+  install(TARGETS hetseq_whole RUNTIME DESTINATION libexec/hetseq)
   install(TARGETS hetseq_shared hetseq_python LIBRARY DESTINATION lib NAMELINK_SKIP)
   install(FILES ${PROJECT_BINARY_DIR}/lib/libhetseq_python.json DESTINATION lib)
   return()
 endif()
 
-set_target_properties(hetseq PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/hetseq;${folders}")
+set_target_properties(hetseq PROPERTIES INSTALL_RPATH "${folders}")
 install(TARGETS hetseq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+set_target_properties(hetseq_whole PROPERTIES INSTALL_RPATH "$ORIGIN/../../${CMAKE_INSTALL_LIBDIR}/hetseq;${folders}")
+install(TARGETS hetseq_whole RUNTIME DESTINATION libexec/hetseq)
 
 # find_package(hetseq)
 set_target_properties(hetseq_shared PROPERTIES INSTALL_RPATH "$ORIGIN/hetseq;${folders}")

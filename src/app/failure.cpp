@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/exit_code.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/process_line.hpp"
 #include "hetseq/comm/agree.hpp"
@@ -47,15 +48,6 @@ bool leaves_in_order(const std::exception& error) {
 }
 
 }  // namespace
-
-int exit_code_of(const std::exception& error) {
-    const auto* known = dynamic_cast<const Error*>(&error);
-    return static_cast<int>(known != nullptr ? known->code() : ExitCode::internal);
-}
-
-void print_error(const std::exception& error) {
-    log::here(log::Level::error, message_of(error));
-}
 
 int end_ranks(const HostComm& meeting, const std::exception& error) {
     const auto digest = static_cast<double>(std::hash<std::string>{}(message_of(error)) >> 12);

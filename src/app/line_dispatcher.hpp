@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hetseq/util/clock.hpp"
+#include "hetseq/util/standard_streams.hpp"
 
 #include "app/line_source.hpp"
 #include "app/own_worker.hpp"
@@ -16,7 +17,6 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mailbox.hpp"
-#include "hetseq/app/standard_streams.hpp"
 
 namespace hetseq {
 

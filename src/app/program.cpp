@@ -9,9 +9,12 @@
 
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/exit_code.hpp"
 #include "hetseq/util/fault_point.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/signal_inbox.hpp"
+#include "hetseq/util/standard_streams.hpp"
+#include "hetseq/util/terminal.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/host_name.hpp"
@@ -19,32 +22,19 @@
 #include "hetseq/comm/meeting_limit.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 
-#include "hetseq/version.hpp"
+#include "hetseq/command_line/command_help.hpp"
+#include "hetseq/tools/tool_table.hpp"
 
-#include "hetseq/train/record/progress_bar.hpp"
 #include "hetseq/train/watch/watchdog.hpp"
 #include "hetseq/session/part_option_table.hpp"
-#include "hetseq/app/command_line/command_help.hpp"
-#include "hetseq/app/command_line/command_table.hpp"
+#include "hetseq/app/command_table.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 #include "hetseq/app/program_agreement.hpp"
-#include "hetseq/app/standard_streams.hpp"
 
 namespace hetseq {
 
 namespace {
-
-std::string program_usage() {
-    std::string text = "hetseq " + std::string(version::number) +
-                       ": data-parallel training on unlike GPUs, one rank per device.\n\n"
-                       "  mpirun -np N hetseq train CONFIG.cfg [--OPTION VALUE ...]\n\nCommands:\n";
-    std::vector<std::vector<std::string>> rows;
-    for (const CommandEntry& command : command_table())
-        rows.push_back({"  " + command.description.name, command.description.help});
-    return text + format_table(rows) +
-           "\nhetseq COMMAND --help tells more; hetseq --version (-V, version) prints the version.\n";
-}
 
 int run_serially(const CommandEntry& command,
                  const std::vector<std::string>& words,
@@ -98,20 +88,12 @@ int run_on_ranks(int argc,
     }
 }
 
-bool is_help(const std::string& word) {
-    return word == "--help" || word == "-h" || word == "help";
-}
-
-bool is_version(const std::string& word) {
-    return word == "--version" || word == "-V" || word == "version";
-}
-
 // `hetseq bench step --help` shows the form that is named.
 void print_help(const CommandEntry& command,
                 const std::vector<std::string>& words,
                 const Parts& parts) {
     const std::string form = words.empty() ? "" : words.front();
-    std::fputs(command_help(command.description, form, parts).c_str(), stdout);
+    std::fputs(command_help(command.description, form, option_table(parts)).c_str(), stdout);
 }
 
 // Answers requests for help and version. False: the words are for a command.
@@ -125,7 +107,7 @@ bool answer(const std::vector<std::string>& words, const Parts& parts) {
         return true;
     }
     if (is_version(words.front()))
-        std::printf("hetseq %s (%s)\n", version::number, version::revision);
+        std::puts(version_line().c_str());
     return is_version(words.front());
 }
 

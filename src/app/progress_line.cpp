@@ -4,7 +4,7 @@
 
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/status_line.hpp"
-#include "hetseq/train/record/progress_bar.hpp"
+#include "hetseq/util/terminal.hpp"
 
 namespace hetseq {
 

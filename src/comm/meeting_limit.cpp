@@ -12,11 +12,11 @@
 
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/launcher.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/process_line.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/host/host_name.hpp"
-#include "hetseq/comm/host/launcher.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 
 #include <pthread.h>

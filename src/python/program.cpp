@@ -9,8 +9,10 @@
 
 #include "hetseq/util/crash_report.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/exit_code.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/signal_inbox.hpp"
+#include "hetseq/util/standard_streams.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 
 #include "python_parts.hpp"
@@ -18,7 +20,6 @@
 #include "hetseq/app/failure.hpp"
 #include "hetseq/app/process.hpp"
 #include "hetseq/app/program.hpp"
-#include "hetseq/app/standard_streams.hpp"
 
 namespace hetseq {
 

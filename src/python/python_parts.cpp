@@ -20,7 +20,7 @@ namespace {
 
 void check_option_names(const PythonTask& task, const Parts& parts) {
     const OptionTable known = option_table(parts);
-    for (const PartOption<std::string>& own : task.options)
+    for (const Option<std::string>& own : task.options)
         for (const OptionSpec& option : known)
             if (option.name == own.name())
                 throw BadConfig("the task has an option named '" + own.name() + "'",

@@ -50,12 +50,12 @@ FieldSchema field_schema(const Json& json) {
     return field;
 }
 
-PartOption<std::string> part_option(const Json& json) {
+Option<std::string> part_option(const Json& json) {
     const auto name = json.at("name").get<std::string>();
     const auto type = json.at("type").get<std::string>();
     const auto initial = json.at("default").get<std::string>();
     const auto help = json.at("help").get<std::string>();
-    PartOptionSpec spec;
+    OptionSpec spec;
     if (type == "N")
         spec = whole_number_option(name, initial, help, -1'000'000'000);
     else if (type == "X")

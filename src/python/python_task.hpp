@@ -5,9 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "hetseq/options/option.hpp"
+
 #include "hetseq/data/schema.hpp"
 #include "hetseq/model/model.hpp"
-#include "hetseq/task/part_option.hpp"
 
 namespace hetseq {
 
@@ -29,7 +30,7 @@ struct PythonTask {
     bool predicts = false;            // Python's `predict` makes predictions
     bool has_optimizer = false;       // Python's `optimizer` makes one
     bool has_schedule = false;        // Python's `schedule` gives the learning rate
-    std::vector<PartOption<std::string>> options;
+    std::vector<Option<std::string>> options;
     std::vector<std::pair<std::string, std::string>> defaults;  // of options of the program
 };
 

@@ -19,12 +19,12 @@ std::string line(const std::vector<std::string>& options,
 // What is done at validations.
 std::vector<std::string> options_of_validation(const Options& options) {
     std::vector<std::string> given;
-    if (options.patience > 0)
-        given.push_back("--patience " + std::to_string(options.patience));
-    if (options.valid_interval > 0)
-        given.push_back("--valid-interval " + std::to_string(options.valid_interval));
-    if (to_string(options.best_by) != to_string(BestBy{}))
-        given.push_back("--best-by " + to_string(options.best_by));
+    if (options.trainer.patience > 0)
+        given.push_back("--patience " + std::to_string(options.trainer.patience));
+    if (options.trainer.valid_interval > 0)
+        given.push_back("--valid-interval " + std::to_string(options.trainer.valid_interval));
+    if (to_string(options.trainer.best_by) != to_string(BestBy{}))
+        given.push_back("--best-by " + to_string(options.trainer.best_by));
     return given;
 }
 

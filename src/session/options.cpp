@@ -1,307 +1,249 @@
 #include "hetseq/session/options.hpp"
 
-#include <cstring>
-#include <utility>
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/name_list.hpp"
+#include "hetseq/util/option_value.hpp"
+#include "hetseq/util/signal_inbox.hpp"
+#include "hetseq/util/text.hpp"
 
-#include "option_setters.hpp"
+#include "hetseq/options/absolute_path.hpp"
+
+#include "hetseq/data/files/shard_spec.hpp"
+#include "hetseq/session/rank_device.hpp"
 
 namespace hetseq {
 
 namespace {
 
-using namespace option_setters;
+namespace fs = std::filesystem;
 
-#define HETSEQ_PLACE(member)         \
-    [](Options & options) -> auto& { \
-        return options.member;       \
+constexpr std::string_view file_prefix = "file:";  // of a balance
+
+// Files, folders and globs separated by commas. A name that exists is taken as it is, and is
+// escaped so that it is read again when it exists no more.
+std::string absolute_names(const std::string& list) {
+    const std::string here = escaped_name((fs::current_path() / "").string());
+    std::string paths;
+    for (const std::string& name : names_in_spec(list)) {
+        std::error_code unknown;
+        const std::string path = fs::exists(name, unknown) ? escaped_name(name) : name;
+        paths += (paths.empty() ? "" : ",") + (path.front() == '/' ? path : here + path);
     }
+    return paths;
+}
 
-// An option takes three lines: name, type, default, scope and what fixes it; help; place.
+std::string absolute_cache(const std::string& folder) {
+    return folder == "none" ? folder : absolute_path(folder);
+}
+
+std::string absolute_balance(const std::string& balance) {
+    return balance.starts_with(file_prefix)
+               ? std::string(file_prefix) + absolute_path(balance.substr(file_prefix.size()))
+               : balance;
+}
+
+Balance balance_of(const std::string& text) {
+    if (text.starts_with(file_prefix) && text.size() > file_prefix.size())
+        return {"file", text.substr(file_prefix.size())};
+    if (text != "auto" && text != "declared" && text != "equal")
+        option_value::reject(text, "one of auto, declared, equal, file:PATH");
+    return {text};
+}
+
+Option<Balance> balance_option(const std::string& help) {
+    return {{"balance", "NAME", "auto", help, {"auto", "declared", "equal", "file:"}}, balance_of};
+}
+
+Option<std::string> device_option(const std::string& help) {
+    const std::vector<std::string> words = device_words();
+    const auto read = [words](const std::string& text) {
+        const bool is_list = text.find('=') != std::string::npos;
+        if (!is_list && std::find(words.begin(), words.end(), text) == words.end())
+            option_value::reject(text,
+                                 "one of " + join(words, ", ") + ", or a list by rank or host");
+        return text;
+    };
+    return {{"device", "NAME|LIST", "auto", help, words}, read};
+}
+
+Option<std::set<int>> signals_option(const std::string& name,
+                                     const std::string& default_value,
+                                     const std::string& help) {
+    return {{name, "LIST", default_value, help}, parse_signals};
+}
+
 // clang-format off
 
-std::vector<OptionSpec> task_options() {
-    return {
-        {"task", "NAME", "", OptionScope::job, FixedWith::run,
-         "what is trained; chooses the parts and defaults below that you do not give",
-         text(HETSEQ_PLACE(task))},
-        {"model", "NAME", "", OptionScope::job, FixedWith::run,
-         "network; by default the task's",
-         text(HETSEQ_PLACE(model))},
-        {"model-config", "NAME|FILE", "", OptionScope::job, FixedWith::run,
-         "size of bert (tiny, mini, small, base, large) or transformer (tiny, base, big), or a config.json",
-         text(HETSEQ_PLACE(parts.model_config))},
-        {"init-model", "PATH", "", OptionScope::job, FixedWith::nothing,
-         "start from the parameters in PATH/model.safetensors, or in the file PATH; bert and transformer also take the config.json beside them",
-         text(HETSEQ_PLACE(parts.init_model))},
-        {"dataset", "NAME", "", OptionScope::job, FixedWith::position,
-         "layout of the data files; by default the task's",
-         text(HETSEQ_PLACE(dataset))},
-        {"batching", "NAME", "", OptionScope::job, FixedWith::position,
-         "how rows become micro-batches; by default the task's",
-         text(HETSEQ_PLACE(batching))},
-        {"dropout", "P", "", OptionScope::job, FixedWith::run,
-         "dropout probability; by default the model's",
-         probability(HETSEQ_PLACE(parts.dropout))},
-        {"attention-dropout", "P", "", OptionScope::job, FixedWith::run,
-         "dropout probability of attention weights; by default the model's",
-         probability(HETSEQ_PLACE(parts.attention_dropout))},
-        {"precision", "NAME", "fp32", OptionScope::job, FixedWith::run,
-         "type of parameters and arithmetic: fp32 or fp64",
-         choice(HETSEQ_PLACE(precision), {"fp32", "fp64"})},
-        {"seed", "N", "1", OptionScope::job, FixedWith::position,
-         "seed of initialisation, order and dropout",
-         option_setters::seed(HETSEQ_PLACE(seed))},
-    };
+void add_what_is_trained(OptionsOf<Options>& options) {
+    options.heading("What is trained")
+        .add(&Options::task, text_option("task", "NAME", "",
+             "what is trained; chooses the parts and defaults below that you do not give").fixed_with(FixedWith::run))
+        .add(&Options::model, text_option("model", "NAME", "",
+             "network; by default the task's").fixed_with(FixedWith::run))
+        .add(&Options::parts, part_options())
+        .add(&Options::dataset, text_option("dataset", "NAME", "",
+             "layout of the data files; by default the task's").fixed_with(FixedWith::position))
+        .add(&Options::batching, text_option("batching", "NAME", "",
+             "how rows become micro-batches; by default the task's").fixed_with(FixedWith::position))
+        .add(&Options::precision, choice_option("precision", {"fp32", "fp64"}, "fp32",
+             "type of parameters and arithmetic: fp32 or fp64").fixed_with(FixedWith::run))
+        .add(&Options::seed, seed_option(
+             "seed of initialisation, order and dropout").fixed_with(FixedWith::position));
 }
 
-std::vector<OptionSpec> data_options() {
-    return {
-        {"data", "PATH", "", OptionScope::job, FixedWith::nothing,
-         "data files: a file, a folder, a glob, or several of these separated by commas",
-         text(HETSEQ_PLACE(data))},
-        {"valid-data", "PATH", "", OptionScope::job, FixedWith::nothing,
-         "validation data, named like --data",
-         text(HETSEQ_PLACE(valid_data))},
-        {"shuffle-blocks", "N", "8", OptionScope::job, FixedWith::position,
-         "number of blocks whose samples are mixed",
-         integer(HETSEQ_PLACE(corpus.shuffle_blocks), 1)},
-        {"block-length", "N", "0", OptionScope::job, FixedWith::position,
-         "samples in a block; 0: chosen from the data",
-         integer(HETSEQ_PLACE(corpus.block_length))},
-        {"cache-mb", "N|LIST", "512", OptionScope::rank, FixedWith::nothing,
-         "memory on each host for the blocks of one corpus [MiB]",
-         text(HETSEQ_PLACE(cache_mb))},
-        {"io", "NAME", "collective", OptionScope::job, FixedWith::nothing,
-         "how files are read: collective, independent or serial",
-         set_io()},
-    };
+void add_data(OptionsOf<Options>& options) {
+    options.heading("Data")
+        .add(&Options::data, text_option("data", "PATH", "",
+             "data files: a file, a folder, a glob, or several of these separated by commas").repeated_as(absolute_names))
+        .add(&Options::valid_data, text_option("valid-data", "PATH", "",
+             "validation data, named like --data").repeated_as(absolute_names))
+        .add(&Options::corpus, corpus_options())
+        .add(&Options::cache_mb, text_option("cache-mb", "N|LIST", "512",
+             "memory on each host for the blocks of one corpus [MiB]").of_rank());
 }
 
-std::vector<OptionSpec> batch_options() {
-    return {
-        {"max-sentences", "N|LIST", "", OptionScope::rank, FixedWith::nothing,
-         "largest micro-batch of a rank, and its declared capacity where samples are of one length [samples]: N, or a list by rank, host or device such as 0=64,1-3=16 or v100=64,p100=16; 0: no work; empty: 32, or as many samples of unequal length as --max-tokens holds",
-         text(HETSEQ_PLACE(max_sentences))},
-        {"max-tokens", "N|LIST", "4096", OptionScope::rank, FixedWith::nothing,
-         "the same where samples have unequal lengths [tokens with padding: samples times the longest row]",
-         text(HETSEQ_PLACE(max_tokens))},
-        {"batch-size", "N", "0", OptionScope::job, FixedWith::position,
-         "size of the global batch [samples]; 0: the sum of the capacities times --update-freq",
-         integer(HETSEQ_PLACE(batch_size))},
-        {"batch-tokens", "N", "0", OptionScope::job, FixedWith::position,
-         "size of the global batch where samples have unequal lengths [target tokens without padding]; 0: 0.9 times the sum of --max-tokens times --update-freq",
-         integer(HETSEQ_PLACE(batch_tokens))},
-        {"max-length", "N", "0", OptionScope::job, FixedWith::position,
-         "longest row that a sample may have [tokens]; 0: the smallest --max-tokens",
-         integer(HETSEQ_PLACE(max_length))},
-        {"skip-too-long", "", "false", OptionScope::job, FixedWith::position,
-         "leave samples out that are longer than --max-length, and say how many; otherwise they are an error",
-         flag(HETSEQ_PLACE(skip_too_long))},
-        {"update-freq", "N", "1", OptionScope::job, FixedWith::nothing,
-         "micro-batches per rank in each update, where --batch-size is not given",
-         integer(HETSEQ_PLACE(update_freq), 1)},
-        {"balance", "NAME", "auto", OptionScope::job, FixedWith::nothing,
-         "how a batch is divided among ranks: auto (by measured speed, without CPUs that would slow GPUs down), declared (by capacity), equal, or file:PATH (as recorded in RUN/allocations.json)",
-         set_balance()},
-        {"cache-dir", "DIR", "", OptionScope::rank, FixedWith::nothing,
-         "folder that keeps measured speeds for later runs; none: do not keep them; empty: hetseq in the user's cache folder",
-         text(HETSEQ_PLACE(cache_dir))},
-    };
+void add_batch(OptionsOf<Options>& options) {
+    options.heading("Batch and balance")
+        .add(&Options::max_sentences, text_option("max-sentences", "N|LIST", "",
+             "largest micro-batch of a rank [samples], N or a list by rank, host or device (0=64,1-3=16; v100=64,p100=16); 0: no work; empty: 32, or what --max-tokens holds").of_rank())
+        .add(&Options::max_tokens, text_option("max-tokens", "N|LIST", "4096",
+             "the same where samples have unequal lengths [tokens with padding]").of_rank())
+        .add(&Options::batch_size, whole_number_option("batch-size", "0",
+             "size of the global batch [samples]; 0: the sum of the capacities times --update-freq").fixed_with(FixedWith::position))
+        .add(&Options::batch_tokens, whole_number_option("batch-tokens", "0",
+             "size of the global batch where samples have unequal lengths [target tokens]; 0: 0.9 times the sum of --max-tokens times --update-freq").fixed_with(FixedWith::position))
+        .add(&Options::max_length, whole_number_option("max-length", "0",
+             "longest row that a sample may have [tokens]; 0: the smallest --max-tokens").fixed_with(FixedWith::position))
+        .add(&Options::update_freq, whole_number_option("update-freq", "1",
+             "micro-batches per rank in each update, where --batch-size is not given", 1))
+        .add(&Options::balance, balance_option(
+             "how a batch is divided among ranks: auto (by measured speed), declared (by capacity), equal, or file:PATH (as RUN/allocations.json says)").repeated_as(absolute_balance))
+        .add(&Options::cache_dir, text_option("cache-dir", "DIR", "",
+             "folder that keeps measured speeds for later runs; none: keep none; empty: hetseq in the user's cache folder").of_rank().repeated_as(absolute_cache));
 }
 
-std::vector<OptionSpec> optimization_options() {
-    return {
-        {"optimizer", "NAME", "adam", OptionScope::job, FixedWith::optimizer,
-         "rule of the update",
-         text(HETSEQ_PLACE(parts.optimizer.name))},
-        {"lr", "X", "0.001", OptionScope::job, FixedWith::schedule,
-         "learning rate; with a schedule, the highest one",
-         number(HETSEQ_PLACE(parts.schedule.lr))},
-        {"lr-scheduler", "NAME", "fixed", OptionScope::job, FixedWith::schedule,
-         "schedule of the learning rate",
-         text(HETSEQ_PLACE(parts.schedule.name))},
-        {"warmup-updates", "N", "0", OptionScope::job, FixedWith::schedule,
-         "length of the linear warm-up [updates]",
-         integer(HETSEQ_PLACE(parts.schedule.warmup_updates))},
-        {"warmup-init-lr", "X", "0", OptionScope::job, FixedWith::schedule,
-         "learning rate at the start of warm-up",
-         number(HETSEQ_PLACE(parts.schedule.warmup_init_lr))},
-        {"total-num-update", "N", "0", OptionScope::job, FixedWith::schedule,
-         "update at which decay ends; 0: the last one of the run",
-         integer(HETSEQ_PLACE(parts.schedule.total_updates))},
-        {"weight-decay", "X", "0", OptionScope::job, FixedWith::optimizer,
-         "weight decay; biases and normalisations are left out",
-         number(HETSEQ_PLACE(parts.optimizer.weight_decay))},
-        {"clip-norm", "X", "0", OptionScope::job, FixedWith::optimizer,
-         "largest 2-norm of the gradient; 0: no limit",
-         number(HETSEQ_PLACE(clip_norm))},
-        {"max-update", "N", "0", OptionScope::job, FixedWith::nothing,
-         "updates to run; 0: --max-epoch decides",
-         integer(HETSEQ_PLACE(max_update))},
-        {"max-epoch", "N", "0", OptionScope::job, FixedWith::nothing,
-         "epochs to run; 0: --max-update decides",
-         integer(HETSEQ_PLACE(max_epoch))},
-        {"max-skips", "N", "100", OptionScope::job, FixedWith::nothing,
-         "give up after this many updates in a row whose loss is not finite",
-         integer(HETSEQ_PLACE(max_skips), 1)},
-    };
+void add_length(OptionsOf<Options>& options) {
+    options.heading("Optimization")
+        .add(&Options::trainer, trainer_options())
+        .add(&Options::max_update, whole_number_option("max-update", "0",
+             "updates to run; 0: --max-epoch decides"))
+        .add(&Options::max_epoch, whole_number_option("max-epoch", "0",
+             "epochs to run; 0: --max-update decides"));
 }
 
-std::vector<OptionSpec> checkpoint_options() {
-    return {
-        {"resume", "NAME", "auto", OptionScope::command, FixedWith::nothing,
-         "auto: continue the run in --save-dir, or start one; must: fail where there is none; never: fail where there is one",
-         choice(HETSEQ_PLACE(resume), {"auto", "must", "never"})},
-        {"restore-file", "PATH", "", OptionScope::command, FixedWith::nothing,
-         "where --save-dir holds no checkpoint, start from this one, or from the newest of this run",
-         text(HETSEQ_PLACE(restore_file))},
-        {"reset-optimizer", "", "false", OptionScope::command, FixedWith::nothing,
-         "do not take the optimizer's state from --restore-file",
-         flag(HETSEQ_PLACE(reset_optimizer))},
-        {"reset-lr-scheduler", "", "false", OptionScope::command, FixedWith::nothing,
-         "do not take the place in the learning rate's schedule from --restore-file",
-         flag(HETSEQ_PLACE(reset_lr_scheduler))},
-        {"reset-position", "", "false", OptionScope::command, FixedWith::nothing,
-         "do not take the place in the data from --restore-file",
-         flag(HETSEQ_PLACE(reset_position))},
-        {"save-interval", "N", "1", OptionScope::job, FixedWith::nothing,
-         "epochs between checkpoints; 0: do not save by epochs",
-         integer(HETSEQ_PLACE(save_interval))},
-        {"save-interval-updates", "N", "0", OptionScope::job, FixedWith::nothing,
-         "updates between checkpoints; 0: do not save by updates",
-         integer(HETSEQ_PLACE(save_interval_updates))},
-        {"save-minutes", "X", "30", OptionScope::job, FixedWith::nothing,
-         "minutes between checkpoints; 0: do not save by the clock",
-         number(HETSEQ_PLACE(save_minutes))},
-        {"keep-last", "N", "3", OptionScope::job, FixedWith::nothing,
-         "number of newest checkpoints to keep, besides the best one; 0: keep all",
-         integer(HETSEQ_PLACE(keep_last))},
-        {"time-limit", "TIME", "", OptionScope::command, FixedWith::nothing,
-         "time limit of this job, [D-]HH:MM:SS from its start; the run saves and stops before it",
-         duration(HETSEQ_PLACE(time_limit_s))},
-        {"stop-after", "N", "0", OptionScope::command, FixedWith::nothing,
-         "save and stop after N updates of this start; the run's length and schedule stay as they are, and the same command continues it; 0: never",
-         integer(HETSEQ_PLACE(stop_after))},
-        {"stop-signals", "LIST", "USR1,USR2,XCPU,TERM,INT", OptionScope::job, FixedWith::nothing,
-         "signals at which the run saves and stops (INT is Ctrl-C); none: no signal",
-         signals(HETSEQ_PLACE(stop_signals))},
-        {"checkpoint-signals", "LIST", "none", OptionScope::job, FixedWith::nothing,
-         "signals at which the run saves and goes on; none: no signal",
-         signals(HETSEQ_PLACE(checkpoint_signals))},
-        {"stop-exit-code", "N", "75", OptionScope::job, FixedWith::nothing,
-         "exit code of a run that was stopped and can be continued",
-         integer(HETSEQ_PLACE(stop_exit_code), 0, 255)},
-        {"best-by", "NAME:min|max", "loss:min", OptionScope::job, FixedWith::nothing,
-         "loss term or metric whose lowest or highest value marks the best validation; loss: the sum of the terms",
-         best_by(HETSEQ_PLACE(best_by))},
-        {"patience", "N", "0", OptionScope::job, FixedWith::nothing,
-         "stop after N validations in a row without improvement (as --best-by measures it); 0: never",
-         integer(HETSEQ_PLACE(patience))},
-        {"stall-timeout", "S", "300", OptionScope::job, FixedWith::nothing,
-         "end the job when a rank takes this many seconds longer than the slowest so far, or is not heard from for that long; 0: never",
-         number(HETSEQ_PLACE(stall_timeout))},
-        {"check-interval", "N", "1000", OptionScope::job, FixedWith::nothing,
-         "updates between comparisons of the ranks' parameters; 0: never compare",
-         integer(HETSEQ_PLACE(check_interval))},
-        {"drift", "NAME", "warn", OptionScope::job, FixedWith::nothing,
-         "what to do when the ranks' parameters differ by more than rounding: warn, sync (take rank 0's) or abort",
-         choice(HETSEQ_PLACE(drift), {"warn", "sync", "abort"})},
-    };
+void add_checkpoints(OptionsOf<Options>& options) {
+    options.heading("Checkpoints and stopping")
+        .add(&Options::resume, choice_option("resume", {"auto", "must", "never"}, "auto",
+             "auto: continue the run in --save-dir, or start one; must: fail if there is none; never: fail if there is one").of_command())
+        .add(&Options::restore_file, text_option("restore-file", "PATH", "",
+             "start from this checkpoint, or from the newest of this run, where --save-dir holds none").of_command())
+        .add(&Options::reset_optimizer, switch_option("reset-optimizer",
+             "do not take the optimizer's state from --restore-file").of_command())
+        .add(&Options::reset_lr_scheduler, switch_option("reset-lr-scheduler",
+             "do not take the place in the learning rate's schedule from --restore-file").of_command())
+        .add(&Options::reset_position, switch_option("reset-position",
+             "do not take the place in the data from --restore-file").of_command())
+        .add(&Options::save_minutes, number_option("save-minutes", "30",
+             "minutes between checkpoints; 0: do not save by the clock"))
+        .add(&Options::keep_last, whole_number_option("keep-last", "3",
+             "number of newest checkpoints to keep, besides the best one; 0: keep all"))
+        .add(&Options::time_limit_s, duration_option("time-limit",
+             "time limit of this job, [D-]HH:MM:SS from its start; the run saves and stops before it").of_command())
+        .add(&Options::stop_signals, signals_option("stop-signals", "USR1,USR2,XCPU,TERM,INT",
+             "signals at which the run saves and stops (INT is Ctrl-C); none: no signal"))
+        .add(&Options::checkpoint_signals, signals_option("checkpoint-signals", "none",
+             "signals at which the run saves and goes on; none: no signal"))
+        .add(&Options::stop_exit_code, whole_number_option("stop-exit-code", "75",
+             "exit code of a run that was stopped and can be continued", 0, 255))
+        .add(&Options::stall_timeout, number_option("stall-timeout", "300",
+             "seconds that a rank may take longer than the slowest so far, or be silent, before the job ends; 0: any").shown_as("S"));
 }
 
-std::vector<OptionSpec> run_options() {
-    return {
-        {"device", "NAME|LIST", "auto", OptionScope::rank, FixedWith::nothing,
-         "device of a rank: auto (a GPU that no other rank uses, else the CPU), cpu or cuda",
-         set_device()},
-        {"threads", "N|LIST", "0", OptionScope::rank, FixedWith::nothing,
-         "threads of a rank; 0: as many as the cores it may use",
-         text(HETSEQ_PLACE(threads))},
-        {"bucket-mb", "X", "8", OptionScope::job, FixedWith::nothing,
-         "size of the gradients that are reduced at once, at most half of all where backward can go on beside it [MiB]",
-         number(HETSEQ_PLACE(bucket_mb), 0.001, 4096)},
-        {"join-timeout", "S", "300", OptionScope::job, FixedWith::nothing,
-         "end the job when NCCL has not started on the GPUs of all ranks after this many seconds",
-         number(HETSEQ_PLACE(join_timeout), 1, 86400)},
-        {"log-interval", "N", "100", OptionScope::job, FixedWith::nothing,
-         "updates between log lines",
-         integer(HETSEQ_PLACE(log_interval), 1)},
-        {"valid-interval", "N", "0", OptionScope::job, FixedWith::nothing,
-         "updates between validations; 0: validate after each epoch",
-         integer(HETSEQ_PLACE(valid_interval))},
-        {"save-dir", "DIR", "", OptionScope::command, FixedWith::nothing,
-         "folder for everything that the run writes; empty: nothing is written",
-         text(HETSEQ_PLACE(save_dir))},
-        {"overwrite", "", "false", OptionScope::command, FixedWith::nothing,
-         "start anew where --save-dir holds a run, and remove its files",
-         flag(HETSEQ_PLACE(overwrite))},
-        {"dry-run", "", "false", OptionScope::command, FixedWith::nothing,
-         "check everything, try a few updates without keeping them, and say what the run would do",
-         flag(HETSEQ_PLACE(dry_run))},
-        {"json", "", "false", OptionScope::command, FixedWith::nothing,
-         "print results as JSON",
-         flag(HETSEQ_PLACE(json))},
-    };
+void add_running(OptionsOf<Options>& options) {
+    options.heading("Running")
+        .add(&Options::device, device_option(
+             "device of a rank: auto (a GPU that no other rank uses, else the CPU), cpu or cuda").of_rank())
+        .add(&Options::threads, text_option("threads", "N|LIST", "0",
+             "threads of a rank; 0: as many as the cores it may use").of_rank())
+        .add(&Options::bucket_mb, number_option("bucket-mb", "8",
+             "gradients that are reduced at once [MiB], at most half of all where backward goes on meanwhile", 0.001, 4096))
+        .add(&Options::join_timeout, number_option("join-timeout", "300",
+             "seconds within which NCCL must start on the GPUs of all ranks; otherwise the job ends", 1, 86400).shown_as("S"))
+        .add(&Options::log_interval, whole_number_option("log-interval", "100",
+             "updates between log lines", 1))
+        .add(&Options::save_dir, text_option("save-dir", "DIR", "",
+             "folder for everything that the run writes; empty: nothing is written").of_command())
+        .add(&Options::overwrite, switch_option("overwrite",
+             "start anew where --save-dir holds a run, and remove its files").of_command())
+        .add(&Options::dry_run, switch_option("dry-run",
+             "check everything, try a few updates without keeping them, and say what the run would do").of_command())
+        .add(&Options::json, json_option());
 }
 
 // clang-format on
-#undef HETSEQ_PLACE
 
-std::vector<OptionSpec> make_table() {
-    const std::pair<const char*, std::vector<OptionSpec>> groups[] = {
-        {"What is trained", task_options()},
-        {"Data", data_options()},
-        {"Batch and balance", batch_options()},
-        {"Optimization", optimization_options()},
-        {"Checkpoints and stopping", checkpoint_options()},
-        {"Running", run_options()},
+OptionsOf<Options> all_options() {
+    OptionsOf<Options> options;
+    for (const auto add :
+         {add_what_is_trained, add_data, add_batch, add_length, add_checkpoints, add_running})
+        add(options);
+    return options;
+}
+
+// In the order of the help.
+constexpr std::array headings{"What is trained",
+                              "Data",
+                              "Batch and balance",
+                              "Optimization",
+                              "Checkpoints and stopping",
+                              "Running"};
+
+OptionTable by_heading(OptionTable table) {
+    const auto place = [](const OptionSpec& spec) {
+        return std::find(headings.begin(), headings.end(), spec.group);
     };
-    std::vector<OptionSpec> table;
-    for (const auto& [group, options] : groups)
-        for (OptionSpec spec : options) {
-            spec.group = group;
-            table.push_back(std::move(spec));
-        }
+    std::stable_sort(table.begin(), table.end(), [&](const OptionSpec& a, const OptionSpec& b) {
+        return place(a) < place(b);
+    });
     return table;
 }
 
+// Part of a task's text, which the common table does not know.
+void read_own(const OptionSpec& spec, const OptionValues& values, PartOptions& parts) {
+    const auto found = values.find(spec.name);
+    const std::string& text = found != values.end() ? found->second : spec.default_value;
+    read_value_of(spec, [&] {
+        check_repeatable(text);
+        spec.check(text);
+    });
+    parts.own[spec.name] = text;
+}
+
 }  // namespace
+
+const OptionsOf<Options>& run_options() {
+    static const OptionsOf<Options> options = all_options();
+    return options;
+}
 
 const OptionTable& option_table() {
-    static const OptionTable table = make_table();
+    static const OptionTable table = by_heading(run_options().table());
     return table;
 }
 
-namespace {
-
-void check_repeatable(const std::string& value) {
-    constexpr const char* blanks = " \t\r\n\v\f";
-    const bool has_outer_blanks =
-        !value.empty() && (std::strchr(blanks, value.front()) != nullptr ||
-                           std::strchr(blanks, value.back()) != nullptr);
-    if (has_outer_blanks || value.find_first_of("#\r\n") != std::string::npos)
-        throw BadConfig(
-            "'" + value + "' holds a '#' or a line's end, or begins or ends with a blank",
-            "config.cfg could not repeat it",
-            "rename the file");
-}
-
-}  // namespace
-
 Options typed_options(const OptionValues& values, const OptionTable& table) {
-    Options options;
-    for (const OptionSpec& spec : table) {
-        const auto found = values.find(spec.name);
-        const std::string& value = found != values.end() ? found->second : spec.default_value;
-        try {
-            check_repeatable(value);
-            spec.set(options, value);
-        } catch (const BadConfig& error) {
-            throw BadConfig("--" + spec.name + ": " + error.what(), spec.help);
-        }
-    }
+    for (const OptionSpec& spec : table)
+        if (const auto given = values.find(spec.name); given != values.end())
+            read_value_of(spec, [&] { check_repeatable(given->second); });
+    Options options = run_options().read(values);
+    for (const OptionSpec& spec : table)
+        if (!spec.owners.empty())
+            read_own(spec, values, options.parts);
     options.parts.data = options.data;
     options.parts.seed = options.seed;
     return options;

@@ -10,37 +10,20 @@ namespace hetseq {
 namespace {
 
 OptionSpec* find(OptionTable& table, const std::string& name) {
-    const auto found = std::find_if(
-        table.begin(), table.end(), [&](const OptionSpec& spec) { return spec.name == name; });
-    return found == table.end() ? nullptr : &*found;
-}
-
-OptionSetter setter_of(const PartOptionSpec& option) {
-    const auto set = [option](Options& options, const std::string& text) {
-        if (option.check)
-            option.check(text);
-        options.parts.own[option.name] = text;
-    };
-    return {set, option.choices};
+    return const_cast<OptionSpec*>(find_option(table, name));  // of a table that may change
 }
 
 // The first part that declares an option gives it its place. Other parts with the same option join
 // it.
 void declare(OptionTable& table,
-             const PartOptionSpec& option,
+             const OptionSpec& option,
              const OptionOwner& owner,
              FixedWith fixed_with) {
     OptionSpec* known = find(table, option.name);
     if (known == nullptr) {
-        table.push_back({option.name,
-                         option.type,
-                         option.default_value,
-                         OptionScope::job,
-                         fixed_with,
-                         option.help,
-                         setter_of(option)});
+        table.push_back(option);
+        table.back().fixed_with = fixed_with;
         table.back().owners = {owner};
-        table.back().is_ignored_elsewhere = option.is_ignored_elsewhere;
         return;
     }
     const bool is_same = !known->owners.empty() && known->type == option.type &&
@@ -57,8 +40,15 @@ template <class Part>
 void declare_all(OptionTable& table, const PartTable<Part>& parts, FixedWith fixed_with) {
     const std::string option = parts.option().substr(2);  // without dashes
     for (const std::string& part : parts.names())
-        for (const PartOptionSpec& own : parts.options_of(part))
+        for (const OptionSpec& own : parts.options_of(part))
             declare(table, own, {option, part}, own.may_change ? FixedWith::nothing : fixed_with);
+}
+
+// The parts that an option chooses from.
+template <class Part>
+void offer_names(OptionTable& table, const PartTable<Part>& parts) {
+    if (OptionSpec* const chooses = find(table, parts.option().substr(2)))
+        chooses->choices = parts.names();
 }
 
 std::string group_of(const std::vector<OptionOwner>& owners) {
@@ -72,6 +62,12 @@ std::string group_of(const std::vector<OptionOwner>& owners) {
 
 OptionTable option_table(const Parts& parts) {
     OptionTable table = option_table();
+    offer_names(table, parts.tasks);
+    offer_names(table, parts.models);
+    offer_names(table, parts.datasets);
+    offer_names(table, parts.batchings);
+    offer_names(table, parts.optimizers);
+    offer_names(table, parts.schedules);
     declare_all(table, parts.models, FixedWith::run);
     declare_all(table, parts.datasets, FixedWith::position);
     declare_all(table, parts.batchings, FixedWith::position);

@@ -9,10 +9,12 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
+
+#include "hetseq/state/training_state.hpp"
+
 #include "hetseq/model/init.hpp"
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/train/best_by.hpp"
-#include "hetseq/train/checkpoint/training_state.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/replicas.hpp"
 
@@ -114,7 +116,7 @@ Replica::Replica(const MpiEnvironment& environment,
       feed_{data_, required_data(settings.options()), settings, parts, *model_, Shuffle::yes},
       plan_{agree_on(world, [&] { return feed_.plan(settings.batch_size()); })} {
     const Options& options = settings.options();
-    check_best_by(options.best_by, result_names(*model_));
+    check_best_by(options.trainer.best_by, result_names(*model_));
     if (!options.valid_data.empty())
         valid_feed_.emplace(data_, options.valid_data, settings, parts, *model_, Shuffle::no);
     make_optimizer_ = [make = parts.optimizers.get(options.parts.optimizer.name),

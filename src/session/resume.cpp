@@ -156,21 +156,20 @@ void ResumeCandidates::pass(const std::exception& error) {
 void keep_settled(SettledOptions& settled, const ResumePoint& point) {
     if (!point.is_own && settled.options().reset_position)
         return;
-    OptionValues kept;
-    for (const char* name : {"block-length", "batch-size", "batch-tokens", "max-length"}) {
-        const auto stored = point.state.run.options.find(name);
-        if (stored != point.state.run.options.end() && settled.values().at(name) == "0")
-            kept[name] = stored->second;
-    }
+    const Options& options = settled.options();
+    const auto keep = [&](const std::int64_t& place) {
+        const auto stored = point.state.run.options.find(settled.option_at(&place).name);
+        if (place == 0 && stored != point.state.run.options.end())
+            settled.settle(place, std::stoll(stored->second));
+    };
+    keep(options.corpus.block_length);
+    keep(options.max_length);
     // A batch that is given anew replaces the one that was counted otherwise, too.
-    const auto is_given = [&](const char* name) { return settled.values().at(name) != "0"; };
-    if (is_given("batch-size"))
-        kept.erase("batch-tokens");
-    if (is_given("batch-tokens"))
-        kept.erase("batch-size");
-    if (kept.count("batch-size") != 0 || kept.count("batch-tokens") != 0)
-        kept["update-freq"] = "1";
-    settled.settle(kept);
+    if (options.batch_size > 0 || options.batch_tokens > 0)
+        return;
+    keep(options.batch_size);
+    keep(options.batch_tokens);
+    settled.settle(options.update_freq, 1);
 }
 
 std::string foreign_model(const SettledOptions& settled, const ResumePoint& point) {
@@ -198,7 +197,7 @@ void check_same_run(const SettledOptions& settled, const ResumePoint& point) {
 TrainingProgress continued_progress(const Options& options, const ResumePoint& point) {
     TrainingProgress progress = point.state.progress;
     progress.costs.clear();
-    if (best_by_of(point.state.run) != to_string(options.best_by))
+    if (best_by_of(point.state.run) != to_string(options.trainer.best_by))
         progress.validations_since_best = 0;
     if (point.is_own)
         return progress;

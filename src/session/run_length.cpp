@@ -50,7 +50,8 @@ bool is_finished(const Options& options,
                  const RunLength& length,
                  const TrainingProgress& progress) {
     return progress.updates >= length.updates ||
-           (options.patience > 0 && progress.validations_since_best >= options.patience);
+           (options.trainer.patience > 0 &&
+            progress.validations_since_best >= options.trainer.patience);
 }
 
 }  // namespace hetseq

@@ -35,39 +35,43 @@ void check_parts(const Options& options, const Parts& parts) {
     parts.schedules.get(options.parts.schedule.name);
 }
 
-// The numbers of `option` by rank, from each rank's own list or number.
+// The numbers by rank of the option whose value `place` is, from each rank's own list or number.
 std::vector<std::int64_t> numbers_by_rank(const HostComm& world,
-                                          const Topology& topology,
-                                          const std::string& option,
+                                          const RunSettings& settings,
+                                          const std::string& place,
                                           const std::string& list) {
+    const std::string& option = settings.option_at(&place).name;
     return world.all_gather(
-        agree_on(world, [&] { return rank_value(option, list, topology, world.rank()); }));
+        agree_on(world, [&] { return rank_value(option, list, settings.topology, world.rank()); }));
 }
 
 // The option that says what a rank's micro-batch holds.
+const std::string& capacity_place(const RunSettings& settings) {
+    return settings.is_ragged() ? settings.options().max_tokens : settings.options().max_sentences;
+}
+
 std::string capacity_option(const RunSettings& settings) {
-    return settings.is_ragged() ? "max-tokens" : "max-sentences";
+    return settings.option_at(&capacity_place(settings)).name;
 }
 
 void settle_capacities(const HostComm& world, RunSettings& settings) {
     const Options& options = settings.options();
     const std::string& sentences = options.max_sentences;
-    const auto by_rank = [&](const std::string& option, const std::string& list) {
-        return numbers_by_rank(world, settings.topology, option, list);
+    const auto by_rank = [&](const std::string& place, const std::string& list) {
+        return numbers_by_rank(world, settings, place, list);
     };
     if (settings.is_ragged()) {
-        settings.capacities = by_rank("max-tokens", options.max_tokens);
+        settings.capacities = by_rank(options.max_tokens, options.max_tokens);
         if (!sentences.empty())
-            settings.max_samples = by_rank("max-sentences", sentences);
+            settings.max_samples = by_rank(sentences, sentences);
         for (std::size_t r = 0; r < settings.max_samples.size(); ++r)
             if (settings.max_samples[r] == 0)
                 settings.capacities[r] = 0;
-        settings.settle(
-            {{"max-sentences", sentences.empty() ? "" : rank_list(settings.max_samples)}});
+        settings.settle(sentences, sentences.empty() ? "" : rank_list(settings.max_samples));
     } else {
-        settings.capacities = by_rank("max-sentences", sentences.empty() ? "32" : sentences);
+        settings.capacities = by_rank(sentences, sentences.empty() ? "32" : sentences);
     }
-    settings.settle({{capacity_option(settings), rank_list(settings.capacities)}});
+    settings.settle(capacity_place(settings), rank_list(settings.capacities));
 }
 
 std::int64_t total_capacity(const RunSettings& settings) {
@@ -124,14 +128,15 @@ void settle_length(RunSettings& settings) {
                         "raise --max-tokens or lower --max-length");
     settings.corpus.max_length = length > 0 ? length : smallest;
     // What is left out belongs to the run, on other ranks too.
-    if (settings.options().skip_too_long)
-        settings.settle({{"max-length", std::to_string(settings.corpus.max_length)}});
+    if (settings.options().corpus.skip_too_long)
+        settings.settle(settings.options().max_length, settings.corpus.max_length);
 }
 
 // Options of unequal lengths, where all samples have one shape.
 void warn_of_lengths(const Options& options) {
-    for (const auto& [option, is_given] : {std::pair{"--max-length", options.max_length > 0},
-                                           std::pair{"--skip-too-long", options.skip_too_long}})
+    for (const auto& [option, is_given] :
+         {std::pair{"--max-length", options.max_length > 0},
+          std::pair{"--skip-too-long", options.corpus.skip_too_long}})
         if (is_given)
             log::warn(std::string(option) + " has no effect (the samples of --dataset " +
                       options.dataset + " have one shape): leave it out");
@@ -149,18 +154,17 @@ void settle_batch(RunSettings& settings) {
         warn_of_lengths(options);
     if (options.batch_size == 0 && options.batch_tokens == 0) {
         if (settings.is_ragged())
-            settings.settle({{"batch-tokens",
-                              std::to_string(static_cast<std::int64_t>(
-                                  filled * static_cast<double>(capacity)))}});
+            settings.settle(options.batch_tokens,
+                            static_cast<std::int64_t>(filled * static_cast<double>(capacity)));
         else
-            settings.settle({{"batch-size", std::to_string(capacity)}});
+            settings.settle(options.batch_size, capacity);
     }
-    settings.settle({{"update-freq", "1"}});
+    settings.settle(options.update_freq, 1);
 }
 
 void set_threads(const HostComm& world, RunSettings& settings) {
     const std::vector<std::int64_t> asked =
-        numbers_by_rank(world, settings.topology, "threads", settings.options().threads);
+        numbers_by_rank(world, settings, settings.options().threads, settings.options().threads);
     const ThreadChoice choice =
         choose_threads(settings.topology.rank(world.rank()),
                        settings.topology.ranks_on_host_of(world.rank()),
@@ -169,14 +173,14 @@ void set_threads(const HostComm& world, RunSettings& settings) {
         log::warn_here(choice.warning);
     at::set_num_threads(choice.threads);
     settings.threads = world.all_gather(static_cast<std::int64_t>(choice.threads));
-    settings.settle({{"threads", rank_list(asked)}});
+    settings.settle(settings.options().threads, rank_list(asked));
 }
 
 void set_cache(const HostComm& world, RunSettings& settings) {
     const std::vector<std::int64_t> sizes =
-        numbers_by_rank(world, settings.topology, "cache-mb", settings.options().cache_mb);
+        numbers_by_rank(world, settings, settings.options().cache_mb, settings.options().cache_mb);
     settings.corpus.cache_mb = sizes[static_cast<std::size_t>(world.rank())];
-    settings.settle({{"cache-mb", rank_list(sizes)}});
+    settings.settle(settings.options().cache_mb, rank_list(sizes));
 }
 
 std::int64_t measured_up_to(const RunSettings& settings, std::int64_t capacity) {
@@ -201,10 +205,21 @@ std::string limits(const RunSettings& settings, int rank, const std::string& mem
 
 }  // namespace
 
-void SettledOptions::settle(const OptionValues& settled) {
-    for (const auto& [name, value] : settled)
-        values_.at(name) = value;
+void SettledOptions::settle(const std::string& place, std::string value) {
+    settle_text(&place, std::move(value));
+}
+
+void SettledOptions::settle(const std::int64_t& place, std::int64_t value) {
+    settle_text(&place, std::to_string(value));
+}
+
+void SettledOptions::settle_text(const void* place, std::string value) {
+    values_.at(option_at(place).name) = std::move(value);
     options_ = typed_options(values_, table_);
+}
+
+const OptionSpec& SettledOptions::option_at(const void* place) const {
+    return run_options().at(options_, place);
 }
 
 SettledOptions settle_options(const HostComm& world,
@@ -231,7 +246,6 @@ RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Pa
     at::globalContext().setAllowTF32CuBLAS(false);
     settings.dtype = settings.options().precision == "fp64" ? at::kDouble : at::kFloat;
     settings.corpus = settings.options().corpus;
-    settings.corpus.skip_too_long = settings.options().skip_too_long;
     settle_capacities(world, settings);
     settle_batch(settings);
     set_threads(world, settings);
@@ -292,7 +306,7 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
     return settings.topology.table() + "global batch " +
            (options.batch_tokens > 0 ? std::to_string(options.batch_tokens) + " tokens"
                                      : std::to_string(options.batch_size)) +
-           ", balance " + options.balance + "\n" + format_table(rows);
+           ", balance " + options.balance.policy + "\n" + format_table(rows);
 }
 
 }  // namespace hetseq

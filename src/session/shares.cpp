@@ -12,6 +12,7 @@
 #include "hetseq/comm/host/device_memory.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
+#include "hetseq/state/step_cost_file.hpp"
 #include "hetseq/version.hpp"
 
 #include "hetseq/balance/like_ranks.hpp"
@@ -22,7 +23,6 @@
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/shares/calibration.hpp"
 #include "hetseq/train/shares/ragged_calibration.hpp"
-#include "hetseq/train/shares/step_cost_file.hpp"
 #include "hetseq/train/shares/update_cost.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
@@ -212,11 +212,12 @@ std::vector<StepCost> recorded_costs(std::vector<std::int64_t> capacities,
 
 // The allocations that --balance file: repeats; empty for another balance. Throws on all ranks.
 RecordedAllocations recorded_allocations(const HostComm& world, const RunSettings& settings) {
-    if (settings.options().balance != "file")
+    if (settings.options().balance.policy != "file")
         return {};
     return agree_on(world, [&] {
-        return read_allocations(
-            settings.options().plan_file, settings.capacities, settings.options().batch_size);
+        return read_allocations(settings.options().balance.plan_file,
+                                settings.capacities,
+                                settings.options().batch_size);
     });
 }
 
@@ -226,7 +227,7 @@ SharePlan share_plan(const HostComm& world,
                      const RecordedAllocations& recorded,
                      Replica& replica,
                      const std::vector<StepCost>& known) {
-    const std::string& balance = settings.options().balance;
+    const std::string& balance = settings.options().balance.policy;
     if (balance == "auto" && std::ssize(known) == world.size())
         return {world, balance, known};
     if (balance == "auto" && world.size() > 1)
@@ -245,7 +246,7 @@ SharePlan ragged_share_plan(const HostComm& world,
                             Replica& replica,
                             const std::vector<StepCost>& known,
                             const ItemCost& item_cost) {
-    const std::string& balance = settings.options().balance;
+    const std::string& balance = settings.options().balance.policy;
     const Corpus& corpus = replica.feed().corpus();
     RaggedWork work = ragged_work(settings, corpus, item_cost);
     std::vector<StepCost> costs = known;
@@ -316,7 +317,7 @@ Shares make_shares(const HostComm& world,
                    const RunSettings& settings,
                    Replica& replica,
                    const StartingPoint& start) {
-    const std::string& balance = settings.options().balance;
+    const std::string& balance = settings.options().balance.policy;
     const RecordedAllocations recorded = recorded_allocations(world, settings);
     Shares shares{
         settings.is_ragged()

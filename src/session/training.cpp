@@ -23,12 +23,6 @@ bool are_unlike(const std::vector<std::string>& devices) {
         devices.begin(), devices.end(), [&](const auto& name) { return name != devices[0]; });
 }
 
-DriftPolicy drift_policy(const std::string& name) {
-    if (name == "abort")
-        return DriftPolicy::abort;
-    return name == "sync" ? DriftPolicy::sync : DriftPolicy::warn;
-}
-
 // Whether gradients can be summed while backward goes on without slowing it: the network or a GPU
 // does it, or a core that no rank computes on. The same on all ranks.
 bool sums_beside_backward(const RunSettings& settings) {
@@ -95,29 +89,20 @@ RunIdentity Training::identity() const {
     return identity;
 }
 
-TrainerOptions Training::trainer_options() const {
+TrainerRun Training::trainer_run() const {
     const Options& options = parts_.settings.options();
-    const RunIdentity run = identity();
+    RunIdentity run = identity();
+    const bool are_unlike_devices = are_unlike(run.devices);
     return {.updates = length_.updates,
             .seed = options.seed,
-            .clip_norm = options.clip_norm,
             .bucket_bytes = bucket_bytes(parts_.settings, parts_.replica.parameters()),
-            .valid_interval = options.valid_interval,
-            .max_skips = options.max_skips,
-            .follow = options.balance == "auto",
+            .follow = options.balance.policy == "auto",
             .like_ranks = like_ranks(parts_.settings),
             .replay = shares_.replay,
-            .save_interval_updates = options.save_interval_updates,
-            .save_interval = options.save_interval,
-            .stop_after = options.stop_after,
-            .patience = options.patience,
-            .check_interval = options.check_interval,
-            .drift = drift_policy(options.drift),
-            .unlike_devices = are_unlike(run.devices),
-            .identity = run,
+            .unlike_devices = are_unlike_devices,
+            .identity = std::move(run),
             .progress = start_.progress,
-            .held_update = start_.held_update,
-            .best_by = options.best_by};
+            .held_update = start_.held_update};
 }
 
 TrainerParts Training::trainer_parts(Recorder& recorder, RunControl& control) {
@@ -146,7 +131,7 @@ TrainerReport Training::run(double start_seconds) {
                        .first_update = start_.progress.updates + 1,
                        .loss_terms = replica.model().loss_terms(),
                        .unit = unit_of(shares_.plan),
-                       .best_by = options.best_by,
+                       .best_by = options.trainer.best_by,
                        .window = start_.progress.window});
     RunControl control(
         {.start_seconds = start_seconds,
@@ -158,7 +143,7 @@ TrainerReport Training::run(double start_seconds) {
     parts.evaluator = evaluator_ ? &*evaluator_ : nullptr;
     parts.folder = parts_.folder;
     parts.checkpoints = replica.checkpoints();
-    Trainer trainer(parts, trainer_options());
+    Trainer trainer(parts, options.trainer, trainer_run());
     TrainerReport report = trainer.run();
     if (parts_.folder == nullptr || !parts_.folder->has_lost_lease())
         control.end();
@@ -171,12 +156,13 @@ TrainerReport Training::try_out() {
                         .time_limit_s = trial_s,
                         .least_updates = least_updates,
                         .watches_clock = parts_.world.rank() == 0});
-    TrainerOptions options = trainer_options();
-    options.updates = std::min(length_.updates, start_.progress.updates + most_updates);
+    TrainerOptions options = parts_.settings.options().trainer;
     options.stop_after = 0;
-    options.follow = false;
     options.check_interval = 0;
-    Trainer trainer(trainer_parts(recorder, control), options);
+    TrainerRun run = trainer_run();
+    run.updates = std::min(length_.updates, start_.progress.updates + most_updates);
+    run.follow = false;
+    Trainer trainer(trainer_parts(recorder, control), options, std::move(run));
     return trainer.run();
 }
 

@@ -38,7 +38,7 @@ std::vector<int> working_ranks(const HostComm& world,
     for (const RankInfo& info : settings.topology.ranks)
         gpus.push_back(info.has_gpu());
     const auto count = std::count(gpus.begin(), gpus.end(), true);
-    if (count == 0 || count == std::ssize(gpus) || settings.options().balance != "auto")
+    if (count == 0 || count == std::ssize(gpus) || settings.options().balance.policy != "auto")
         return all;
 
     const double reduction_ms = world.all_reduce(
@@ -62,20 +62,22 @@ std::vector<int> working_ranks(const HostComm& world,
 
 SettledOptions options_on(const RunSettings& settings, const std::vector<int>& ranks) {
     SettledOptions options = settings;
-    for (const char* name : {"max-sentences", "max-tokens", "threads", "cache-mb"}) {
-        const std::string list = options.values().at(name);
-        if (list.empty())
+    const Options& typed = options.options();
+    for (const std::string* list :
+         {&typed.max_sentences, &typed.max_tokens, &typed.threads, &typed.cache_mb}) {
+        if (list->empty())
             continue;
+        const std::string& name = options.option_at(list).name;
         std::vector<std::int64_t> values;
         for (const int rank : ranks)
-            values.push_back(rank_value(name, list, settings.topology, rank));
-        options.settle({{name, rank_list(values)}});
+            values.push_back(rank_value(name, *list, settings.topology, rank));
+        options.settle(*list, rank_list(values));
     }
     const bool all_on_gpus = std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
         return settings.topology.rank(rank).has_gpu();
     });
     if (all_on_gpus)
-        options.settle({{"device", "cuda"}});
+        options.settle(typed.device, "cuda");
     return options;
 }
 

@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "hetseq/data/bert/token_masking.hpp"
+#include "hetseq/prepare/bert/token_masking.hpp"
+
 #include "hetseq/data/collator.hpp"
 
 namespace hetseq {

@@ -12,14 +12,14 @@
 #include "bert_masking.hpp"
 #include "bert_setup.hpp"
 #include "builtin_parts.hpp"
+#include "hetseq/prepare/bert/masking_vocabulary.hpp"
+#include "hetseq/prepare/prepare_bert.hpp"
 
 #include "hetseq/text/wordpiece.hpp"
-#include "hetseq/data/bert/masking_vocabulary.hpp"
 #include "hetseq/data/files/attachment.hpp"
 #include "hetseq/data/files/first_shard.hpp"
 #include "hetseq/data/files/shard_spec.hpp"
 #include "hetseq/data/padded_rows.hpp"
-#include "hetseq/data/prepare_bert.hpp"
 #include "hetseq/model/bert.hpp"
 #include "hetseq/task/parts.hpp"
 
@@ -147,7 +147,7 @@ private:
     }
 };
 
-const PartOption<double>& masked_lm_prob() {
+const Option<double>& masked_lm_prob() {
     static const auto option =
         number_option("masked-lm-prob",
                       "0.15",
@@ -157,13 +157,13 @@ const PartOption<double>& masked_lm_prob() {
     return option;
 }
 
-const PartOption<std::int64_t>& max_predictions() {
+const Option<std::int64_t>& max_predictions() {
     static const auto option = whole_number_option(
         "max-predictions", "0", "tokens to predict in such a pair at most; 0: any number");
     return option;
 }
 
-const PartOption<bool>& whole_word_masking() {
+const Option<bool>& whole_word_masking() {
     static const auto option =
         switch_option("whole-word-masking", "mask all pieces of a word of such a pair or none");
     return option;
@@ -190,7 +190,7 @@ std::unique_ptr<Collator> make_batching(const PartOptions& options) {
         options.seed);
 }
 
-const PartOption<std::string>& decoder_bias() {
+const Option<std::string>& decoder_bias() {
     static const auto option = choice_option(
         "decoder-bias",
         {"zero", "unigram"},

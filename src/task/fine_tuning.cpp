@@ -13,10 +13,10 @@
 #include "hetseq/util/text.hpp"
 
 #include "bert_setup.hpp"
+#include "hetseq/prepare/prepare_tagged.hpp"
 
 #include "hetseq/text/text_lines.hpp"
 #include "hetseq/data/files/attachment.hpp"
-#include "hetseq/data/prepare_tagged.hpp"
 #include "hetseq/model/model_file.hpp"
 
 namespace hetseq {
@@ -37,8 +37,8 @@ ClassWeights class_weights_from(const std::string& text) {
     return weights;
 }
 
-const PartOption<ClassWeights>& class_weights() {
-    static const PartOption<ClassWeights> option{
+const Option<ClassWeights>& class_weights() {
+    static const Option<ClassWeights> option{
         {.name = "class-weights",
          .type = "LABEL=X[,...]",
          .default_value = "",
@@ -47,8 +47,8 @@ const PartOption<ClassWeights>& class_weights() {
     return option;
 }
 
-const PartOption<std::optional<double>>& classifier_dropout() {
-    static const PartOption<std::optional<double>> option{
+const Option<std::optional<double>>& classifier_dropout() {
+    static const Option<std::optional<double>> option{
         {.name = "classifier-dropout",
          .type = "P",
          .default_value = "",
@@ -60,7 +60,7 @@ const PartOption<std::optional<double>>& classifier_dropout() {
     return option;
 }
 
-const PartOption<std::int64_t>& freeze_layers() {
+const Option<std::int64_t>& freeze_layers() {
     static const auto option = whole_number_option(
         "freeze-layers",
         "-1",
@@ -71,7 +71,7 @@ const PartOption<std::int64_t>& freeze_layers() {
     return option;
 }
 
-const PartOption<double>& layer_lr_decay() {
+const Option<double>& layer_lr_decay() {
     static const auto option =
         number_option("layer-lr-decay",
                       "1",
@@ -98,7 +98,7 @@ std::vector<double> weights_of_labels(const ClassWeights& given,
     return weights;
 }
 
-const PartOption<bool>& new_labels() {
+const Option<bool>& new_labels() {
     static const auto option = switch_option(
         "new-labels",
         "where --init-model's classifier has other labels than the data, a new one is "
@@ -147,7 +147,7 @@ bool fits(const ModelClassifier& classifier, const std::vector<std::string>& lab
 
 }  // namespace
 
-std::vector<PartOptionSpec> fine_tuning_options() {
+std::vector<OptionSpec> fine_tuning_options() {
     return {class_weights(), classifier_dropout(), freeze_layers(), layer_lr_decay(), new_labels()};
 }
 

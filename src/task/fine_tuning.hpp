@@ -3,15 +3,16 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/options/option.hpp"
+
 #include "hetseq/data/schema.hpp"
 #include "hetseq/model/bert_classifiers.hpp"
-#include "hetseq/task/part_option.hpp"
 #include "hetseq/task/part_options.hpp"
 
 namespace hetseq {
 
 /// The options of all models that are a BERT with a classifier.
-std::vector<PartOptionSpec> fine_tuning_options();
+std::vector<OptionSpec> fine_tuning_options();
 
 /// The names of the classes: of the training data, otherwise of --init-model. `architecture`: the
 /// class of transformers that the task's model is. Throws BadConfig where there are none or they

@@ -22,36 +22,36 @@ Betas read_betas(const std::string& text) {
     return {option_value::fraction(betas[0]), option_value::fraction(betas[1])};
 }
 
-const PartOption<Betas>& adam_betas() {
+const Option<Betas>& adam_betas() {
     static const auto option =
-        PartOption<Betas>(
+        Option<Betas>(
             {"adam-betas", "X,X", "0.9,0.999", "decay of the mean gradient and of the mean square"},
             read_betas)
             .ignored_elsewhere();
     return option;
 }
 
-const PartOption<double>& adam_eps() {
+const Option<double>& adam_eps() {
     static const auto option =
         number_option("adam-eps", "1e-8", "added to the root of the mean square")
             .ignored_elsewhere();
     return option;
 }
 
-const PartOption<double>& adadelta_eps() {
+const Option<double>& adadelta_eps() {
     static const auto option =
         positive_number_option("adadelta-eps", "1e-6", "added to the mean squares under the roots")
             .ignored_elsewhere();
     return option;
 }
 
-const PartOption<double>& rho() {
+const Option<double>& rho() {
     static const auto option =
         number_option("rho", "0.9", "decay of the mean squares", 0, 1).ignored_elsewhere();
     return option;
 }
 
-const PartOption<double>& momentum() {
+const Option<double>& momentum() {
     static const auto option =
         fraction_option("momentum", "0", "decay of the summed gradients").ignored_elsewhere();
     return option;

@@ -7,27 +7,27 @@ namespace hetseq {
 
 namespace {
 
-const PartOption<double>& end_learning_rate() {
+const Option<double>& end_learning_rate() {
     static const auto option =
         number_option("end-learning-rate", "0", "where the decay ends").ignored_elsewhere();
     return option;
 }
 
-const PartOption<double>& power() {
+const Option<double>& power() {
     static const auto option =
         positive_number_option("power", "1", "of the part of the updates that is left")
             .ignored_elsewhere();
     return option;
 }
 
-const PartOption<double>& lr_shrink() {
+const Option<double>& lr_shrink() {
     static const auto option =
         positive_number_option("lr-shrink", "0.7", "factor of the learning rate")
             .ignored_elsewhere();
     return option;
 }
 
-const PartOption<std::int64_t>& lr_step_epochs() {
+const Option<std::int64_t>& lr_step_epochs() {
     static const auto option =
         whole_number_option("lr-step-epochs", "1", "epochs between factors", 1).ignored_elsewhere();
     return option;

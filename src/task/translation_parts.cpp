@@ -24,19 +24,19 @@ namespace {
 const std::string source_vocabulary = "source_vocabulary";
 const std::string target_vocabulary = "target_vocabulary";
 
-const PartOption<double>& label_smoothing() {
+const Option<double>& label_smoothing() {
     static const auto option = fraction_option(
         "label-smoothing", "0.1", "share of a target token's weight that all tokens get");
     return option;
 }
 
-const PartOption<double>& activation_dropout() {
+const Option<double>& activation_dropout() {
     static const auto option = fraction_option(
         "activation-dropout", "0", "dropout inside the Transformer's feed-forward layers");
     return option;
 }
 
-const PartOption<std::string>& share_embeddings() {
+const Option<std::string>& share_embeddings() {
     static const auto option =
         choice_option("share-embeddings",
                       {"auto", "none", "decoder", "all"},
@@ -46,19 +46,19 @@ const PartOption<std::string>& share_embeddings() {
     return option;
 }
 
-const PartOption<std::string>& positions() {
+const Option<std::string>& positions() {
     static const auto option = choice_option(
         "positions", {"sinusoidal", "learned"}, "sinusoidal", "the Transformer's positions");
     return option;
 }
 
-const PartOption<bool>& pre_norm() {
+const Option<bool>& pre_norm() {
     static const auto option =
         switch_option("pre-norm", "normalise before each part of a layer, not behind it");
     return option;
 }
 
-const PartOption<bool>& valid_bleu() {
+const Option<bool>& valid_bleu() {
     static const auto option =
         switch_option("valid-bleu",
                       "translate the validation data at each validation, and score it by BLEU")
@@ -66,7 +66,7 @@ const PartOption<bool>& valid_bleu() {
     return option;
 }
 
-const PartOption<std::int64_t>& valid_beam() {
+const Option<std::int64_t>& valid_beam() {
     static const auto option =
         whole_number_option(
             "valid-beam", "5", "hypotheses that the search of --valid-bleu follows", 1, 100)
@@ -74,7 +74,7 @@ const PartOption<std::int64_t>& valid_beam() {
     return option;
 }
 
-const PartOption<std::string>& valid_bleu_tokenize() {
+const Option<std::string>& valid_bleu_tokenize() {
     static const auto option =
         choice_option("valid-bleu-tokenize",
                       bleu_tokenizer_names(),

@@ -48,17 +48,18 @@ TrainingProgress without_cuts_to_come(TrainingProgress progress) {
     return progress;
 }
 
-TrainerOptions settled(TrainerOptions options) {
-    options.progress = without_cuts_to_come(std::move(options.progress));
-    return options;
+TrainerRun continued(TrainerRun run) {
+    run.progress = without_cuts_to_come(std::move(run.progress));
+    return run;
 }
 
 }  // namespace
 
-Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
+Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, TrainerRun run)
     : parts_{parts},
-      options_{settled(options)},
-      reducer_{parts.parameters, parts.communicator, options.bucket_bytes},
+      options_{options},
+      run_{continued(std::move(run))},
+      reducer_{parts.parameters, parts.communicator, run_.bucket_bytes},
       parameter_update_{parts.parameters, parts.optimizer, options.clip_norm},
       step_{parts.model, parts.parameters, reducer_, parameter_update_.gate()},
       agreement_{parts.world, parts.model.loss_terms().size()},
@@ -67,26 +68,26 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
                   AllocationLog{
                       parts.folder != nullptr && is_first_rank() ? parts.folder->allocations() : "",
                       parts.shares.micro_batches(),
-                      options_.progress.allocations,
+                      run_.progress.allocations,
                       parts.shares.ragged() ? parts.shares.ragged()->cost : ItemCost{},
                       [folder = parts.folder] { return folder == nullptr || folder->may_write(); }},
-                  options_.progress,
-                  {.follows = options.follow && is_first_rank() && parts.world.size() > 1,
+                  run_.progress,
+                  {.follows = run_.follow && is_first_rank() && parts.world.size() > 1,
                    .batch_size = parts.shares.full_batch(parts.plan),
-                   .updates = options.updates,
-                   .like_ranks = options.like_ranks,
-                   .replay = options.replay}},
-      first_update_{options.progress.updates},
+                   .updates = run_.updates,
+                   .like_ranks = run_.like_ranks,
+                   .replay = run_.replay}},
+      first_update_{run_.progress.updates},
       update_{first_update_},
       requested_{update_} {
-    static_cast<TrainingProgress&>(report_) = options_.progress;
+    static_cast<TrainingProgress&>(report_) = run_.progress;
 }
 
 TrainerReport Trainer::run() {
     request_ahead();
     load_next();
     report_.first_update_seconds = monotonic_seconds();
-    for (; update_ < options_.updates && report_.stop == StopReason::none; ++update_) {
+    for (; update_ < run_.updates && report_.stop == StopReason::none; ++update_) {
         const double begin = monotonic_seconds();
         activity::enter(Phase::agreeing, update_ + 1);
         agreement_.wait();
@@ -145,7 +146,7 @@ void Trainer::end() {
     report_.full_allocation = rebalancer_.full_allocation();
     if (parts_.checkpoints == nullptr)
         return;
-    if (std::max(parts_.checkpoints->last_update(), options_.held_update) != report_.updates)
+    if (std::max(parts_.checkpoints->last_update(), run_.held_update) != report_.updates)
         save();
     activity::enter(Phase::saving);
     parts_.checkpoints->finish();
@@ -156,7 +157,7 @@ void Trainer::end() {
 
 // All ranks request at the same updates, so that the block loads of a host keep one order.
 void Trainer::request_ahead() {
-    for (; requested_ < std::min(update_ + 1 + requests_ahead, options_.updates); ++requested_) {
+    for (; requested_ < std::min(update_ + 1 + requests_ahead, run_.updates); ++requested_) {
         const GlobalBatch batch = parts_.plan.batch(requested_ - report_.order_origin);
         const MicroBatchCap cap = parts_.shares.cap();
         parts_.loader.request(batch, rebalancer_.cut(batch), smaller(cap, most_in_memory()));
@@ -216,7 +217,7 @@ Requests Trainer::requests() const {
 
 // The device comes to the optimizer without waiting for the host to hear of the verdict.
 Verdict Trainer::run_step() {
-    const ForwardContext context{Mode::train, options_.seed, update_};
+    const ForwardContext context{Mode::train, run_.seed, update_};
     lr_ = parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs);
     return step_.run(*share_, agreement_.weights(), context, [this] {
         if (may_change_parameters())
@@ -271,7 +272,7 @@ void Trainer::skip(Verdict verdict) {
     ++report_.skipped;
     ++report_.skips_in_a_row;
     parts_.recorder.event(update_ + 1, "skipped, its loss or gradient is not finite");
-    const ForwardContext context{Mode::train, options_.seed, update_};
+    const ForwardContext context{Mode::train, run_.seed, update_};
     const bool is_loss = verdict == Verdict::skip;
     const auto samples = is_loss ? non_finite_samples(parts_.model, *share_, context)
                                  : step_.non_finite_gradient_samples(*share_, context);
@@ -326,7 +327,7 @@ void Trainer::compare_replicas_when_due() {
     if (options_.check_interval == 0 || report_.updates % options_.check_interval != 0)
         return;
     const ReplicaDrift drift = compare_replicas(
-        parts_.world, parts_.communicator, parts_.parameters, options_.identity.devices);
+        parts_.world, parts_.communicator, parts_.parameters, run_.identity.devices);
     if (drift.is_within(tolerance_of_unlike_devices))
         return;
     const std::string message = "the ranks' parameters drift apart: " + drift.text();
@@ -348,12 +349,12 @@ bool Trainer::ends_epoch() const {
 }
 
 bool Trainer::validates_after(std::int64_t update) const {
-    if (parts_.evaluator == nullptr || update >= options_.updates)
+    if (parts_.evaluator == nullptr || update >= run_.updates)
         return false;
     const std::int64_t position = update - report_.order_origin;
     const bool due = options_.valid_interval > 0 ? (update + 1) % options_.valid_interval == 0
                                                  : parts_.plan.ends_epoch(position);
-    return due || update + 1 == options_.updates;
+    return due || update + 1 == run_.updates;
 }
 
 void Trainer::validate_when_due() {
@@ -399,9 +400,9 @@ void Trainer::save() {
     activity::enter(Phase::saving);
     if (parts_.folder != nullptr)
         parts_.folder->look_after_parts();
-    if (options_.unlike_devices)
+    if (run_.unlike_devices)
         copy_replica(parts_.communicator, parts_.parameters, parts_.optimizer);
-    TrainingState state{options_.identity, report_};
+    TrainingState state{run_.identity, report_};
     rebalancer_.save_to(state.progress);
     state.progress.window = parts_.recorder.window();
     parts_.checkpoints->start(state);

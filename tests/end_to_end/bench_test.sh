@@ -88,7 +88,7 @@ bench_bound --device v100
 expect_ok 'one GPU'
 [[ $(json out.json cost.micro_batch) == 16 ]] || fail "the cost of one GPU"
 bench_bound --device gtx
-expect_error 78 "'gtx' is none of h100, a100, v100, p100"
+expect_error 78 "'gtx' is not one of h100, a100, v100, p100"
 run_bench 2 roofline --task mnist --data "$work/data/train*.h5"
 expect_error 78 '2 ranks were started'
 program=ragged_model run_bench 1 roofline --task pairs --data "$work/pairs" --device v100 \

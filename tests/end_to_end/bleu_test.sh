@@ -64,7 +64,7 @@ refuses 65 '. is not a file' .
 refuses 65 "short and standard input do not fit together (they have 3 and $lines lines)" reference1 short
 refuses 65 'latin1 line 2 is not UTF-8 (byte 4 of the line' latin1
 refuses 65 'latin1 line 2 is not UTF-8' reference1 --input latin1
-refuses 78 "--tokenize: there is no '13b': Did you mean 13a?" reference1 --tokenize 13b
+refuses 78 "--tokenize: '13b' is not one of 13a, none, intl, char" reference1 --tokenize 13b
 refuses 78 '--smooth-value has no effect (--smooth-method is exp)' reference1 --smooth-value 1
 refuses 78 '--smooth-value: ' reference1 --smooth-method floor --smooth-value -1
 refuses 78 "--metrics: there is no 'ter'" reference1 --metrics ter

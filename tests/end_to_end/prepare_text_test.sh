@@ -38,7 +38,7 @@ expect_error 65 "$work/latin, line 2001 is not UTF-8"
 run_ranks 2 "${translation[@]}" --target-text "$work/a.de.gz,$work/none" --output "$work/bad"
 expect_error 66 "no such file: $work/none"
 run_ranks 2 "${translation[@]}" --target-text "$work/a.de.gz,$work/b.de" --output "$work/bad" --model-type word
-expect_error 78 "--model-type: 'word' is none of bpe, unigram, dictionary"
+expect_error 78 "--model-type: 'word' is not one of bpe, unigram, dictionary"
 [[ ! -e $work/bad ]] || fail 'an error left something behind'
 
 multi30k=$HETSEQ_TEST_DATA/multi30k

@@ -19,7 +19,7 @@ namespace {
 using namespace hetseq;
 using namespace hetseq::test;
 
-const PartOption<std::int64_t>& width() {
+const Option<std::int64_t>& width() {
     static const auto option =
         whole_number_option("width", "16", "width of the embeddings", 2, 4096);
     return option;

@@ -47,7 +47,7 @@ expect_error 78 '--vocab'
 rc=0; "$bin/hetseq" tokenize --vocab "$work/none" </dev/null 2>"$work/log" || rc=$?
 expect_error 66 'none'
 rc=0; "$bin/hetseq" tokenize --vocab "$work/vocab.txt" --accents away </dev/null 2>"$work/log" || rc=$?
-expect_error 78 "--accents: 'away' is none of keep, strip"
+expect_error 78 "--accents: 'away' is not one of keep, strip"
 printf 'a\na\n' >"$work/twice.txt"
 rc=0; "$bin/hetseq" tokenize --vocab "$work/twice.txt" </dev/null 2>"$work/log" || rc=$?
 expect_error 65 "line 2 repeats a piece ('a' is in line 1 already)"

@@ -7,7 +7,7 @@
 namespace {
 
 /// An option of the model alone: --target-smoothing is known where the model is chosen.
-const hetseq::PartOption<double>& label_smoothing() {
+const hetseq::Option<double>& label_smoothing() {
     static const auto option = hetseq::number_option(
         "target-smoothing", "0", "share of each label that goes to all classes alike", 0, 1);
     return option;

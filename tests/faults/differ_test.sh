@@ -13,7 +13,7 @@ grep -q '\[ranks 1, 2\]\|\[ranks 1-2\]' "$work/log" || { cat "$work/log"; fail '
 # Another revision: the program with other letters in that place.
 revision=$("$bin/hetseq" --version | sed 's/.*(\(.*\))/\1/')
 other=$(tr '[:alnum:]' x <<<"$revision")
-sed "s/$revision/$other/g" "$bin/hetseq" >"$work/other"
+sed "s/$revision/$other/g" "$bin/../libexec/hetseq/hetseq-program" >"$work/other"
 chmod +x "$work/other"
 run_ranks 1 "${train[@]}" "${data[@]}" : -np 1 "$work/other" "${train[@]:1}" "${data[@]}" : -np 1 "${train[@]}" "${data[@]}"
 expect_error 78 'the program differs over ranks'

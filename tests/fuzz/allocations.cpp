@@ -2,8 +2,7 @@
 #include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"
-
-#include "hetseq/train/shares/allocation_log.hpp"
+#include "hetseq/state/allocation_log.hpp"
 
 using namespace hetseq;
 

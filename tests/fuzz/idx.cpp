@@ -1,5 +1,5 @@
 // IDX, as it stands and through the reader, which unzips.
-#include "hetseq/data/files/idx.hpp"
+#include "hetseq/prepare/files/idx.hpp"
 
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"

@@ -6,9 +6,11 @@
 #include "fuzz/memory_file.hpp"
 
 #include "hetseq/comm/host/topology.hpp"
+
+#include "hetseq/command_line/option_parser.hpp"
+
 #include "hetseq/session/options.hpp"
 #include "hetseq/session/rank_list.hpp"
-#include "hetseq/app/command_line/option_parser.hpp"
 
 namespace hetseq::fuzz {
 

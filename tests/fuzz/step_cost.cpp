@@ -4,8 +4,7 @@
 
 #include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"
-
-#include "hetseq/train/shares/step_cost_file.hpp"
+#include "hetseq/state/step_cost_file.hpp"
 
 using namespace hetseq;
 

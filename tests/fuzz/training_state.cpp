@@ -1,5 +1,5 @@
 // state.json of a checkpoint: what is read and written again reads the same.
-#include "hetseq/train/checkpoint/training_state.hpp"
+#include "hetseq/state/training_state.hpp"
 
 #include "fuzz/fuzz.hpp"
 

@@ -14,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const PartOption<double> sharpness = number_option("sharpness", "0.5", "of lion and tiger", 0, 1);
+const Option<double> sharpness = number_option("sharpness", "0.5", "of lion and tiger", 0, 1);
 
 std::unique_ptr<Optimizer> no_optimizer(FlatParameters&, const PartOptions&) {
     return nullptr;

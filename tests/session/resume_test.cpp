@@ -45,7 +45,7 @@ TEST(ContinuedProgressTest, PatienceCountsAnewByAnotherMeasure) {
     point.is_own = true;
     Options options;
     EXPECT_EQ(continued_progress(options, point).validations_since_best, 4);
-    options.best_by = {"accuracy", Direction::max};
+    options.trainer.best_by = {"accuracy", Direction::max};
     EXPECT_EQ(continued_progress(options, point).validations_since_best, 0);
     point.state.run.options["best-by"] = "accuracy:max";
     EXPECT_EQ(continued_progress(options, point).validations_since_best, 4);

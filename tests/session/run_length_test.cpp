@@ -76,13 +76,13 @@ TEST(RunLengthTest, AScheduleThatStartsAnewSpansWhatIsLeft) {
 
 TEST(RunLengthTest, ARunIsFinishedByUpdatesOrByPatience) {
     Options options;
-    options.patience = 2;
+    options.trainer.patience = 2;
     TrainingProgress progress;
     progress.updates = 9;
     EXPECT_FALSE(is_finished(options, {.updates = 10}, progress));
     progress.validations_since_best = 2;
     EXPECT_TRUE(is_finished(options, {.updates = 10}, progress));
-    options.patience = 0;
+    options.trainer.patience = 0;
     EXPECT_FALSE(is_finished(options, {.updates = 10}, progress));
     progress.updates = 10;
     EXPECT_TRUE(is_finished(options, {.updates = 10}, progress));

@@ -77,7 +77,7 @@ TEST_F(RunSettingsTest, TypedAndWrittenValuesStayTheSame) {
     EXPECT_EQ(settings.options().batch_size, 3 * 8 * world_.size());
     EXPECT_EQ(settings.options().update_freq, 1);
 
-    settings.settle({{"block-length", "17"}});
+    settings.settle(settings.options().corpus.block_length, 17);
 
     EXPECT_EQ(settings.options().corpus.block_length, 17);
     EXPECT_EQ(settings.values().at("block-length"), "17");

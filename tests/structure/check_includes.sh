@@ -43,10 +43,10 @@ function check_private() {
   else check_folder(folder_of(name))
 }
 BEGIN {
-  order = "util report comm balance plan text data model optim task train session app python"
+  order = "util options command_line report comm balance plan text data prepare state tools model optim task train session app python launcher"
   count = split(order, layers, " "); for (i = 1; i <= count; i++) rank[layers[i]] = i
-  may = "app/commands>app/command_line app/commands>app/documents app/commands>app/prediction app/commands>app/translation app/documents>app/command_line comm/nccl>comm/host comm/mixed>comm/host comm/mixed>comm/mpi comm/mixed>comm/nccl " \
-    "data/bert>data/files data/bert>data/order data/blocks>data/files data/blocks>data/order train/checkpoint>train/shares train/record>train/checkpoint " \
+  may = "app/commands>app/documents app/commands>app/prediction app/commands>app/translation comm/nccl>comm/host comm/mixed>comm/host comm/mixed>comm/mpi comm/mixed>comm/nccl " \
+    "prepare/bert>prepare/files data/blocks>data/files data/blocks>data/order train/record>train/checkpoint " \
     "train/record>train/shares model/decoding>model/kernels"
   count = split(may, pairs, " "); for (i = 1; i <= count; i++) allowed[pairs[i]] = 1
   count = split(sources, paths, "\n"); for (i = 1; i <= count; i++) exists[paths[i]] = 1

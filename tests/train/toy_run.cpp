@@ -99,23 +99,23 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
                      .folder = run.folder,
                      .checkpoints = checkpoints.get(),
                      .control = run.control},
-                    {.updates = run.updates,
-                     .seed = seed,
-                     .clip_norm = run.clip_norm,
-                     .bucket_bytes = run.bucket_bytes,
-                     .valid_interval = run.valid_interval,
+                    {.clip_norm = run.clip_norm,
                      .max_skips = run.max_skips,
-                     .follow = run.follow,
-                     .replay = run.replay,
+                     .valid_interval = run.valid_interval,
                      .stop_after = run.stop_after,
+                     .best_by = run.best_by,
                      .patience = run.patience,
                      .check_interval = run.check_interval,
-                     .drift = run.drift,
+                     .drift = run.drift},
+                    {.updates = run.updates,
+                     .seed = seed,
+                     .bucket_bytes = run.bucket_bytes,
+                     .follow = run.follow,
+                     .replay = run.replay,
                      .identity = {.devices = std::vector<std::string>(
                                       static_cast<std::size_t>(world.size()), "cpu")},
                      .progress = run.progress,
-                     .held_update = run.held_update,
-                     .best_by = run.best_by});
+                     .held_update = run.held_update});
     ToyResult result;
     result.report = trainer.run();
     result.parameters = parameters.values().clone();

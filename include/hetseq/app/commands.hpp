@@ -1,7 +1,8 @@
 #pragma once
 
+#include "hetseq/command_line/command_words.hpp"
+
 #include "hetseq/task/parts.hpp"
-#include "hetseq/app/command_line/command_words.hpp"
 
 namespace hetseq {
 
@@ -29,9 +30,6 @@ int checkpoint_command(const CommandContext& context);
 int prepare_command(const CommandContext& context);
 int bench_command(const CommandContext& context);
 int plan_command(const CommandContext& context);
-int report_command(const CommandContext& context);
-int bleu_command(const CommandContext& context);
-int tokenize_command(const CommandContext& context);
 int info_command(const CommandContext& context);
 int document_command(const CommandContext& context);
 

@@ -7,12 +7,6 @@ namespace hetseq {
 
 class HostComm;
 
-/// The exit code of `error`: its own, or that of an internal error.
-int exit_code_of(const std::exception& error);
-
-/// Prints `error` in a process that is not a rank of a job.
-void print_error(const std::exception& error);
-
 /// How ranks end after an error. An error that all of them met at the same place is printed once,
 /// and its exit code is returned, so that all leave in order. Any other error is printed and ends
 /// the whole job. A line under the message gives the program, version, rank and host, and what the

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/data/blocks/io_mode.hpp"
 #include "hetseq/data/corpus_identity.hpp"
+#include "hetseq/data/corpus_options.hpp"
 #include "hetseq/data/files/ragged_extents.hpp"
 #include "hetseq/data/order/global_order.hpp"
 #include "hetseq/data/schema.hpp"
@@ -16,16 +16,6 @@
 namespace hetseq {
 
 class DataContext;
-
-struct CorpusOptions {
-    std::int64_t shuffle_blocks = 8;  // blocks mixed at once
-    std::int64_t block_length =
-        0;  // samples; 0: from the data (recorded, since it defines the order)
-    std::int64_t cache_mb = 512;  // of each host, this corpus [MiB]; changes speed only
-    IoMode io = IoMode::collective;
-    std::int64_t max_length = 0;  // values of a row of a sample that is used; 0: any
-    bool skip_too_long = false;   // longer samples are left out; otherwise they are an error
-};
 
 /// A corpus in shards. The shards' samples lie end to end in the order of the file names. They are
 /// cut into blocks of consecutive samples. The ranks of a host share a cache of blocks.

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "hetseq/options/options_of.hpp"
+
 namespace hetseq {
 
 struct OptimizerOptions {
@@ -13,5 +15,8 @@ struct OptimizerOptions {
     double rho = 0.9;                   // adadelta
     double momentum = 0;                // sgd
 };
+
+/// Those that all optimizers share; each declares its own (hetseq/task/parts.hpp).
+OptionsOf<OptimizerOptions> optimizer_options();
 
 }  // namespace hetseq

@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "hetseq/options/options_of.hpp"
+
 namespace hetseq {
 
 /// The learning rate of update `update` (counted from 0) in epoch `epoch`. Pure.
@@ -21,6 +23,9 @@ struct ScheduleOptions {
     double gamma = 0.7;                           // step, exponential: factor
     std::int64_t step_epochs = 1;                 // step: epochs between factors
 };
+
+/// Those that all schedules share; each declares its own (hetseq/task/parts.hpp).
+OptionsOf<ScheduleOptions> schedule_options();
 
 /// All begin with warm-up: warmup_init_lr + (lr - warmup_init_lr) u / w for update u < w. Then,
 /// with t = min(1, (u - w) / (total_updates - w)) and epoch e, as each says. Throw BadConfig,

@@ -7,7 +7,7 @@ namespace hetseq {
 /// `values` as config.cfg holds them, so that it repeats the run from any folder: relative paths
 /// are made absolute. A path stays relative if the current folder's name holds a character that
 /// such a value cannot hold (',', '#', or a glob's '*', '?', '[').
-OptionValues repeatable_values(OptionValues values);
+OptionValues repeatable_values(OptionValues values, const OptionTable& table = option_table());
 
 /// Whether the two texts name the same file, or are the same.
 bool names_same_file(const std::string& a, const std::string& b);

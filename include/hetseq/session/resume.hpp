@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/train/checkpoint/training_state.hpp"
+#include "hetseq/state/training_state.hpp"
+
 #include "hetseq/session/run_settings.hpp"
 
 namespace hetseq {

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "hetseq/train/checkpoint/training_state.hpp"
+#include "hetseq/state/training_state.hpp"
+
 #include "hetseq/session/run_settings.hpp"
 
 namespace hetseq {

@@ -9,6 +9,7 @@
 #include <c10/core/ScalarType.h>
 
 #include "hetseq/comm/host/topology.hpp"
+#include "hetseq/data/corpus_options.hpp"
 #include "hetseq/data/corpus_plan.hpp"
 #include "hetseq/data/schema.hpp"
 #include "hetseq/task/parts.hpp"
@@ -33,10 +34,16 @@ public:
     const Options& options() const noexcept { return options_; }
     const OptionValues& values() const noexcept { return values_; }
     const OptionTable& table() const noexcept { return table_; }
-    /// Replaces the values that `settled` names. Throws BadConfig that names the option.
-    void settle(const OptionValues& settled);
+    /// Gives another value to the option whose value `place` is, a member of `options()`. Throws
+    /// BadConfig that names the option.
+    void settle(const std::string& place, std::string value);
+    void settle(const std::int64_t& place, std::int64_t value);
+    /// The option whose value `place` is, a member of `options()`.
+    const OptionSpec& option_at(const void* place) const;
 
 private:
+    void settle_text(const void* place, std::string value);
+
     OptionTable table_;
     OptionValues values_;
     Options options_;

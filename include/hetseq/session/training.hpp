@@ -49,7 +49,7 @@ public:
 
 private:
     RunIdentity identity() const;
-    TrainerOptions trainer_options() const;
+    TrainerRun trainer_run() const;
     /// Without validation, and leaving nothing on disk.
     TrainerParts trainer_parts(Recorder& recorder, RunControl& control);
 

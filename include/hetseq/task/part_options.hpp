@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "hetseq/options/option.hpp"
+#include "hetseq/options/options_of.hpp"
+
 #include "hetseq/optim/optimizer_options.hpp"
 #include "hetseq/optim/schedule.hpp"
-#include "hetseq/task/part_option.hpp"
 
 namespace hetseq {
 
@@ -27,10 +29,13 @@ struct PartOptions {
 
     /// The value of an option that the reading part declared.
     template <class T>
-    T get(const PartOption<T>& option) const {
+    T get(const Option<T>& option) const {
         const auto found = own.find(option.name());
         return option.read(found != own.end() ? found->second : option.default_value());
     }
 };
+
+/// Those that all parts share.
+OptionsOf<PartOptions> part_options();
 
 }  // namespace hetseq

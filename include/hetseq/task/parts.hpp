@@ -30,7 +30,7 @@ public:
 
     /// `options` belong to this part alone. They are known if the part is chosen, and the part
     /// reads them through PartOptions::get.
-    void add(const std::string& name, Part part, std::vector<PartOptionSpec> options = {}) {
+    void add(const std::string& name, Part part, std::vector<OptionSpec> options = {}) {
         if (find(name) != nullptr)
             throw InternalError("two parts of kind " + kind_ + " are named " + name);
         entries_.push_back({name, std::move(part), std::move(options)});
@@ -47,9 +47,9 @@ public:
     const std::string& option() const { return option_; }
 
     /// The options that the part `name` declared; none for an unknown name.
-    std::vector<PartOptionSpec> options_of(const std::string& name) const {
+    std::vector<OptionSpec> options_of(const std::string& name) const {
         const Entry* entry = find(name);
-        return entry != nullptr ? entry->options : std::vector<PartOptionSpec>{};
+        return entry != nullptr ? entry->options : std::vector<OptionSpec>{};
     }
 
     std::vector<std::string> names() const {
@@ -63,7 +63,7 @@ private:
     struct Entry {
         std::string name;
         Part part;
-        std::vector<PartOptionSpec> options;
+        std::vector<OptionSpec> options;
     };
 
     const Entry* find(const std::string& name) const {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "hetseq/options/options_of.hpp"
+
 namespace hetseq {
 
 /// How BERT's text becomes words. The defaults are those of the uncased models.
@@ -15,6 +17,9 @@ struct BasicTokenizerOptions {
 
     static BasicTokenizerOptions cased() { return {false, false}; }
 };
+
+/// --cased and --accents.
+OptionsOf<BasicTokenizerOptions> basic_tokenizer_options();
 
 /// Words in one string, with what each of their characters was made from.
 struct BasicWords {

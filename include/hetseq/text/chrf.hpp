@@ -15,7 +15,7 @@ namespace hetseq {
 struct ChrfOptions {
     static constexpr int most_words = 2;
 
-    int word_order = 0;  // n-grams of words up to this length count too; 2: chrF2++
+    std::int64_t word_order = 0;  // n-grams of words up to this length count too; 2: chrF2++
     bool lowercase = false;
 };
 

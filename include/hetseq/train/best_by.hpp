@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/train/evaluation.hpp"
+#include "hetseq/state/evaluation.hpp"
 
 namespace hetseq {
 

@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
+
+#include "hetseq/state/evaluation.hpp"
+
 #include "hetseq/data/order/micro_batch_cap.hpp"
 #include "hetseq/data/order/tiling.hpp"
 #include "hetseq/model/model.hpp"
-#include "hetseq/train/evaluation.hpp"
 
 namespace hetseq {
 

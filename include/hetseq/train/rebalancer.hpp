@@ -7,10 +7,11 @@
 #include <span>
 #include <vector>
 
+#include "hetseq/state/allocation_log.hpp"
+#include "hetseq/state/training_state.hpp"
+
 #include "hetseq/balance/speed_tracker.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
-#include "hetseq/train/checkpoint/training_state.hpp"
-#include "hetseq/train/shares/allocation_log.hpp"
 
 namespace hetseq {
 

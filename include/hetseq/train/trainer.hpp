@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
+
+#include "hetseq/state/allocation_log.hpp"
+#include "hetseq/state/training_state.hpp"
+
 #include "hetseq/data/loader.hpp"
 #include "hetseq/optim/schedule.hpp"
-#include "hetseq/train/best_by.hpp"
-#include "hetseq/train/checkpoint/training_state.hpp"
 #include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
 #include "hetseq/train/parameter_update.hpp"
@@ -16,7 +18,7 @@
 #include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/record/run_times.hpp"
 #include "hetseq/train/run_control.hpp"
-#include "hetseq/train/shares/allocation_log.hpp"
+#include "hetseq/train/trainer_options.hpp"
 #include "hetseq/train/update_agreement.hpp"
 #include "hetseq/train/update_step.hpp"
 
@@ -30,30 +32,18 @@ class Optimizer;
 class RunFolder;
 class SharePlan;
 
-/// The reaction to replicas that differ by more than rounding.
-enum class DriftPolicy { warn, sync, abort };
-
-struct TrainerOptions {
+/// What follows from the job and from where its run stands.
+struct TrainerRun {
     std::int64_t updates = 0;  // of the whole run
     std::uint64_t seed = 1;
-    double clip_norm = 0;  // of the gradient's 2-norm; 0: no clipping
     std::int64_t bucket_bytes = 8 << 20;
-    std::int64_t valid_interval = 0;         // updates; 0: at the end of each epoch
-    std::int64_t max_skips = 100;            // updates in a row whose loss is not finite
-    bool follow = false;                     // whether shares follow the ranks' speeds
-    std::vector<int> like_ranks = {};        // by rank, the same number for like devices
-    AllocationsByUpdate replay = {};         // cuts to repeat, each from its update on
-    std::int64_t save_interval_updates = 0;  // between checkpoints; 0: not by updates
-    std::int64_t save_interval = 0;          // epochs between checkpoints; 0: not by epochs
-    std::int64_t stop_after = 0;             // updates of this start; 0: never
-    std::int64_t patience = 0;  // validations without a better one, after which it stops; 0: none
-    std::int64_t check_interval = 0;  // updates between comparisons of the replicas; 0: none
-    DriftPolicy drift = DriftPolicy::warn;
+    bool follow = false;               // whether shares follow the ranks' speeds
+    std::vector<int> like_ranks = {};  // by rank, the same number for like devices
+    AllocationsByUpdate replay = {};   // cuts to repeat, each from its update on
     bool unlike_devices = false;  // replicas may differ in last bits; a checkpoint makes them one
     RunIdentity identity = {};    // for checkpoints
     TrainingProgress progress = {};  // of the checkpoint that is continued
     std::int64_t held_update = -1;   // of that checkpoint, where the run's folder holds it; -1: not
-    BestBy best_by = {};             // which validation is the best
 };
 
 /// The parts that a trainer works with; all outlive it.
@@ -91,7 +81,7 @@ struct TrainerReport : TrainingProgress {
 /// Trains. Shows the life of an update, one line for each stage.
 class Trainer {
 public:
-    Trainer(const TrainerParts& parts, const TrainerOptions& options);
+    Trainer(const TrainerParts& parts, const TrainerOptions& options, TrainerRun run);
 
     /// Collective. Runs the remaining updates, or until the run is asked to stop. Saves the result.
     TrainerReport run();
@@ -125,6 +115,7 @@ private:
 
     TrainerParts parts_;
     TrainerOptions options_;
+    TrainerRun run_;
     GradientReducer reducer_;
     ParameterUpdate parameter_update_;
     UpdateStep step_;

@@ -9,11 +9,15 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
+
+#include "command_options.hpp"
+
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/comm/reduce_benchmark.hpp"
 
+#include "hetseq/command_line/option_parser.hpp"
 #include "roofline_report.hpp"
 #include <nlohmann/json.hpp>
 
@@ -26,7 +30,6 @@
 #include "hetseq/session/run_settings.hpp"
 #include "hetseq/session/step_counts.hpp"
 #include "hetseq/session/training.hpp"
-#include "hetseq/app/command_line/option_parser.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 #include "hetseq/app/process.hpp"
@@ -158,14 +161,12 @@ int bench_reduce(const CommandContext& context, const RunSettings& settings) {
 // The GPUs that --device names; all that are known without it.
 std::span<const GpuPeaks> chosen_gpus(const CommandWords& words) {
     const std::span<const GpuPeaks> all = gpu_peaks();
-    if (words.text("device").empty())
+    const std::string name = words.read(roofline_options()).device;
+    if (name.empty())
         return all;
-    std::vector<std::string> names;
-    for (const GpuPeaks& gpu : all)
-        names.push_back(gpu.name);
-    const std::string& name = words.choice("device", names);
-    const auto found = std::find(names.begin(), names.end(), name) - names.begin();
-    return all.subspan(static_cast<std::size_t>(found), 1);
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const GpuPeaks& gpu) { return gpu.name == name; });
+    return all.subspan(static_cast<std::size_t>(found - all.begin()), 1);
 }
 
 void check_alone(const HostComm& world) {
@@ -210,7 +211,7 @@ void settle_read_size(SettledOptions& settled, const Parts& parts) {
     const Options& options = settled.options();
     const CorpusSchema schema = parts.datasets.get(options.dataset)(options.parts);
     if (options.max_sentences.empty() && ragged_fields(schema).empty())
-        settled.settle({{"max-sentences", "256"}});
+        settled.settle(options.max_sentences, "256");
 }
 
 }  // namespace

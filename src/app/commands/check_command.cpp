@@ -5,13 +5,13 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
+#include "hetseq/command_line/option_parser.hpp"
 #include <nlohmann/json.hpp>
 
 #include "hetseq/data/check_corpus.hpp"
 #include "hetseq/session/effective_values.hpp"
 #include "hetseq/session/option_agreement.hpp"
 #include "hetseq/session/part_option_table.hpp"
-#include "hetseq/app/command_line/option_parser.hpp"
 #include "hetseq/app/commands.hpp"
 
 namespace hetseq {

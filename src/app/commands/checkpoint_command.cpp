@@ -1,77 +1,44 @@
-#include <cstdio>
-#include <limits>
+#include "hetseq/tools/checkpoint_command.hpp"
 
-#include "hetseq/util/error.hpp"
+#include <cstdio>
+#include <string>
 
 #include "checkpoint_export.hpp"
 
 #include "hetseq/app/commands.hpp"
-#include "hetseq/app/commands/checkpoint_report.hpp"
+#include "hetseq/app/commands/checkpoint_average.hpp"
 
 namespace hetseq {
 
 namespace {
 
-using Checkpoints = std::vector<std::filesystem::path>;
-
 void say(const std::string& text) {
     std::fputs(text.c_str(), stdout);
 }
 
-// The newest --last of them.
-Checkpoints chosen_checkpoints(const CommandWords& words) {
-    const auto last = static_cast<std::size_t>(
-        words.whole_number("last", 0, std::numeric_limits<std::int64_t>::max()));
-    Checkpoints checkpoints = checkpoints_of(words.arguments.front());
-    if (last > 0 && last < checkpoints.size())
-        checkpoints.resize(last);
-    return checkpoints;
-}
-
-int list(const CommandWords& words) {
-    say(list_checkpoints(chosen_checkpoints(words), words.options.count("json") != 0));
-    return 0;
-}
-
-int verify(const CommandWords& words) {
-    int damaged = 0;
-    say(verify_checkpoints(chosen_checkpoints(words), damaged));
-    return damaged > 0 ? static_cast<int>(ExitCode::bad_data) : 0;
-}
-
-int inspect(const CommandWords& words) {
-    say(inspect_checkpoint(checkpoints_of(words.arguments.front()).front()));
-    return 0;
-}
-
 int average(const CommandWords& words) {
-    const Checkpoints checkpoints = chosen_checkpoints(words);
-    const std::string& output = words.text("output");
-    average_checkpoints(checkpoints, output);
-    say(output + ": the mean of " + std::to_string(checkpoints.size()) + " checkpoints\n");
+    const AverageOptions options = words.read(average_options());
+    const auto checkpoints = newest_checkpoints(words.arguments.front(), options.last);
+    average_checkpoints(checkpoints, options.output);
+    say(options.output + ": the mean of " + std::to_string(checkpoints.size()) + " checkpoints\n");
     return 0;
 }
 
 int export_model(const CommandWords& words) {
-    words.choice("format", {"hf"});
+    const ExportFormat options = words.read(export_options());
     say(export_for_transformers({.run = words.arguments.at(0),
-                                 .checkpoint = words.text("checkpoint"),
+                                 .checkpoint = options.checkpoint,
                                  .output = words.arguments.at(1),
-                                 .overwrites = words.has("overwrite")}));
+                                 .overwrites = options.overwrites}));
     return 0;
 }
 
 }  // namespace
 
 int checkpoint_command(const CommandContext& context) {
-    const CommandWords& words = context.words;
-    if (words.form == "list")
-        return list(words);
-    if (words.form == "verify")
-        return verify(words);
-    if (words.form == "export")
-        return export_model(words);
-    return words.form == "inspect" ? inspect(words) : average(words);
+    if (needs_no_tensors(context.words.form))
+        return look_at_checkpoints(context.words);
+    return context.words.form == "export" ? export_model(context.words) : average(context.words);
 }
 
 }  // namespace hetseq

@@ -18,7 +18,9 @@
 #include "hetseq/util/staged_folder.hpp"
 #include "hetseq/util/text.hpp"
 
-#include "existing_folder.hpp"
+#include "hetseq/state/checkpoint_folder.hpp"
+#include "hetseq/state/existing_folder.hpp"
+#include "hetseq/tools/checkpoint_report.hpp"
 #include "model_choice.hpp"
 #include <nlohmann/json.hpp>
 
@@ -26,8 +28,6 @@
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/model/tensor_files.hpp"
 #include "hetseq/model/tensor_types.hpp"
-#include "hetseq/train/checkpoint/checkpoint_folder.hpp"
-#include "hetseq/app/commands/checkpoint_report.hpp"
 
 namespace hetseq {
 

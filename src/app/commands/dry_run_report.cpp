@@ -81,7 +81,7 @@ std::string dry_run_json(const DryRunReport& report, const RunSettings& settings
               {"parameters", report.parameters},
               {"batch_size", settings.options().batch_size},
               {"batch_tokens", settings.options().batch_tokens},
-              {"balance", settings.options().balance},
+              {"balance", settings.options().balance.policy},
               {"tried_updates", report.tried}};
     if (report.tried > 0) {
         const Spread& step = report.summary.step_ms;

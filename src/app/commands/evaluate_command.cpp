@@ -3,6 +3,9 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
+
+#include "command_options.hpp"
+
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
@@ -24,25 +27,26 @@ namespace hetseq {
 
 namespace {
 
+std::string checkpoint_of(const CommandWords& words) {
+    return words.read(evaluate_options()).checkpoint;
+}
+
 // Whether the model is the run's, which --checkpoint chooses.
 bool takes_runs_model(const CommandWords& words) {
-    return !words.arguments.empty() && words.options.count("init-model") == 0;
+    return !words.arguments.empty() && typed_options(words.options).parts.init_model.empty();
 }
 
 // RUN stands for its configuration and its model.
 GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
-    if (!words.text("checkpoint").empty() && !takes_runs_model(words))
-        throw BadConfig(
-            "--checkpoint " + words.text("checkpoint") + " chooses among a run's models",
-            words.arguments.empty() ? "no RUN is given" : "--init-model is given too",
-            "give RUN alone, or leave --checkpoint out");
-    if (!words.arguments.empty()) {
-        GivenOptions result = options_of_run(words.arguments.front(), words.options, parts);
-        if (result.file.count("valid-data") != 0)
-            result.file["data"] = result.file["valid-data"];
-        return result;
-    }
-    if (!words.options.count("init-model"))
+    const std::string checkpoint = checkpoint_of(words);
+    if (!checkpoint.empty() && !takes_runs_model(words))
+        throw BadConfig("--checkpoint " + checkpoint + " chooses among a run's models",
+                        words.arguments.empty() ? "no RUN is given" : "--init-model is given too",
+                        "give RUN alone, or leave --checkpoint out");
+    if (!words.arguments.empty())
+        return options_of_run(
+            words.arguments.front(), words.options, parts, RunData::validation_if_any);
+    if (typed_options(words.options).parts.init_model.empty())
         throw BadUsage("there is no model to evaluate",
                        "neither a run's folder nor --init-model is given",
                        "give one of them");
@@ -51,7 +55,7 @@ GivenOptions evaluated_options(const CommandWords& words, const Parts& parts) {
 
 std::string model_name(const CommandWords& words, const Options& options) {
     return takes_runs_model(words)
-               ? chosen_model_name(words.arguments.front(), words.text("checkpoint"))
+               ? chosen_model_name(words.arguments.front(), checkpoint_of(words))
                : model_file(options.parts.init_model).string();
 }
 
@@ -61,8 +65,7 @@ std::shared_ptr<Model> evaluated_model(const CommandContext& context, const RunS
     return agree_on(context.world, [&] {
         const Options& options = settings.options();
         std::shared_ptr<Model> model = context.parts.models.get(options.model)(options.parts);
-        load_chosen_model(
-            context.words.arguments.front(), context.words.text("checkpoint"), *model);
+        load_chosen_model(context.words.arguments.front(), checkpoint_of(context.words), *model);
         model->to(settings.device, settings.dtype);
         return model;
     });

@@ -3,6 +3,9 @@
 #include <ATen/Version.h>
 
 #include "hetseq/util/text.hpp"
+
+#include "command_options.hpp"
+
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/comm/nccl/nccl_info.hpp"
 
@@ -50,7 +53,7 @@ Rows build_rows() {
 
 int info_command(const CommandContext& context) {
     const Rows rows = build_rows();
-    if (context.words.options.count("json") == 0) {
+    if (!context.words.read(info_options()).json) {
         std::fputs(format_table(rows).c_str(), stdout);
         return 0;
     }

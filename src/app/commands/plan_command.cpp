@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/name_list.hpp"
 #include "hetseq/util/regular_file.hpp"
 #include "hetseq/util/text.hpp"
+
+#include "command_options.hpp"
+
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
@@ -47,7 +49,7 @@ PlanReport make_report(const CommandWords& words, const Parts& parts) {
     report.taken =
         fill_from_cost_files(report.cluster, std::filesystem::path(description).parent_path());
     std::vector<MeasuredRun> runs;
-    for (const std::string& folder : split_file_names(words.text("from")))
+    for (const std::string& folder : words.read(plan_options()).runs)
         runs.push_back(read_measured_run(folder, option_table(parts)));
     if (!runs.empty())
         for (std::string& note : fill_from_runs(report.cluster, runs))
@@ -66,7 +68,7 @@ PlanReport make_report(const CommandWords& words, const Parts& parts) {
 int plan_command(const CommandContext& context) {
     const PlanReport report =
         agree_on(context.world, [&] { return make_report(context.words, context.parts); });
-    const bool json = context.words.options.count("json") != 0;
+    const bool json = context.words.read(plan_options()).json;
     if (context.world.rank() == 0)
         std::fputs((json ? plan_json(report) : plan_text(report)).c_str(), stdout);
     return 0;

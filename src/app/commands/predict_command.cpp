@@ -19,6 +19,7 @@
 
 #include "app/prediction/prediction_ranks.hpp"
 #include "app/progress_line.hpp"
+#include "command_options.hpp"
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -42,32 +43,33 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-struct PredictOptions {
+// What is predicted into a file.
+struct FilePrediction {
     PredictingRun run;
     fs::path output;
     bool overwrites = false;
 };
 
-PredictOptions predict_options(const CommandWords& words) {
-    if (words.text("output").empty())
+FilePrediction file_prediction(const CommandWords& words) {
+    const PredictOptions options = words.read(predict_options());
+    if (options.output.empty())
         throw BadConfig("--data is given without --output",
                         "the predictions of data are written to a file",
                         "name it");
-    return {.run = predicting_run(words),
-            .output = words.text("output"),
-            .overwrites = words.has("overwrite")};
+    return {
+        .run = predicting_run(words), .output = options.output, .overwrites = options.overwrites};
 }
 
 // The run's options, but for --data, which are other data than it was trained on.
-GivenOptions settings_of(const PredictOptions& options,
+GivenOptions settings_of(const FilePrediction& options,
                          const OptionValues& given,
                          const Parts& parts) {
-    if (given.count("data") == 0)
+    if (typed_options(given).data.empty())
         throw BadConfig("there are no data to predict from", "--data is missing", "name them");
     return options_of_predicting_run(options.run, given, parts);
 }
 
-void check_output(const PredictOptions& options) {
+void check_output(const FilePrediction& options) {
     if (fs::is_directory(options.output))
         throw BadConfig("--output " + options.output.string() + " is a folder",
                         "the predictions are one file",
@@ -128,7 +130,7 @@ struct PredictionSummary {
     }
 };
 
-PredictionSummary begin_summary(const PredictOptions& options, const RunSettings& settings) {
+PredictionSummary begin_summary(const FilePrediction& options, const RunSettings& settings) {
     PredictionSummary summary{.data = settings.options().data, .output = options.output};
     const std::vector<fs::path> files =
         chosen_model_files(options.run.folder, options.run.checkpoint);
@@ -140,7 +142,7 @@ PredictionSummary begin_summary(const PredictOptions& options, const RunSettings
 }
 
 void describe(PredictionFile& file,
-              const PredictOptions& options,
+              const FilePrediction& options,
               const PredictionSummary& summary) {
     file.set_attribute("program", std::string("hetseq ") + version::number);
     file.set_attribute("run", options.run.folder.string());
@@ -186,11 +188,15 @@ std::string as_text(const PredictionSummary& summary) {
 
 // Without data and a file for what is said of them, it is the text on standard input.
 int predict_command(const CommandContext& context) {
-    if (context.words.options.count("data") == 0 && context.words.text("output").empty())
-        return predict_text(context);
     const HostComm& world = context.world;
+    const bool takes_lines = agree_on(world, [&] {
+        return typed_options(context.words.options).data.empty() &&
+               context.words.read(predict_options()).output.empty();
+    });
+    if (takes_lines)
+        return predict_text(context);
     const bool is_first = world.rank() == 0;
-    const PredictOptions options = agree_on(world, [&] { return predict_options(context.words); });
+    const FilePrediction options = agree_on(world, [&] { return file_prediction(context.words); });
     const GivenOptions given = agree_on(world, [&] {
         if (is_first)
             check_output(options);

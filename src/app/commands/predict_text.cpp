@@ -27,13 +27,13 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
+#include "hetseq/prepare/prepare_bert.hpp"
+#include "hetseq/prepare/prepare_tagged.hpp"
 #include "model_choice.hpp"
 #include "predicting_run.hpp"
 
 #include "hetseq/text/text_lines.hpp"
 #include "hetseq/text/tokenizer_config.hpp"
-#include "hetseq/data/prepare_bert.hpp"
-#include "hetseq/data/prepare_tagged.hpp"
 #include "hetseq/session/run_settings.hpp"
 #include "hetseq/app/failure.hpp"
 
@@ -51,11 +51,9 @@ constexpr const char* classifier = "bert-sequence-classifier";
 GivenOptions text_settings(const PredictingRun& run,
                            const OptionValues& given,
                            const Parts& parts) {
-    GivenOptions result = options_of_predicting_run(run, given, parts);
-    for (const char* of_data : {"data", "valid-data"})
-        result.file.erase(of_data);
-    const auto model = result.file.find("model");
-    if (model == result.file.end() || (model->second != tagger && model->second != classifier))
+    GivenOptions result = options_of_predicting_run(run, given, parts, RunData::none);
+    const std::string model = typed_options(result.file).model;
+    if (model != tagger && model != classifier)
         throw BadConfig(
             run.folder.string() + " is no run whose model takes lines of text",
             "such a run is one of --task token-classification or --task sequence-classification",

@@ -3,29 +3,25 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 
+#include "command_options.hpp"
 #include "model_choice.hpp"
 #include "run_options.hpp"
 
 namespace hetseq {
 
-namespace {
-
-constexpr std::int64_t most_batch_samples = 1'000'000;
-
-}  // namespace
-
 PredictingRun predicting_run(const CommandWords& words) {
+    const PredictOptions options = words.read(predict_options());
     return {.folder = words.arguments.front(),
-            .checkpoint = words.text("checkpoint"),
-            .batch_samples = words.whole_number("batch-size", 1, most_batch_samples)};
+            .checkpoint = options.checkpoint,
+            .batch_samples = options.batch_samples};
 }
 
 GivenOptions options_of_predicting_run(const PredictingRun& run,
                                        const OptionValues& given,
-                                       const Parts& parts) {
-    GivenOptions result = options_of_run(run.folder, given, parts);
-    const auto model = result.file.find("model");
-    if (model != result.file.end() && model->second == "transformer")
+                                       const Parts& parts,
+                                       RunData data) {
+    GivenOptions result = options_of_run(run.folder, given, parts, data);
+    if (typed_options(result.file).model == "transformer")
         throw BadConfig(run.folder.string() + " is the run of a translation model",
                         "its predictions are text",
                         "hetseq translate " + run.folder.string() + " < lines");

@@ -5,11 +5,13 @@
 #include <memory>
 #include <string>
 
+#include "hetseq/command_line/command_words.hpp"
+#include "run_options.hpp"
+
 #include "hetseq/model/model.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/session/options.hpp"
 #include "hetseq/session/run_settings.hpp"
-#include "hetseq/app/command_line/command_words.hpp"
 
 namespace hetseq {
 
@@ -25,7 +27,8 @@ PredictingRun predicting_run(const CommandWords& words);
 /// The run's options. Throws BadConfig where its model has a command of its own.
 GivenOptions options_of_predicting_run(const PredictingRun& run,
                                        const OptionValues& given,
-                                       const Parts& parts);
+                                       const Parts& parts,
+                                       RunData data = RunData::training);
 
 /// With its parameters, on the device. Throws BadConfig for a model that predicts nothing.
 std::shared_ptr<Model> load_predicting_model(const PredictingRun& run,

@@ -5,8 +5,8 @@
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/status_line.hpp"
+#include "hetseq/util/terminal.hpp"
 #include "hetseq/util/text.hpp"
-#include "hetseq/train/record/progress_bar.hpp"
 
 namespace hetseq {
 

@@ -7,12 +7,8 @@
 #include <vector>
 
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/name_list.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "bert_text_options.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
@@ -20,35 +16,9 @@
 #include "table_cells.hpp"
 #include <nlohmann/json.hpp>
 
-#include "hetseq/data/files/shard_names.hpp"
-
 namespace hetseq {
 
 namespace {
-
-constexpr std::int64_t most_seed = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t most_length = 65536;
-constexpr std::int64_t most_copies = 1000;
-
-PrepareBertOptions bert_options(const CommandWords& words) {
-    return {.train = split_file_names(words.text("input")),
-            .valid = split_file_names(words.text("valid-input")),
-            .vocabulary = words.text("vocab"),
-            .text = bert_text_options(words),
-            .output = words.text("output"),
-            .shards = words.whole_number("shards", 0, most_shards),
-            .seq_length = words.whole_number("seq-length", 5, most_length),
-            .masking = {.prob = words.number("masked-lm-prob", 0, 1),
-                        .most_predictions = words.whole_number("max-predictions", 1, most_length),
-                        .whole_words = words.has("whole-word-masking")},
-            .copies = words.whole_number("dupe-factor", 1, most_copies),
-            .short_pair_prob = words.number("short-seq-prob", 0, 1),
-            .seed = static_cast<std::uint64_t>(words.whole_number("seed", 0, most_seed)),
-            .masks = words.choice("static-masks", {"on", "off"}) == "on"
-                         ? PrepareBertOptions::Masks::in_shards
-                         : PrepareBertOptions::Masks::when_loaded,
-            .overwrite = words.has("overwrite")};
-}
 
 double share_of(std::int64_t part, std::int64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -92,6 +62,12 @@ void warn_of_lonely_documents(const PreparedBert& prepared) {
 }
 
 }  // namespace
+
+OptionsOf<BertPreparation> bert_preparation_options() {
+    return OptionsOf<BertPreparation>()
+        .add(&BertPreparation::data, prepare_bert_options())
+        .add(&BertPreparation::json, json_option());
+}
 
 std::string prepared_bert_text(const PreparedBert& prepared) {
     using Rows = std::vector<std::vector<std::string>>;
@@ -162,7 +138,7 @@ std::string prepared_bert_json(const PreparedBert& prepared) {
 
 void prepare_bert_of(const CommandContext& context) {
     PrepareBertOptions options =
-        agree_on(context.world, [&] { return bert_options(context.words); });
+        agree_on(context.world, [&] { return context.words.read(prepare_bert_options()); });
     PreparedBert prepared;
     {
         PreparationProgress progress;
@@ -174,7 +150,7 @@ void prepare_bert_of(const CommandContext& context) {
     if (context.world.rank() != 0)
         return;
     warn_of_lonely_documents(prepared);
-    const bool as_json = context.words.options.count("json") != 0;
+    const bool as_json = context.words.read(bert_preparation_options()).json;
     std::fputs((as_json ? prepared_bert_json : prepared_bert_text)(prepared).c_str(), stdout);
 }
 

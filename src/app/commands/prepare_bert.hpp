@@ -1,9 +1,18 @@
 #pragma once
 
-#include "hetseq/data/prepare_bert.hpp"
+#include "hetseq/prepare/prepare_bert.hpp"
+
 #include "hetseq/app/commands.hpp"
 
 namespace hetseq {
+
+/// What `hetseq prepare bert` makes, and how it tells about it.
+struct BertPreparation {
+    PrepareBertOptions data{};
+    bool json = false;
+};
+
+OptionsOf<BertPreparation> bert_preparation_options();
 
 /// `hetseq prepare bert`. Collective over the world.
 void prepare_bert_of(const CommandContext& context);

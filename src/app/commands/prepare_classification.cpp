@@ -2,57 +2,23 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/name_list.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "bert_text_options.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
+#include "hetseq/prepare/prepare_classified.hpp"
 #include "table_cells.hpp"
-
-#include "hetseq/data/files/shard_names.hpp"
-#include "hetseq/data/prepare_classified.hpp"
 
 namespace hetseq {
 
 namespace {
 
-constexpr std::int64_t longest_sequence = 65536;
 constexpr std::size_t most_shown_labels = 20;
-
-std::optional<TableFormat> format_of(const CommandWords& words) {
-    const std::string& name = words.choice("format", {"auto", "tsv", "csv"});
-    if (name == "auto")
-        return std::nullopt;
-    return name == "csv" ? TableFormat::csv : TableFormat::tsv;
-}
-
-PrepareClassifiedOptions classified_options(const CommandWords& words) {
-    return {.train = split_file_names(words.text("input")),
-            .valid = split_file_names(words.text("valid-input")),
-            .test = split_file_names(words.text("test-input")),
-            .vocabulary = words.text("vocab"),
-            .text = bert_text_options(words),
-            .labels = words.text("labels"),
-            .is_number = words.has("numbers"),
-            .output = words.text("output"),
-            .text_column = words.text("text-column"),
-            .pair_column = words.text("pair-column"),
-            .label_column = words.text("label-column"),
-            .has_header = words.has("header"),
-            .format = format_of(words),
-            .max_length = words.whole_number("max-length", 5, longest_sequence),
-            .shards = words.whole_number("shards", 1, most_shards),
-            .overwrite = words.has("overwrite")};
-}
 
 // A column for each set; too many labels are left out.
 std::string labels_text(const PreparedClassified& prepared) {
@@ -102,7 +68,7 @@ void warn_of_cut_rows(const PreparedClassified& prepared, std::int64_t max_lengt
 // One rank suffices: labelled text is small.
 void prepare_classification_of(const CommandContext& context) {
     agree_on(context.world, [&] {
-        const PrepareClassifiedOptions options = classified_options(context.words);
+        const PrepareClassifiedOptions options = context.words.read(prepare_classified_options());
         if (context.world.rank() != 0)
             return;
         const PreparedClassified prepared = prepare_classified(options);

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "hetseq/data/prepare_translation.hpp"
+#include "hetseq/prepare/prepare_translation.hpp"
 
 namespace hetseq {
 

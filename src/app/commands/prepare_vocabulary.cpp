@@ -13,17 +13,14 @@
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/name_list.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "bert_text_options.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/text/train_wordpiece.hpp"
+
+#include "hetseq/prepare/files/text_index.hpp"
+
 #include "hetseq/text/wordpiece.hpp"
-#include "hetseq/data/files/text_index.hpp"
 
 namespace hetseq {
 
@@ -99,39 +96,62 @@ std::string summary(const std::string& file,
 }
 
 // Shards and models may have been made with it.
-void check_may_be_written(const CommandWords& words) {
-    const std::string& output = words.text("output");
+void check_may_be_written(const VocabularyOptions& options) {
     std::error_code ignored;
-    if (std::filesystem::exists(output, ignored) && !words.has("overwrite"))
-        throw BadConfig(
-            output + " exists", "", "choose another --output, or give --overwrite to replace it");
+    if (std::filesystem::exists(options.output, ignored) && !options.overwrite)
+        throw BadConfig(options.output + " exists",
+                        "",
+                        "choose another --output, or give --overwrite to replace it");
+}
+
+OptionsOf<WordPieceTrainingOptions> training_options() {
+    using Of = WordPieceTrainingOptions;
+    return OptionsOf<Of>()
+        .add(
+            &Of::pieces,
+            whole_number_option(
+                "vocab-size", "30000", "number of pieces, if the text has so many", 1, most_pieces))
+        .add(&Of::least_count,
+             whole_number_option("min-count",
+                                 "2",
+                                 "join two pieces that stand together so often or more",
+                                 1,
+                                 most_pieces))
+        .add(
+            &Of::most_characters,
+            whole_number_option(
+                "max-characters", "1000", "number of characters that have pieces", 1, most_pieces));
 }
 
 }  // namespace
 
+OptionsOf<VocabularyOptions> vocabulary_options() {
+    using Of = VocabularyOptions;
+    return OptionsOf<Of>()
+        .add(&Of::input, files_option("input", "the text; plain or gzip").required())
+        .add(&Of::output,
+             text_option("output", "FILE", "", "the file to write, a piece a line").required())
+        .add(&Of::training, training_options())
+        .add(&Of::text, basic_tokenizer_options())
+        .add(&Of::overwrite, switch_option("overwrite", "replace the file where it exists"));
+}
+
 void prepare_vocabulary_of(const CommandContext& context) {
-    const CommandWords& words = context.words;
-    WordPieceTrainingOptions options;
-    BasicTokenizerOptions basic;
-    agree_on(context.world, [&] {
-        options = {.pieces = words.whole_number("vocab-size", 1, most_pieces),
-                   .least_count = words.whole_number("min-count", 1, most_pieces),
-                   .most_characters = words.whole_number("max-characters", 1, most_pieces)};
-        basic = bert_text_options(words);
+    const VocabularyOptions options = agree_on(context.world, [&] {
+        VocabularyOptions given = context.words.read(vocabulary_options());
         if (context.world.rank() == 0)
-            check_may_be_written(words);
+            check_may_be_written(given);
+        return given;
     });
-    const BertWordCounts::Words counted =
-        count_words(context.world, split_file_names(words.text("input")), basic);
+    const BertWordCounts::Words counted = count_words(context.world, options.input, options.text);
     agree_on(context.world, [&] {
         if (context.world.rank() != 0)
             return;
         std::string lines;
-        for (const std::string& piece : train_wordpiece(counted, options))
+        for (const std::string& piece : train_wordpiece(counted, options.training))
             lines.append(piece).append("\n");
-        const std::string& output = words.text("output");
-        write_atomically(output, lines);
-        std::fputs(summary(output, lines, counted).c_str(), stdout);
+        write_atomically(options.output, lines);
+        std::fputs(summary(options.output, lines, counted).c_str(), stdout);
     });
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "hetseq/train/shares/step_cost_file.hpp"
+#include "hetseq/state/step_cost_file.hpp"
 
 namespace hetseq {
 

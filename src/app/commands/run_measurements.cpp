@@ -10,10 +10,9 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 
+#include "hetseq/command_line/option_parser.hpp"
+#include "hetseq/state/step_cost_file.hpp"
 #include <nlohmann/json.hpp>
-
-#include "hetseq/train/shares/step_cost_file.hpp"
-#include "hetseq/app/command_line/option_parser.hpp"
 
 namespace hetseq {
 
@@ -100,17 +99,11 @@ void take_micro_batches(const std::string& list, MeasuredRun& run) {
 }
 
 void take_config(const std::string& path, const OptionTable& table, MeasuredRun& run) {
-    const OptionValues values = parse_config_file(path, table);
-    const auto value = [&](const char* name) {
-        const auto found = values.find(name);
-        return found == values.end() ? std::string() : found->second;
-    };
-    if (const auto batch = number_of<std::int64_t>(value("batch-size")); batch > 0)
-        run.batch = batch;
-    if (const auto bucket = number_of<double>(value("bucket-mb"));
-        bucket > 0 && bucket <= most_measured)
-        run.bucket_mib = bucket;
-    take_micro_batches(value("max-sentences"), run);
+    const Options options = typed_options(parse_config_file(path, table));
+    if (options.batch_size > 0)
+        run.batch = options.batch_size;
+    run.bucket_mib = options.bucket_mb;
+    take_micro_batches(options.max_sentences, run);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/file_text.hpp"
+#include "hetseq/util/launcher.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/signal_inbox.hpp"
@@ -22,9 +23,11 @@
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/host_name.hpp"
-#include "hetseq/comm/host/launcher.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
+
+#include "hetseq/command_line/option_parser.hpp"
+
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/record/summary.hpp"
@@ -39,7 +42,6 @@
 #include "hetseq/session/shares.hpp"
 #include "hetseq/session/training.hpp"
 #include "hetseq/session/working_ranks.hpp"
-#include "hetseq/app/command_line/option_parser.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 #include "hetseq/app/process.hpp"
@@ -135,7 +137,8 @@ void open_folder(const HostComm& world,
                  std::optional<std::int64_t> continued,
                  const RunSettings& settings,
                  const Model& model) {
-    const std::string text = config_text(repeatable_values(settings.values()), settings.table());
+    const std::string text =
+        config_text(repeatable_values(settings.values(), settings.table()), settings.table());
     if (continued)
         folder.resume(world, *continued, text, model.companion_files());
     else
@@ -286,7 +289,7 @@ Attempt train_on(const CommandContext& context,
 
     Replica replica(*context.environment, world, settings, context.parts, folder);
     replica.identify_data(point ? &point->state.run : nullptr);
-    settings.settle({{"block-length", std::to_string(replica.feed().corpus().block_length())}});
+    settings.settle(settings.options().corpus.block_length, replica.feed().corpus().block_length());
     const double loading = monotonic_seconds();
     StartingPoint start = restore_newest(world, settings, candidates, point, replica);
     reading_s += monotonic_seconds() - loading;

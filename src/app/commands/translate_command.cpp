@@ -16,12 +16,13 @@
 #include "app/line_dispatcher.hpp"
 #include "app/progress_line.hpp"
 #include "app/translation/translation_ranks.hpp"
-#include "existing_folder.hpp"
+#include "command_options.hpp"
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
+#include "hetseq/state/existing_folder.hpp"
 #include "model_choice.hpp"
 
 #include "hetseq/text/vocabulary.hpp"
@@ -40,9 +41,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t most = 1'000'000;  // of whatever is counted here
-
-struct TranslateOptions {
+struct Translation {
     fs::path folder;
     std::string checkpoint;
     BeamOptions beam;
@@ -50,35 +49,24 @@ struct TranslateOptions {
     Options common;  // device, threads, precision
 };
 
-BeamOptions beam_options(const CommandWords& words) {
-    BeamOptions beam;
-    beam.beam = words.whole_number("beam", 1, 1000);
-    beam.hypotheses = words.whole_number("nbest", 1, 1000);
-    beam.length_penalty = words.number("length-penalty", -100, 100);
-    beam.length_factor = words.number("max-len-a", 0, 1000);
-    beam.length_constant = words.whole_number("max-len-b", 0, most);
-    beam.min_length = words.whole_number("min-len", 0, most);
-    beam.unknown_penalty = words.number("unk-penalty", -1000, 1000);
-    check(beam);
-    return beam;
-}
-
-TranslateOptions translate_options(const CommandWords& words) {
-    TranslateOptions options;
-    options.folder = words.arguments.front();
-    options.checkpoint = words.text("checkpoint");
-    options.beam = beam_options(words);
-    options.text.hypotheses = options.beam.hypotheses;
-    options.text.print_scores = words.has("print-scores");
-    options.text.caps.sentences = words.whole_number("batch-sentences", 1, most);
-    options.text.caps.tokens = words.whole_number("batch-source-tokens", 1, most);
-    options.text.window = 32 * options.text.caps.sentences;
-    options.common = typed_options(words.options);
-    return options;
+Translation translation_of(const CommandWords& words) {
+    const TranslateOptions options = words.read(translate_options());
+    check(options.beam);
+    Translation translation;
+    translation.folder = words.arguments.front();
+    translation.checkpoint = options.checkpoint;
+    translation.beam = options.beam;
+    translation.text.hypotheses = options.beam.hypotheses;
+    translation.text.print_scores = options.print_scores;
+    translation.text.caps.sentences = options.batch_sentences;
+    translation.text.caps.tokens = options.batch_source_tokens;
+    translation.text.window = 32 * options.batch_sentences;
+    translation.common = typed_options(words.options);
+    return translation;
 }
 
 // On the device and in the type that options say, without gradients.
-std::shared_ptr<Transformer> load_transformer(const TranslateOptions& options, at::Device device) {
+std::shared_ptr<Transformer> load_transformer(const Translation& options, at::Device device) {
     check_folder(options.folder);
     if (!fs::exists(options.folder / "config.json"))
         throw MissingInput(options.folder.string() + " holds no translation model",
@@ -137,7 +125,7 @@ void report(const TextTranslation& text, double seconds, const TextOptions& opti
 // Returns an error of the input; the other ranks know the end then, as without one.
 std::exception_ptr lead(Mailbox& mailbox,
                         Translator& translator,
-                        const TranslateOptions& options,
+                        const Translation& options,
                         const Vocabularies& vocabularies,
                         at::Device device) {
     TextTranslation text(vocabularies.source, vocabularies.target, options.text);
@@ -171,7 +159,7 @@ at::Device set_up_rank(const HostComm& world, const Options& options) {
 
 int translate_command(const CommandContext& context) {
     const HostComm& world = context.world;
-    TranslateOptions options = agree_on(world, [&] { return translate_options(context.words); });
+    Translation options = agree_on(world, [&] { return translation_of(context.words); });
     const at::Device device = set_up_rank(world, options.common);
     const std::shared_ptr<Transformer> model =
         agree_on(world, [&] { return load_transformer(options, device); });

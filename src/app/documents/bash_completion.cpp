@@ -4,8 +4,7 @@
 
 #include "hetseq/session/options.hpp"
 #include "hetseq/session/part_option_table.hpp"
-#include "hetseq/app/command_line/command_table.hpp"
-#include "hetseq/app/command_line/option_choices.hpp"
+#include "hetseq/app/command_table.hpp"
 
 namespace hetseq {
 
@@ -148,6 +147,10 @@ std::string value_text(const std::string& value) {
     return listed ? join(choices, " ") : kind_text(value_kind(value));
 }
 
+std::string offered_values(const OptionSpec& option) {
+    return option.choices.empty() ? value_text(option.type) : join(option.choices, " ");
+}
+
 std::string value_case(const std::string& patterns, const std::string& value) {
     return "        " + patterns + ") value=" + quoted(value) + " ;;\n";
 }
@@ -155,7 +158,7 @@ std::string value_case(const std::string& patterns, const std::string& value) {
 // Names with their dashes; the form that takes all needs no list of its own.
 std::string options_text(const CommandForm& form, const OptionTable& table) {
     std::vector<std::string> names;
-    for (const CommandOption& option : form.own_options)
+    for (const OptionSpec& option : form.own_options)
         names.push_back("--" + option.name);
     if (form.options.size() == option_table().size())
         return names.empty() ? "\"$_hetseq_options\""
@@ -181,10 +184,10 @@ std::string form_case(const CommandDescription& command,
 CommandForm union_of(const CommandDescription& command) {
     CommandForm all;
     for (const CommandForm& form : command.forms) {
-        for (const CommandOption& option : form.own_options)
-            if (all.own_option(option.name) == nullptr)
+        for (const OptionSpec& option : form.own_options)
+            if (!all.has_own(option.name))
                 all.own_options.push_back(option);
-        for (const std::string& option : form.options)
+        for (const OptionSpec& option : form.options)
             if (!all.uses(option))
                 all.options.push_back(option);
     }
@@ -204,10 +207,10 @@ std::string command_cases(const CommandDescription& command, const OptionTable& 
 std::string own_option_cases() {
     std::string text;
     for (const CommandEntry& command : command_table())
-        for (const CommandOption& option : union_of(command.description).own_options)
+        for (const OptionSpec& option : union_of(command.description).own_options)
             if (!option.type.empty())
                 text += value_case(quoted(command.description.name + " --" + option.name),
-                                   value_text(option.type));
+                                   offered_values(option));
     return text;
 }
 
@@ -216,9 +219,7 @@ std::string option_cases(const Parts& parts) {
     for (const OptionSpec& option : option_table(parts)) {
         if (option.type.empty())
             continue;
-        const std::string choices = join(option_choices(option, parts), " ");
-        text += value_case("*' --" + option.name + "'",
-                           choices.empty() ? value_text(option.type) : choices);
+        text += value_case("*' --" + option.name + "'", offered_values(option));
     }
     return text;
 }

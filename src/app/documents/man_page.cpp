@@ -3,13 +3,12 @@
 #include "hetseq/util/error.hpp"
 
 #include "documents.hpp"
+#include "hetseq/command_line/command_usage.hpp"
 #include "hetseq/version.hpp"
 
 #include "hetseq/session/options.hpp"
 #include "hetseq/session/part_option_table.hpp"
-#include "hetseq/app/command_line/command_table.hpp"
-#include "hetseq/app/command_line/command_usage.hpp"
-#include "hetseq/app/command_line/option_choices.hpp"
+#include "hetseq/app/command_table.hpp"
 
 namespace hetseq {
 
@@ -66,7 +65,7 @@ std::string form_entries(const CommandForm& form) {
     std::string text;
     for (const CommandArgument& argument : form.arguments)
         text += entry(italic(argument.name), argument.help + ".");
-    for (const CommandOption& option : form.own_options) {
+    for (const OptionSpec& option : form.own_options) {
         const bool shows_default = !option.type.empty() && !option.default_value.empty();
         text +=
             entry(bold("--" + option.name) + (option.type.empty() ? "" : " " + italic(option.type)),
@@ -91,8 +90,8 @@ std::string commands() {
     return text;
 }
 
-std::string option_entry(const OptionSpec& option, const Parts& parts) {
-    std::string text = explained(option, parts);
+std::string option_entry(const OptionSpec& option) {
+    std::string text = explained(option);
     if (!option.type.empty() && !option.default_value.empty())
         text += "; default " + option.default_value;
     if (option.scope == OptionScope::rank)
@@ -114,7 +113,7 @@ std::string options(const Parts& parts) {
         if (option.group != group)
             text += ".SS " + plain(option.group) + "\n";
         group = option.group;
-        text += option_entry(option, parts);
+        text += option_entry(option);
     }
     return text;
 }

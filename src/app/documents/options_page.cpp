@@ -1,12 +1,11 @@
 #include "hetseq/util/text.hpp"
 
 #include "documents.hpp"
+#include "hetseq/command_line/command_usage.hpp"
 
 #include "hetseq/session/options.hpp"
 #include "hetseq/session/part_option_table.hpp"
-#include "hetseq/app/command_line/command_table.hpp"
-#include "hetseq/app/command_line/command_usage.hpp"
-#include "hetseq/app/command_line/option_choices.hpp"
+#include "hetseq/app/command_table.hpp"
 
 namespace hetseq {
 
@@ -43,20 +42,21 @@ std::string scope_of(const OptionSpec& option) {
     return "";
 }
 
-std::string row(const OptionSpec& option, const Parts& parts) {
+std::string row(const OptionSpec& option) {
     const bool is_switch = option.type.empty();
     const bool has_default = !is_switch && !option.default_value.empty();
     return "| " + code("--" + option.name + (is_switch ? "" : " " + option.type)) + " | " +
            (has_default ? code(option.default_value) : "") + " | " + scope_of(option) + " | " +
-           cell(explained(option, parts)) + " |\n";
+           cell(explained(option)) + " |\n";
 }
 
 // The usage of the form, and which of the options above it uses.
 std::string form_row(const CommandDescription& command, const CommandForm& form) {
     const bool takes_most = 2 * form.options.size() > option_table().size();
-    std::vector<std::string> listed = takes_most ? options_but(form.options) : form.options;
-    for (std::string& name : listed)
-        name = code("--" + name);
+    std::vector<std::string> listed;
+    for (const OptionSpec& option : takes_most ? option_table() : form.options)
+        if (!takes_most || !form.uses(option))
+            listed.push_back(code("--" + option.name));
     const std::string all = listed.empty() ? "all" : "all but ";
     return "| " + code(usage_of(command, form)) + " | " +
            cell(form.help.empty() ? command.help : form.help) + " | " + (takes_most ? all : "") +
@@ -90,7 +90,7 @@ std::string options_page(const Parts& parts) {
             text += "\n## " + option.group +
                     "\n\n| option | default | of the | meaning |\n|---|---|---|---|\n";
         group = option.group;
-        text += row(option, parts);
+        text += row(option);
     }
     text += "\n## Tasks\n\n| `--task` | what | its defaults |\n|---|---|---|\n";
     for (const std::string& name : parts.tasks.names())

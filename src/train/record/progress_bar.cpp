@@ -4,30 +4,17 @@
 #include <cmath>
 #include <cstdio>
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/status_line.hpp"
 #include "hetseq/util/text.hpp"
-#include "hetseq/comm/host/launcher.hpp"
-
-#include <fcntl.h>
 
 namespace hetseq {
 
 namespace {
 
-constexpr int width = 20;          // of the bar [characters]
-constexpr int usual_columns = 80;  // where a terminal does not tell
+constexpr int width = 20;  // of the bar [characters]
 constexpr double least_interval_s = 0.1;
 constexpr double fading = 0.98;  // of an update's weight at the next
-
-int columns_of(int descriptor) {
-    winsize size{};
-    return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
-                                                                          : usual_columns;
-}
 
 }  // namespace
 
@@ -44,19 +31,6 @@ std::string progress_text(const ProgressNow& now, int columns) {
                        format_duration(now.seconds_left);
     // A line that fills the last column would begin the next line.
     return text.substr(0, static_cast<std::size_t>(std::max(columns - 1, 0)));
-}
-
-int columns_of_terminal() {
-    if (::isatty(STDERR_FILENO) == 1)
-        return columns_of(STDERR_FILENO);
-    const std::string terminal = terminal_of_launcher();
-    if (terminal.empty())
-        return 0;
-    const int descriptor = ::open(terminal.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
-    const int columns = columns_of(descriptor);
-    if (descriptor >= 0)
-        ::close(descriptor);
-    return columns;
 }
 
 ProgressBar::ProgressBar(std::int64_t total_updates, int columns, std::string unit)

@@ -6,6 +6,7 @@
 
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/quantity.hpp"
+#include "hetseq/util/terminal.hpp"
 #include "hetseq/util/text.hpp"
 
 #include "scalars.hpp"

@@ -11,12 +11,12 @@
 
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/launcher.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/process_line.hpp"
 #include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/comm/heartbeats.hpp"
 #include "hetseq/comm/host/host_name.hpp"
-#include "hetseq/comm/host/launcher.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 

@@ -1,10 +1,11 @@
-#include "hetseq/app/command_line/command_help.hpp"
+#include "hetseq/command_line/command_help.hpp"
 
 #include <gtest/gtest.h>
 
 #include <gmock/gmock.h>
 
-#include "hetseq/app/command_line/command_table.hpp"
+#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/app/command_table.hpp"
 
 namespace hetseq {
 namespace {
@@ -14,7 +15,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::string help_of(const std::string& command, const std::string& form = "") {
-    return command_help(find_command(command).description, form, builtin_parts());
+    return command_help(find_command(command).description, form, option_table(builtin_parts()));
 }
 
 TEST(CommandHelpTest, OfTrainNamesEveryOption) {
@@ -28,7 +29,8 @@ TEST(CommandHelpTest, ListsTheNamesOfPartsAtHandAUsersOwnToo) {
     Parts parts = builtin_parts();
     parts.models.add("my-model", [](const PartOptions&) { return std::shared_ptr<Model>(); });
 
-    const std::string help = command_help(find_command("train").description, "", parts);
+    const std::string help =
+        command_help(find_command("train").description, "", option_table(parts));
 
     EXPECT_THAT(
         help,
@@ -65,7 +67,7 @@ TEST(CommandHelpTest, ExplainsEveryWord) {
                 EXPECT_FALSE(argument.help.empty());
                 EXPECT_THAT(help, HasSubstr("\n  " + argument.name + " "));
             }
-            for (const CommandOption& option : form.own_options) {
+            for (const OptionSpec& option : form.own_options) {
                 EXPECT_FALSE(option.help.empty());
                 EXPECT_THAT(help, HasSubstr("\n  --" + option.name + " "));
             }

@@ -1,13 +1,14 @@
-#include "hetseq/app/command_line/command_usage.hpp"
+#include "hetseq/command_line/command_usage.hpp"
 
 #include <set>
 
 #include <gtest/gtest.h>
 
+#include "hetseq/options/option.hpp"
 #include <gmock/gmock.h>
 
 #include "hetseq/session/options.hpp"
-#include "hetseq/app/command_line/command_table.hpp"
+#include "hetseq/app/command_table.hpp"
 
 namespace hetseq {
 namespace {
@@ -22,10 +23,10 @@ TEST(CommandUsageTest, ShowsArgumentsOwnOptionsAndAFewOfTheTable) {
           .help = "",
           .arguments = {{"RUN", CommandArgument::Count::one, ""},
                         {"IDX", CommandArgument::Count::many, ""}},
-          .own_options = {{"output", "DIR", "", "", CommandOption::Need::required},
-                          {"shards", "N", "1", ""},
-                          {"quiet", "", "", ""}},
-          .options = {"json"}}}};
+          .own_options = {text_option("output", "DIR", "", "").required(),
+                          whole_number_option("shards", "1", ""),
+                          switch_option("quiet", "")},
+          .options = {json_option()}}}};
 
     EXPECT_THAT(usage_lines(command),
                 ElementsAre("hetseq draw lines RUN IDX... --output DIR [--shards N] [--quiet] "
@@ -39,7 +40,10 @@ TEST(CommandUsageTest, ManyOptionsOfTheTableAreNotListed) {
         {{.word = "",
           .help = "",
           .arguments = {{"CONFIG.cfg", CommandArgument::Count::optional, ""}},
-          .options = {"data", "task", "threads", "json"}}}};
+          .options = {text_option("data", "PATH", "", ""),
+                      text_option("task", "NAME", "", ""),
+                      whole_number_option("threads", "0", ""),
+                      json_option()}}}};
 
     EXPECT_THAT(usage_lines(command),
                 ElementsAre("hetseq measure [CONFIG.cfg] [--OPTION VALUE ...]"));
@@ -61,20 +65,21 @@ TEST(CommandTableTest, EachOptionACommandUsesIsInTheTable) {
 
     for (const CommandEntry& command : command_table())
         for (const CommandForm& form : command.description.forms)
-            for (const std::string& option : form.options)
-                EXPECT_TRUE(known.contains(option)) << command.description.name << ": " << option;
+            for (const OptionSpec& option : form.options)
+                EXPECT_TRUE(known.contains(option.name))
+                    << command.description.name << ": " << option.name;
 }
 
 TEST(CommandTableTest, NoFormHasTwoOptionsOfOneName) {
     for (const CommandEntry& command : command_table())
         for (const CommandForm& form : command.description.forms) {
             std::set<std::string> names;
-            for (const CommandOption& option : form.own_options)
+            for (const OptionSpec& option : form.own_options)
                 EXPECT_TRUE(names.insert(option.name).second)
                     << command.description.name << ": " << option.name;
-            for (const std::string& option : form.options)
-                EXPECT_TRUE(names.insert(option).second)
-                    << command.description.name << ": " << option;
+            for (const OptionSpec& option : form.options)
+                EXPECT_TRUE(names.insert(option.name).second)
+                    << command.description.name << ": " << option.name;
         }
 }
 

@@ -1,12 +1,14 @@
-#include "hetseq/app/command_line/command_words.hpp"
+#include "hetseq/command_line/command_words.hpp"
 
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
 
+#include "hetseq/prepare/prepare_images.hpp"
 #include <gmock/gmock.h>
 
-#include "hetseq/app/command_line/command_table.hpp"
+#include "hetseq/session/options.hpp"
+#include "hetseq/app/command_table.hpp"
 
 namespace hetseq {
 namespace {
@@ -17,7 +19,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 CommandWords parse(const std::string& command, const std::vector<std::string>& words) {
-    return parse_command_words(find_command(command).description, words);
+    return parse_command_words(find_command(command).description, words, option_table());
 }
 
 std::string error_of(const std::string& command, const std::vector<std::string>& words) {
@@ -51,8 +53,8 @@ TEST(CommandWordsTest, TellsFormArgumentsAndOwnOptionsApartInAnyOrder) {
 
     EXPECT_EQ(words.form, "images");
     EXPECT_THAT(words.arguments, ElementsAre("a.gz", "b.gz"));
-    EXPECT_EQ(words.text("output"), "out");
-    EXPECT_EQ(words.whole_number("shards", 1, 9), 1);
+    EXPECT_EQ(words.read(prepare_images_options()).output, "out");
+    EXPECT_EQ(words.read(prepare_images_options()).shards, 1);
 }
 
 TEST(CommandWordsTest, LastOfTwoValuesWins) {
@@ -161,12 +163,16 @@ TEST(CommandWordsTest, RefusesShortOptions) {
 }
 
 TEST(CommandWordsTest, OwnNumbersAreWholeAndInTheirRange) {
-    const CommandWords words = parse("prepare", {"images", "a", "--output", "x", "--shards", "3x"});
-    const CommandWords large = parse("prepare", {"images", "a", "--output", "x", "--shards", "7"});
+    const auto shards = [](const std::string& text) {
+        const CommandWords words =
+            parse("prepare", {"images", "a", "--output", "x", "--shards", text});
+        return words.read(prepare_images_options()).shards;
+    };
 
-    EXPECT_THROW(words.whole_number("shards", 1, 9), BadConfig);
-    EXPECT_THROW(large.whole_number("shards", 1, 6), BadConfig);
-    EXPECT_EQ(large.whole_number("shards", 1, 7), 7);
+    EXPECT_THROW(shards("3x"), BadConfig);
+    EXPECT_THROW(shards("0"), BadConfig);
+    EXPECT_THROW(shards("100000"), BadConfig);
+    EXPECT_EQ(shards("7"), 7);
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
-#include "hetseq/app/command_line/option_names.hpp"
+#include "hetseq/command_line/option_names.hpp"
 
 #include <set>
 
 #include <gtest/gtest.h>
 
+#include "hetseq/command_line/command_description.hpp"
 #include <gmock/gmock.h>
 
 #include "hetseq/session/part_option_table.hpp"
-#include "hetseq/app/command_line/command_description.hpp"
 
 namespace hetseq {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 std::string meant(const std::string& given) {
-    return meant_option(given, options_but({}));
+    return meant_option(given, names_of(option_table()));
 }
 
 TEST(MeantOptionTest, KnowsTheUsualNamesOfOtherPrograms) {

@@ -1,4 +1,4 @@
-#include "hetseq/app/command_line/option_parser.hpp"
+#include "hetseq/command_line/option_parser.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -45,59 +45,62 @@ private:
 TEST(ConfigFileTest, RefusesALineThatHoldsAPlaceholderOfTheLibrary) {
     const ConfigFile config("lr = 3\n3%invalid_line%\n");
 
-    EXPECT_THAT(error_of([&] { parse_config_file(config.path()); }),
+    EXPECT_THAT(error_of([&] { parse_config_file(config.path(), option_table()); }),
                 HasSubstr("cannot read the line '3%invalid_line%'"));
 }
 
 TEST(ConfigFileTest, ReadsOptions) {
     const ConfigFile good("# comment\ntask = mnist\nlr = 0.5\n");
 
-    EXPECT_EQ(parse_config_file(good.path()).at("lr"), "0.5");
+    EXPECT_EQ(parse_config_file(good.path(), option_table()).at("lr"), "0.5");
 }
 
 TEST(ConfigFileTest, TakesFilesOfWindowsEditors) {
     const ConfigFile file("\xEF\xBB\xBFtask = mnist\r\nlr = 0.5\r\n");
 
-    EXPECT_EQ(parse_config_file(file.path()).at("task"), "mnist");
-    EXPECT_EQ(parse_config_file(file.path()).at("lr"), "0.5");
+    EXPECT_EQ(parse_config_file(file.path(), option_table()).at("task"), "mnist");
+    EXPECT_EQ(parse_config_file(file.path(), option_table()).at("lr"), "0.5");
 }
 
 TEST(ConfigFileTest, NamesOtherEncodingsAndLineEnds) {
     const ConfigFile utf16(std::string("\xFF\xFEl\0r\0", 6));
-    EXPECT_THAT(error_of([&] { parse_config_file(utf16.path()); }), HasSubstr("is text in UTF-16"));
+    EXPECT_THAT(error_of([&] { parse_config_file(utf16.path(), option_table()); }),
+                HasSubstr("is text in UTF-16"));
     const ConfigFile returns("# one\ntask = mnist\rlr = 0.5\r");
-    EXPECT_THAT(error_of([&] { parse_config_file(returns.path()); }),
+    EXPECT_THAT(error_of([&] { parse_config_file(returns.path(), option_table()); }),
                 HasSubstr(", line 2 holds a carriage return"));
 }
 
 TEST(ConfigFileTest, NamesTheFileAndTheNearestOption) {
     const ConfigFile bad("task = mnist\nmax-updates = 3\n");
 
-    EXPECT_THAT(error_of([&] { parse_config_file(bad.path()); }),
+    EXPECT_THAT(error_of([&] { parse_config_file(bad.path(), option_table()); }),
                 testing::AllOf(HasSubstr(bad.path()),
                                HasSubstr("unknown option 'max-updates'"),
                                HasSubstr("did you mean --max-update?")));
-    EXPECT_THAT(error_of([] { parse_config_file("/nowhere/a.cfg"); }), HasSubstr("/nowhere/a.cfg"));
+    EXPECT_THAT(error_of([] { parse_config_file("/nowhere/a.cfg", option_table()); }),
+                HasSubstr("/nowhere/a.cfg"));
 }
 
 TEST(ConfigFileTest, SaysThatASectionIsNone) {
     const ConfigFile config("# MNIST\n[train]\nlr = 0.5\n");
 
-    EXPECT_THAT(error_of([&] { parse_config_file(config.path()); }),
+    EXPECT_THAT(error_of([&] { parse_config_file(config.path(), option_table()); }),
                 HasSubstr("line 2: '[train]' begins a section"));
 }
 
 TEST(ConfigFileTest, SaysThatAFolderIsNoFile) {
     const std::string folder = std::filesystem::temp_directory_path().string();
 
-    EXPECT_THAT(error_of([&] { parse_config_file(folder); }), HasSubstr(folder + " is a folder"));
+    EXPECT_THAT(error_of([&] { parse_config_file(folder, option_table()); }),
+                HasSubstr(folder + " is a folder"));
 }
 
 TEST(ConfigFileTest, WarnsOfAnOptionWithTwoValues) {
     const ConfigFile config("lr = 0.5\nseed = 2\nlr = 0.25\nseed = 2\n");
     testing::internal::CaptureStderr();
 
-    const OptionValues values = parse_config_file(config.path());
+    const OptionValues values = parse_config_file(config.path(), option_table());
 
     const std::string log = testing::internal::GetCapturedStderr();
     EXPECT_EQ(values.at("lr"), "0.25");
@@ -188,9 +191,10 @@ TEST(ConfigTextTest, ReadsBackAsItWas) {
     const Parts parts = builtin_parts();
     const OptionValues values = effective_values(
         {{{"task", "bert"}, {"lr", "0.25"}, {"max-sentences", "0=3,1=1"}}, {}}, parts);
-    const ConfigFile written(config_text(values));
+    const ConfigFile written(config_text(values, option_table()));
 
-    const OptionValues again = effective_values({{}, parse_config_file(written.path())}, parts);
+    const OptionValues again =
+        effective_values({{}, parse_config_file(written.path(), option_table())}, parts);
 
     EXPECT_EQ(again, values);
 }

@@ -3,8 +3,9 @@
 #include <filesystem>
 #include <vector>
 
+#include "hetseq/state/training_state.hpp"
+
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
-#include "hetseq/train/checkpoint/training_state.hpp"
 
 namespace hetseq {
 

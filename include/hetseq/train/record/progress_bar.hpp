@@ -19,10 +19,6 @@ struct ProgressNow {
 /// than `columns`.
 std::string progress_text(const ProgressNow& now, int columns);
 
-/// The columns of the terminal that shows this process's standard error, directly or through
-/// mpirun; 0 where none does.
-int columns_of_terminal();
-
 /// A line on the terminal that follows a run. Rate and remaining time come from the last updates.
 class ProgressBar {
 public:

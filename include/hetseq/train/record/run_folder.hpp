@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/state/checkpoint_folder.hpp"
+
 #include "hetseq/model/companion_file.hpp"
-#include "hetseq/train/checkpoint/checkpoint_folder.hpp"
 
 namespace hetseq {
 

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+/// How config.cfg names files, so that it says the same in another folder.
+namespace hetseq {
+
+/// `path` from the root; an empty one stays empty.
+std::string absolute_path(const std::string& path);
+
+/// The same where `name_or_file` is a file; names such as "base" are no paths.
+std::string absolute_if_file(const std::string& name_or_file);
+
+/// False if config.cfg could not hold the name.
+bool can_be_written(const std::filesystem::path& folder);
+
+}  // namespace hetseq

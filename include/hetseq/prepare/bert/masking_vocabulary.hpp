@@ -1,0 +1,12 @@
+#pragma once
+
+#include "hetseq/prepare/bert/token_masking.hpp"
+
+#include "hetseq/text/wordpiece.hpp"
+
+namespace hetseq {
+
+/// What masking needs of `pieces`. Throws BadData where a special piece is missing.
+MaskingVocabulary masking_vocabulary(const WordPiece& pieces);
+
+}  // namespace hetseq

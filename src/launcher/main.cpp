@@ -1,0 +1,108 @@
+// What users call. It answers itself what needs neither tensors nor MPI, since loading LibTorch
+// takes a third of a second, and becomes the whole program (libexec/hetseq/hetseq-program) for all
+// else: the same process, so that launchers, signals and waiting parents notice nothing.
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/exit_code.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/standard_streams.hpp"
+#include "hetseq/util/terminal.hpp"
+
+#include "hetseq/command_line/command_help.hpp"
+#include "hetseq/command_line/python_task.hpp"
+#include "hetseq/tools/checkpoint_command.hpp"
+#include "hetseq/tools/tool_table.hpp"
+
+namespace {
+
+using hetseq::CommandDescription;
+using Words = std::vector<std::string>;
+
+bool asks_for_help(const Words& words) {
+    return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+        return word == "--help" || word == "-h";
+    });
+}
+
+// The whole program lies beside this one: PREFIX/bin/hetseq and PREFIX/libexec/hetseq/hetseq.
+int become_whole_program(char** argv) {
+    namespace fs = std::filesystem;
+    std::error_code unknown;
+    const fs::path own = fs::read_symlink("/proc/self/exe", unknown);
+    const fs::path whole =
+        own.parent_path().parent_path() / "libexec" / "hetseq" / "hetseq-program";
+    ::execv(whole.c_str(), argv);
+    throw hetseq::IoError("cannot start " + whole.string() + ", which this command needs",
+                          std::strerror(errno),
+                          "install bin/ and libexec/ of hetseq together");
+}
+
+// A reader that leaves, and a file that may not grow, are noticed where they are written to.
+void answer_here() {
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
+    hetseq::log::set_columns(hetseq::columns_of_terminal());
+}
+
+int answer(const CommandDescription& command,
+           const Words& words,
+           int (*run)(const hetseq::CommandWords&)) {
+    answer_here();
+    if (asks_for_help(words)) {
+        const std::string form = words.front();
+        std::fputs(hetseq::command_help(command, form, {}).c_str(), stdout);
+        return 0;
+    }
+    return run(hetseq::parse_command_words(command, words));
+}
+
+int dispatch(int argc, char** argv) {
+    Words words(argv + std::min(argc, 1), argv + argc);
+    if (hetseq::names_python_task(words))
+        return hetseq::continue_in_python(words);
+    if (words.size() == 1 && hetseq::is_version(words.front())) {
+        std::puts(hetseq::version_line().c_str());
+        return 0;
+    }
+    if (words.size() == 1 && hetseq::is_help(words.front())) {
+        std::fputs(hetseq::program_usage().c_str(), stdout);
+        return 0;
+    }
+    if (words.size() > 1 && hetseq::is_help(words.front()))
+        words = {words[1], "--help"};
+    if (words.empty())
+        return become_whole_program(argv);
+    const std::string command = words.front();
+    const Words rest(words.begin() + 1, words.end());
+    if (const hetseq::Tool* const tool = hetseq::find_tool(command))
+        return answer(tool->description, rest, tool->run);
+    if (command == "checkpoint" && !rest.empty() && hetseq::needs_no_tensors(rest.front()))
+        return answer(hetseq::checkpoint_description(), rest, hetseq::look_at_checkpoints);
+    return become_whole_program(argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    hetseq::keep_standard_streams();
+    try {
+        const int code = dispatch(argc, argv);
+        hetseq::check_standard_output();
+        return code;
+    } catch (const hetseq::ReaderLeft&) {
+        return hetseq::reader_left_code;
+    } catch (const std::exception& error) {
+        hetseq::print_error(error);
+        return hetseq::exit_code_of(error);
+    }
+}

@@ -1,0 +1,25 @@
+#include "hetseq/options/absolute_path.hpp"
+
+#include <system_error>
+
+namespace hetseq {
+
+namespace fs = std::filesystem;
+
+std::string absolute_path(const std::string& path) {
+    return path.empty() || path.front() == '/' ? path : (fs::current_path() / path).string();
+}
+
+std::string absolute_if_file(const std::string& name_or_file) {
+    std::error_code unknown;
+    return fs::is_regular_file(name_or_file, unknown) &&
+                   name_or_file.find_first_of("./") != std::string::npos
+               ? absolute_path(name_or_file)
+               : name_or_file;
+}
+
+bool can_be_written(const fs::path& folder) {
+    return folder.string().find_first_of("#\r\n") == std::string::npos;
+}
+
+}  // namespace hetseq

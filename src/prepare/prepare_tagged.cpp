@@ -1,0 +1,145 @@
+#include "hetseq/prepare/prepare_tagged.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "hetseq/util/error.hpp"
+
+#include "labelled_shards.hpp"
+#include "tagged_text.hpp"
+
+#include "hetseq/text/entities.hpp"
+#include "hetseq/text/word_pieces.hpp"
+
+namespace hetseq {
+
+namespace {
+
+struct TaggedSet {
+    std::string name;
+    std::vector<TaggedSentence> sentences;
+};
+
+void check_options(const PrepareTaggedOptions& options) {
+    check_labelled_options(options.train, options.shards);
+    if (options.max_length < 3)
+        throw BadConfig("--max-length " + std::to_string(options.max_length),
+                        "[CLS], [SEP] and a piece need room",
+                        "give 3 or more");
+    if (options.word_column < 1 || options.tag_column < 0)
+        throw BadConfig("columns are counted from 1", "", "give --word-column 1 and the like");
+}
+
+std::vector<TaggedSet> read_sets(const PrepareTaggedOptions& options) {
+    std::vector<TaggedSet> sets;
+    for (const auto& [name, files] : sets_with_files(options.train, options.valid, options.test)) {
+        TaggedSet& set = sets.emplace_back(TaggedSet{name, {}});
+        for (const std::string& file : files) {
+            auto sentences = read_tagged_text(file, {options.word_column, options.tag_column});
+            std::move(sentences.begin(), sentences.end(), std::back_inserter(set.sentences));
+        }
+    }
+    return sets;
+}
+
+// O, then the types by name, each with B before I.
+std::vector<std::string> tags_of(const std::vector<TaggedSet>& sets) {
+    const auto place = [](const std::string& tag) {
+        return tag == "O" ? std::tuple{0, std::string(), 'O'}
+                          : std::tuple{1, tag.substr(2), tag[0]};
+    };
+    std::map<std::tuple<int, std::string, char>, std::string> found;
+    for (const TaggedSet& set : sets)
+        for (const TaggedSentence& sentence : set.sentences)
+            for (const std::string& tag : sentence.tags)
+                found.emplace(place(tag), tag);
+    std::vector<std::string> tags;
+    for (const auto& [at, tag] : found)
+        tags.push_back(tag);
+    return tags;
+}
+
+TagSet tag_set(const PrepareTaggedOptions& options, const std::vector<TaggedSet>& sets) {
+    const std::vector<std::string> used = tags_of(sets);
+    return options.tags.empty() ? TagSet{used, "the text"}
+                                : TagSet{read_labels(options.tags, used, "tag"), options.tags};
+}
+
+/// Turns sentences into rows of shards, and counts what it meets.
+class TaggedEncoder {
+public:
+    TaggedEncoder(const WordPiece& pieces, const TagSet& tags, const PrepareTaggedOptions& options)
+        : words_{pieces, options.text, options.max_length},
+          pieces_{pieces},
+          tags_{tags},
+          options_{options} {
+        for (const std::string& name : tags.names())
+            numbers_.emplace(name, static_cast<std::int32_t>(numbers_.size()));
+    }
+
+    std::vector<RaggedShardWriter::Field> fields() const {
+        return {{"input_ids", pieces_.size()},
+                {"words", options_.max_length},
+                {"labels", tags_.size()}};
+    }
+
+    void append(const TaggedSentence& sentence,
+                RaggedShardWriter& writer,
+                PreparedTaggedSet& counts) {
+        const WordPieces row = words_.encode(sentence.words);
+        labels_.clear();
+        for (std::size_t i = 0; i < row.words.size(); ++i)
+            labels_.push_back(numbers_.at(sentence.tags[i]));
+        writer.append(0, row.ids);
+        writer.append(1, row.words);
+        writer.append(2, labels_);
+        const std::int64_t cut = std::ssize(sentence.words) - std::ssize(row.words);
+        ++counts.sentences;
+        counts.words += std::ssize(row.words);
+        counts.pieces += std::ssize(row.ids) - 2;
+        counts.unknown += std::count(row.ids.begin(), row.ids.end(), pieces_.unknown_id());
+        counts.entities += std::ssize(tags_.entities(labels_, EntityMode::lenient));
+        counts.cut_words += cut;
+        counts.cut_sentences += cut > 0 ? 1 : 0;
+    }
+
+private:
+    WordEncoder words_;
+    const WordPiece& pieces_;
+    const TagSet& tags_;
+    const PrepareTaggedOptions& options_;
+    std::map<std::string, std::int32_t> numbers_;  // of tags
+    std::vector<std::int32_t> labels_;             // of a sentence
+};
+
+}  // namespace
+
+PreparedTagged prepare_tagged(const PrepareTaggedOptions& options) {
+    check_options(options);
+    const WordPiece pieces = WordPiece::read(options.vocabulary);
+    const std::vector<TaggedSet> sets = read_sets(options);
+    const TagSet tags = tag_set(options, sets);
+    LabelledShards shards{
+        options.output, options.shards, options.overwrite, pieces, options.text, tags.names()};
+
+    PreparedTagged prepared{.tags = tags.names(), .vocabulary = pieces.size()};
+    TaggedEncoder encoder{pieces, tags, options};
+    for (const TaggedSet& set : sets) {
+        PreparedTaggedSet& counts = prepared.sets.emplace_back();
+        counts.name = set.name;
+        counts.shard_bytes = shards.write(
+            set.name,
+            encoder.fields(),
+            std::ssize(set.sentences),
+            [&](std::int64_t row, RaggedShardWriter& writer) {
+                encoder.append(set.sentences[static_cast<std::size_t>(row)], writer, counts);
+            });
+    }
+    shards.commit();
+    return prepared;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,32 @@
+#include "hetseq/tools/report_command.hpp"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "hetseq/report/page.hpp"
+#include "hetseq/report/run_record.hpp"
+#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/log.hpp"
+
+namespace hetseq {
+
+OptionsOf<ReportOptions> report_options() {
+    return OptionsOf<ReportOptions>().add(
+        &ReportOptions::output, text_option("output", "FILE", "report.html", "the file to write"));
+}
+
+int report_command(const CommandWords& words) {
+    std::vector<RunRecord> runs;
+    for (const std::string& folder : words.arguments) {
+        runs.push_back(read_run(folder));
+        for (const std::string& sentence : runs.back().missing)
+            log::warn(folder + ": " + sentence);
+    }
+    const std::string output = words.read(report_options()).output;
+    write_atomically(output, report_page(runs));
+    std::printf("%s\n", output.c_str());
+    return 0;
+}
+
+}  // namespace hetseq
