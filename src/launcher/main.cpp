@@ -34,16 +34,19 @@ bool asks_for_help(const Words& words) {
     });
 }
 
-// The whole program lies beside this one: PREFIX/bin/hetseq and PREFIX/libexec/hetseq/hetseq.
+// The whole program lies in PREFIX/libexec/hetseq, where this one is PREFIX/bin/hetseq, or beside
+// it.
 int become_whole_program(char** argv) {
     namespace fs = std::filesystem;
     std::error_code unknown;
-    const fs::path own = fs::read_symlink("/proc/self/exe", unknown);
-    const fs::path whole =
-        own.parent_path().parent_path() / "libexec" / "hetseq" / "hetseq-program";
-    ::execv(whole.c_str(), argv);
-    throw hetseq::IoError("cannot start " + whole.string() + ", which this command needs",
-                          std::strerror(errno),
+    const fs::path folder = fs::read_symlink("/proc/self/exe", unknown).parent_path();
+    const fs::path name = "hetseq-program";
+    const fs::path usual = folder.parent_path() / "libexec" / "hetseq" / name;
+    ::execv(usual.c_str(), argv);
+    const int error = errno;
+    ::execv((folder / name).c_str(), argv);
+    throw hetseq::IoError("cannot start " + usual.string() + ", which this command needs",
+                          std::strerror(error),
                           "install bin/ and libexec/ of hetseq together");
 }
 

@@ -17,8 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         {{.word = "",
           .help = "",
           .arguments = {{"CONFIG.cfg", CommandArgument::Count::optional, ""}},
-          .options = options_but({})}}};
-    if (const auto parsed = fuzz::parsed([&] { return parse_command_words(train, words); }))
+          .options = option_table()}}};
+    if (const auto parsed =
+            fuzz::parsed([&] { return parse_command_words(train, words, option_table()); }))
         fuzz::check_options(parsed->options);
     return 0;
 }

@@ -43,8 +43,8 @@ inline void check_options(const OptionValues& given) {
     if (!options)
         return;
     check_rank_list(options->max_sentences);
-    const MemoryFile file{config_text(values)};
-    const OptionValues read = parse_config_file(file.path());
+    const MemoryFile file{config_text(values, option_table())};
+    const OptionValues read = parse_config_file(file.path(), option_table());
     for (const OptionSpec& spec : option_table()) {
         if (spec.scope == OptionScope::command)
             continue;

@@ -28,6 +28,7 @@
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/model/tensor_files.hpp"
 #include "hetseq/model/tensor_types.hpp"
+#include "hetseq/app/commands/checkpoint_average.hpp"
 
 namespace hetseq {
 

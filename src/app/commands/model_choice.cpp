@@ -16,6 +16,7 @@
 
 #include "hetseq/model/model.hpp"
 #include "hetseq/model/model_file.hpp"
+#include "hetseq/app/commands/checkpoint_average.hpp"
 
 namespace hetseq {
 

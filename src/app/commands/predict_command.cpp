@@ -131,7 +131,9 @@ struct PredictionSummary {
 };
 
 PredictionSummary begin_summary(const FilePrediction& options, const RunSettings& settings) {
-    PredictionSummary summary{.data = settings.options().data, .output = options.output};
+    PredictionSummary summary;
+    summary.data = settings.options().data;
+    summary.output = options.output;
     const std::vector<fs::path> files =
         chosen_model_files(options.run.folder, options.run.checkpoint);
     for (const fs::path& file : files)
