@@ -1,11 +1,12 @@
 #include "hetseq/command_line/python_task.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <regex>
+#include <string_view>
 
 #include <unistd.h>
 
@@ -34,9 +35,39 @@ bool needs_no_task(const std::vector<std::string>& words) {
            (words[0] == "report" || (words[0] == "checkpoint" && words[1] == "list"));
 }
 
-bool is_task_file(const std::string& word) {
-    static const std::regex form(R"(.+\.py(:[A-Za-z_]\w*)?)");
-    return std::regex_match(word, form);
+bool is_python_name(std::string_view name) {
+    const auto may_stand = [](char c) {
+        return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               (c >= '0' && c <= '9');
+    };
+    return !name.empty() && !(name.front() >= '0' && name.front() <= '9') &&
+           std::all_of(name.begin(), name.end(), may_stand);
+}
+
+// FILE.py or FILE.py:CLASS
+bool is_task_file(std::string_view word) {
+    const std::size_t colon = word.rfind(':');
+    if (colon != std::string_view::npos && is_python_name(word.substr(colon + 1)))
+        word = word.substr(0, colon);
+    return word.size() > 3 && word.ends_with(".py");
+}
+
+// "task-file = FILE.py", with any blanks.
+bool names_task_file(std::string_view line) {
+    constexpr std::string_view name = "task-file", blanks = " \t\v\f\r";
+    const auto skip_blanks = [&] {
+        line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+    };
+    skip_blanks();
+    if (!line.starts_with(name))
+        return false;
+    line.remove_prefix(name.size());
+    skip_blanks();
+    if (!line.starts_with('='))
+        return false;
+    line.remove_prefix(1);
+    skip_blanks();
+    return !line.empty();
 }
 
 // A configuration, or a run's folder with one.
@@ -47,10 +78,9 @@ bool configures_python_task(const std::string& word) {
         path /= "config.cfg";
     if (path.extension() != ".cfg" || !std::filesystem::is_regular_file(path, unreadable))
         return false;
-    static const std::regex form(R"(\s*task-file\s*=\s*\S.*)");
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);)
-        if (std::regex_match(std::string{without_line_end(without_byte_order_mark(line))}, form))
+        if (names_task_file(without_line_end(without_byte_order_mark(line))))
             return true;
     return false;
 }

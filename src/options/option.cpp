@@ -1,11 +1,14 @@
 #include "hetseq/options/option.hpp"
 
 #include <charconv>
-#include <regex>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/name_list.hpp"
 #include "hetseq/util/option_value.hpp"
+#include "hetseq/util/text.hpp"
 
 namespace hetseq {
 
@@ -29,17 +32,36 @@ std::uint64_t seed_of(const std::string& text) {
     return number;
 }
 
+// Whole numbers of `least` to `most` digits each.
+bool is_number(std::string_view text, std::size_t least, std::size_t most) {
+    return text.size() >= least && text.size() <= most &&
+           text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// [D-]HH:MM:SS; nothing for any other text.
+std::optional<double> duration_of(const std::string& text) {
+    if (text.find_first_not_of("0123456789:-") != std::string::npos)
+        return std::nullopt;
+    const std::size_t dash = text.find('-');
+    const std::string days = dash == std::string::npos ? "0" : text.substr(0, dash);
+    const std::vector<std::string> parts =
+        split(dash == std::string::npos ? text : text.substr(dash + 1), ':');
+    if (!is_number(days, 1, 3) || parts.size() != 3 || !is_number(parts[0], 1, 3))
+        return std::nullopt;
+    for (const std::size_t i : {1, 2})
+        if (!is_number(parts[i], 2, 2) || parts[i] > "59")
+            return std::nullopt;
+    return 86400 * std::stod(days) + 3600 * std::stod(parts[0]) + 60 * std::stod(parts[1]) +
+           std::stod(parts[2]);
+}
+
 double seconds_of(const std::string& text) {
-    static const std::regex form(R"((?:(\d{1,3})-)?(\d{1,3}):([0-5]\d):([0-5]\d))");
-    std::smatch parts;
     if (text.empty())
         return 0;
-    if (!std::regex_match(text, parts, form))
+    const std::optional<double> seconds = duration_of(text);
+    if (!seconds)
         option_value::reject(text, "a time such as 23:55:00 or 1-12:00:00");
-    const auto part = [&](std::size_t i) {
-        return parts[i].matched ? std::stod(parts[i].str()) : 0.0;
-    };
-    return 86400 * part(1) + 3600 * part(2) + 60 * part(3) + part(4);
+    return *seconds;
 }
 
 }  // namespace

@@ -46,5 +46,29 @@ TEST(OptionTest, RefusesADefaultThatItWouldNotTake) {
     EXPECT_THROW(choice_option("kind", {"round"}, "oval", ""), InternalError);
 }
 
+TEST(OptionTest, ALengthOfTimeIsInSeconds) {
+    const auto time = duration_option("time", "");
+
+    EXPECT_EQ(time.read(""), 0);
+    EXPECT_EQ(time.read("0:00:01"), 1);
+    EXPECT_EQ(time.read("23:55:09"), 23 * 3600 + 55 * 60 + 9);
+    EXPECT_EQ(time.read("1-12:00:00"), 36 * 3600);
+    EXPECT_EQ(time.read("100:59:59"), 100 * 3600 + 3599);
+    for (const char* text : {"1",
+                             "1:00",
+                             "1:60:00",
+                             "1:00:60",
+                             "1:0:00",
+                             "-1:00:00",
+                             "1-",
+                             "1-1:00",
+                             "1:00:00:00",
+                             "1000:00:00",
+                             "a:00:00",
+                             "1-2-3:00:00",
+                             " 1:00:00"})
+        EXPECT_THROW(time.read(text), BadConfig) << text;
+}
+
 }  // namespace
 }  // namespace hetseq
