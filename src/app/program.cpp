@@ -1,6 +1,5 @@
 #include "hetseq/app/program.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -121,9 +120,7 @@ int dispatch(int argc, char** argv, const Parts& parts) {
     words.erase(words.begin());
     if (!command.takes_requests)
         signal_inbox::release();
-    if (std::any_of(words.begin(), words.end(), [](const std::string& word) {
-            return word == "--help" || word == "-h";
-        })) {
+    if (asks_for_help(words)) {
         print_help(command, words, parts);
         return 0;
     }
@@ -138,16 +135,7 @@ int dispatch(int argc, char** argv, const Parts& parts) {
 
 int run_program(int argc, char** argv, const Parts& parts) {
     log::set_columns(columns_of_terminal());
-    try {
-        const int exit_code = dispatch(argc, argv, parts);
-        check_standard_output();
-        return exit_code;
-    } catch (const ReaderLeft&) {
-        return reader_left_code;
-    } catch (const std::exception& error) {
-        print_error(error);
-        return exit_code_of(error);
-    }
+    return run_to_exit_code([&] { return dispatch(argc, argv, parts); });
 }
 
 }  // namespace hetseq

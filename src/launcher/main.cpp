@@ -1,6 +1,6 @@
 // What users call. It answers itself what needs neither tensors nor MPI, since loading LibTorch
-// takes a third of a second, and becomes the whole program (libexec/hetseq/hetseq-program) for all
-// else: the same process, so that launchers, signals and waiting parents notice nothing.
+// takes a quarter of a second, and becomes the whole program (libexec/hetseq/hetseq-program) for
+// all else: the same process, so that launchers, signals and waiting parents notice nothing.
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -27,12 +27,6 @@ namespace {
 
 using hetseq::CommandDescription;
 using Words = std::vector<std::string>;
-
-bool asks_for_help(const Words& words) {
-    return std::any_of(words.begin(), words.end(), [](const std::string& word) {
-        return word == "--help" || word == "-h";
-    });
-}
 
 // The whole program lies in PREFIX/libexec/hetseq, where this one is PREFIX/bin/hetseq, or beside
 // it.
@@ -61,7 +55,7 @@ int answer(const CommandDescription& command,
            const Words& words,
            int (*run)(const hetseq::CommandWords&)) {
     answer_here();
-    if (asks_for_help(words)) {
+    if (hetseq::asks_for_help(words)) {
         const std::string form = words.front();
         std::fputs(hetseq::command_help(command, form, {}).c_str(), stdout);
         return 0;
@@ -98,14 +92,5 @@ int dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     hetseq::keep_standard_streams();
-    try {
-        const int code = dispatch(argc, argv);
-        hetseq::check_standard_output();
-        return code;
-    } catch (const hetseq::ReaderLeft&) {
-        return hetseq::reader_left_code;
-    } catch (const std::exception& error) {
-        hetseq::print_error(error);
-        return hetseq::exit_code_of(error);
-    }
+    return hetseq::run_to_exit_code([&] { return dispatch(argc, argv); });
 }

@@ -5,10 +5,23 @@
 
 namespace hetseq {
 
-const OptionSpec* find_option(const OptionTable& table, const std::string& name) {
+namespace {
+
+template <class Table>
+auto* find_in(Table& table, const std::string& name) {
     const auto found = std::find_if(
         table.begin(), table.end(), [&](const OptionSpec& spec) { return spec.name == name; });
     return found == table.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+const OptionSpec* find_option(const OptionTable& table, const std::string& name) {
+    return find_in(table, name);
+}
+
+OptionSpec* find_option(OptionTable& table, const std::string& name) {
+    return find_in(table, name);
 }
 
 std::vector<std::string> names_of(const OptionTable& table) {

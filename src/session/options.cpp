@@ -213,14 +213,11 @@ OptionTable by_heading(OptionTable table) {
     return table;
 }
 
-// Part of a task's text, which the common table does not know.
+// The text of an option that a part declared, which the part reads.
 void read_own(const OptionSpec& spec, const OptionValues& values, PartOptions& parts) {
     const auto found = values.find(spec.name);
     const std::string& text = found != values.end() ? found->second : spec.default_value;
-    read_value_of(spec, [&] {
-        check_repeatable(text);
-        spec.check(text);
-    });
+    read_value_of(spec, [&] { spec.check(text); });
     parts.own[spec.name] = text;
 }
 

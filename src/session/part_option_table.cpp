@@ -9,17 +9,13 @@ namespace hetseq {
 
 namespace {
 
-OptionSpec* find(OptionTable& table, const std::string& name) {
-    return const_cast<OptionSpec*>(find_option(table, name));  // of a table that may change
-}
-
 // The first part that declares an option gives it its place. Other parts with the same option join
 // it.
 void declare(OptionTable& table,
              const OptionSpec& option,
              const OptionOwner& owner,
              FixedWith fixed_with) {
-    OptionSpec* known = find(table, option.name);
+    OptionSpec* known = find_option(table, option.name);
     if (known == nullptr) {
         table.push_back(option);
         table.back().fixed_with = fixed_with;
@@ -47,7 +43,7 @@ void declare_all(OptionTable& table, const PartTable<Part>& parts, FixedWith fix
 // The parts that an option chooses from.
 template <class Part>
 void offer_names(OptionTable& table, const PartTable<Part>& parts) {
-    if (OptionSpec* const chooses = find(table, parts.option().substr(2)))
+    if (OptionSpec* const chooses = find_option(table, parts.option().substr(2)))
         chooses->choices = parts.names();
 }
 

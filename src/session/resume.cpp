@@ -160,7 +160,7 @@ void keep_settled(SettledOptions& settled, const ResumePoint& point) {
     const auto keep = [&](const std::int64_t& place) {
         const auto stored = point.state.run.options.find(settled.option_at(&place).name);
         if (place == 0 && stored != point.state.run.options.end())
-            settled.settle(place, std::stoll(stored->second));
+            settled.settle(place, stored->second);
     };
     keep(options.corpus.block_length);
     keep(options.max_length);

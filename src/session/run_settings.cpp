@@ -35,11 +35,13 @@ void check_parts(const Options& options, const Parts& parts) {
     parts.schedules.get(options.parts.schedule.name);
 }
 
-// The numbers by rank of the option whose value `place` is, from each rank's own list or number.
+// The numbers by rank of the option whose value `place` is, from each rank's own list or number;
+// from `otherwise` where it is empty.
 std::vector<std::int64_t> numbers_by_rank(const HostComm& world,
                                           const RunSettings& settings,
                                           const std::string& place,
-                                          const std::string& list) {
+                                          const std::string& otherwise = "") {
+    const std::string& list = place.empty() ? otherwise : place;
     const std::string& option = settings.option_at(&place).name;
     return world.all_gather(
         agree_on(world, [&] { return rank_value(option, list, settings.topology, world.rank()); }));
@@ -57,19 +59,16 @@ std::string capacity_option(const RunSettings& settings) {
 void settle_capacities(const HostComm& world, RunSettings& settings) {
     const Options& options = settings.options();
     const std::string& sentences = options.max_sentences;
-    const auto by_rank = [&](const std::string& place, const std::string& list) {
-        return numbers_by_rank(world, settings, place, list);
-    };
     if (settings.is_ragged()) {
-        settings.capacities = by_rank(options.max_tokens, options.max_tokens);
+        settings.capacities = numbers_by_rank(world, settings, options.max_tokens);
         if (!sentences.empty())
-            settings.max_samples = by_rank(sentences, sentences);
+            settings.max_samples = numbers_by_rank(world, settings, sentences);
         for (std::size_t r = 0; r < settings.max_samples.size(); ++r)
             if (settings.max_samples[r] == 0)
                 settings.capacities[r] = 0;
         settings.settle(sentences, sentences.empty() ? "" : rank_list(settings.max_samples));
     } else {
-        settings.capacities = by_rank(sentences, sentences.empty() ? "32" : sentences);
+        settings.capacities = numbers_by_rank(world, settings, sentences, "32");
     }
     settings.settle(capacity_place(settings), rank_list(settings.capacities));
 }
@@ -164,7 +163,7 @@ void settle_batch(RunSettings& settings) {
 
 void set_threads(const HostComm& world, RunSettings& settings) {
     const std::vector<std::int64_t> asked =
-        numbers_by_rank(world, settings, settings.options().threads, settings.options().threads);
+        numbers_by_rank(world, settings, settings.options().threads);
     const ThreadChoice choice =
         choose_threads(settings.topology.rank(world.rank()),
                        settings.topology.ranks_on_host_of(world.rank()),
@@ -178,7 +177,7 @@ void set_threads(const HostComm& world, RunSettings& settings) {
 
 void set_cache(const HostComm& world, RunSettings& settings) {
     const std::vector<std::int64_t> sizes =
-        numbers_by_rank(world, settings, settings.options().cache_mb, settings.options().cache_mb);
+        numbers_by_rank(world, settings, settings.options().cache_mb);
     settings.corpus.cache_mb = sizes[static_cast<std::size_t>(world.rank())];
     settings.settle(settings.options().cache_mb, rank_list(sizes));
 }
@@ -205,16 +204,20 @@ std::string limits(const RunSettings& settings, int rank, const std::string& mem
 
 }  // namespace
 
-void SettledOptions::settle(const std::string& place, std::string value) {
-    settle_text(&place, std::move(value));
+void SettledOptions::settle(const std::string& place, std::string text) {
+    settle_text(&place, std::move(text));
+}
+
+void SettledOptions::settle(const std::int64_t& place, std::string text) {
+    settle_text(&place, std::move(text));
 }
 
 void SettledOptions::settle(const std::int64_t& place, std::int64_t value) {
     settle_text(&place, std::to_string(value));
 }
 
-void SettledOptions::settle_text(const void* place, std::string value) {
-    values_.at(option_at(place).name) = std::move(value);
+void SettledOptions::settle_text(const void* place, std::string text) {
+    values_.at(option_at(place).name) = std::move(text);
     options_ = typed_options(values_, table_);
 }
 

@@ -1,5 +1,7 @@
 #include "hetseq/tools/tool_table.hpp"
 
+#include <algorithm>
+
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 
@@ -103,6 +105,12 @@ bool is_help(const std::string& word) {
 
 bool is_version(const std::string& word) {
     return word == "--version" || word == "-V" || word == "version";
+}
+
+bool asks_for_help(const std::vector<std::string>& words) {
+    return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+        return word == "--help" || word == "-h";
+    });
 }
 
 }  // namespace hetseq

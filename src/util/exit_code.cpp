@@ -2,6 +2,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/standard_streams.hpp"
 
 namespace hetseq {
 
@@ -12,6 +13,19 @@ int exit_code_of(const std::exception& error) {
 
 void print_error(const std::exception& error) {
     log::here(log::Level::error, message_of(error));
+}
+
+int run_to_exit_code(const std::function<int()>& work) {
+    try {
+        const int code = work();
+        check_standard_output();
+        return code;
+    } catch (const ReaderLeft&) {
+        return reader_left_code;
+    } catch (const std::exception& error) {
+        print_error(error);
+        return exit_code_of(error);
+    }
 }
 
 }  // namespace hetseq

@@ -68,6 +68,7 @@ struct GivenOptions {
 
 /// Null if there is none of this name.
 const OptionSpec* find_option(const OptionTable& table, const std::string& name);
+OptionSpec* find_option(OptionTable& table, const std::string& name);
 
 std::vector<std::string> names_of(const OptionTable& table);
 

@@ -36,13 +36,14 @@ public:
     const OptionTable& table() const noexcept { return table_; }
     /// Gives another value to the option whose value `place` is, a member of `options()`. Throws
     /// BadConfig that names the option.
-    void settle(const std::string& place, std::string value);
+    void settle(const std::string& place, std::string text);
+    void settle(const std::int64_t& place, std::string text);
     void settle(const std::int64_t& place, std::int64_t value);
     /// The option whose value `place` is, a member of `options()`.
     const OptionSpec& option_at(const void* place) const;
 
 private:
-    void settle_text(const void* place, std::string value);
+    void settle_text(const void* place, std::string text);
 
     OptionTable table_;
     OptionValues values_;

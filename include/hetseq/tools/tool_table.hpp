@@ -38,5 +38,7 @@ std::string version_line();
 
 bool is_help(const std::string& word);
 bool is_version(const std::string& word);
+/// True if the words that follow a command ask for its help.
+bool asks_for_help(const std::vector<std::string>& words);
 
 }  // namespace hetseq

@@ -1,7 +1,5 @@
 #include "command_options.hpp"
 
-#include "hetseq/util/name_list.hpp"
-
 #include "hetseq/tools/checkpoint_command.hpp"
 
 #include "hetseq/session/step_counts.hpp"
@@ -96,9 +94,8 @@ OptionsOf<RooflineOptions> roofline_options() {
 OptionsOf<PlanOptions> plan_options() {
     return OptionsOf<PlanOptions>()
         .add(&PlanOptions::runs,
-             Option<std::vector<std::string>>(
-                 {"from", "RUN[,RUN...]", "", "folders of runs whose measured speeds are used"},
-                 split_file_names))
+             files_option("from", "folders of runs whose measured speeds are used")
+                 .shown_as("RUN[,RUN...]"))
         .add(&PlanOptions::json, json_option());
 }
 
