@@ -6,14 +6,13 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "app/commands/command_options.hpp"
-#include "app/commands/prepare_description.hpp"
 #include "hetseq/command_line/option_names.hpp"
 #include "hetseq/tools/checkpoint_command.hpp"
 #include "hetseq/tools/tool_table.hpp"
-
 #include "hetseq/session/options.hpp"
+
+#include "app/commands/command_options.hpp"
+#include "app/commands/prepare_description.hpp"
 
 namespace hetseq {
 

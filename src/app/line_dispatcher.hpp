@@ -10,13 +10,12 @@
 
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/standard_streams.hpp"
-
-#include "app/line_source.hpp"
-#include "app/own_worker.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mailbox.hpp"
+
+#include "app/line_source.hpp"
+#include "app/own_worker.hpp"
 
 namespace hetseq {
 

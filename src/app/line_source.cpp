@@ -8,10 +8,9 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/plain_text.hpp"
+#include "hetseq/text/utf8.hpp"
 
 #include <poll.h>
-
-#include "hetseq/text/utf8.hpp"
 
 namespace hetseq {
 

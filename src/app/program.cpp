@@ -15,15 +15,13 @@
 #include "hetseq/util/standard_streams.hpp"
 #include "hetseq/util/terminal.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/command_line/command_help.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/meeting_limit.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-
-#include "hetseq/command_line/command_help.hpp"
 #include "hetseq/tools/tool_table.hpp"
-
 #include "hetseq/train/watch/watchdog.hpp"
 #include "hetseq/session/part_option_table.hpp"
 #include "hetseq/app/command_table.hpp"

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <utility>
 
+#include "hetseq/balance/paired_gain.hpp"
+
 #include "median.hpp"
 #include "middle_mean.hpp"
-
-#include "hetseq/balance/paired_gain.hpp"
 
 namespace hetseq {
 

@@ -9,13 +9,12 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/balance/allocate.hpp"
+#include "hetseq/balance/trust_region.hpp"
 
 #include "lasting_scales.hpp"
 #include "median.hpp"
 #include "middle_mean.hpp"
-
-#include "hetseq/balance/allocate.hpp"
-#include "hetseq/balance/trust_region.hpp"
 
 namespace hetseq {
 

@@ -2,9 +2,9 @@
 
 #include <mpi.h>
 
-#include "comm/mpi/mpi_comm_handle.hpp"
-
 #include "hetseq/comm/host_comm.hpp"
+
+#include "comm/mpi/mpi_comm_handle.hpp"
 
 namespace hetseq {
 

@@ -8,13 +8,11 @@
 
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
-
-#include "backoff.hpp"
-
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_handle.hpp"
 #include "hetseq/comm/mpi/mpi_try.hpp"
 
+#include "backoff.hpp"
 #include "sleeping_wait.hpp"
 
 namespace hetseq {

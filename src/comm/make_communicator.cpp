@@ -1,15 +1,14 @@
 #include <ATen/core/Tensor.h>
 
 #include "hetseq/util/log.hpp"
-
-#include "comm/mixed/device_groups.hpp"
-#include "comm/mixed/mixed_communicator.hpp"
-#include "communicators.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
+
+#include "comm/mixed/device_groups.hpp"
+#include "comm/mixed/mixed_communicator.hpp"
+#include "communicators.hpp"
 
 namespace hetseq {
 

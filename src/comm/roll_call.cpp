@@ -2,11 +2,10 @@
 
 #include <vector>
 
-#include "backoff.hpp"
-
 #include "hetseq/comm/host/rank_ranges.hpp"
 #include "hetseq/comm/mpi/mpi_try.hpp"
 
+#include "backoff.hpp"
 #include "sleeping_wait.hpp"
 
 namespace hetseq {

@@ -1,10 +1,9 @@
 #include "sleeping_wait.hpp"
 
 #include "hetseq/util/activity.hpp"
+#include "hetseq/comm/mpi/mpi_try.hpp"
 
 #include "backoff.hpp"
-
-#include "hetseq/comm/mpi/mpi_try.hpp"
 
 namespace hetseq {
 

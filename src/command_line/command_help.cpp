@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "hetseq/util/text.hpp"
-
 #include "hetseq/command_line/command_usage.hpp"
 
 namespace hetseq {

@@ -7,9 +7,9 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
-
 #include "hetseq/command_line/command_usage.hpp"
 #include "hetseq/command_line/option_names.hpp"
+
 #include "repeated_options.hpp"
 
 namespace hetseq {

@@ -11,8 +11,8 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/plain_text.hpp"
 #include "hetseq/util/text.hpp"
-
 #include "hetseq/command_line/option_names.hpp"
+
 #include "repeated_options.hpp"
 
 namespace hetseq {

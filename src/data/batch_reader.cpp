@@ -5,15 +5,14 @@
 #include <utility>
 
 #include "hetseq/util/text.hpp"
-
-#include "data/blocks/row_copy.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/files/first_shard.hpp"
 #include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/ragged_extents.hpp"
 #include "hetseq/data/row_lengths.hpp"
+
+#include "data/blocks/row_copy.hpp"
 
 namespace hetseq {
 

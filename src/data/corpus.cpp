@@ -5,10 +5,9 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/comm/agree.hpp"
 
 #include "corpus_impl.hpp"
-
-#include "hetseq/comm/agree.hpp"
 
 namespace hetseq {
 

@@ -5,15 +5,15 @@
 #include <memory>
 #include <vector>
 
-#include "data/blocks/block_cache.hpp"
-#include "data/blocks/block_lengths.hpp"
-#include "data_context_impl.hpp"
-
 #include "hetseq/data/blocks/block_layout.hpp"
 #include "hetseq/data/blocks/block_reader.hpp"
 #include "hetseq/data/blocks/block_schedule.hpp"
 #include "hetseq/data/corpus.hpp"
 #include "hetseq/data/files/shard_set.hpp"
+
+#include "data/blocks/block_cache.hpp"
+#include "data/blocks/block_lengths.hpp"
+#include "data_context_impl.hpp"
 
 namespace hetseq {
 

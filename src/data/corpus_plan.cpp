@@ -6,10 +6,9 @@
 #include <string>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/data/order/window_plan.hpp"
 
 #include "corpus_impl.hpp"
-
-#include "hetseq/data/order/window_plan.hpp"
 
 namespace hetseq {
 

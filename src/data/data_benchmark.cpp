@@ -5,11 +5,10 @@
 #include <vector>
 
 #include "hetseq/util/clock.hpp"
-
-#include "corpus_impl.hpp"
-
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/loader.hpp"
+
+#include "corpus_impl.hpp"
 
 namespace hetseq {
 

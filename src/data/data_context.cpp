@@ -1,11 +1,10 @@
 #include "hetseq/data/data_context.hpp"
 
 #include "hetseq/util/log.hpp"
-
-#include "data_context_impl.hpp"
-
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/data/files/hdf5.hpp"
+
+#include "data_context_impl.hpp"
 
 namespace hetseq {
 

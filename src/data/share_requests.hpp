@@ -7,11 +7,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "corpus_impl.hpp"
-
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/data/order/global_order.hpp"
 #include "hetseq/data/order/micro_batch_cap.hpp"
+
+#include "corpus_impl.hpp"
 
 namespace hetseq {
 

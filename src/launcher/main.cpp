@@ -17,7 +17,6 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/standard_streams.hpp"
 #include "hetseq/util/terminal.hpp"
-
 #include "hetseq/command_line/command_help.hpp"
 #include "hetseq/command_line/python_task.hpp"
 #include "hetseq/tools/checkpoint_command.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "bert_encoder.hpp"
-
 #include "hetseq/model/bert_classifiers.hpp"
+
+#include "bert_encoder.hpp"
 
 namespace hetseq::detail {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "token_rows.hpp"
-#include "transformer_ops.hpp"
-
 #include "hetseq/model/bert_config.hpp"
 #include "hetseq/model/model.hpp"
+
+#include "token_rows.hpp"
+#include "transformer_ops.hpp"
 
 namespace hetseq::detail {
 

@@ -3,11 +3,10 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/model/bert_classifiers.hpp"
 
 #include "bert_classifier.hpp"
 #include <nlohmann/json.hpp>
-
-#include "hetseq/model/bert_classifiers.hpp"
 
 namespace hetseq {
 

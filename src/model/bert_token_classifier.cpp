@@ -3,9 +3,9 @@
 
 #include <ATen/ATen.h>
 
-#include "bert_classifier.hpp"
-
 #include "hetseq/model/bert_classifiers.hpp"
+
+#include "bert_classifier.hpp"
 
 namespace hetseq {
 

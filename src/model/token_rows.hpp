@@ -5,9 +5,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "transformer_ops.hpp"
-
 #include "hetseq/data/micro_batch.hpp"
+
+#include "transformer_ops.hpp"
 
 namespace hetseq::detail {
 

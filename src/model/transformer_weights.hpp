@@ -8,10 +8,10 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "transformer_ops.hpp"
-
 #include "hetseq/model/tensor_registry.hpp"
 #include "hetseq/model/transformer_config.hpp"
+
+#include "transformer_ops.hpp"
 
 namespace hetseq::detail {
 

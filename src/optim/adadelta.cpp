@@ -3,12 +3,11 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
 
 #include "gated_optimizer.hpp"
 #include "treatments.hpp"
-
-#include "hetseq/optim/flat_parameters.hpp"
-#include "hetseq/optim/optimizer.hpp"
 
 namespace hetseq {
 

@@ -3,10 +3,10 @@
 #include <utility>
 #include <vector>
 
+#include "hetseq/plan/time_points.hpp"
+
 #include "cluster_sections.hpp"
 #include "ini_fields.hpp"
-
-#include "hetseq/plan/time_points.hpp"
 
 namespace hetseq {
 

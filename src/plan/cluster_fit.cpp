@@ -5,10 +5,9 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/plan/cluster_plan.hpp"
 
 #include "simplex.hpp"
-
-#include "hetseq/plan/cluster_plan.hpp"
 
 namespace hetseq {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "ini_sections.hpp"
-
 #include "hetseq/plan/cluster.hpp"
+
+#include "ini_sections.hpp"
 
 namespace hetseq {
 

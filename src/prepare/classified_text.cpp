@@ -12,10 +12,8 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "hetseq/prepare/files/text_reader.hpp"
-
 #include "hetseq/text/utf8.hpp"
+#include "hetseq/prepare/files/text_reader.hpp"
 
 namespace hetseq {
 

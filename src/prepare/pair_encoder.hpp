@@ -4,12 +4,12 @@
 #include <span>
 #include <vector>
 
+#include "hetseq/data/files/ragged_shard_writer.hpp"
 #include "hetseq/prepare/files/text_index.hpp"
 #include "hetseq/prepare/prepare_translation.hpp"
+
 #include "rank_progress.hpp"
 #include "translation_vocabularies.hpp"
-
-#include "hetseq/data/files/ragged_shard_writer.hpp"
 
 namespace hetseq {
 

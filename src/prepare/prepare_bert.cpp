@@ -13,15 +13,14 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
-#include "hetseq/prepare/files/text_index.hpp"
-#include "prepare/bert/pair_shard.hpp"
-#include "prepare/rank_progress.hpp"
-#include "prepare/sum_counts.hpp"
-
 #include "hetseq/text/tokenizer_config.hpp"
 #include "hetseq/text/wordpiece.hpp"
 #include "hetseq/data/files/shard_names.hpp"
+#include "hetseq/prepare/files/text_index.hpp"
+
+#include "prepare/bert/pair_shard.hpp"
+#include "prepare/rank_progress.hpp"
+#include "prepare/sum_counts.hpp"
 
 namespace hetseq {
 

@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/text/sequence_pieces.hpp"
 
 #include "classified_text.hpp"
 #include "labelled_shards.hpp"
-
-#include "hetseq/text/sequence_pieces.hpp"
 
 namespace hetseq {
 

@@ -7,11 +7,9 @@
 
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
-
-#include "hetseq/prepare/files/idx.hpp"
-
 #include "hetseq/data/files/hdf5_image.hpp"
 #include "hetseq/data/files/shard_names.hpp"
+#include "hetseq/prepare/files/idx.hpp"
 
 namespace hetseq {
 

@@ -1,15 +1,14 @@
 #include <cstdint>
 #include <limits>
 
+#include "hetseq/text/train_subwords.hpp"
+#include "hetseq/data/files/shard_names.hpp"
 #include "hetseq/prepare/prepare_bert.hpp"
 #include "hetseq/prepare/prepare_classified.hpp"
 #include "hetseq/prepare/prepare_images.hpp"
 #include "hetseq/prepare/prepare_numbers.hpp"
 #include "hetseq/prepare/prepare_tagged.hpp"
 #include "hetseq/prepare/prepare_translation.hpp"
-
-#include "hetseq/text/train_subwords.hpp"
-#include "hetseq/data/files/shard_names.hpp"
 
 // What `hetseq prepare` takes, form by form.
 namespace hetseq {

@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/text/entities.hpp"
+#include "hetseq/text/word_pieces.hpp"
 
 #include "labelled_shards.hpp"
 #include "tagged_text.hpp"
-
-#include "hetseq/text/entities.hpp"
-#include "hetseq/text/word_pieces.hpp"
 
 namespace hetseq {
 

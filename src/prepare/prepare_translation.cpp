@@ -12,15 +12,14 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
+#include "hetseq/data/files/ragged_shard_writer.hpp"
+#include "hetseq/data/files/shard_names.hpp"
 #include "hetseq/prepare/files/text_index.hpp"
+
 #include "pair_encoder.hpp"
 #include "rank_progress.hpp"
 #include "sum_counts.hpp"
 #include "translation_vocabularies.hpp"
-
-#include "hetseq/data/files/ragged_shard_writer.hpp"
-#include "hetseq/data/files/shard_names.hpp"
 
 namespace hetseq {
 

@@ -5,12 +5,10 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/plain_text.hpp"
-
-#include "hetseq/prepare/files/text_reader.hpp"
-
 #include "hetseq/text/blank_line.hpp"
 #include "hetseq/text/entities.hpp"
 #include "hetseq/text/utf8.hpp"
+#include "hetseq/prepare/files/text_reader.hpp"
 
 namespace hetseq {
 

@@ -9,11 +9,9 @@
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
-#include "hetseq/prepare/prepare_translation.hpp"
-
 #include "hetseq/text/dictionary.hpp"
 #include "hetseq/data/order/keyed_permutation.hpp"
+#include "hetseq/prepare/prepare_translation.hpp"
 
 namespace hetseq {
 

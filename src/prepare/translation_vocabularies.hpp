@@ -2,9 +2,8 @@
 
 #include <span>
 
-#include "hetseq/prepare/files/text_index.hpp"
-
 #include "hetseq/text/vocabulary.hpp"
+#include "hetseq/prepare/files/text_index.hpp"
 
 namespace hetseq {
 

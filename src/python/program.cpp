@@ -14,12 +14,11 @@
 #include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/util/standard_streams.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-
-#include "python_parts.hpp"
-
 #include "hetseq/app/failure.hpp"
 #include "hetseq/app/process.hpp"
 #include "hetseq/app/program.hpp"
+
+#include "python_parts.hpp"
 
 namespace hetseq {
 

@@ -8,11 +8,10 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/data/padded_rows.hpp"
 
 #include "named_tensors.hpp"
 #include "python_calls.hpp"
-
-#include "hetseq/data/padded_rows.hpp"
 
 namespace hetseq {
 

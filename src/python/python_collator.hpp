@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "python_task.hpp"
-
 #include "hetseq/data/collator.hpp"
+
+#include "python_task.hpp"
 
 namespace hetseq {
 

@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "python_task.hpp"
-
 #include "hetseq/model/model.hpp"
 #include "hetseq/task/part_options.hpp"
+
+#include "python_task.hpp"
 
 namespace hetseq {
 

@@ -7,10 +7,10 @@
 
 #include <ATen/core/List.h>
 
+#include "hetseq/optim/flat_parameters.hpp"
+
 #include "named_tensors.hpp"
 #include "python_calls.hpp"
-
-#include "hetseq/optim/flat_parameters.hpp"
 
 namespace hetseq {
 

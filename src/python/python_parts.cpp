@@ -5,14 +5,13 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/session/part_option_table.hpp"
 
 #include "python_calls.hpp"
 #include "python_collator.hpp"
 #include "python_model.hpp"
 #include "python_optimizer.hpp"
 #include "python_task.hpp"
-
-#include "hetseq/session/part_option_table.hpp"
 
 namespace hetseq {
 

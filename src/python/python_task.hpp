@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "hetseq/options/option.hpp"
-
 #include "hetseq/data/schema.hpp"
 #include "hetseq/model/model.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "hetseq/report/markup.hpp"
 #include "hetseq/util/quantity.hpp"
+#include "hetseq/report/markup.hpp"
 
 #include "axes.hpp"
 #include "drawing.hpp"

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <set>
 
+#include "hetseq/util/text.hpp"
 #include "hetseq/report/allocation_chart.hpp"
 #include "hetseq/report/bar_chart.hpp"
-#include "hetseq/util/text.hpp"
 
 #include "sections.hpp"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hetseq/util/text.hpp"
 #include "hetseq/report/markup.hpp"
 #include "hetseq/report/scale.hpp"
-#include "hetseq/util/text.hpp"
 
 #include "drawing.hpp"
 

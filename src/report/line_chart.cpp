@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
-#include "hetseq/report/markup.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/report/markup.hpp"
 
 #include "axes.hpp"
 #include "drawing.hpp"

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "hetseq/report/markup.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/report/markup.hpp"
 
 #include "drawing.hpp"
 #include "sections.hpp"

@@ -10,9 +10,7 @@
 #include "hetseq/util/option_value.hpp"
 #include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/util/text.hpp"
-
 #include "hetseq/options/absolute_path.hpp"
-
 #include "hetseq/data/files/shard_spec.hpp"
 #include "hetseq/session/rank_device.hpp"
 

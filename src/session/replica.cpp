@@ -9,9 +9,7 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-
 #include "hetseq/state/training_state.hpp"
-
 #include "hetseq/model/init.hpp"
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/train/best_by.hpp"

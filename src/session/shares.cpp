@@ -11,13 +11,10 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/device_memory.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
-#include "hetseq/state/step_cost_file.hpp"
-#include "hetseq/version.hpp"
-
 #include "hetseq/balance/like_ranks.hpp"
 #include "hetseq/data/corpus.hpp"
 #include "hetseq/data/loader.hpp"
+#include "hetseq/state/step_cost_file.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
@@ -27,6 +24,8 @@
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_settings.hpp"
+
+#include "hetseq/version.hpp"
 
 namespace hetseq {
 

@@ -8,9 +8,6 @@
 #include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
-
-#include "operator_counter.hpp"
-
 #include "hetseq/data/loader.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
@@ -19,6 +16,8 @@
 #include "hetseq/train/update_step.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
+
+#include "operator_counter.hpp"
 
 namespace hetseq {
 

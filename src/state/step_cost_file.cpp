@@ -11,8 +11,8 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/json_number.hpp"
 #include "hetseq/util/regular_file.hpp"
-
 #include "hetseq/state/step_cost_json.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace hetseq {

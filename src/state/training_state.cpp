@@ -6,9 +6,9 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/file_text.hpp"
 #include "hetseq/util/json_number.hpp"
-
 #include "hetseq/state/step_cost_file.hpp"
 #include "hetseq/state/step_cost_json.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace hetseq {

@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "hetseq/prepare/bert/token_masking.hpp"
-
 #include "hetseq/data/collator.hpp"
+#include "hetseq/prepare/bert/token_masking.hpp"
 
 namespace hetseq {
 

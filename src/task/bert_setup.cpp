@@ -7,12 +7,10 @@
 #include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/file_text.hpp"
-
-#include "hetseq/prepare/prepare_bert.hpp"
-
 #include "hetseq/text/tokenizer_config.hpp"
 #include "hetseq/text/wordpiece.hpp"
 #include "hetseq/data/files/attachment.hpp"
+#include "hetseq/prepare/prepare_bert.hpp"
 #include "hetseq/model/model_file.hpp"
 
 namespace hetseq {

@@ -11,13 +11,12 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/option_value.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "bert_setup.hpp"
-#include "hetseq/prepare/prepare_tagged.hpp"
-
 #include "hetseq/text/text_lines.hpp"
 #include "hetseq/data/files/attachment.hpp"
+#include "hetseq/prepare/prepare_tagged.hpp"
 #include "hetseq/model/model_file.hpp"
+
+#include "bert_setup.hpp"
 
 namespace hetseq {
 

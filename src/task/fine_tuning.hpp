@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "hetseq/options/option.hpp"
-
 #include "hetseq/data/schema.hpp"
 #include "hetseq/model/bert_classifiers.hpp"
 #include "hetseq/task/part_options.hpp"

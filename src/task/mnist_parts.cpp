@@ -1,9 +1,9 @@
 #include <ATen/ATen.h>
 
-#include "builtin_parts.hpp"
-
 #include "hetseq/model/mnist_cnn.hpp"
 #include "hetseq/task/parts.hpp"
+
+#include "builtin_parts.hpp"
 
 namespace hetseq {
 

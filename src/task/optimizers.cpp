@@ -3,11 +3,10 @@
 
 #include "hetseq/util/option_value.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "builtin_parts.hpp"
-
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/task/parts.hpp"
+
+#include "builtin_parts.hpp"
 
 namespace hetseq {
 

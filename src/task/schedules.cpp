@@ -1,7 +1,7 @@
-#include "builtin_parts.hpp"
-
 #include "hetseq/optim/schedule.hpp"
 #include "hetseq/task/parts.hpp"
+
+#include "builtin_parts.hpp"
 
 namespace hetseq {
 

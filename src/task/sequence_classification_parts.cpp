@@ -5,16 +5,15 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/data/files/first_shard.hpp"
+#include "hetseq/data/padded_rows.hpp"
+#include "hetseq/model/bert_classifiers.hpp"
+#include "hetseq/task/parts.hpp"
 
 #include "bert_setup.hpp"
 #include "builtin_parts.hpp"
 #include "fine_tuning.hpp"
 #include "sequence_scorer.hpp"
-
-#include "hetseq/data/files/first_shard.hpp"
-#include "hetseq/data/padded_rows.hpp"
-#include "hetseq/model/bert_classifiers.hpp"
-#include "hetseq/task/parts.hpp"
 
 namespace hetseq {
 

@@ -4,15 +4,15 @@
 
 #include <ATen/ATen.h>
 
-#include "bert_setup.hpp"
-#include "builtin_parts.hpp"
-#include "entity_scorer.hpp"
-#include "fine_tuning.hpp"
-
 #include "hetseq/text/entities.hpp"
 #include "hetseq/data/padded_rows.hpp"
 #include "hetseq/model/bert_classifiers.hpp"
 #include "hetseq/task/parts.hpp"
+
+#include "bert_setup.hpp"
+#include "builtin_parts.hpp"
+#include "entity_scorer.hpp"
+#include "fine_tuning.hpp"
 
 namespace hetseq {
 

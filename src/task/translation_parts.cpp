@@ -5,10 +5,6 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
-
-#include "builtin_parts.hpp"
-#include "translation_scorer.hpp"
-
 #include "hetseq/text/bleu.hpp"
 #include "hetseq/text/vocabulary.hpp"
 #include "hetseq/data/files/attachment.hpp"
@@ -16,6 +12,9 @@
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/model/transformer.hpp"
 #include "hetseq/task/parts.hpp"
+
+#include "builtin_parts.hpp"
+#include "translation_scorer.hpp"
 
 namespace hetseq {
 

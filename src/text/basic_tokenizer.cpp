@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-
-#include <utf8proc.h>
-
 #include "hetseq/text/code_points.hpp"
 #include "hetseq/text/lower_case.hpp"
+
+#include <utf8proc.h>
 
 namespace hetseq {
 

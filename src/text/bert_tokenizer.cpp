@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "ascii_word.hpp"
-#include "word_cache.hpp"
-
 #include "hetseq/text/code_points.hpp"
 #include "hetseq/text/valid_characters.hpp"
+
+#include "ascii_word.hpp"
+#include "word_cache.hpp"
 
 namespace hetseq {
 

@@ -6,11 +6,10 @@
 #include <cstdlib>
 
 #include "hetseq/util/error.hpp"
-
-#include "ngrams.hpp"
-
 #include "hetseq/text/code_points.hpp"
 #include "hetseq/text/lower_case.hpp"
+
+#include "ngrams.hpp"
 
 namespace hetseq {
 

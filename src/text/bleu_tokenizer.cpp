@@ -1,10 +1,9 @@
 #include "hetseq/text/bleu_tokenizer.hpp"
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/text/code_points.hpp"
 
 #include <utf8proc.h>
-
-#include "hetseq/text/code_points.hpp"
 
 namespace hetseq {
 

@@ -4,11 +4,10 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
-
-#include "ngrams.hpp"
-
 #include "hetseq/text/code_points.hpp"
 #include "hetseq/text/lower_case.hpp"
+
+#include "ngrams.hpp"
 
 namespace hetseq {
 

@@ -1,10 +1,9 @@
 #include "hetseq/text/code_points.hpp"
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/text/utf8.hpp"
 
 #include <utf8proc.h>
-
-#include "hetseq/text/utf8.hpp"
 
 namespace hetseq {
 

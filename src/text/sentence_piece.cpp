@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/text/train_subwords.hpp"
 
 #include "sentence_piece_model.hpp"
 #include "vocabulary_kind.hpp"
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
-
-#include "hetseq/text/train_subwords.hpp"
 
 // The one source that includes the library. It brings its own copy of protobuf, whose symbols
 // libsentencepiece.so exports. LibTorch brings another version and exports none of it but three

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/text/utf8.hpp"
 
 #include "character_map.hpp"
 #include "wire_format.hpp"
-
-#include "hetseq/text/utf8.hpp"
 
 namespace hetseq {
 

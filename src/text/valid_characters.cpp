@@ -1,8 +1,8 @@
 #include "hetseq/text/valid_characters.hpp"
 
-#include <utf8proc.h>
-
 #include "hetseq/text/code_points.hpp"
+
+#include <utf8proc.h>
 
 namespace hetseq {
 

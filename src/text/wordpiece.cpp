@@ -11,13 +11,12 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/plain_text.hpp"
 #include "hetseq/util/regular_file.hpp"
-
-#include "piece_trie.hpp"
-
 #include "hetseq/text/code_points.hpp"
 #include "hetseq/text/tokenizer_config.hpp"
 #include "hetseq/text/utf8.hpp"
 #include "hetseq/text/valid_characters.hpp"
+
+#include "piece_trie.hpp"
 
 namespace hetseq {
 

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "hetseq/util/error.hpp"
-
 #include "hetseq/tools/checkpoint_report.hpp"
 #include "hetseq/tools/tool_table.hpp"
 

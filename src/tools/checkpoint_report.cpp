@@ -4,10 +4,10 @@
 #include "hetseq/util/manifest.hpp"
 #include "hetseq/util/safetensors.hpp"
 #include "hetseq/util/text.hpp"
-
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/state/existing_folder.hpp"
 #include "hetseq/state/training_state.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace hetseq {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/report/page.hpp"
-#include "hetseq/report/run_record.hpp"
 #include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/report/page.hpp"
+#include "hetseq/report/run_record.hpp"
 
 namespace hetseq {
 

@@ -1,7 +1,6 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/option_value.hpp"
 #include "hetseq/util/text.hpp"
-
 #include "hetseq/tools/bleu_command.hpp"
 
 namespace hetseq {

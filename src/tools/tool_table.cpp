@@ -4,10 +4,10 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
-
 #include "hetseq/tools/bleu_command.hpp"
 #include "hetseq/tools/report_command.hpp"
 #include "hetseq/tools/tokenize_command.hpp"
+
 #include "hetseq/version.hpp"
 
 namespace hetseq {

@@ -7,11 +7,10 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/profiler_range.hpp"
-
-#include "out_of_memory.hpp"
-
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
+
+#include "out_of_memory.hpp"
 
 namespace hetseq {
 

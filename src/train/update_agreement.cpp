@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-
-#include "cut_mismatch.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/data/order/tiling.hpp"
+
+#include "cut_mismatch.hpp"
 
 namespace hetseq {
 

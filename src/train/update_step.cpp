@@ -13,14 +13,13 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/profiler_range.hpp"
 #include "hetseq/util/quantity.hpp"
-
-#include "normalised_loss.hpp"
-#include "out_of_memory.hpp"
-
 #include "hetseq/data/loader.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/step_gate.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
+
+#include "normalised_loss.hpp"
+#include "out_of_memory.hpp"
 
 namespace hetseq {
 

@@ -9,14 +9,13 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/fault_point.hpp"
-
-#include "data/generated_corpus.hpp"
-
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/app/failure.hpp"
+
+#include "data/generated_corpus.hpp"
 
 namespace hetseq {
 

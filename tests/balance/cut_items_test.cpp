@@ -8,10 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/balance/allocate.hpp"
 
 #include <gmock/gmock.h>
-
-#include "hetseq/balance/allocate.hpp"
 
 namespace hetseq {
 namespace {

@@ -8,10 +8,10 @@
 #include <random>
 #include <vector>
 
-#include <time.h>
-
 #include "hetseq/balance/allocate.hpp"
 #include "hetseq/balance/speed_tracker.hpp"
+
+#include <time.h>
 
 namespace hetseq {
 namespace {

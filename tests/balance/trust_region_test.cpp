@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include <gmock/gmock.h>
-
 #include "hetseq/balance/allocate.hpp"
+
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

@@ -1,12 +1,12 @@
 // Runs as four ranks, three on one host and one on another (data_test.sh).
 #include <gtest/gtest.h>
 
+#include "hetseq/data/corpus.hpp"
+
 #include "data/epoch_reader.hpp"
 #include "data/generated_corpus.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/data/corpus.hpp"
 
 namespace hetseq {
 namespace {

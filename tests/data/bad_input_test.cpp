@@ -5,13 +5,13 @@
 
 #include <gtest/gtest.h>
 
-#include "data/epoch_reader.hpp"
-#include "data/shared_folder_test.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/data/check_corpus.hpp"
 #include "hetseq/data/corpus.hpp"
 #include "hetseq/data/loader.hpp"
+
+#include "data/epoch_reader.hpp"
+#include "data/shared_folder_test.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

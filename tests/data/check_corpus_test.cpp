@@ -7,12 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/comm/agree.hpp"
+
 #include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"
 #include "data/generated_ragged_corpus.hpp"
-
-#include "hetseq/comm/agree.hpp"
-
 #include "test_world.hpp"
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>

@@ -7,13 +7,13 @@
 
 #include <gtest/gtest.h>
 
-#include "data/generated_ragged_corpus.hpp"
-#include "data/shared_folder_test.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/data/corpus.hpp"
 #include "hetseq/data/data_context.hpp"
 #include "hetseq/data/files/shard_set.hpp"
+
+#include "data/generated_ragged_corpus.hpp"
+#include "data/shared_folder_test.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/data/data_context.hpp"
+
 #include "data/generated_corpus.hpp"
 #include "data/generated_ragged_corpus.hpp"
 #include "test_world.hpp"
-
-#include "hetseq/data/data_context.hpp"
 
 namespace hetseq {
 namespace {

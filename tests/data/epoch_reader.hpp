@@ -6,11 +6,11 @@
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
-#include "data/generated_corpus.hpp"
-
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
+
+#include "data/generated_corpus.hpp"
 
 namespace hetseq::test {
 

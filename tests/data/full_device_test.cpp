@@ -4,11 +4,11 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
+#include "hetseq/data/device_transfer.hpp"
+
 #include "gpu.hpp"
 #include "stand_in/cuda/stand_in_cuda.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/data/device_transfer.hpp"
 
 namespace hetseq {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "data/generated_corpus.hpp"
-
 #include "hetseq/data/schema.hpp"
+
+#include "data/generated_corpus.hpp"
 
 /// Corpora of ragged rows whose every length and value is a formula of the sample's number.
 namespace hetseq::test {

@@ -2,9 +2,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "gpu.hpp"
-
 #include "hetseq/data/device_transfer.hpp"
+
+#include "gpu.hpp"
 
 namespace hetseq {
 namespace {

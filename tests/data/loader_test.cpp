@@ -7,13 +7,13 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include "hetseq/data/corpus.hpp"
+
 #include "data/epoch_reader.hpp"
 #include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/data/corpus.hpp"
 
 namespace hetseq {
 namespace {

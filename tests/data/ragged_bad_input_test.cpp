@@ -7,10 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "data/generated_ragged_corpus.hpp"
-#include "data/shared_folder_test.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/data/batch_reader.hpp"
 #include "hetseq/data/blocks/block_layout.hpp"
 #include "hetseq/data/blocks/block_reader.hpp"
@@ -18,6 +14,10 @@
 #include "hetseq/data/corpus.hpp"
 #include "hetseq/data/data_context.hpp"
 #include "hetseq/data/files/ragged_extents.hpp"
+
+#include "data/generated_ragged_corpus.hpp"
+#include "data/shared_folder_test.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

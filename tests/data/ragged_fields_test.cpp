@@ -8,20 +8,18 @@
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
-#include "data/blocks/row_copy.hpp"
-#include "data/error_text.hpp"
-#include "data/generated_ragged_corpus.hpp"
-
 #include "hetseq/comm/mpi/shared_window.hpp"
-
-#include "test_world.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/data/blocks/block_layout.hpp"
 #include "hetseq/data/blocks/block_reader.hpp"
 #include "hetseq/data/corpus.hpp"
 #include "hetseq/data/data_context.hpp"
 #include "hetseq/data/files/ragged_extents.hpp"
+
+#include "data/blocks/row_copy.hpp"
+#include "data/error_text.hpp"
+#include "data/generated_ragged_corpus.hpp"
+#include "test_world.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

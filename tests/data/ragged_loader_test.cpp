@@ -5,15 +5,15 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "hetseq/data/corpus_plan.hpp"
+#include "hetseq/data/loader.hpp"
+#include "hetseq/data/padded_rows.hpp"
+
 #include "data/epoch_reader.hpp"
 #include "data/error_text.hpp"
 #include "data/generated_ragged_corpus.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/data/corpus_plan.hpp"
-#include "hetseq/data/loader.hpp"
-#include "hetseq/data/padded_rows.hpp"
 
 namespace hetseq {
 namespace {

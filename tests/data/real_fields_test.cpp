@@ -9,16 +9,16 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
-#include "data/error_text.hpp"
-#include "data/generated_corpus.hpp"
-#include "test_world.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/data/check_corpus.hpp"
 #include "hetseq/data/corpus.hpp"
 #include "hetseq/data/files/hdf5_types.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
+
+#include "data/error_text.hpp"
+#include "data/generated_corpus.hpp"
+#include "test_world.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "data/read_dataset.hpp"
-
 #include "hetseq/data/files/hdf5.hpp"
+
+#include "data/read_dataset.hpp"
 
 namespace {
 

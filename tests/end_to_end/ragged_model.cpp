@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "data/generated_ragged_corpus.hpp"
-#include "train/pair_model.hpp"
-
 #include "hetseq/task/parts.hpp"
 #include "hetseq/app/process.hpp"
 #include "hetseq/app/program.hpp"
+
+#include "data/generated_ragged_corpus.hpp"
+#include "train/pair_model.hpp"
 
 namespace {
 

@@ -16,19 +16,16 @@
 #include <vector>
 
 #include "hetseq/util/clock.hpp"
-
-#include "data/generated_ragged_corpus.hpp"
-
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-
-#include "train/pair_model.hpp"
-
 #include "hetseq/data/corpus.hpp"
 #include "hetseq/data/corpus_plan.hpp"
 #include "hetseq/data/data_context.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/app/process.hpp"
 #include "hetseq/app/program.hpp"
+
+#include "data/generated_ragged_corpus.hpp"
+#include "train/pair_model.hpp"
 
 namespace {
 

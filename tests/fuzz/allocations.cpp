@@ -1,8 +1,9 @@
 // allocations.json: what it says is what AllocationLog would write.
+#include "hetseq/state/allocation_log.hpp"
+
 #include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"
-#include "hetseq/state/allocation_log.hpp"
 
 using namespace hetseq;
 

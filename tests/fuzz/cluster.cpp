@@ -1,8 +1,8 @@
 // A description of a cluster for `hetseq plan`: what is complete and small is planned, too.
-#include "fuzz/fuzz.hpp"
-
 #include "hetseq/plan/cluster_file.hpp"
 #include "hetseq/plan/cluster_plan.hpp"
+
+#include "fuzz/fuzz.hpp"
 
 using namespace hetseq;
 

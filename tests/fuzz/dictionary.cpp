@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "hetseq/text/utf8.hpp"
+
 #include "fuzz/fuzz.hpp"
 #include "text/vocabulary_kind.hpp"
-
-#include "hetseq/text/utf8.hpp"
 
 using namespace hetseq;
 

@@ -1,10 +1,10 @@
 // metrics.jsonl, cut back to a checkpoint: what stays, stays when it is cut there again.
 #include <iterator>
 
+#include "hetseq/train/record/metrics_file.hpp"
+
 #include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"
-
-#include "hetseq/train/record/metrics_file.hpp"
 
 using namespace hetseq;
 

@@ -2,15 +2,13 @@
 
 #include <string>
 
-#include "fuzz/fuzz.hpp"
-#include "fuzz/memory_file.hpp"
-
-#include "hetseq/comm/host/topology.hpp"
-
 #include "hetseq/command_line/option_parser.hpp"
-
+#include "hetseq/comm/host/topology.hpp"
 #include "hetseq/session/options.hpp"
 #include "hetseq/session/rank_list.hpp"
+
+#include "fuzz/fuzz.hpp"
+#include "fuzz/memory_file.hpp"
 
 namespace hetseq::fuzz {
 

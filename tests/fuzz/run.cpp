@@ -1,10 +1,10 @@
 // The input of `hetseq plan --from RUN`: summary.json, then after a line "----" config.cfg.
 #include <cmath>
 
+#include "hetseq/app/commands/run_measurements.hpp"
+
 #include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"
-
-#include "hetseq/app/commands/run_measurements.hpp"
 
 using namespace hetseq;
 

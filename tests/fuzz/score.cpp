@@ -2,11 +2,11 @@
 // itself it is perfect.
 #include <sstream>
 
-#include "fuzz/fuzz.hpp"
-
 #include "hetseq/text/bleu.hpp"
 #include "hetseq/text/chrf.hpp"
 #include "hetseq/text/text_lines.hpp"
+
+#include "fuzz/fuzz.hpp"
 
 using namespace hetseq;
 

@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/fuzz.hpp"
-
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/blocks/block_layout.hpp"
 #include "hetseq/data/blocks/block_reader.hpp"
@@ -18,6 +16,8 @@
 #include "hetseq/data/files/ragged_extents.hpp"
 #include "hetseq/data/files/shard_header.hpp"
 #include "hetseq/data/files/shard_set.hpp"
+
+#include "fuzz/fuzz.hpp"
 
 namespace hetseq::fuzz {
 

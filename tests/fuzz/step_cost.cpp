@@ -2,9 +2,10 @@
 // when it is written again.
 #include <cmath>
 
+#include "hetseq/state/step_cost_file.hpp"
+
 #include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"
-#include "hetseq/state/step_cost_file.hpp"
 
 using namespace hetseq;
 

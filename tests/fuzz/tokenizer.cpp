@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/fuzz.hpp"
-
 #include "hetseq/text/bert_tokenizer.hpp"
+
+#include "fuzz/fuzz.hpp"
 
 using namespace hetseq;
 

@@ -5,10 +5,10 @@
 #include <numeric>
 #include <string>
 
-#include "fuzz/shard_reading.hpp"
-
 #include "hetseq/data/files/hdf5_image.hpp"
 #include "hetseq/data/files/hdf5_types.hpp"
+
+#include "fuzz/shard_reading.hpp"
 
 namespace hetseq::fuzz {
 

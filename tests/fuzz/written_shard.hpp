@@ -6,10 +6,10 @@
 #include <variant>
 #include <vector>
 
-#include <fuzzer/FuzzedDataProvider.h>
-
 #include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/number.hpp"
+
+#include <fuzzer/FuzzedDataProvider.h>
 
 namespace hetseq::fuzz {
 

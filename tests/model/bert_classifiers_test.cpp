@@ -7,13 +7,12 @@
 #include <torch/torch.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/model/init.hpp"
 
 #include "model/bert_reference.hpp"
 #include "model/bert_rows.hpp"
 #include "model/formula.hpp"
 #include <nlohmann/json.hpp>
-
-#include "hetseq/model/init.hpp"
 
 namespace hetseq {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <ATen/ATen.h>
 
-#include <nlohmann/json.hpp>
-
 #include "hetseq/model/bert_config.hpp"
 #include "hetseq/model/model.hpp"
+
+#include <nlohmann/json.hpp>
 
 namespace hetseq::test {
 

@@ -7,9 +7,9 @@
 
 #include <ATen/ATen.h>
 
-#include <nlohmann/json.hpp>
-
 #include "hetseq/data/micro_batch.hpp"
+
+#include <nlohmann/json.hpp>
 
 namespace hetseq::test {
 

@@ -8,15 +8,14 @@
 #include <torch/torch.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/data/padded_rows.hpp"
+#include "hetseq/model/init.hpp"
 
 #include "model/bert_reference.hpp"
 #include "model/bert_rows.hpp"
 #include "model/formula.hpp"
 #include "util/temporary_folder.hpp"
 #include <nlohmann/json.hpp>
-
-#include "hetseq/data/padded_rows.hpp"
-#include "hetseq/model/init.hpp"
 
 namespace hetseq {
 namespace {

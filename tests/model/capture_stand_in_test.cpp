@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-
-#include "stand_in/cuda/stand_in_cuda.hpp"
-
 #include "hetseq/model/coordinate_dropout.hpp"
 #include "hetseq/model/dropout.hpp"
+
+#include "stand_in/cuda/stand_in_cuda.hpp"
 
 namespace hetseq {
 namespace {

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "model/formula.hpp"
-#include "model/image_batch.hpp"
-
 #include "hetseq/model/bert.hpp"
 #include "hetseq/model/coordinate_dropout.hpp"
 #include "hetseq/model/dropout.hpp"
 #include "hetseq/model/mnist_cnn.hpp"
+
+#include "model/formula.hpp"
+#include "model/image_batch.hpp"
 
 namespace hetseq {
 namespace {

@@ -7,10 +7,9 @@
 #include <torch/torch.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/model/mnist_cnn.hpp"
 
 #include "model/mixed_model.hpp"
-
-#include "hetseq/model/mnist_cnn.hpp"
 
 namespace hetseq {
 namespace {

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "hetseq/model/init.hpp"
+
 #include "model/formula.hpp"
 #include "model/image_batch.hpp"
 #include <nlohmann/json.hpp>
-
-#include "hetseq/model/init.hpp"
 
 namespace hetseq {
 namespace {

@@ -7,17 +7,16 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/safetensors.hpp"
+#include "hetseq/model/bert.hpp"
+#include "hetseq/model/bert_classifiers.hpp"
+#include "hetseq/model/init.hpp"
+#include "hetseq/model/mnist_cnn.hpp"
 
 #include "model/bert_rows.hpp"
 #include "model/mixed_model.hpp"
 #include "util/temporary_folder.hpp"
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
-
-#include "hetseq/model/bert.hpp"
-#include "hetseq/model/bert_classifiers.hpp"
-#include "hetseq/model/init.hpp"
-#include "hetseq/model/mnist_cnn.hpp"
 
 namespace hetseq {
 namespace {

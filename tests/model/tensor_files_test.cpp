@@ -5,10 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/model/model_file.hpp"
 
 #include "util/temporary_folder.hpp"
-
-#include "hetseq/model/model_file.hpp"
 
 namespace hetseq {
 namespace {

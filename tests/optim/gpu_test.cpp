@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include "optim/toy_module.hpp"
-
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/gradient_norm.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/optim/step_gate.hpp"
+
+#include "optim/toy_module.hpp"
 
 namespace hetseq {
 namespace {

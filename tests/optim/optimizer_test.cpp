@@ -9,11 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
 
 #include "optim/toy_module.hpp"
 #include <nlohmann/json.hpp>
-
-#include "hetseq/optim/flat_parameters.hpp"
 
 namespace hetseq {
 namespace {

@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/plan/cluster_plan.hpp"
 
 #include "plan/described_cluster.hpp"
-
-#include "hetseq/plan/cluster_plan.hpp"
 
 namespace hetseq {
 namespace {

@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-
-#include <gmock/gmock.h>
-
 #include "hetseq/plan/cluster_file.hpp"
 #include "hetseq/plan/cluster_plan.hpp"
+
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

@@ -11,15 +11,15 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/data/files/attachment.hpp"
+#include "hetseq/data/files/chunk_shape.hpp"
+
 #include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"
 #include "data/read_dataset.hpp"
 #include "data/text_files_test.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/data/files/attachment.hpp"
-#include "hetseq/data/files/chunk_shape.hpp"
 
 namespace hetseq {
 namespace {

@@ -4,14 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/data/files/attachment.hpp"
+#include "hetseq/data/files/first_shard.hpp"
+
 #include "data/error_text.hpp"
 #include "data/read_dataset.hpp"
 #include "data/text_files.hpp"
 #include "util/temporary_folder.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/data/files/attachment.hpp"
-#include "hetseq/data/files/first_shard.hpp"
 
 namespace hetseq {
 namespace {

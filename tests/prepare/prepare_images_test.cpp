@@ -4,13 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/data/check_corpus.hpp"
+#include "hetseq/data/files/shard_names.hpp"
+
 #include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"
 #include "data/idx_files.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/data/check_corpus.hpp"
-#include "hetseq/data/files/shard_names.hpp"
 
 namespace hetseq {
 namespace {

@@ -6,13 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/data/files/attachment.hpp"
+
 #include "data/error_text.hpp"
 #include "data/read_dataset.hpp"
 #include "data/text_files.hpp"
 #include "util/temporary_folder.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/data/files/attachment.hpp"
 
 namespace hetseq {
 namespace {

@@ -10,17 +10,17 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/text/number_names.hpp"
+#include "hetseq/text/vocabulary.hpp"
+#include "hetseq/data/files/attachment.hpp"
+#include "hetseq/prepare/prepare_numbers.hpp"
+
 #include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"
 #include "data/read_dataset.hpp"
 #include "data/text_files_test.hpp"
-#include "hetseq/prepare/prepare_numbers.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/text/number_names.hpp"
-#include "hetseq/text/vocabulary.hpp"
-#include "hetseq/data/files/attachment.hpp"
 
 namespace hetseq {
 namespace {

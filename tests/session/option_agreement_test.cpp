@@ -5,11 +5,10 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/session/effective_values.hpp"
 
 #include "test_world.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/session/effective_values.hpp"
 
 namespace hetseq {
 namespace {

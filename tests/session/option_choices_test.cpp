@@ -1,11 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-
 #include "hetseq/command_line/command_description.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/session/part_option_table.hpp"
+
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

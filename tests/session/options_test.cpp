@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/session/part_option_table.hpp"
 
 #include <gmock/gmock.h>
-
-#include "hetseq/session/part_option_table.hpp"
 
 namespace hetseq {
 namespace {

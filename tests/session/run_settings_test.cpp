@@ -7,11 +7,10 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/session/rank_list.hpp"
 
 #include "test_world.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/session/rank_list.hpp"
 
 namespace hetseq {
 namespace {

@@ -8,16 +8,15 @@
 #include <torch/torch.h>
 
 #include "hetseq/util/checksum.hpp"
-
-#include "data/error_text.hpp"
-#include "util/temporary_folder.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/data/files/fixed_shard_writer.hpp"
 #include "hetseq/data/files/ragged_shard_writer.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/task/parts.hpp"
+
+#include "data/error_text.hpp"
+#include "util/temporary_folder.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "optim/toy_module.hpp"
-
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/task/parts.hpp"
+
+#include "optim/toy_module.hpp"
 
 namespace hetseq {
 namespace {

@@ -8,14 +8,14 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "hetseq/data/files/ragged_shard_writer.hpp"
+#include "hetseq/model/model.hpp"
+#include "hetseq/task/parts.hpp"
+
 #include "data/error_text.hpp"
 #include "task/sequence_scorer.hpp"
 #include "util/temporary_folder.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/data/files/ragged_shard_writer.hpp"
-#include "hetseq/model/model.hpp"
-#include "hetseq/task/parts.hpp"
 
 namespace hetseq {
 namespace {

@@ -10,12 +10,12 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/text/basic_tokenizer.hpp"
+#include "hetseq/text/valid_characters.hpp"
+
 #include "text/reference_words.hpp"
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
-
-#include "hetseq/text/basic_tokenizer.hpp"
-#include "hetseq/text/valid_characters.hpp"
 
 namespace hetseq {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "text/bleu_reference.hpp"
-
 #include "hetseq/text/code_points.hpp"
+
+#include "text/bleu_reference.hpp"
 
 namespace hetseq {
 namespace {

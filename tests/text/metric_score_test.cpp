@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "text/bleu_reference.hpp"
-
 #include "hetseq/text/bleu.hpp"
 #include "hetseq/text/chrf.hpp"
+
+#include "text/bleu_reference.hpp"
 
 namespace hetseq {
 namespace {

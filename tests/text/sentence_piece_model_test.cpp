@@ -9,11 +9,11 @@
 
 #include <gtest/gtest.h>
 
-#include "data/error_text.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/text/train_subwords.hpp"
 #include "hetseq/text/vocabulary.hpp"
+
+#include "data/error_text.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

@@ -11,11 +11,10 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/text/wordpiece.hpp"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
-
-#include "hetseq/text/wordpiece.hpp"
 
 namespace hetseq {
 namespace {

@@ -10,12 +10,11 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/checksum.hpp"
+#include "hetseq/text/train_subwords.hpp"
 
 #include "data/error_text.hpp"
 #include "util/temporary_folder.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/text/train_subwords.hpp"
 
 namespace hetseq {
 namespace {

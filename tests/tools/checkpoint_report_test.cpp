@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/atomic_file.hpp"
-
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/state/training_state.hpp"
+
 #include "util/temporary_folder.hpp"
 #include <nlohmann/json.hpp>
 

@@ -10,16 +10,15 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/data/loader.hpp"
+#include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/model/init.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
 
 #include "test_world.hpp"
 #include "train/toy_model.hpp"
 #include "train/toy_run.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/data/loader.hpp"
-#include "hetseq/data/order/batch_plan.hpp"
-#include "hetseq/model/init.hpp"
-#include "hetseq/train/shares/share_plan.hpp"
 
 namespace hetseq::test {
 namespace {

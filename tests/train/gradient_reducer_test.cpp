@@ -11,10 +11,9 @@
 #include <torch/torch.h>
 
 #include "hetseq/comm/communicator.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
 
 #include <gmock/gmock.h>
-
-#include "hetseq/optim/flat_parameters.hpp"
 
 namespace hetseq {
 namespace {

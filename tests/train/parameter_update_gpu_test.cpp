@@ -7,12 +7,12 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "gpu.hpp"
-#include "optim/toy_module.hpp"
-
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/parameter_update.hpp"
+
+#include "gpu.hpp"
+#include "optim/toy_module.hpp"
 
 namespace hetseq {
 namespace {

@@ -8,21 +8,18 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-
-#include "data/generated_ragged_corpus.hpp"
-
 #include "hetseq/comm/communicator.hpp"
-
-#include "test_world.hpp"
-#include "train/pair_model.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/data/corpus_plan.hpp"
 #include "hetseq/data/loader.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
 #include "hetseq/train/update_step.hpp"
+
+#include "data/generated_ragged_corpus.hpp"
+#include "test_world.hpp"
+#include "train/pair_model.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq::test {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "test_world.hpp"
-
 #include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+
+#include "test_world.hpp"
 
 namespace hetseq {
 namespace {

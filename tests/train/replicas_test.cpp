@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/comm/communicator.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
 
 #include "model/mixed_model.hpp"
 #include "test_world.hpp"
-
-#include "hetseq/optim/flat_parameters.hpp"
 
 namespace hetseq::test {
 namespace {

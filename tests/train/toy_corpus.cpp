@@ -5,10 +5,9 @@
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/data/files/hdf5.hpp"
 
 #include "train/toy_run.hpp"
-
-#include "hetseq/data/files/hdf5.hpp"
 
 namespace hetseq::test {
 

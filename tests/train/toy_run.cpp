@@ -6,9 +6,6 @@
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-
-#include "train/toy_model.hpp"
-
 #include "hetseq/data/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/model/init.hpp"
@@ -20,6 +17,8 @@
 #include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+
+#include "train/toy_model.hpp"
 
 namespace hetseq::test {
 

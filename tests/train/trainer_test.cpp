@@ -13,16 +13,15 @@
 #include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/model/model_file.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/train/record/run_folder.hpp"
+#include "hetseq/train/run_control.hpp"
 
 #include "test_world.hpp"
 #include "train/toy_model.hpp"
 #include "train/toy_run.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/model/model_file.hpp"
-#include "hetseq/optim/flat_parameters.hpp"
-#include "hetseq/train/record/run_folder.hpp"
-#include "hetseq/train/run_control.hpp"
 
 namespace hetseq::test {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <ATen/ATen.h>
 
+#include "hetseq/train/update_status.hpp"
+
 #include "gpu.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/train/update_status.hpp"
 
 namespace hetseq {
 namespace {

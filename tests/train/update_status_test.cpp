@@ -7,12 +7,11 @@
 #include <torch/torch.h>
 
 #include "hetseq/comm/communicator.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/train/gradient_reducer.hpp"
 
 #include "test_world.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/optim/flat_parameters.hpp"
-#include "hetseq/train/gradient_reducer.hpp"
 
 namespace hetseq {
 namespace {

@@ -12,17 +12,16 @@
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-
-#include "test_world.hpp"
-#include "train/failing_allocator.hpp"
-#include "train/toy_model.hpp"
-#include "train/toy_run.hpp"
-
 #include "hetseq/data/loader.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+
+#include "test_world.hpp"
+#include "train/failing_allocator.hpp"
+#include "train/toy_model.hpp"
+#include "train/toy_run.hpp"
 
 namespace hetseq::test {
 namespace {

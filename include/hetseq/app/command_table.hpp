@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "hetseq/command_line/command_description.hpp"
-
 #include "hetseq/app/commands.hpp"
 
 namespace hetseq {

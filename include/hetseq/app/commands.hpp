@@ -1,7 +1,6 @@
 #pragma once
 
 #include "hetseq/command_line/command_words.hpp"
-
 #include "hetseq/task/parts.hpp"
 
 namespace hetseq {

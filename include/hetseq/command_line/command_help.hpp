@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "hetseq/command_line/command_description.hpp"
 #include "hetseq/options/option_spec.hpp"
+#include "hetseq/command_line/command_description.hpp"
 
 namespace hetseq {
 

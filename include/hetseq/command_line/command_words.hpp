@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/command_line/command_description.hpp"
 #include "hetseq/options/option_spec.hpp"
 #include "hetseq/options/options_of.hpp"
+#include "hetseq/command_line/command_description.hpp"
 
 namespace hetseq {
 

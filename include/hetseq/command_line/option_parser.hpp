@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "hetseq/command_line/command_words.hpp"
 #include "hetseq/options/option_spec.hpp"
+#include "hetseq/command_line/command_words.hpp"
 
 namespace hetseq {
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "hetseq/options/options_of.hpp"
-
 #include "hetseq/data/blocks/io_mode.hpp"
 
 namespace hetseq {

@@ -10,7 +10,6 @@
 
 #include "hetseq/util/option_value.hpp"
 #include "hetseq/util/text.hpp"
-
 #include "hetseq/options/option_spec.hpp"
 
 namespace hetseq {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
-
 #include "hetseq/options/option.hpp"
 #include "hetseq/options/option_spec.hpp"
 

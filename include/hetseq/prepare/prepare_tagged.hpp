@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "hetseq/options/options_of.hpp"
-
 #include "hetseq/text/basic_tokenizer.hpp"
 
 namespace hetseq {

@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "hetseq/options/options_of.hpp"
-#include "hetseq/prepare/prepare_progress.hpp"
-
 #include "hetseq/text/train_subwords.hpp"
+#include "hetseq/prepare/prepare_progress.hpp"
 
 namespace hetseq {
 

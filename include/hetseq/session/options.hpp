@@ -6,7 +6,6 @@
 
 #include "hetseq/options/option_spec.hpp"
 #include "hetseq/options/options_of.hpp"
-
 #include "hetseq/data/corpus_options.hpp"
 #include "hetseq/task/part_options.hpp"
 #include "hetseq/train/trainer_options.hpp"

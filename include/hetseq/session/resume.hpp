@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "hetseq/state/training_state.hpp"
-
 #include "hetseq/session/run_settings.hpp"
 
 namespace hetseq {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "hetseq/state/training_state.hpp"
-
 #include "hetseq/session/run_settings.hpp"
 
 namespace hetseq {

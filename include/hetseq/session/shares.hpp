@@ -1,8 +1,7 @@
 #pragma once
 
-#include "hetseq/state/allocation_log.hpp"
-
 #include "hetseq/data/corpus_plan.hpp"
+#include "hetseq/state/allocation_log.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 
 namespace hetseq {

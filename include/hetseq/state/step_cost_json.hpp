@@ -1,8 +1,8 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "hetseq/balance/step_cost.hpp"
+
+#include <nlohmann/json.hpp>
 
 namespace hetseq {
 

@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/state/allocation_log.hpp"
-#include "hetseq/state/evaluation.hpp"
-
 #include "hetseq/balance/step_cost.hpp"
 #include "hetseq/data/corpus_identity.hpp"
+#include "hetseq/state/allocation_log.hpp"
+#include "hetseq/state/evaluation.hpp"
 
 namespace hetseq {
 

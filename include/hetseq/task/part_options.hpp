@@ -7,7 +7,6 @@
 
 #include "hetseq/options/option.hpp"
 #include "hetseq/options/options_of.hpp"
-
 #include "hetseq/optim/optimizer_options.hpp"
 #include "hetseq/optim/schedule.hpp"
 

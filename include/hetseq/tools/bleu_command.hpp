@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "hetseq/command_line/command_words.hpp"
 #include "hetseq/options/options_of.hpp"
-
+#include "hetseq/command_line/command_words.hpp"
 #include "hetseq/text/bleu.hpp"
 #include "hetseq/text/chrf.hpp"
 

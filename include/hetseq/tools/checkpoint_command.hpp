@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/options/options_of.hpp"
 #include "hetseq/command_line/command_description.hpp"
 #include "hetseq/command_line/command_words.hpp"
-#include "hetseq/options/options_of.hpp"
 
 namespace hetseq {
 

@@ -2,9 +2,8 @@
 
 #include <string>
 
-#include "hetseq/command_line/command_words.hpp"
 #include "hetseq/options/options_of.hpp"
-
+#include "hetseq/command_line/command_words.hpp"
 #include "hetseq/text/bert_tokenizer.hpp"
 
 namespace hetseq {

@@ -5,11 +5,9 @@
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
-
-#include "hetseq/state/evaluation.hpp"
-
 #include "hetseq/data/order/micro_batch_cap.hpp"
 #include "hetseq/data/order/tiling.hpp"
+#include "hetseq/state/evaluation.hpp"
 #include "hetseq/model/model.hpp"
 
 namespace hetseq {

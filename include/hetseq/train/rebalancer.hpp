@@ -7,11 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "hetseq/state/allocation_log.hpp"
-#include "hetseq/state/training_state.hpp"
-
 #include "hetseq/balance/speed_tracker.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/state/allocation_log.hpp"
+#include "hetseq/state/training_state.hpp"
 
 namespace hetseq {
 

@@ -5,11 +5,9 @@
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
-
+#include "hetseq/data/loader.hpp"
 #include "hetseq/state/allocation_log.hpp"
 #include "hetseq/state/training_state.hpp"
-
-#include "hetseq/data/loader.hpp"
 #include "hetseq/optim/schedule.hpp"
 #include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/gradient_reducer.hpp"

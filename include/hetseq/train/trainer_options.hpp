@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "hetseq/options/options_of.hpp"
-
 #include "hetseq/train/best_by.hpp"
 
 namespace hetseq {

@@ -9,18 +9,11 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "command_options.hpp"
-
+#include "hetseq/command_line/option_parser.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/comm/reduce_benchmark.hpp"
-
-#include "hetseq/command_line/option_parser.hpp"
-#include "roofline_report.hpp"
-#include <nlohmann/json.hpp>
-
 #include "hetseq/data/data_benchmark.hpp"
 #include "hetseq/data/order/micro_batch_cap.hpp"
 #include "hetseq/train/record/statistics.hpp"
@@ -33,6 +26,10 @@
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 #include "hetseq/app/process.hpp"
+
+#include "command_options.hpp"
+#include "roofline_report.hpp"
+#include <nlohmann/json.hpp>
 
 namespace hetseq {
 

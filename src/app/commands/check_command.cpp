@@ -2,17 +2,16 @@
 #include <cstdio>
 
 #include "hetseq/util/text.hpp"
+#include "hetseq/command_line/option_parser.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
-#include "hetseq/command_line/option_parser.hpp"
-#include <nlohmann/json.hpp>
-
 #include "hetseq/data/check_corpus.hpp"
 #include "hetseq/session/effective_values.hpp"
 #include "hetseq/session/option_agreement.hpp"
 #include "hetseq/session/part_option_table.hpp"
 #include "hetseq/app/commands.hpp"
+
+#include <nlohmann/json.hpp>
 
 namespace hetseq {
 

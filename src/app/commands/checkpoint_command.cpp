@@ -3,10 +3,10 @@
 #include <cstdio>
 #include <string>
 
-#include "checkpoint_export.hpp"
-
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/commands/checkpoint_average.hpp"
+
+#include "checkpoint_export.hpp"
 
 namespace hetseq {
 

@@ -17,18 +17,17 @@
 #include "hetseq/util/safetensors.hpp"
 #include "hetseq/util/staged_folder.hpp"
 #include "hetseq/util/text.hpp"
-
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/state/existing_folder.hpp"
 #include "hetseq/tools/checkpoint_report.hpp"
-#include "model_choice.hpp"
-#include <nlohmann/json.hpp>
-
 #include "hetseq/model/companion_file.hpp"
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/model/tensor_files.hpp"
 #include "hetseq/model/tensor_types.hpp"
 #include "hetseq/app/commands/checkpoint_average.hpp"
+
+#include "model_choice.hpp"
+#include <nlohmann/json.hpp>
 
 namespace hetseq {
 

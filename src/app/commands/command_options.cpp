@@ -1,7 +1,6 @@
 #include "command_options.hpp"
 
 #include "hetseq/tools/checkpoint_command.hpp"
-
 #include "hetseq/session/step_counts.hpp"
 
 namespace hetseq {

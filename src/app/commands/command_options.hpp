@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "hetseq/options/options_of.hpp"
-
 #include "hetseq/model/decoding/beam_search.hpp"
 
 /// The options that one command alone has.

@@ -2,9 +2,9 @@
 #include <map>
 #include <string>
 
-#include "app/documents/documents.hpp"
-
 #include "hetseq/app/commands.hpp"
+
+#include "app/documents/documents.hpp"
 
 namespace hetseq {
 

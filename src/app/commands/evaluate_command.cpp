@@ -3,17 +3,9 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "command_options.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-
-#include "model_choice.hpp"
-#include "run_options.hpp"
-#include <nlohmann/json.hpp>
-
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
@@ -22,6 +14,11 @@
 #include "hetseq/session/shares.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
+
+#include "command_options.hpp"
+#include "model_choice.hpp"
+#include "run_options.hpp"
+#include <nlohmann/json.hpp>
 
 namespace hetseq {
 

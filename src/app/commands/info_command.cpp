@@ -3,17 +3,14 @@
 #include <ATen/Version.h>
 
 #include "hetseq/util/text.hpp"
-
-#include "command_options.hpp"
-
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/comm/nccl/nccl_info.hpp"
-
-#include "hetseq/version.hpp"
-#include <nlohmann/json.hpp>
-
 #include "hetseq/data/files/hdf5_info.hpp"
 #include "hetseq/app/commands.hpp"
+
+#include "command_options.hpp"
+#include "hetseq/version.hpp"
+#include <nlohmann/json.hpp>
 
 namespace hetseq {
 

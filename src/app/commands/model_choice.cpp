@@ -10,10 +10,8 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/option_value.hpp"
 #include "hetseq/util/text.hpp"
-
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/tools/checkpoint_report.hpp"
-
 #include "hetseq/model/model.hpp"
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/app/commands/checkpoint_average.hpp"

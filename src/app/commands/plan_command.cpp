@@ -9,18 +9,15 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/regular_file.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "command_options.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
-#include "plan_report.hpp"
-
 #include "hetseq/plan/cluster_file.hpp"
 #include "hetseq/session/part_option_table.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/commands/run_measurements.hpp"
+
+#include "command_options.hpp"
+#include "plan_report.hpp"
 
 namespace hetseq {
 

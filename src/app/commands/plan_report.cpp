@@ -6,10 +6,9 @@
 
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/plan/all_reduce_time.hpp"
 
 #include <nlohmann/json.hpp>
-
-#include "hetseq/plan/all_reduce_time.hpp"
 
 namespace hetseq {
 

@@ -16,25 +16,22 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "app/prediction/prediction_ranks.hpp"
-#include "app/progress_line.hpp"
-#include "command_options.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
-#include "hetseq/version.hpp"
-#include "model_choice.hpp"
-#include "predict_text.hpp"
-#include "predicting_run.hpp"
-#include <nlohmann/json.hpp>
-
 #include "hetseq/data/batch_reader.hpp"
 #include "hetseq/data/files/shard_header.hpp"
 #include "hetseq/session/run_settings.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
+
+#include "app/prediction/prediction_ranks.hpp"
+#include "app/progress_line.hpp"
+#include "command_options.hpp"
+#include "hetseq/version.hpp"
+#include "model_choice.hpp"
+#include "predict_text.hpp"
+#include "predicting_run.hpp"
+#include <nlohmann/json.hpp>
 
 namespace hetseq {
 

@@ -18,24 +18,21 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/text/text_lines.hpp"
+#include "hetseq/text/tokenizer_config.hpp"
+#include "hetseq/prepare/prepare_bert.hpp"
+#include "hetseq/prepare/prepare_tagged.hpp"
+#include "hetseq/session/run_settings.hpp"
+#include "hetseq/app/failure.hpp"
 
 #include "app/line_dispatcher.hpp"
 #include "app/prediction/text_classifying.hpp"
 #include "app/prediction/text_tagging.hpp"
 #include "app/progress_line.hpp"
-
-#include "hetseq/comm/agree.hpp"
-#include "hetseq/comm/host_comm.hpp"
-
-#include "hetseq/prepare/prepare_bert.hpp"
-#include "hetseq/prepare/prepare_tagged.hpp"
 #include "model_choice.hpp"
 #include "predicting_run.hpp"
-
-#include "hetseq/text/text_lines.hpp"
-#include "hetseq/text/tokenizer_config.hpp"
-#include "hetseq/session/run_settings.hpp"
-#include "hetseq/app/failure.hpp"
 
 namespace hetseq {
 

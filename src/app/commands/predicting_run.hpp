@@ -6,12 +6,12 @@
 #include <string>
 
 #include "hetseq/command_line/command_words.hpp"
-#include "run_options.hpp"
-
 #include "hetseq/model/model.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/session/options.hpp"
 #include "hetseq/session/run_settings.hpp"
+
+#include "run_options.hpp"
 
 namespace hetseq {
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "hetseq/prepare/prepare_bert.hpp"
-
 #include "hetseq/app/commands.hpp"
 
 namespace hetseq {

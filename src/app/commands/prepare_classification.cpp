@@ -10,8 +10,8 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
 #include "hetseq/prepare/prepare_classified.hpp"
+
 #include "table_cells.hpp"
 
 namespace hetseq {

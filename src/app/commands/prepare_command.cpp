@@ -3,18 +3,17 @@
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
 #include "hetseq/prepare/prepare_images.hpp"
 #include "hetseq/prepare/prepare_numbers.hpp"
 #include "hetseq/prepare/prepare_translation.hpp"
+#include "hetseq/app/commands.hpp"
+
 #include "preparation_progress.hpp"
 #include "prepare_bert.hpp"
 #include "prepare_classification.hpp"
 #include "prepare_ner.hpp"
 #include "prepare_report.hpp"
 #include "prepare_vocabulary.hpp"
-
-#include "hetseq/app/commands.hpp"
 
 namespace hetseq {
 

@@ -7,6 +7,7 @@
 #include "hetseq/prepare/prepare_tagged.hpp"
 #include "hetseq/prepare/prepare_translation.hpp"
 #include "hetseq/tools/tool_table.hpp"
+
 #include "prepare_bert.hpp"
 #include "prepare_vocabulary.hpp"
 

@@ -17,10 +17,8 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
-#include "hetseq/prepare/files/text_index.hpp"
-
 #include "hetseq/text/wordpiece.hpp"
+#include "hetseq/prepare/files/text_index.hpp"
 
 namespace hetseq {
 

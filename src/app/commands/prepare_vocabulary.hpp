@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "hetseq/options/options_of.hpp"
-
 #include "hetseq/text/train_wordpiece.hpp"
 #include "hetseq/app/commands.hpp"
 

@@ -2,9 +2,9 @@
 
 #include <span>
 
-#include <nlohmann/json.hpp>
-
 #include "hetseq/session/step_counts.hpp"
+
+#include <nlohmann/json.hpp>
 
 namespace hetseq {
 

@@ -9,9 +9,9 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
-
 #include "hetseq/command_line/option_parser.hpp"
 #include "hetseq/state/step_cost_file.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace hetseq {

@@ -3,10 +3,8 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-
 #include "hetseq/command_line/option_parser.hpp"
 #include "hetseq/state/existing_folder.hpp"
-
 #include "hetseq/session/part_option_table.hpp"
 
 namespace hetseq {

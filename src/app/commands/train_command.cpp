@@ -18,16 +18,11 @@
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "dry_run_report.hpp"
-
+#include "hetseq/command_line/option_parser.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-
-#include "hetseq/command_line/option_parser.hpp"
-
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/record/summary.hpp"
@@ -45,6 +40,8 @@
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 #include "hetseq/app/process.hpp"
+
+#include "dry_run_report.hpp"
 
 namespace hetseq {
 

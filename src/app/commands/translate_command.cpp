@@ -12,20 +12,11 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
-
-#include "app/line_dispatcher.hpp"
-#include "app/progress_line.hpp"
-#include "app/translation/translation_ranks.hpp"
-#include "command_options.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
-#include "hetseq/state/existing_folder.hpp"
-#include "model_choice.hpp"
-
 #include "hetseq/text/vocabulary.hpp"
+#include "hetseq/state/existing_folder.hpp"
 #include "hetseq/model/decoding/translator.hpp"
 #include "hetseq/model/transformer.hpp"
 #include "hetseq/session/discover_devices.hpp"
@@ -34,6 +25,12 @@
 #include "hetseq/session/threads.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
+
+#include "app/line_dispatcher.hpp"
+#include "app/progress_line.hpp"
+#include "app/translation/translation_ranks.hpp"
+#include "command_options.hpp"
+#include "model_choice.hpp"
 
 namespace hetseq {
 

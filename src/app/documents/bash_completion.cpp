@@ -1,10 +1,9 @@
 #include "hetseq/util/text.hpp"
-
-#include "documents.hpp"
-
 #include "hetseq/session/options.hpp"
 #include "hetseq/session/part_option_table.hpp"
 #include "hetseq/app/command_table.hpp"
+
+#include "documents.hpp"
 
 namespace hetseq {
 

@@ -1,14 +1,13 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-
-#include "documents.hpp"
 #include "hetseq/command_line/command_usage.hpp"
-#include "hetseq/version.hpp"
-
 #include "hetseq/session/options.hpp"
 #include "hetseq/session/part_option_table.hpp"
 #include "hetseq/app/command_table.hpp"
+
+#include "documents.hpp"
+#include "hetseq/version.hpp"
 
 namespace hetseq {
 

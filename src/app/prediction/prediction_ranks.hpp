@@ -5,14 +5,12 @@
 #include <functional>
 #include <vector>
 
-#include "app/own_worker.hpp"
-
 #include "hetseq/comm/mailbox.hpp"
-
-#include "predicted_batch.hpp"
-
 #include "hetseq/data/files/prediction_file.hpp"
 #include "hetseq/data/micro_batch.hpp"
+
+#include "app/own_worker.hpp"
+#include "predicted_batch.hpp"
 
 namespace hetseq {
 

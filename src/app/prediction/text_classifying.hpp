@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "app/ordered_lines.hpp"
-#include "text_rows.hpp"
-
 #include "hetseq/text/sequence_pieces.hpp"
 #include "hetseq/model/model.hpp"
+
+#include "app/ordered_lines.hpp"
+#include "text_rows.hpp"
 
 namespace hetseq {
 

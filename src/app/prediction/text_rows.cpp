@@ -2,9 +2,9 @@
 
 #include <ATen/ATen.h>
 
-#include "app/byte_stream.hpp"
-
 #include "hetseq/data/schema.hpp"
+
+#include "app/byte_stream.hpp"
 
 namespace hetseq {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "app/length_batches.hpp"
-
 #include "hetseq/data/micro_batch.hpp"
+
+#include "app/length_batches.hpp"
 
 namespace hetseq {
 

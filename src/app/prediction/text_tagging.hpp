@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "app/ordered_lines.hpp"
-#include "text_rows.hpp"
-
 #include "hetseq/text/word_pieces.hpp"
 #include "hetseq/model/model.hpp"
+
+#include "app/ordered_lines.hpp"
+#include "text_rows.hpp"
 
 namespace hetseq {
 

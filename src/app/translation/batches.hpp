@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "app/length_batches.hpp"
-
 #include "hetseq/model/decoding/beam_search.hpp"
+
+#include "app/length_batches.hpp"
 
 namespace hetseq {
 

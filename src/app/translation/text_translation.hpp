@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/text/vocabulary.hpp"
+
 #include "app/ordered_lines.hpp"
 #include "batches.hpp"
-
-#include "hetseq/text/vocabulary.hpp"
 
 namespace hetseq {
 

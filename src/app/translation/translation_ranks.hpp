@@ -3,14 +3,12 @@
 #include <exception>
 #include <functional>
 
+#include "hetseq/comm/mailbox.hpp"
+#include "hetseq/model/decoding/translator.hpp"
+
 #include "app/line_source.hpp"
 #include "app/own_worker.hpp"
-
-#include "hetseq/comm/mailbox.hpp"
-
 #include "text_translation.hpp"
-
-#include "hetseq/model/decoding/translator.hpp"
 
 namespace hetseq {
 

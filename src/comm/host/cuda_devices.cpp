@@ -7,12 +7,12 @@
 
 #include <c10/cuda/CUDACachingAllocator.h>
 
+#include "hetseq/comm/host/device_memory.hpp"
+#include "hetseq/comm/host/host_name.hpp"
+
 #include "cuda_architectures.hpp"
 #include "cuda_device_name.hpp"
 #include "cuda_try.hpp"
-
-#include "hetseq/comm/host/device_memory.hpp"
-#include "hetseq/comm/host/host_name.hpp"
 
 namespace hetseq {
 

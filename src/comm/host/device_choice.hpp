@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cuda_devices.hpp"
-
 #include "hetseq/comm/host/topology.hpp"
+
+#include "cuda_devices.hpp"
 
 namespace hetseq {
 

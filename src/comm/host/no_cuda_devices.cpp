@@ -1,8 +1,7 @@
 #include "hetseq/util/error.hpp"
+#include "hetseq/comm/host/device_memory.hpp"
 
 #include "cuda_devices.hpp"
-
-#include "hetseq/comm/host/device_memory.hpp"
 
 namespace hetseq {
 

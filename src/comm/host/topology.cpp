@@ -6,13 +6,13 @@
 #include <set>
 #include <sstream>
 
-#include "cpu_resources.hpp"
-#include "cuda_devices.hpp"
-#include "device_choice.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host_comm.hpp"
+
+#include "cpu_resources.hpp"
+#include "cuda_devices.hpp"
+#include "device_choice.hpp"
 
 namespace hetseq {
 

@@ -7,10 +7,9 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/comm/agree.hpp"
 
 #include "comm/communicators.hpp"
-
-#include "hetseq/comm/agree.hpp"
 
 namespace hetseq {
 

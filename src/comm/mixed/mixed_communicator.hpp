@@ -4,12 +4,12 @@
 #include <memory>
 #include <vector>
 
-#include "comm/mixed/device_groups.hpp"
-#include "comm/mpi/mpi_collectives.hpp"
-
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
+
+#include "comm/mixed/device_groups.hpp"
+#include "comm/mpi/mpi_collectives.hpp"
 
 namespace hetseq {
 

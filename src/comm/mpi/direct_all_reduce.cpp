@@ -5,10 +5,9 @@
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
-#include "all_reduce.hpp"
-
 #include "hetseq/comm/mpi/mpi_try.hpp"
 
+#include "all_reduce.hpp"
 #include "sum_into.hpp"
 
 namespace hetseq {

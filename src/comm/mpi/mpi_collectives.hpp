@@ -11,10 +11,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "all_reduce.hpp"
-
 #include "hetseq/comm/host_comm.hpp"
 
+#include "all_reduce.hpp"
 #include "hierarchical_reduce.hpp"
 #include "host_map.hpp"
 #include "progress.hpp"

@@ -11,11 +11,10 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/fault_point.hpp"
 #include "hetseq/util/log.hpp"
-
-#include "comm/roll_call.hpp"
-
 #include "hetseq/comm/meeting_limit.hpp"
 #include "hetseq/comm/mpi/mpi_try.hpp"
+
+#include "comm/roll_call.hpp"
 
 namespace hetseq {
 

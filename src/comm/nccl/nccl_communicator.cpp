@@ -1,13 +1,11 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-
-#include "comm/communicators.hpp"
-#include "comm/host/cuda_devices.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
+#include "comm/communicators.hpp"
+#include "comm/host/cuda_devices.hpp"
 #include "nccl_join.hpp"
 #include "nccl_try.hpp"
 #include "nccl_version.hpp"

@@ -6,10 +6,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "cuda_events.hpp"
-
 #include "hetseq/comm/communicator.hpp"
 
+#include "cuda_events.hpp"
 #include "nccl_channel.hpp"
 
 namespace hetseq {

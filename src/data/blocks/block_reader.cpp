@@ -8,14 +8,13 @@
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/fault_point.hpp"
-
-#include "block_part.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_handle.hpp"
 #include "hetseq/data/files/hdf5_dataset.hpp"
 #include "hetseq/data/files/hdf5_types.hpp"
+
+#include "block_part.hpp"
 
 namespace hetseq {
 

@@ -2,11 +2,10 @@
 
 #include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
-
-#include "attachment_check.hpp"
-
 #include "hetseq/data/files/first_shard.hpp"
 #include "hetseq/data/files/hdf5_dataset.hpp"
+
+#include "attachment_check.hpp"
 
 namespace hetseq {
 

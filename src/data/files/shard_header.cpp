@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/data/files/hdf5_dataset.hpp"
+#include "hetseq/data/files/hdf5_types.hpp"
 
 #include "attachment_check.hpp"
 #include "shard_size.hpp"
 #include <nlohmann/json.hpp>
-
-#include "hetseq/data/files/hdf5_dataset.hpp"
-#include "hetseq/data/files/hdf5_types.hpp"
 
 namespace hetseq {
 

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "packed_linear.hpp"
-
 #include "hetseq/model/decoding/step_decoder.hpp"
+
+#include "packed_linear.hpp"
 
 namespace hetseq::detail {
 

@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "model/transformer_weights.hpp"
-
 #include "hetseq/model/decoding/step_decoder.hpp"
 #include "hetseq/model/transformer_config.hpp"
+
+#include "model/transformer_weights.hpp"
 
 namespace hetseq::detail {
 

@@ -5,10 +5,9 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/model/transformer.hpp"
 
 #include "decoder_model.hpp"
-
-#include "hetseq/model/transformer.hpp"
 
 namespace hetseq {
 

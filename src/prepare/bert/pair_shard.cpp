@@ -4,12 +4,12 @@
 #include <string_view>
 #include <utility>
 
-#include "hetseq/prepare/bert/masking_vocabulary.hpp"
-#include "prepare/rank_progress.hpp"
-
 #include "hetseq/text/blank_line.hpp"
 #include "hetseq/text/tokenizer_config.hpp"
 #include "hetseq/data/order/keyed_draws.hpp"
+#include "hetseq/prepare/bert/masking_vocabulary.hpp"
+
+#include "prepare/rank_progress.hpp"
 
 namespace hetseq {
 

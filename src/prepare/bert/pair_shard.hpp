@@ -7,15 +7,15 @@
 #include <variant>
 #include <vector>
 
-#include "hetseq/prepare/files/text_index.hpp"
-#include "hetseq/prepare/prepare_bert.hpp"
-#include "sentence_pairs.hpp"
-#include "token_documents.hpp"
-
 #include "hetseq/text/bert_tokenizer.hpp"
 #include "hetseq/data/files/fixed_shard_writer.hpp"
 #include "hetseq/data/files/ragged_shard_writer.hpp"
 #include "hetseq/data/order/keyed_permutation.hpp"
+#include "hetseq/prepare/files/text_index.hpp"
+#include "hetseq/prepare/prepare_bert.hpp"
+
+#include "sentence_pairs.hpp"
+#include "token_documents.hpp"
 
 namespace hetseq {
 

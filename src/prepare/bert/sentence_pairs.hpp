@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "token_documents.hpp"
-
 #include "hetseq/data/order/keyed_draws.hpp"
+
+#include "token_documents.hpp"
 
 namespace hetseq {
 

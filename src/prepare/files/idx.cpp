@@ -4,10 +4,9 @@
 #include <cstring>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/data/files/shard_spec.hpp"
 
 #include "gzip_file.hpp"
-
-#include "hetseq/data/files/shard_spec.hpp"
 
 namespace hetseq {
 

@@ -7,10 +7,9 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/plain_text.hpp"
+#include "hetseq/data/files/shard_spec.hpp"
 
 #include "gzip_file.hpp"
-
-#include "hetseq/data/files/shard_spec.hpp"
 
 namespace hetseq {
 

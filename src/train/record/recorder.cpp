@@ -8,11 +8,10 @@
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/terminal.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/train/record/run_folder.hpp"
 
 #include "scalars.hpp"
 #include <nlohmann/json.hpp>
-
-#include "hetseq/train/record/run_folder.hpp"
 
 namespace hetseq {
 

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "hetseq/train/record/scalar_events.hpp"
+
+#include <nlohmann/json.hpp>
 
 namespace hetseq {
 

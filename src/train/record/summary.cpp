@@ -11,16 +11,15 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
+#include "hetseq/balance/allocate.hpp"
 #include "hetseq/state/step_cost_file.hpp"
 #include "hetseq/state/step_cost_json.hpp"
-#include <nlohmann/json.hpp>
-
-#include "hetseq/balance/allocate.hpp"
 #include "hetseq/train/record/advice.hpp"
 #include "hetseq/train/record/statistics.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/train/trainer.hpp"
+
+#include <nlohmann/json.hpp>
 
 namespace hetseq {
 

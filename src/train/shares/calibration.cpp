@@ -4,11 +4,11 @@
 #include <limits>
 #include <utility>
 
-#include "calibrator.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
+
+#include "calibrator.hpp"
 
 namespace hetseq {
 

@@ -11,12 +11,11 @@
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"
+#include "hetseq/model/model.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
 
 #include "train/normalised_loss.hpp"
 #include "train/out_of_memory.hpp"
-
-#include "hetseq/model/model.hpp"
-#include "hetseq/optim/flat_parameters.hpp"
 
 namespace hetseq {
 

@@ -7,11 +7,11 @@
 #include <numeric>
 #include <utility>
 
-#include "calibrator.hpp"
-
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
+
+#include "calibrator.hpp"
 
 namespace hetseq {
 

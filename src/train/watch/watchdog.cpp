@@ -19,10 +19,9 @@
 #include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/train/watch/killed_ranks.hpp"
 
 #include <pthread.h>
-
-#include "hetseq/train/watch/killed_ranks.hpp"
 
 namespace hetseq {
 

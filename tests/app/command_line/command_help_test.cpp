@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <gmock/gmock.h>
-
 #include "hetseq/session/part_option_table.hpp"
 #include "hetseq/app/command_table.hpp"
+
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/options/option.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/session/options.hpp"
 #include "hetseq/app/command_table.hpp"
+
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

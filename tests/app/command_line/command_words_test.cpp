@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-
 #include "hetseq/prepare/prepare_images.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/session/options.hpp"
 #include "hetseq/app/command_table.hpp"
+
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

@@ -8,10 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/session/effective_values.hpp"
 
 #include <gmock/gmock.h>
-
-#include "hetseq/session/effective_values.hpp"
 
 namespace hetseq {
 namespace {

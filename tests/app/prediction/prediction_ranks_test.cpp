@@ -6,11 +6,10 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "data/generated_corpus.hpp"
-#include "data/read_dataset.hpp"
-
 #include "hetseq/comm/agree.hpp"
 
+#include "data/generated_corpus.hpp"
+#include "data/read_dataset.hpp"
 #include "test_world.hpp"
 
 namespace hetseq {

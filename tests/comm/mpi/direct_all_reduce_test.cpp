@@ -5,11 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-
-#include "comm/mpi/all_reduce.hpp"
-
 #include "hetseq/comm/mpi/mpi_handle.hpp"
 
+#include "comm/mpi/all_reduce.hpp"
 #include "test_world.hpp"
 
 namespace hetseq {

@@ -3,10 +3,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "comm/mpi/all_reduce.hpp"
-
 #include "hetseq/comm/mpi/mpi_handle.hpp"
 
+#include "comm/mpi/all_reduce.hpp"
 #include "test_world.hpp"
 
 namespace hetseq {

@@ -8,12 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-
-#include "comm/communicators.hpp"
-
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/nccl/nccl_info.hpp"
 
+#include "comm/communicators.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
 

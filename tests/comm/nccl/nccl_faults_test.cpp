@@ -13,11 +13,9 @@
 
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
-
-#include "comm/communicators.hpp"
-
 #include "hetseq/comm/agree.hpp"
 
+#include "comm/communicators.hpp"
 #include "stand_in/nccl/stand_in_nccl.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>

@@ -2,11 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-
-#include "comm/communicators.hpp"
-
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/nccl/nccl_info.hpp"
+
+#include "comm/communicators.hpp"
 
 namespace hetseq {
 namespace {

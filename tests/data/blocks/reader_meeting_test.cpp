@@ -11,13 +11,12 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/fault_point.hpp"
+#include "hetseq/data/corpus.hpp"
+#include "hetseq/data/loader.hpp"
 
 #include "data/epoch_reader.hpp"
 #include "data/generated_corpus.hpp"
 #include "test_world.hpp"
-
-#include "hetseq/data/corpus.hpp"
-#include "hetseq/data/loader.hpp"
 
 namespace hetseq {
 

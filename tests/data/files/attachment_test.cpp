@@ -6,10 +6,9 @@
 
 #include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/data/files/shard_header.hpp"
 
 #include "data/generated_corpus.hpp"
-
-#include "hetseq/data/files/shard_header.hpp"
 
 namespace hetseq {
 namespace {

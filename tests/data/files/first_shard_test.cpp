@@ -7,12 +7,11 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/data/files/hdf5.hpp"
 
 #include "data/generated_corpus.hpp"
 #include "util/temporary_folder.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/data/files/hdf5.hpp"
 
 namespace hetseq {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/data/files/attachment.hpp"
+
 #include "data/read_dataset.hpp"
 #include "util/temporary_folder.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/data/files/attachment.hpp"
 
 namespace hetseq {
 namespace {

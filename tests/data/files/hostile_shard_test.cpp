@@ -4,16 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include "data/error_text.hpp"
-#include "data/generated_corpus.hpp"
-#include "util/temporary_folder.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/data/batch_reader.hpp"
 #include "hetseq/data/check_corpus.hpp"
 #include "hetseq/data/files/attachment.hpp"
 #include "hetseq/data/files/first_shard.hpp"
 #include "hetseq/data/files/hdf5_dataset.hpp"
+
+#include "data/error_text.hpp"
+#include "data/generated_corpus.hpp"
+#include "util/temporary_folder.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/data/files/shard_set.hpp"
+
 #include "data/generated_ragged_corpus.hpp"
 #include "test_world.hpp"
-
-#include "hetseq/data/files/shard_set.hpp"
 
 namespace hetseq {
 namespace {

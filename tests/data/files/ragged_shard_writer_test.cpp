@@ -6,17 +6,15 @@
 
 #include <gtest/gtest.h>
 
-#include "data/error_text.hpp"
-#include "data/read_dataset.hpp"
-
 #include "hetseq/comm/host_comm.hpp"
-
-#include "util/temporary_folder.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/data/check_corpus.hpp"
 #include "hetseq/data/files/attachment.hpp"
 #include "hetseq/data/files/first_shard.hpp"
+
+#include "data/error_text.hpp"
+#include "data/read_dataset.hpp"
+#include "util/temporary_folder.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

@@ -5,11 +5,11 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "model/decoding/decoder_model.hpp"
-#include "model/formula.hpp"
-
 #include "hetseq/model/decoding/translator.hpp"
 #include "hetseq/model/transformer.hpp"
+
+#include "model/decoding/decoder_model.hpp"
+#include "model/formula.hpp"
 
 namespace hetseq {
 namespace {

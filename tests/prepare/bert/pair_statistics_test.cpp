@@ -9,12 +9,12 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/prepare/bert/token_masking.hpp"
-#include "prepare/bert/sentence_pairs.hpp"
-#include <nlohmann/json.hpp>
-
 #include "hetseq/text/bert_tokenizer.hpp"
 #include "hetseq/text/blank_line.hpp"
+#include "hetseq/prepare/bert/token_masking.hpp"
+
+#include "prepare/bert/sentence_pairs.hpp"
+#include <nlohmann/json.hpp>
 
 // The statistics of tests/reference/bert_pairs.json, which a Python program computed by the
 // published algorithm, and ours of the same text.

@@ -12,18 +12,17 @@
 #include "hetseq/util/safetensors.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/communicator.hpp"
-
-#include "model/mixed_model.hpp"
-#include "test_world.hpp"
-#include "train/toy_model.hpp"
-#include <gmock/gmock.h>
-
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/checkpoint/checkpoint_reader.hpp"
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
 #include "hetseq/train/replicas.hpp"
+
+#include "model/mixed_model.hpp"
+#include "test_world.hpp"
+#include "train/toy_model.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq::test {
 namespace {

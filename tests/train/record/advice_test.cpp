@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <gmock/gmock.h>
-
 #include "hetseq/train/record/summary.hpp"
+
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

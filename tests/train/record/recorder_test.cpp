@@ -14,12 +14,11 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/train/record/run_folder.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
-
-#include "hetseq/train/record/run_folder.hpp"
 
 namespace hetseq {
 namespace {

@@ -6,12 +6,11 @@
 
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/trainer.hpp"
 
 #include "test_world.hpp"
 #include <gmock/gmock.h>
-
-#include "hetseq/train/shares/share_plan.hpp"
-#include "hetseq/train/trainer.hpp"
 
 namespace hetseq {
 namespace {

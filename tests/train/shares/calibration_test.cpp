@@ -11,16 +11,15 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-
-#include "test_world.hpp"
-#include "train/toy_model.hpp"
-#include "train/toy_run.hpp"
-
 #include "hetseq/data/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/shares/peak_memory.hpp"
+
+#include "test_world.hpp"
+#include "train/toy_model.hpp"
+#include "train/toy_run.hpp"
 
 namespace hetseq::test {
 namespace {

@@ -1,8 +1,7 @@
 #pragma once
 
-#include "hetseq/prepare/bert/token_masking.hpp"
-
 #include "hetseq/text/wordpiece.hpp"
+#include "hetseq/prepare/bert/token_masking.hpp"
 
 namespace hetseq {
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "hetseq/state/training_state.hpp"
-
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
 
 namespace hetseq {

@@ -12,10 +12,8 @@
 #include "hetseq/util/activity.hpp"
 #include "hetseq/util/checksum.hpp"
 #include "hetseq/comm/host_comm.hpp"
-
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/state/training_state.hpp"
-
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
 
 namespace hetseq {

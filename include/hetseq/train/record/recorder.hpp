@@ -6,10 +6,8 @@
 #include <vector>
 
 #include "hetseq/util/log.hpp"
-
 #include "hetseq/state/evaluation.hpp"
 #include "hetseq/state/training_state.hpp"
-
 #include "hetseq/train/best_by.hpp"
 #include "hetseq/train/record/metrics_file.hpp"
 #include "hetseq/train/record/progress_bar.hpp"

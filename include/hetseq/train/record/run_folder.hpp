@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "hetseq/state/checkpoint_folder.hpp"
-
 #include "hetseq/model/companion_file.hpp"
 
 namespace hetseq {
