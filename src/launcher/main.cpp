@@ -67,10 +67,12 @@ int dispatch(int argc, char** argv) {
     if (hetseq::names_python_task(words))
         return hetseq::continue_in_python(words);
     if (words.size() == 1 && hetseq::is_version(words.front())) {
+        answer_here();
         std::puts(hetseq::version_line().c_str());
         return 0;
     }
     if (words.size() == 1 && hetseq::is_help(words.front())) {
+        answer_here();
         std::fputs(hetseq::program_usage().c_str(), stdout);
         return 0;
     }

@@ -14,6 +14,14 @@ for words in --version --help 'report --help' 'bleu --help' 'tokenize --help' 'c
   diff <(sed 's/^[0-9:]* //' "$work/small") <(sed 's/^[0-9:]* //' "$work/whole") || fail "hetseq $words"
 done
 
+# A reader that has left is no error of what was done for it.
+for words in --version --help 'bleu --help'; do
+  codes=()
+  # shellcheck disable=SC2086
+  (sleep 0.2; "$bin/hetseq" $words) | : || codes=("${PIPESTATUS[@]}")
+  [[ ${codes[0]-0} == 0 ]] || fail "hetseq $words without a reader: ${codes[0]}"
+done
+
 if ldd "$bin/hetseq" | grep -E 'libtorch|libmpi|libhdf5'; then
   fail 'the small program loads what it should not'
 fi
