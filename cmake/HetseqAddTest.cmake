@@ -12,18 +12,31 @@ add_custom_target(plain_tests)
 # Those over the stand-ins of CUDA and NCCL, with the programs that they run.
 add_custom_target(stand_in_tests)
 
+# ctest counts in halves of a core: a test takes a whole one (jobs/common.sh says how many there are).
+#
 # hetseq_reserve_cores(<test> <cores>): while the test runs. Those that take several begin first, the most cores before
 # all. Begun later they would wait for cores to come free at once, which happens when all other tests are done.
 function(hetseq_reserve_cores test cores)
-  set_tests_properties(${test} PROPERTIES PROCESSORS ${cores})
+  math(EXPR halves "2 * ${cores}")
+  set_tests_properties(${test} PROPERTIES PROCESSORS ${halves})
   if(cores GREATER 1)
     math(EXPR cost "100 * ${cores}")
     set_tests_properties(${test} PROPERTIES COST ${cost})
   endif()
 endfunction()
 
+# hetseq_waits_mostly(<test>...): for timeouts, for other processes. They share a core, and begin first.
+function(hetseq_waits_mostly)
+  set_tests_properties(${ARGN} PROPERTIES PROCESSORS 1 COST 150)
+endfunction()
+
+# Tests are compiled nearly twice as fast so, and spend their time in the layers.
+add_library(hetseq_test_flags INTERFACE)
+target_compile_options(hetseq_test_flags INTERFACE $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
+
+hetseq_add_torch_header(hetseq_test_pch FLAGS hetseq_test_flags)
 # For tests that make networks of torch's modules.
-hetseq_add_torch_header(hetseq_module_pch
+hetseq_add_torch_header(hetseq_module_pch FLAGS hetseq_test_flags
   <torch/csrc/autograd/custom_function.h> <torch/csrc/autograd/variable.h> <torch/nn/module.h>)
 
 # Ranks of one machine, however few cores it has and whoever runs them.
@@ -67,7 +80,7 @@ function(hetseq_add_test name)
   endif()
   foreach(part IN LISTS compiled)
     target_include_directories(${part} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${arg_INCLUDES})
-    target_link_libraries(${part} PRIVATE hetseq_flags GTest::gmock ${arg_LIBRARIES})
+    target_link_libraries(${part} PRIVATE hetseq_flags hetseq_test_flags GTest::gmock ${arg_LIBRARIES})
     set_target_properties(${part} PROPERTIES HETSEQ_UNITY_MOST 8)  # tests are longer, and their names less unlike
     # Designated initialisers leave the rest at its defaults.
     target_compile_options(${part} PRIVATE -Wno-missing-field-initializers)
@@ -75,7 +88,7 @@ function(hetseq_add_test name)
   hetseq_compile_together(${target})
   if(arg_TORCH)
     target_link_libraries(${target} PRIVATE hetseq::torch Threads::Threads)
-    hetseq_reuse_torch_header(${target})
+    hetseq_reuse_torch_header(${target} hetseq_test_pch)
   endif()
   if(arg_STAND_IN)
     list(APPEND arg_LABELS stand-in)
@@ -93,6 +106,7 @@ function(hetseq_add_test name)
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
     add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${HETSEQ_TEST_TIMEOUT} LABELS "serial;${arg_LABELS}")
+    hetseq_reserve_cores(${name} 1)
     return()
   endif()
 

@@ -14,9 +14,13 @@ target_include_directories(hetseq_flags INTERFACE
 # Tensors and their operators cost 19 s of compiling a unit without a precompiled header. Even an empty unit takes 1.3 s
 # with this one, and 3 s with one of torch's modules and autograd, whose templates are instantiated in each. So sources
 # that include these are compiled apart. Units still include what they use.
+#
+# hetseq_add_torch_header(<name> [FLAGS t] [<header>...]): with further headers; FLAGS is linked by those who use it too.
 function(hetseq_add_torch_header name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FLAGS" "")
+  set(ARGN ${arg_UNPARSED_ARGUMENTS})
   add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
-  target_link_libraries(${name} PUBLIC hetseq_flags hetseq::torch Threads::Threads)
+  target_link_libraries(${name} PUBLIC hetseq_flags ${arg_FLAGS} hetseq::torch Threads::Threads)
   target_precompile_headers(${name} PRIVATE <ATen/ATen.h> ${ARGN} <map> <memory> <string> <vector>)
 endfunction()
 hetseq_add_torch_header(hetseq_torch_pch)

@@ -48,11 +48,11 @@ allow_ranks() {
   fi
 }
 
-# run_tests PRESET [CTEST_ARGUMENT...]: the skips are explained after ctest's own lines. Tests wait for half of their
-# time, so there are more of them than cores.
+# run_tests PRESET [CTEST_ARGUMENT...]: the skips are explained after ctest's own lines. A test takes two places, one that
+# waits mostly takes one. All tests wait at times, so that three places a core keep the cores at work.
 run_tests() {
   local preset=$1 failed=0; shift
-  ctest --preset "$preset" -j "$(($(core_count) * 3 / 2))" --output-on-failure --no-tests=error \
+  ctest --preset "$preset" -j "$(($(core_count) * 3))" --output-on-failure --no-tests=error \
     --output-junit junit.xml --test-output-size-passed 1000000 "$@" || failed=1
   python3 jobs/skipped_tests.py "build/$preset/junit.xml" | tee "build/$preset/skipped.txt" || failed=1
   return $failed

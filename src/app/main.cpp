@@ -10,5 +10,10 @@ int main(int argc, char** argv) {
     hetseq::keep_standard_streams();
     hetseq::install_crash_report();
     hetseq::keep_freed_memory();
-    return hetseq::run_program(argc, argv, hetseq::builtin_parts());
+    const int code = hetseq::run_program(argc, argv, hetseq::builtin_parts());
+#ifdef HETSEQ_ENDS_AT_ONCE
+    hetseq::end_at_once(code);
+#else
+    return code;
+#endif
 }

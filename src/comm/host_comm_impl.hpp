@@ -1,5 +1,8 @@
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include <mpi.h>
 
 #include "hetseq/comm/host_comm.hpp"

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "hetseq/model/bert_classifiers.hpp"
 
 #include "bert_encoder.hpp"

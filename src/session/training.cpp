@@ -157,10 +157,12 @@ TrainerReport Training::try_out() {
                         .least_updates = least_updates,
                         .watches_clock = parts_.world.rank() == 0});
     TrainerOptions options = parts_.settings.options().trainer;
+    const std::int64_t most =
+        options.stop_after > 0 ? std::min(options.stop_after, most_updates) : most_updates;
     options.stop_after = 0;
     options.check_interval = 0;
     TrainerRun run = trainer_run();
-    run.updates = std::min(length_.updates, start_.progress.updates + most_updates);
+    run.updates = std::min(length_.updates, start_.progress.updates + most);
     run.follow = false;
     Trainer trainer(trainer_parts(recorder, control), options, std::move(run));
     return trainer.run();

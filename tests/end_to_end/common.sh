@@ -26,9 +26,11 @@ expect_error() {
 }
 # json FILE KEY: the number at a top-level or, with a dot, nested key.
 json() { python3 -c 'import json,sys,functools; print(functools.reduce(lambda d, k: d[k], sys.argv[2].split("."), json.load(open(sys.argv[1]))))' "$@"; }
-make_images() {
+make_images() { make_some_images 600 200; }
+# make_some_images SAMPLES VALIDATION_SAMPLES: like MNIST's, in $work/data.
+make_some_images() {
   mkdir -p "$work/idx"
-  "$bin/make_images" "$work/idx" 600 200
+  "$bin/make_images" "$work/idx" "$1" "$2"
   "$bin/hetseq" prepare images "$work"/idx/* --output "$work/data" --shards 2 >"$work/log" 2>&1 || { cat "$work/log"; fail prepare; }
 }
 make_bert() {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # A run that is stopped, killed and continued ends as one that was left alone.
 source "$(dirname "$0")/common.sh"
-make_images
-options=(--task mnist --precision fp64 --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --max-sentences 8 --seed 3
-  --balance declared --batch-size 16 --log-interval 5 --max-epoch 4)
+make_some_images 150 50
+options=(--task mnist --precision fp64 --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --max-sentences 2 --seed 3
+  --balance declared --batch-size 4 --log-interval 5 --max-epoch 4)
 
 # start RUN RANKS OPTION...: in the background, its launcher in $launcher; slow, so that it is still there when something
 # happens to it.
@@ -103,7 +103,7 @@ plan = json.load(open(sys.argv[1]))
 left = plan["updates"] - plan["updates_done"]
 assert 0 < plan["updates_done"] < 152 and 0 < plan["tried_updates"] <= left
 assert plan["samples_per_second"] > 0 and plan["seconds"] == left * plan["step_ms"]["median"] / 1000
-assert [r["share"] for r in plan["ranks"]] == [8, 8] and all(0 < r["peak_memory_mb"] < r["memory_mb"] for r in plan["ranks"])
+assert [r["share"] for r in plan["ranks"]] == [2, 2] and all(0 < r["peak_memory_mb"] < r["memory_mb"] for r in plan["ranks"])
 EOF
 grep -q "would continue from $work/cut/checkpoints/update-.* of 152)" "$work/log" || { cat "$work/log"; fail "it does not say from where"; }
 find "$work/cut" -type f -exec cksum {} + | sort | cmp - "$work/before" || fail "a dry run wrote"
@@ -127,7 +127,7 @@ sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/plan.json"
 train copy 3
 expect_ok "on three ranks"
 "$bin/compare_models" "$work/copy/model.safetensors" "$work/whole/model.safetensors" 1e-12 || fail "three ranks differ"
-[[ $(json "$work/copy/summary.json" samples) == 2400 ]] || fail "samples"
+[[ $(json "$work/copy/summary.json" samples) == 600 ]] || fail "samples"
 
 # The newest is damaged: named, and the one before it taken.
 truncate -s -1 "$work/cut/checkpoints/update-00000152/model.safetensors"
@@ -230,7 +230,7 @@ rc=0; "$bin/compare_models" "$work/mean.safetensors" "$work/whole/model.safetens
 ((rc == 1)) || fail "the mean of three, exit code $rc"
 
 # A trial of a run for some updates: its schedule stays, and the continued run is the undisturbed one.
-trial=("$bin/hetseq" train --task mnist --precision fp64 --data "$work/data/train*.h5" --max-sentences 8 --max-update 12
+trial=("$bin/hetseq" train --task mnist --precision fp64 --data "$work/data/train*.h5" --max-sentences 2 --max-update 12
   --lr-scheduler cosine --warmup-updates 8)
 run_ranks 1 "${trial[@]}" --save-dir "$work/undisturbed"
 expect_ok undisturbed

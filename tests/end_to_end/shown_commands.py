@@ -118,10 +118,11 @@ def training_words(name, words):
     if task != "mnist" and not take(words, "--model-config", "tiny"):
         words += ["--model-config", "tiny"]
     if name == "train":
-        if not has_config and "--max-update" not in words:  # a few updates tell enough, if the schedule has no length
+        if not has_config and "--max-update" not in words:
             words += ["--max-update", "100" if "--warmup-updates" in words else "3"]
-        words += ["--dry-run", "--cache-dir", "none"]
-    if name == "bench" and trains and "--max-update" not in words:
+        take(words, "--stop-after")
+        words += ["--dry-run", "--cache-dir", "none", "--stop-after", "3"]  # a few updates tell enough
+    if name == "bench" and trains and not take(words, "--max-update", "3"):
         words += ["--max-update", "3"]
     return words
 

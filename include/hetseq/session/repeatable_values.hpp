@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "hetseq/session/options.hpp"
 
 namespace hetseq {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "hetseq/prepare/prepare_bert.hpp"
 #include "hetseq/app/commands.hpp"
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "hetseq/util/vector_clones.hpp"
 
 #include "dropout_mask.hpp"
