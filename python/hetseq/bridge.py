@@ -191,8 +191,8 @@ def _named_in(group: Mapping[str, Any], module: torch.nn.Module) -> list[str]:
     return found
 
 
-def _treatments(task: Task, module: torch.nn.Module) -> dict[str, dict[str, Any]]:
-    treatments = {name: {"name": name, "decays": parameter.dim() >= 2, "lr_factor": 1.0}
+def _parameter_settings(task: Task, module: torch.nn.Module) -> dict[str, dict[str, Any]]:
+    settings = {name: {"name": name, "decays": parameter.dim() >= 2, "lr_factor": 1.0}
                   for name, parameter in module.named_parameters()}
     parameters = dict(module.named_parameters())
     grouped: set[str] = set()
@@ -207,11 +207,11 @@ def _treatments(task: Task, module: torch.nn.Module) -> dict[str, dict[str, Any]
             if name in grouped:
                 raise TaskError(f"'{name}' is in two groups of param_groups")
             grouped.add(name)
-            treatments[name]["decays"] = bool(group.get("decay", treatments[name]["decays"]))
-            treatments[name]["lr_factor"] = float(group.get("lr_factor", 1.0))
+            settings[name]["decays"] = bool(group.get("decay", settings[name]["decays"]))
+            settings[name]["lr_factor"] = float(group.get("lr_factor", 1.0))
             if "frozen" in group:
                 parameters[name].requires_grad_(not group["frozen"])
-    return treatments
+    return settings
 
 
 def _config_json(module: torch.nn.Module) -> str:
@@ -236,11 +236,11 @@ def _own_memory(module: torch.nn.Module) -> None:
 
 def _description(task: Task, module: torch.nn.Module) -> tuple[str, list[torch.Tensor]]:
     _own_memory(module)
-    treatments = _treatments(task, module)
+    settings = _parameter_settings(task, module)
     stored = set(module.state_dict(keep_vars=True))
     buffers = [{"name": name, "is_stored": name in stored} for name, _ in module.named_buffers()]
     tensors = [parameter for _, parameter in module.named_parameters()] + [buffer for _, buffer in module.named_buffers()]
-    description = {"parameters": [treatments[name] for name, _ in module.named_parameters()], "buffers": buffers,
+    description = {"parameters": [settings[name] for name, _ in module.named_parameters()], "buffers": buffers,
                    "config": _config_json(module)}
     return json.dumps(description), tensors
 

@@ -9,10 +9,10 @@
 #include "hetseq/command_line/option_names.hpp"
 #include "hetseq/tools/checkpoint_command.hpp"
 #include "hetseq/tools/tool_table.hpp"
-#include "hetseq/session/options.hpp"
+#include "hetseq/session/options/options.hpp"
 
 #include "app/commands/command_options.hpp"
-#include "app/commands/prepare_description.hpp"
+#include "app/commands/prepare/prepare_description.hpp"
 
 namespace hetseq {
 

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/exit_code.hpp"
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/process_line.hpp"
+#include "hetseq/util/process/exit_code.hpp"
+#include "hetseq/util/process/process_line.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
@@ -52,7 +52,7 @@ bool leaves_in_order(const std::exception& error) {
 int end_ranks(const HostComm& meeting, const std::exception& error) {
     const auto digest = static_cast<double>(std::hash<std::string>{}(message_of(error)) >> 12);
     std::array<double, 2> bounds{digest, -digest};
-    Pending pending = meeting.start_all_reduce(bounds, ReduceOp::max);
+    HostRequest pending = meeting.start_all_reduce(bounds, ReduceOp::max);
     const auto deadline = std::chrono::steady_clock::now() + meeting_time;
     while (!pending.test()) {
         if (std::chrono::steady_clock::now() > deadline) {

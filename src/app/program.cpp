@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/exit_code.hpp"
-#include "hetseq/util/fault_point.hpp"
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/signal_inbox.hpp"
-#include "hetseq/util/standard_streams.hpp"
-#include "hetseq/util/terminal.hpp"
+#include "hetseq/util/process/activity.hpp"
+#include "hetseq/util/process/exit_code.hpp"
+#include "hetseq/util/process/fault_point.hpp"
+#include "hetseq/util/process/signal_inbox.hpp"
+#include "hetseq/util/process/standard_streams.hpp"
+#include "hetseq/util/process/terminal.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/command_line/command_help.hpp"
 #include "hetseq/comm/agree.hpp"
@@ -23,7 +23,7 @@
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/tools/tool_table.hpp"
 #include "hetseq/train/watch/watchdog.hpp"
-#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/app/command_table.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
@@ -37,9 +37,9 @@ int run_serially(const CommandEntry& command,
                  const std::vector<std::string>& words,
                  const Parts& parts) {
     const HostComm world = HostComm::serial();
-    const CommandWords told_apart =
+    const CommandWords parsed =
         parse_command_words(command.description, words, option_table(parts));
-    return command.run({nullptr, world, world, parts, nullptr, told_apart});
+    return command.run({nullptr, world, world, parts, nullptr, parsed});
 }
 
 // In a user's script, which has started MPI itself, ranks may come here at unlike times.
@@ -70,11 +70,11 @@ int run_on_ranks(int argc,
         agree_on_program(world, program_text());  // first: another version calls other collectives
         watchdog.emplace(environment, world, silence_alone());
         limit.met();
-        const CommandWords told_apart = agree_on(world, [&] {
+        const CommandWords parsed = agree_on(world, [&] {
             return parse_command_words(command.description, words, option_table(parts));
         });
         fault_point("command", 0);
-        const int code = command.run({&environment, world, meeting, parts, &*watchdog, told_apart});
+        const int code = command.run({&environment, world, meeting, parts, &*watchdog, parsed});
         world.barrier();  // under the watchdog: some ranks may still be at work
         return code;
     } catch (const ReaderLeft&) {

@@ -177,12 +177,12 @@ void HostComm::barrier() const {
     start_barrier().wait();
 }
 
-Pending HostComm::start_barrier() const {
+HostRequest HostComm::start_barrier() const {
     if (impl_->size == 1)
         return {};
-    auto pending = std::make_unique<Pending::Impl>();
+    auto pending = std::make_unique<HostRequest::Impl>();
     MPI_TRY(MPI_Ibarrier(impl_->comm.get(), &pending->request));
-    return Pending{std::move(pending)};
+    return HostRequest{std::move(pending)};
 }
 
 void HostComm::all_reduce(std::span<double> values, ReduceOp op) const {
@@ -203,10 +203,10 @@ std::int64_t HostComm::all_reduce(std::int64_t value, ReduceOp op) const {
     return value;
 }
 
-Pending HostComm::start_all_reduce(std::span<double> values, ReduceOp op) const {
+HostRequest HostComm::start_all_reduce(std::span<double> values, ReduceOp op) const {
     if (impl_->size == 1)
         return {};
-    auto pending = std::make_unique<Pending::Impl>();
+    auto pending = std::make_unique<HostRequest::Impl>();
     pending->buffer.assign(values.begin(), values.end());
     pending->result = values;
     MPI_TRY(MPI_Iallreduce(MPI_IN_PLACE,
@@ -216,7 +216,7 @@ Pending HostComm::start_all_reduce(std::span<double> values, ReduceOp op) const 
                            to_mpi(op),
                            impl_->comm.get(),
                            &pending->request));
-    return Pending{std::move(pending)};
+    return HostRequest{std::move(pending)};
 }
 
 void HostComm::broadcast(std::span<std::byte> bytes, int root) const {

@@ -20,7 +20,7 @@ struct HostComm::Impl {
     int size = 1;
 };
 
-struct Pending::Impl {
+struct HostRequest::Impl {
     MPI_Request request = MPI_REQUEST_NULL;
     std::vector<double> buffer;  // what MPI writes to: it outlives a caller that an exception ends
     std::span<double> result;

@@ -6,8 +6,8 @@
 
 #include <mpi.h>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_handle.hpp"
 #include "hetseq/comm/mpi/mpi_try.hpp"

@@ -12,9 +12,9 @@
 
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/launcher.hpp"
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/process_line.hpp"
+#include "hetseq/util/process/launcher.hpp"
+#include "hetseq/util/process/process_line.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"

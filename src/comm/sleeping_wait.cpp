@@ -1,6 +1,6 @@
 #include "sleeping_wait.hpp"
 
-#include "hetseq/util/activity.hpp"
+#include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/mpi/mpi_try.hpp"
 
 #include "backoff.hpp"

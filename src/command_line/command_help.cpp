@@ -18,11 +18,11 @@ std::string line(const std::string& head, const std::string& text) {
     return padded + text + "\n";
 }
 
-// `takers`: " (data, step)", the forms that take it, where not all do.
-std::string option_line(const OptionSpec& option, const std::string& takers) {
+// `forms_text`: " (data, step)", the forms that take it, where not all do.
+std::string option_line(const OptionSpec& option, const std::string& forms_text) {
     const std::string shown = option.shown_default();
     return line("--" + option.name + (option.is_switch() ? "" : " " + option.type),
-                explained(option) + takers + (shown.empty() ? "" : " [" + shown + "]"));
+                explained(option) + forms_text + (shown.empty() ? "" : " [" + shown + "]"));
 }
 
 std::string forms_with(const CommandDescription& shown,

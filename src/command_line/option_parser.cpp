@@ -7,7 +7,7 @@
 #include <boost/program_options.hpp>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/file_text.hpp"
+#include "hetseq/util/files/file_text.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/plain_text.hpp"
 #include "hetseq/util/text.hpp"

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/exit_code.hpp"
 #include "hetseq/util/plain_text.hpp"
+#include "hetseq/util/process/exit_code.hpp"
 
 namespace hetseq {
 

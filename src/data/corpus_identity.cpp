@@ -6,16 +6,16 @@
 #include <numeric>
 #include <optional>
 
-#include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/checksum.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/blocks/block_layout.hpp"
 #include "hetseq/data/files/first_failure.hpp"
-#include "hetseq/data/files/hdf5_dataset.hpp"
-#include "hetseq/data/files/hdf5_types.hpp"
 #include "hetseq/data/files/row_offsets.hpp"
 #include "hetseq/data/files/shard_set.hpp"
+#include "hetseq/data/hdf5/hdf5_dataset.hpp"
+#include "hetseq/data/hdf5/hdf5_types.hpp"
 #include "hetseq/data/order/keyed_permutation.hpp"
 
 namespace hetseq {

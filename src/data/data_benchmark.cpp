@@ -6,7 +6,7 @@
 
 #include "hetseq/util/clock.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 
 #include "corpus_impl.hpp"
 

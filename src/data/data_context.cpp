@@ -2,7 +2,7 @@
 
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-#include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 
 #include "data_context_impl.hpp"
 

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/exit_code.hpp"
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/standard_streams.hpp"
-#include "hetseq/util/terminal.hpp"
+#include "hetseq/util/process/exit_code.hpp"
+#include "hetseq/util/process/standard_streams.hpp"
+#include "hetseq/util/process/terminal.hpp"
 #include "hetseq/command_line/command_help.hpp"
 #include "hetseq/command_line/python_task.hpp"
 #include "hetseq/tools/checkpoint_command.hpp"

@@ -6,7 +6,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/model/tensor_files.hpp"

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/regular_file.hpp"
 #include "hetseq/util/json_number.hpp"
-#include "hetseq/util/regular_file.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "hetseq/data/micro_batch.hpp"
+#include "hetseq/data/loading/micro_batch.hpp"
 
 #include "transformer_ops.hpp"
 

@@ -7,7 +7,7 @@
 #include "hetseq/optim/optimizer.hpp"
 
 #include "gated_optimizer.hpp"
-#include "treatments.hpp"
+#include "parameter_groups.hpp"
 
 namespace hetseq {
 
@@ -19,14 +19,14 @@ public:
         : options_{options},
           square_avg_{at::zeros_like(parameters.values())},
           acc_delta_{at::zeros_like(parameters.values())} {
-        for (const auto& treatment : detail::treatments(parameters, options.weight_decay))
-            for (const detail::Stretch& stretch : treatment.stretches)
+        for (const auto& param_group : detail::parameter_groups(parameters, options.weight_decay))
+            for (const detail::Stretch& stretch : param_group.stretches)
                 parts_.push_back({{stretch.of(parameters.values()),
                                    stretch.of(parameters.gradients()),
                                    stretch.of(square_avg_),
                                    stretch.of(acc_delta_)},
-                                  treatment.weight_decay,
-                                  treatment.learning_rate_factor});
+                                  param_group.weight_decay,
+                                  param_group.learning_rate_factor});
     }
 
     void step(FlatParameters& parameters, double lr) override {

@@ -8,7 +8,7 @@
 #include "hetseq/optim/optimizer.hpp"
 
 #include "gated_optimizer.hpp"
-#include "treatments.hpp"
+#include "parameter_groups.hpp"
 
 namespace hetseq {
 
@@ -24,8 +24,8 @@ public:
           exp_avg_{at::zeros_like(parameters.values())},
           exp_avg_sq_{at::zeros_like(parameters.values())},
           device_step_{at::zeros({}, parameters.values().options().dtype(at::kFloat))} {
-        for (const auto& treatment : detail::treatments(parameters, options.weight_decay))
-            groups_.push_back(group(parameters, treatment));
+        for (const auto& param_group : detail::parameter_groups(parameters, options.weight_decay))
+            groups_.push_back(group(parameters, param_group));
     }
 
     void step(FlatParameters&, double lr) override {
@@ -45,13 +45,13 @@ private:
         std::vector<at::Tensor> values, gradients, exp_avgs, exp_avg_sqs, steps;
     };
 
-    Group group(const FlatParameters& parameters, const detail::Treatment& treatment) const {
-        Group group{treatment.weight_decay,
-                    treatment.learning_rate_factor,
-                    treatment.of(parameters.values()),
-                    treatment.of(parameters.gradients()),
-                    treatment.of(exp_avg_),
-                    treatment.of(exp_avg_sq_),
+    Group group(const FlatParameters& parameters, const detail::ParameterGroup& param_group) const {
+        Group group{param_group.weight_decay,
+                    param_group.learning_rate_factor,
+                    param_group.of(parameters.values()),
+                    param_group.of(parameters.gradients()),
+                    param_group.of(exp_avg_),
+                    param_group.of(exp_avg_sq_),
                     {}};
         group.steps.assign(group.values.size(), device_step_);
         return group;

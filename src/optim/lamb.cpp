@@ -14,7 +14,7 @@
 
 #include "block_norm.hpp"
 #include "gated_optimizer.hpp"
-#include "treatments.hpp"
+#include "parameter_groups.hpp"
 
 namespace hetseq {
 
@@ -29,8 +29,8 @@ public:
           device_step_{at::zeros({}, parameters.values().options().dtype(at::kFloat))} {
         if (options.weight_decay > 0)
             directions_ = at::zeros_like(parameters.values());
-        for (const auto& treatment : detail::treatments(parameters, options.weight_decay))
-            groups_.push_back(group(parameters, treatment));
+        for (const auto& param_group : detail::parameter_groups(parameters, options.weight_decay))
+            groups_.push_back(group(parameters, param_group));
         add_layers(parameters);
     }
 
@@ -66,14 +66,14 @@ private:
         double learning_rate_factor = 1;
     };
 
-    Group group(const FlatParameters& parameters, const detail::Treatment& treatment) const {
-        const bool adaptive = treatment.weight_decay > 0;
+    Group group(const FlatParameters& parameters, const detail::ParameterGroup& param_group) const {
+        const bool adaptive = param_group.weight_decay > 0;
         Group group{adaptive,
-                    treatment.learning_rate_factor,
-                    treatment.of(adaptive ? directions_ : parameters.values()),
-                    treatment.of(parameters.gradients()),
-                    treatment.of(exp_avg_),
-                    treatment.of(exp_avg_sq_),
+                    param_group.learning_rate_factor,
+                    param_group.of(adaptive ? directions_ : parameters.values()),
+                    param_group.of(parameters.gradients()),
+                    param_group.of(exp_avg_),
+                    param_group.of(exp_avg_sq_),
                     {}};
         group.steps.assign(group.targets.size(), device_step_);
         return group;

@@ -6,7 +6,7 @@
 #include "hetseq/optim/optimizer.hpp"
 
 #include "gated_optimizer.hpp"
-#include "treatments.hpp"
+#include "parameter_groups.hpp"
 
 namespace hetseq {
 
@@ -17,8 +17,8 @@ public:
     Sgd(FlatParameters& parameters, const OptimizerOptions& options) : options_{options} {
         if (options.momentum > 0)
             momentum_ = at::zeros_like(parameters.values());
-        for (const auto& treatment : detail::treatments(parameters, options.weight_decay))
-            groups_.push_back(group(parameters, treatment));
+        for (const auto& param_group : detail::parameter_groups(parameters, options.weight_decay))
+            groups_.push_back(group(parameters, param_group));
     }
 
     void step(FlatParameters&, double lr) override {
@@ -53,12 +53,12 @@ private:
         std::vector<at::Tensor> values, gradients, momenta;
     };
 
-    Group group(const FlatParameters& parameters, const detail::Treatment& treatment) const {
-        return {treatment.weight_decay,
-                treatment.learning_rate_factor,
-                treatment.of(parameters.values()),
-                treatment.of(parameters.gradients()),
-                momentum_.defined() ? treatment.of(momentum_) : std::vector<at::Tensor>{}};
+    Group group(const FlatParameters& parameters, const detail::ParameterGroup& param_group) const {
+        return {param_group.weight_decay,
+                param_group.learning_rate_factor,
+                param_group.of(parameters.values()),
+                param_group.of(parameters.gradients()),
+                momentum_.defined() ? param_group.of(momentum_) : std::vector<at::Tensor>{}};
     }
 
     OptimizerOptions options_;

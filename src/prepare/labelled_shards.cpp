@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/text/bert/tokenizer_config.hpp"
 #include "hetseq/text/text_lines.hpp"
-#include "hetseq/text/tokenizer_config.hpp"
 #include "hetseq/data/files/shard_names.hpp"
 #include "hetseq/prepare/prepare_bert.hpp"
 #include "hetseq/prepare/prepare_tagged.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/text/basic_tokenizer.hpp"
-#include "hetseq/text/wordpiece.hpp"
+#include "hetseq/text/bert/basic_tokenizer.hpp"
+#include "hetseq/text/bert/wordpiece.hpp"
 #include "hetseq/data/files/ragged_shard_writer.hpp"
 
 namespace hetseq {

@@ -8,13 +8,13 @@
 #include <utility>
 #include <variant>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/text/tokenizer_config.hpp"
-#include "hetseq/text/wordpiece.hpp"
+#include "hetseq/text/bert/tokenizer_config.hpp"
+#include "hetseq/text/bert/wordpiece.hpp"
 #include "hetseq/data/files/shard_names.hpp"
 #include "hetseq/prepare/files/text_index.hpp"
 

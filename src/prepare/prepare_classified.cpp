@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/text/sequence_pieces.hpp"
+#include "hetseq/text/subwords/sequence_pieces.hpp"
 
 #include "classified_text.hpp"
 #include "labelled_shards.hpp"

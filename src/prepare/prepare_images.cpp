@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/data/files/hdf5_image.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/data/files/shard_names.hpp"
+#include "hetseq/data/hdf5/hdf5_image.hpp"
 #include "hetseq/prepare/files/idx.hpp"
 
 namespace hetseq {

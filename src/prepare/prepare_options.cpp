@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "hetseq/text/train_subwords.hpp"
+#include "hetseq/text/subwords/train_subwords.hpp"
 #include "hetseq/data/files/shard_names.hpp"
 #include "hetseq/prepare/prepare_bert.hpp"
 #include "hetseq/prepare/prepare_classified.hpp"

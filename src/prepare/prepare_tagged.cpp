@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/text/entities.hpp"
-#include "hetseq/text/word_pieces.hpp"
+#include "hetseq/text/scores/entities.hpp"
+#include "hetseq/text/subwords/word_pieces.hpp"
 
 #include "labelled_shards.hpp"
 #include "tagged_text.hpp"

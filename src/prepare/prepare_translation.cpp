@@ -7,9 +7,9 @@
 #include <limits>
 #include <utility>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/files/ragged_shard_writer.hpp"

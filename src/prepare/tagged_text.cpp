@@ -6,7 +6,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/plain_text.hpp"
 #include "hetseq/text/blank_line.hpp"
-#include "hetseq/text/entities.hpp"
+#include "hetseq/text/scores/entities.hpp"
 #include "hetseq/text/utf8.hpp"
 #include "hetseq/prepare/files/text_reader.hpp"
 

@@ -15,7 +15,7 @@
 #include <torch/library.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/util/split_mix.hpp"
 #include "hetseq/model/coordinate_dropout.hpp"
 #include "hetseq/model/philox.hpp"

@@ -8,7 +8,7 @@
 
 #include <torch/library.h>
 
-#include "hetseq/util/activity.hpp"
+#include "hetseq/util/process/activity.hpp"
 
 #include "hetseq/version.hpp"
 #include "program.hpp"

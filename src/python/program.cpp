@@ -7,12 +7,12 @@
 #include <memory>
 #include <thread>
 
-#include "hetseq/util/crash_report.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/exit_code.hpp"
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/signal_inbox.hpp"
-#include "hetseq/util/standard_streams.hpp"
+#include "hetseq/util/process/crash_report.hpp"
+#include "hetseq/util/process/exit_code.hpp"
+#include "hetseq/util/process/signal_inbox.hpp"
+#include "hetseq/util/process/standard_streams.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/app/failure.hpp"
 #include "hetseq/app/process.hpp"

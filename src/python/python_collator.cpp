@@ -8,7 +8,7 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/data/padded_rows.hpp"
+#include "hetseq/data/loading/padded_rows.hpp"
 
 #include "named_tensors.hpp"
 #include "python_calls.hpp"

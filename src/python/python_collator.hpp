@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "hetseq/data/collator.hpp"
+#include "hetseq/data/loading/collator.hpp"
 
 #include "python_task.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/session/options/part_option_table.hpp"
 
 #include "python_calls.hpp"
 #include "python_collator.hpp"

@@ -2,8 +2,8 @@
 #include <set>
 
 #include "hetseq/util/text.hpp"
-#include "hetseq/report/allocation_chart.hpp"
-#include "hetseq/report/bar_chart.hpp"
+#include "hetseq/report/charts/allocation_chart.hpp"
+#include "hetseq/report/charts/bar_chart.hpp"
 
 #include "sections.hpp"
 
@@ -12,13 +12,25 @@ namespace hetseq::detail {
 namespace {
 
 constexpr int other_color = 5;
+constexpr const char* all_else = "all else";
 
-const std::vector<std::pair<int, std::string>>& phases() {
-    static const std::vector<std::pair<int, std::string>> table{{0, "forward and backward"},
-                                                                {1, "waiting for the reduction"},
-                                                                {2, "optimizer"},
-                                                                {3, "waiting for data"},
-                                                                {other_color, "all else"}};
+struct UpdatePhase {
+    RankTime time;
+    int color;
+    std::string name;
+};
+
+// The times that follow each other in an update.
+const std::vector<UpdatePhase>& phases() {
+    static const std::vector<UpdatePhase> table = [] {
+        std::vector<UpdatePhase> phases;
+        for (const RankTimeText& text : rank_time_texts)
+            if (!text.overlaps)
+                phases.push_back({text.time,
+                                  static_cast<int>(phases.size()) % other_color,
+                                  std::string(text.meaning)});
+        return phases;
+    }();
     return table;
 }
 
@@ -29,18 +41,14 @@ std::string ms(double value) {
 }
 
 // A bar of the phases and of the rest of the update.
-Bar phase_bar(std::size_t rank,
-              const std::string& label,
-              const std::vector<std::optional<double>>& times,
-              double step_ms) {
+Bar phase_bar(std::size_t rank, const std::string& label, const RankTimes& times, double step_ms) {
     Bar bar{label, {}, std::to_string(rank)};
-    for (std::size_t i = 0; i < times.size(); ++i)
-        if (times[i])
-            bar.parts.push_back(
-                {*times[i], phases()[i].first, phases()[i].second + ": " + ms(*times[i])});
+    for (const UpdatePhase& phase : phases())
+        if (const auto& value = times[phase.time])
+            bar.parts.push_back({*value, phase.color, phase.name + ": " + ms(*value)});
     const double rest = step_ms - bar.length();
     if (rest > least_rest_ms)
-        bar.parts.push_back({rest, other_color, phases().back().second + ": " + ms(rest)});
+        bar.parts.push_back({rest, other_color, all_else + (": " + ms(rest))});
     return bar;
 }
 
@@ -49,16 +57,14 @@ std::vector<Bar> phase_bars(const RunRecord& run) {
     if (run.summary && !run.summary->ranks.empty()) {
         const double step = run.summary->number("step_ms.median").value_or(0);
         for (const RunSummary::Rank& rank : run.summary->ranks)
-            bars.push_back(
-                phase_bar(bars.size(),
-                          rank.name,
-                          {rank.compute_ms, rank.wait_ms, rank.optimizer_ms, rank.data_ms},
-                          step));
+            bars.push_back(phase_bar(bars.size(), rank.name, rank.times, step));
         return bars;
     }
     for (std::size_t r = 0; r < run.metrics.compute_ms.size(); ++r)
-        bars.push_back(phase_bar(
-            r, "rank " + std::to_string(r), {run.metrics.compute_ms[r]}, run.metrics.step_ms));
+        bars.push_back(phase_bar(r,
+                                 "rank " + std::to_string(r),
+                                 {{RankTime::compute, run.metrics.compute_ms[r]}},
+                                 run.metrics.step_ms));
     return bars;
 }
 
@@ -69,9 +75,11 @@ std::vector<std::pair<int, std::string>> legend_of(const std::vector<Bar>& bars)
         for (const Bar::Part& part : bar.parts)
             colors.insert(part.color);
     std::vector<std::pair<int, std::string>> legend;
-    for (const auto& phase : phases())
-        if (colors.count(phase.first) > 0)
-            legend.push_back(phase);
+    for (const UpdatePhase& phase : phases())
+        if (colors.count(phase.color) > 0)
+            legend.emplace_back(phase.color, phase.name);
+    if (colors.count(other_color) > 0)
+        legend.emplace_back(other_color, all_else);
     return legend;
 }
 

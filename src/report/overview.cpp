@@ -3,9 +3,9 @@
 
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
-#include "hetseq/report/markup.hpp"
+#include "hetseq/report/charts/markup.hpp"
 
-#include "drawing.hpp"
+#include "report/charts/drawing.hpp"
 #include "sections.hpp"
 
 namespace hetseq::detail {

@@ -1,6 +1,6 @@
 #include "hetseq/report/page.hpp"
 
-#include "hetseq/report/markup.hpp"
+#include "hetseq/report/charts/markup.hpp"
 
 #include "hetseq/version.hpp"
 #include "sections.hpp"

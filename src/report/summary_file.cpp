@@ -27,19 +27,17 @@ void take_numbers(const Json& json, const std::string& prefix, std::map<std::str
 RunSummary::Rank rank_of(const Json& json, std::size_t number) {
     std::map<std::string, double> times;
     take_numbers(json, "", times);
-    const auto time = [&](const char* key) {
+    const auto time = [&](const std::string& key) {
         const auto found = times.find(key);
         return found == times.end() ? std::nullopt : std::optional(found->second);
     };
     std::string name = "rank " + std::to_string(number);
     for (const std::string& part : {text_of(json, "host"), text_of(json, "device")})
         name += part.empty() ? "" : ", " + part;
-    return {name,
-            time("compute_ms"),
-            time("wait_ms"),
-            time("reduce_ms"),
-            time("optimizer_ms"),
-            time("data_ms")};
+    RunSummary::Rank rank{name};
+    for (const RankTimeText& text : rank_time_texts)
+        rank.times[text.time] = time(std::string(text.key));
+    return rank;
 }
 
 // Throws the library's exceptions for a file of another form.

@@ -1,6 +1,6 @@
 #include <set>
 
-#include "hetseq/report/markup.hpp"
+#include "hetseq/report/charts/markup.hpp"
 
 #include "sections.hpp"
 

@@ -3,7 +3,7 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/session/options.hpp"
+#include "hetseq/session/options/options.hpp"
 #include "hetseq/session/rank_device.hpp"
 
 namespace hetseq {

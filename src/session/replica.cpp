@@ -14,7 +14,7 @@
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/train/best_by.hpp"
 #include "hetseq/train/record/run_folder.hpp"
-#include "hetseq/train/replicas.hpp"
+#include "hetseq/train/replica_sync.hpp"
 
 namespace hetseq {
 

@@ -11,10 +11,10 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/checkpoint/checkpoint_reader.hpp"
 #include "hetseq/train/record/run_folder.hpp"
-#include "hetseq/session/repeatable_values.hpp"
+#include "hetseq/session/options/config_file_values.hpp"
 #include "hetseq/session/replica.hpp"
+#include "hetseq/session/resumed_data.hpp"
 #include "hetseq/session/run_identity.hpp"
-#include "hetseq/session/same_data.hpp"
 
 namespace hetseq {
 
@@ -153,7 +153,7 @@ void ResumeCandidates::pass(const std::exception& error) {
               (tried_ < folders_.size() ? "; the one before it is tried" : ""));
 }
 
-void keep_settled(SettledOptions& settled, const ResumePoint& point) {
+void keep_batch_of_checkpoint(SettledOptions& settled, const ResumePoint& point) {
     if (!point.is_own && settled.options().reset_position)
         return;
     const Options& options = settled.options();

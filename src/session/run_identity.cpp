@@ -1,6 +1,6 @@
 #include "hetseq/session/run_identity.hpp"
 
-#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/session/replica.hpp"
 

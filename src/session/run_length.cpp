@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/session/options.hpp"
+#include "hetseq/session/options/options.hpp"
 #include "hetseq/session/resume.hpp"
 
 namespace hetseq {

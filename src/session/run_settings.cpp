@@ -16,9 +16,9 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/session/discover_devices.hpp"
-#include "hetseq/session/effective_values.hpp"
-#include "hetseq/session/option_agreement.hpp"
-#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/session/options/merged_values.hpp"
+#include "hetseq/session/options/option_agreement.hpp"
+#include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/threads.hpp"
 
@@ -228,7 +228,7 @@ const OptionSpec& SettledOptions::option_at(const void* place) const {
 SettledOptions settle_options(const HostComm& world,
                               const GivenOptions& given,
                               const Parts& parts) {
-    const OptionValues values = agree_on(world, [&] { return effective_values(given, parts); });
+    const OptionValues values = agree_on(world, [&] { return merged_values(given, parts); });
     const OptionTable table = options_in_use(parts, values);
     agree_on_options(world, values, table);
     return agree_on(world, [&] {

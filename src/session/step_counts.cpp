@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"

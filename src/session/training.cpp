@@ -71,7 +71,7 @@ Schedule make_schedule(const Parts& parts, PartOptions options, const RunLength&
 Training::Training(const TrainingParts& parts,
                    const RunLength& length,
                    StartingPoint start,
-                   Shares shares)
+                   StartingShares shares)
     : parts_{parts}, length_{length}, start_{std::move(start)}, shares_{std::move(shares)} {
     Feed* const feed = parts.replica.valid_feed();
     if (feed == nullptr)

@@ -8,10 +8,10 @@
 
 #include <unistd.h>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/files/regular_file.hpp"
 #include "hetseq/util/json_number.hpp"
-#include "hetseq/util/regular_file.hpp"
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>

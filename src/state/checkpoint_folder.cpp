@@ -8,10 +8,10 @@
 #include <optional>
 #include <system_error>
 
-#include "hetseq/util/activity.hpp"
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/fault_point.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/process/activity.hpp"
+#include "hetseq/util/process/fault_point.hpp"
 
 namespace hetseq {
 

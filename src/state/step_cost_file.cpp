@@ -7,10 +7,10 @@
 #include <map>
 #include <sstream>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/files/regular_file.hpp"
 #include "hetseq/util/json_number.hpp"
-#include "hetseq/util/regular_file.hpp"
 #include "hetseq/state/step_cost_json.hpp"
 
 #include <nlohmann/json.hpp>

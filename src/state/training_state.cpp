@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/file_text.hpp"
+#include "hetseq/util/files/file_text.hpp"
 #include "hetseq/util/json_number.hpp"
 #include "hetseq/state/step_cost_file.hpp"
 #include "hetseq/state/step_cost_json.hpp"

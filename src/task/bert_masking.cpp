@@ -5,7 +5,7 @@
 
 #include <ATen/ATen.h>
 
-#include "hetseq/data/padded_rows.hpp"
+#include "hetseq/data/loading/padded_rows.hpp"
 
 namespace hetseq {
 

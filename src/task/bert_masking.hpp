@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "hetseq/data/collator.hpp"
+#include "hetseq/data/loading/collator.hpp"
 #include "hetseq/prepare/bert/token_masking.hpp"
 
 namespace hetseq {

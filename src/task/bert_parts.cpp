@@ -8,14 +8,14 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/text/wordpiece.hpp"
+#include "hetseq/text/bert/wordpiece.hpp"
 #include "hetseq/data/files/attachment.hpp"
 #include "hetseq/data/files/first_shard.hpp"
 #include "hetseq/data/files/shard_spec.hpp"
-#include "hetseq/data/padded_rows.hpp"
+#include "hetseq/data/loading/padded_rows.hpp"
 #include "hetseq/prepare/bert/masking_vocabulary.hpp"
 #include "hetseq/prepare/prepare_bert.hpp"
-#include "hetseq/model/bert.hpp"
+#include "hetseq/model/bert/bert.hpp"
 #include "hetseq/task/parts.hpp"
 
 #include "bert_masking.hpp"

@@ -4,11 +4,11 @@
 #include <string_view>
 #include <utility>
 
-#include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/file_text.hpp"
-#include "hetseq/text/tokenizer_config.hpp"
-#include "hetseq/text/wordpiece.hpp"
+#include "hetseq/util/files/checksum.hpp"
+#include "hetseq/util/files/file_text.hpp"
+#include "hetseq/text/bert/tokenizer_config.hpp"
+#include "hetseq/text/bert/wordpiece.hpp"
 #include "hetseq/data/files/attachment.hpp"
 #include "hetseq/prepare/prepare_bert.hpp"
 #include "hetseq/model/model_file.hpp"

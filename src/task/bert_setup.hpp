@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hetseq/data/schema.hpp"
-#include "hetseq/model/bert_config.hpp"
+#include "hetseq/model/bert/bert_config.hpp"
 #include "hetseq/model/companion_file.hpp"
 #include "hetseq/task/part_options.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/text/entities.hpp"
+#include "hetseq/text/scores/entities.hpp"
 #include "hetseq/model/corpus_scorer.hpp"
 
 namespace hetseq {

@@ -7,8 +7,8 @@
 #include <sstream>
 #include <utility>
 
-#include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/checksum.hpp"
 #include "hetseq/util/option_value.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/text/text_lines.hpp"

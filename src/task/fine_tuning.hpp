@@ -5,7 +5,7 @@
 
 #include "hetseq/options/option.hpp"
 #include "hetseq/data/schema.hpp"
-#include "hetseq/model/bert_classifiers.hpp"
+#include "hetseq/model/bert/bert_classifiers.hpp"
 #include "hetseq/task/part_options.hpp"
 
 namespace hetseq {

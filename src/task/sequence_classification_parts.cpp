@@ -6,8 +6,8 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/data/files/first_shard.hpp"
-#include "hetseq/data/padded_rows.hpp"
-#include "hetseq/model/bert_classifiers.hpp"
+#include "hetseq/data/loading/padded_rows.hpp"
+#include "hetseq/model/bert/bert_classifiers.hpp"
 #include "hetseq/task/parts.hpp"
 
 #include "bert_setup.hpp"

@@ -4,9 +4,9 @@
 
 #include <ATen/ATen.h>
 
-#include "hetseq/text/entities.hpp"
-#include "hetseq/data/padded_rows.hpp"
-#include "hetseq/model/bert_classifiers.hpp"
+#include "hetseq/text/scores/entities.hpp"
+#include "hetseq/data/loading/padded_rows.hpp"
+#include "hetseq/model/bert/bert_classifiers.hpp"
 #include "hetseq/task/parts.hpp"
 
 #include "bert_setup.hpp"

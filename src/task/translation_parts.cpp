@@ -5,12 +5,12 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/text/bleu.hpp"
+#include "hetseq/text/scores/bleu.hpp"
 #include "hetseq/text/vocabulary.hpp"
 #include "hetseq/data/files/attachment.hpp"
-#include "hetseq/data/padded_rows.hpp"
+#include "hetseq/data/loading/padded_rows.hpp"
 #include "hetseq/model/model_file.hpp"
-#include "hetseq/model/transformer.hpp"
+#include "hetseq/model/transformer/transformer.hpp"
 #include "hetseq/task/parts.hpp"
 
 #include "builtin_parts.hpp"

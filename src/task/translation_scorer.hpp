@@ -2,11 +2,11 @@
 
 #include <memory>
 
-#include "hetseq/text/bleu.hpp"
+#include "hetseq/text/scores/bleu.hpp"
 #include "hetseq/text/vocabulary.hpp"
 #include "hetseq/model/corpus_scorer.hpp"
 #include "hetseq/model/decoding/beam_search.hpp"
-#include "hetseq/model/transformer.hpp"
+#include "hetseq/model/transformer/transformer.hpp"
 
 namespace hetseq {
 

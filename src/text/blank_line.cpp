@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "hetseq/text/bert/valid_characters.hpp"
 #include "hetseq/text/code_points.hpp"
-#include "hetseq/text/valid_characters.hpp"
 
 namespace hetseq {
 

@@ -4,8 +4,8 @@
 #include <istream>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/regular_file.hpp"
 #include "hetseq/util/plain_text.hpp"
-#include "hetseq/util/regular_file.hpp"
 #include "hetseq/text/utf8.hpp"
 
 namespace hetseq {

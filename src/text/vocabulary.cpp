@@ -7,10 +7,10 @@
 #include <sstream>
 #include <utility>
 
-#include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/checksum.hpp"
+#include "hetseq/util/files/regular_file.hpp"
 #include "hetseq/util/plain_text.hpp"
-#include "hetseq/util/regular_file.hpp"
 
 #include "vocabulary_kind.hpp"
 

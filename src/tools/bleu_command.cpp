@@ -9,10 +9,10 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/process/standard_streams.hpp"
 #include "hetseq/util/quantity.hpp"
-#include "hetseq/util/standard_streams.hpp"
 #include "hetseq/util/text.hpp"
-#include "hetseq/text/metric_score.hpp"
+#include "hetseq/text/scores/metric_score.hpp"
 #include "hetseq/text/text_lines.hpp"
 
 namespace hetseq {

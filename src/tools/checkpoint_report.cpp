@@ -1,8 +1,8 @@
 #include "hetseq/tools/checkpoint_report.hpp"
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/manifest.hpp"
-#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/files/manifest.hpp"
+#include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/state/existing_folder.hpp"

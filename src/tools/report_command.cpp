@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/report/page.hpp"
 #include "hetseq/report/run_record.hpp"

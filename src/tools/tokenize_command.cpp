@@ -12,7 +12,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/plain_text.hpp"
-#include "hetseq/util/standard_streams.hpp"
+#include "hetseq/util/process/standard_streams.hpp"
 
 namespace hetseq {
 

@@ -12,10 +12,10 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include "hetseq/util/activity.hpp"
+#include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/rank_ranges.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/data/order/keyed_permutation.hpp"
 #include "hetseq/train/shares/share_plan.hpp"

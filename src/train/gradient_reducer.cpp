@@ -7,7 +7,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/profiler_range.hpp"
+#include "hetseq/util/process/profiler_range.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 

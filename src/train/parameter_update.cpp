@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/profiler_range.hpp"
+#include "hetseq/util/process/profiler_range.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 

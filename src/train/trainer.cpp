@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/model/model_file.hpp"
@@ -17,7 +17,7 @@
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
 #include "hetseq/train/record/run_folder.hpp"
-#include "hetseq/train/replicas.hpp"
+#include "hetseq/train/replica_sync.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 
 namespace hetseq {
@@ -185,7 +185,7 @@ void Trainer::load_next() {
     agreement_.post(
         next_share_ ? next_share_->weights() : std::vector<double>{},
         failure,
-        {.compute_ms = tells_speed() ? step_.timing().compute_ms : 0,
+        {.compute_ms = tells_speed() ? step_.ms(RankTime::compute) : 0,
          .update_ms = own_update_ms_,
          .allocation = rebalancer_.take_proposal(),
          .micro_batch = step_.reduced_cap() ? parts_.shares.units_of(*step_.reduced_cap()) : 0,
@@ -257,14 +257,14 @@ void Trainer::update_parameters(Verdict verdict) {
 // the host runs ahead.
 void Trainer::note_own_time(double since_agreed_ms) {
     own_update_ms_ =
-        std::max(0.0, since_agreed_ms - step_.timing().compute_ms - step_.timing().wait_ms);
+        std::max(0.0, since_agreed_ms - step_.ms(RankTime::compute) - step_.ms(RankTime::wait));
 }
 
 // When the next update's gradients are ready, the device has finished the optimizer, so reading its
 // time does not wait.
 void Trainer::note_optimizer_time() {
     if (const auto ms = parameter_update_.take_ms())
-        report_.times.add_optimizer(*ms);
+        report_.times.add_late(RankTime::optimizer, *ms);
 }
 
 // Parameters stay as they are. The ranks whose loss or gradient was not finite report the samples.
@@ -299,17 +299,15 @@ void Trainer::record(double step_ms) {
     report_.padded_values += padding.padded_values;
     TimedUpdate times{
         .step_ms = step_ms,
-        .compute_ms = step_.timing().compute_ms,
-        .wait_ms = step_.timing().wait_ms,
-        .reduce_ms = step_.timing().reduce_ms,
-        .data_ms = share_->wait_ms(),
+        .times = step_.timing().times,
         .samples = batch.size(),
         .units = batch.units(),
         .own_units = rebalancer_.allocation()[static_cast<std::size_t>(parts_.world.rank())],
         .is_full = batch.is_full,
         .cut_since = rebalancer_.cut_since() - first_update_};
+    times.times[RankTime::data] = share_->wait_ms();
     if (reducer_.timing().last_bucket_ms > 0)
-        times.finish_ratio = step_.timing().wait_ms / reducer_.timing().last_bucket_ms;
+        times.finish_ratio = step_.ms(RankTime::wait) / reducer_.timing().last_bucket_ms;
     report_.times.add(times);
     parts_.recorder.train({.update = update_ + 1,
                            .epoch = batch.epoch + 1,

@@ -8,12 +8,12 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/profiler_range.hpp"
+#include "hetseq/util/process/activity.hpp"
+#include "hetseq/util/process/profiler_range.hpp"
 #include "hetseq/util/quantity.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/step_gate.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
@@ -99,9 +99,9 @@ Verdict UpdateStep::run(LoadedShare& share,
         UpdateStatus::Reading reading = status_.read();
         losses_ = std::move(reading.losses);
         gradient_norm_ = reading.gradient_norm;
-        timing_.compute_ms += timer_.ms();
-        timing_.wait_ms += wait_timer_.ms();
-        timing_.reduce_ms += reducer_.timing().buckets_ms;
+        timing_.times = {{RankTime::compute, ms(RankTime::compute) + timer_.ms()},
+                         {RankTime::wait, ms(RankTime::wait) + wait_timer_.ms()},
+                         {RankTime::reduce, ms(RankTime::reduce) + reducer_.timing().buckets_ms}};
         if (reading.verdict != Verdict::repeat)
             return reading.verdict;
         timing_.is_regular = false;

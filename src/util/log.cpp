@@ -3,8 +3,8 @@
 #include <mutex>
 #include <utility>
 
-#include "hetseq/util/process_line.hpp"
-#include "hetseq/util/status_line.hpp"
+#include "hetseq/util/process/process_line.hpp"
+#include "hetseq/util/process/status_line.hpp"
 #include "hetseq/util/text.hpp"
 
 #include <spdlog/sinks/stdout_sinks.h>

@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/fault_point.hpp"
+#include "hetseq/util/process/fault_point.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/app/failure.hpp"
 

@@ -22,7 +22,7 @@ void fail_alone(const HostComm& world, Communicator& communicator) {
     if (world.rank() == 1)
         throw IoError("disk is full");
     std::vector<double> values{1};
-    Pending pending = world.start_all_reduce(values, ReduceOp::sum);
+    HostRequest pending = world.start_all_reduce(values, ReduceOp::sum);
     const auto work = communicator.start_all_reduce_sum(at::ones({1000000}));
     work->wait();
 }
@@ -35,7 +35,7 @@ void fail_in_flight(const HostComm& world, Communicator& communicator) {
         world.barrier();
         return;
     }
-    Pending pending = other.start_all_reduce(values, ReduceOp::sum);
+    HostRequest pending = other.start_all_reduce(values, ReduceOp::sum);
     const auto work = communicator.start_all_reduce_sum(at::ones({1000000}));
     throw IoError("disk is full");
 }

@@ -116,7 +116,7 @@ TEST(HostCommTest, MessagesOfADuplicateDoNotMeetTheOriginals) {
     std::vector<double> in_world{1};
     std::vector<double> in_other{10};
 
-    Pending first = world.start_all_reduce(in_world, ReduceOp::sum);
+    HostRequest first = world.start_all_reduce(in_world, ReduceOp::sum);
     other.all_reduce(in_other, ReduceOp::sum);
     first.wait();
 
@@ -129,7 +129,7 @@ TEST(HostCommTest, AStartedReductionRunsWhileTheRankWorks) {
     std::vector<double> values(100);
     std::iota(values.begin(), values.end(), world.rank());
 
-    Pending pending = world.start_all_reduce(values, ReduceOp::sum);
+    HostRequest pending = world.start_all_reduce(values, ReduceOp::sum);
     while (!pending.test())
         std::this_thread::sleep_for(100us);
 
@@ -142,7 +142,7 @@ TEST(HostCommTest, DestroyingAPendingReductionCompletesIt) {
     const HostComm world = test::world();
     std::vector<double> values{2};
 
-    { const Pending pending = world.start_all_reduce(values, ReduceOp::max); }
+    { const HostRequest pending = world.start_all_reduce(values, ReduceOp::max); }
 
     EXPECT_EQ(values[0], 2);
     EXPECT_EQ(world.all_reduce(1.0, ReduceOp::sum), world.size());

@@ -7,7 +7,7 @@
 
 #include "hetseq/data/check_corpus.hpp"
 #include "hetseq/data/corpus.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 
 #include "data/epoch_reader.hpp"
 #include "data/shared_folder_test.hpp"

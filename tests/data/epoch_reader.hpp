@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 
 #include "data/generated_corpus.hpp"

@@ -4,7 +4,7 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
-#include "hetseq/data/device_transfer.hpp"
+#include "hetseq/data/loading/device_transfer.hpp"
 
 #include "gpu.hpp"
 #include "stand_in/cuda/stand_in_cuda.hpp"

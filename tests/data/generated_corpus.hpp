@@ -13,7 +13,7 @@
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 #include "hetseq/data/schema.hpp"
 
 /// Corpora whose every value is a formula of the sample's number, written as HDF5.

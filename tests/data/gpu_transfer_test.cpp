@@ -2,7 +2,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "hetseq/data/device_transfer.hpp"
+#include "hetseq/data/loading/device_transfer.hpp"
 
 #include "gpu.hpp"
 

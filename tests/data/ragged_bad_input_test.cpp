@@ -7,13 +7,13 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/data/batch_reader.hpp"
 #include "hetseq/data/blocks/block_layout.hpp"
 #include "hetseq/data/blocks/block_reader.hpp"
 #include "hetseq/data/check_corpus.hpp"
 #include "hetseq/data/corpus.hpp"
 #include "hetseq/data/data_context.hpp"
 #include "hetseq/data/files/ragged_extents.hpp"
+#include "hetseq/data/loading/batch_reader.hpp"
 
 #include "data/generated_ragged_corpus.hpp"
 #include "data/shared_folder_test.hpp"

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/data/corpus_plan.hpp"
-#include "hetseq/data/loader.hpp"
-#include "hetseq/data/padded_rows.hpp"
+#include "hetseq/data/loading/loader.hpp"
+#include "hetseq/data/loading/padded_rows.hpp"
 
 #include "data/epoch_reader.hpp"
 #include "data/error_text.hpp"

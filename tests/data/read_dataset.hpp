@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 
 namespace hetseq::test {
 

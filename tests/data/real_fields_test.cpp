@@ -11,8 +11,8 @@
 
 #include "hetseq/data/check_corpus.hpp"
 #include "hetseq/data/corpus.hpp"
-#include "hetseq/data/files/hdf5_types.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/hdf5/hdf5_types.hpp"
+#include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 
 #include "data/error_text.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/files/safetensors.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 
 #include "data/read_dataset.hpp"
 

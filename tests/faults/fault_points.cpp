@@ -23,7 +23,7 @@
 
 #include <sys/resource.h>
 
-#include "hetseq/util/fault_point.hpp"
+#include "hetseq/util/process/fault_point.hpp"
 #include "hetseq/util/text.hpp"
 
 namespace hetseq {

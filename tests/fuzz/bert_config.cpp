@@ -1,5 +1,5 @@
 // A model's config.json: what is read and written again reads the same.
-#include "hetseq/model/bert_config.hpp"
+#include "hetseq/model/bert/bert_config.hpp"
 
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"

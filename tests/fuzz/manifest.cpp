@@ -1,5 +1,5 @@
 // MANIFEST.json: what is read and written again reads the same.
-#include "hetseq/util/manifest.hpp"
+#include "hetseq/util/files/manifest.hpp"
 
 #include "fuzz/fuzz.hpp"
 

@@ -1,7 +1,7 @@
 // The input of `hetseq plan --from RUN`: summary.json, then after a line "----" config.cfg.
 #include <cmath>
 
-#include "hetseq/app/commands/run_measurements.hpp"
+#include "hetseq/app/commands/plan/run_measurements.hpp"
 
 #include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"

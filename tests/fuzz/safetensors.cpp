@@ -1,6 +1,6 @@
 // A file of tensors: what is read and written again reads the same. An input that begins with 'r'
 // is a file but for that; of any other the first line is the header, whose length is set before it.
-#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/files/safetensors.hpp"
 
 #include <cstring>
 

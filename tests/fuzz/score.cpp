@@ -2,8 +2,8 @@
 // itself it is perfect.
 #include <sstream>
 
-#include "hetseq/text/bleu.hpp"
-#include "hetseq/text/chrf.hpp"
+#include "hetseq/text/scores/bleu.hpp"
+#include "hetseq/text/scores/chrf.hpp"
 #include "hetseq/text/text_lines.hpp"
 
 #include "fuzz/fuzz.hpp"

@@ -4,7 +4,7 @@
 
 #include "fuzz/fuzz.hpp"
 #include "text/character_map.hpp"
-#include "text/sentence_piece_model.hpp"
+#include "text/subwords/sentence_piece_model.hpp"
 
 using namespace hetseq;
 

@@ -1,6 +1,6 @@
 // Files that may be no HDF5. An input that begins with 'r' is a file but for that; any other is a
 // list of changes of a valid shard: two bytes of place, one of value each.
-#include "hetseq/data/files/hdf5_image.hpp"
+#include "hetseq/data/hdf5/hdf5_image.hpp"
 
 #include "fuzz/folder.hpp"
 #include "fuzz/shard_reading.hpp"

@@ -10,12 +10,12 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/blocks/block_layout.hpp"
 #include "hetseq/data/blocks/block_reader.hpp"
-#include "hetseq/data/files/half.hpp"
-#include "hetseq/data/files/hdf5.hpp"
-#include "hetseq/data/files/number.hpp"
 #include "hetseq/data/files/ragged_extents.hpp"
 #include "hetseq/data/files/shard_header.hpp"
 #include "hetseq/data/files/shard_set.hpp"
+#include "hetseq/data/hdf5/exact_number.hpp"
+#include "hetseq/data/hdf5/float16.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 
 #include "fuzz/fuzz.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/text/bert_tokenizer.hpp"
+#include "hetseq/text/bert/bert_tokenizer.hpp"
 
 #include "fuzz/fuzz.hpp"
 

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <string>
 
-#include "hetseq/data/files/hdf5_image.hpp"
-#include "hetseq/data/files/hdf5_types.hpp"
+#include "hetseq/data/hdf5/hdf5_image.hpp"
+#include "hetseq/data/hdf5/hdf5_types.hpp"
 
 #include "fuzz/shard_reading.hpp"
 

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "hetseq/data/files/hdf5.hpp"
-#include "hetseq/data/files/number.hpp"
+#include "hetseq/data/hdf5/exact_number.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 
 #include <fuzzer/FuzzedDataProvider.h>
 

@@ -5,7 +5,7 @@
 
 #include <ATen/ATen.h>
 
-#include "hetseq/model/bert_config.hpp"
+#include "hetseq/model/bert/bert_config.hpp"
 #include "hetseq/model/model.hpp"
 
 #include <nlohmann/json.hpp>

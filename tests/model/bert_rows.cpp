@@ -5,7 +5,7 @@
 
 #include <hdf5.h>
 
-#include "hetseq/data/padded_rows.hpp"
+#include "hetseq/data/loading/padded_rows.hpp"
 
 namespace hetseq::test {
 

@@ -7,7 +7,7 @@
 
 #include <ATen/ATen.h>
 
-#include "hetseq/data/micro_batch.hpp"
+#include "hetseq/data/loading/micro_batch.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "hetseq/model/bert.hpp"
+#include "hetseq/model/bert/bert.hpp"
 #include "hetseq/model/coordinate_dropout.hpp"
 #include "hetseq/model/dropout.hpp"
 #include "hetseq/model/mnist_cnn.hpp"

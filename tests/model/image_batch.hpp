@@ -2,7 +2,7 @@
 
 #include <torch/torch.h>
 
-#include "hetseq/data/micro_batch.hpp"
+#include "hetseq/data/loading/micro_batch.hpp"
 
 namespace hetseq::test {
 

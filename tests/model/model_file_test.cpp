@@ -6,9 +6,9 @@
 #include <torch/torch.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/safetensors.hpp"
-#include "hetseq/model/bert.hpp"
-#include "hetseq/model/bert_classifiers.hpp"
+#include "hetseq/util/files/safetensors.hpp"
+#include "hetseq/model/bert/bert.hpp"
+#include "hetseq/model/bert/bert_classifiers.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/model/mnist_cnn.hpp"
 

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/data/files/attachment.hpp"
-#include "hetseq/data/files/chunk_shape.hpp"
+#include "hetseq/data/hdf5/chunk_shape.hpp"
 
 #include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"

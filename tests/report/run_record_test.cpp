@@ -64,8 +64,8 @@ TEST(RunRecordTest, AFinishedRunIsReadWhole) {
     EXPECT_EQ(run.summary->number("balance.bound_ms"), 12.5);
     EXPECT_FALSE(run.summary->number("balance.equal_ms"));
     EXPECT_EQ(run.summary->ranks.at(0).name, "rank 0, n1, V100");
-    EXPECT_EQ(run.summary->ranks.at(0).wait_ms, 1);
-    EXPECT_FALSE(run.summary->ranks.at(0).data_ms);
+    EXPECT_EQ(run.summary->ranks.at(0).times[RankTime::wait], 1);
+    EXPECT_FALSE(run.summary->ranks.at(0).times[RankTime::data]);
     EXPECT_THAT(run.summary->advice, ElementsAre("do less"));
     ASSERT_EQ(run.allocations.size(), 2U);
     EXPECT_EQ(run.allocations[1].update, 3);

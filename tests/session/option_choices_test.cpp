@@ -2,7 +2,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/command_line/command_description.hpp"
-#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/session/options/part_option_table.hpp"
 
 #include <gmock/gmock.h>
 

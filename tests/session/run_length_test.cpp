@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/session/options.hpp"
+#include "hetseq/session/options/options.hpp"
 #include "hetseq/session/resume.hpp"
 
 namespace hetseq {

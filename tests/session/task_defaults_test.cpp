@@ -2,8 +2,8 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/task/parts.hpp"
-#include "hetseq/session/effective_values.hpp"
-#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/session/options/merged_values.hpp"
+#include "hetseq/session/options/part_option_table.hpp"
 
 namespace hetseq {
 namespace {
@@ -24,7 +24,7 @@ TEST(TaskDefaultsTest, EachIsAnOptionWithAValueItAccepts) {
 TEST(TaskDefaultsTest, WhatTheyNameExists) {
     const Parts parts = builtin_parts();
     for (const std::string& task : parts.tasks.names()) {
-        const Options options = typed_options(effective_values({{{"task", task}}, {}}, parts));
+        const Options options = typed_options(merged_values({{{"task", task}}, {}}, parts));
 
         EXPECT_NO_THROW(parts.optimizers.get(options.parts.optimizer.name)) << task;
         EXPECT_NO_THROW(parts.schedules.get(options.parts.schedule.name)) << task;

@@ -11,9 +11,9 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/fault_point.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/process/fault_point.hpp"
 
 #include "util/temporary_folder.hpp"
 

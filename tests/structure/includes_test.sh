@@ -18,7 +18,7 @@ refuses() {
   grep -qF "$3" "$tree/log" || { cat "$tree/log"; echo "FAILED: no word of '$3'"; exit 1; }
 }
 refuses src/comm/agree.cpp '"hetseq/util/error.hpp"' 'its own header "hetseq/comm/agree.hpp" is not its first'
-refuses src/comm/pending.cpp '"hetseq/train/trainer.hpp"' 'of the layer train above it'
+refuses src/comm/host_request.cpp '"hetseq/train/trainer.hpp"' 'of the layer train above it'
 refuses include/hetseq/util/error.hpp '"hetseq/comm/agree.hpp"' 'of the layer comm above it'
 refuses src/train/other.cpp '"private.hpp"' 'not a private header of its own folder'
 refuses src/train/other.cpp '"../comm/private.hpp"' 'not a private header of its own folder'

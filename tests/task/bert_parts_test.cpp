@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "hetseq/util/checksum.hpp"
+#include "hetseq/util/files/checksum.hpp"
 #include "hetseq/data/files/fixed_shard_writer.hpp"
 #include "hetseq/data/files/ragged_shard_writer.hpp"
 #include "hetseq/model/init.hpp"

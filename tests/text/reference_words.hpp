@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/text/basic_tokenizer.hpp"
-#include "hetseq/text/bert_tokenizer.hpp"
+#include "hetseq/text/bert/basic_tokenizer.hpp"
+#include "hetseq/text/bert/bert_tokenizer.hpp"
+#include "hetseq/text/bert/valid_characters.hpp"
 #include "hetseq/text/code_points.hpp"
-#include "hetseq/text/valid_characters.hpp"
 
 namespace hetseq::test {
 

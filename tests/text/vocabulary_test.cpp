@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/util/checksum.hpp"
-#include "hetseq/text/train_subwords.hpp"
+#include "hetseq/util/files/checksum.hpp"
+#include "hetseq/text/subwords/train_subwords.hpp"
 
 #include "data/error_text.hpp"
 #include "util/temporary_folder.hpp"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/state/training_state.hpp"
 

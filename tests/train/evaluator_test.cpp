@@ -10,7 +10,7 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/train/shares/share_plan.hpp"

@@ -6,8 +6,8 @@
 
 #include <torch/torch.h>
 
-#include "hetseq/data/collator.hpp"
-#include "hetseq/data/padded_rows.hpp"
+#include "hetseq/data/loading/collator.hpp"
+#include "hetseq/data/loading/padded_rows.hpp"
 #include "hetseq/data/schema.hpp"
 #include "hetseq/model/dropout.hpp"
 #include "hetseq/model/model.hpp"

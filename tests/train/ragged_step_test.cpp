@@ -10,7 +10,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/data/corpus_plan.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/gradient_reducer.hpp"

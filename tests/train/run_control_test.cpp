@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/clock.hpp"
-#include "hetseq/util/signal_inbox.hpp"
+#include "hetseq/util/process/signal_inbox.hpp"
 
 #include "util/temporary_folder.hpp"
 

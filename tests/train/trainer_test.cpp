@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/signal_inbox.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/process/signal_inbox.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/model/model_file.hpp"

@@ -12,7 +12,7 @@
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/gradient_reducer.hpp"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "hetseq/util/activity.hpp"
+#include "hetseq/util/process/activity.hpp"
 
 namespace hetseq {
 

@@ -15,14 +15,14 @@ enum class ReduceOp { sum, min, max };
 
 /// A host collective in flight. Its buffers must live, untouched, until it is complete.
 /// Destroying an incomplete one waits for it.
-class Pending {
+class HostRequest {
 public:
     struct Impl;
-    Pending() noexcept;  // complete
-    explicit Pending(std::unique_ptr<Impl> impl) noexcept;
-    Pending(Pending&&) noexcept;
-    Pending& operator=(Pending&&) noexcept;
-    ~Pending();
+    HostRequest() noexcept;  // complete
+    explicit HostRequest(std::unique_ptr<Impl> impl) noexcept;
+    HostRequest(HostRequest&&) noexcept;
+    HostRequest& operator=(HostRequest&&) noexcept;
+    ~HostRequest();
 
     /// True once complete. Never blocks.
     bool test();
@@ -59,7 +59,7 @@ public:
     HostComm split_by_host() const;
 
     void barrier() const;
-    Pending start_barrier() const;
+    HostRequest start_barrier() const;
 
     /// Element by element over all ranks, in place.
     void all_reduce(std::span<double> values, ReduceOp op) const;
@@ -67,7 +67,7 @@ public:
     double all_reduce(double value, ReduceOp op) const;
     std::int64_t all_reduce(std::int64_t value, ReduceOp op) const;
     /// `values` must outlive the returned operation.
-    Pending start_all_reduce(std::span<double> values, ReduceOp op) const;
+    HostRequest start_all_reduce(std::span<double> values, ReduceOp op) const;
 
     void broadcast(std::span<std::byte> bytes, int root) const;
     std::string broadcast(std::string value, int root) const;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/data/files/number.hpp"
+#include "hetseq/data/hdf5/exact_number.hpp"
 #include "hetseq/data/schema.hpp"
 
 namespace hetseq {

@@ -7,9 +7,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "hetseq/data/collator.hpp"
-#include "hetseq/data/device_transfer.hpp"
-#include "hetseq/data/micro_batch.hpp"
+#include "hetseq/data/loading/collator.hpp"
+#include "hetseq/data/loading/device_transfer.hpp"
+#include "hetseq/data/loading/micro_batch.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/data/order/micro_batch_cap.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/data/micro_batch.hpp"
+#include "hetseq/data/loading/micro_batch.hpp"
 
 namespace hetseq {
 

@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "hetseq/data/micro_batch.hpp"
+#include "hetseq/data/loading/micro_batch.hpp"
 #include "hetseq/data/prediction.hpp"
 #include "hetseq/model/companion_file.hpp"
 #include "hetseq/model/corpus_scorer.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/files/safetensors.hpp"
 
 namespace hetseq {
 

@@ -2,7 +2,7 @@
 
 #include <c10/core/ScalarType.h>
 
-#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/files/safetensors.hpp"
 
 namespace hetseq {
 

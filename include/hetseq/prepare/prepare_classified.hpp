@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hetseq/options/options_of.hpp"
-#include "hetseq/text/basic_tokenizer.hpp"
+#include "hetseq/text/bert/basic_tokenizer.hpp"
 #include "hetseq/text/table_reader.hpp"
 
 namespace hetseq {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hetseq/options/options_of.hpp"
-#include "hetseq/text/basic_tokenizer.hpp"
+#include "hetseq/text/bert/basic_tokenizer.hpp"
 
 namespace hetseq {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hetseq/options/options_of.hpp"
-#include "hetseq/text/train_subwords.hpp"
+#include "hetseq/text/subwords/train_subwords.hpp"
 #include "hetseq/prepare/prepare_progress.hpp"
 
 namespace hetseq {

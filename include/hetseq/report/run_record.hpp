@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/report/allocation_chart.hpp"
-#include "hetseq/report/series.hpp"
+#include "hetseq/util/rank_time.hpp"
+#include "hetseq/report/charts/allocation_chart.hpp"
+#include "hetseq/report/charts/series.hpp"
 
 namespace hetseq {
 
@@ -33,8 +34,8 @@ struct RunMetrics {
 /// The contents of summary.json; a number that it lacks is absent.
 struct RunSummary {
     struct Rank {
-        std::string name;  // "rank 0, host, device"
-        std::optional<double> compute_ms, wait_ms, reduce_ms, optimizer_ms, data_ms;
+        std::string name;      // "rank 0, host, device"
+        RankTimes times = {};  // medians of an update [ms]
     };
     std::string status;
     std::map<std::string, double> numbers;  // by key, nested ones as "balance.bound_ms"

@@ -49,7 +49,7 @@ private:
 
 /// Keeps the global batch and the block length that were settled when the run began, unless they
 /// are given again.
-void keep_settled(SettledOptions& settled, const ResumePoint& point);
+void keep_batch_of_checkpoint(SettledOptions& settled, const ResumePoint& point);
 
 /// The first difference between a checkpoint's model, dropout or precision and `settled`; empty if
 /// there is none.

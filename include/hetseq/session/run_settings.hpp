@@ -13,7 +13,7 @@
 #include "hetseq/data/corpus_plan.hpp"
 #include "hetseq/data/schema.hpp"
 #include "hetseq/task/parts.hpp"
-#include "hetseq/session/options.hpp"
+#include "hetseq/session/options/options.hpp"
 
 namespace hetseq {
 

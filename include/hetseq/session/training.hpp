@@ -9,7 +9,7 @@
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_length.hpp"
 #include "hetseq/session/run_settings.hpp"
-#include "hetseq/session/shares.hpp"
+#include "hetseq/session/starting_shares.hpp"
 
 namespace hetseq {
 
@@ -36,7 +36,7 @@ public:
     Training(const TrainingParts& parts,
              const RunLength& length,
              StartingPoint start,
-             Shares shares);
+             StartingShares shares);
 
     /// Collective. `start_seconds`: of the process, monotonic clock.
     TrainerReport run(double start_seconds);
@@ -56,7 +56,7 @@ private:
     TrainingParts parts_;
     RunLength length_;
     StartingPoint start_;
-    Shares shares_;
+    StartingShares shares_;
     std::optional<BatchPlan> valid_plan_;
     std::optional<Evaluator> evaluator_;
 };

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "hetseq/util/manifest.hpp"
+#include "hetseq/util/files/manifest.hpp"
 
 namespace hetseq {
 

@@ -8,7 +8,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
-#include "hetseq/data/collator.hpp"
+#include "hetseq/data/loading/collator.hpp"
 #include "hetseq/data/schema.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/optimizer.hpp"

@@ -5,8 +5,8 @@
 
 #include "hetseq/options/options_of.hpp"
 #include "hetseq/command_line/command_words.hpp"
-#include "hetseq/text/bleu.hpp"
-#include "hetseq/text/chrf.hpp"
+#include "hetseq/text/scores/bleu.hpp"
+#include "hetseq/text/scores/chrf.hpp"
 
 namespace hetseq {
 

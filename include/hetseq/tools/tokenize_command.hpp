@@ -4,7 +4,7 @@
 
 #include "hetseq/options/options_of.hpp"
 #include "hetseq/command_line/command_words.hpp"
-#include "hetseq/text/bert_tokenizer.hpp"
+#include "hetseq/text/bert/bert_tokenizer.hpp"
 
 namespace hetseq {
 

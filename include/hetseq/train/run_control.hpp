@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "hetseq/util/signal_inbox.hpp"
+#include "hetseq/util/process/signal_inbox.hpp"
 
 namespace hetseq {
 

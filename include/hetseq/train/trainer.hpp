@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 #include "hetseq/state/allocation_log.hpp"
 #include "hetseq/state/training_state.hpp"
 #include "hetseq/optim/schedule.hpp"

@@ -65,7 +65,7 @@ private:
     GlobalBatch batch_;
     Slice slice_;
     std::exception_ptr failure_;
-    Pending pending_;
+    HostRequest pending_;
     bool posted_ = false;
 };
 

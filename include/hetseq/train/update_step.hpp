@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/util/rank_time.hpp"
 #include "hetseq/data/order/micro_batch_cap.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/gradient_norm.hpp"
@@ -53,12 +54,12 @@ public:
     double gradient_norm() const noexcept { return gradient_norm_; }
 
     struct Timing {
-        double compute_ms = 0;   // forward and backward of this rank's micro-batches
-        double wait_ms = 0;      // for the reduction, after this rank's own work
-        double reduce_ms = 0;    // the buckets' own times, overlapped ones included
+        RankTimes times = {};    // compute, wait and reduce
         bool is_regular = true;  // nothing was computed twice for want of memory
     };
     const Timing& timing() const noexcept { return timing_; }
+    /// 0: not measured.
+    double ms(RankTime time) const { return timing_.times[time].value_or(0); }
     /// What memory holds of a micro-batch of this rank, after running out of it; none: it never
     /// did.
     const std::optional<MicroBatchCap>& reduced_cap() const noexcept { return reduced_cap_; }

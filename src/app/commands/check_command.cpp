@@ -6,9 +6,9 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/check_corpus.hpp"
-#include "hetseq/session/effective_values.hpp"
-#include "hetseq/session/option_agreement.hpp"
-#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/session/options/merged_values.hpp"
+#include "hetseq/session/options/option_agreement.hpp"
+#include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/app/commands.hpp"
 
 #include <nlohmann/json.hpp>
@@ -81,8 +81,8 @@ std::string as_text(const CorpusReport& report) {
 int check_command(const CommandContext& context) {
     const HostComm& world = context.world;
     const OptionValues values = agree_on(world, [&] {
-        return effective_values(given_options(context.words, option_table(context.parts)),
-                                context.parts);
+        return merged_values(given_options(context.words, option_table(context.parts)),
+                             context.parts);
     });
     const OptionTable table = options_in_use(context.parts, values);
     agree_on_options(world, values, table);

@@ -45,16 +45,17 @@ std::string memory_text(const DryRunReport& report, const Topology& topology) {
 Json rank_json(const Summary::Rank& rank, const RunSettings& settings) {
     const RankInfo& info = settings.topology.rank(rank.rank);
     const auto r = static_cast<std::size_t>(rank.rank);
-    return {{"rank", rank.rank},
-            {"host", rank.host},
-            {"device", rank.device},
-            {"threads", settings.threads[r]},
-            {"capacity", settings.capacities[r]},
-            {"share", rank.share},
-            {"compute_ms", rank.compute_ms},
-            {"wait_ms", rank.wait_ms},
-            {"peak_memory_mb", rank.peak_memory_mb},
-            {"memory_mb", info.memory_mb}};
+    Json json{{"rank", rank.rank},
+              {"host", rank.host},
+              {"device", rank.device},
+              {"threads", settings.threads[r]},
+              {"capacity", settings.capacities[r]},
+              {"share", rank.share}};
+    for (const RankTimeText& text : rank_time_texts)
+        json[std::string(text.key)] = rank.ms[text.time];
+    json["peak_memory_mb"] = rank.peak_memory_mb;
+    json["memory_mb"] = info.memory_mb;
+    return json;
 }
 
 }  // namespace

@@ -11,13 +11,13 @@
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
-#include "hetseq/session/shares.hpp"
+#include "hetseq/session/starting_shares.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 
 #include "command_options.hpp"
 #include "model_choice.hpp"
-#include "run_options.hpp"
+#include "recorded_options.hpp"
 #include <nlohmann/json.hpp>
 
 namespace hetseq {

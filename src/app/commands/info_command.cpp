@@ -5,7 +5,7 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/comm/nccl/nccl_info.hpp"
-#include "hetseq/data/files/hdf5_info.hpp"
+#include "hetseq/data/hdf5/hdf5_info.hpp"
 #include "hetseq/app/commands.hpp"
 
 #include "command_options.hpp"

@@ -14,7 +14,7 @@
 #include "hetseq/tools/checkpoint_report.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/model/model_file.hpp"
-#include "hetseq/app/commands/checkpoint_average.hpp"
+#include "hetseq/app/commands/checkpoint/checkpoint_average.hpp"
 
 namespace hetseq {
 

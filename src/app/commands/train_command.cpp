@@ -8,15 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "hetseq/util/activity.hpp"
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/file_text.hpp"
-#include "hetseq/util/launcher.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/files/file_text.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/process/activity.hpp"
+#include "hetseq/util/process/launcher.hpp"
+#include "hetseq/util/process/signal_inbox.hpp"
 #include "hetseq/util/quantity.hpp"
-#include "hetseq/util/signal_inbox.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/command_line/option_parser.hpp"
 #include "hetseq/comm/agree.hpp"
@@ -27,14 +27,14 @@
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/record/summary.hpp"
 #include "hetseq/train/watch/watchdog.hpp"
-#include "hetseq/session/idle_options.hpp"
-#include "hetseq/session/part_option_table.hpp"
-#include "hetseq/session/repeatable_values.hpp"
+#include "hetseq/session/options/config_file_values.hpp"
+#include "hetseq/session/options/idle_options.hpp"
+#include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_length.hpp"
 #include "hetseq/session/run_settings.hpp"
-#include "hetseq/session/shares.hpp"
+#include "hetseq/session/starting_shares.hpp"
 #include "hetseq/session/training.hpp"
 #include "hetseq/session/working_ranks.hpp"
 #include "hetseq/app/commands.hpp"
@@ -135,7 +135,7 @@ void open_folder(const HostComm& world,
                  const RunSettings& settings,
                  const Model& model) {
     const std::string text =
-        config_text(repeatable_values(settings.values(), settings.table()), settings.table());
+        config_text(config_file_values(settings.values(), settings.table()), settings.table());
     if (continued)
         folder.resume(world, *continued, text, model.companion_files());
     else
@@ -262,10 +262,10 @@ Attempt ended(int code) {
 }
 
 // `all_ranks`: none has been left out.
-Attempt train_on(const CommandContext& context,
-                 SettledOptions settled,
-                 double start_seconds,
-                 bool all_ranks) {
+Attempt train_ranks_of(const CommandContext& context,
+                       SettledOptions settled,
+                       double start_seconds,
+                       bool all_ranks) {
     const HostComm& world = context.world;
     std::optional<RunFolder> run_folder;
     if (!settled.options().save_dir.empty())
@@ -279,7 +279,7 @@ Attempt train_on(const CommandContext& context,
     std::optional<ResumePoint> point = newest_of_this_model(candidates, settled);
     double reading_s = monotonic_seconds() - verification;
     if (point)
-        keep_settled(settled, *point);
+        keep_batch_of_checkpoint(settled, *point);
     RunSettings settings = set_up_ranks(world, std::move(settled), context.parts);
     if (point)
         check_same_run(settings, *point);
@@ -304,7 +304,7 @@ Attempt train_on(const CommandContext& context,
         return {};
     }
     Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
-    Shares shares = make_shares(world, settings, replica, start);
+    StartingShares shares = make_starting_shares(world, settings, replica, start);
     if (all_ranks && !replica.model().initialises_itself()) {
         std::vector<int> ranks = working_ranks(world, settings, replica, shares.plan);
         if (std::ssize(ranks) < world.size()) {
@@ -362,7 +362,7 @@ private:
 
 // A rank that was left out: waits for `end`, and passes a signal that asks to stop on to the
 // others.
-void wait_for_the_others(Pending& end, const Options& options) {
+void wait_for_the_others(HostRequest& end, const Options& options) {
     const activity::Waiting waiting;
     StopFile stop(options.save_dir);
     bool is_warned = false;
@@ -394,13 +394,13 @@ int train_without_the_others(const CommandContext& context, Attempt attempt, dou
             const Watchdog watchdog(*context.environment,
                                     own,
                                     {.stall_timeout = attempt.options.options().stall_timeout});
-            const CommandContext of_own{
+            const CommandContext context_of_own{
                 context.environment, own, meeting, context.parts, nullptr, context.words};
-            code = train_on(of_own, attempt.options, start_seconds, false).code;
+            code = train_ranks_of(context_of_own, attempt.options, start_seconds, false).code;
         });
         code = failure != 0 ? failure : code;
     }
-    Pending end = world.start_all_reduce({&code, 1}, ReduceOp::max);
+    HostRequest end = world.start_all_reduce({&code, 1}, ReduceOp::max);
     if (!works)
         wait_for_the_others(end, attempt.options.options());
     end.wait();
@@ -420,7 +420,7 @@ int train_command(const CommandContext& context) {
     signal_inbox::choose(settled.options().stop_signals, settled.options().checkpoint_signals);
     const double stall_timeout = settled.options().stall_timeout;
     context.watchdog->change(stall_timeout, Judge::work_and_silence);
-    Attempt attempt = train_on(context, std::move(settled), start_seconds, true);
+    Attempt attempt = train_ranks_of(context, std::move(settled), start_seconds, true);
     context.watchdog->change(stall_timeout, Judge::silence);
     return attempt.ranks.empty()
                ? attempt.code

@@ -1,6 +1,6 @@
 #include "hetseq/util/text.hpp"
-#include "hetseq/session/options.hpp"
-#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/session/options/options.hpp"
+#include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/app/command_table.hpp"
 
 #include "documents.hpp"

@@ -22,8 +22,6 @@ public:
     /// `rank` finished one of its blocks in `seconds` of its own time.
     void finish(int rank, double seconds);
 
-    std::int64_t handed_out() const noexcept { return next_; }
-
 private:
     struct Rank {
         std::int64_t assigned = 0;  // not finished

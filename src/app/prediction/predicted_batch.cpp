@@ -4,7 +4,7 @@
 
 #include <ATen/ATen.h>
 
-#include "app/byte_stream.hpp"
+#include "app/lines/byte_stream.hpp"
 
 namespace hetseq {
 

@@ -7,7 +7,7 @@
 
 #include "hetseq/comm/mailbox.hpp"
 #include "hetseq/data/files/prediction_file.hpp"
-#include "hetseq/data/micro_batch.hpp"
+#include "hetseq/data/loading/micro_batch.hpp"
 
 #include "app/own_worker.hpp"
 #include "predicted_batch.hpp"

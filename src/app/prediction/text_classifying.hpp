@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "hetseq/text/sequence_pieces.hpp"
+#include "hetseq/text/subwords/sequence_pieces.hpp"
 #include "hetseq/model/model.hpp"
 
-#include "app/ordered_lines.hpp"
+#include "app/lines/ordered_lines.hpp"
 #include "text_rows.hpp"
 
 namespace hetseq {

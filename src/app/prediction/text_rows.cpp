@@ -4,7 +4,7 @@
 
 #include "hetseq/data/schema.hpp"
 
-#include "app/byte_stream.hpp"
+#include "app/lines/byte_stream.hpp"
 
 namespace hetseq {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/data/micro_batch.hpp"
+#include "hetseq/data/loading/micro_batch.hpp"
 
-#include "app/length_batches.hpp"
+#include "app/lines/length_batches.hpp"
 
 namespace hetseq {
 

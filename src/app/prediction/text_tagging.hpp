@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "hetseq/text/word_pieces.hpp"
+#include "hetseq/text/subwords/word_pieces.hpp"
 #include "hetseq/model/model.hpp"
 
-#include "app/ordered_lines.hpp"
+#include "app/lines/ordered_lines.hpp"
 #include "text_rows.hpp"
 
 namespace hetseq {

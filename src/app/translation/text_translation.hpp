@@ -6,8 +6,8 @@
 
 #include "hetseq/text/vocabulary.hpp"
 
-#include "app/ordered_lines.hpp"
-#include "batches.hpp"
+#include "app/lines/ordered_lines.hpp"
+#include "batch_messages.hpp"
 
 namespace hetseq {
 

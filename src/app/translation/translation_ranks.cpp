@@ -1,6 +1,6 @@
 #include "translation_ranks.hpp"
 
-#include "app/line_dispatcher.hpp"
+#include "app/lines/line_dispatcher.hpp"
 
 namespace hetseq {
 

@@ -6,7 +6,7 @@
 #include "hetseq/comm/mailbox.hpp"
 #include "hetseq/model/decoding/translator.hpp"
 
-#include "app/line_source.hpp"
+#include "app/lines/line_source.hpp"
 #include "app/own_worker.hpp"
 #include "text_translation.hpp"
 

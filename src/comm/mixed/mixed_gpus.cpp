@@ -8,8 +8,8 @@
 #include <c10/core/GradMode.h>
 #include <c10/cuda/CUDAGuard.h>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/process/activity.hpp"
 
 #include "comm/host/cuda_try.hpp"
 #include "comm/mpi/collective_thread.hpp"

@@ -5,10 +5,10 @@
 
 #include <ATen/Dispatch.h>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/all_reduce_scheme.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/fault_point.hpp"
+#include "hetseq/util/process/activity.hpp"
+#include "hetseq/util/process/fault_point.hpp"
 #include "hetseq/comm/mpi/mpi_handle.hpp"
 #include "hetseq/comm/mpi/mpi_try.hpp"
 

@@ -1,8 +1,8 @@
 #include <exception>
 #include <utility>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/process/activity.hpp"
 
 #include "collective_thread.hpp"
 #include "comm/communicators.hpp"

@@ -9,8 +9,8 @@
 #include <mpi.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/fault_point.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/process/fault_point.hpp"
 #include "hetseq/comm/meeting_limit.hpp"
 #include "hetseq/comm/mpi/mpi_try.hpp"
 

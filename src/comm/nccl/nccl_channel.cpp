@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/process/activity.hpp"
 
 #include "comm/backoff.hpp"
 #include "comm/host/cuda_try.hpp"

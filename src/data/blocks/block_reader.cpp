@@ -5,14 +5,14 @@
 #include <utility>
 #include <variant>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/fault_point.hpp"
+#include "hetseq/util/process/activity.hpp"
+#include "hetseq/util/process/fault_point.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_handle.hpp"
-#include "hetseq/data/files/hdf5_dataset.hpp"
-#include "hetseq/data/files/hdf5_types.hpp"
+#include "hetseq/data/hdf5/hdf5_dataset.hpp"
+#include "hetseq/data/hdf5/hdf5_types.hpp"
 
 #include "block_part.hpp"
 

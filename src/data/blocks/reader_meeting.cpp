@@ -16,7 +16,7 @@ namespace {
 struct Vote {
     std::shared_ptr<const HostComm> node;
     double stops = 0;
-    Pending pending;
+    HostRequest pending;
 };
 
 }  // namespace

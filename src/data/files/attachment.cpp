@@ -1,9 +1,9 @@
 #include "hetseq/data/files/attachment.hpp"
 
-#include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/checksum.hpp"
 #include "hetseq/data/files/first_shard.hpp"
-#include "hetseq/data/files/hdf5_dataset.hpp"
+#include "hetseq/data/hdf5/hdf5_dataset.hpp"
 
 #include "attachment_check.hpp"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "hetseq/data/files/half.hpp"
 #include "hetseq/data/files/shard_set.hpp"
+#include "hetseq/data/hdf5/float16.hpp"
 
 namespace hetseq {
 
@@ -15,9 +15,9 @@ namespace {
 // A floating-point number as it lies in memory: `bits` in the format `Real`.
 struct Float16 {
     using Bits = std::int16_t;
-    static double value(Bits bits) { return half_value(static_cast<std::uint16_t>(bits)); }
-    static Bits bits(double value) { return static_cast<Bits>(half_bits(value)); }
-    static constexpr double largest = largest_half;
+    static double value(Bits bits) { return float16_value(static_cast<std::uint16_t>(bits)); }
+    static Bits bits(double value) { return static_cast<Bits>(float16_bits(value)); }
+    static constexpr double largest = largest_float16;
 };
 struct Float32 {
     using Bits = std::int32_t;

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/data/files/hdf5_dataset.hpp"
 #include "hetseq/data/files/shard_spec.hpp"
+#include "hetseq/data/hdf5/hdf5_dataset.hpp"
 
 namespace hetseq {
 

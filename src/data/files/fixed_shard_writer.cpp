@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/data/files/chunk_shape.hpp"
-#include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/hdf5_output.hpp"
+#include "hetseq/data/hdf5/chunk_shape.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 
 namespace hetseq {
 

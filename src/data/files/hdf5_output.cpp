@@ -6,10 +6,10 @@
 
 #include <unistd.h>
 
-#include "hetseq/util/activity.hpp"
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/temporary_name.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/files/temporary_name.hpp"
+#include "hetseq/util/process/activity.hpp"
 
 #include <fcntl.h>
 

@@ -8,8 +8,8 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/data/files/hdf5_output.hpp"
-#include "hetseq/data/files/hdf5_types.hpp"
 #include "hetseq/data/files/shard_header.hpp"
+#include "hetseq/data/hdf5/hdf5_types.hpp"
 #include "hetseq/data/schema.hpp"
 
 namespace hetseq {

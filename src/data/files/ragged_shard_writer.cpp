@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/hdf5_output.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 #include "hetseq/data/schema.hpp"
 
 namespace hetseq {

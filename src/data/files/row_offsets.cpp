@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "hetseq/data/files/hdf5_dataset.hpp"
-#include "hetseq/data/files/hdf5_types.hpp"
+#include "hetseq/data/hdf5/hdf5_dataset.hpp"
+#include "hetseq/data/hdf5/hdf5_types.hpp"
 
 namespace hetseq {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/data/files/hdf5_dataset.hpp"
-#include "hetseq/data/files/hdf5_types.hpp"
+#include "hetseq/data/hdf5/hdf5_dataset.hpp"
+#include "hetseq/data/hdf5/hdf5_types.hpp"
 
 #include "attachment_check.hpp"
 #include "shard_size.hpp"
@@ -288,13 +288,6 @@ void check_same_row_shapes(const ShardHeader& header,
 }
 
 }  // namespace
-
-std::string StoredType::name() const {
-    if (kind == StoredKind::boolean)
-        return "bool";
-    const std::string prefix = kind == StoredKind::real ? "float" : is_signed ? "int" : "uint";
-    return prefix + std::to_string(8 * bytes);
-}
 
 std::string row_shape_text(const std::vector<std::int64_t>& row_shape) {
     std::string text;

@@ -5,8 +5,8 @@
 #include <regex>
 #include <vector>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/data/files/shard_spec.hpp"
 
 namespace hetseq {

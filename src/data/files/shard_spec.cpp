@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/regular_file.hpp"
 #include "hetseq/util/name_list.hpp"
-#include "hetseq/util/regular_file.hpp"
 
 #include <fcntl.h>
 #include <glob.h>

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "hetseq/model/decoding/step_decoder.hpp"
-#include "hetseq/model/transformer_config.hpp"
+#include "hetseq/model/transformer/transformer_config.hpp"
 
-#include "model/transformer_weights.hpp"
+#include "model/transformer/transformer_weights.hpp"
 
 namespace hetseq::detail {
 

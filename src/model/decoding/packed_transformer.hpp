@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/kernels/cached_attention_loops.hpp"
-#include "model/transformer_weights.hpp"
+#include "model/transformer/transformer_weights.hpp"
 #include "packed_linear.hpp"
 
 namespace hetseq::detail {

@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/model/transformer.hpp"
+#include "hetseq/model/transformer/transformer.hpp"
 
 #include "decoder_model.hpp"
 

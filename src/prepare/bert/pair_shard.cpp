@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "hetseq/text/bert/tokenizer_config.hpp"
 #include "hetseq/text/blank_line.hpp"
-#include "hetseq/text/tokenizer_config.hpp"
 #include "hetseq/data/order/keyed_draws.hpp"
 #include "hetseq/prepare/bert/masking_vocabulary.hpp"
 

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "hetseq/text/bert_tokenizer.hpp"
+#include "hetseq/text/bert/bert_tokenizer.hpp"
 #include "hetseq/data/files/fixed_shard_writer.hpp"
 #include "hetseq/data/files/ragged_shard_writer.hpp"
 #include "hetseq/data/order/keyed_permutation.hpp"

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/model/tensor_types.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"

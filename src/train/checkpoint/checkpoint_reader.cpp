@@ -6,8 +6,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/manifest.hpp"
-#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/files/manifest.hpp"
+#include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"

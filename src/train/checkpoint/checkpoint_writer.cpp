@@ -12,13 +12,13 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "hetseq/util/activity.hpp"
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/fault_point.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/process/activity.hpp"
+#include "hetseq/util/process/fault_point.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/model/tensor_types.hpp"

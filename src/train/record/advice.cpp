@@ -32,8 +32,8 @@ std::map<std::string, Host> hosts_of(const Summary& summary) {
     for (const Summary::Rank& rank : summary.ranks) {
         const auto [place, is_new] = hosts.try_emplace(rank.host);
         Host& host = place->second;
-        if (is_new || rank.wait_ms < host.wait_ms) {
-            host.wait_ms = rank.wait_ms;
+        if (is_new || rank.ms[RankTime::wait] < host.wait_ms) {
+            host.wait_ms = rank.ms[RankTime::wait];
             host.unit_ms = rank.unit_ms;
         }
         host.units += rank.units;
@@ -43,10 +43,11 @@ std::map<std::string, Host> hosts_of(const Summary& summary) {
 
 // The host of the rank that waits least, since it computes longest.
 const std::string& slowest_host(const Summary& summary) {
-    return std::min_element(
-               summary.ranks.begin(),
-               summary.ranks.end(),
-               [](const Summary::Rank& a, const Summary::Rank& b) { return a.wait_ms < b.wait_ms; })
+    return std::min_element(summary.ranks.begin(),
+                            summary.ranks.end(),
+                            [](const Summary::Rank& a, const Summary::Rank& b) {
+                                return a.ms[RankTime::wait] < b.ms[RankTime::wait];
+                            })
         ->host;
 }
 
@@ -106,9 +107,9 @@ std::vector<std::string> advice(const Summary& summary) {
                         " of each update on every rank: links, not devices, are the limit; a "
                         "larger --batch-size or fewer hosts would lose less");
     for (const Summary::Rank& rank : summary.ranks)
-        if (rank.data_ms > loading * summary.step_ms.median)
+        if (rank.ms[RankTime::data] > loading * summary.step_ms.median)
             lines.push_back("rank " + std::to_string(rank.rank) + " waits " +
-                            percent(rank.data_ms / summary.step_ms.median) +
+                            percent(rank.ms[RankTime::data] / summary.step_ms.median) +
                             " of each update for data: raise --cache-mb, or give loading a core");
     return lines;
 }

@@ -14,11 +14,11 @@
 
 #include <unistd.h>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/temporary_name.hpp"
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/temporary_name.hpp"
+#include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/host/host_name.hpp"
 
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 #include <system_error>
 #include <utility>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/util/text.hpp"
 
 namespace hetseq {

@@ -8,8 +8,8 @@
 
 #include <unistd.h>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/util/log.hpp"
 
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "hetseq/util/clock.hpp"
-#include "hetseq/util/status_line.hpp"
+#include "hetseq/util/process/status_line.hpp"
 #include "hetseq/util/text.hpp"
 
 namespace hetseq {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/process/terminal.hpp"
 #include "hetseq/util/quantity.hpp"
-#include "hetseq/util/terminal.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 

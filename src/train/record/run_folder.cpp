@@ -8,11 +8,11 @@
 
 #include <unistd.h>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/files/temporary_name.hpp"
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/signal_inbox.hpp"
-#include "hetseq/util/temporary_name.hpp"
+#include "hetseq/util/process/signal_inbox.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"

@@ -22,12 +22,11 @@ double per_second(double count, double ms) {
 
 void TimeDistributions::add(const TimedUpdate& update) {
     step_ms.add(update.step_ms);
-    compute_ms.add(update.compute_ms);
-    wait_ms.add(update.wait_ms);
-    reduce_ms.add(update.reduce_ms);
-    data_ms.add(update.data_ms);
-    if (update.own_units > 0)
-        unit_ms.add(update.compute_ms / static_cast<double>(update.own_units));
+    for (const RankTimeText& text : rank_time_texts)
+        if (const auto& ms = update.times[text.time])
+            by_time[text.time].add(*ms);
+    if (const auto& ms = update.times[RankTime::compute]; ms && update.own_units > 0)
+        unit_ms.add(*ms / static_cast<double>(update.own_units));
     samples_per_second.add(per_second(static_cast<double>(update.samples), update.step_ms));
     units_per_second.add(per_second(static_cast<double>(update.units), update.step_ms));
 }
@@ -58,11 +57,11 @@ void RunTimes::add(const TimedUpdate& update) {
     alike_.add(update);
 }
 
-void RunTimes::add_optimizer(double ms) {
-    if (first_optimizer_ms_.size() < longest_warm_up)
-        first_optimizer_ms_.push_back(ms);
+void RunTimes::add_late(RankTime time, double ms) {
+    if (first_late_[time].size() < longest_warm_up)
+        first_late_[time].push_back(ms);
     else
-        optimizer_ms_.add(ms);
+        late_[time].add(ms);
 }
 
 // Calls `function` with each of the first updates that does not warm up, and its index.
@@ -75,7 +74,7 @@ void RunTimes::for_first_steady(Function&& function) const {
 TimeDistributions RunTimes::steady() const {
     TimeDistributions times = all_;
     for_first_steady([&](const TimedUpdate& update, std::int64_t) { times.add(update); });
-    return times;
+    return with_late_times(std::move(times));
 }
 
 TimeDistributions RunTimes::alike() const {
@@ -87,14 +86,20 @@ TimeDistributions RunTimes::alike() const {
         if (index >= cut_since_)
             alike.add(update);
     });
-    return alike.updates() >= enough ? alike : full;
+    return with_late_times(std::move(alike.updates() >= enough ? alike : full));
 }
 
-Distribution RunTimes::optimizer_ms() const {
-    Distribution times = optimizer_ms_;
-    const auto count = static_cast<std::int64_t>(first_optimizer_ms_.size()) + times.count();
-    for (std::size_t i = warm_up(count); i < first_optimizer_ms_.size(); ++i)
-        times.add(first_optimizer_ms_[i]);
+TimeDistributions RunTimes::with_late_times(TimeDistributions times) const {
+    for (const RankTimeText& text : rank_time_texts) {
+        const std::vector<double>& first = first_late_[text.time];
+        const auto count = static_cast<std::int64_t>(first.size()) + late_[text.time].count();
+        if (count == 0)
+            continue;
+        Distribution& late = times.by_time[text.time];
+        late = late_[text.time];
+        for (std::size_t i = warm_up(count); i < first.size(); ++i)
+            late.add(first[i]);
+    }
     return times;
 }
 

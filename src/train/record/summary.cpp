@@ -90,11 +90,10 @@ void compare_with_other_cuts(Summary& summary,
     summary.bound_ms = bound_ms(costs, batch_size);
 }
 
-Summary::Range range_over(const std::vector<const Summary::Rank*>& ranks,
-                          double Summary::Rank::*time) {
+Summary::Range range_over(const std::vector<const Summary::Rank*>& ranks, RankTime time) {
     std::vector<double> values;
     for (const Summary::Rank* rank : ranks)
-        values.push_back(rank->*time);
+        values.push_back(rank->ms[time]);
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
     return {*least, sum(values) / static_cast<double>(values.size()), *most};
 }
@@ -150,11 +149,9 @@ Summary summarise(const HostComm& world,
         return world.all_gather(values.median());
     };
     const auto units = world.all_gather(report.times.own_units());
-    const auto compute = median(times.compute_ms);
-    const auto wait = median(times.wait_ms);
-    const auto reduce = median(times.reduce_ms);
-    const auto optimizer = median(report.times.optimizer_ms());
-    const auto data = median(times.data_ms);
+    ByRankTime<std::vector<double>> medians;
+    for (const RankTimeText& text : rank_time_texts)
+        medians[text.time] = median(times.by_time[text.time]);
     const auto unit_ms = median(times.unit_ms);
     const auto memory = world.all_gather(peak_memory_mb());
     const std::vector<std::int64_t> ours =
@@ -162,19 +159,16 @@ Summary summarise(const HostComm& world,
     for (int r = 0; r < world.size(); ++r) {
         const auto i = static_cast<std::size_t>(r);
         const RankInfo& info = topology.rank(r);
-        summary.ranks.push_back({r,
-                                 info.host,
-                                 info.device_name,
-                                 info.has_gpu(),
-                                 units[i],
-                                 ours[i],
-                                 compute[i],
-                                 wait[i],
-                                 reduce[i],
-                                 optimizer[i],
-                                 data[i],
-                                 memory[i],
-                                 unit_ms[i]});
+        Summary::Rank& rank = summary.ranks.emplace_back(Summary::Rank{.rank = r,
+                                                                       .host = info.host,
+                                                                       .device = info.device_name,
+                                                                       .is_gpu = info.has_gpu(),
+                                                                       .units = units[i],
+                                                                       .share = ours[i],
+                                                                       .peak_memory_mb = memory[i],
+                                                                       .unit_ms = unit_ms[i]});
+        for (const RankTimeText& text : rank_time_texts)
+            rank.ms[text.time] = medians[text.time][i];
     }
     compare_with_other_cuts(
         summary, measured_costs(world, report, summary.ranks), ours, batch_size);
@@ -192,11 +186,8 @@ std::vector<Summary::Class> Summary::classes() const {
         one.ranks = std::ssize(own);
         for (const Rank* rank : own)
             one.units += rank->units;
-        one.data_ms = range_over(own, &Rank::data_ms);
-        one.compute_ms = range_over(own, &Rank::compute_ms);
-        one.wait_ms = range_over(own, &Rank::wait_ms);
-        one.reduce_ms = range_over(own, &Rank::reduce_ms);
-        one.optimizer_ms = range_over(own, &Rank::optimizer_ms);
+        for (const RankTimeText& text : rank_time_texts)
+            one.ms[text.time] = range_over(own, text.time);
     }
     return classes;
 }
@@ -204,7 +195,7 @@ std::vector<Summary::Class> Summary::classes() const {
 double Summary::communication_share() const {
     double least = 0;
     for (std::size_t r = 0; r < ranks.size(); ++r)
-        least = r == 0 ? ranks[r].wait_ms : std::min(least, ranks[r].wait_ms);
+        least = r == 0 ? ranks[r].ms[RankTime::wait] : std::min(least, ranks[r].ms[RankTime::wait]);
     return step_ms.median > 0 ? least / step_ms.median : 0;
 }
 
@@ -249,26 +240,19 @@ std::string Summary::json(const TrainerReport& report) const {
                                  {"host", rank.host},
                                  {"device", rank.device},
                                  {"units", rank.units},
-                                 {"share", rank.share},
-                                 {"compute_ms", rank.compute_ms},
-                                 {"wait_ms", rank.wait_ms},
-                                 {"reduce_ms", rank.reduce_ms},
-                                 {"optimizer_ms", rank.optimizer_ms},
-                                 {"data_ms", rank.data_ms},
-                                 {"peak_memory_mb", rank.peak_memory_mb}});
+                                 {"share", rank.share}});
+        for (const RankTimeText& text : rank_time_texts)
+            json["ranks"].back()[std::string(text.key)] = rank.ms[text.time];
+        json["ranks"].back()["peak_memory_mb"] = rank.peak_memory_mb;
         if (std::cmp_less(rank.rank, report.costs.size()))
             json["ranks"].back()["cost"] =
                 step_cost_to_json(report.costs[static_cast<std::size_t>(rank.rank)]);
     }
-    for (const Class& one : classes())
-        json["classes"].push_back({{"name", one.name},
-                                   {"ranks", one.ranks},
-                                   {"units", one.units},
-                                   {"data_ms", range_json(one.data_ms)},
-                                   {"compute_ms", range_json(one.compute_ms)},
-                                   {"wait_ms", range_json(one.wait_ms)},
-                                   {"reduce_ms", range_json(one.reduce_ms)},
-                                   {"optimizer_ms", range_json(one.optimizer_ms)}});
+    for (const Class& one : classes()) {
+        json["classes"].push_back({{"name", one.name}, {"ranks", one.ranks}, {"units", one.units}});
+        for (const RankTimeText& text : rank_time_texts)
+            json["classes"].back()[std::string(text.key)] = range_json(one.ms[text.time]);
+    }
     json["advice"] = advice(*this);
     if (report.last_valid) {
         json["valid"] = evaluation_json(*report.last_valid, report.updates);

@@ -19,24 +19,15 @@ std::string range_text(const Summary::Range& range) {
 }
 
 std::string class_table(const Summary& summary) {
-    Rows rows{{"ms an update: min / avg / max",
-               "ranks",
-               summary.unit,
-               "data",
-               "forward+backward",
-               "wait",
-               "reduce",
-               "optimizer"}};
-    for (const Summary::Class& one : summary.classes())
-        rows.push_back(
-            {one.name,
-             std::to_string(one.ranks),
-             std::to_string(std::llround(static_cast<double>(one.units) * summary.reported_units)),
-             range_text(one.data_ms),
-             range_text(one.compute_ms),
-             range_text(one.wait_ms),
-             range_text(one.reduce_ms),
-             range_text(one.optimizer_ms)});
+    Rows rows{{"ms an update: min / avg / max", "ranks", summary.unit}};
+    for (const RankTimeText& text : rank_time_texts)
+        rows.front().emplace_back(text.heading);
+    for (const Summary::Class& one : summary.classes()) {
+        const double work = static_cast<double>(one.units) * summary.reported_units;
+        rows.push_back({one.name, std::to_string(one.ranks), std::to_string(std::llround(work))});
+        for (const RankTimeText& text : rank_time_texts)
+            rows.back().push_back(range_text(one.ms[text.time]));
+    }
     return format_table(rows);
 }
 

@@ -8,8 +8,8 @@
 
 #include <ATen/ATen.h>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"

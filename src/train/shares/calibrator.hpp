@@ -8,7 +8,7 @@
 #include <ATen/core/Generator.h>
 
 #include "hetseq/balance/fit_step_cost.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 #include "hetseq/train/compute_timer.hpp"
 #include "hetseq/train/shares/calibration.hpp"
 #include "hetseq/train/shares/peak_memory.hpp"

@@ -6,8 +6,8 @@
 #include <ATen/ATen.h>
 #include <ATen/ops/zeros.h>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/clock.hpp"
+#include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/gradient_norm.hpp"

@@ -11,10 +11,10 @@
 
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/launcher.hpp"
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/process_line.hpp"
-#include "hetseq/util/signal_inbox.hpp"
+#include "hetseq/util/process/launcher.hpp"
+#include "hetseq/util/process/process_line.hpp"
+#include "hetseq/util/process/signal_inbox.hpp"
 #include "hetseq/comm/heartbeats.hpp"
 #include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host_comm.hpp"

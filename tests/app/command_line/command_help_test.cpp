@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/app/command_table.hpp"
 
 #include <gmock/gmock.h>

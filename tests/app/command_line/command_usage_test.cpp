@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/options/option.hpp"
-#include "hetseq/session/options.hpp"
+#include "hetseq/session/options/options.hpp"
 #include "hetseq/app/command_table.hpp"
 
 #include <gmock/gmock.h>

@@ -4,7 +4,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/prepare/prepare_images.hpp"
-#include "hetseq/session/options.hpp"
+#include "hetseq/session/options/options.hpp"
 #include "hetseq/app/command_table.hpp"
 
 #include <gmock/gmock.h>

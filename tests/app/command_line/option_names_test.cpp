@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/command_line/command_description.hpp"
-#include "hetseq/session/part_option_table.hpp"
+#include "hetseq/session/options/part_option_table.hpp"
 
 #include <gmock/gmock.h>
 

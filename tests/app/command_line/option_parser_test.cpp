@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/session/effective_values.hpp"
+#include "hetseq/session/options/merged_values.hpp"
 
 #include <gmock/gmock.h>
 
@@ -128,7 +128,7 @@ TEST(EffectiveValuesTest, CommandLineWinsOverFileOverTaskOverTable) {
     const Parts parts = builtin_parts();
 
     const OptionValues values =
-        effective_values({{{"lr", "3"}}, {{"task", "mnist"}, {"lr", "2"}, {"seed", "5"}}}, parts);
+        merged_values({{{"lr", "3"}}, {{"task", "mnist"}, {"lr", "2"}, {"seed", "5"}}}, parts);
 
     EXPECT_EQ(values.at("lr"), "3");
     EXPECT_EQ(values.at("seed"), "5");
@@ -139,7 +139,7 @@ TEST(EffectiveValuesTest, CommandLineWinsOverFileOverTaskOverTable) {
 TEST(EffectiveValuesTest, FileWinsOverTheTasksDefaults) {
     const Parts parts = builtin_parts();
 
-    const OptionValues values = effective_values(
+    const OptionValues values = merged_values(
         {{{"task", "bert"}}, {{"optimizer", "sgd"}, {"model", "mnist-cnn"}, {"clip-norm", "0"}}},
         parts);
 
@@ -153,7 +153,7 @@ TEST(EffectiveValuesTest, FileWinsOverTheTasksDefaults) {
 TEST(EffectiveValuesTest, TheCommandLinesTaskWinsOverTheFiles) {
     const Parts parts = builtin_parts();
 
-    const OptionValues values = effective_values({{{"task", "bert"}}, {{"task", "mnist"}}}, parts);
+    const OptionValues values = merged_values({{{"task", "bert"}}, {{"task", "mnist"}}}, parts);
 
     EXPECT_EQ(values.at("model"), "bert");
     EXPECT_EQ(values.at("optimizer"), "adamw");
@@ -163,10 +163,10 @@ TEST(EffectiveValuesTest, NamesTheNearestTask) {
     const Parts parts = builtin_parts();
 
     EXPECT_THAT(error_of([&] {
-                    effective_values({{{"task", "mnits"}}, {}}, parts);
+                    merged_values({{{"task", "mnits"}}, {}}, parts);
                 }),
                 HasSubstr("Did you mean mnist?"));
-    EXPECT_THAT(error_of([&] { effective_values({}, parts); }), HasSubstr("--task"));
+    EXPECT_THAT(error_of([&] { merged_values({}, parts); }), HasSubstr("--task"));
 }
 
 TEST(TypedOptionsTest, NamesTheOptionOfABadValue) {
@@ -188,12 +188,12 @@ TEST(TypedOptionsTest, RefusesBlanksAroundAValue) {
 
 TEST(ConfigTextTest, ReadsBackAsItWas) {
     const Parts parts = builtin_parts();
-    const OptionValues values = effective_values(
+    const OptionValues values = merged_values(
         {{{"task", "bert"}, {"lr", "0.25"}, {"max-sentences", "0=3,1=1"}}, {}}, parts);
     const ConfigFile written(config_text(values, option_table()));
 
     const OptionValues again =
-        effective_values({{}, parse_config_file(written.path(), option_table())}, parts);
+        merged_values({{}, parse_config_file(written.path(), option_table())}, parts);
 
     EXPECT_EQ(again, values);
 }

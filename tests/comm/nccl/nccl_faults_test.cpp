@@ -11,8 +11,8 @@
 #include <c10/cuda/CUDAStream.h>
 #include <gtest/gtest.h>
 
-#include "hetseq/util/activity.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/agree.hpp"
 
 #include "comm/communicators.hpp"

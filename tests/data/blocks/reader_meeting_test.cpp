@@ -10,9 +10,9 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/util/fault_point.hpp"
+#include "hetseq/util/process/fault_point.hpp"
 #include "hetseq/data/corpus.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 
 #include "data/epoch_reader.hpp"
 #include "data/generated_corpus.hpp"

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/util/checksum.hpp"
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/files/checksum.hpp"
 #include "hetseq/data/files/shard_header.hpp"
 
 #include "data/generated_corpus.hpp"

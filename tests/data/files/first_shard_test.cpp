@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/data/files/hdf5.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 
 #include "data/generated_corpus.hpp"
 #include "util/temporary_folder.hpp"

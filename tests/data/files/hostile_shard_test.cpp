@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/data/batch_reader.hpp"
 #include "hetseq/data/check_corpus.hpp"
 #include "hetseq/data/files/attachment.hpp"
 #include "hetseq/data/files/first_shard.hpp"
-#include "hetseq/data/files/hdf5_dataset.hpp"
+#include "hetseq/data/hdf5/hdf5_dataset.hpp"
+#include "hetseq/data/loading/batch_reader.hpp"
 
 #include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"

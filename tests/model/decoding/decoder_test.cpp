@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/model/decoding/translator.hpp"
-#include "hetseq/model/transformer.hpp"
+#include "hetseq/model/transformer/transformer.hpp"
 
 #include "model/decoding/decoder_model.hpp"
 #include "model/formula.hpp"

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/text/bert_tokenizer.hpp"
+#include "hetseq/text/bert/bert_tokenizer.hpp"
 #include "hetseq/text/blank_line.hpp"
 #include "hetseq/prepare/bert/token_masking.hpp"
 

@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/util/atomic_file.hpp"
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/manifest.hpp"
-#include "hetseq/util/safetensors.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/files/manifest.hpp"
+#include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/model/init.hpp"
@@ -17,7 +17,7 @@
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/checkpoint/checkpoint_reader.hpp"
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
-#include "hetseq/train/replicas.hpp"
+#include "hetseq/train/replica_sync.hpp"
 
 #include "model/mixed_model.hpp"
 #include "test_world.hpp"

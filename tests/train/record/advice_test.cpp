@@ -19,8 +19,9 @@ Summary two_hosts(double first_wait_ms, double second_wait_ms) {
     Summary summary;
     summary.policy = "auto";
     summary.step_ms = {100, 100, 100};
-    summary.ranks = {{.rank = 0, .host = "h1", .units = 500, .wait_ms = first_wait_ms},
-                     {.rank = 1, .host = "h2", .units = 500, .wait_ms = second_wait_ms}};
+    summary.ranks = {
+        {.rank = 0, .host = "h1", .units = 500, .ms = {{RankTime::wait, first_wait_ms}}},
+        {.rank = 1, .host = "h2", .units = 500, .ms = {{RankTime::wait, second_wait_ms}}}};
     return summary;
 }
 
@@ -63,7 +64,8 @@ TEST(AdviceTest, AHostThatCouldTakeMoreSaysWhetherASampleFits) {
 TEST(AdviceTest, ManyHostsShareALine) {
     Summary summary = two_hosts(0, 40);
     for (const char* host : {"h3", "h4", "h5", "h6"})
-        summary.ranks.push_back({.rank = 2, .host = host, .units = 500, .wait_ms = 30});
+        summary.ranks.push_back(
+            {.rank = 2, .host = host, .units = 500, .ms = {{RankTime::wait, 30}}});
 
     EXPECT_THAT(advice(summary), ElementsAre(HasSubstr("h2, h3, h4 and 2 more idle up to 40 %")));
 }
@@ -79,7 +81,7 @@ TEST(AdviceTest, AHostWithoutWorkIsNamedWhereSpeedsDecide) {
 
 TEST(AdviceTest, WaitingForDataIsNamed) {
     Summary summary = two_hosts(3, 4);
-    summary.ranks[1].data_ms = 12;
+    summary.ranks[1].ms[RankTime::data] = 12;
 
     EXPECT_THAT(advice(summary),
                 ElementsAre(HasSubstr("rank 1 waits 12 % of each update for data")));

@@ -6,7 +6,11 @@ namespace hetseq {
 namespace {
 
 TimedUpdate taking(double ms) {
-    return {.step_ms = ms, .compute_ms = ms / 2, .samples = 10, .units = 30, .own_units = 5};
+    return {.step_ms = ms,
+            .times = {{RankTime::compute, ms / 2}},
+            .samples = 10,
+            .units = 30,
+            .own_units = 5};
 }
 
 RunTimes run_of(int updates) {
@@ -58,6 +62,18 @@ TEST(RunTimesTest, FewUpdatesOfTheLastCutTellNothing) {
     times.add(other);
     EXPECT_EQ(times.alike().updates(), 5);
     EXPECT_EQ(times.alike().step_ms.median(), 5000);
+}
+
+TEST(RunTimesTest, LateTimesAreThoseOfAllSteadyUpdates) {
+    RunTimes times = run_of(100);
+    for (int i = 0; i < 50; ++i)
+        times.add_late(RankTime::optimizer, i < 5 ? 1000 : 7);
+
+    EXPECT_EQ(times.steady().by_time[RankTime::optimizer].count(), 45);
+    EXPECT_EQ(times.steady().by_time[RankTime::optimizer].median(), 7);
+    EXPECT_EQ(times.alike().by_time[RankTime::optimizer].spread().p90, 7);
+    EXPECT_EQ(times.steady().by_time[RankTime::compute].median(), 100);
+    EXPECT_EQ(times.steady().by_time[RankTime::reduce].count(), 0);  // never measured
 }
 
 }  // namespace

@@ -51,9 +51,9 @@ TrainerReport report_of(const HostComm& world, SharePlan& shares) {
         const bool warms_up = update < 2;
         const double compute_ms = static_cast<double>(own) * (world.rank() + 1);
         report.times.add({.step_ms = warms_up ? 1e6 : 5000,
-                          .compute_ms = warms_up ? 1e6 : compute_ms,
-                          .wait_ms = 10.0 * world.rank(),
-                          .data_ms = 1,
+                          .times = {{RankTime::compute, warms_up ? 1e6 : compute_ms},
+                                    {RankTime::wait, 10.0 * world.rank()},
+                                    {RankTime::data, 1}},
                           .finish_ratio = world.rank(),
                           .samples = batch,
                           .units = batch,
@@ -151,9 +151,9 @@ TEST(SummaryTest, RatesAndTimesAreThoseOfTheSteadyState) {
     std::int64_t units = 0;
     for (const Summary::Rank& rank : summary.ranks) {
         const std::int64_t own = shares.allocation(batch)[static_cast<std::size_t>(rank.rank)];
-        EXPECT_DOUBLE_EQ(rank.compute_ms, static_cast<double>(own) * (rank.rank + 1));
+        EXPECT_DOUBLE_EQ(rank.ms[RankTime::compute], static_cast<double>(own) * (rank.rank + 1));
         EXPECT_DOUBLE_EQ(rank.unit_ms, rank.rank + 1);
-        EXPECT_DOUBLE_EQ(rank.wait_ms, 10.0 * rank.rank);
+        EXPECT_DOUBLE_EQ(rank.ms[RankTime::wait], 10.0 * rank.rank);
         units += rank.units;
     }
     EXPECT_EQ(units, updates * batch);
@@ -169,9 +169,9 @@ TEST(SummaryTest, RanksOnLikeDevicesAreAClass) {
     const Summary::Class one = summary.classes().front();
     EXPECT_EQ(one.name, "a CPU of node");
     EXPECT_EQ(one.ranks, world.size());
-    EXPECT_EQ(one.wait_ms.min, 0);
-    EXPECT_EQ(one.wait_ms.avg, 5.0 * (world.size() - 1));
-    EXPECT_EQ(one.wait_ms.max, 10.0 * (world.size() - 1));
+    EXPECT_EQ(one.ms[RankTime::wait].min, 0);
+    EXPECT_EQ(one.ms[RankTime::wait].avg, 5.0 * (world.size() - 1));
+    EXPECT_EQ(one.ms[RankTime::wait].max, 10.0 * (world.size() - 1));
 }
 
 // There are 40 updates. Every fourth ends an epoch with half a batch. At the 21st the devices slow
@@ -185,22 +185,22 @@ TEST(SummaryTest, TimesAreOfFullBatchesThatWereCutAsTheLastOne) {
     for (int update = 0; update < 40; ++update) {
         const int part = update % 4 == 3 ? 2 : 1;
         const double slow = update < 20 ? 1 : 3;
-        report.times.add({.step_ms = 100 * slow / part,
-                          .compute_ms = 90 * slow / part,
-                          .wait_ms = 10 * slow / part,
-                          .samples = batch / part,
-                          .units = batch / part,
-                          .own_units = own / part,
-                          .is_full = part == 1,
-                          .cut_since = update < 20 ? 0 : 20});
+        report.times.add(
+            {.step_ms = 100 * slow / part,
+             .times = {{RankTime::compute, 90 * slow / part}, {RankTime::wait, 10 * slow / part}},
+             .samples = batch / part,
+             .units = batch / part,
+             .own_units = own / part,
+             .is_full = part == 1,
+             .cut_since = update < 20 ? 0 : 20});
     }
 
     const Summary summary = summarise(world, topology_of(world), shares, batch, report, 0);
 
     EXPECT_DOUBLE_EQ(summary.step_ms.median, 300);
     EXPECT_DOUBLE_EQ(summary.step_ms.p10, 300);
-    EXPECT_DOUBLE_EQ(summary.ranks[0].compute_ms, 270);
-    EXPECT_DOUBLE_EQ(summary.ranks[0].wait_ms, 30);
+    EXPECT_DOUBLE_EQ(summary.ranks[0].ms[RankTime::compute], 270);
+    EXPECT_DOUBLE_EQ(summary.ranks[0].ms[RankTime::wait], 30);
     EXPECT_NEAR(*summary.bound_ms, 270, 1);
     EXPECT_NEAR(*summary.achieved(), 0.9, 0.01);
 }

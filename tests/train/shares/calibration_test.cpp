@@ -11,7 +11,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-#include "hetseq/data/loader.hpp"
+#include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"

@@ -13,8 +13,8 @@
 #include "hetseq/data/blocks/io_mode.hpp"
 #include "hetseq/data/files/content_check.hpp"
 #include "hetseq/data/files/first_failure.hpp"
-#include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/shard_set.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 
 namespace hetseq {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/data/files/number.hpp"
+#include "hetseq/data/hdf5/exact_number.hpp"
 #include "hetseq/data/schema.hpp"
 
 namespace hetseq {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
-#include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/shard_format.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 
 namespace hetseq {
 

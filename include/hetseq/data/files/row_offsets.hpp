@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/data/files/hdf5.hpp"
 #include "hetseq/data/files/shard_set.hpp"
+#include "hetseq/data/hdf5/hdf5.hpp"
 
 namespace hetseq {
 

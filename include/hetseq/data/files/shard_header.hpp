@@ -4,19 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/data/hdf5/stored_type.hpp"
 #include "hetseq/data/schema.hpp"
 
 namespace hetseq {
-
-enum class StoredKind { integer, real, boolean };
-
-/// A type as a file stores it.
-struct StoredType {
-    int bytes = 0;
-    bool is_signed = true;  // of integers, and of those that stand for a boolean
-    StoredKind kind = StoredKind::integer;
-    std::string name() const;  // "int32", "uint8", "float16", "bool"
-};
 
 /// The dataset of one shard that says where the rows of a ragged field begin.
 struct OffsetsHeader {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "hetseq/text/wordpiece.hpp"
+#include "hetseq/text/bert/wordpiece.hpp"
 #include "hetseq/prepare/bert/token_masking.hpp"
 
 namespace hetseq {

@@ -11,8 +11,8 @@
 
 #include <c10/core/Event.h>
 
-#include "hetseq/util/activity.hpp"
-#include "hetseq/util/checksum.hpp"
+#include "hetseq/util/files/checksum.hpp"
+#include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/state/training_state.hpp"
@@ -100,7 +100,7 @@ private:
     FileDigest state_digest_;                       // on rank 0
     std::vector<double> digests_;                   // by file: bytes, upper and lower half of the
                                                     // checksum; then the ranks that failed
-    Pending gathered_;
+    HostRequest gathered_;
     std::string failure_;  // of the last checkpoint; empty: none
     int failures_ = 0;     // in a row
     double seconds_ = 0;

@@ -13,7 +13,7 @@
 
 #include <sys/types.h>
 
-#include "hetseq/util/atomic_file.hpp"
+#include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/util/unique_handle.hpp"
 #include "hetseq/train/record/lease.hpp"
 

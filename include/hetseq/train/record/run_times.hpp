@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "hetseq/util/rank_time.hpp"
 #include "hetseq/train/record/distribution.hpp"
 
 namespace hetseq {
@@ -12,10 +13,7 @@ namespace hetseq {
 /// One update on this rank: its times [ms], and its work.
 struct TimedUpdate {
     double step_ms = 0;  // validation excluded
-    double compute_ms = 0;
-    double wait_ms = 0;
-    double reduce_ms = 0;  // of all buckets, overlapped with backward or not
-    double data_ms = 0;
+    RankTimes times = {};
     std::optional<double> finish_ratio = {};  // wait for the reduction over the last bucket's time
     std::int64_t samples = 0;                 // of all ranks
     std::int64_t units = 0;                   // the same
@@ -26,7 +24,8 @@ struct TimedUpdate {
 
 /// The distributions of many updates' times.
 struct TimeDistributions {
-    Distribution step_ms, compute_ms, wait_ms, reduce_ms, data_ms;
+    Distribution step_ms;
+    ByRankTime<Distribution> by_time;
     Distribution unit_ms;  // compute time of a unit, where there were any
     Distribution samples_per_second, units_per_second;
 
@@ -42,7 +41,8 @@ struct TimeDistributions {
 class RunTimes {
 public:
     void add(const TimedUpdate& update);
-    void add_optimizer(double ms);
+    /// A time that is known later than its update, or not of each one.
+    void add_late(RankTime time, double ms);
 
     std::int64_t updates() const noexcept { return updates_; }
     double longest_step_ms() const noexcept { return longest_step_ms_; }
@@ -50,13 +50,12 @@ public:
     /// Of all updates.
     const Distribution& finish_ratio() const noexcept { return finish_ratio_; }
 
-    /// In the steady state.
+    /// In the steady state. Late times are those of all its updates, here and in `alike`.
     TimeDistributions steady() const;
     /// In the steady state, those of full batches that were cut like the last one, or in any way if
     /// these are fewer than 5: their times can be compared with each other and with the costs at
     /// the end.
     TimeDistributions alike() const;
-    Distribution optimizer_ms() const;
     /// All samples or units of the steady state over its time.
     double samples_per_second() const;
     double units_per_second() const;
@@ -71,6 +70,7 @@ private:
     Sums steady_sums() const;
     template <class Function>
     void for_first_steady(Function&& function) const;
+    TimeDistributions with_late_times(TimeDistributions times) const;
 
     std::int64_t updates_ = 0;
     double longest_step_ms_ = 0;
@@ -80,8 +80,8 @@ private:
     TimeDistributions all_, full_, alike_;
     Sums sums_;
     std::int64_t cut_since_ = 0;
-    std::vector<double> first_optimizer_ms_;
-    Distribution optimizer_ms_;  // without those
+    ByRankTime<std::vector<double>> first_late_;
+    ByRankTime<Distribution> late_;  // without those
 };
 
 }  // namespace hetseq

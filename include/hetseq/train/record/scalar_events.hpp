@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/util/event_file.hpp"
+#include "hetseq/util/files/event_file.hpp"
 
 namespace hetseq {
 

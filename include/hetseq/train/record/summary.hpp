@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/util/rank_time.hpp"
 #include "hetseq/train/record/statistics.hpp"
 
 namespace hetseq {
@@ -23,12 +24,8 @@ struct Summary {
         std::string device;
         bool is_gpu = false;
         std::int64_t units = 0;
-        std::int64_t share = 0;  // units of a full batch, as it was cut last
-        double compute_ms = 0;   // median of an update
-        double wait_ms = 0;
-        double reduce_ms = 0;  // of all buckets, overlapped with backward or not
-        double optimizer_ms = 0;
-        double data_ms = 0;
+        std::int64_t share = 0;      // units of a full batch, as it was cut last
+        ByRankTime<double> ms = {};  // medians of an update
         double peak_memory_mb = 0;
         double unit_ms = 0;  // own compute time of a unit; 0: the rank had no work
     };
@@ -42,7 +39,7 @@ struct Summary {
         std::string name;
         std::int64_t ranks = 0;
         std::int64_t units = 0;
-        Range data_ms, compute_ms, wait_ms, reduce_ms, optimizer_ms;
+        ByRankTime<Range> ms;
     };
 
     std::string status = "finished";

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/util/activity.hpp"
+#include "hetseq/util/process/activity.hpp"
 
 namespace hetseq {
 

@@ -1,0 +1,44 @@
+#include "hetseq/tools/checkpoint_command.hpp"
+
+#include <cstdio>
+#include <string>
+
+#include "hetseq/app/commands.hpp"
+#include "hetseq/app/commands/checkpoint/checkpoint_average.hpp"
+
+#include "checkpoint_export.hpp"
+
+namespace hetseq {
+
+namespace {
+
+void say(const std::string& text) {
+    std::fputs(text.c_str(), stdout);
+}
+
+int average(const CommandWords& words) {
+    const AverageOptions options = words.read(average_options());
+    const auto checkpoints = newest_checkpoints(words.arguments.front(), options.last);
+    average_checkpoints(checkpoints, options.output);
+    say(options.output + ": the mean of " + std::to_string(checkpoints.size()) + " checkpoints\n");
+    return 0;
+}
+
+int export_model(const CommandWords& words) {
+    const ExportFormat options = words.read(export_options());
+    say(export_for_transformers({.run = words.arguments.at(0),
+                                 .checkpoint = options.checkpoint,
+                                 .output = words.arguments.at(1),
+                                 .overwrites = options.overwrites}));
+    return 0;
+}
+
+}  // namespace
+
+int checkpoint_command(const CommandContext& context) {
+    if (needs_no_tensors(context.words.form))
+        return look_at_checkpoints(context.words);
+    return context.words.form == "export" ? export_model(context.words) : average(context.words);
+}
+
+}  // namespace hetseq

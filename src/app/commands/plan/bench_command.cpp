@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/command_line/option_parser.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/comm/reduce_benchmark.hpp"
+#include "hetseq/data/data_benchmark.hpp"
+#include "hetseq/data/order/micro_batch_cap.hpp"
+#include "hetseq/train/record/statistics.hpp"
+#include "hetseq/train/record/summary.hpp"
+#include "hetseq/session/options/part_option_table.hpp"
+#include "hetseq/session/replica.hpp"
+#include "hetseq/session/run_settings.hpp"
+#include "hetseq/session/step_counts.hpp"
+#include "hetseq/session/training.hpp"
+#include "hetseq/app/commands.hpp"
+#include "hetseq/app/failure.hpp"
+#include "hetseq/app/process.hpp"
+
+#include "app/commands/command_options.hpp"
+#include "roofline_report.hpp"
+#include <nlohmann/json.hpp>
+
+namespace hetseq {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void print(const HostComm& world, const Json& result) {
+    if (world.rank() == 0)
+        std::puts(result.dump(2).c_str());
+}
+
+Json spread_json(const Distribution& values) {
+    const Spread spread = values.spread();
+    return {{"median", spread.median}, {"p10", spread.p10}, {"p90", spread.p90}};
+}
+
+Json measure_step(const HostComm& world,
+                  const RunSettings& settings,
+                  const Replica& replica,
+                  Training& training) {
+    const TrainerReport report = training.run(process_start_seconds());
+    const Summary summary = summarise(world,
+                                      settings.topology,
+                                      training.shares(),
+                                      training.shares().full_batch(replica.plan()),
+                                      report,
+                                      process_start_seconds());
+    const TimeDistributions times = report.times.steady();
+    Json json{{"bench", "step"},
+              {"task", settings.options().task},
+              {"ranks", world.size()},
+              {"threads", settings.threads},
+              {"batch_size", settings.options().batch_size},
+              {"batch_tokens", settings.options().batch_tokens},
+              {"updates", report.updates},
+              {"samples_per_second", spread_json(times.samples_per_second)},
+              {"units_per_second", spread_json(times.units_per_second)},
+              {"padding", summary.padding},
+              {"step_ms", spread_json(times.step_ms)}};
+    for (const RankTimeText& text : rank_time_texts)
+        json[std::string(text.key)] = spread_json(times.by_time[text.time]);
+    json["finish_wait_over_last_bucket"] = summary.finish_ratio;
+    json["startup_s"] = summary.startup_s;
+    return json;
+}
+
+// Trains without leaving anything behind.
+int bench_step(const CommandContext& context, const RunSettings& settings) {
+    const HostComm& world = context.world;
+    Replica replica(*context.environment, world, settings, context.parts, nullptr);
+    const StartingPoint start;
+    const RunLength length =
+        run_length(settings.options(), replica.plan().batches_per_epoch(), start);
+    Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
+    Training training({world, settings, std::move(schedule), nullptr, replica},
+                      length,
+                      start,
+                      make_starting_shares(world, settings, replica, start));
+    return run_or_end(context.meeting,
+                      [&] { print(world, measure_step(world, settings, replica, training)); });
+}
+
+// What a micro-batch of this rank may hold.
+MicroBatchCap read_cap(const RunSettings& settings, const HostComm& world) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    if (!settings.is_ragged())
+        return {.samples = settings.capacities[rank]};
+    return {settings.max_samples.empty() ? MicroBatchCap::none : settings.max_samples[rank],
+            settings.capacities[rank]};
+}
+
+int bench_data(const CommandContext& context, const RunSettings& settings) {
+    DataContext data(context.world,
+                     context.environment->thread_support() == ThreadSupport::multiple);
+    return run_or_end(context.meeting, [&] {
+        const DataBenchmark result = benchmark_data(context.world,
+                                                    data,
+                                                    required_data(settings.options()),
+                                                    settings.schema,
+                                                    {.corpus = settings.corpus,
+                                                     .batch = settings.batch_size(),
+                                                     .capacities = settings.capacities,
+                                                     .cap = read_cap(settings, context.world)});
+        print(context.world,
+              {{"bench", "data"},
+               {"ranks", context.world.size()},
+               {"batch_size", settings.options().batch_size},
+               {"batch_tokens", settings.options().batch_tokens},
+               {"samples", result.samples},
+               {"bytes", result.bytes},
+               {"blocks", result.blocks},
+               {"open_s", result.open_s},
+               {"read_per_second_and_rank", result.read_per_second},
+               {"cached_per_second_and_rank", result.cached_per_second},
+               {"read_cpu_s", result.read_cpu_s},
+               {"cached_cpu_s", result.cached_cpu_s}});
+    });
+}
+
+Json size_json(const ReduceBenchmark& size) {
+    const auto spread = [](const TimeSpread& time) {
+        return Json{{"median", time.median}, {"p10", time.p10}, {"p90", time.p90}};
+    };
+    return {{"bytes", size.bytes},
+            {"repeats", size.repeats},
+            {"own_ms", spread(size.own_ms)},
+            {"mpi_allreduce_ms", size.mpi_ms ? spread(*size.mpi_ms) : Json(nullptr)},
+            {"mpi_allreduce_over_own", size.mpi_ms ? Json(size.ratio) : Json(nullptr)},
+            {"algorithm_gb_s", size.algorithm_gb_s},
+            {"bus_gb_s", size.bus_gb_s}};
+}
+
+int bench_reduce(const CommandContext& context, const RunSettings& settings) {
+    const auto communicator =
+        make_communicator(context.world, *context.environment, settings.device);
+    return run_or_end(context.meeting, [&] {
+        Json results = Json::array();
+        for (const ReduceBenchmark& size : benchmark_all_reduce(context.world, *communicator))
+            results.push_back(size_json(size));
+        print(context.world,
+              {{"bench", "reduce"}, {"ranks", context.world.size()}, {"sizes", results}});
+    });
+}
+
+// The GPUs that --device names; all that are known without it.
+std::span<const GpuPeaks> chosen_gpus(const CommandWords& words) {
+    const std::span<const GpuPeaks> all = gpu_peaks();
+    const std::string name = words.read(roofline_options()).device;
+    if (name.empty())
+        return all;
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const GpuPeaks& gpu) { return gpu.name == name; });
+    return all.subspan(static_cast<std::size_t>(found - all.begin()), 1);
+}
+
+void check_alone(const HostComm& world) {
+    if (world.size() > 1)
+        throw BadConfig(std::to_string(world.size()) + " ranks were started",
+                        "a rank's operators are counted, and each does the same",
+                        "start it without mpirun, or with mpirun -np 1");
+}
+
+void check_among_others(const HostComm& world) {
+    if (world.size() == 1)
+        throw BadConfig("there is one rank",
+                        "a reduction takes at least two",
+                        "start it with mpirun -np N hetseq bench reduce");
+}
+
+int bench_roofline(const CommandContext& context, const RunSettings& settings) {
+    const std::span<const GpuPeaks> gpus = chosen_gpus(context.words);
+    Replica replica(*context.environment, context.world, settings, context.parts, nullptr);
+    return run_or_end(context.meeting, [&] {
+        Json result{{"bench", "roofline"},
+                    {"note", "lower bounds from counts and data sheets; no device was measured"},
+                    {"task", settings.options().task},
+                    {"precision", settings.options().precision}};
+        result.update(roofline_json(count_step(settings, replica), gpus));
+        print(context.world, result);
+    });
+}
+
+using Bench = int (*)(const CommandContext&, const RunSettings&);
+
+const std::map<std::string, Bench>& bench_kinds() {
+    static const std::map<std::string, Bench> kinds{{"data", bench_data},
+                                                    {"step", bench_step},
+                                                    {"reduce", bench_reduce},
+                                                    {"roofline", bench_roofline}};
+    return kinds;
+}
+
+// In small batches of rows of one shape, more of the time would be the loader's than the reader's.
+void settle_read_size(SettledOptions& settled, const Parts& parts) {
+    const Options& options = settled.options();
+    const CorpusSchema schema = parts.datasets.get(options.dataset)(options.parts);
+    if (options.max_sentences.empty() && ragged_fields(schema).empty())
+        settled.settle(options.max_sentences, "256");
+}
+
+}  // namespace
+
+int bench_command(const CommandContext& context) {
+    const HostComm& world = context.world;
+    GivenOptions given =
+        agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
+    if (context.words.form == "reduce") {
+        agree_on(world, [&] { check_among_others(world); });
+        given.line["task"] = "mnist";  // any: only ranks and devices matter
+    }
+    if (context.words.form == "roofline") {
+        agree_on(world, [&] {
+            chosen_gpus(context.words);
+            check_alone(world);
+        });
+        given.line["device"] = "cpu";
+    }
+    SettledOptions settled = settle_options(world, given, context.parts);
+    if (context.words.form == "data")
+        agree_on(world, [&] { settle_read_size(settled, context.parts); });
+    const RunSettings settings = set_up_ranks(world, std::move(settled), context.parts);
+    return bench_kinds().at(context.words.form)(context, settings);
+}
+
+}  // namespace hetseq

@@ -1,0 +1,263 @@
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "hetseq/util/clock.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/files/checksum.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/quantity.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/data/files/shard_header.hpp"
+#include "hetseq/data/loading/batch_reader.hpp"
+#include "hetseq/session/run_settings.hpp"
+#include "hetseq/app/commands.hpp"
+#include "hetseq/app/failure.hpp"
+
+#include "app/commands/command_options.hpp"
+#include "app/commands/model_choice.hpp"
+#include "app/lines/progress_line.hpp"
+#include "app/prediction/prediction_ranks.hpp"
+#include "hetseq/version.hpp"
+#include "predict_text.hpp"
+#include "predicting_run.hpp"
+#include <nlohmann/json.hpp>
+
+namespace hetseq {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// What is predicted into a file.
+struct FilePrediction {
+    PredictingRun run;
+    fs::path output;
+    bool overwrites = false;
+};
+
+FilePrediction file_prediction(const CommandWords& words) {
+    const PredictOptions options = words.read(predict_options());
+    if (options.output.empty())
+        throw BadConfig("--data is given without --output",
+                        "the predictions of data are written to a file",
+                        "name it");
+    return {
+        .run = predicting_run(words), .output = options.output, .overwrites = options.overwrites};
+}
+
+// The run's options, but for --data, which are other data than it was trained on.
+GivenOptions settings_of(const FilePrediction& options,
+                         const OptionValues& given,
+                         const Parts& parts) {
+    if (typed_options(given).data.empty())
+        throw BadConfig("there are no data to predict from", "--data is missing", "name them");
+    return options_of_predicting_run(options.run, given, parts);
+}
+
+void check_output(const FilePrediction& options) {
+    if (fs::is_directory(options.output))
+        throw BadConfig("--output " + options.output.string() + " is a folder",
+                        "the predictions are one file",
+                        "name a file in it, such as predictions.h5");
+    if (!options.overwrites && fs::exists(options.output))
+        throw BadConfig(options.output.string() + " exists already",
+                        "it is replaced with --overwrite alone",
+                        "name another file");
+}
+
+void move_to(at::Device device, MicroBatch& batch) {
+    for (auto& [name, tensor] : batch.tensors)
+        tensor = tensor.to(device);
+    batch.sample_ids = batch.sample_ids.to(device);
+}
+
+PredictedBatch predicted(Model& model, at::Device device, BatchToPredict& task) {
+    const at::NoGradGuard no_grad;
+    const double begin_s = monotonic_seconds();
+    PredictedBatch result{.begin = task.batch.sample_ids[0].item<std::int64_t>(),
+                          .samples = task.batch.samples,
+                          .predictions = {}};
+    move_to(device, task.batch);
+    for (Prediction& prediction : model.predict(task.batch)) {
+        for (at::Tensor* tensor : {&prediction.values, &prediction.row_lengths})
+            if (tensor->defined())
+                *tensor = tensor->to(at::kCPU);
+        result.predictions.push_back(std::move(prediction));
+    }
+    result.seconds = task.read_s + monotonic_seconds() - begin_s;
+    result.ends_block = task.ends_block;
+    return result;
+}
+
+std::string progress_text(std::int64_t done, std::int64_t all, double seconds) {
+    const double share = static_cast<double>(done) / static_cast<double>(all);
+    std::string text = percent_text(share, 3) + " of " + count_text(all, "sample") + "  " +
+                       format_number(static_cast<double>(done) / seconds) + " samples/s";
+    return share > 0 ? text + "  ETA " + format_duration(seconds / share * (1 - share)) : text;
+}
+
+/// What rank 0 tells at the end.
+struct PredictionSummary {
+    std::string model;     // its file; several, whose mean was taken, with a comma between them
+    std::string checksum;  // of that file; empty for a mean
+    std::string data;
+    fs::path output;
+    std::int64_t bytes = 0;
+    std::vector<PredictionFile::Dataset> datasets;
+    std::vector<std::int64_t> samples;  // by rank
+    double seconds = 0;
+
+    std::int64_t all_samples() const {
+        std::int64_t sum = 0;
+        for (const std::int64_t own : samples)
+            sum += own;
+        return sum;
+    }
+};
+
+PredictionSummary begin_summary(const FilePrediction& options, const RunSettings& settings) {
+    PredictionSummary summary;
+    summary.data = settings.options().data;
+    summary.output = options.output;
+    const std::vector<fs::path> files =
+        chosen_model_files(options.run.folder, options.run.checkpoint);
+    for (const fs::path& file : files)
+        summary.model += (summary.model.empty() ? "" : ", ") + file.string();
+    if (files.size() == 1)
+        summary.checksum = checksum_text(digest_of(files.front()).xxh64);
+    return summary;
+}
+
+void describe(PredictionFile& file,
+              const FilePrediction& options,
+              const PredictionSummary& summary) {
+    file.set_attribute("program", std::string("hetseq ") + version::number);
+    file.set_attribute("run", options.run.folder.string());
+    file.set_attribute("model", summary.model);
+    if (!summary.checksum.empty())
+        file.set_attribute("model_xxh64", summary.checksum);
+    file.set_attribute("data", summary.data);
+    file.set_attribute("batch_size", options.run.batch_samples);
+}
+
+std::string as_json(const PredictionSummary& summary) {
+    Json json{{"model", summary.model},
+              {"model_xxh64", summary.checksum},
+              {"data", summary.data},
+              {"output", summary.output.string()},
+              {"bytes", summary.bytes},
+              {"datasets", Json::array()}};
+    for (const PredictionFile::Dataset& dataset : summary.datasets)
+        json["datasets"].push_back(
+            {{"name", dataset.name}, {"type", dataset.type}, {"row_shape", dataset.row_shape}});
+    json["samples"] = summary.all_samples();
+    json["samples_by_rank"] = summary.samples;
+    json["seconds"] = summary.seconds;
+    return json.dump(2) + "\n";
+}
+
+std::string as_text(const PredictionSummary& summary) {
+    std::vector<std::vector<std::string>> rows{
+        {"model", summary.model}, {"data", summary.data}, {"output", summary.output.string()}};
+    for (const PredictionFile::Dataset& dataset : summary.datasets)
+        rows.push_back(
+            {"  " + dataset.name, dataset.type + ", rows of " + row_shape_text(dataset.row_shape)});
+    rows.push_back({"samples", std::to_string(summary.all_samples())});
+    std::string by_rank;
+    for (const std::int64_t own : summary.samples)
+        by_rank += (by_rank.empty() ? "" : ", ") + std::to_string(own);
+    rows.push_back({"  by rank", by_rank});
+    rows.push_back({"seconds", format_number(summary.seconds, 3)});
+    return format_table(rows);
+}
+
+}  // namespace
+
+// Without data and a file for what is said of them, it is the text on standard input.
+int predict_command(const CommandContext& context) {
+    const HostComm& world = context.world;
+    const bool takes_lines = agree_on(world, [&] {
+        return typed_options(context.words.options).data.empty() &&
+               context.words.read(predict_options()).output.empty();
+    });
+    if (takes_lines)
+        return predict_text(context);
+    const bool is_first = world.rank() == 0;
+    const FilePrediction options = agree_on(world, [&] { return file_prediction(context.words); });
+    const GivenOptions given = agree_on(world, [&] {
+        if (is_first)
+            check_output(options);
+        return settings_of(options, context.words.options, context.parts);
+    });
+    const RunSettings settings =
+        set_up_ranks(world, settle_options(world, given, context.parts), context.parts);
+    const std::shared_ptr<Model> model = agree_on(
+        world, [&] { return load_predicting_model(options.run, settings, context.parts); });
+    const std::string& data = required_data(settings.options());
+    BatchReader reader(world,
+                       data,
+                       without_missing_targets(world, data, settings.schema),
+                       options.run.batch_samples);
+    const auto collator =
+        context.parts.batchings.get(settings.options().batching)(settings.options().parts);
+    // The file is begun before there is work to lose.
+    std::optional<PredictionFile> file;
+    PredictionSummary summary;
+    agree_on(world, [&] {
+        if (!is_first)
+            return;
+        summary = begin_summary(options, settings);
+        file.emplace(options.output, reader.samples());
+        describe(*file, options, summary);
+    });
+    const ReadBlock read = [&](std::int64_t block) { return reader.read(block, *collator); };
+    const Predict predict = [&](BatchToPredict& batch) {
+        return predicted(*model, settings.device, batch);
+    };
+    Mailbox mailbox(world);
+    return run_or_end(context.meeting, [&] {
+        if (!is_first) {
+            agree(world, serve_predictions(mailbox, read, predict));
+            agree_on(world, [] {});
+            return;
+        }
+        ProgressLine line(ProgressLine::Streams::free);
+        PredictionOutcome outcome;
+        {
+            PredictionWorker own(predict, settings.device);
+            outcome =
+                run_predictions({.mailbox = mailbox,
+                                 .own = own,
+                                 .read = read,
+                                 .blocks = reader.blocks(),
+                                 .samples = reader.samples(),
+                                 .progress =
+                                     [&](std::int64_t done) {
+                                         line.show([&](double seconds) {
+                                             return progress_text(done, reader.samples(), seconds);
+                                         });
+                                     }},
+                                *file);
+        }
+        summary.seconds = line.seconds();
+        summary.samples = outcome.samples;
+        summary.datasets = file->datasets();
+        agree(world, outcome.failure);
+        agree_on(world, [&] { summary.bytes = file->commit(); });
+        std::fputs((settings.options().json ? as_json(summary) : as_text(summary)).c_str(), stdout);
+    });
+}
+
+}  // namespace hetseq

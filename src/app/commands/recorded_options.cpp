@@ -1,0 +1,69 @@
+#include "recorded_options.hpp"
+
+#include <utility>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/command_line/option_parser.hpp"
+#include "hetseq/state/existing_folder.hpp"
+#include "hetseq/session/options/part_option_table.hpp"
+
+namespace hetseq {
+
+namespace {
+
+const Options example_options;  // its members stand for their options
+
+template <class T>
+const std::string& option_name(const T& place) {
+    return run_options().at(example_options, &place).name;
+}
+
+template <class T>
+void set_option(OptionValues& values, const T& place, std::string text) {
+    values[option_name(place)] = std::move(text);
+}
+
+template <class T>
+void drop_option(OptionValues& values, const T& place) {
+    values.erase(option_name(place));
+}
+
+void choose_data(OptionValues& values, RunData data) {
+    const auto validation = values.find(option_name(example_options.valid_data));
+    if (data == RunData::validation_if_any && validation != values.end())
+        set_option(values, example_options.data, validation->second);
+    if (data == RunData::none) {
+        drop_option(values, example_options.data);
+        drop_option(values, example_options.valid_data);
+    }
+}
+
+}  // namespace
+
+GivenOptions options_of_run(const std::filesystem::path& run,
+                            const OptionValues& given,
+                            const Parts& parts,
+                            RunData data) {
+    GivenOptions result{given, {}};
+    check_folder(run);
+    if (!std::filesystem::exists(run / "config.cfg"))
+        throw MissingInput(run.string() + " holds no run",
+                           "there is no config.cfg in it",
+                           "give the folder of a run, its --save-dir");
+    result.file = parse_config_file((run / "config.cfg").string(), option_table(parts));
+    set_option(result.file, example_options.parts.init_model, run.string());
+    if (std::filesystem::exists(run / "config.json"))
+        drop_option(result.file, example_options.parts.model_config);
+    for (const std::string* option_by_rank : {&example_options.cache_mb,
+                                              &example_options.device,
+                                              &example_options.threads,
+                                              &example_options.max_sentences,
+                                              &example_options.max_tokens})
+        drop_option(result.file, *option_by_rank);
+    drop_option(result.file, example_options.batch_size);
+    drop_option(result.file, example_options.batch_tokens);
+    choose_data(result.file, data);
+    return result;
+}
+
+}  // namespace hetseq

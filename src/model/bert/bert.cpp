@@ -1,0 +1,135 @@
+#include "hetseq/model/bert/bert.hpp"
+
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "bert_encoder.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using detail::Affine;
+using detail::ForwardPass;
+
+const std::string decoder_name = "cls.predictions.decoder.";
+const std::string head_bias = "cls.predictions.bias";
+
+class BertForPreTraining final : public detail::BertEncoder {
+public:
+    BertForPreTraining(const BertConfig& config,
+                       std::vector<CompanionFile> text_files,
+                       std::function<at::Tensor()> decoder_bias);
+
+    std::vector<std::string> loss_terms() const override { return {"mlm", "nsp"}; }
+    std::vector<MetricSchema> metrics() const override {
+        return {{"mlm_accuracy", 0}, {"nsp_accuracy", 1}};
+    }
+    std::vector<PerplexitySchema> perplexities() const override {
+        return {{"mlm_perplexity", "mlm"}};
+    }
+    std::map<std::string, std::string> tensor_aliases() const override;
+    InitialDistribution initial_distribution(const std::string& name) const override;
+    ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
+    bool predicts() const override { return true; }
+    std::vector<Prediction> predict(const MicroBatch& batch) override;
+
+private:
+    /// Of the hidden states (M, H) of the masked tokens, and (n, H) of the first ones.
+    detail::CrossEntropy masked_tokens(const at::Tensor& x, const ForwardPass& pass) const;
+    detail::CrossEntropy next_sentence(const at::Tensor& x, const ForwardPass& pass) const;
+
+    Affine next_sentence_;  // (2, H)
+    Affine transform_, transform_norm_;
+    Affine decoder_;  // (V, H); the word embedding or, where it is not tied to it, of its own
+    std::function<at::Tensor()> first_decoder_bias_;  // (V)
+};
+
+BertForPreTraining::BertForPreTraining(const BertConfig& config,
+                                       std::vector<CompanionFile> text_files,
+                                       std::function<at::Tensor()> decoder_bias)
+    : BertEncoder{config, detail::BertPooler::with, std::move(text_files)},
+      first_decoder_bias_{std::move(decoder_bias)} {
+    const std::int64_t hidden = config.hidden_size;
+    next_sentence_ = add_linear("cls.seq_relationship.", 2, hidden);
+    transform_ = add_linear("cls.predictions.transform.dense.", hidden, hidden);
+    transform_norm_ = add_norm("cls.predictions.transform.LayerNorm.");
+    if (config.ties_decoder)
+        decoder_ = {word_embeddings(),
+                    register_parameter(head_bias, at::empty({config.vocab_size}))};
+    else
+        decoder_ = add_linear(decoder_name, config.vocab_size, hidden);
+}
+
+// Some versions of transformers write the tied decoder, others do not. Of a decoder of its own,
+// transformers 5 adds the decoder's bias and writes the head's, which nothing uses, beside it;
+// transformers 4 has one bias under one or both names.
+std::map<std::string, std::string> BertForPreTraining::tensor_aliases() const {
+    std::map<std::string, std::string> aliases = BertEncoder::tensor_aliases();
+    if (config().ties_decoder) {
+        aliases[decoder_name + "weight"] = "bert.embeddings.word_embeddings.weight";
+        aliases[decoder_name + "bias"] = head_bias;
+    } else {
+        aliases[head_bias] = decoder_name + "bias";
+    }
+    return aliases;
+}
+
+InitialDistribution BertForPreTraining::initial_distribution(const std::string& name) const {
+    const std::string bias = config().ties_decoder ? head_bias : decoder_name + "bias";
+    if (name == bias && first_decoder_bias_)
+        return {.kind = InitialDistribution::Kind::elements, .elements = first_decoder_bias_()};
+    return BertEncoder::initial_distribution(name);
+}
+
+ForwardResult BertForPreTraining::forward(const MicroBatch& batch, const ForwardContext& context) {
+    ForwardPass pass{batch, context};
+    const at::Tensor first = first_places(batch);
+    const at::Tensor& masked = batch.tensors.at("masked_positions");
+    const std::vector<at::Tensor> x = hidden_rows(pass, at::cat({first, masked}))
+                                          .split_with_sizes({first.numel(), masked.numel()});
+    const detail::CrossEntropy mlm = masked_tokens(x[1], pass), nsp = next_sentence(x[0], pass);
+    ForwardResult result;
+    result.losses = {mlm.loss, nsp.loss};
+    if (context.mode == Mode::evaluate)
+        result.metrics = {mlm.correct, nsp.correct};
+    return result;
+}
+
+std::vector<Prediction> BertForPreTraining::predict(const MicroBatch& batch) {
+    const ForwardContext context{.mode = Mode::evaluate};
+    ForwardPass pass{batch, context};
+    const at::Tensor embeddings = pooled(hidden_rows(pass, first_places(batch)));
+    const at::Tensor scores = at::linear(embeddings, next_sentence_.weight, next_sentence_.bias);
+    return {{"embeddings", embeddings.to(at::kFloat)},
+            {"next_sentence", at::softmax(scores, 1).to(at::kFloat)}};
+}
+
+detail::CrossEntropy BertForPreTraining::masked_tokens(const at::Tensor& x,
+                                                       const ForwardPass& pass) const {
+    return detail::linear_cross_entropy(
+        layer_norm(linear_activation(x, transform_), transform_norm_),
+        decoder_,
+        pass.batch.tensors.at("masked_labels"),
+        pass.count_correct());
+}
+
+detail::CrossEntropy BertForPreTraining::next_sentence(const at::Tensor& x,
+                                                       const ForwardPass& pass) const {
+    return detail::linear_cross_entropy(pooled(x),
+                                        next_sentence_,
+                                        pass.batch.tensors.at("next_sentence_labels"),
+                                        pass.count_correct());
+}
+
+}  // namespace
+
+std::shared_ptr<Model> make_bert(const BertConfig& config,
+                                 std::vector<CompanionFile> text_files,
+                                 std::function<at::Tensor()> decoder_bias) {
+    return std::make_shared<BertForPreTraining>(
+        config, std::move(text_files), std::move(decoder_bias));
+}
+
+}  // namespace hetseq

@@ -1,0 +1,137 @@
+#include "bert_classifier.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/error.hpp"
+
+#include "model/model_config_file.hpp"
+#include <nlohmann/json.hpp>
+
+namespace hetseq::detail {
+
+namespace {
+
+const std::string embeddings_prefix = "bert.embeddings.";
+const std::string layer_prefix = "bert.encoder.layer.";
+const std::string classifier_prefix = "classifier.";
+
+// 0 for the embeddings, 1 and up for the layers, one more than these for what stands on them.
+std::int64_t depth_of(const std::string& name, std::int64_t layers) {
+    if (name.starts_with(embeddings_prefix))
+        return 0;
+    if (name.starts_with(layer_prefix))
+        return 1 + std::stoll(name.substr(layer_prefix.size()));
+    return 1 + layers;
+}
+
+void check_setup(const BertConfig& config, const BertClassifierSetup& setup) {
+    if (setup.labels.empty())
+        throw BadConfig("the classifier to be made has no labels");
+    if (!setup.class_weights.empty() && setup.class_weights.size() != setup.labels.size())
+        throw BadConfig(std::to_string(setup.class_weights.size()) + " class weights",
+                        "there are " + std::to_string(setup.labels.size()) + " labels",
+                        "give one for each");
+    if (setup.frozen_layers > config.layers)
+        throw BadConfig("--freeze-layers " + std::to_string(setup.frozen_layers),
+                        "the network has " + std::to_string(config.layers) + " layers",
+                        "give at most as many");
+}
+
+}  // namespace
+
+BertClassifier::BertClassifier(const BertConfig& config,
+                               BertPooler pooler,
+                               std::string architecture,
+                               BertClassifierSetup setup)
+    : BertEncoder{config, pooler, setup.text_files},
+      architecture_{std::move(architecture)},
+      setup_{std::move(setup)} {
+    check_setup(config, setup_);
+    classifier_ = add_linear(classifier_prefix, std::ssize(setup_.labels), config.hidden_size);
+    if (!setup_.class_weights.empty())
+        class_weights_ = at::tensor(setup_.class_weights, at::kDouble);
+    freeze();
+}
+
+void BertClassifier::freeze() {
+    if (setup_.frozen_layers < 0)
+        return;
+    for (const NamedTensor& parameter : named_parameters())
+        if (depth_of(parameter.name, config().layers) <= setup_.frozen_layers)
+            parameter.tensor.set_requires_grad(false);
+}
+
+std::unique_ptr<CorpusScorer> BertClassifier::corpus_scorer() const {
+    return setup_.make_scorer ? setup_.make_scorer() : nullptr;
+}
+
+double BertClassifier::learning_rate_factor(const std::string& parameter_name) const {
+    const std::int64_t layers = config().layers;
+    return std::pow(setup_.layer_decay,
+                    static_cast<double>(1 + layers - depth_of(parameter_name, layers)));
+}
+
+std::string BertClassifier::config_json() const {
+    auto root = nlohmann::ordered_json::parse(BertEncoder::config_json());
+    root["architectures"] = {architecture_};
+    for (std::size_t i = 0; i < setup_.labels.size(); ++i) {
+        root["id2label"][std::to_string(i)] = setup_.labels[i];
+        root["label2id"][setup_.labels[i]] = i;
+    }
+    return root.dump(2) + "\n";
+}
+
+bool BertClassifier::is_new_head(const std::string& tensor_name) const {
+    return setup_.new_head && tensor_name.starts_with(classifier_prefix);
+}
+
+Dropout BertClassifier::next_dropout(ForwardPass& pass) const {
+    return pass.next_dropout(config().classifier_dropout.value_or(config().hidden_dropout));
+}
+
+at::Tensor BertClassifier::logits(const at::Tensor& rows, const Dropout& dropout) const {
+    const at::Tensor scores =
+        at::linear(dropped(rows, dropout), classifier_.weight, classifier_.bias);
+    return scores.scalar_type() == at::kDouble ? scores : scores.to(at::kFloat);
+}
+
+at::Tensor BertClassifier::loss(const at::Tensor& scores, const at::Tensor& labels) const {
+    const at::Tensor weights =
+        class_weights_.defined() ? class_weights_.to(scores.options()) : at::Tensor{};
+    return at::cross_entropy_loss(scores, labels, weights, at::Reduction::Sum);
+}
+
+}  // namespace hetseq::detail
+
+namespace hetseq {
+
+namespace {
+
+std::string nameless_label(std::size_t number) {
+    return "LABEL_" + std::to_string(number);
+}
+
+}  // namespace
+
+bool StoredClassifier::nameless() const {
+    for (std::size_t i = 0; i < labels.size(); ++i)
+        if (labels[i] != nameless_label(i))
+            return false;
+    return true;
+}
+
+StoredClassifier read_stored_classifier(const std::filesystem::path& config_json) {
+    StoredClassifier stored;
+    const detail::ModelConfigFile file{config_json, "a BERT", "tiny, base"};
+    file.read_first("architectures", stored.architecture);
+    file.read("id2label", stored.labels);
+    file.read("problem_type", stored.problem);
+    if (stored.labels.empty())
+        stored.labels = {nameless_label(0), nameless_label(1)};
+    return stored;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,293 @@
+#include "bert_encoder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/error.hpp"
+
+#include "model/sequence_attention.hpp"
+
+namespace hetseq::detail {
+
+namespace {
+
+const std::string fused_suffix = "self.qkv.";
+const std::string body_prefix = "bert.";
+const std::string norm_name = "LayerNorm.";
+const std::string parts_of_qkv[] = {"self.query.", "self.key.", "self.value."};
+
+// On a CPU, where no row is padding. Elsewhere a kernel for each sequence would cost more than
+// padding.
+bool attends_by_sequence(const at::Tensor& x, const TokenRows& rows) {
+    return x.is_cpu() && !rows.begins().empty() &&
+           (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble);
+}
+
+// `qkv` (N, 3H). Returns (N, H).
+at::Tensor attend(const at::Tensor& qkv,
+                  const TokenRows& rows,
+                  std::int64_t heads,
+                  const Dropout& dropout,
+                  const DropoutExtent& extent) {
+    if (attends_by_sequence(qkv, rows))
+        return sequence_attention(
+            qkv, {}, {rows.begins(), rows.begins(), {}}, heads, dropout, extent);
+    return rows.packed(self_attention(rows.padded(qkv), rows.key_mask(), heads, dropout, extent));
+}
+
+// The queries are those at `places` (M) alone, ascending. Returns (M, H).
+at::Tensor attend_from(const at::Tensor& places,
+                       const at::Tensor& at_places,
+                       const at::Tensor& x,
+                       const TokenRows& rows,
+                       const Affine& qkv,
+                       std::int64_t heads,
+                       const Dropout& dropout,
+                       const DropoutExtent& extent) {
+    const std::int64_t hidden = x.size(1);
+    const std::vector<at::Tensor> weights = qkv.weight.split_with_sizes({hidden, 2 * hidden});
+    const std::vector<at::Tensor> biases = qkv.bias.split_with_sizes({hidden, 2 * hidden});
+    AttentionSpans spans{rows.begins(), {}, places.remainder(rows.width())};
+    const auto* begin = places.const_data_ptr<std::int64_t>();
+    for (std::int64_t s = 0; s <= rows.sequences(); ++s)
+        spans.queries.push_back(std::lower_bound(begin, begin + places.numel(), s * rows.width()) -
+                                begin);
+    return sequence_attention(at::linear(at_places, weights[0], biases[0]),
+                              at::linear(x, weights[1], biases[1]),
+                              spans,
+                              heads,
+                              dropout,
+                              extent);
+}
+
+}  // namespace
+
+BertEncoder::BertEncoder(const BertConfig& config,
+                         BertPooler pooler,
+                         std::vector<CompanionFile> text_files)
+    : config_{config}, text_files_{std::move(text_files)} {
+    check(config, "the BERT to be made");
+    register_embeddings();
+    for (std::int64_t i = 0; i < config.layers; ++i)
+        register_layer("bert.encoder.layer." + std::to_string(i) + ".");
+    if (pooler == BertPooler::with)
+        pooler_ = add_linear("bert.pooler.dense.", config.hidden_size, config.hidden_size);
+}
+
+Affine BertEncoder::add_linear(const std::string& name, std::int64_t outputs, std::int64_t inputs) {
+    const at::Tensor weight = register_parameter(name + "weight", at::empty({outputs, inputs}));
+    return {weight, register_parameter(name + "bias", at::empty({outputs}))};
+}
+
+Affine BertEncoder::add_norm(const std::string& name) {
+    const at::Tensor weight = register_parameter(name + "weight", at::empty({config_.hidden_size}));
+    return {weight, register_parameter(name + "bias", at::empty({config_.hidden_size}))};
+}
+
+void BertEncoder::register_embeddings() {
+    const auto table = [&](const std::string& name, std::int64_t rows) {
+        return register_parameter("bert.embeddings." + name + "_embeddings.weight",
+                                  at::empty({rows, config_.hidden_size}));
+    };
+    embeddings_.word = table("word", config_.vocab_size);
+    embeddings_.position = table("position", config_.max_position_embeddings);
+    embeddings_.segment = table("token_type", config_.type_vocab_size);
+    embeddings_.norm = add_norm("bert.embeddings.LayerNorm.");
+}
+
+void BertEncoder::register_layer(const std::string& prefix) {
+    const std::int64_t hidden = config_.hidden_size;
+    Layer layer;
+    layer.qkv = add_linear(prefix + "attention." + fused_suffix, 3 * hidden, hidden);
+    layer.attention_output = add_linear(prefix + "attention.output.dense.", hidden, hidden);
+    layer.attention_norm = add_norm(prefix + "attention.output.LayerNorm.");
+    layer.intermediate =
+        add_linear(prefix + "intermediate.dense.", config_.intermediate_size, hidden);
+    layer.output = add_linear(prefix + "output.dense.", hidden, config_.intermediate_size);
+    layer.output_norm = add_norm(prefix + "output.LayerNorm.");
+    layers_.push_back(std::move(layer));
+}
+
+std::vector<NamedTensor> BertEncoder::stored_tensors() const {
+    std::vector<NamedTensor> tensors;
+    for (const NamedTensor& parameter : Model::stored_tensors()) {
+        const std::size_t at = parameter.name.find(fused_suffix);
+        if (at == std::string::npos) {
+            tensors.push_back(parameter);
+            continue;
+        }
+        for (std::int64_t i = 0; i < 3; ++i) {
+            std::string name = parameter.name;
+            name.replace(at, fused_suffix.size(), parts_of_qkv[i]);
+            tensors.push_back({name,
+                               parameter.tensor.detach().narrow(
+                                   0, i * config_.hidden_size, config_.hidden_size)});
+        }
+    }
+    return tensors;
+}
+
+// Files converted from TensorFlow call the vectors of normalisations gamma and beta. Files of a
+// BertModel alone lack the prefix.
+std::map<std::string, std::string> BertEncoder::tensor_aliases() const {
+    std::map<std::string, std::string> aliases{{body_prefix + "embeddings.position_ids", ""},
+                                               {"embeddings.position_ids", ""}};
+    for (const NamedTensor& stored : stored_tensors()) {
+        std::vector<std::string> names{stored.name};
+        if (const std::size_t norm = stored.name.find(norm_name); norm != std::string::npos) {
+            const std::string prefix = stored.name.substr(0, norm + norm_name.size());
+            const bool is_bias = stored.name.substr(prefix.size()) == "bias";
+            names.push_back(prefix + (is_bias ? "beta" : "gamma"));
+        }
+        for (const std::string& name : names) {
+            if (name != stored.name)
+                aliases[name] = stored.name;
+            if (name.starts_with(body_prefix))
+                aliases[name.substr(body_prefix.size())] = stored.name;
+        }
+    }
+    return aliases;
+}
+
+// Some of transformers' classes have no pooler, and most have heads that others lack.
+bool BertEncoder::is_head(const std::string& tensor_name) const {
+    const std::string name =
+        tensor_name.starts_with(body_prefix) ? tensor_name.substr(body_prefix.size()) : tensor_name;
+    if (name.starts_with("pooler."))
+        return true;
+    return name == tensor_name && !name.starts_with("embeddings.") && !name.starts_with("encoder.");
+}
+
+InitialDistribution BertEncoder::initial_distribution(const std::string& name) const {
+    if (name.size() >= 4 && name.compare(name.size() - 4, 4, "bias") == 0)
+        return {InitialDistribution::Kind::constant, 0};
+    if (name.find("LayerNorm") != std::string::npos)
+        return {InitialDistribution::Kind::constant, 1};
+    return {InitialDistribution::Kind::normal, config_.initializer_range};
+}
+
+std::vector<CompanionFile> BertEncoder::companion_files() const {
+    std::vector<CompanionFile> files = Model::companion_files();
+    files.insert(files.end(), text_files_.begin(), text_files_.end());
+    return files;
+}
+
+at::Tensor BertEncoder::hidden_rows(ForwardPass& pass, const at::Tensor& places) const {
+    const TokenRows rows{pass.batch};
+    at::Tensor x = embed(rows, pass);
+    for (std::size_t i = 0; i + 1 < layers_.size(); ++i)
+        x = encode(x, rows, layers_[i], pass);
+    if (!attends_by_sequence(x, rows))
+        return encode_places(x, rows, places, layers_.back(), pass);
+    const auto [ascending, order] = at::sort(places);
+    return encode_places(x, rows, ascending, layers_.back(), pass).index_select(0, order.argsort());
+}
+
+at::Tensor BertEncoder::first_places(const MicroBatch& batch) {
+    const at::Tensor& ids = batch.tensors.at("input_ids");
+    return at::arange(0, ids.numel(), ids.size(1), ids.options());
+}
+
+at::Tensor BertEncoder::pooled(const at::Tensor& hidden) const {
+    return at::tanh(at::linear(hidden, pooler_.weight, pooler_.bias));
+}
+
+at::Tensor BertEncoder::layer_norm(const at::Tensor& x, const Affine& norm) const {
+    return at::layer_norm(x, norm.weight.sizes(), norm.weight, norm.bias, config_.layer_norm_eps);
+}
+
+at::Tensor BertEncoder::linear_activation(const at::Tensor& x, const Affine& linear) const {
+    const at::Tensor inner = at::linear(x, linear.weight, linear.bias);
+    switch (config_.activation) {
+        case BertConfig::Activation::gelu:
+            return at::gelu(inner);
+        case BertConfig::Activation::gelu_tanh:
+            return at::gelu(inner, "tanh");
+        case BertConfig::Activation::relu:
+            return at::relu(inner);
+        case BertConfig::Activation::silu:
+            return at::silu(inner);
+    }
+    HETSEQ_ASSERT(false);
+}
+
+at::Tensor BertEncoder::embed(const TokenRows& rows, ForwardPass& pass) const {
+    HETSEQ_ASSERT(rows.width() <= config_.max_position_embeddings);
+    const at::Tensor ids = rows.packed(pass.batch.tensors.at("input_ids"));  // (N)
+    const at::Tensor segments = rows.packed(pass.batch.tensors.at("segment_ids"));
+    const at::Tensor sum = at::embedding(embeddings_.word, ids, config_.pad_token_id) +
+                           at::embedding(embeddings_.segment, segments);
+    const at::Tensor placed =
+        rows.is_packed() ? sum + at::embedding(embeddings_.position, rows.positions())
+                         : (sum.view({rows.sequences(), rows.width(), config_.hidden_size}) +
+                            embeddings_.position.narrow(0, 0, rows.width()))
+                               .flatten(0, 1);
+    return dropped(layer_norm(placed, embeddings_.norm),
+                   rows.of_rows(pass.next_dropout(config_.hidden_dropout)));
+}
+
+// The mask does not depend on the longest row of a micro-batch, where rows have unequal lengths.
+DropoutExtent BertEncoder::attention_extent(const ForwardPass& pass, const TokenRows& rows) const {
+    const std::int64_t longest =
+        pass.batch.padded_tokens > 0 ? config_.max_position_embeddings : rows.width();
+    return {longest, longest};
+}
+
+at::Tensor BertEncoder::encode(const at::Tensor& x,
+                               const TokenRows& rows,
+                               const Layer& layer,
+                               ForwardPass& pass) const {
+    const at::Tensor context = attend(at::linear(x, layer.qkv.weight, layer.qkv.bias),
+                                      rows,
+                                      config_.heads,
+                                      pass.next_dropout(config_.attention_dropout),
+                                      attention_extent(pass, rows));
+    const Dropout of_attention = rows.of_rows(pass.next_dropout(config_.hidden_dropout));
+    const Dropout of_output = rows.of_rows(pass.next_dropout(config_.hidden_dropout));
+    return after_attention(context, x, layer, of_attention, of_output);
+}
+
+at::Tensor BertEncoder::encode_places(const at::Tensor& x,
+                                      const TokenRows& rows,
+                                      const at::Tensor& places,
+                                      const Layer& layer,
+                                      ForwardPass& pass) const {
+    const at::Tensor at_places = x.index_select(0, rows.rows_of(places));  // (M, H)
+    const Dropout dropout = pass.next_dropout(config_.attention_dropout);
+    const DropoutExtent extent = attention_extent(pass, rows);
+    const at::Tensor context =
+        attends_by_sequence(x, rows)
+            ? attend_from(places, at_places, x, rows, layer.qkv, config_.heads, dropout, extent)
+            : attend(at::linear(x, layer.qkv.weight, layer.qkv.bias),
+                     rows,
+                     config_.heads,
+                     dropout,
+                     extent)
+                  .index_select(0, rows.rows_of(places));
+    const Dropout of_attention = rows.of_places(pass.next_dropout(config_.hidden_dropout), places);
+    const Dropout of_output = rows.of_places(pass.next_dropout(config_.hidden_dropout), places);
+    return after_attention(context, at_places, layer, of_attention, of_output);
+}
+
+at::Tensor BertEncoder::after_attention(const at::Tensor& context,
+                                        const at::Tensor& x,
+                                        const Layer& layer,
+                                        const Dropout& of_attention,
+                                        const Dropout& of_output) const {
+    const at::Tensor attended = dropout_add_norm(
+        at::linear(context, layer.attention_output.weight, layer.attention_output.bias),
+        x,
+        layer.attention_norm,
+        config_.layer_norm_eps,
+        of_attention);
+    const at::Tensor inner = linear_activation(attended, layer.intermediate);
+    return dropout_add_norm(at::linear(inner, layer.output.weight, layer.output.bias),
+                            attended,
+                            layer.output_norm,
+                            config_.layer_norm_eps,
+                            of_output);
+}
+
+}  // namespace hetseq::detail

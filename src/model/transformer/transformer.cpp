@@ -1,0 +1,303 @@
+#include "hetseq/model/transformer/transformer.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "hetseq/util/error.hpp"
+
+#include "model/smoothed_cross_entropy.hpp"
+#include "model/transformer_ops.hpp"
+#include "transformer_weights.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using detail::Affine;
+using detail::AttentionMask;
+using detail::ForwardPass;
+using detail::FusedParameter;
+
+bool has_end(const std::string& text, const std::string& end) {
+    return text.size() >= end.size() &&
+           text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+class EncoderDecoder final : public Transformer {
+public:
+    EncoderDecoder(const TransformerConfig& config, TransformerSetup setup)
+        : config_{config}, setup_{std::move(setup)} {
+        check(config, "the Transformer to be made");
+        if (!(setup_.label_smoothing >= 0 && setup_.label_smoothing < 1))
+            throw BadConfig("label smoothing is " + std::to_string(setup_.label_smoothing),
+                            "it must lie in [0, 1)",
+                            "give another --label-smoothing");
+        weights_ = detail::register_transformer(*this, config_);
+    }
+
+    const TransformerConfig& config() const override { return config_; }
+    const detail::TransformerWeights& weights() const override { return weights_; }
+
+    std::vector<std::string> loss_terms() const override { return {"loss"}; }
+    std::vector<MetricSchema> metrics() const override {
+        return {{.name = "nll", .term = 0, .is_share = false}, {.name = "accuracy", .term = 0}};
+    }
+    std::vector<PerplexitySchema> perplexities() const override { return {{"perplexity", "nll"}}; }
+    std::vector<std::string> scores() const override { return setup_.scores; }
+    std::unique_ptr<CorpusScorer> corpus_scorer() const override {
+        return setup_.make_scorer ? setup_.make_scorer(*this) : nullptr;
+    }
+    std::vector<NamedTensor> stored_tensors() const override;
+    std::map<std::string, std::string> tensor_aliases() const override;
+    InitialDistribution initial_distribution(const std::string& name) const override;
+    std::string config_json() const override { return to_json(config_); }
+    std::vector<CompanionFile> companion_files() const override;
+    ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
+
+private:
+    at::Tensor embed(const at::Tensor& ids,
+                     const at::Tensor& table,
+                     const at::Tensor& positions,
+                     ForwardPass& pass) const;                               // (n, length, H)
+    at::Tensor encode(ForwardPass& pass, const at::Tensor& key_mask) const;  // (n, S, H)
+    at::Tensor decode(const at::Tensor& memory,
+                      const at::Tensor& key_mask,
+                      ForwardPass& pass) const;  // (n, T, H)
+    /// Attention and its output layer, (n, T, H).
+    at::Tensor attend(const at::Tensor& query,
+                      const at::Tensor& key,
+                      const at::Tensor& value,
+                      const Affine& output,
+                      const AttentionMask& mask,
+                      ForwardPass& pass) const;
+    at::Tensor self_attend(const at::Tensor& x,
+                           const detail::SelfAttentionWeights& weights,
+                           const AttentionMask& mask,
+                           ForwardPass& pass) const;
+    at::Tensor cross_attend(const at::Tensor& x,
+                            const at::Tensor& memory,
+                            const detail::CrossAttentionWeights& weights,
+                            const AttentionMask& mask,
+                            ForwardPass& pass) const;
+    at::Tensor feed_forward(const at::Tensor& x,
+                            const detail::FeedForwardWeights& weights,
+                            ForwardPass& pass) const;
+    /// Residual, dropout and normalisation around a part of a layer, `part`: (n, T, H) to the same.
+    template <class Part>
+    at::Tensor around(const at::Tensor& x,
+                      const Affine& norm,
+                      ForwardPass& pass,
+                      const Part& part) const;
+    at::Tensor normalised(const at::Tensor& x, const Affine& norm) const;
+
+    TransformerConfig config_;
+    TransformerSetup setup_;
+    detail::TransformerWeights weights_;
+};
+
+std::vector<NamedTensor> EncoderDecoder::stored_tensors() const {
+    std::vector<NamedTensor> tensors;
+    const auto computed = named_buffers();  // sinusoids
+    for (const NamedTensor& parameter : Model::stored_tensors()) {
+        if (computed.contains(parameter.name))
+            continue;
+        const FusedParameter* fused = nullptr;
+        for (const FusedParameter& one : detail::fused_parameters())
+            if (parameter.name.find(one.suffix) != std::string::npos)
+                fused = &one;
+        if (fused == nullptr) {
+            tensors.push_back(parameter);
+            continue;
+        }
+        const std::size_t at = parameter.name.find(fused->suffix);
+        for (std::size_t i = 0; i < fused->parts.size(); ++i) {
+            std::string name = parameter.name;
+            name.replace(at, fused->suffix.size(), fused->parts[i]);
+            tensors.push_back(
+                {name,
+                 parameter.tensor.detach().narrow(
+                     0, static_cast<std::int64_t>(i) * config_.width, config_.width)});
+        }
+    }
+    return tensors;
+}
+
+// fairseq writes shared tables under each of their names.
+std::map<std::string, std::string> EncoderDecoder::tensor_aliases() const {
+    using Shared = TransformerConfig::SharedEmbeddings;
+    const std::string source = "encoder.embed_tokens.weight";
+    const std::string target = "decoder.embed_tokens.weight";
+    const std::string output = "decoder.output_projection.weight";
+    if (config_.shared_embeddings == Shared::all)
+        return {{target, source}, {output, source}};
+    if (config_.shared_embeddings == Shared::decoder)
+        return {{output, target}};
+    return {};
+}
+
+std::vector<CompanionFile> EncoderDecoder::companion_files() const {
+    std::vector<CompanionFile> files = Model::companion_files();
+    files.insert(files.end(), setup_.vocabularies.begin(), setup_.vocabularies.end());
+    return files;
+}
+
+// As fairseq's: tables N(0, 1 / H), matrices by Glorot and Bengio 2010, queries, keys and values
+// with a gain of 1 / sqrt(2).
+InitialDistribution EncoderDecoder::initial_distribution(const std::string& name) const {
+    using Kind = InitialDistribution::Kind;
+    const auto width = static_cast<double>(config_.width);
+    if (has_end(name, "bias"))
+        return {Kind::constant, 0};
+    if (name.find("layer_norm") != std::string::npos)
+        return {Kind::constant, 1};
+    if (name.find("embed_") != std::string::npos ||
+        name.find("output_projection") != std::string::npos)
+        return {Kind::normal, 1 / std::sqrt(width)};
+    if (name.find("fc1") != std::string::npos || name.find("fc2") != std::string::npos)
+        return {Kind::uniform, std::sqrt(6 / (width + static_cast<double>(config_.inner_width)))};
+    const double gain = name.find("out_proj") != std::string::npos ? 1 : 1 / std::sqrt(2.0);
+    return {Kind::uniform, gain * std::sqrt(3 / width)};
+}
+
+at::Tensor EncoderDecoder::normalised(const at::Tensor& x, const Affine& norm) const {
+    return at::layer_norm(
+        x, norm.weight.sizes(), norm.weight, norm.bias, detail::TransformerWeights::norm_eps);
+}
+
+template <class Part>
+at::Tensor EncoderDecoder::around(const at::Tensor& x,
+                                  const Affine& norm,
+                                  ForwardPass& pass,
+                                  const Part& part) const {
+    const at::Tensor y = part(config_.pre_norm ? normalised(x, norm) : x);
+    const detail::Dropout dropout = pass.next_dropout(config_.dropout);
+    if (!config_.pre_norm)
+        return detail::dropout_add_norm(y, x, norm, detail::TransformerWeights::norm_eps, dropout);
+    return x + counter_dropout(y, dropout.p, dropout.key, dropout.sample_ids);
+}
+
+at::Tensor EncoderDecoder::embed(const at::Tensor& ids,
+                                 const at::Tensor& table,
+                                 const at::Tensor& positions,
+                                 ForwardPass& pass) const {
+    HETSEQ_ASSERT(ids.size(1) <= config_.max_positions);
+    const double scale = std::sqrt(static_cast<double>(config_.width));
+    const at::Tensor sum = at::embedding(table, ids) * scale + positions.narrow(0, 0, ids.size(1));
+    const detail::Dropout dropout = pass.next_dropout(config_.dropout);
+    return counter_dropout(sum, dropout.p, dropout.key, dropout.sample_ids);
+}
+
+at::Tensor EncoderDecoder::attend(const at::Tensor& query,
+                                  const at::Tensor& key,
+                                  const at::Tensor& value,
+                                  const Affine& output,
+                                  const AttentionMask& mask,
+                                  ForwardPass& pass) const {
+    const at::Tensor seen = detail::attention(query,
+                                              key,
+                                              value,
+                                              config_.heads,
+                                              mask,
+                                              pass.next_dropout(config_.attention_dropout),
+                                              {config_.max_positions, config_.max_positions});
+    return at::linear(seen, output.weight, output.bias);
+}
+
+at::Tensor EncoderDecoder::self_attend(const at::Tensor& x,
+                                       const detail::SelfAttentionWeights& weights,
+                                       const AttentionMask& mask,
+                                       ForwardPass& pass) const {
+    return around(x, weights.norm, pass, [&](const at::Tensor& in) {
+        const at::Tensor qkv = at::linear(in, weights.qkv.weight, weights.qkv.bias);
+        const std::vector<at::Tensor> split = qkv.chunk(3, 2);
+        return attend(split[0], split[1], split[2], weights.output, mask, pass);
+    });
+}
+
+at::Tensor EncoderDecoder::cross_attend(const at::Tensor& x,
+                                        const at::Tensor& memory,
+                                        const detail::CrossAttentionWeights& weights,
+                                        const AttentionMask& mask,
+                                        ForwardPass& pass) const {
+    return around(x, weights.norm, pass, [&](const at::Tensor& in) {
+        const at::Tensor query = at::linear(in, weights.query.weight, weights.query.bias);
+        const std::vector<at::Tensor> split =
+            at::linear(memory, weights.key_value.weight, weights.key_value.bias).chunk(2, 2);
+        return attend(query, split[0], split[1], weights.output, mask, pass);
+    });
+}
+
+at::Tensor EncoderDecoder::feed_forward(const at::Tensor& x,
+                                        const detail::FeedForwardWeights& weights,
+                                        ForwardPass& pass) const {
+    return around(x, weights.norm, pass, [&](const at::Tensor& in) {
+        const at::Tensor inner = at::linear(in, weights.inner.weight, weights.inner.bias);
+        const at::Tensor active = config_.activation == TransformerConfig::Activation::relu
+                                      ? at::relu(inner)
+                                      : at::gelu(inner);
+        const detail::Dropout dropout = pass.next_dropout(config_.activation_dropout);
+        return at::linear(counter_dropout(active, dropout.p, dropout.key, dropout.sample_ids),
+                          weights.output.weight,
+                          weights.output.bias);
+    });
+}
+
+at::Tensor EncoderDecoder::encode(ForwardPass& pass, const at::Tensor& key_mask) const {
+    at::Tensor x = embed(
+        pass.batch.tensors.at("source"), weights_.source_table, weights_.source_positions, pass);
+    for (const detail::EncoderLayerWeights& layer : weights_.encoder) {
+        x = self_attend(x, layer.self, {key_mask}, pass);
+        x = feed_forward(x, layer.feed_forward, pass);
+    }
+    return weights_.encoder_norm ? normalised(x, *weights_.encoder_norm) : x;
+}
+
+// Padding stands behind a target's tokens, so that no token sees it.
+at::Tensor EncoderDecoder::decode(const at::Tensor& memory,
+                                  const at::Tensor& key_mask,
+                                  ForwardPass& pass) const {
+    at::Tensor x = embed(pass.batch.tensors.at("target_input"),
+                         weights_.target_table,
+                         weights_.target_positions,
+                         pass);
+    for (const detail::DecoderLayerWeights& layer : weights_.decoder) {
+        x = self_attend(x, layer.self, {.keys = {}, .is_causal = true}, pass);
+        x = cross_attend(x, memory, layer.cross, {key_mask}, pass);
+        x = feed_forward(x, layer.feed_forward, pass);
+    }
+    return weights_.decoder_norm ? normalised(x, *weights_.decoder_norm) : x;
+}
+
+ForwardResult EncoderDecoder::forward(const MicroBatch& batch, const ForwardContext& context) {
+    ForwardPass pass{batch, context};
+    const std::int64_t length = batch.tensors.at("source").size(1);
+    const at::Tensor lengths = batch.tensors.at("source_lengths");
+    const at::Tensor key_mask =
+        at::arange(length, lengths.options()).unsqueeze(0) < lengths.unsqueeze(1);  // (n, S)
+    const at::Tensor memory = encode(pass, key_mask);
+    const at::Tensor x = decode(memory, key_mask, pass)
+                             .flatten(0, 1)
+                             .index_select(0, batch.tensors.at("positions"));  // (N, H)
+    const detail::SmoothedCrossEntropy sums =
+        detail::smoothed_cross_entropy(x,
+                                       weights_.output_table,
+                                       batch.tensors.at("labels"),
+                                       setup_.label_smoothing,
+                                       pass.count_correct());
+    ForwardResult result;
+    result.losses = {sums.loss};
+    if (context.mode == Mode::evaluate)
+        result.metrics = {sums.nll, sums.correct};
+    return result;
+}
+
+}  // namespace
+
+std::shared_ptr<Transformer> make_transformer(const TransformerConfig& config,
+                                              TransformerSetup setup) {
+    return std::make_shared<EncoderDecoder>(config, std::move(setup));
+}
+
+}  // namespace hetseq

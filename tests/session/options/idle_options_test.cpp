@@ -1,0 +1,53 @@
+#include "hetseq/session/options/idle_options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Of a run with a folder, but for `values`.
+std::vector<std::string> idle(OptionValues values) {
+    values.emplace("save-dir", "runs/a");
+    return idle_options(typed_options(values));
+}
+
+TEST(IdleOptionsTest, AreNoneByDefault) {
+    EXPECT_THAT(idle({}), IsEmpty());
+}
+
+TEST(IdleOptionsTest, ValidationNeedsData) {
+    EXPECT_THAT(idle({{"patience", "3"}, {"best-by", "accuracy:max"}}),
+                ElementsAre("--patience 3 and --best-by accuracy:max have no effect (there are no "
+                            "validation data): give --valid-data"));
+    EXPECT_THAT(idle({{"patience", "3"}, {"valid-data", "v.h5"}}), IsEmpty());
+}
+
+TEST(IdleOptionsTest, ASignalThatStopsTheRunDoesNotSaveAlone) {
+    EXPECT_THAT(idle({{"checkpoint-signals", "USR2"}}),
+                ElementsAre("SIGUSR2 in --checkpoint-signals has no effect (--stop-signals has it "
+                            "too): give --stop-signals without it"));
+    EXPECT_THAT(idle({{"checkpoint-signals", "USR2"}, {"stop-signals", "USR1"}}), IsEmpty());
+}
+
+TEST(IdleOptionsTest, WithoutAFolderNothingIsKept) {
+    EXPECT_THAT(idle({{"save-dir", ""}}),
+                ElementsAre(testing::HasSubstr("nothing of this run is kept")));
+    EXPECT_THAT(idle({{"save-dir", ""}, {"dry-run", "true"}}), IsEmpty());
+}
+
+TEST(IdleOptionsTest, AScheduleMayNotLookAtAllOfItsOptions) {
+    EXPECT_THAT(idle({{"warmup-init-lr", "0.1"}, {"total-num-update", "20"}}),
+                ElementsAre("--warmup-init-lr 0.1 has no effect (there is no warm-up): give "
+                            "--warmup-updates",
+                            "--total-num-update 20 has no effect (--lr-scheduler fixed does not "
+                            "end): give cosine or polynomial_decay, or leave it out"));
+    EXPECT_THAT(idle({{"total-num-update", "20"}, {"lr-scheduler", "cosine"}}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace hetseq
