@@ -12,20 +12,23 @@ add_custom_target(plain_tests)
 # Those over the stand-ins of CUDA and NCCL, with the programs that they run.
 add_custom_target(stand_in_tests)
 
-# ctest counts in halves of a core: a test takes a whole one (jobs/common.sh says how many there are).
+# ctest has five places a core (jobs/common.sh), of which a test takes two.
 #
 # hetseq_reserve_cores(<test> <cores>): while the test runs. Those that take several begin first, the most cores before
 # all. Begun later they would wait for cores to come free at once, which happens when all other tests are done.
 function(hetseq_reserve_cores test cores)
-  math(EXPR halves "2 * ${cores}")
-  set_tests_properties(${test} PROPERTIES PROCESSORS ${halves})
+  set(places 2)
+  if(cores GREATER 1)
+    math(EXPR places "3 * ${cores}")
+  endif()
+  set_tests_properties(${test} PROPERTIES PROCESSORS ${places})
   if(cores GREATER 1)
     math(EXPR cost "100 * ${cores}")
     set_tests_properties(${test} PROPERTIES COST ${cost})
   endif()
 endfunction()
 
-# hetseq_waits_mostly(<test>...): for timeouts, for other processes. They share a core, and begin first.
+# hetseq_waits_mostly(<test>...): for timeouts, for other processes. They take one place, and begin first.
 function(hetseq_waits_mostly)
   set_tests_properties(${ARGN} PROPERTIES PROCESSORS 1 COST 150)
 endfunction()

@@ -118,5 +118,9 @@ foreach(command hetseq mpirun mpiexec srun)
   install(FILES ${PROJECT_BINARY_DIR}/documents/hetseq.bash RENAME ${command}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions OPTIONAL)
 endforeach()
+install(FILES ${PROJECT_BINARY_DIR}/documents/_hetseq
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions OPTIONAL)
+install(FILES ${PROJECT_BINARY_DIR}/documents/hetseq.fish
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d OPTIONAL)
 configure_file(cmake/install_extras.cmake.in install_extras.cmake @ONLY)
 install(SCRIPT "${PROJECT_BINARY_DIR}/install_extras.cmake")

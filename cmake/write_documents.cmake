@@ -1,8 +1,8 @@
-# Run after hetseq was linked, with PROGRAM and FOLDER: the man page and the bash completion, which the program makes
-# from its own tables. Where it cannot run (built for another machine), they are left out.
+# Run after hetseq was linked, with PROGRAM and FOLDER: the man page and the completions, which the program makes from
+# its own tables. Where it cannot run (built for another machine), they are left out.
 set(ENV{ASAN_OPTIONS} detect_leaks=0)  # LibTorch's own
 file(MAKE_DIRECTORY "${FOLDER}")
-foreach(document IN ITEMS "man:hetseq.1" "bash:hetseq.bash")
+foreach(document IN ITEMS "man:hetseq.1" "bash:hetseq.bash" "zsh:_hetseq" "fish:hetseq.fish")
   string(REGEX MATCH "^([a-z]+):(.*)$" matched ${document})
   set(file "${FOLDER}/${CMAKE_MATCH_2}")
   execute_process(COMMAND "${PROGRAM}" document ${CMAKE_MATCH_1}

@@ -49,10 +49,10 @@ allow_ranks() {
 }
 
 # run_tests PRESET [CTEST_ARGUMENT...]: the skips are explained after ctest's own lines. A test takes two places, one that
-# waits mostly takes one. All tests wait at times, so that three places a core keep the cores at work.
+# waits mostly takes one. All tests wait at times: so there are five places a core.
 run_tests() {
   local preset=$1 failed=0; shift
-  ctest --preset "$preset" -j "$(($(core_count) * 3))" --output-on-failure --no-tests=error \
+  ctest --preset "$preset" -j "$(($(core_count) * 5))" --output-on-failure --no-tests=error \
     --output-junit junit.xml --test-output-size-passed 1000000 "$@" || failed=1
   python3 jobs/skipped_tests.py "build/$preset/junit.xml" | tee "build/$preset/skipped.txt" || failed=1
   return $failed

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import os
-import re
 import sys
 import traceback
 from typing import Any, Optional
@@ -13,12 +12,10 @@ from typing import Any, Optional
 import torch
 
 from . import bridge
-from .configurations import read_options
 from .task import Task, TaskError, option_text
 from .trust import check_owners
 
 _WITH_TASK = ("train", "evaluate", "check", "bench")  # commands that have the option --task
-_SPEC = re.compile(r"(?P<file>.+\.py)(:(?P<name>[A-Za-z_]\w*))?\Z")
 _loading: list[str] = []  # the task files that run now, to find their tasks
 
 
@@ -134,10 +131,10 @@ def _detach(module: torch.nn.Module) -> None:
 def load_task(spec: str) -> tuple[Task, str]:
     """The task that FILE.py:NAME names, a class or an object, and its spec with the file's whole path. Without a name,
     the file's only task."""
-    match = _SPEC.match(spec)
-    if not match:
+    path, name = torch.ops.hetseq.divide_task(spec)
+    if not path:
         raise TaskError(f"'{spec}' does not name a task: give FILE.py:CLASS")
-    path, name = os.path.abspath(match["file"]), match["name"]
+    path = os.path.abspath(path)
     if not os.path.exists(path):
         raise TaskError(f"there is no file {path}")
     sys.path.insert(0, os.path.dirname(path))
@@ -151,7 +148,7 @@ def load_task(spec: str) -> tuple[Task, str]:
         _loading.pop()
     tasks = {key: value for key, value in vars(module).items() if isinstance(value, Task) or
              isinstance(value, type) and issubclass(value, Task) and value.__module__ == module.__name__}
-    if name is None and len(tasks) != 1:
+    if not name and len(tasks) != 1:
         raise TaskError(f"{path} holds {len(tasks)} tasks ({', '.join(tasks) or 'none'}): name one, {path}:CLASS")
     name = name or next(iter(tasks))
     if name not in tasks:
@@ -160,29 +157,13 @@ def load_task(spec: str) -> tuple[Task, str]:
     return (task() if isinstance(task, type) else task), f"{path}:{name}"
 
 
-def _task_file_of(path: str, trusted: bool) -> str:
-    """The task that a configuration, or the configuration of a run's folder, names."""
-    if os.path.isdir(path):
-        path = os.path.join(path, "config.cfg")
-    spec = read_options(path).get("task-file", "") if path.endswith(".cfg") and os.path.isfile(path) else ""
-    if match := None if trusted else _SPEC.match(spec):
-        check_owners(path, match["file"])
-    return spec
-
-
 def _find_spec(words: list[str], trusted: bool) -> tuple[str, list[str]]:
     """The task that the words of a command line name, and the other words."""
-    for i, word in enumerate(words):
-        if word == "--task-file" and i + 1 < len(words):
-            return words[i + 1], words[:i] + words[i + 2:]
-        if word.startswith("--task-file="):
-            return word.partition("=")[2], words[:i] + words[i + 1:]
-        if i > 0 and _SPEC.match(word) and not words[i - 1].startswith("-"):
-            return word, words[:i] + words[i + 1:]
-    for word in words[1:]:
-        if spec := _task_file_of(word, trusted):
-            return spec, words
-    return "", words
+    spec, first, count, configuration = torch.ops.hetseq.find_task(words)
+    path, _ = torch.ops.hetseq.divide_task(spec)
+    if path and configuration and not trusted:
+        check_owners(configuration, path)
+    return spec, words[:first] + words[first + count:]
 
 
 def main(words: Optional[list[str]] = None) -> int:

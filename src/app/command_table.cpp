@@ -199,6 +199,8 @@ CommandDescription document() {
         summary_of("document"),
         {{.word = "man", .help = "the man page hetseq(1), for man -l"},
          {.word = "bash", .help = "completion of hetseq in bash: source <(hetseq document bash)"},
+         {.word = "zsh", .help = "the same in zsh: source <(hetseq document zsh)"},
+         {.word = "fish", .help = "the same in fish: hetseq document fish | source"},
          {.word = "options", .help = "all options, as Markdown"}}};
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <utility>
 
 #include <unistd.h>
 
@@ -44,59 +45,80 @@ bool is_python_name(std::string_view name) {
            std::all_of(name.begin(), name.end(), may_stand);
 }
 
-// FILE.py or FILE.py:CLASS
-bool is_task_file(std::string_view word) {
-    const std::size_t colon = word.rfind(':');
-    if (colon != std::string_view::npos && is_python_name(word.substr(colon + 1)))
-        word = word.substr(0, colon);
-    return word.size() > 3 && word.ends_with(".py");
+constexpr std::string_view blanks = " \t\v\f\r";
+
+std::string_view trimmed(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+    const std::size_t last = text.find_last_not_of(blanks);
+    return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
-// "task-file = FILE.py", with any blanks.
-bool names_task_file(std::string_view line) {
-    constexpr std::string_view name = "task-file", blanks = " \t\v\f\r";
-    const auto skip_blanks = [&] {
-        line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
-    };
-    skip_blanks();
-    if (!line.starts_with(name))
-        return false;
-    line.remove_prefix(name.size());
-    skip_blanks();
-    if (!line.starts_with('='))
-        return false;
-    line.remove_prefix(1);
-    skip_blanks();
-    return !line.empty();
+// The value of a line "task-file = FILE.py:CLASS  # why"; empty for another line.
+std::string task_file_in(std::string_view line) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos || trimmed(line.substr(0, equals)) != "task-file")
+        return {};
+    const std::string_view value = line.substr(equals + 1);
+    return std::string(trimmed(value.substr(0, value.find(" #"))));
 }
 
-// A configuration, or a run's folder with one.
-bool configures_python_task(const std::string& word) {
+// The file of a configuration, or of a run's folder; empty for another word.
+std::filesystem::path configuration_at(const std::string& word) {
     std::filesystem::path path = word;
     std::error_code unreadable;
     if (std::filesystem::is_directory(path, unreadable))
         path /= "config.cfg";
-    if (path.extension() != ".cfg" || !std::filesystem::is_regular_file(path, unreadable))
-        return false;
+    const bool is_there =
+        path.extension() == ".cfg" && std::filesystem::is_regular_file(path, unreadable);
+    return is_there ? path : std::filesystem::path{};
+}
+
+// Of several lines, the last one counts.
+std::string configured_task_file(const std::filesystem::path& path) {
     std::ifstream file(path);
+    std::string found;
     for (std::string line; std::getline(file, line);)
-        if (names_task_file(without_line_end(without_byte_order_mark(line))))
-            return true;
-    return false;
+        if (std::string value = task_file_in(without_line_end(without_byte_order_mark(line)));
+            !value.empty())
+            found = std::move(value);
+    return found;
 }
 
 }  // namespace
 
-bool names_python_task(const std::vector<std::string>& words) {
-    if (needs_no_task(words))
-        return false;
-    for (std::size_t i = 1; i < words.size(); ++i) {
-        const bool may_be_value = words[i - 1].rfind("-", 0) == 0;
-        if (words[i] == "--task-file" || words[i].rfind("--task-file=", 0) == 0 ||
-            (!may_be_value && is_task_file(words[i])) || configures_python_task(words[i]))
-            return true;
+std::optional<TaskFile> task_file_of(const std::string& text) {
+    TaskFile file{text, {}};
+    const std::size_t colon = text.rfind(':');
+    if (colon != std::string::npos && is_python_name(std::string_view(text).substr(colon + 1)))
+        file = {text.substr(0, colon), text.substr(colon + 1)};
+    if (file.path.size() <= 3 || !file.path.ends_with(".py"))
+        return std::nullopt;
+    return file;
+}
+
+std::optional<PythonTask> find_python_task(const std::vector<std::string>& words) {
+    const std::string option = "--task-file";
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (words[i] == option && i + 1 == words.size())
+            return PythonTask{};
+        if (words[i] == option)
+            return PythonTask{words[i + 1], i, 2, {}};
+        if (words[i].starts_with(option + "="))
+            return PythonTask{words[i].substr(option.size() + 1), i, 1, {}};
+        if (i > 0 && !words[i - 1].starts_with('-') && task_file_of(words[i]))
+            return PythonTask{words[i], i, 1, {}};
     }
-    return false;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        const std::filesystem::path configuration = configuration_at(words[i]);
+        if (std::string text = configuration.empty() ? "" : configured_task_file(configuration);
+            !text.empty())
+            return PythonTask{std::move(text), i, 0, configuration.string()};
+    }
+    return std::nullopt;
+}
+
+bool names_python_task(const std::vector<std::string>& words) {
+    return !needs_no_task(words) && find_python_task(words).has_value();
 }
 
 int continue_in_python(const std::vector<std::string>& words) {

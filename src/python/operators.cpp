@@ -9,6 +9,7 @@
 #include <torch/library.h>
 
 #include "hetseq/util/process/activity.hpp"
+#include "hetseq/command_line/python_task.hpp"
 
 #include "hetseq/version.hpp"
 #include "program.hpp"
@@ -37,6 +38,21 @@ TORCH_LIBRARY(hetseq, library) {
     library.def("version() -> str", [] { return std::string(hetseq::version::number); });
     // As the launcher numbered this process.
     library.def("launched_rank() -> int", [] { return hetseq::launched_rank(); });
+    // The task that a command line names: its text, the first word about it, how many words these
+    // are, and the configuration that names it. No text: there is none.
+    library.def("find_task(str[] words) -> (str, int, int, str)", [](const Words& words) {
+        const hetseq::PythonTask task =
+            hetseq::find_python_task(words).value_or(hetseq::PythonTask{});
+        return std::tuple{task.text,
+                          static_cast<std::int64_t>(task.word),
+                          static_cast<std::int64_t>(task.words),
+                          task.configuration};
+    });
+    // FILE.py:CLASS as path and name; no path: it is none.
+    library.def("divide_task(str text) -> (str, str)", [](const std::string& text) {
+        const hetseq::TaskFile file = hetseq::task_file_of(text).value_or(hetseq::TaskFile{});
+        return std::tuple{file.path, file.name};
+    });
 
     // For work of the package that takes long, such as the self-test: the process doesn't stall.
     library.def("progress() -> ()", [] { hetseq::activity::progress(); });

@@ -18,6 +18,7 @@
 #include "hetseq/model/bert/bert.hpp"
 #include "hetseq/task/parts.hpp"
 
+#include "bert_export.hpp"
 #include "bert_masking.hpp"
 #include "bert_setup.hpp"
 #include "builtin_parts.hpp"
@@ -252,6 +253,7 @@ std::shared_ptr<Model> make_pretraining(const PartOptions& options) {
 
 void add_bert_parts(Parts& parts) {
     parts.models.add("bert", make_pretraining, {decoder_bias()});
+    parts.exports.add("bert", export_bert);
     parts.datasets.add("bert-pretraining", pretraining_schema);
     parts.batchings.add("bert-pretraining",
                         make_batching,

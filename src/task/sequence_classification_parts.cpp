@@ -10,6 +10,7 @@
 #include "hetseq/model/bert/bert_classifiers.hpp"
 #include "hetseq/task/parts.hpp"
 
+#include "bert_lines.hpp"
 #include "bert_setup.hpp"
 #include "builtin_parts.hpp"
 #include "fine_tuning.hpp"
@@ -118,6 +119,7 @@ private:
 
 void add_sequence_classification_parts(Parts& parts) {
     parts.models.add("bert-sequence-classifier", make_sequence_classifier, fine_tuning_options());
+    parts.lines.add("bert-sequence-classifier", make_classifying);
     parts.datasets.add("sequence-classification", classified_schema);
     parts.batchings.add("sequence-classification",
                         [](const PartOptions&) { return std::make_unique<ClassifiedCollator>(); });

@@ -9,6 +9,7 @@
 #include "hetseq/model/bert/bert_classifiers.hpp"
 #include "hetseq/task/parts.hpp"
 
+#include "bert_lines.hpp"
 #include "bert_setup.hpp"
 #include "builtin_parts.hpp"
 #include "entity_scorer.hpp"
@@ -81,6 +82,7 @@ public:
 
 void add_token_classification_parts(Parts& parts) {
     parts.models.add("bert-token-classifier", make_token_classifier, fine_tuning_options());
+    parts.lines.add("bert-token-classifier", make_tagging);
     parts.datasets.add("token-classification", tagged_schema);
     parts.batchings.add("token-classification",
                         [](const PartOptions&) { return std::make_unique<TaggedCollator>(); });

@@ -253,6 +253,12 @@ private:
     static constexpr std::int64_t begin_id = 1;  // of every vocabulary
 };
 
+void refuse_to_export(const std::filesystem::path& folder, ExportedModel&) {
+    throw BadConfig("transformers has no model like that of " + folder.string(),
+                    "it is hetseq's Transformer",
+                    "hetseq translate " + folder.string() + " < lines uses it");
+}
+
 }  // namespace
 
 void add_translation_parts(Parts& parts) {
@@ -280,7 +286,9 @@ void add_translation_parts(Parts& parts) {
                                   {"warmup-updates", "4000"},
                                   {"adam-betas", "0.9,0.98"},
                                   {"adam-eps", "1e-9"},
-                                  {"max-tokens", "4096"}}});
+                                  {"max-tokens", "4096"}},
+                     .instead_of_predict = "hetseq translate RUN < lines"});
+    parts.exports.add("transformer", refuse_to_export);
 }
 
 }  // namespace hetseq

@@ -19,6 +19,9 @@ for command in hetseq mpirun mpiexec srun; do
   cmp <("$prefixes/first/bin/hetseq" document bash) "$prefixes/first/share/bash-completion/completions/$command" ||
     fail "the completion of $command"
 done
+cmp <("$prefixes/first/bin/hetseq" document zsh) "$prefixes/first/share/zsh/site-functions/_hetseq" || fail 'the completion of zsh'
+cmp <("$prefixes/first/bin/hetseq" document fish) "$prefixes/first/share/fish/vendor_completions.d/hetseq.fish" ||
+  fail 'the completion of fish'
 cmp inputs/mnist.cfg "$prefixes/first/share/hetseq/inputs/mnist.cfg" || fail inputs
 diff -r docs "$prefixes/first/share/doc/hetseq" || fail docs
 for script in "$prefixes/first"/share/hetseq/jobs/*; do

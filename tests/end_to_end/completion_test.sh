@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # usage: tests/end_to_end/completion_test.sh BINARY_DIR
-# What the bash completion offers for a line's words, given as bash gives them (it splits at '=' and ':').
+# What the completions offer: that of bash for a line's words, given as bash gives them (it splits at '=' and ':'), those
+# of zsh and fish as these shells say, where they are installed.
 # shellcheck source=tests/end_to_end/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 
 "$bin/hetseq" document bash >"$work/hetseq.bash"
 cmp "$work/hetseq.bash" "$bin/../documents/hetseq.bash" || fail 'the build wrote another completion'
@@ -117,4 +119,39 @@ source "$work/hetseq.bash"
 source "$work/hetseq.bash"
 launched '--earlier' srun --ea
 launched 'train' srun -n 2 hetseq trai
-echo "the completion offers what it should"
+# zsh and fish, for the same lines.
+lines=('hetseq trai' 'hetseq prepare ' 'hetseq prepare images --o' 'hetseq checkpoint list --' 'hetseq train --max-e'
+  'hetseq train --precision ' 'hetseq train --precision fp6' 'hetseq train ' 'hetseq evaluate ' 'hetseq train --data d'
+  'hetseq bench reduce --dev' 'mpirun -np 2 hetseq train --resume ' 'srun /opt/bin/hetseq trai' 'hetseq bleu --tokenize ')
+expected=('train' 'bert classification images ner numbers translation vocabulary' '--output --overwrite' '--help --json --last'
+  '--max-epoch' 'fp32 fp64' 'fp64' 'a.cfg b.cfg runs' 'runs' 'data.h5' '--device' 'auto must never' 'train' '13a char intl none')
+# compare SHELL OFFERED...: with what is expected of each line.
+compare() {
+  local shell=$1 i; shift
+  (($# == ${#lines[@]})) || fail "$shell answered $# of ${#lines[@]} lines"
+  for i in "${!lines[@]}"; do
+    [[ $1 == "${expected[i]}" ]] || fail "$shell: '${lines[i]}' offers '$1', not '${expected[i]}'"
+    shift
+  done
+}
+"$bin/hetseq" document zsh >"$work/_hetseq"
+cmp "$work/_hetseq" "$bin/../documents/_hetseq" || fail 'the build wrote another completion for zsh'
+"$bin/hetseq" document fish >"$work/hetseq.fish"
+cmp "$work/hetseq.fish" "$bin/../documents/hetseq.fish" || fail 'the build wrote another completion for fish'
+if command -v zsh >/dev/null; then
+  zsh -n "$work/_hetseq" || fail 'zsh objects to the completion'
+  mapfile -t offered < <(python3 "$tests/zsh_offers.py" "$work/_hetseq" "${lines[@]}")
+  compare zsh "${offered[@]}"
+else
+  echo 'no zsh here: its completion was not tried'
+fi
+if command -v fish >/dev/null; then
+  offered=()
+  for line in "${lines[@]}"; do
+    offered+=("$(fish -N -c "source $work/hetseq.fish; complete -C '$line'" | cut -f1 | sed 's!/$!!' | LC_ALL=C sort -u | paste -sd ' ')")
+  done
+  compare fish "${offered[@]}"
+else
+  echo 'no fish here: its completion was not tried'
+fi
+echo "the completions offer what they should"

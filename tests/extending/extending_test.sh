@@ -66,6 +66,27 @@ expect_ok "evaluate a run with the model's option"
 run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --target-smoothing 0.1 --max-epoch 1
 expect_error 78 "unknown option '--target-smoothing'"
 
+# Its model answers lines: as many right as validation says, on two ranks, and a line that is none is named.
+python3 - "$work/idx/t10k" "$work" <<'EOF'
+import glob, gzip, sys
+def bytes_of(kind, head):
+    path = glob.glob(f"{sys.argv[1]}*{kind}*")[0]
+    return (gzip.open if path.endswith(".gz") else open)(path, "rb").read()[head:]
+images, labels = bytes_of("images", 16), bytes_of("labels", 8)
+with open(f"{sys.argv[2]}/lines", "w") as lines:
+    for i in range(len(labels)):
+        print(*images[784 * i:784 * (i + 1)], file=lines)
+open(f"{sys.argv[2]}/labels", "w").writelines(f"class {label}\n" for label in labels)
+EOF
+mpirun -np 2 "$program" predict run <"$work/lines" >"$work/answers" 2>"$work/log" || { cat "$work/log"; fail 'predict lines'; }
+[[ $(wc -l <"$work/answers") == 200 ]] || fail 'not an answer for each line'
+wrong=$(diff --suppress-common-lines -y "$work/answers" "$work/labels" | wc -l)
+awk -v w="$wrong" -v a="$(json run/summary.json valid.best.accuracy)" 'BEGIN {exit !(w <= 200 * (1 - a) + 0.5)}' ||
+  fail "$wrong of 200 answers are wrong"
+rc=0; (head -n 2 "$work/lines"; echo 1 2 3) | "$program" predict run >"$work/answers" 2>"$work/log" || rc=$?
+expect_error 65 'line 3: an image is 784 numbers'
+[[ $(wc -l <"$work/answers") == 2 ]] || fail 'what stood before the bad line was not answered'
+
 # Without the LibTorch that hetseq was built with: says so, and takes the one that is named.
 recorded=$(sed -nE 's/^ *HINTS .* "([^"]+)" .*/\1/p' "$installed/$package/hetseqConfig.cmake")
 [[ -d $recorded ]] || fail "no LibTorch is recorded in hetseqConfig.cmake: '$recorded'"

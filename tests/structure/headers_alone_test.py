@@ -36,6 +36,7 @@ STANDARD = {
     "fstream": "ifstream",
     "functional": "equal_to function hash",
     "future": "future future_status packaged_task promise shared_future",
+    "initializer_list": "initializer_list",
     "iosfwd": "istream",
     "limits": "numeric_limits",
     "list": "list",

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,9 +9,8 @@
 
 #include "hetseq/data/loading/micro_batch.hpp"
 #include "hetseq/data/prediction.hpp"
-#include "hetseq/model/companion_file.hpp"
 #include "hetseq/model/corpus_scorer.hpp"
-#include "hetseq/model/tensor_registry.hpp"
+#include "hetseq/model/stored_model.hpp"
 
 namespace hetseq {
 
@@ -48,20 +46,10 @@ struct ForwardResult {
     at::Tensor output{};  // for the model's CorpusScorer, which knows its meaning; may be undefined
 };
 
-/// The distribution from which a parameter's elements are drawn at the start.
-struct InitialDistribution {
-    enum class Kind { constant, uniform, normal, elements };
-    Kind kind = Kind::constant;
-    double value = 0;       // constant: the value; uniform: U(-value, value); normal: N(0, value^2)
-    at::Tensor elements{};  // elements: themselves, in the parameter's shape
-};
-
 /// A network and its summed losses. A sample's output may not depend on the other samples of its
 /// micro-batch (no batch normalisation): no weighting would make the sum exact.
-class Model : public TensorRegistry {
+class Model : public StoredModel {
 public:
-    virtual ~Model() = default;
-
     virtual std::vector<std::string> loss_terms() const = 0;
     virtual std::vector<MetricSchema> metrics() const = 0;
     /// A perplexity for each loss term and metric that is a mean of negative log-likelihoods; by
@@ -84,35 +72,6 @@ public:
     virtual bool decays(const std::string& parameter_name) const;
     /// The factor of the learning rate for the parameter of this name: finite, >= 0.
     virtual double learning_rate_factor(const std::string& parameter_name) const;
-    /// The tensors as files hold them: names, and views of the storage of parameters, trained or
-    /// frozen, and of constant buffers, which may have any type. A tied tensor appears once. By
-    /// default `named_parameters` and `named_buffers`.
-    virtual std::vector<NamedTensor> stored_tensors() const;
-    /// Other names that files have for stored tensors, by that other name. A file may hold a tensor
-    /// under both, or only under the other one; an empty stored name: the file's tensor is no
-    /// parameter and is not read.
-    virtual std::map<std::string, std::string> tensor_aliases() const { return {}; }
-    /// True for a tensor, by the name that it has in a file, which serves one use of the network
-    /// alone. The file that --init-model names may lack such tensors, which are then drawn, and may
-    /// hold others than the model has, which are not read.
-    virtual bool is_head(const std::string& /*tensor_name*/) const { return false; }
-    /// True for a stored tensor that is drawn even where that file has one of its name, because it
-    /// is of another head.
-    virtual bool is_new_head(const std::string& /*tensor_name*/) const { return false; }
-    /// True where the constructor has given the parameters their initial values. Otherwise they are
-    /// drawn from `initial_distribution`.
-    virtual bool initialises_itself() const { return false; }
-    /// The distribution of the stored tensor of this name. The default is PyTorch's for linear and
-    /// convolution layers: U(-1/sqrt(fan_in), 1/sqrt(fan_in)); vectors of normalisations 1, their
-    /// biases 0.
-    virtual InitialDistribution initial_distribution(const std::string& name) const;
-    /// The text of a config.json that describes the network, to stand beside its parameters; empty
-    /// where it needs none.
-    virtual std::string config_json() const { return {}; }
-    /// The files that stand beside its parameters: by default config.json, unless its text is
-    /// empty.
-    virtual std::vector<CompanionFile> companion_files() const;
-
     /// Converts parameters and buffers where they are. Tensors that are not floating point keep
     /// their types.
     void to(at::Device device, at::ScalarType dtype);

@@ -13,6 +13,8 @@
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/optim/schedule.hpp"
+#include "hetseq/task/line_answering.hpp"
+#include "hetseq/task/model_export.hpp"
 #include "hetseq/task/part_options.hpp"
 
 namespace hetseq {
@@ -43,6 +45,8 @@ public:
         throw BadConfig(
             "there is no " + kind_ + " named '" + name + "'", option_, suggestion(name, names()));
     }
+
+    bool has(const std::string& name) const { return find(name) != nullptr; }
 
     const std::string& option() const { return option_; }
 
@@ -97,6 +101,9 @@ struct TaskPart {
     std::string dataset;
     std::string batching;
     std::vector<std::pair<std::string, std::string>> defaults;
+    /// The command that answers in place of `hetseq predict RUN`, as text in which RUN stands for
+    /// the folder; empty: predict does.
+    std::string instead_of_predict = {};
 };
 
 /// All parts a user may name. Adding one takes a file and a line in `builtin_parts`
@@ -108,6 +115,10 @@ struct Parts {
     PartTable<OptimizerPart> optimizers{"optimizer", "--optimizer"};
     PartTable<SchedulePart> schedules{"schedule", "--lr-scheduler"};
     PartTable<TaskPart> tasks{"task", "--task"};
+    /// Of the models that take lines of text, by the model's name.
+    PartTable<LinePart> lines{"model that takes lines of text", "--model"};
+    /// Of the models whose files transformers has otherwise, by config.json's "model_type".
+    PartTable<ExportPart> exports{"model_type to export", "config.json"};
 };
 
 /// The parts that hetseq comes with.

@@ -13,8 +13,11 @@ namespace {
 using Document = std::string (*)(const Parts&);
 
 const std::map<std::string, Document>& documents() {
-    static const std::map<std::string, Document> table{
-        {"bash", bash_completion}, {"man", man_page}, {"options", options_page}};
+    static const std::map<std::string, Document> table{{"bash", bash_completion},
+                                                       {"fish", fish_completion},
+                                                       {"man", man_page},
+                                                       {"options", options_page},
+                                                       {"zsh", zsh_completion}};
     return table;
 }
 

@@ -3,6 +3,7 @@
 #include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/app/command_table.hpp"
 
+#include "completed_calls.hpp"
 #include "documents.hpp"
 
 namespace hetseq {
@@ -11,7 +12,7 @@ namespace {
 
 // The functions that need no table. bash splits words at '=' and ':', so --io=serial and file:PATH
 // arrive as three words each. The last of them is completed.
-constexpr const char* functions = R"(
+constexpr const char* bash_functions = R"(
 # _hetseq_offer WORDS: those that begin as the word does; one that ends in ':' goes on.
 _hetseq_offer() {
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
@@ -121,37 +122,12 @@ _hetseq_register() {
 _hetseq_register
 )";
 
-std::string quoted(const std::string& text) {
+std::string bash_quoted(const std::string& text) {
     return "'" + text + "'";
 }
 
-std::string kind_text(ValueKind kind) {
-    switch (kind) {
-        case ValueKind::any:
-            return "any";
-        case ValueKind::file:
-            return "file";
-        case ValueKind::configuration:
-            return "configuration";
-        case ValueKind::folder:
-            return "folder";
-    }
-    return "";
-}
-
-// "text|json" lists its values, "PATH" names them.
-std::string value_text(const std::string& value) {
-    const std::vector<std::string> choices = split(value, '|');
-    const bool listed = choices.size() > 1 && value == to_lower(value);
-    return listed ? join(choices, " ") : kind_text(value_kind(value));
-}
-
-std::string offered_values(const OptionSpec& option) {
-    return option.choices.empty() ? value_text(option.type) : join(option.choices, " ");
-}
-
 std::string value_case(const std::string& patterns, const std::string& value) {
-    return "        " + patterns + ") value=" + quoted(value) + " ;;\n";
+    return "        " + patterns + ") value=" + bash_quoted(value) + " ;;\n";
 }
 
 // Names with their dashes; the form that takes all needs no list of its own.
@@ -165,7 +141,7 @@ std::string options_text(const CommandForm& form, const OptionTable& table) {
     for (const OptionSpec& spec : table)
         if (form.uses(spec))
             names.push_back("--" + spec.name);
-    return quoted(join(names, " "));
+    return bash_quoted(join(names, " "));
 }
 
 std::string form_case(const CommandDescription& command,
@@ -174,23 +150,9 @@ std::string form_case(const CommandDescription& command,
                       const OptionTable& table) {
     const std::string argument =
         form.arguments.empty() ? "" : kind_text(value_kind(form.arguments.front().name));
-    return "        " + quoted(command.name + " " + form.word) +
-           ") words=" + quoted(join(words, " ")) + " argument=" + quoted(argument) +
+    return "        " + bash_quoted(command.name + " " + form.word) +
+           ") words=" + bash_quoted(join(words, " ")) + " argument=" + bash_quoted(argument) +
            " options=" + options_text(form, table) + " ;;\n";
-}
-
-// A command with several forms, before one is chosen: the options of all.
-CommandForm union_of(const CommandDescription& command) {
-    CommandForm all;
-    for (const CommandForm& form : command.forms) {
-        for (const OptionSpec& option : form.own_options)
-            if (!all.has_own(option.name))
-                all.own_options.push_back(option);
-        for (const OptionSpec& option : form.options)
-            if (!all.uses(option))
-                all.options.push_back(option);
-    }
-    return all;
 }
 
 std::string command_cases(const CommandDescription& command, const OptionTable& table) {
@@ -208,7 +170,7 @@ std::string own_option_cases() {
     for (const CommandEntry& command : command_table())
         for (const OptionSpec& option : union_of(command.description).own_options)
             if (!option.type.empty())
-                text += value_case(quoted(command.description.name + " --" + option.name),
+                text += value_case(bash_quoted(command.description.name + " --" + option.name),
                                    offered_values(option));
     return text;
 }
@@ -239,13 +201,14 @@ std::string bash_completion(const Parts& parts) {
     return "# bash completion of hetseq, made by `hetseq document bash`\n"
            "# shellcheck shell=bash disable=SC2034\n"
            "_hetseq_commands=" +
-           quoted(join(commands, " ")) + "\n_hetseq_options=" + quoted(join(options, " ")) +
+           bash_quoted(join(commands, " ")) +
+           "\n_hetseq_options=" + bash_quoted(join(options, " ")) +
            "\n\n# Sets words, argument and options of $command and its $form.\n"
            "_hetseq_form() {\n    case \"$command $form\" in\n" +
            cases +
            "    esac\n}\n\n# Sets value: what $option of $command takes; nothing for a switch.\n"
            "_hetseq_option() {\n    case \"$command $option\" in\n" +
-           own_option_cases() + option_cases(parts) + "    esac\n}\n" + functions;
+           own_option_cases() + option_cases(parts) + "    esac\n}\n" + bash_functions;
 }
 
 }  // namespace hetseq

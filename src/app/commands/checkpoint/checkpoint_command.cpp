@@ -24,12 +24,13 @@ int average(const CommandWords& words) {
     return 0;
 }
 
-int export_model(const CommandWords& words) {
+int export_model(const CommandWords& words, const Parts& parts) {
     const ExportFormat options = words.read(export_options());
     say(export_for_transformers({.run = words.arguments.at(0),
                                  .checkpoint = options.checkpoint,
                                  .output = words.arguments.at(1),
-                                 .overwrites = options.overwrites}));
+                                 .overwrites = options.overwrites},
+                                parts));
     return 0;
 }
 
@@ -38,7 +39,8 @@ int export_model(const CommandWords& words) {
 int checkpoint_command(const CommandContext& context) {
     if (needs_no_tensors(context.words.form))
         return look_at_checkpoints(context.words);
-    return context.words.form == "export" ? export_model(context.words) : average(context.words);
+    return context.words.form == "export" ? export_model(context.words, context.parts)
+                                          : average(context.words);
 }
 
 }  // namespace hetseq

@@ -20,10 +20,10 @@
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/state/existing_folder.hpp"
 #include "hetseq/tools/checkpoint_report.hpp"
-#include "hetseq/model/companion_file.hpp"
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/model/tensor_files.hpp"
 #include "hetseq/model/tensor_types.hpp"
+#include "hetseq/task/parts.hpp"
 #include "hetseq/app/commands/checkpoint/checkpoint_average.hpp"
 
 #include "app/commands/model_choice.hpp"
@@ -57,12 +57,6 @@ const std::set<std::string> text_file_names{vocabulary_name,
 struct ExportSource {
     fs::path folder;
     std::vector<fs::path> files;
-};
-
-struct ExportedModel {
-    Json config;
-    std::vector<NamedTensor> tensors;
-    std::vector<CompanionFile> text_files;
 };
 
 fs::path without_last_slash(const fs::path& path) {
@@ -117,10 +111,6 @@ Json config_of_transformers(const fs::path& folder) {
         throw BadConfig("transformers has no model like that of " + folder.string(),
                         path.string() + " has no model_type",
                         "use a model of transformers");
-    if (config["model_type"] == "transformer")
-        throw BadConfig("transformers has no model like that of " + folder.string(),
-                        "it is hetseq's Transformer",
-                        "hetseq translate " + folder.string() + " < lines uses it");
     return config;
 }
 
@@ -179,57 +169,28 @@ void describe_type(const std::vector<NamedTensor>& tensors, Json& config) {
         }
 }
 
-// An own decoder has one bias in hetseq. transformers 5 adds the decoder's, transformers 4 reads
-// both and takes them for the same.
-void repeat_decoder_bias(std::vector<NamedTensor>& tensors) {
-    const std::string of_decoder = "cls.predictions.decoder.bias", of_head = "cls.predictions.bias";
-    std::optional<at::Tensor> bias;
-    for (const NamedTensor& tensor : tensors) {
-        if (tensor.name == of_decoder)
-            bias = tensor.tensor;
-        if (tensor.name == of_head)
-            return;
-    }
-    if (bias)
-        tensors.push_back({of_head, *bias});
-}
-
-std::vector<CompanionFile> text_files_in(const fs::path& folder, const Json& config) {
+std::vector<CompanionFile> text_files_in(const fs::path& folder) {
     std::vector<CompanionFile> files;
     for (const std::string& name : text_file_names)
         if (const auto text = read_file_text(folder / name))
             files.push_back({name, *text});
-    if (config["model_type"] != "bert" || !fs::exists(folder / vocabulary_name))
-        return files;
-    const bool has_tokenizer = fs::exists(folder / tokenizer_name);
-    if (!has_tokenizer)
-        files.push_back({tokenizer_name, R"({"tokenizer_class": "BertTokenizer"})"});
-    for (CompanionFile& file : files) {
-        if (file.name != tokenizer_name)
-            continue;
-        Json tokenizer = Json::parse(file.content, nullptr, /*allow_exceptions=*/false);
-        if (!tokenizer.is_object())
-            throw BadData(
-                (folder / tokenizer_name).string() + " holds no JSON object", "", "write it again");
-        if (!tokenizer.contains("model_max_length") && config.contains("max_position_embeddings"))
-            tokenizer["model_max_length"] = config["max_position_embeddings"];
-        file.content = tokenizer.dump(2) + "\n";
-    }
     return files;
 }
 
-ExportedModel model_of(const ExportSource& source) {
-    ExportedModel model;
-    model.config = config_of_transformers(source.folder);
-    model.tensors = tensors_of(source.files);
+ExportedModel model_of(const ExportSource& source, const Parts& parts) {
+    Json config = config_of_transformers(source.folder);
+    ExportedModel model{config.dump(), tensors_of(source.files), text_files_in(source.folder)};
     check_same_model(source, model.tensors);
-    if (model.config["model_type"] == "bert")
-        repeat_decoder_bias(model.tensors);
+    const auto type = config["model_type"].get<std::string>();
+    if (parts.exports.has(type)) {
+        parts.exports.get(type)(source.folder, model);
+        config = Json::parse(model.config);
+    }
     std::sort(model.tensors.begin(), model.tensors.end(), [](const auto& a, const auto& b) {
         return a.name < b.name;
     });
-    describe_type(model.tensors, model.config);
-    model.text_files = text_files_in(source.folder, model.config);
+    describe_type(model.tensors, config);
+    model.config = config.dump(2) + "\n";
     return model;
 }
 
@@ -246,7 +207,7 @@ void write_weights(const fs::path& path, const std::vector<NamedTensor>& tensors
 void write(const ExportedModel& model, const fs::path& output) {
     StagedFolder folder{output};
     write_weights(folder.path() / weights_name, model.tensors);
-    write_atomically(folder.path() / config_name, model.config.dump(2) + "\n");
+    write_atomically(folder.path() / config_name, model.config);
     for (const CompanionFile& file : model.text_files)
         write_atomically(folder.path() / file.name, file.content);
     std::set<std::string> outdated = text_file_names;
@@ -265,9 +226,10 @@ std::string summary_of(const ExportedModel& model,
     std::int64_t parameters = 0;
     for (const NamedTensor& tensor : model.tensors)
         parameters += tensor.tensor.numel();
-    std::string network = model.config["model_type"].get<std::string>();
-    if (const auto classes = model.config.find("architectures");
-        classes != model.config.end() && classes->is_array())
+    const Json config = Json::parse(model.config);
+    std::string network = config["model_type"].get<std::string>();
+    if (const auto classes = config.find("architectures");
+        classes != config.end() && classes->is_array())
         for (const Json& name : *classes)
             network += ", " + (name.is_string() ? name.get<std::string>() : name.dump());
     return format_table(std::vector<std::vector<std::string>>{
@@ -281,10 +243,10 @@ std::string summary_of(const ExportedModel& model,
 
 }  // namespace
 
-std::string export_for_transformers(const ExportOptions& options) {
+std::string export_for_transformers(const ExportOptions& options, const Parts& parts) {
     const ExportSource source = source_of(options);
     check_output(options.output, source, options.overwrites);
-    const ExportedModel model = model_of(source);
+    const ExportedModel model = model_of(source, parts);
     write(model, options.output);
     if (model.text_files.empty())
         log::warn(

@@ -5,6 +5,8 @@
 
 namespace hetseq {
 
+struct Parts;
+
 struct ExportOptions {
     std::filesystem::path run;  // a run's folder, one of its checkpoints, or a folder that
                                 // transformers has saved
@@ -18,6 +20,6 @@ struct ExportOptions {
 /// and tokenizer_config.json. Returns what to tell about it. Throws MissingInput, BadConfig
 /// (also for a model that transformers does not have), BadData or IoError; then nothing is left
 /// behind.
-std::string export_for_transformers(const ExportOptions& options);
+std::string export_for_transformers(const ExportOptions& options, const Parts& parts);
 
 }  // namespace hetseq

@@ -219,7 +219,8 @@ int bench_command(const CommandContext& context) {
         agree_on(world, [&] { return given_options(context.words, option_table(context.parts)); });
     if (context.words.form == "reduce") {
         agree_on(world, [&] { check_among_others(world); });
-        given.line["task"] = "mnist";  // any: only ranks and devices matter
+        given.line["task"] =
+            context.parts.tasks.names().front();  // any: only ranks and devices matter
     }
     if (context.words.form == "roofline") {
         agree_on(world, [&] {

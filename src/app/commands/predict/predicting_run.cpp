@@ -9,6 +9,17 @@
 
 namespace hetseq {
 
+namespace {
+
+std::string with_folder(std::string command, const std::filesystem::path& folder) {
+    const std::string placeholder = "RUN";
+    const std::size_t at = command.find(placeholder);
+    return at == std::string::npos ? command
+                                   : command.replace(at, placeholder.size(), folder.string());
+}
+
+}  // namespace
+
 PredictingRun predicting_run(const CommandWords& words) {
     const PredictOptions options = words.read(predict_options());
     return {.folder = words.arguments.front(),
@@ -21,10 +32,12 @@ GivenOptions options_of_predicting_run(const PredictingRun& run,
                                        const Parts& parts,
                                        RunData data) {
     GivenOptions result = options_of_run(run.folder, given, parts, data);
-    if (typed_options(result.file).model == "transformer")
-        throw BadConfig(run.folder.string() + " is the run of a translation model",
-                        "its predictions are text",
-                        "hetseq translate " + run.folder.string() + " < lines");
+    const std::string task = typed_options(result.file).task;
+    const std::string other = parts.tasks.has(task) ? parts.tasks.get(task).instead_of_predict : "";
+    if (!other.empty())
+        throw BadConfig(run.folder.string() + " is the run of a model for another command",
+                        "its --task is " + task,
+                        with_folder(other, run.folder));
     return result;
 }
 
