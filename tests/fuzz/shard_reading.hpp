@@ -101,7 +101,7 @@ inline Number value_at(const std::byte* place, ElementType type) {
         case ElementType::int64:
             return bits_at<std::int64_t>(place);
         case ElementType::float16:
-            return half_value(bits_at<std::uint16_t>(place));
+            return float16_value(bits_at<std::uint16_t>(place));
         case ElementType::float32:
             return double{bits_at<float>(place)};
         case ElementType::float64:
