@@ -135,6 +135,8 @@ def load_task(spec: str) -> tuple[Task, str]:
     if not path:
         raise TaskError(f"'{spec}' does not name a task: give FILE.py:CLASS")
     path = os.path.abspath(path)
+    if os.path.isdir(path):
+        raise TaskError(f"{path} is a folder: name a file of Python")
     if not os.path.exists(path):
         raise TaskError(f"there is no file {path}")
     sys.path.insert(0, os.path.dirname(path))
@@ -157,13 +159,19 @@ def load_task(spec: str) -> tuple[Task, str]:
     return (task() if isinstance(task, type) else task), f"{path}:{name}"
 
 
-def _find_spec(words: list[str], trusted: bool) -> tuple[str, list[str]]:
-    """The task that the words of a command line name, and the other words."""
-    spec, first, count, configuration = torch.ops.hetseq.find_task(words)
+def _find_spec(words: list[str], trusted: bool) -> tuple[str, str, list[str]]:
+    """The task that the words of a command line name, the configuration that names it (empty: the words do), and the
+    other words."""
+    specs, configuration, others, lacks_value = torch.ops.hetseq.find_tasks(words)
+    if lacks_value:
+        raise TaskError("--task-file has no value: give FILE.py:CLASS")
+    if len(specs) > 1:
+        raise TaskError(f"the command line names {len(specs)} tasks in Python ({', '.join(specs)}): name one")
+    spec = specs[0] if specs else ""
     path, _ = torch.ops.hetseq.divide_task(spec)
     if path and configuration and not trusted:
         check_owners(configuration, path)
-    return spec, words[:first] + words[first + count:]
+    return spec, configuration, others
 
 
 def main(words: Optional[list[str]] = None) -> int:
@@ -171,12 +179,16 @@ def main(words: Optional[list[str]] = None) -> int:
     configuration can hold it."""
     words = list(sys.argv[1:] if words is None else words)
     trusted = "--trust" in words
-    spec, words = _find_spec([word for word in words if word != "--trust"], trusted)
+    spec, configuration, words = _find_spec([word for word in words if word != "--trust"], trusted)
     binding = None
     if spec:
-        task, spec = load_task(spec)
+        try:
+            task, spec = load_task(spec)
+        except TaskError as error:
+            raise TaskError(f"{error} (the task-file of {configuration}; --task-file FILE.py:CLASS names another)"
+                            if configuration else str(error)) from None
         binding = bridge.Binding(task, spec)
         if words[0] in _WITH_TASK:
-            words[1:1] = ["--task", "python"]
+            words[1:1] = ["--task", "python", "--task-file", spec]  # what a configuration says of them gives way
     code, _ = bridge.run(binding, words, in_script=False)
     return code

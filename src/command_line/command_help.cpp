@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "hetseq/util/text.hpp"
+#include "hetseq/command_line/command_examples.hpp"
 #include "hetseq/command_line/command_usage.hpp"
 
 namespace hetseq {
@@ -91,6 +92,24 @@ std::string table_options_text(const CommandDescription& shown, const OptionTabl
     return text;
 }
 
+// Each form's, and the pages that tell more.
+std::string examples_text(const CommandDescription& shown) {
+    std::string lines;
+    std::vector<std::string> pages;
+    for (const CommandForm& form : shown.forms) {
+        const CommandExample* const example = find_example(shown.name, form.word);
+        if (example == nullptr)
+            continue;
+        lines += "  " + example->line + "\n";
+        if (std::find(pages.begin(), pages.end(), example->page) == pages.end())
+            pages.push_back(example->page);
+    }
+    if (lines.empty())
+        return "";
+    return (shown.forms.size() > 1 ? "\nExamples:\n" : "\nExample:\n") + lines + join(pages, ", ") +
+           (pages.size() > 1 ? " tell more.\n" : " tells more.\n");
+}
+
 bool takes_configuration(const CommandDescription& shown) {
     for (const CommandForm& form : shown.forms)
         for (const CommandArgument& argument : form.arguments)
@@ -113,7 +132,7 @@ std::string command_help(const CommandDescription& command,
         text +=
             "\nA configuration holds options of all commands, one in a line: lr = 0.1. The command line "
             "takes those below.\n";
-    return text + own_options_text(shown) + table_options_text(shown, table);
+    return text + examples_text(shown) + own_options_text(shown) + table_options_text(shown, table);
 }
 
 }  // namespace hetseq

@@ -53,6 +53,11 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
+// True if the word behind `word` may be its value.
+bool awaits_value(const std::string& word) {
+    return word.starts_with('-') && word.find('=') == std::string::npos;
+}
+
 // The value of a line "task-file = FILE.py:CLASS  # why"; empty for another line.
 std::string task_file_in(std::string_view line) {
     const std::size_t equals = line.find('=');
@@ -96,29 +101,44 @@ std::optional<TaskFile> task_file_of(const std::string& text) {
     return file;
 }
 
-std::optional<PythonTask> find_python_task(const std::vector<std::string>& words) {
+PythonTasks find_python_tasks(const std::vector<std::string>& words) {
     const std::string option = "--task-file";
+    PythonTasks found;
+    const auto name = [&](const std::string& text) {
+        if (text.empty())
+            found.lacks_value = true;
+        else
+            found.tasks.push_back({text, {}});
+    };
     for (std::size_t i = 0; i < words.size(); ++i) {
-        if (words[i] == option && i + 1 == words.size())
-            return PythonTask{};
-        if (words[i] == option)
-            return PythonTask{words[i + 1], i, 2, {}};
-        if (words[i].starts_with(option + "="))
-            return PythonTask{words[i].substr(option.size() + 1), i, 1, {}};
-        if (i > 0 && !words[i - 1].starts_with('-') && task_file_of(words[i]))
-            return PythonTask{words[i], i, 1, {}};
+        const std::string& word = words[i];
+        if (word == option)
+            name(++i < words.size() ? words[i] : "");
+        else if (word.starts_with(option + "="))
+            name(word.substr(option.size() + 1));
+        else if (i > 0 && !awaits_value(words[i - 1]) && task_file_of(word))
+            name(word);
+        else
+            found.other_words.push_back(word);
     }
+    if (!found.tasks.empty() || found.lacks_value)
+        return found;
     for (std::size_t i = 1; i < words.size(); ++i) {
         const std::filesystem::path configuration = configuration_at(words[i]);
         if (std::string text = configuration.empty() ? "" : configured_task_file(configuration);
-            !text.empty())
-            return PythonTask{std::move(text), i, 0, configuration.string()};
+            !text.empty()) {
+            found.tasks.push_back({std::move(text), configuration.string()});
+            break;
+        }
     }
-    return std::nullopt;
+    return found;
 }
 
 bool names_python_task(const std::vector<std::string>& words) {
-    return !needs_no_task(words) && find_python_task(words).has_value();
+    if (needs_no_task(words))
+        return false;
+    const PythonTasks found = find_python_tasks(words);
+    return !found.tasks.empty() || found.lacks_value;
 }
 
 int continue_in_python(const std::vector<std::string>& words) {

@@ -133,7 +133,7 @@ TensorDict LoadedShare::rows_of(const Slice& slice) const {
 
 MicroBatch LoadedShare::collate_slice(const Slice& slice) const {
     const at::Tensor ids = rows_.sample_ids.narrow(0, slice.begin, slice.size());
-    MicroBatch batch = target_.collator->collate_in_epoch(rows_of(slice), ids, batch_.epoch);
+    MicroBatch batch = collated(*target_.collator, rows_of(slice), ids, batch_.epoch);
     check_collated(batch, target_.loss_terms);
     batch.sample_ids = ids;
     batch.samples = batch.units = slice.size();

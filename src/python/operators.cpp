@@ -38,15 +38,17 @@ TORCH_LIBRARY(hetseq, library) {
     library.def("version() -> str", [] { return std::string(hetseq::version::number); });
     // As the launcher numbered this process.
     library.def("launched_rank() -> int", [] { return hetseq::launched_rank(); });
-    // The task that a command line names: its text, the first word about it, how many words these
-    // are, and the configuration that names it. No text: there is none.
-    library.def("find_task(str[] words) -> (str, int, int, str)", [](const Words& words) {
-        const hetseq::PythonTask task =
-            hetseq::find_python_task(words).value_or(hetseq::PythonTask{});
-        return std::tuple{task.text,
-                          static_cast<std::int64_t>(task.word),
-                          static_cast<std::int64_t>(task.words),
-                          task.configuration};
+    // The tasks that a command line names, the configuration that names the only one (empty: none
+    // does), the words that are not about them, and whether --task-file has no value.
+    library.def("find_tasks(str[] words) -> (str[], str, str[], bool)", [](const Words& words) {
+        const hetseq::PythonTasks found = hetseq::find_python_tasks(words);
+        Words texts;
+        for (const hetseq::PythonTask& task : found.tasks)
+            texts.push_back(task.text);
+        return std::tuple{texts,
+                          found.tasks.empty() ? "" : found.tasks.front().configuration,
+                          found.other_words,
+                          found.lacks_value};
     });
     // FILE.py:CLASS as path and name; no path: it is none.
     library.def("divide_task(str text) -> (str, str)", [](const std::string& text) {

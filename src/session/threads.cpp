@@ -2,11 +2,23 @@
 
 #include <algorithm>
 
+#include "hetseq/util/error.hpp"
 #include "hetseq/comm/host/topology.hpp"
 
 namespace hetseq {
 
+namespace {
+
+constexpr int most_threads =
+    1024;  // starting a hundred thousand takes minutes, and no rank has the cores
+
+}  // namespace
+
 ThreadChoice choose_threads(const RankInfo& rank, int host_ranks, int asked) {
+    if (asked > most_threads)
+        throw BadConfig("--threads asks for " + std::to_string(asked) + " threads of a rank",
+                        "a rank has at most " + std::to_string(most_threads),
+                        "give the cores that a rank may use, or 0");
     const int part = std::max(1, rank.host_cores / host_ranks);
     ThreadChoice choice{asked > 0 ? asked : rank.own_cores, {}};
     if (rank.own_cores < asked)

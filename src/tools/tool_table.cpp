@@ -73,7 +73,7 @@ const std::vector<CommandSummary>& command_summaries() {
         {"bleu", "score translations with BLEU or chrF2, equal to sacreBLEU"},
         {"tokenize", "turn lines of standard input into ids of BERT's pieces"},
         {"info", "show versions and features of this build"},
-        {"document", "print the man page, the bash completion or the page of all options"}};
+        {"document", "print the man page, a shell's completion or the page of all options"}};
     return summaries;
 }
 

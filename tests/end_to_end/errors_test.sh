@@ -20,6 +20,15 @@ run_ranks 2 "${train[@]}" --data "$work/data" --batch-size 8 --update-freq 2
 expect_error 78 "--batch-size and --update-freq"
 run_ranks 2 "$bin/hetseq" train --task mnits --data "$work/data"
 expect_error 78 "Did you mean mnist?"
+run_ranks 2 "${train[@]}" --data "$work/data/train*.h5" --threads 5000
+expect_error 78 "a rank has at most 1024"
+run_ranks 2 "$bin/hetseq" train --task mnist --batching translation --data "$work/data/train*.h5" --max-update 1
+expect_error 78 "the batching takes a field that the dataset does not have (the dataset's are images, labels)"
+# What is typed for another part is no error, and not silent.
+run_ranks 2 "$bin/hetseq" train --task mnist --data "$work/data/train*.h5" --max-update 1 --momentum 0.5
+expect_ok "an option of another optimizer"
+grep -q -- "--momentum has no effect (it belongs to --optimizer sgd; --optimizer is 'adadelta')" "$work/log" ||
+  { cat "$work/log"; fail "no word of --momentum"; }
 # The same fault has the same code in a file.
 printf 'task = mnist\nmax-sentence = 3\n' >"$work/wrong.cfg"
 run_ranks 1 "$bin/hetseq" train "$work/wrong.cfg"

@@ -92,6 +92,22 @@ class TrainTest(MlpCase):
         self.train(1, "--save-dir", "again", "--max-update", 3, task="run/config.cfg")
         self.assertLess(largest_difference(self.model("run"), self.model("again")), 1e-12)
 
+    def test_a_run_records_the_task_that_ran_whoever_named_it(self):
+        self.write("other.py", "from mlp import Mlp\nclass Other(Mlp): pass\n")
+        self.write("config.cfg", "task-file = mlp.py:Mlp  # a comment\ndata = data.h5\nmax-update = 1\nbatch-size = 20\n")
+        for run, words, expected in (("own", (), "mlp.py:Mlp"), ("given", ("--task-file", "other.py:Other"), "other.py:Other"),
+                                     ("word", ("other.py",), "other.py:Other")):
+            self.hetseq(1, "train", "config.cfg", *words, "--save-dir", run)
+            self.assertIn(f"task-file = {self.folder.resolve() / expected}\n", (self.folder / run / "config.cfg").read_text())
+        told = self.hetseq(1, "train", "mlp.py:Mlp", "--task-file", "other.py:Other", code=78)
+        self.assertIn("the command line names 2 tasks in Python (mlp.py:Mlp, other.py:Other): name one", told)
+        self.assertIn("--task-file has no value", self.hetseq(1, "train", "--task-file", code=78))
+        (self.folder / "folder.py").mkdir()
+        self.assertIn("folder.py is a folder", self.hetseq(1, "train", "folder.py:Mlp", code=78))
+        (self.folder / "mlp.py").rename(self.folder / "moved.py")
+        told = self.hetseq(1, "evaluate", "own", code=78)
+        self.assertRegex(told, r"there is no file .*mlp.py \(the task-file of .*own/config.cfg; --task-file FILE.py:CLASS names")
+
     def test_predictions_are_written_in_the_order_of_the_data(self):
         self.write("predicting.py", """
             import hetseq, torch

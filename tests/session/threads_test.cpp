@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/util/error.hpp"
 #include "hetseq/comm/host/topology.hpp"
 
 #include <gmock/gmock.h>
@@ -29,6 +30,13 @@ TEST(ChooseThreadsTest, DoesWhatIsAskedAndWarnsOfTooManyThreads) {
 
     EXPECT_EQ(choice.threads, 6);
     EXPECT_THAT(choice.warning, testing::HasSubstr("6 threads on 2 core(s)"));
+}
+
+TEST(ChooseThreadsTest, RefusesWhatWouldTakeMinutesToStart) {
+    const RankInfo rank{.cores = 2, .own_cores = 2, .host_cores = 2};
+
+    EXPECT_EQ(choose_threads(rank, 1, 1024).threads, 1024);
+    EXPECT_THROW(choose_threads(rank, 1, 1025), BadConfig);
 }
 
 }  // namespace

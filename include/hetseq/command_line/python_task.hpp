@@ -18,16 +18,20 @@ std::optional<TaskFile> task_file_of(const std::string& text);
 
 /// A task in Python that a command line names, and where.
 struct PythonTask {
-    std::string text;           // FILE.py:CLASS; empty: --task-file without a value
-    std::size_t word = 0;       // of the command line, the first that is about it
-    std::size_t words = 0;      // so many; 0: a configuration names it
-    std::string configuration;  // that one's file
+    std::string text;           // FILE.py:CLASS
+    std::string configuration;  // the file that names it; empty: the command line does
 };
 
-/// The task that the words of a command line, a command first, name: by --task-file, by a word
-/// FILE.py or FILE.py:CLASS, or in a configuration or a run's folder that has the option task-file.
-/// Empty where there is none.
-std::optional<PythonTask> find_python_task(const std::vector<std::string>& words);
+/// What the words of a command line, a command first, say of tasks in Python.
+struct PythonTasks {
+    /// By --task-file or a word FILE.py or FILE.py:CLASS, in the order of the words; otherwise by
+    /// the first configuration or run's folder that has the option task-file.
+    std::vector<PythonTask> tasks;
+    std::vector<std::string> other_words;  // those that are not about them
+    bool lacks_value = false;              // --task-file has none
+};
+
+PythonTasks find_python_tasks(const std::vector<std::string>& words);
 
 /// True if there is one, and the command needs a model.
 bool names_python_task(const std::vector<std::string>& words);

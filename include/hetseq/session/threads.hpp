@@ -13,7 +13,7 @@ struct ThreadChoice {
 
 /// Threads of a rank: `asked`, or as many as its own cores if `asked` is 0. Warns if these are more
 /// than its cores, or if its cores are fewer than its part of those that the `host_ranks` ranks of
-/// its host may use together.
+/// its host may use together. Throws BadConfig for more than 1,024.
 ThreadChoice choose_threads(const RankInfo& rank, int host_ranks, int asked);
 
 }  // namespace hetseq

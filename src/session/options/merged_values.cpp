@@ -1,6 +1,7 @@
 #include "hetseq/session/options/merged_values.hpp"
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
 
@@ -53,6 +54,14 @@ std::string owners_of(const OptionSpec& spec) {
         "leave it out or choose the part that has it");
 }
 
+// A configuration may hold it for other parts; who types it expects something of it.
+void warn_of_idle(const OptionSpec& spec, const OptionValues& values) {
+    const std::string& chosen = spec.owners.front().option;
+    log::warn("--" + spec.name + " has no effect (it belongs to " + owners_of(spec) + "; --" +
+              chosen + " is '" + values.at(chosen) +
+              "'): leave it out or choose the part that has it");
+}
+
 // What has no effect must be right all the same.
 void check_ignored(const OptionSpec& spec, const GivenOptions& given) {
     OptionValues value;
@@ -75,6 +84,8 @@ void check_owned_options(const OptionTable& table,
             continue;
         if (spec.is_ignored_elsewhere) {
             check_ignored(spec, given);
+            if (given.line.count(spec.name) != 0)
+                warn_of_idle(spec, values);
             continue;
         }
         const auto in_file = given.file.find(spec.name);

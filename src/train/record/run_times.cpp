@@ -86,7 +86,9 @@ TimeDistributions RunTimes::alike() const {
         if (index >= cut_since_)
             alike.add(update);
     });
-    return with_late_times(std::move(alike.updates() >= enough ? alike : full));
+    if (alike.updates() >= enough)
+        return with_late_times(std::move(alike));
+    return full.updates() > 0 ? with_late_times(std::move(full)) : steady();
 }
 
 TimeDistributions RunTimes::with_late_times(TimeDistributions times) const {

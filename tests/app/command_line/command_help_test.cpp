@@ -1,7 +1,10 @@
 #include "hetseq/command_line/command_help.hpp"
 
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
+#include "hetseq/command_line/command_examples.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/app/command_table.hpp"
 
@@ -42,6 +45,18 @@ TEST(CommandHelpTest, ListsTheNamesOfPartsAtHandAUsersOwnToo) {
                               parts.schedules.names()})
         for (const std::string& name : names)
             EXPECT_THAT(help, HasSubstr(name));
+}
+
+TEST(CommandHelpTest, EachFormHasAnExample) {
+    for (const CommandEntry& command : command_table())
+        for (const CommandForm& form : command.description.forms) {
+            const std::string& name = command.description.name;
+            const CommandExample* const example = find_example(name, form.word);
+            ASSERT_NE(example, nullptr) << name << " " << form.word;
+            EXPECT_THAT(help_of(name, form.word), HasSubstr(example->line));
+            EXPECT_THAT(example->line, HasSubstr("hetseq " + name));
+            EXPECT_TRUE(std::filesystem::exists(example->page)) << example->page;
+        }
 }
 
 TEST(CommandHelpTest, ShowsOnlyOptionsThatTheCommandUses) {

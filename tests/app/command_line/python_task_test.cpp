@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "hetseq/util/text.hpp"
+
 #include "util/temporary_folder.hpp"
 
 namespace hetseq {
@@ -14,8 +16,13 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+// "A B|other words", the tasks and what is left.
 std::string found_in(const Words& words) {
-    return find_python_task(words).value_or(PythonTask{.text = "none"}).text;
+    const PythonTasks found = find_python_tasks(words);
+    std::string text = found.lacks_value ? "?" : "";
+    for (const PythonTask& task : found.tasks)
+        text += (text.empty() ? "" : " ") + task.text;
+    return text + "|" + join(found.other_words, " ");
 }
 
 TEST(PythonTaskTest, AFileMayNameAClass) {
@@ -28,17 +35,19 @@ TEST(PythonTaskTest, AFileMayNameAClass) {
 }
 
 TEST(PythonTaskTest, WordsNameIt) {
-    const auto task = find_python_task({"train", "--lr", "1", "my.py:Cnn", "--overwrite"});
-    ASSERT_TRUE(task);
-    EXPECT_EQ(task->text, "my.py:Cnn");
-    EXPECT_EQ(task->word, 3);
-    EXPECT_EQ(task->words, 1);
-    EXPECT_EQ(find_python_task({"train", "--task-file", "my.py"})->words, 2);
-    EXPECT_EQ(found_in({"train", "--task-file=my.py:A", "other.py"}), "my.py:A");
-    EXPECT_EQ(found_in({"train", "--data", "my.py"}), "none");  // an option's value
-    EXPECT_EQ(found_in({"my.py"}), "none");                     // no command
-    EXPECT_EQ(found_in({"train", "--task-file"}), "");
-    EXPECT_EQ(found_in({}), "none");
+    EXPECT_EQ(found_in({"train", "--lr", "1", "my.py:Cnn", "--json"}),
+              "my.py:Cnn|train --lr 1 --json");
+    EXPECT_EQ(found_in({"train", "--task-file", "my.py"}), "my.py|train");
+    EXPECT_EQ(found_in({"train", "--data", "my.py"}), "|train --data my.py");  // an option's value
+    EXPECT_EQ(found_in({"my.py"}), "|my.py");                                  // no command
+    EXPECT_EQ(found_in({"train", "--task-file"}), "?|train");
+    EXPECT_EQ(found_in({"train", "--task-file="}), "?|train");
+    EXPECT_EQ(found_in({}), "|");
+}
+
+TEST(PythonTaskTest, SeveralAreAllFound) {
+    EXPECT_EQ(found_in({"train", "--task-file=my.py:A", "other.py"}), "my.py:A other.py|train");
+    EXPECT_EQ(found_in({"train", "a.py", "x", "b.py"}), "a.py b.py|train x");
 }
 
 TEST(PythonTaskTest, ConfigurationsAndRunsNameIt) {
@@ -54,15 +63,18 @@ TEST(PythonTaskTest, ConfigurationsAndRunsNameIt) {
               " task-file\t= first.py \r\n"
               "task-file = a b/my.py:Cnn # why\r\ntask-files = x.py\n");
     for (const std::string& word : {run, configuration}) {
-        const auto task = find_python_task({"evaluate", word});
-        ASSERT_TRUE(task) << word;
-        EXPECT_EQ(task->text, "a b/my.py:Cnn");
-        EXPECT_EQ(task->words, 0);
-        EXPECT_EQ(task->configuration, configuration);
+        const PythonTasks found = find_python_tasks({"evaluate", word});
+        ASSERT_EQ(found.tasks.size(), 1) << word;
+        EXPECT_EQ(found.tasks[0].text, "a b/my.py:Cnn");
+        EXPECT_EQ(found.tasks[0].configuration, configuration);
+        EXPECT_EQ(found.other_words, (Words{"evaluate", word}));
     }
-    EXPECT_EQ(found_in({"train", write("other.cfg", "task-file =\nlr = 1\n")}), "none");
-    EXPECT_EQ(found_in({"train", write("other.txt", "task-file = my.py\n")}), "none");
-    EXPECT_EQ(found_in({"train", run + "/missing.cfg"}), "none");
+    EXPECT_EQ(found_in({"train", configuration, "--task-file", "mine.py"}),
+              "mine.py|train " + configuration);
+    for (const std::string& other : {write("other.cfg", "task-file =\nlr = 1\n"),
+                                     write("other.txt", "task-file = my.py\n"),
+                                     run + "/missing.cfg"})
+        EXPECT_EQ(found_in({"train", other}), "|train " + other);
 }
 
 TEST(PythonTaskTest, WhatNeedsNoModelNeedsNoPython) {

@@ -64,6 +64,18 @@ TEST(RunTimesTest, FewUpdatesOfTheLastCutTellNothing) {
     EXPECT_EQ(times.alike().step_ms.median(), 5000);
 }
 
+TEST(RunTimesTest, WhereNoBatchIsFullAllCount) {
+    RunTimes times;
+    for (int i = 0; i < 3; ++i) {
+        TimedUpdate update = taking(100);
+        update.is_full = false;
+        times.add(update);
+    }
+
+    EXPECT_EQ(times.alike().updates(), 3);
+    EXPECT_EQ(times.alike().step_ms.median(), 100);
+}
+
 TEST(RunTimesTest, LateTimesAreThoseOfAllSteadyUpdates) {
     RunTimes times = run_of(100);
     for (int i = 0; i < 50; ++i)

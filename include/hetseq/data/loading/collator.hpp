@@ -30,4 +30,11 @@ public:
     }
 };
 
+/// What `collator` makes of them. Throws BadConfig where it asks `rows` for a field that they do
+/// not have.
+MicroBatch collated(const Collator& collator,
+                    const TensorDict& rows,
+                    const at::Tensor& sample_ids,
+                    std::int64_t epoch);
+
 }  // namespace hetseq

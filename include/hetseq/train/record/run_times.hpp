@@ -53,8 +53,8 @@ public:
     /// In the steady state. Late times are those of all its updates, here and in `alike`.
     TimeDistributions steady() const;
     /// In the steady state, those of full batches that were cut like the last one, or in any way if
-    /// these are fewer than 5: their times can be compared with each other and with the costs at
-    /// the end.
+    /// these are fewer than 5, or those of all batches if none was full: their times can be
+    /// compared with each other and with the costs at the end.
     TimeDistributions alike() const;
     /// All samples or units of the steady state over its time.
     double samples_per_second() const;

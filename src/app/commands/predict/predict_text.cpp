@@ -39,7 +39,9 @@ GivenOptions text_settings(const PredictingRun& run,
     GivenOptions result = options_of_predicting_run(run, given, parts, RunData::none);
     if (!parts.lines.has(typed_options(result.file).model))
         throw BadConfig(run.folder.string() + " is no run whose model takes lines of text",
-                        "such a run is one of --model " + join(parts.lines.names(), " or "),
+                        parts.lines.names().empty()
+                            ? "a task in Python takes data"
+                            : "such a run is one of --model " + join(parts.lines.names(), " or "),
                         "name data by --data and a file by --output");
     return result;
 }
@@ -53,7 +55,7 @@ struct LineModel {
 
     std::vector<Prediction> predict(const TensorDict& rows, std::int64_t count) const {
         const at::NoGradGuard no_grad;
-        MicroBatch input = collator->collate(rows, at::arange(count, at::kLong));
+        MicroBatch input = collated(*collator, rows, at::arange(count, at::kLong), 0);
         for (auto& [name, tensor] : input.tensors)
             tensor = tensor.to(device);
         return model->predict(input);

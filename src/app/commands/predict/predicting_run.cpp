@@ -47,9 +47,11 @@ std::shared_ptr<Model> load_predicting_model(const PredictingRun& run,
     const std::string& name = settings.options().model;
     std::shared_ptr<Model> model = parts.models.get(name)(settings.options().parts);
     if (!model->predicts())
-        throw BadConfig("the model '" + name + "' makes no predictions",
-                        "its Model::predicts says so",
-                        "docs/predictions.md tells how a model of your own gets some");
+        throw BadConfig(
+            "the model '" + name + "' makes no predictions",
+            "its Model::predicts says so",
+            "docs/predictions.md (C++) and docs/python.md tell how a model of your own gets "
+            "some");
     load_chosen_model(run.folder, run.checkpoint, *model);
     log::info("predicts with " + chosen_model_name(run.folder, run.checkpoint));
     model->to(settings.device, settings.dtype);
