@@ -18,10 +18,9 @@ target_include_directories(hetseq_flags INTERFACE
 # hetseq_add_torch_header(<name> [FLAGS t] [<header>...]): with further headers; FLAGS is linked by those who use it too.
 function(hetseq_add_torch_header name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FLAGS" "")
-  set(ARGN ${arg_UNPARSED_ARGUMENTS})
   add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
   target_link_libraries(${name} PUBLIC hetseq_flags ${arg_FLAGS} hetseq::torch Threads::Threads)
-  target_precompile_headers(${name} PRIVATE <ATen/ATen.h> ${ARGN} <map> <memory> <string> <vector>)
+  target_precompile_headers(${name} PRIVATE <ATen/ATen.h> ${arg_UNPARSED_ARGUMENTS} <map> <memory> <string> <vector>)
 endfunction()
 hetseq_add_torch_header(hetseq_torch_pch)
 

@@ -271,8 +271,11 @@ for _name in ("describe", "model", "self_test", "forward", "predict", "collate",
 
 
 def run(binding: Optional[Binding], words: Sequence[str], in_script: bool) -> tuple[int, str]:
-    """Runs a command of the program with the task; its exit code, and the message of the error that ended it."""
+    """Runs a command of the program with the task; its exit code, and the message of the error that ended it. A run
+    records the task that it trains, whatever a configuration names."""
     global _current
+    if binding is not None and binding.spec and words[0] == "train":
+        words = [words[0], "--task-file", binding.spec, *words[1:]]
     if not _running.acquire(blocking=False):
         raise RuntimeError("hetseq trains already in this process")
     try:

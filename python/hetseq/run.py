@@ -189,7 +189,6 @@ def main(words: Optional[list[str]] = None) -> int:
                             if configuration else str(error)) from None
         binding = bridge.Binding(task, spec)
         if words[0] in _WITH_TASK:
-            recorded = ["--task-file", spec] if words[0] == "train" else []  # before a configuration's
-            words[1:1] = ["--task", "python", *recorded]
+            words[1:1] = ["--task", "python"]
     code, _ = bridge.run(binding, words, in_script=False)
     return code

@@ -366,6 +366,15 @@ class ScriptTest(MlpCase):
             assert all(torch.equal(value, loaded.state_dict()[name]) for name, value in module.state_dict().items())
         """)
 
+    def test_a_script_records_its_own_task_whatever_a_configuration_names(self):
+        self.write("config.cfg", "task-file = elsewhere.py:Mlp\nmax-update = 1\nbatch-size = 20\n")
+        self.script(1, """
+            import hetseq
+            from mlp import Mlp
+            hetseq.train(Mlp(), "config.cfg", data="data.h5", save_dir="run")
+        """)
+        self.assertIn(f"task-file = {self.folder.resolve() / 'mlp.py:Mlp'}\n", (self.folder / "run/config.cfg").read_text())
+
     def test_mpi_may_run_already(self):
         try:
             import mpi4py

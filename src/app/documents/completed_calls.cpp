@@ -17,8 +17,7 @@ std::string value_text(const std::string& value) {
 CompletedCall call_of(const CommandDescription& command,
                       const CommandForm& form,
                       const OptionTable& table) {
-    CompletedCall call{
-        command.name, form.word, form.help.empty() ? command.help : form.help, {}, {}, {}};
+    CompletedCall call{command.name, form.word, {}, {}, {}};
     if (!form.arguments.empty())
         call.argument = kind_text(value_kind(form.arguments.front().name));
     call.options = form.own_options;
@@ -61,11 +60,6 @@ std::string kind_text(ValueKind kind) {
 
 std::string offered_values(const OptionSpec& option) {
     return option.choices.empty() ? value_text(option.type) : join(option.choices, " ");
-}
-
-bool is_kind(const std::string& offered) {
-    return offered == "any" || offered == "file" || offered == "configuration" ||
-           offered == "folder";
 }
 
 CommandForm union_of(const CommandDescription& command) {

@@ -10,8 +10,7 @@ namespace hetseq {
 
 /// What may be completed behind a command and, where one is chosen, its form.
 struct CompletedCall {
-    std::string command, form;  // form: empty where none is chosen or there is only one
-    std::string help;
+    std::string command, form;              // form: empty where none is chosen or there is only one
     std::vector<const CommandForm*> forms;  // to choose from
     std::string argument;  // the kind of its words, as `offered_values`; empty: none
     OptionTable options;   // of all forms, where none is chosen
@@ -25,9 +24,6 @@ std::string kind_text(ValueKind kind);
 
 /// The texts that an option takes, with blanks between, or the kind of its value.
 std::string offered_values(const OptionSpec& option);
-
-/// True if `offered_values` names a kind.
-bool is_kind(const std::string& offered);
 
 /// A command with several forms, before one is chosen: the options of all.
 CommandForm union_of(const CommandDescription& command);
