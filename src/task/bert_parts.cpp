@@ -253,7 +253,7 @@ std::shared_ptr<Model> make_pretraining(const PartOptions& options) {
 
 void add_bert_parts(Parts& parts) {
     parts.models.add("bert", make_pretraining, {decoder_bias()});
-    parts.exports.add("bert", export_bert);
+    parts.exports.add("bert", {.change = export_bert});
     parts.datasets.add("bert-pretraining", pretraining_schema);
     parts.batchings.add("bert-pretraining",
                         make_batching,

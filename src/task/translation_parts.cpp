@@ -253,7 +253,7 @@ private:
     static constexpr std::int64_t begin_id = 1;  // of every vocabulary
 };
 
-void refuse_to_export(const std::filesystem::path& folder, ExportedModel&) {
+void refuse_to_export(const std::filesystem::path& folder) {
     throw BadConfig("transformers has no model like that of " + folder.string(),
                     "it is hetseq's Transformer",
                     "hetseq translate " + folder.string() + " < lines uses it");
@@ -288,7 +288,7 @@ void add_translation_parts(Parts& parts) {
                                   {"adam-eps", "1e-9"},
                                   {"max-tokens", "4096"}},
                      .instead_of_predict = "hetseq translate RUN < lines"});
-    parts.exports.add("transformer", refuse_to_export);
+    parts.exports.add("transformer", {.check = refuse_to_export});
 }
 
 }  // namespace hetseq

@@ -17,9 +17,13 @@ struct ExportedModel {
     std::vector<CompanionFile> text_files;  // of its tokenizer, as they stand in the folder
 };
 
-/// Changes what transformers has otherwise. `folder`: that of the run. Throws BadConfig for a model
-/// that transformers does not have, and BadData.
-using ExportPart =
-    std::function<void(const std::filesystem::path& folder, ExportedModel& exported)>;
+/// What is particular about a model's export. `folder`: the run's.
+struct ExportPart {
+    /// Called before a tensor is read. Throws BadConfig for a model that transformers does not
+    /// have.
+    std::function<void(const std::filesystem::path& folder)> check = {};
+    /// Changes what transformers has otherwise. Throws BadData.
+    std::function<void(const std::filesystem::path& folder, ExportedModel& exported)> change = {};
+};
 
 }  // namespace hetseq

@@ -179,11 +179,14 @@ std::vector<CompanionFile> text_files_in(const fs::path& folder) {
 
 ExportedModel model_of(const ExportSource& source, const Parts& parts) {
     Json config = config_of_transformers(source.folder);
+    const auto type = config["model_type"].get<std::string>();
+    const ExportPart part = parts.exports.has(type) ? parts.exports.get(type) : ExportPart{};
+    if (part.check)
+        part.check(source.folder);
     ExportedModel model{config.dump(), tensors_of(source.files), text_files_in(source.folder)};
     check_same_model(source, model.tensors);
-    const auto type = config["model_type"].get<std::string>();
-    if (parts.exports.has(type)) {
-        parts.exports.get(type)(source.folder, model);
+    if (part.change) {
+        part.change(source.folder, model);
         config = Json::parse(model.config);
     }
     std::sort(model.tensors.begin(), model.tensors.end(), [](const auto& a, const auto& b) {
