@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # A run that is stopped, killed and continued ends as one that was left alone.
 source "$(dirname "$0")/common.sh"
-make_some_images 150 50
-options=(--task mnist --precision fp64 --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --max-sentences 2 --seed 3
-  --balance declared --batch-size 4 --log-interval 5 --max-epoch 4)
+source "$(dirname "$0")/continued_runs.sh"
 
 # start RUN RANKS OPTION...: in the background, its launcher in $launcher; slow, so that it is still there when something
 # happens to it.
@@ -23,7 +21,6 @@ wait_for() {
   cat "$work/log"; fail "waited in vain for $1"
 }
 finish() { rc=0; wait "$launcher" || rc=$?; }
-train() { local run=$1 ranks=$2; shift 2; run_ranks "$ranks" "$bin/hetseq" train "${options[@]}" --save-dir "$work/$run" "$@"; }
 ranks_of_launcher() { pgrep -P "$(pgrep -P "$launcher" -x mpirun)" hetseq; }
 losses() {
   python3 -c 'import json,sys
@@ -140,58 +137,6 @@ truncate -s -1 "$work"/cut/checkpoints/*/state.json
 train cut 2
 expect_error 65 "none of the 3 checkpoints can be used"
 
-# What a run keeps to its end, and another run that begins where it ended.
-train whole 2 --max-epoch 5 --lr 0.5
-expect_error 78 "--reset-lr-scheduler"
-train whole 2 --max-epoch 5 --optimizer sgd
-expect_error 78 "--reset-optimizer"
-train other 2 --max-epoch 5 --restore-file "$work/whole" --lr 0.0005 --reset-lr-scheduler
-expect_ok "another schedule"
-[[ $(json "$work/other/summary.json" updates_since_start) == 38 ]] || fail "did not go on from the checkpoint"
-train fresh 2 --max-epoch 1 --restore-file "$work/whole" --reset-lr-scheduler --reset-optimizer --reset-position
-expect_ok "parameters alone"
-[[ $(json "$work/fresh/summary.json" updates) == 38 ]] || fail "did not begin anew"
-train fresh 2 --reset-optimizer
-expect_error 78 "there is nothing to reset"
-train none 2 --resume must
-expect_error 66 "holds no checkpoint"
-
-# The schedule counts its own updates and epochs: 38 updates an epoch, and one more.
-lr_of() { python3 -c 'import json,sys
-print(*(x["lr"] for x in map(json.loads, open(sys.argv[1])) if x["kind"] == "train"))' "$work/$1/metrics.jsonl"; }
-steps=(--optimizer sgd --lr-scheduler step --lr-shrink 0.5 --log-interval 38)
-train steps 1 --max-epoch 3 --lr 0.004 "${steps[@]}"
-expect_ok steps
-[[ $(lr_of steps) == '0.004 0.002 0.001' ]] || fail "the rates of three epochs are $(lr_of steps)"
-train slower 1 --max-epoch 5 --lr 0.008 "${steps[@]}" --restore-file "$work/steps" --reset-lr-scheduler
-expect_ok "another rate"
-[[ $(lr_of slower) == '0.008 0.004' ]] || fail "another rate begins with $(lr_of slower)"
-train again 1 --max-epoch 2 --lr 0.004 "${steps[@]}" --restore-file "$work/steps" --reset-position
-expect_ok "another order"
-[[ $(lr_of again) == '0.0005 0.00025' ]] || fail "another order has the rates $(lr_of again)"
-
-# In time: with room for what is left to do.
-train limited 2 --max-epoch 1000 --time-limit 00:00:05
-expect_error 75 "asked to by the time limit"
-train patient 1 --max-epoch 1000 --patience 2 --valid-interval 3 --lr 1e-30
-expect_ok patience
-grep -q 'no longer improves' "$work/log" || fail "did not end early"
-
-# The best by another measure, and one that the model does not have.
-train accurate 2 --max-epoch 3 --best-by accuracy:max
-expect_ok "best by accuracy"
-grep -q '(best accuracy)' "$work/log" || { cat "$work/log"; fail "the measure is not named"; }
-python3 -c 'import json, sys
-valid = [x for x in map(json.loads, open(sys.argv[1])) if x["kind"] == "valid"]
-best = 0
-for x in valid:
-    assert x["best"] == (x["accuracy"] > best) and x["best_by"] == "accuracy:max", x
-    best = max(best, x["accuracy"])' "$work/accurate/metrics.jsonl" || fail "the best is another"
-train accurate 2 --max-epoch 4 --best-by loss:min
-expect_ok "continued by another measure"
-train none 2 --best-by bleu:max
-expect_error 78 "its names are loss, "
-
 # At a signal that asks for a checkpoint it saves and goes on; what the ranks cost is kept with it.
 start saved 2 --max-epoch 1000 --balance auto --cache-dir none --save-interval 0 --save-minutes 0 --stop-signals USR1 \
   --checkpoint-signals USR2
@@ -211,33 +156,3 @@ touch "$work/saved/STOP"
 finish
 expect_error 75 "asked to by the file STOP"
 ! grep -q 'measuring the speed' "$work/log" || fail "measured what the checkpoint knew"
-
-# Looked at.
-"$bin/hetseq" checkpoint list "$work/whole" >"$work/log"
-grep -q 'update-00000152 *4 .*best' "$work/log" || { cat "$work/log"; fail list; }
-(($(grep -c best "$work/log") == 1)) || { cat "$work/log"; fail "several are the best"; }
-"$bin/hetseq" checkpoint list "$work/whole" --json >"$work/log"
-grep -q '"valid_loss": [0-9]' "$work/log" || { cat "$work/log"; fail "no validation loss in the list"; }
-"$bin/hetseq" checkpoint verify "$work/whole" >"$work/log" || fail verify
-rc=0; "$bin/hetseq" checkpoint verify "$work/cut" >"$work/log" || rc=$?
-((rc == 65)) || fail "damage passed the verification"
-"$bin/hetseq" checkpoint inspect "$work/whole" >"$work/log" || fail inspect
-grep -q 'square_avg/' "$work/log" || fail "no tensor of the optimizer"
-"$bin/hetseq" checkpoint average "$work/whole" --last 1 --output "$work/mean.safetensors" >"$work/log" || fail average
-"$bin/compare_models" "$work/mean.safetensors" "$work/whole/model.safetensors" 0 || fail "the mean of one"
-"$bin/hetseq" checkpoint average "$work/whole" --output "$work/mean.safetensors" >"$work/log" || fail average
-rc=0; "$bin/compare_models" "$work/mean.safetensors" "$work/whole/model.safetensors" 0 || rc=$?
-((rc == 1)) || fail "the mean of three, exit code $rc"
-
-# A trial of a run for some updates: its schedule stays, and the continued run is the undisturbed one.
-trial=("$bin/hetseq" train --task mnist --precision fp64 --data "$work/data/train*.h5" --max-sentences 2 --max-update 12
-  --lr-scheduler cosine --warmup-updates 8)
-run_ranks 1 "${trial[@]}" --save-dir "$work/undisturbed"
-expect_ok undisturbed
-run_ranks 1 "${trial[@]}" --save-dir "$work/tried" --stop-after 5
-expect_error 75 "asked to by --stop-after"
-expect_error 75 "checkpoint: $work/tried/checkpoints/update-00000005; the same command continues the run"
-run_ranks 1 "${trial[@]}" --save-dir "$work/tried"
-expect_ok "after the trial"
-tail -n 1 "$work/log" | grep -q "model: $work/tried/model.safetensors$" || { cat "$work/log"; fail "the last line names no model"; }
-"$bin/compare_models" "$work/tried/model.safetensors" "$work/undisturbed/model.safetensors" 0 || fail "the trial changed the run"

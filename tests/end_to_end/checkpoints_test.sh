@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# The commands that look at checkpoints, and a run that is tried for some updates first.
+source "$(dirname "$0")/common.sh"
+source "$(dirname "$0")/continued_runs.sh"
+
+train whole 2
+expect_ok whole
+
+# Looked at.
+"$bin/hetseq" checkpoint list "$work/whole" >"$work/log"
+grep -q 'update-00000152 *4 .*best' "$work/log" || { cat "$work/log"; fail list; }
+(($(grep -c best "$work/log") == 1)) || { cat "$work/log"; fail "several are the best"; }
+"$bin/hetseq" checkpoint list "$work/whole" --json >"$work/log"
+grep -q '"valid_loss": [0-9]' "$work/log" || { cat "$work/log"; fail "no validation loss in the list"; }
+"$bin/hetseq" checkpoint verify "$work/whole" >"$work/log" || fail verify
+cp -r "$work/whole" "$work/damaged"
+truncate -s -1 "$work/damaged/checkpoints/update-00000152/model.safetensors"
+rc=0; "$bin/hetseq" checkpoint verify "$work/damaged" >"$work/log" || rc=$?
+((rc == 65)) || fail "damage passed the verification"
+"$bin/hetseq" checkpoint inspect "$work/whole" >"$work/log" || fail inspect
+grep -q 'square_avg/' "$work/log" || fail "no tensor of the optimizer"
+"$bin/hetseq" checkpoint average "$work/whole" --last 1 --output "$work/mean.safetensors" >"$work/log" || fail average
+"$bin/compare_models" "$work/mean.safetensors" "$work/whole/model.safetensors" 0 || fail "the mean of one"
+"$bin/hetseq" checkpoint average "$work/whole" --output "$work/mean.safetensors" >"$work/log" || fail average
+rc=0; "$bin/compare_models" "$work/mean.safetensors" "$work/whole/model.safetensors" 0 || rc=$?
+((rc == 1)) || fail "the mean of three, exit code $rc"
+
+# A trial of a run for some updates: its schedule stays, and the continued run is the undisturbed one.
+trial=("$bin/hetseq" train --task mnist --precision fp64 --data "$work/data/train*.h5" --max-sentences 2 --max-update 12
+  --lr-scheduler cosine --warmup-updates 8)
+run_ranks 1 "${trial[@]}" --save-dir "$work/undisturbed"
+expect_ok undisturbed
+run_ranks 1 "${trial[@]}" --save-dir "$work/tried" --stop-after 5
+expect_error 75 "asked to by --stop-after"
+expect_error 75 "checkpoint: $work/tried/checkpoints/update-00000005; the same command continues the run"
+run_ranks 1 "${trial[@]}" --save-dir "$work/tried"
+expect_ok "after the trial"
+tail -n 1 "$work/log" | grep -q "model: $work/tried/model.safetensors$" || { cat "$work/log"; fail "the last line names no model"; }
+"$bin/compare_models" "$work/tried/model.safetensors" "$work/undisturbed/model.safetensors" 0 || fail "the trial changed the run"

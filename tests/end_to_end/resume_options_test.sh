@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# What a continued run keeps, what it may change, and when a run ends by itself.
+source "$(dirname "$0")/common.sh"
+source "$(dirname "$0")/continued_runs.sh"
+
+train whole 2
+expect_ok whole
+
+# What a run keeps to its end, and another run that begins where it ended.
+train whole 2 --max-epoch 5 --lr 0.5
+expect_error 78 "--reset-lr-scheduler"
+train whole 2 --max-epoch 5 --optimizer sgd
+expect_error 78 "--reset-optimizer"
+train other 2 --max-epoch 5 --restore-file "$work/whole" --lr 0.0005 --reset-lr-scheduler
+expect_ok "another schedule"
+[[ $(json "$work/other/summary.json" updates_since_start) == 38 ]] || fail "did not go on from the checkpoint"
+train fresh 2 --max-epoch 1 --restore-file "$work/whole" --reset-lr-scheduler --reset-optimizer --reset-position
+expect_ok "parameters alone"
+[[ $(json "$work/fresh/summary.json" updates) == 38 ]] || fail "did not begin anew"
+train fresh 2 --reset-optimizer
+expect_error 78 "there is nothing to reset"
+train none 2 --resume must
+expect_error 66 "holds no checkpoint"
+
+# The schedule counts its own updates and epochs: 38 updates an epoch, and one more.
+lr_of() { python3 -c 'import json,sys
+print(*(x["lr"] for x in map(json.loads, open(sys.argv[1])) if x["kind"] == "train"))' "$work/$1/metrics.jsonl"; }
+steps=(--optimizer sgd --lr-scheduler step --lr-shrink 0.5 --log-interval 38)
+train steps 1 --max-epoch 3 --lr 0.004 "${steps[@]}"
+expect_ok steps
+[[ $(lr_of steps) == '0.004 0.002 0.001' ]] || fail "the rates of three epochs are $(lr_of steps)"
+train slower 1 --max-epoch 5 --lr 0.008 "${steps[@]}" --restore-file "$work/steps" --reset-lr-scheduler
+expect_ok "another rate"
+[[ $(lr_of slower) == '0.008 0.004' ]] || fail "another rate begins with $(lr_of slower)"
+train again 1 --max-epoch 2 --lr 0.004 "${steps[@]}" --restore-file "$work/steps" --reset-position
+expect_ok "another order"
+[[ $(lr_of again) == '0.0005 0.00025' ]] || fail "another order has the rates $(lr_of again)"
+
+# In time: with room for what is left to do.
+train limited 2 --max-epoch 1000 --time-limit 00:00:05
+expect_error 75 "asked to by the time limit"
+train patient 1 --max-epoch 1000 --patience 2 --valid-interval 3 --lr 1e-30
+expect_ok patience
+grep -q 'no longer improves' "$work/log" || fail "did not end early"
+
+# The best by another measure, and one that the model does not have.
+train accurate 2 --max-epoch 3 --best-by accuracy:max
+expect_ok "best by accuracy"
+grep -q '(best accuracy)' "$work/log" || { cat "$work/log"; fail "the measure is not named"; }
+python3 -c 'import json, sys
+valid = [x for x in map(json.loads, open(sys.argv[1])) if x["kind"] == "valid"]
+best = 0
+for x in valid:
+    assert x["best"] == (x["accuracy"] > best) and x["best_by"] == "accuracy:max", x
+    best = max(best, x["accuracy"])' "$work/accurate/metrics.jsonl" || fail "the best is another"
+train accurate 2 --max-epoch 4 --best-by loss:min
+expect_ok "continued by another measure"
+train none 2 --best-by bleu:max
+expect_error 78 "its names are loss, "
