@@ -82,9 +82,9 @@ class Binding:
             self.parameters = Parameters(module)
         if module.training != training:
             module.train(training)
-        if not training and self.has_trained:
-            self.cut_test.run_in_validation(module, dict(zip(names, tensors)))
         results = self.keyed.forward(task.forward, module, dict(zip(names, tensors)))
+        if not training and self.has_trained:
+            self.cut_test.run_in_validation(module, self.keyed, dict(zip(names, tensors)))
         if training and task.buffers == "constant":
             self.buffers.check()
         if self.has_trained:

@@ -25,6 +25,7 @@ class CutTest:
         self._collating = threading.Lock()  # the loader's thread collates, and the test does
         self._to_collate: Optional[Batch] = None  # the most samples that the task's collate was given
         self._is_done = not task.self_test
+        self._has_learnt = False  # of a micro-batch of one sample
         self._waits = 0  # since the test passed with rows of one length
         self._untold: list[str] = []  # metrics that were 0 for all samples
         self._validations = 0  # that looked at them again
@@ -56,6 +57,9 @@ class CutTest:
             return self._end(self._waits > _MOST_WAITS)
         count = self_test.choose_count(module, samples.fields, len(samples))
         if count < 2:
+            if not self._has_learnt:
+                self._has_learnt = True
+                self_test.learn_draws(self._run(module, keyed), module, samples)
             return False
         self._check(module, keyed, samples, count)
         self._waits += 1
@@ -79,35 +83,40 @@ class CutTest:
     def _tells_padding(samples: Samples) -> bool:
         return not samples.paddings or not samples.device.type == "cuda" or samples.has_unlike_lengths(range(len(samples)))
 
-    def _evaluate(self, module: torch.nn.Module) -> self_test.Evaluate:
-        losses, metrics = list(self._task.losses), metric_names(self._task)
-        return lambda rows: dict(zip(losses + metrics, sums_of(self._task.forward(module, dict(rows)), losses, metrics)))
+    def _run(self, module: torch.nn.Module, keyed: randomness.Handle) -> self_test.Run:
+        losses = list(self._task.losses)
+        return self_test.keyed_run(
+            keyed, lambda rows: dict(zip(losses, sums_of(self._task.forward(module, dict(rows)), losses, []))))
 
-    def _check(self, module: torch.nn.Module, keyed: randomness.Handle, samples: Samples, count: int) -> None:
-        task, losses = self._task, list(self._task.losses)
+    def _evaluate(self, module: torch.nn.Module, keyed: randomness.Handle) -> self_test.Evaluate:
+        losses, metrics = list(self._task.losses), metric_names(self._task)
 
         def forward(rows: Batch) -> dict[str, torch.Tensor]:
-            return dict(zip(losses, sums_of(task.forward(module, dict(rows)), losses, [])))
+            return dict(zip(losses + metrics, sums_of(self._task.forward(module, dict(rows)), losses, metrics)))
 
+        return self_test.keyed_run(keyed, forward, training=False)
+
+    def _check(self, module: torch.nn.Module, keyed: randomness.Handle, samples: Samples, count: int) -> None:
+        task = self._task
         module.train()
         self._untold = []
         self._refuse(self_test.check(
-            self_test.keyed_run(keyed, forward), module, samples, count, buffers_may_change=task.buffers == "rank0",
-            evaluate=self._evaluate(module), untold=self._untold,
+            self._run(module, keyed), module, samples, count, buffers_may_change=task.buffers == "rank0",
+            evaluate=self._evaluate(module, keyed), untold=self._untold,
             weigh=(lambda batch: weights_of(task, batch)) if callable(task.weights) else None))
 
-    def run_in_validation(self, module: torch.nn.Module, rows: Batch) -> None:
+    def run_in_validation(self, module: torch.nn.Module, keyed: randomness.Handle, rows: Batch) -> None:
         """Of metrics that were 0 for all samples before the training: a mean is told from a sum by others."""
         count = self_test.choose_count(module, rows, len(next(iter(rows.values()))))
         if not self._untold or count < 2 or self._validations == _MOST_VALIDATIONS:
             return
         self._validations += 1
-        names, everything = self._untold, self._evaluate(module)
+        names, everything = self._untold, self._evaluate(module, keyed)
         samples = Samples(rows, {} if overrides(self._task, "collate") else self._paddings(), None,
                           next(iter(rows.values())).device)
 
-        def evaluate(rows: Batch) -> dict[str, torch.Tensor]:
-            sums = everything(rows)
+        def evaluate(rows: Batch, sample_ids: torch.Tensor) -> dict[str, torch.Tensor]:
+            sums = everything(rows, sample_ids)
             return {name: sums[name] for name in names}
 
         self._untold = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ from torch import nn
 from .samples import Samples, differing_tensor
 
 __all__ = ["Found", "NotFinite", "batch_norms", "changed_buffers", "check_collate", "listed", "mixed_in_collate",
-           "own_generators", "refusals"]
+           "own_generators", "refusals", "unsampled_draws", "written_parameters"]
 
 _MOST_SAMPLES = 64  # that `collate` makes again
 
@@ -104,6 +104,12 @@ def changed_buffers(model: nn.Module, before: Mapping[str, torch.Tensor]) -> lis
         f"the {listed('buffer', names)} changed in training (a rank would change its own copy "
         'by its own samples): make it a constant, or choose buffers="rank0"'
     ]
+
+
+def unsampled_draws(found: Sequence[str]) -> list[str]:
+    """`found`: by the operator of that name."""
+    return [f"{text} (what is drawn for a sample is a function of it, and these rows are no samples): draw a tensor of "
+            "shape (samples, ...), or one number for all, torch.rand(())" for text in found]
 
 
 def written_parameters(names: Iterable[str]) -> list[str]:

@@ -1,15 +1,16 @@
 """Random numbers of a user's module as functions of the sample, whatever the cut of a batch.
 
-Inside `Handle.forward`, in training, every random operator of torch is either keyed or refused by
-name. A keyed one is a function of (seed, update, sample id, coordinates of the element behind the
-sample) and of where it stands: the path of the innermost module that runs, the number of that
-module's call in this forward, and the number of the draw within the call. No size of a tensor
-counts, so that padding changes nothing. Elsewhere torch is left as it is.
+Inside `Handle.forward`, every random operator of torch is either keyed or refused by name. A keyed
+one is a function of (seed, update, sample id, coordinates of the element behind the sample) and of
+where it stands: the path of the innermost module that runs, the number of that module's call in this
+forward, and the number of the draw within the call. No size of a tensor counts, so that padding
+changes nothing. One number that is drawn for all samples is a function of (seed, update) and of
+where it stands. An evaluation draws the same in each update. Elsewhere torch is left as it is.
 
 Three things work together:
-- `forward` of each module that may draw is wrapped, to know which module runs;
+- `forward` of each module that may draw is wrapped, to know which module runs (draw_places.py);
 - torch's random operators get kernels at a dispatch key that only this thread includes, and only
-  inside a forward: whoever calls them is seen;
+  inside a forward: whoever calls them is seen (what they do: keyed_dropout.py, keyed_noise.py);
 - `torch.compile` traces Python, so for a module with compiled parts a function mode replaces the
   same operators in Python. The compiled code receives (path, call) as a tensor, so one compiled
   block can serve many modules.
@@ -17,8 +18,6 @@ Three things work together:
 
 from __future__ import annotations
 
-import hashlib
-import math
 import sys
 import types
 from typing import Any, Callable, List, Optional, Tuple
@@ -29,372 +28,84 @@ from torch import nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from . import keyed_dropout as dropouts
+from . import keyed_noise as noise
+from .draw_places import Call, RandomnessError, Record, refuse, scope
+
 __all__ = ["Handle", "RandomnessError", "install"]
 
-_KEY_NAME = "TESTING_ONLY_GenericMode"  # see src/python/keyed_dropout.cpp
+_KEY_NAME = "TESTING_ONLY_GenericMode"  # see src/python/forward_scope.cpp
 _KEY = torch._C._dispatch_key_parse(_KEY_NAME)
 _KEYS = torch._C.DispatchKeySet(_KEY)
-_STEP = 0x632BE59BD9B4E019  # between the streams of a module's calls; odd, so they never meet
-
-
-_SPARE_CALLS = 8  # of a module, more than in the last forward
-
-
-class RandomnessError(RuntimeError):
-    """A random draw that can't be made a function of the sample."""
-
-
-class _Scope:
-    """The forward that runs now. One at a time in a process, as in the trainer."""
-
-    def __init__(self) -> None:
-        self.active = False  # inside a forward in training, or its recomputation in backward
-        self.entered = False  # such a forward was the last to run
-        self.current: _Record | None = None
-        # Of that forward (src/python/keyed_dropout.cpp). Compiled code takes them as its inputs.
-        self.key: torch.Tensor | None = None
-        self.ids: torch.Tensor | None = None
-        self.handle: Handle | None = None  # what is installed in this process
-        self.add_call: Callable[[_Record, _Call], None] | None = None
-
-
-_scope = _Scope()
-
-
-def _signed(number: int) -> int:
-    number &= (1 << 64) - 1
-    return number - (1 << 64) if number >> 63 else number
-
-
-class _Call:
-    """One call of a module in a forward, and the next. A chain rather than numbers, so that code
-    compiled for the first call serves the others."""
-
-    def __init__(self, stream: torch.Tensor, number: int) -> None:
-        self.stream = stream  # int64 scalar on the CPU
-        self.number = number
-        self.next: _Call | None = None
-
-
-class _Record:
-    """A module's place among the draws of a forward."""
-
-    def __init__(self, path: str, module: nn.Module | None) -> None:
-        self.module = module
-        self.name = "the task's forward"
-        if module is not None:
-            self.name = f"{path or 'the model'} ({type(module).__name__})"
-        # No path of a module has a dot at its end.
-        place = "." if module is None else path
-        self.number = int.from_bytes(hashlib.blake2b(place.encode(), digest_size=8).digest(), "little")
-        self.first = self._new_call(0)
-        # What runs while the module does not: an object of its own, since torch.compile guards on
-        # two attributes being the same object. The task's forward always runs.
-        self.idle = self.first if module is None else self._new_call(-1)
-        self.call = self.idle  # the one that runs
-        self.upcoming = self.first
-        self.draws = 0  # within the one that runs
-        # Its only dropout is that of the attention weights, (samples * heads, L, S).
-        is_attention = type(module) is nn.MultiheadAttention
-        self.heads = module.num_heads if is_attention else 1
-        self.original = module.forward if module is not None else None
-        self.had_own_forward = module is not None and "forward" in module.__dict__
-        # As a function of the class where it is one: torch.compile of torch 2.7 guards on the
-        # very object that is called, and a bound method is another one for each module.
-        self.of_class = None
-        if getattr(self.original, "__self__", None) is module and module is not None:
-            self.of_class = self.original.__func__
-        self.copied = False
-
-    def _new_call(self, number: int) -> _Call:
-        stream = _signed(self.number + number * _STEP)
-        torch.ops.hetseq.name_stream(stream, self.name)
-        return _Call(torch.tensor(stream, dtype=torch.int64, device="cpu"), number)
-
-    def add_call(self, call: _Call) -> None:
-        call.next = self._new_call(call.number + 1)
-
-    def start(self) -> None:
-        """A forward begins. The chain is made long enough for one like the last and more, so that
-        compiled code rarely meets its end."""
-        call = self.upcoming
-        for _ in range(_SPARE_CALLS):
-            if call.next is None:
-                self.add_call(call)
-            call = call.next
-        self.upcoming, self.call, self.draws = self.first, self.idle, 0
-
-    def _run(self, *args: Any, **kwargs: Any) -> Any:
-        if self.of_class is not None:
-            return self.of_class(self.module, *args, **kwargs)
-        return self.original(*args, **kwargs)
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Stands in for the module's own `forward`."""
-        if not _scope.active or self.copied:
-            if not torch.compiler.is_compiling():
-                self._refuse_unknown_recomputation()
-            return self._run(*args, **kwargs)
-        outer, call, draws = _scope.current, self.call, self.draws
-        if self.upcoming.next is None:
-            _scope.add_call(self, self.upcoming)
-        _scope.current, self.call, self.draws = self, self.upcoming, 0
-        self.upcoming = self.upcoming.next
-        if torch.compiler.is_compiling():  # a graph can't break inside try
-            result = self._run(*args, **kwargs)
-            _scope.current, self.call, self.draws = outer, call, draws
-            return result
-        try:
-            return self._run(*args, **kwargs)
-        finally:
-            _scope.current, self.call, self.draws = outer, call, draws
-
-    def _refuse_unknown_recomputation(self) -> None:
-        if not _scope.entered or self.copied or torch._C._current_graph_task_id() == -1:
-            return
-        raise RandomnessError(
-            f"{self.name} runs inside backward (hetseq can't tell which of its calls is computed "
-            "again, and its masks must be the same): use torch.utils.checkpoint.checkpoint"
-        )
-
-    def install(self) -> None:
-        self.module.__dict__["forward"] = self.forward
-
-    def remove(self) -> None:
-        if self.had_own_forward:
-            self.module.__dict__["forward"] = self.original
-        else:
-            self.module.__dict__.pop("forward", None)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "_Record":
-        """A copied module runs its own `forward`, unkeyed."""
-        copied = _Record.__new__(_Record)
-        copied.copied, copied.of_class = True, None
-        module = memo.get(id(self.module), self.module)
-        copied.original = types.MethodType(type(module).forward, module)
-        return copied
-
-
-# At a place in a forward: the module that runs, the key and the sample ids, and all modules' places.
-_State = Tuple[Optional[_Record], List[torch.Tensor], List[Tuple[_Call, _Call, int]]]
-
-
-# ------ the draws
-
-
-def _next_draw() -> tuple[_Record, torch.Tensor, int]:
-    record = _scope.current
-    draw = record.draws
-    record.draws = draw + 1
-    return record, record.call.stream, draw
-
-
-def _mask(x: torch.Tensor, p: float, what: str) -> torch.Tensor:
-    """Dropout of `x` (samples or samples * heads, ...) with `p` in (0, 1)."""
-    record, stream, draw = _next_draw()
-    return torch.ops.hetseq.mask.default(
-        x, p, stream, _scope.key, _scope.ids, draw, record.heads, what
-    )
-
-
-def _uniform(like: torch.Tensor, what: str) -> torch.Tensor:
-    """Numbers in [0, 1) of the shape (samples, ...) and type of `like`."""
-    _, stream, draw = _next_draw()
-    return torch.ops.hetseq.uniform.default(like, stream, _scope.key, _scope.ids, draw, what)
-
-
-def _dropped(p: float) -> float:
-    """The probability that the mask has: a multiple of 2^-16 (see hetseq/model/dropout.hpp)."""
-    return 1 - max(1.0, round((1 - p) * 65536)) / 65536
-
-
-def _checked(p: float) -> float:
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    return p
-
-
-def _noise(x: torch.Tensor, p: float, per_feature: bool, what: str) -> torch.Tensor:
-    """0 or 1 / (1 - p), of x's shape or (samples, features, 1, ...)."""
-    shape = x.shape[:2] if per_feature else x.shape
-    if per_feature and x.dim() < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    noise = _mask(torch.ones(shape, dtype=x.dtype, device=x.device), p, what)
-    return noise.view(shape + (1,) * (x.dim() - 2)) if per_feature else noise
-
-
-def _dropout(x: torch.Tensor, p: float = 0.5, train: bool = True) -> torch.Tensor:
-    if not train or _checked(p) == 0 or x.numel() == 0:
-        return x
-    return x * 0 if p == 1 else _mask(x, p, "dropout")
-
-
-def _dropout_(x: torch.Tensor, p: float = 0.5, train: bool = True) -> torch.Tensor:
-    if not train or _checked(p) == 0 or x.numel() == 0:
-        return x
-    return x.mul_(0) if p == 1 else x.mul_(_noise(x, p, False, "dropout_"))
-
-
-def _feature_dropout(x: torch.Tensor, p: float = 0.5, train: bool = True) -> torch.Tensor:
-    if not train or _checked(p) == 0 or x.numel() == 0:
-        return x
-    return x * 0 if p == 1 else x * _noise(x, p, True, "feature_dropout")
-
-
-def _feature_dropout_(x: torch.Tensor, p: float = 0.5, train: bool = True) -> torch.Tensor:
-    if not train or _checked(p) == 0 or x.numel() == 0:
-        return x
-    return x.mul_(0) if p == 1 else x.mul_(_noise(x, p, True, "feature_dropout_"))
-
-
-def _alpha_terms(
-    x: torch.Tensor, p: float, per_feature: bool, what: str
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Factor and addend of alpha dropout (Klambauer et al. 2017, "Self-normalizing neural
-    networks", section 3), with torch's constants."""
-    alpha = 1.7580993408473766
-    kept = (_noise(x, p, per_feature, what) != 0).to(x.dtype)
-    p = _dropped(p)
-    a = 1 / math.sqrt((alpha * alpha * p + 1) * (1 - p))
-    return kept * a, (kept - 1) * (alpha * a) + alpha * a * p
-
-
-def _alpha_dropout(x: torch.Tensor, p: float = 0.5, train: bool = False) -> torch.Tensor:
-    if not train or _checked(p) == 0 or x.numel() == 0:
-        return x
-    if p == 1:
-        return x * 0
-    factor, addend = _alpha_terms(x, p, False, "alpha_dropout")
-    return x * factor + addend
-
-
-def _alpha_dropout_(x: torch.Tensor, p: float = 0.5, train: bool = False) -> torch.Tensor:
-    if not train or _checked(p) == 0 or x.numel() == 0:
-        return x
-    if p == 1:
-        return x.mul_(0)
-    factor, addend = _alpha_terms(x, p, False, "alpha_dropout_")
-    return x.mul_(factor).add_(addend)
-
-
-def _feature_alpha_dropout(x: torch.Tensor, p: float = 0.5, train: bool = False) -> torch.Tensor:
-    if not train or _checked(p) == 0 or x.numel() == 0:
-        return x
-    if p == 1:
-        return x * 0
-    factor, addend = _alpha_terms(x, p, True, "feature_alpha_dropout")
-    return x * factor + addend
-
-
-def _feature_alpha_dropout_(x: torch.Tensor, p: float = 0.5, train: bool = False) -> torch.Tensor:
-    if not train or _checked(p) == 0 or x.numel() == 0:
-        return x
-    if p == 1:
-        return x.mul_(0)
-    factor, addend = _alpha_terms(x, p, True, "feature_alpha_dropout_")
-    return x.mul_(factor).add_(addend)
-
-
-def _attention(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    attn_mask: torch.Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> torch.Tensor:
-    """`scaled_dot_product_attention` written out, with keyed dropout of the weights
-    (samples, heads, L, S). Without dropout the fused kernels stay."""
-    if dropout_p == 0:
-        return F.scaled_dot_product_attention(
-            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-        )
-    if enable_gqa:
-        key = key.repeat_interleave(query.size(-3) // key.size(-3), -3)
-        value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
-    if is_causal:
-        ones = torch.ones(query.size(-2), key.size(-2), dtype=torch.bool, device=query.device)
-        attn_mask = ones.tril()
-    # As torch does it: half of the scale on each side keeps the product in range.
-    half = math.sqrt(1 / math.sqrt(query.size(-1)) if scale is None else scale)
-    scores = torch.matmul(query * half, (key * half).transpose(-2, -1))
-    if attn_mask is None:
-        weights = torch.softmax(scores, -1)
-    elif attn_mask.dtype == torch.bool:
-        weights = torch._safe_softmax(scores.masked_fill(attn_mask.logical_not(), -math.inf), -1)
-    else:
-        weights = torch._safe_softmax(scores + attn_mask, -1)
-    weights = weights.to(value.dtype)
-    if dropout_p == 1:
-        return torch.matmul(weights * 0, value)
-    _, stream, draw = _next_draw()
-    weights = torch.ops.hetseq.mask.default(
-        weights,
-        _checked(dropout_p),
-        stream,
-        _scope.key,
-        _scope.ids,
-        draw,
-        1,
-        "scaled_dot_product_attention",
-    )
-    return torch.matmul(weights, value)
-
-
-def _flips(like: torch.Tensor, p: Any, what: str) -> torch.Tensor:
-    """1 with probability `p`, a number or a tensor, else 0; of the shape and type of `like`."""
-    drawn = torch.empty(like.shape, dtype=torch.float32, device=like.device)
-    return (_uniform(drawn, what) < p).to(like.dtype)
-
-
-def _bernoulli(x: torch.Tensor, p: Any = None, *, generator: Any = None) -> torch.Tensor:
-    return _flips(x.detach(), x.detach() if p is None else p, "bernoulli")
-
-
-def _bernoulli_(x: torch.Tensor, p: Any = 0.5, *, generator: Any = None) -> torch.Tensor:
-    return x.copy_(_flips(x.detach(), p, "bernoulli_"))
-
-
-def _uniform_(
-    x: torch.Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None
-) -> torch.Tensor:
-    return x.copy_(_uniform(x.detach(), "uniform_") * (to - from_) + from_)
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _rand_like(x: torch.Tensor, *, generator: Any = None, **options: Any) -> torch.Tensor:
-    return _uniform(torch.empty_like(x.detach(), **_given(options)), "rand_like")
-
-
-def _rand(*size: Any, generator: Any = None, **options: Any) -> torch.Tensor:
-    return _uniform(torch.empty(*size, **_given(options)), "rand")
-
 
 # ------ eager code: kernels of torch's operators
 
-_KEYED: dict[str, Callable[..., torch.Tensor]] = {
-    "dropout": _dropout,
-    "dropout_": _dropout_,
-    "feature_dropout": _feature_dropout,
-    "feature_dropout_": _feature_dropout_,
-    "alpha_dropout": _alpha_dropout,
-    "alpha_dropout_": _alpha_dropout_,
-    "feature_alpha_dropout": _feature_alpha_dropout,
-    "feature_alpha_dropout_": _feature_alpha_dropout_,
-    "scaled_dot_product_attention": _attention,
-    "bernoulli": _bernoulli,
-    "bernoulli.p": _bernoulli,
-    "bernoulli_.float": _bernoulli_,
-    "bernoulli_.Tensor": _bernoulli_,
-    "uniform_": _uniform_,
-    "rand": _rand,
-    "rand.generator": _rand,
-    "rand_like": _rand_like,
+_KEYED: dict[str, Callable[..., Any]] = {
+    "alpha_dropout": dropouts.alpha_dropout,
+    "alpha_dropout_": dropouts.alpha_dropout_,
+    "dropout": dropouts.dropout,
+    "dropout_": dropouts.dropout_,
+    "feature_alpha_dropout": dropouts.feature_alpha_dropout,
+    "feature_alpha_dropout_": dropouts.feature_alpha_dropout_,
+    "feature_dropout": dropouts.feature_dropout,
+    "feature_dropout_": dropouts.feature_dropout_,
+    "scaled_dot_product_attention": dropouts.attention,
+    **{
+        f"{name}.input": dropouts.recurrent(getattr(torch.ops.aten, name).input)
+        for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")
+    },
+    "bernoulli": noise.bernoulli,
+    "bernoulli.p": noise.bernoulli,
+    "bernoulli_.float": noise.bernoulli_,
+    "bernoulli_.Tensor": noise.bernoulli_,
+    "cauchy_": noise.cauchy_,
+    "exponential_": noise.exponential_,
+    "geometric_": noise.geometric_,
+    "log_normal_": noise.log_normal_,
+    "multinomial": noise.multinomial,
+    "normal.Tensor_float": noise.normal,
+    "normal.float_Tensor": noise.normal,
+    "normal.Tensor_Tensor": noise.normal,
+    "normal.float_float": noise.normal,
+    "normal_": noise.normal_,
+    "rand": noise.rand,
+    "rand.generator": noise.rand,
+    "rand_like": noise.rand_like,
+    "rand_like.generator": noise.rand_like,
+    "randint": noise.randint,
+    "randint.generator": noise.randint,
+    "randint.low": noise.randint,
+    "randint.low_generator": noise.randint,
+    "randint_like": noise.randint_like,
+    "randint_like.low_dtype": noise.randint_like,
+    "randint_like.Tensor": noise.randint_like,
+    "randint_like.generator": noise.randint_like,
+    "randint_like.low_generator_dtype": noise.randint_like,
+    "randn": noise.randn,
+    "randn.generator": noise.randn,
+    "randn_like": noise.randn_like,
+    "randn_like.generator": noise.randn_like,
+    "random_.from": noise.random_from,
+    "random_.to": noise.random_to,
+    "rrelu": noise.rrelu,
+    "rrelu_": noise.rrelu_,
+    "uniform_": noise.uniform_,
+}
+
+# Why other operators are refused, and what to do.
+_ADVICE: dict[str, tuple[str, str]] = {
+    **{
+        name: (
+            "between layers of packed sequences",
+            "set dropout=0 and put an nn.Dropout between networks of one layer, or give it padded "
+            "sequences",
+        )
+        for name in ("torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu")
+    },
+    "torch.randperm": (
+        "an order of the samples of a micro-batch, which depends on how a batch is cut",
+        "draw torch.rand(samples, ...) and let each sample be made of itself alone",
+    ),
 }
 
 
@@ -421,16 +132,6 @@ def _switched_off(op: torch._ops.OpOverload) -> Callable[[tuple[Any, ...], dict[
     return is_off
 
 
-def _refuse(what: str, why: str = "", what_to_do: str = "") -> None:
-    where = _scope.current.name if _scope.current is not None else "the task's forward"
-    why = why or "what it draws would depend on how a batch is cut"
-    what_to_do = what_to_do or (
-        "use dropout, torch.rand or bernoulli of shape (samples, ...), which hetseq makes "
-        "functions of the sample"
-    )
-    raise RandomnessError(f"{what} in {where} draws random numbers in training ({why}): {what_to_do}")
-
-
 def _is_compiling() -> bool:
     """torch.compile works on something: its own code may draw (patterns, timings)."""
     return torch._guards.CompileContext.try_get() is not None
@@ -452,7 +153,7 @@ def _kernel(op: torch._ops.OpOverload, keyed: Callable[..., torch.Tensor] | None
                 return op(*args, **kwargs)
             compiling = _is_compiling()
             if compiling and _is_traced():
-                _refuse(
+                refuse(
                     name,
                     "torch.compile traced it where hetseq can't see which module runs",
                     "compile the module (torch.compile(module) or module.compile()) rather than "
@@ -461,7 +162,7 @@ def _kernel(op: torch._ops.OpOverload, keyed: Callable[..., torch.Tensor] | None
             if compiling:
                 return op(*args, **kwargs)
             if keyed is None:
-                _refuse(name)
+                refuse(name, *_ADVICE.get(name, ()))
             return keyed(*args, **kwargs)
 
     return kernel
@@ -520,39 +221,68 @@ def _inlined(function: Callable[..., Any], **replaced: Any) -> Callable[..., Any
     return inlined
 
 
-_f_dropout = _functional(_dropout, _dropout_)
-_f_feature_dropout = _functional(_feature_dropout, _feature_dropout_)
+_f_dropout = _functional(dropouts.dropout, dropouts.dropout_)
+_f_feature_dropout = _functional(dropouts.feature_dropout, dropouts.feature_dropout_)
+
+
+def _f_rrelu(
+    input: torch.Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> torch.Tensor:
+    """As torch.nn.functional has it."""
+    if not training:
+        return F.leaky_relu(input, (lower + upper) / 2, inplace)
+    return noise.rrelu_(input, lower, upper) if inplace else noise.rrelu(input, lower, upper)
+
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     F.dropout: _f_dropout,
     F.dropout1d: _f_feature_dropout,
     F.dropout2d: _f_feature_dropout,
     F.dropout3d: _f_feature_dropout,
-    F.alpha_dropout: _functional(_alpha_dropout, _alpha_dropout_, is_on=False),
+    F.alpha_dropout: _functional(dropouts.alpha_dropout, dropouts.alpha_dropout_, is_on=False),
     F.feature_alpha_dropout: _functional(
-        _feature_alpha_dropout, _feature_alpha_dropout_, is_on=False
+        dropouts.feature_alpha_dropout, dropouts.feature_alpha_dropout_, is_on=False
     ),
-    F.scaled_dot_product_attention: _attention,
+    F.gumbel_softmax: noise.gumbel_softmax,
+    F.rrelu: _f_rrelu,
+    F.scaled_dot_product_attention: dropouts.attention,
     F.multi_head_attention_forward: _inlined(
         F.multi_head_attention_forward,
         dropout=_f_dropout,
-        scaled_dot_product_attention=_attention,
+        scaled_dot_product_attention=dropouts.attention,
         has_torch_function=lambda tensors: False,
     ),
-    torch.dropout: _dropout,
-    torch.dropout_: _dropout_,
-    torch.feature_dropout: _feature_dropout,
-    torch.feature_dropout_: _feature_dropout_,
-    torch.alpha_dropout: _alpha_dropout,
-    torch.alpha_dropout_: _alpha_dropout_,
-    torch.feature_alpha_dropout: _feature_alpha_dropout,
-    torch.feature_alpha_dropout_: _feature_alpha_dropout_,
-    torch.rand: _rand,
-    torch.rand_like: _rand_like,
-    torch.bernoulli: _bernoulli,
-    torch.Tensor.bernoulli: _bernoulli,
-    torch.Tensor.bernoulli_: _bernoulli_,
-    torch.Tensor.uniform_: _uniform_,
+    torch.alpha_dropout: dropouts.alpha_dropout,
+    torch.alpha_dropout_: dropouts.alpha_dropout_,
+    torch.dropout: dropouts.dropout,
+    torch.dropout_: dropouts.dropout_,
+    torch.feature_alpha_dropout: dropouts.feature_alpha_dropout,
+    torch.feature_alpha_dropout_: dropouts.feature_alpha_dropout_,
+    torch.feature_dropout: dropouts.feature_dropout,
+    torch.feature_dropout_: dropouts.feature_dropout_,
+    torch.bernoulli: noise.bernoulli,
+    torch.multinomial: noise.multinomial,
+    torch.normal: noise.normal,
+    torch.rand: noise.rand,
+    torch.rand_like: noise.rand_like,
+    torch.randint: noise.randint,
+    torch.randint_like: noise.randint_like,
+    torch.randn: noise.randn,
+    torch.randn_like: noise.randn_like,
+    torch.Tensor.bernoulli: noise.bernoulli,
+    torch.Tensor.bernoulli_: noise.bernoulli_,
+    torch.Tensor.cauchy_: noise.cauchy_,
+    torch.Tensor.exponential_: noise.exponential_,
+    torch.Tensor.geometric_: noise.geometric_,
+    torch.Tensor.log_normal_: noise.log_normal_,
+    torch.Tensor.multinomial: noise.multinomial,
+    torch.Tensor.normal_: noise.normal_,
+    torch.Tensor.random_: noise.random_,
+    torch.Tensor.uniform_: noise.uniform_,
 }
 
 
@@ -564,6 +294,24 @@ class _KeyedFunctions(TorchFunctionMode):
         return keyed(*args, **(kwargs or {}))
 
 
+class _SeenByCompiler:
+    """While it is installed, torch.compile hands torch.rand and its kind to the mode too, which are
+    no functions that a subclass of a tensor overrides."""
+
+    def __init__(self) -> None:
+        from torch._dynamo.variables import torch as calls
+
+        self._calls, self._name = calls, "get_overridable_functions"
+        self._original = getattr(calls, self._name, None)
+        if self._original is not None:  # else torch.compile meets the kernel, which refuses
+            functions = frozenset(self._original()) | frozenset(_FUNCTIONS)
+            setattr(calls, self._name, lambda: functions)
+
+    def remove(self) -> None:
+        if self._original is not None:
+            setattr(self._calls, self._name, self._original)
+
+
 def _is_compiled(module: nn.Module) -> bool:
     if getattr(module, "_compiled_call_impl", None) is not None or hasattr(module, "_orig_mod"):
         return True
@@ -572,6 +320,9 @@ def _is_compiled(module: nn.Module) -> bool:
 
 
 # ------ activation checkpointing
+
+# At a place in a forward: the module that runs, the key and the sample ids, and all modules' places.
+_State = Tuple[Optional[Record], List[torch.Tensor], List[Tuple[Call, Call, int]]]
 
 
 class _Replayed:
@@ -610,7 +361,7 @@ class _KeyedCheckpointFunction:
         self._original = original
 
     def apply(self, function: Callable[..., Any], *args: Any) -> Any:
-        if _scope.active:
+        if scope.active:
             function = _Replayed(self._handle, function).in_forward_first()
         return self._original.apply(function, *args)
 
@@ -622,23 +373,23 @@ class _Inside:
     """The forward, or its recomputation: includes the dispatch key in this thread's set."""
 
     def __init__(
-        self, record: _Record | None, key: list[torch.Tensor], mode: TorchFunctionMode | None
+        self, record: Record | None, key: list[torch.Tensor], mode: TorchFunctionMode | None
     ) -> None:
         self._record = record
         self._key = key
         self._mode = mode
 
     def __enter__(self) -> None:
-        self._before = (_scope.active, _scope.current, _scope.key, _scope.ids)
+        self._before = (scope.active, scope.current, scope.key, scope.ids)
         self._guard = torch._C._IncludeDispatchKeyGuard(_KEY)
         self._guard.__enter__()
         if self._mode is not None:
             self._mode.__enter__()
-        _scope.active, _scope.entered, _scope.current = True, True, self._record
-        _scope.key, _scope.ids = self._key
+        scope.active, scope.entered, scope.current = True, True, self._record
+        scope.key, scope.ids = self._key
 
     def __exit__(self, *error: Any) -> None:
-        _scope.active, _scope.current, _scope.key, _scope.ids = self._before
+        scope.active, scope.current, scope.key, scope.ids = self._before
         if self._mode is not None:
             self._mode.__exit__(*error)
         self._guard.__exit__(*error)
@@ -648,19 +399,20 @@ class Handle:
     """What `install` put in place."""
 
     def __init__(self, model: nn.Module) -> None:
-        if _scope.handle is not None:
+        if scope.handle is not None:
             raise RandomnessError(
                 "another module is being trained in this process (its randomness is keyed by its own "
                 "samples): wait for its end"
             )
-        self._root = _Record("", None)
-        self._records = [_Record(path, module) for path, module in _drawing_modules(model)]
+        self._root = Record("", None)
+        self._records = [Record(path, module) for path, module in _drawing_modules(model)]
         _check_distinct([self._root, *self._records])
         is_compiled = any(_is_compiled(module) for module in model.modules())
         self._mode = _KeyedFunctions() if is_compiled else None
-        _scope.add_call = _Record.add_call
+        self._seen = _SeenByCompiler() if is_compiled else None
+        scope.add_call = Record.add_call
         if is_compiled:  # the compiled code breaks at the first of more calls than ever before
-            _scope.add_call = torch._dynamo.disable(_Record.add_call)
+            scope.add_call = torch._dynamo.disable(Record.add_call)
         self._library = _register_kernels()
         self._checkpoint_function = _checkpoint.CheckpointFunction
         self._checkpoint_generator = getattr(_checkpoint, _GENERATOR)
@@ -668,14 +420,14 @@ class Handle:
         setattr(_checkpoint, _GENERATOR, self._generator)
         for record in self._records:
             record.install()
-        _scope.handle = self
+        scope.handle = self
 
     def forward(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """`call(*args, **kwargs)`; what it draws is keyed if the trainer entered a forward in
-        training (`hetseq::enter_forward`), and torch's own otherwise."""
+        """`call(*args, **kwargs)`; what it draws is keyed if the trainer entered a forward
+        (`hetseq::enter_forward`), and torch's own otherwise."""
         key = torch.ops.hetseq.entered_key()
         if not key:
-            _scope.entered = False
+            scope.entered = False
             return call(*args, **kwargs)
         for record in self._records:
             record.start()
@@ -685,25 +437,27 @@ class Handle:
 
     def remove(self) -> None:
         """Takes everything away again: torch is as it was before `install`."""
-        if _scope.handle is not self:
+        if scope.handle is not self:
             return
         for record in self._records:
             record.remove()
         _checkpoint.CheckpointFunction = self._checkpoint_function
         setattr(_checkpoint, _GENERATOR, self._checkpoint_generator)
+        if self._seen is not None:
+            self._seen.remove()
         self._library._destroy()
-        _scope.entered, _scope.handle = False, None
+        scope.entered, scope.handle = False, None
 
     def _generator(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if _scope.active:
+        if scope.active:
             function = _Replayed(self, function)
         return self._checkpoint_generator(function, *args, **kwargs)
 
     def _state(self) -> _State:
         places = [(r.upcoming, r.call, r.draws) for r in (self._root, *self._records)]
-        return _scope.current, [_scope.key, _scope.ids], places
+        return scope.current, [scope.key, scope.ids], places
 
-    def _set_places(self, places: list[tuple[_Call, _Call, int]]) -> None:
+    def _set_places(self, places: list[tuple[Call, Call, int]]) -> None:
         for record, place in zip((self._root, *self._records), places):
             record.upcoming, record.call, record.draws = place
 
@@ -749,8 +503,8 @@ def _drawing_modules(model: nn.Module) -> list[tuple[str, nn.Module]]:
     return found
 
 
-def _check_distinct(records: list[_Record]) -> None:
-    by_number: dict[int, _Record] = {}
+def _check_distinct(records: list[Record]) -> None:
+    by_number: dict[int, Record] = {}
     for record in records:
         other = by_number.setdefault(record.number, record)
         if other is not record:

@@ -18,14 +18,15 @@ from torch import nn
 
 from .double import double, generator_states, jittered, restored
 from .findings import (Found, NotFinite, batch_norms, changed_buffers, check_collate, listed, mixed_in_collate,
-                       own_generators, refusals, written_parameters)
+                       own_generators, refusals, unsampled_draws,
+                       written_parameters)
 from .samples import Batch, Samples
 from .sums import Gap, Sums, dense, gaps, numbers
 
-__all__ = ["check", "choose_count", "keyed_run", "says_out_of_memory"]
+__all__ = ["check", "check_evaluation", "choose_count", "keyed_run", "learn_draws", "says_out_of_memory"]
 
 Run = Callable[[Batch, torch.Tensor], Mapping[str, torch.Tensor]]
-Evaluate = Callable[[Batch], Mapping[str, torch.Tensor]]
+Evaluate = Run
 Weigh = Callable[[Batch], Mapping[str, float]]
 
 # Rounding of fp64 sums is below 1e-12 of the largest gradient; a sample that meets another one's
@@ -58,12 +59,13 @@ def choose_count(model: nn.Module, rows: Mapping[str, torch.Tensor], available: 
     return min(available, 7)
 
 
-def keyed_run(handle: Any, forward: Callable[[Batch], Mapping[str, torch.Tensor]], seed: int = 1) -> Run:
-    """A `run` for `check`: `forward` inside the handle of `randomness.install`, keyed by `seed`,
+def keyed_run(handle: Any, forward: Callable[[Batch], Mapping[str, torch.Tensor]], seed: int = 1,
+              training: bool = True) -> Run:
+    """A `run` for `check`, or its `evaluate`: `forward` inside the handle of `randomness.install`, keyed by `seed`,
     update 0 and the sample ids that it gets."""
 
     def run(rows: Batch, sample_ids: torch.Tensor) -> Mapping[str, torch.Tensor]:
-        torch.ops.hetseq.enter_forward(seed, 0, sample_ids, True)
+        torch.ops.hetseq.enter_forward(seed, 0, sample_ids, training)
         return handle.forward(forward, rows)
 
     return run
@@ -84,8 +86,8 @@ def check(
 
     `run(rows, sample_ids)`: the forward in training, a dict of summed losses, each a scalar.
     `samples`: of one micro-batch, two at least. `count`: of those that are computed one by one; a small one that is no
-    other size of the model (`choose_count`) finds most. `evaluate(rows)`: losses and metrics, the module being in eval
-    mode. `weigh(rows)`: the weight of each loss. `untold`: gets the names of the metrics that are 0 for all samples, so
+    other size of the model (`choose_count`) finds most. `evaluate(rows, sample_ids)`: losses and metrics, the module
+    being in eval mode. `weigh(rows)`: the weight of each loss. `untold`: gets the names of the metrics that are 0 for all samples, so
     that nothing can be told of them (`check_evaluation`).
 
     Parameters, gradients, buffers and torch's generators are afterwards as before. Backward runs, and
@@ -95,15 +97,25 @@ def check(
         device = next(iter(samples.values())).device
         samples = Samples(samples, device=device)
     test = _SelfTest(run, model, samples, samples.chosen(len(samples) if count is None else count), evaluate, weigh)
+    torch.ops.hetseq.note_draws(True)
     with restored(model):
         try:
             return test.problems(buffers_may_change)
         except Found as found:
             return found.texts
         finally:
+            torch.ops.hetseq.note_draws(False)
             torch.ops.hetseq.leave_step()
             if untold is not None:
                 untold += test.zeros
+
+
+def learn_draws(run: Run, model: nn.Module, samples: Samples) -> None:
+    """Of a micro-batch of one sample: whether a draw of shape (1) is the sample's, or one number for all. Two samples
+    tell, so the one is computed twice."""
+    with restored(model), torch.no_grad(), contextlib.suppress(Exception):  # such as too little memory
+        run(samples.batch([0, 0]), torch.tensor([0, 0], dtype=torch.int64, device=samples.device))
+    torch.ops.hetseq.leave_step()
 
 
 def check_evaluation(model: nn.Module, samples: Samples, count: int, evaluate: Evaluate, untold: list[str]) -> list[str]:
@@ -117,6 +129,7 @@ def check_evaluation(model: nn.Module, samples: Samples, count: int, evaluate: E
         except Found as found:
             return found.texts
         finally:
+            torch.ops.hetseq.leave_step()
             untold += test.zeros
 
 
@@ -160,7 +173,8 @@ class _SelfTest:
         found += written_parameters(self._written)
         found += own_generators(generators, generator_states())
         self._check_finite(self._sums, whole, found)
-        found += self._compared(self._sums, whole, found)
+        compared = self._compared(self._sums, whole, found)
+        found += unsampled_draws(torch.ops.hetseq.unsampled_draws()) or compared
         if not found:
             found += self._many()
         if not found and self._evaluate is not None:
@@ -195,9 +209,9 @@ class _SelfTest:
             return rows
         return {n: t.double() if t.is_floating_point() else t for n, t in rows.items()}
 
-    def _forward(self, positions: Sequence[int], extra: int, trimmed: bool) -> Mapping[str, torch.Tensor]:
+    def _call(self, run: Run, positions: Sequence[int], extra: int, trimmed: bool) -> Mapping[str, torch.Tensor]:
         rows = self._rows([self._chosen[i] for i in positions], extra, trimmed)
-        return self._run(rows, torch.tensor(list(positions), dtype=torch.int64, device=self._device))
+        return run(rows, torch.tensor(list(positions), dtype=torch.int64, device=self._device))
 
     def _sums(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> Sums:
         """One forward and backward in training."""
@@ -206,7 +220,7 @@ class _SelfTest:
             for parameter in parameters.values():
                 parameter.grad = None
             versions = {name: parameter._version for name, parameter in self._model.named_parameters()}
-            losses = self._forward(positions, extra, trimmed)
+            losses = self._call(self._run, positions, extra, trimmed)
             self._written |= {name for name, parameter in self._model.named_parameters()
                               if versions.get(name) != parameter._version}
             sum(losses.values()).backward()
@@ -218,13 +232,12 @@ class _SelfTest:
     def _losses(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> Sums:
         """One forward in training, where nothing is differentiated."""
         with self._in_precision(), torch.no_grad():
-            return Sums(numbers(self._forward(positions, extra, trimmed)), {})
+            return Sums(numbers(self._call(self._run, positions, extra, trimmed)), {})
 
     def _evaluated(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> Sums:
         """One forward in evaluation."""
         with self._in_precision(), torch.no_grad():
-            rows = self._rows([self._chosen[i] for i in positions], extra, trimmed)
-            return Sums(numbers(self._evaluate(rows)), {})
+            return Sums(numbers(self._call(self._evaluate, positions, extra, trimmed)), {})
 
     # What is compared
 
@@ -413,7 +426,6 @@ class _SelfTest:
                 "a limit on the number of samples in the forward, such as a queue or samples that it leaves out"]
 
     def in_evaluation(self) -> list[str]:
-        torch.ops.hetseq.leave_step()
         self._model.eval()
         self._is_double = False  # first as it will run, so that what fails is told before the training
         self._evaluated(self._everyone)

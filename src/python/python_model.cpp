@@ -11,7 +11,7 @@
 
 #include "hetseq/util/error.hpp"
 
-#include "keyed_dropout.hpp"
+#include "forward_scope.hpp"
 #include "named_tensors.hpp"
 #include "python_calls.hpp"
 #include <nlohmann/json.hpp>

@@ -191,12 +191,12 @@ std::unique_ptr<Collator> make_batching(const PartOptions& options) {
 }
 
 const Option<std::string>& decoder_bias() {
-    static const auto option = choice_option(
-        "decoder-bias",
-        {"zero", "unigram"},
-        "zero",
-        "what the bias of the masked tokens' decoder begins with: 0, or the logarithm "
-        "of the tokens' frequencies in the data");
+    static const auto option =
+        choice_option("decoder-bias",
+                      {"zero", "unigram"},
+                      "zero",
+                      "how the bias of the masked tokens' decoder begins: 0, or the logarithm of "
+                      "the tokens' frequencies");
     return option;
 }
 

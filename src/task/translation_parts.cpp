@@ -36,12 +36,12 @@ const Option<double>& activation_dropout() {
 }
 
 const Option<std::string>& share_embeddings() {
-    static const auto option =
-        choice_option("share-embeddings",
-                      {"auto", "none", "decoder", "all"},
-                      "auto",
-                      "which tables of tokens are one: the decoder's input and output (decoder), "
-                      "also the encoder's (all); auto: as many as the vocabularies allow");
+    static const auto option = choice_option(
+        "share-embeddings",
+        {"auto", "none", "decoder", "all"},
+        "auto",
+        "tables of tokens that are one: the decoder's two (decoder), the encoder's too "
+        "(all); auto: what the vocabularies allow");
     return option;
 }
 
@@ -179,7 +179,9 @@ std::int64_t positions_of_model(const PartOptions& options) {
 BleuOptions bleu_of(const PartOptions& options) {
     const std::vector<std::string>& names = bleu_tokenizer_names();
     const auto name = std::find(names.begin(), names.end(), options.get(valid_bleu_tokenize()));
-    return {.tokenizer = static_cast<BleuTokenizer>(name - names.begin())};
+    BleuOptions bleu;
+    bleu.tokenizer = static_cast<BleuTokenizer>(name - names.begin());
+    return bleu;
 }
 
 // Lengths as fairseq's users allow them where they validate by BLEU: a model that has learned

@@ -26,8 +26,8 @@ void add_checkpoint_options(OptionsOf<TrainerOptions>& options) {
              whole_number_option(
                  "stop-after",
                  "0",
-                 "save and stop after N updates of this start; the run's length and schedule stay "
-                 "as they are, and the same command continues it; 0: never")
+                 "save and stop after N updates of this start; the same command continues the "
+                 "run; 0: never")
                  .of_command())
         .add(&TrainerOptions::best_by, best_by_option())
         .add(&TrainerOptions::patience,

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from hetseq import randomness
+from hetseq import randomness, rows
 
 IDS = [3, 14, 15, 92, 65, 35, 1 << 40]  # 7 samples
 CUTS = ([7], [3, 4], [1] * 7)
@@ -190,7 +190,7 @@ class KindsTest(Case):
         self.assertEqual(out.dtype, torch.bfloat16)
         self.assertEqual(set(out.unique().tolist()), {0.0, 2.0})
 
-    def test_evaluation_draws_nothing(self):
+    def test_evaluation_drops_nothing(self):
         model = nn.Sequential(nn.Dropout(0.5), DropPath(0.5)).eval()
         handle = self.installed(model)
         x = torch.randn(7, 6)
@@ -603,42 +603,281 @@ class RefusalTest(Case):
         said = r"dropout of dropout1 \(Dropout\).*\(5, 7, 8\).*7 samp.*batch_first=True"
         self.refused(layer, torch.randn(5, 7, 8), said)
 
-    def test_samples_flattened_with_time(self):
-        model = nn.Sequential(nn.Flatten(0, 1), nn.Dropout(0.5))
-        self.refused(model, torch.randn(7, 5, 8), r"dropout of 1 \(Dropout\).*\(35, 8\).*without flattening")
-
-    def test_recurrent_dropout(self):
+    def test_packed_sequences(self):
         model = nn.LSTM(4, 4, 2, dropout=0.5, batch_first=True)
-        self.refused(model, torch.randn(7, 5, 4), r"torch.lstm.*model \(LSTM\)")
-        handle = self.installed(nn.LSTM(4, 4, 2, batch_first=True))
-        quiet = nn.LSTM(4, 4, 2, batch_first=True)
-        handle.forward(quiet, torch.randn(7, 5, 4))
 
-    def test_other_randomness(self):
+        def forward(x):
+            return model(nn.utils.rnn.pack_padded_sequence(x, [5] * len(x), batch_first=True))[0].data
+
+        handle = self.installed(model)
+        torch.ops.hetseq.enter_forward(1, 0, torch.tensor(IDS), True)
+        with self.assertRaisesRegex(RuntimeError, r"torch.lstm in the model \(LSTM\).*packed.*set dropout=0"):
+            handle.forward(forward, torch.randn(7, 5, 4))
+
+    def test_what_cannot_be_keyed(self):
         draws = {
-            "randn": lambda x: x + torch.randn(7, 6),
-            "randn_like": lambda x: x + torch.randn_like(x),
-            "normal_": lambda x: x + torch.empty_like(x).normal_(),
-            "multinomial": lambda x: torch.multinomial(torch.rand_like(x), 1),
             "randperm": lambda x: x[torch.randperm(7)],
-            "randint": lambda x: x + torch.randint(5, (7, 1)),
-            "exponential_": lambda x: x + torch.empty_like(x).exponential_(),
-            "rrelu": lambda x: F.rrelu(x, training=True),
+            "poisson": lambda x: x + torch.poisson(x.abs()),
+            "_standard_gamma": lambda x: x + torch.distributions.Gamma(x.abs() + 1, 1.0).sample(),
+            "random_": lambda x: x + torch.empty_like(x).random_(),
+            "multinomial": lambda x: torch.multinomial(torch.ones(9), 7),
         }
         for name, draw in draws.items():
             with self.subTest(name):
                 model = nn.Sequential(Functional(draw))
-                self.refused(model, torch.randn(7, 6), rf"torch\.{name} in 0 \(Functional\)")
+                self.refused(model, torch.randn(7, 6), rf"torch\.{name} in 0 \(Functional\) draws")
 
-    def test_layerdrop(self):
-        layerdrop = Functional(lambda x: x if torch.rand([]) < 0.5 else x * 2)
-        said = r"rand of .*Functional\) drew one number for all 7 samples.*set layerdrop to 0"
-        self.refused(layerdrop, torch.randn(7, 6), said)
+    def test_a_generator_of_ones_own(self):
+        generator = torch.Generator()
+        draws = {
+            "rand": lambda x: x + torch.rand(x.shape, generator=generator),
+            "randn": lambda x: x + torch.randn(x.shape, generator=generator),
+            "randint": lambda x: x + torch.randint(3, (7, 1), generator=generator),
+            "normal_": lambda x: x + torch.empty_like(x).normal_(generator=generator),
+            "bernoulli_": lambda x: x + torch.empty_like(x).bernoulli_(0.5, generator=generator),
+            "multinomial": lambda x: x + torch.multinomial(x.abs(), 1, generator=generator),
+        }
+        for name, draw in draws.items():
+            with self.subTest(name):
+                said = rf"torch\.{name} in 0 \(Functional\) .*generator of its own.*leave the generator out"
+                self.refused(nn.Sequential(Functional(draw)), torch.randn(7, 6), said)
 
     def test_a_draw_that_all_samples_share(self):
         shared = Functional(lambda x: x * torch.rand(5, 6))
         said = r"rand of .*\(5, 6\).*7 samples.*draw a tensor of shape \(samples, ...\)"
         self.refused(shared, torch.randn(7, 5, 6), said)
+
+
+def quantiles(values):
+    return torch.quantile(values.double().flatten()[:200000], torch.linspace(0.02, 0.98, 25).double())
+
+
+class NoiseTest(Case):
+    """What a module draws itself is a function of the sample, and has its distribution."""
+
+    def drawn(self, draw, n, update=0, training=True, ids=None):
+        handle = self.installed(nn.Identity())
+        ids = torch.arange(n) if ids is None else ids
+        torch.ops.hetseq.enter_forward(1, update, ids, training)
+        return handle.forward(draw)
+
+    kinds = {
+        "randn": lambda x: x * torch.randn(x.shape, dtype=x.dtype),
+        "randn of a size by name": lambda x: x * torch.randn(size=x.shape, dtype=x.dtype),
+        "randn_like": lambda x: x * torch.randn_like(x),
+        "normal_": lambda x: x * torch.empty_like(x).normal_(1, 3),
+        "normal of tensors": lambda x: x + torch.normal(x.detach(), x.detach().abs()),
+        "normal of a mean": lambda x: x + torch.normal(x.detach(), 2.0),
+        "normal of a std": lambda x: x + torch.normal(1.0, x.detach().abs()),
+        "normal of a size": lambda x: x * torch.normal(0.0, 1.0, x.shape).to(x.dtype),
+        "log_normal_": lambda x: x * torch.empty_like(x).log_normal_(0, 0.3),
+        "exponential_": lambda x: x * torch.empty_like(x).exponential_(2),
+        "geometric_": lambda x: x * torch.empty_like(x).geometric_(0.3),
+        "cauchy_": lambda x: x + torch.empty_like(x).cauchy_(),
+        "randint": lambda x: x * torch.randint(5, (len(x), 1, 1)),
+        "randint from": lambda x: x * torch.randint(2, 9, (len(x), 1, 1), dtype=torch.int32),
+        "randint of one dimension": lambda x: x * torch.randint(0, 1000, (len(x),))[:, None, None],
+        "randint by name": lambda x: x * torch.randint(low=1, high=9, size=(len(x), 1, 1)),
+        "randint_like": lambda x: x * torch.randint_like(x, 2, 7),
+        "randint_like to": lambda x: x * torch.randint_like(x, 7),
+        "random_": lambda x: x * torch.empty_like(x).random_(1, 7),
+        "multinomial": lambda x: x * torch.multinomial(x[:, 0].detach().abs(), 1)[:, :, None],
+        "multinomial of three": lambda x: x * torch.multinomial(x[:, 0].abs(), 3).sum(1)[:, None, None],
+        "with replacement": lambda x: x * torch.multinomial(x[:, 0].abs(), 9, True).sum(1)[:, None, None],
+        "one a sample": lambda x: x * torch.multinomial(torch.arange(9.0), len(x), True)[:, None, None],
+        "gumbel_softmax": lambda x: F.gumbel_softmax(x, 0.7),
+        "hard gumbel_softmax": lambda x: F.gumbel_softmax(x, hard=True),
+        "rrelu": lambda x: F.rrelu(x, training=True),
+        "rrelu in place": lambda x: F.rrelu(x * 1, training=True, inplace=True),
+        "flattened": lambda x: x * torch.randn(len(x) * 5, 6, dtype=x.dtype).view(x.shape),
+        "dropout of flattened": lambda x: F.dropout(x.flatten(0, 1), 0.4).view(x.shape),
+        "one for all": lambda x: x * torch.rand(()),
+        "one for all of shape (1)": lambda x: x * torch.randn(1).item(),
+        "one integer for all": lambda x: x * (torch.randint(3, 10**6, (1,)).item() * 1e-6),
+        "layerdrop": lambda x: x * sum(2**-i for i in range(20) if torch.rand([]) < 0.5),
+        "Normal": lambda x: torch.distributions.Normal(x, x.abs() + 0.1).rsample(),
+        "Normal's sample": lambda x: x + torch.distributions.Normal(x, 1.0).sample(),
+        "MultivariateNormal": lambda x: torch.distributions.MultivariateNormal(
+            x, torch.eye(6, dtype=x.dtype)
+        ).rsample(),
+        "Categorical": lambda x: x + torch.distributions.Categorical(logits=x).sample()[..., None],
+        "Bernoulli": lambda x: x + torch.distributions.Bernoulli(logits=x).sample(),
+        "Uniform": lambda x: torch.distributions.Uniform(x - 1, x + 1).rsample(),
+        "Gumbel": lambda x: torch.distributions.Gumbel(x, 1.0).rsample(),
+        "Laplace": lambda x: torch.distributions.Laplace(x, 1.0).rsample(),
+        "Exponential": lambda x: x * torch.distributions.Exponential(x.abs() + 1).rsample(),
+        "RelaxedOneHotCategorical": lambda x: torch.distributions.RelaxedOneHotCategorical(
+            torch.tensor(0.5, dtype=x.dtype), logits=x
+        ).rsample(),
+    }
+    x = torch.randn(7, 5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+
+    def test_every_kind(self):
+        for name, draw in self.kinds.items():
+            with self.subTest(name):
+                self.check_cuts(Functional(draw), self.x)
+
+    def test_distributions(self):
+        """The same quantiles as torch's own draws."""
+        kinds = {
+            "randn": lambda: torch.randn(20000, 3, 5),
+            "normal": lambda: torch.normal(2.0, 3.0, (20000, 5)),
+            "exponential": lambda: torch.empty(20000, 5).exponential_(2),
+            "geometric": lambda: torch.empty(20000, 5).geometric_(0.1),
+            "cauchy": lambda: torch.empty(20000, 5).cauchy_(1, 2),
+            "log_normal": lambda: torch.empty(20000, 5).log_normal_(),
+            "randint": lambda: torch.randint(-3, 40, (20000, 5)),
+            "multinomial": lambda: torch.multinomial(torch.arange(50.0).expand(20000, 50), 1),
+            "multinomial with replacement": lambda: torch.multinomial(
+                torch.arange(50.0).expand(20000, 50), 3, True
+            ),
+            "the second of two": lambda: torch.multinomial(torch.arange(50.0).expand(20000, 50), 2)[:, 1],
+        }
+        for name, draw in kinds.items():
+            with self.subTest(name):
+                keyed, plain = quantiles(self.drawn(draw, 20000)), quantiles(draw())
+                spread = float(plain[-4] - plain[3])
+                self.assertLess(float((keyed - plain)[2:-2].abs().max()), 0.06 * spread + 0.01)
+
+    def test_bounds(self):
+        n = 50000
+        integers = self.drawn(lambda: torch.randint(3, 7, (n, 3)), n)
+        self.assertEqual(integers.dtype, torch.int64)
+        self.assertEqual(integers.unique().tolist(), [3, 4, 5, 6])
+        never = self.drawn(lambda: torch.multinomial(torch.tensor([0.0, 1, 0, 2, 0]).expand(n, 5), 4, True), n)
+        self.assertEqual(never.unique().tolist(), [1, 3])
+        both = self.drawn(lambda: torch.multinomial(torch.tensor([0.0, 1, 0, 2, 0]).expand(n, 5), 2), n)
+        self.assertTrue(torch.equal(both.sort(1).values, torch.tensor([1, 3]).expand(n, 2)))
+        half = self.drawn(lambda: torch.randn(n, dtype=torch.bfloat16), n)
+        self.assertEqual(half.dtype, torch.bfloat16)
+        self.assertTrue(bool(self.drawn(lambda: torch.empty(n).exponential_(), n).gt(0).all()))
+
+    def test_elements_and_samples_are_independent(self):
+        drawn = self.drawn(lambda: torch.randn(400, 400), 400).double()
+        for sums in (drawn.corrcoef(), drawn.T.corrcoef()):
+            self.assertLess(float((sums - torch.eye(400)).abs().max()), 0.3)
+        self.assertLess(float((drawn[:, 0::2] * drawn[:, 1::2]).mean().abs()), 0.02)
+
+    def test_padding_changes_nothing(self):
+        for draw in (
+            lambda shape: torch.randn(shape),
+            lambda shape: torch.empty(shape).exponential_(),
+            lambda shape: torch.randint(1000, shape),
+        ):
+            short, long = (self.drawn(lambda s=s: draw(s), 7) for s in ((7, 3, 5), (7, 6, 11)))
+            self.assertTrue(torch.equal(short, long[:, :3, :5]))
+
+    def test_one_number_for_all_changes_by_update_and_place(self):
+        draw = lambda: torch.stack([torch.rand(()), torch.rand(()), torch.rand(1)[0]])  # noqa: E731
+        one, again, next_one = self.drawn(draw, 7), self.drawn(draw, 3), self.drawn(draw, 7, update=1)
+        self.assertTrue(torch.equal(one, again))
+        self.assertEqual(len(torch.cat([one, next_one]).unique()), 6)
+
+    def test_one_sample_that_was_several_before(self):
+        """Shape (1) is one number for all where it once was drawn for several, else the sample's."""
+        handle = self.installed(nn.Identity())
+
+        def draw(ids):
+            torch.ops.hetseq.enter_forward(1, 0, torch.tensor(ids), True)
+            return handle.forward(lambda: (torch.rand(len(ids)), torch.rand(1)))
+
+        (samples, for_all), (one, also) = draw(IDS), draw(IDS[2:3])
+        self.assertEqual(one.item(), samples[2].item())
+        self.assertEqual(also.item(), for_all.item())
+
+    def test_evaluation_draws_the_same_in_each_update(self):
+        draw = lambda: torch.randn(7, 5)  # noqa: E731
+        training = self.drawn(draw, 7)
+        first, later = (self.drawn(draw, 7, update, training=False) for update in (0, 9))
+        self.assertTrue(torch.equal(first, later))
+        self.assertFalse(torch.equal(first, training))
+        part = self.drawn(lambda: torch.randn(3, 5), 3, training=False, ids=torch.arange(2, 5))
+        self.assertTrue(torch.equal(part, first[2:5]))
+
+    def test_rows_of_unequal_samples(self):
+        """Nodes of graphs: dropout and noise by sample and node."""
+        sizes = torch.tensor([3, 1, 4, 2, 5, 1, 2])
+
+        class Graphs(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(6, 6)
+
+            def forward(self, x):
+                which = (x[:, 0, 0] - 1).round().long()  # the sample's place in IDS
+                nodes = sizes[which]
+                owner = torch.repeat_interleave(torch.arange(len(x)), nodes)
+                flat = torch.cat([x[i, : nodes[i], 1:] for i in range(len(x))])
+                with rows(owner):
+                    flat = F.dropout(self.linear(flat), 0.4) * torch.randn(len(flat), 6)
+                sums = torch.zeros(len(x), 6, dtype=x.dtype).index_add(0, owner, flat)
+                return F.dropout(sums, 0.3)
+
+        x = torch.randn(7, 5, 7, dtype=torch.float64)
+        x[:, 0, 0] = torch.arange(1, 8)
+        self.check_cuts(Graphs(), x)
+        model = nn.Identity()
+        handle = self.installed(model)
+
+        def draw(owner):
+            torch.ops.hetseq.enter_forward(1, 0, torch.tensor([8, 9]), True)
+
+            def forward():
+                with rows(torch.tensor(owner)):
+                    return torch.rand(len(owner))
+
+            return handle.forward(forward)
+
+        self.assertEqual(len(draw([0, 0, 0, 1, 1]).unique()), 5)
+        self.assertTrue(torch.equal(draw([0, 0, 1])[[0, 1, 2]], draw([1, 0, 0])[[1, 2, 0]]))
+        with self.assertRaisesRegex(RuntimeError, "the owner 2.*has 2 samples"):
+            draw([0, 2])
+
+    def test_recurrent_networks_of_several_layers(self):
+        x = torch.randn(7, 5, 6, dtype=torch.float64)
+        for kind in (nn.LSTM, nn.GRU, nn.RNN):
+            for more in ({}, {"bidirectional": True}, {"bias": False}):
+                with self.subTest(kind.__name__, **more):
+                    model = kind(6, 4, 3, dropout=0.4, batch_first=True, **more)
+                    self.check_cuts(model, x, lambda x, model=model: model(x)[0])
+                    time_first = kind(6, 4, 3, dropout=0.4, **more)
+                    time_first.load_state_dict(model.state_dict())
+                    handle = self.installed(time_first.double().train())
+                    run = Run(time_first, lambda x: time_first(x.transpose(0, 1))[0].transpose(0, 1))
+                    other = Run(model, lambda x, model=model: model(x)[0])
+                    sums = run.sums(handle, x, [3, 4])
+                    self.same(sums, other.sums(self.installed(model), x, [7]))
+        projected = nn.LSTM(6, 4, 2, dropout=0.4, batch_first=True, proj_size=3)
+        self.check_cuts(projected, x, lambda x: projected(x)[0])
+
+    def test_recurrent_networks_without_dropout_are_torchs(self):
+        model = nn.LSTM(6, 4, 2, dropout=1e-9, batch_first=True)
+        x = torch.randn(7, 5, 6)
+        handle = self.installed(model)
+        torch.ops.hetseq.enter_forward(1, 0, torch.tensor(IDS), True)
+        keyed, (h, c) = handle.forward(model, x)
+        plain, (plain_h, plain_c) = model.eval()(x)
+        self.same([keyed, h, c], [plain, plain_h, plain_c], 1e-6)
+
+    def test_checkpointing_draws_the_same_noise_again(self):
+        class Noisy(nn.Module):
+            def __init__(self, call):
+                super().__init__()
+                self.linear, self.call = nn.Linear(6, 6), call
+
+            def noisy(self, x):
+                return torch.tanh(self.linear(x)) * torch.randn_like(x) + torch.randn_like(x)
+
+            def forward(self, x):
+                return self.call(self.noisy, self.call(self.noisy, x))
+
+        plain = Noisy(lambda function, x: function(x))
+        _, _, expected = self.check_cuts(plain, self.x)
+        for reentrant in (False, True):
+            model = Noisy(lambda function, x, r=reentrant: checkpoint(function, x, use_reentrant=r))
+            model.load_state_dict(plain.state_dict())
+            _, _, sums = self.check_cuts(model, self.x)
+            self.same(expected, sums)
 
 
 class ElsewhereTest(Case):
@@ -788,6 +1027,19 @@ class CompileTest(Case):
                 block.compile(backend=backend)
 
         self.check_like_eager(compile_blocks, make)
+
+    def test_noise(self):
+        """What is drawn in compiled code is what is drawn in eager code."""
+        kept = ("randn", "randn_like", "normal_", "normal of tensors", "exponential_", "randint", "randint_like",
+                "multinomial", "gumbel_softmax", "Normal", "Categorical", "rrelu", "flattened", "one for all")
+        for name in kept:
+            with self.subTest(name):
+                torch._dynamo.reset()
+                self.check_like_eager(
+                    lambda model, backend: model.compile(backend=backend),
+                    lambda name=name: Functional(NoiseTest.kinds[name]),
+                    x=NoiseTest.x,
+                )
 
     def test_a_compiled_function_is_refused_or_keyed(self):
         function = torch.compile(lambda x: F.dropout(x, 0.5), backend="aot_eager")

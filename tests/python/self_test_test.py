@@ -34,6 +34,8 @@ class Checked(unittest.TestCase):
         self.doCleanups()
         handle = randomness.install(model)
         self.addCleanup(handle.remove)
+        if "evaluate" in more:
+            more["evaluate"] = self_test.keyed_run(handle, more["evaluate"], training=False)
         return self_test.check(self_test.keyed_run(handle, forward or model), model, samples, count, **more)
 
     def one(self, found, *patterns):
@@ -128,7 +130,22 @@ class SelfTest(Checked):
             def forward(self, x):
                 return x + torch.randn_like(x)
 
-        self.one(self.problems(Classifier(Drawing())), r"randn_like in layers\.1 \(Drawing\)")
+        self.assertEqual(self.problems(Classifier(Drawing())), [])
+
+    def test_draws_that_are_no_samples(self):
+        """Codes of a codebook, whose number is a multiple of 7, 4 and 3 samples by chance."""
+
+        class Codebook(nn.Module):
+            def __init__(self, codes):
+                super().__init__()
+                self.codes = nn.Parameter(torch.randn(codes, 8))
+
+            def forward(self, x):
+                codes = self.codes + torch.randn(self.codes.shape)
+                return x + codes[torch.cdist(x, codes).argmin(-1)]
+
+        self.one(self.problems(Classifier(Codebook(84))), r"randn of layers\.1 \(Codebook\) drew 84 rows for 7 samples and for 1")
+        self.one(self.problems(Classifier(Codebook(32))), r"randn of layers\.1 \(Codebook\).*\(32, 8\).*not the 7 samples")
 
     def test_a_state_of_its_own_is_named(self):
         calls = []
@@ -329,7 +346,8 @@ class Ragged(Checked):
         check(lambda rows: rows["ids_lengths"].float().mean(), "the metric 'metric' is a mean over the samples")
         check(lambda rows: rows["ids_lengths"].float().mean() ** 2, "the metric 'metric' is no sum over the samples", "AUC")
         check(lambda rows: (rows["ids"] == 0), "in evaluation depends on how far rows are padded", "'metric'")
-        check(lambda rows: torch.rand(()), "in evaluation draws from the generator of torch", "draw nothing there")
+        check(lambda rows: torch.tensor(random.random()), "in evaluation draws from the generator of random", "draw nothing there")
+        check(lambda rows: torch.rand(rows["ids_lengths"].shape))
         check(lambda rows: rows["y"] / rows["ids_lengths"].mul(0), "metric 'metric' is nan|metric 'metric' is inf")
 
     def test_ties_of_the_largest_score_are_no_fault(self):

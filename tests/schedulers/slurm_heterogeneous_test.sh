@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: slurm_heterogeneous_test.sh BINARY_DIR
-# slurm-heterogeneous.sh on a real Slurm: nodes of two features in one allocation, with one build and with two.
+# slurm.sh on a real Slurm: nodes of two features in one allocation, with one build and with two.
 # shellcheck source=tests/schedulers/cluster.sh
 source "$(dirname "$0")/cluster.sh"
 make_images
@@ -13,7 +13,7 @@ submit() {
   next_run
   echo 20 >"$work/goal"
   rc=0
-  "$box" exec timeout 200 sbatch --wait "${resources[@]}" "$jobs/slurm-heterogeneous.sh" || rc=$?
+  "$box" exec timeout 200 sbatch --wait "${resources[@]}" "$jobs/slurm.sh" || rc=$?
   ((rc == 0)) || { cat "$work"/hetseq-*.log; fail "exit code $rc"; }
 }
 # ranks_on HOST: how many ranks of the run had that host.

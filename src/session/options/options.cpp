@@ -108,13 +108,13 @@ void add_data(OptionsOf<Options>& options) {
 void add_batch(OptionsOf<Options>& options) {
     options.heading("Batch and balance")
         .add(&Options::max_sentences, text_option("max-sentences", "N|LIST", "",
-             "largest micro-batch of a rank [samples], N or a list by rank, host or device (0=64,1-3=16; v100=64,p100=16); 0: no work; empty: 32, or what --max-tokens holds").of_rank())
+             "largest micro-batch of a rank [samples], N or a list (v100=64,p100=16); 0: no work; empty: 32, or what --max-tokens holds").of_rank())
         .add(&Options::max_tokens, text_option("max-tokens", "N|LIST", "4096",
              "the same where samples have unequal lengths [tokens with padding]").of_rank())
         .add(&Options::batch_size, whole_number_option("batch-size", "0",
              "size of the global batch [samples]; 0: the sum of the capacities times --update-freq").fixed_with(FixedWith::position))
         .add(&Options::batch_tokens, whole_number_option("batch-tokens", "0",
-             "size of the global batch where samples have unequal lengths [target tokens]; 0: 0.9 times the sum of --max-tokens times --update-freq").fixed_with(FixedWith::position))
+             "the same where samples have unequal lengths [target tokens]; 0: 0.9 times the sum of --max-tokens times --update-freq").fixed_with(FixedWith::position))
         .add(&Options::max_length, whole_number_option("max-length", "0",
              "longest row that a sample may have [tokens]; 0: the smallest --max-tokens").fixed_with(FixedWith::position))
         .add(&Options::update_freq, whole_number_option("update-freq", "1",
@@ -137,7 +137,7 @@ void add_length(OptionsOf<Options>& options) {
 void add_checkpoints(OptionsOf<Options>& options) {
     options.heading("Checkpoints and stopping")
         .add(&Options::resume, choice_option("resume", {"auto", "must", "never"}, "auto",
-             "auto: continue the run in --save-dir, or start one; must: fail if there is none; never: fail if there is one").of_command())
+             "auto: continue the run in --save-dir, or start one; must: fail without one; never: fail with one").of_command())
         .add(&Options::restore_file, text_option("restore-file", "PATH", "",
              "start from this checkpoint, or from the newest of this run, where --save-dir holds none").of_command())
         .add(&Options::reset_optimizer, switch_option("reset-optimizer",
@@ -159,7 +159,7 @@ void add_checkpoints(OptionsOf<Options>& options) {
         .add(&Options::stop_exit_code, whole_number_option("stop-exit-code", "75",
              "exit code of a run that was stopped and can be continued", 0, 255))
         .add(&Options::stall_timeout, number_option("stall-timeout", "300",
-             "seconds that a rank may take longer than the slowest so far, or be silent, before the job ends; 0: any").shown_as("S"));
+             "seconds that a rank may be silent, or slower than the slowest so far, before the job ends; 0: any").shown_as("S"));
 }
 
 void add_running(OptionsOf<Options>& options) {

@@ -30,8 +30,9 @@ TEST(PredictedBatchTest, AMessageBringsAllOfIt) {
         EXPECT_EQ(a.values.scalar_type(), b.values.scalar_type());
         EXPECT_TRUE(a.values.equal(b.values));
         ASSERT_EQ(a.row_lengths.defined(), b.row_lengths.defined());
-        if (a.row_lengths.defined())
+        if (a.row_lengths.defined()) {
             EXPECT_TRUE(a.row_lengths.equal(b.row_lengths));
+        }
     }
 }
 

@@ -153,8 +153,9 @@ TEST_F(TextIndexTest, EveryLineIsReadOnOneRank) {
                 ++found[line];
         }
         EXPECT_EQ(found, expected) << piece;
-        if (piece == small_piece)
+        if (piece == small_piece) {
             EXPECT_GT(count, 0);
+        }
     }
 }
 

@@ -1,0 +1,202 @@
+#include "forward_scope.hpp"
+
+#include <cstddef>
+#include <utility>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+#include <torch/library.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/files/safetensors.hpp"
+#include "hetseq/util/quantity.hpp"
+#include "hetseq/util/split_mix.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::uint64_t evaluation = 0x4556414C55415445u;  // "EVALUATE"
+
+/// Why dimension 0 of `shape` must be the samples, and what to do so that it is.
+std::pair<std::string, std::string> advice(at::IntArrayRef shape, std::int64_t samples) {
+    const std::string why = "random numbers are functions of the sample, which lies in dimension 0";
+    if (shape.size() >= 2 && shape[1] == samples)
+        return {why, "give it (samples, ...): batch_first=True, or a transpose before it"};
+    return {why,
+            "draw a tensor of shape (samples, ...), or one number for all of an update, "
+            "torch.rand(()), rather than a tensor that all samples share"};
+}
+
+/// An id in [0, 2^48) for each row: of its sample, `ids[owner[i]]`, and of its number among the
+/// sample's rows.
+at::Tensor ids_of_rows(const at::Tensor& ids, const at::Tensor& owner) {
+    if (owner.dim() != 1 || owner.scalar_type() != at::kLong)
+        throw BadConfig("hetseq.rows got an owner of shape " + shape_text(owner.sizes()) +
+                            " and type " + std::string(c10::toString(owner.scalar_type())),
+                        "it has the place of each row's sample in the micro-batch",
+                        "give int64 of shape (rows)");
+    constexpr std::uint64_t golden = 0x9E3779B97F4A7C15u;
+    const at::Tensor samples = ForwardScope::instance().on_host(ids).contiguous();
+    const at::Tensor owners = owner.cpu().contiguous();
+    const at::Tensor rows = at::empty({owner.numel()}, at::kLong);
+    std::vector<std::uint64_t> seen(static_cast<std::size_t>(samples.numel()));
+    for (std::int64_t i = 0; i < owner.numel(); ++i) {
+        const std::int64_t sample = owners.const_data_ptr<std::int64_t>()[i];
+        if (sample < 0 || sample >= samples.numel())
+            throw BadConfig("hetseq.rows got the owner " + std::to_string(sample),
+                            "the micro-batch has " + count_text(samples.numel(), "sample"),
+                            "give each row's sample as its place in the micro-batch, from 0");
+        const auto id = static_cast<std::uint64_t>(samples.const_data_ptr<std::int64_t>()[sample]);
+        const std::uint64_t number = ++seen[static_cast<std::size_t>(sample)];
+        rows.mutable_data_ptr<std::int64_t>()[i] =
+            static_cast<std::int64_t>(split_mix(split_mix(id) + golden * number) >> 16U);
+    }
+    return rows.to(ids.device());
+}
+
+}  // namespace
+
+ForwardScope& ForwardScope::instance() {
+    static ForwardScope scope;
+    return scope;
+}
+
+void ForwardScope::enter(const RandomnessKey& key, bool training) {
+    HETSEQ_ASSERT(key.sample_ids.dim() == 1 && key.sample_ids.scalar_type() == at::kLong);
+    const std::uint64_t seed = training ? key.seed : split_mix(key.seed ^ evaluation);
+    const std::lock_guard lock{mutex_};
+    key_ = at::tensor({static_cast<std::int64_t>(seed), training ? key.update : 0}, at::kLong);
+    ids_ = key.sample_ids.contiguous();
+}
+
+void ForwardScope::leave() {
+    const std::lock_guard lock{mutex_};
+    key_ = ids_ = at::Tensor{};
+}
+
+std::vector<at::Tensor> ForwardScope::entered() const {
+    const std::lock_guard lock{mutex_};
+    return key_.defined() ? std::vector{key_, ids_} : std::vector<at::Tensor>{};
+}
+
+void ForwardScope::name_stream(std::int64_t stream, std::string path) {
+    const std::lock_guard lock{mutex_};
+    names_[stream] = std::move(path);
+}
+
+std::string ForwardScope::name_of(std::int64_t stream) const {
+    const std::lock_guard lock{mutex_};
+    const auto found = names_.find(stream);
+    return found == names_.end() ? "an unnamed module" : found->second;
+}
+
+at::Tensor ForwardScope::on_host(const at::Tensor& ids) {
+    if (ids.is_cpu())
+        return ids;
+    const std::lock_guard lock{mutex_};
+    if (!last_ids_.is_same(ids)) {
+        ids_on_host_ = ids.cpu();
+        last_ids_ = ids;
+    }
+    return ids_on_host_;
+}
+
+bool ForwardScope::is_for_all(at::IntArrayRef shape, std::int64_t samples, const DrawPlace& place) {
+    if (shape.empty())
+        return true;
+    if (shape != at::IntArrayRef{1})
+        return false;
+    const std::lock_guard lock{mutex_};
+    if (samples > 1)
+        for_all_.insert(place);
+    return for_all_.count(place) > 0;
+}
+
+std::int64_t ForwardScope::rows_of_sample(at::IntArrayRef shape,
+                                          std::int64_t samples,
+                                          std::string_view what,
+                                          const DrawPlace& place) {
+    if (!shape.empty() && samples == 0 && shape[0] == 0)
+        return 1;
+    if (!shape.empty() && samples > 0 && shape[0] > 0 && shape[0] % samples == 0) {
+        const std::lock_guard lock{mutex_};
+        if (notes_) {
+            Noted& noted = noted_[place];
+            noted.what = what;
+            noted.rows.emplace(samples, shape[0]);
+        }
+        return shape[0] / samples;
+    }
+    const auto [why, what_to_do] = advice(shape, samples);
+    throw BadConfig(std::string{what} + " of " + name_of(place.stream) + " got a tensor of shape " +
+                        shape_text(shape) + ", and dimension 0 is not the " +
+                        count_text(samples, "sample"),
+                    why,
+                    what_to_do);
+}
+
+void ForwardScope::note_draws(bool on) {
+    const std::lock_guard lock{mutex_};
+    notes_ = on;
+    noted_.clear();
+}
+
+std::vector<std::string> ForwardScope::unsampled_draws() const {
+    std::vector<std::string> found;
+    const std::lock_guard lock{mutex_};
+    for (const auto& [place, noted] : noted_) {
+        const auto few = noted.rows.begin();
+        const auto many = noted.rows.rbegin();
+        if (few->first == many->first || few->second != many->second)
+            continue;
+        const auto name = names_.find(place.stream);
+        found.push_back(
+            noted.what + " of " + (name == names_.end() ? "an unnamed module" : name->second) +
+            " drew " + count_text(few->second, "row") + " for " +
+            count_text(many->first, "sample") + " and for " + std::to_string(few->first));
+    }
+    return found;
+}
+
+DrawKey draw_key(const at::Tensor& key, const DrawPlace& place) {
+    HETSEQ_ASSERT(key.is_cpu() && key.scalar_type() == at::kLong && key.numel() == 2);
+    constexpr std::uint64_t golden = 0x9E3779B97F4A7C15u;
+    const auto* numbers = key.const_data_ptr<std::int64_t>();
+    const std::uint64_t of_place =
+        static_cast<std::uint64_t>(place.stream) + golden * static_cast<std::uint64_t>(place.draw);
+    return {split_mix(split_mix(of_place) + static_cast<std::uint64_t>(numbers[0])), numbers[1]};
+}
+
+void enter_forward(const RandomnessKey& key, bool training) {
+    ForwardScope::instance().enter(key, training);
+}
+
+void leave_step() noexcept {
+    ForwardScope::instance().leave();
+}
+
+TORCH_LIBRARY_FRAGMENT(hetseq, m) {
+    m.def("name_stream(int stream, str path) -> ()", [](std::int64_t stream, std::string path) {
+        ForwardScope::instance().name_stream(stream, std::move(path));
+    });
+    m.def("enter_forward(int seed, int update, Tensor sample_ids, bool training) -> ()",
+          [](std::int64_t seed, std::int64_t update, const at::Tensor& ids, bool training) {
+              enter_forward({static_cast<std::uint64_t>(seed), update, ids}, training);
+          });
+    m.def("leave_step() -> ()", [] { leave_step(); });
+    // `key` and `ids` of the forward that is entered, or nothing.
+    m.def("entered_key() -> Tensor[]", [] { return ForwardScope::instance().entered(); });
+    m.def("ids_of_rows(Tensor ids, Tensor owner) -> Tensor", ids_of_rows);
+    m.def("note_draws(bool on) -> ()", [](bool on) { ForwardScope::instance().note_draws(on); });
+    m.def("unsampled_draws() -> str[]", [] { return ForwardScope::instance().unsampled_draws(); });
+}
+
+// python/hetseq/randomness.py gives torch's random operators kernels at this dispatch key, and
+// includes the key in the thread's set inside a forward only. So torch is untouched
+// elsewhere, and code compiled inside is guarded by the set.
+TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericMode, m) {
+    m.fallback(torch::CppFunction::makeFallthrough());
+}
+
+}  // namespace hetseq

@@ -1,0 +1,95 @@
+"""The models of inputs/python/gallery, dropout on: the result does not depend on how batches are cut."""
+
+import json
+import unittest
+
+from harness import ROOT, Case, capacities, largest_difference, need
+
+need("torch", "numpy", "h5py", "safetensors", "transformers")
+
+import numpy as np
+
+SAMPLES = 320  # five updates
+
+TASKS = f"""
+    import sys
+    import torch, hetseq
+    from torch.nn import functional as F
+    sys.path.insert(0, {str(ROOT / "inputs/python/gallery")!r})
+    from transformers import BartConfig, BartForConditionalGeneration
+    from vae import Vae
+    from diffusion import Diffusion
+    from lstm_tagger import Tagger
+    from graphs import Triangles
+
+    class Layerdrop(hetseq.Task):
+        fields = {{"ids": hetseq.Field(torch.int64, (9,))}}
+        losses = ["nll"]
+        def model(self, config):
+            return BartForConditionalGeneration(BartConfig(
+                vocab_size=40, d_model=16, encoder_layers=3, decoder_layers=3, encoder_attention_heads=4,
+                decoder_attention_heads=4, encoder_ffn_dim=32, decoder_ffn_dim=32, max_position_embeddings=32,
+                encoder_layerdrop=0.4, decoder_layerdrop=0.4, pad_token_id=0, bos_token_id=1, eos_token_id=2))
+        def forward(self, model, batch):
+            logits = model(input_ids=batch["ids"], labels=batch["ids"]).logits
+            return F.cross_entropy(logits.flatten(0, 1), batch["ids"].flatten(), reduction="sum")
+"""
+DATA = {"Vae": "images", "Diffusion": "images", "Tagger": "words", "Triangles": "graphs", "Layerdrop": "ids"}
+
+
+class GalleryTest(Case):
+    def setUp(self):
+        super().setUp()
+        import sys
+
+        from hetseq import write_shards
+        sys.path.insert(0, str(ROOT / "inputs/python/gallery"))
+        from graphs import graph
+        draw = np.random.default_rng(3)
+
+        def words():
+            length = min(1 + draw.geometric(0.2), 30)  # few are long, so that batches are padded unlike
+            ids = draw.integers(0, 30, length)
+            return {"input_ids": ids.astype(np.int32), "labels": (ids % 3).astype(np.int8)}
+
+        def image():
+            return {"images": draw.integers(0, 256, (28, 28), dtype=np.uint8)}
+
+        def ids():
+            return {"ids": draw.integers(3, 40, 9)}
+
+        ragged = {"words": ["input_ids", "labels"], "graphs": ["kinds", "sources", "targets"]}
+        for name, make in (("images", image), ("words", words), ("graphs", lambda: graph(draw)), ("ids", ids)):
+            write_shards((make() for _ in range(SAMPLES)), self.folder, name=name, ragged=ragged.get(name, []))
+        self.write("tasks.py", TASKS)
+
+    def train(self, ranks, suffix, **options):
+        self.run_ranks(ranks, self.write("script.py", f"""
+            import hetseq, tasks
+            for name, data in {DATA!r}.items():
+                task = getattr(tasks, name)()
+                task.self_test, task.defaults = {ranks} == 1, {{}}
+                hetseq.train(task, data=data + "-0*.h5", valid_data=data + "-0*.h5", batch_size=64, balance="declared",
+                             optimizer="sgd", lr=1e-5 if name == "Triangles" else 1e-3, max_update=5, dropout=0.2,
+                             save_dir=name + {suffix!r}, **{options!r})
+        """), seconds=600)
+
+    def validation(self, run):
+        lines = [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
+        return [line["loss"] for line in lines if line["kind"] == "valid"]
+
+    def test_one_rank_and_ranks_of_7_57_and_0_samples_agree(self):
+        self.train(1, "-1", max_sentences=64)
+        self.train(3, "-3", max_sentences=capacities(7, 57, 0))
+        for task in DATA:
+            with self.subTest(task):
+                difference = largest_difference(*(self.folder / f"{task}-{n}/model.safetensors" for n in (1, 3)))
+                print(f"{task}: largest difference {difference:.2g}")
+                self.assertLess(difference, 1e-5)
+                one, three = (self.validation(f"{task}-{n}") for n in (1, 3))
+                self.assertEqual(len(one), 1)
+                self.assertAlmostEqual(one[0], three[0], delta=1e-5 * abs(one[0]))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
