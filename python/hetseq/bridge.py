@@ -12,6 +12,7 @@ import torch
 
 from . import _library, randomness, self_test
 from .cut_test import CutTest
+from .group_norms import SUMS, GroupNorms
 from .optimizers import Adapter
 from .results import metric_names, rows_of, sums_of, weights_of
 from .task import Config, Task, TaskError, describe
@@ -65,14 +66,13 @@ class Binding:
         if not isinstance(module, torch.nn.Module):
             raise TaskError(f"{type(self.task).__name__}.model gave a {type(module).__name__}, not a torch.nn.Module")
         module.train()
-        _check_batch_norm(module)
         _check_parameters(module)
         self.end()
         self.module = module
         self.keyed = randomness.install(module)
         self.buffers = Buffers(module)
         self.has_trained, self.cut_test = False, CutTest(self.task)
-        return _description(self.task, module)
+        return _description(self.task, module, self.keyed.norms)
 
     def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool) -> list[torch.Tensor]:
         module, task = self.module, self.task
@@ -82,6 +82,7 @@ class Binding:
             self.parameters = Parameters(module)
         if module.training != training:
             module.train(training)
+        self.keyed.norms.keeps = training
         results = self.keyed.forward(task.forward, module, dict(zip(names, tensors)))
         if not training and self.has_trained:
             self.cut_test.run_in_validation(module, self.keyed, dict(zip(names, tensors)))
@@ -93,9 +94,13 @@ class Binding:
 
     def self_test(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> bool:
         """Fails where the result depends on how a batch is cut. False where the micro-batch can't tell."""
+        self.keyed.norms.keeps = False
         is_done = self.cut_test.run(self.module, self.keyed, dict(zip(names, tensors)))
         self.buffers.begin()  # the test has written them, with the values that they had
         return is_done
+
+    def take_sums(self) -> None:
+        self.keyed.norms.take_sums()
 
     def end(self) -> None:
         """The module is as it was before, and torch too."""
@@ -151,15 +156,6 @@ def _check_parameters(module: torch.nn.Module) -> None:
         if parameter.requires_grad and not parameter.is_floating_point():
             raise TaskError(f"parameter '{name}' is {parameter.dtype}, and only floating-point parameters can be "
                             "trained: hold its real and imaginary parts (torch.view_as_real), or freeze it")
-
-
-def _check_batch_norm(module: torch.nn.Module) -> None:
-    """Refuses batch statistics; a normalisation that stays in eval mode has none."""
-    for name, part in module.named_modules():
-        if isinstance(part, torch.nn.modules.batchnorm._BatchNorm) and part.training:
-            raise TaskError(f"'{name}' is a batch normalisation ({type(part).__name__}) in training mode: the "
-                            "output for a sample would depend on how a batch is cut. Use a group, layer or instance normalisation, or keep it in "
-                            "eval mode (override train())")
 
 
 def _tied_names(module: torch.nn.Module) -> dict[str, str]:
@@ -234,14 +230,17 @@ def _own_memory(module: torch.nn.Module) -> None:
                 part._buffers[name] = buffer.contiguous()
 
 
-def _description(task: Task, module: torch.nn.Module) -> tuple[str, list[torch.Tensor]]:
+def _description(task: Task, module: torch.nn.Module, norms: GroupNorms) -> tuple[str, list[torch.Tensor]]:
     _own_memory(module)
     settings = _parameter_settings(task, module)
     stored = set(module.state_dict(keep_vars=True))
     buffers = [{"name": name, "is_stored": name in stored} for name, _ in module.named_buffers()]
-    tensors = [parameter for _, parameter in module.named_parameters()] + [buffer for _, buffer in module.named_buffers()]
+    own = [] if norms.sums is None else [norms.sums]
+    buffers += [{"name": SUMS, "is_stored": False} for _ in own]
+    tensors = [parameter for _, parameter in module.named_parameters()] + [buffer for _, buffer in module.named_buffers()] + own
     description = {"parameters": [settings[name] for name, _ in module.named_parameters()], "buffers": buffers,
-                   "config": _config_json(module)}
+                   "config": _config_json(module),
+                   "has_groups": norms.exists, "sums": SUMS}
     return json.dumps(description), tensors
 
 
@@ -266,7 +265,7 @@ def _implement(name: str, method: Callable[..., Any]) -> None:
 
 
 for _name in ("describe", "model", "self_test", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
-              "optimizer_restored", "optimizer_end", "schedule"):
+              "optimizer_restored", "optimizer_end", "schedule", "take_sums"):
     _implement("task_" + _name, getattr(Binding, _name))
 
 

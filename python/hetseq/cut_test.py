@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Optional
+from typing import Optional, Sequence
 
 import torch
 
@@ -56,7 +56,7 @@ class CutTest:
             self._waits += 1
             return self._end(self._waits > _MOST_WAITS)
         count = self_test.choose_count(module, samples.fields, len(samples))
-        if count < 2:
+        if count < (4 if keyed.norms.exists else 2):
             if not self._has_learnt:
                 self._has_learnt = True
                 self_test.learn_draws(self._run(module, keyed), module, samples)
@@ -103,7 +103,8 @@ class CutTest:
         self._refuse(self_test.check(
             self._run(module, keyed), module, samples, count, buffers_may_change=task.buffers == "rank0",
             evaluate=self._evaluate(module, keyed), untold=self._untold,
-            weigh=(lambda batch: weights_of(task, batch)) if callable(task.weights) else None))
+            weigh=(lambda batch: weights_of(task, batch)) if callable(task.weights) else None,
+            group=2 if keyed.norms.exists else 1))
 
     def run_in_validation(self, module: torch.nn.Module, keyed: randomness.Handle, rows: Batch) -> None:
         """Of metrics that were 0 for all samples before the training: a mean is told from a sum by others."""
@@ -115,8 +116,8 @@ class CutTest:
         samples = Samples(rows, {} if overrides(self._task, "collate") else self._paddings(), None,
                           next(iter(rows.values())).device)
 
-        def evaluate(rows: Batch, sample_ids: torch.Tensor) -> dict[str, torch.Tensor]:
-            sums = everything(rows, sample_ids)
+        def evaluate(rows: Batch, sample_ids: torch.Tensor, groups: Sequence[int]) -> dict[str, torch.Tensor]:
+            sums = everything(rows, sample_ids, groups)
             return {name: sums[name] for name in names}
 
         self._untold = []

@@ -43,6 +43,10 @@ class Scope:
         # Of that forward (src/python/forward_scope.hpp). Compiled code takes them as its inputs.
         self.key: torch.Tensor | None = None
         self.ids: torch.Tensor | None = None
+        self.samples = 0
+        self.groups: list[int] | None = None  # the first one's number, their total, and their sizes
+        self.trains = False  # rather than evaluates
+        self.replays = False  # it is computed again, in backward
         self.handle: Any = None  # the randomness.Handle that is installed in this process
         self.add_call: Callable[[Record, Call], None] | None = None
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from .samples import Samples, differing_tensor
 
-__all__ = ["Found", "NotFinite", "batch_norms", "changed_buffers", "check_collate", "listed", "mixed_in_collate",
+__all__ = ["Found", "NotFinite", "changed_buffers", "check_collate", "listed", "mixed_in_collate",
            "own_generators", "refusals", "unsampled_draws", "written_parameters"]
 
 _MOST_SAMPLES = 64  # that `collate` makes again
@@ -75,21 +75,6 @@ def mixed_in_collate(samples: Samples) -> str:
 def listed(noun: str, names: list[str]) -> str:
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return f"{noun}{'s' if len(names) > 1 else ''} {shown}"
-
-
-def batch_norms(model: nn.Module) -> list[str]:
-    names = [
-        f"{name} ({type(module).__name__})"
-        for name, module in model.named_modules()
-        if isinstance(module, nn.modules.batchnorm._BatchNorm)
-        and (module.training or not module.track_running_stats)
-    ]
-    if not names:
-        return []
-    return [
-        f"{listed('module', names)}: batch normalisation makes each sample depend on the others of "
-        "its micro-batch: use nn.GroupNorm or nn.LayerNorm, or keep it in eval mode by a train() of your own"
-    ]
 
 
 def changed_buffers(model: nn.Module, before: Mapping[str, torch.Tensor]) -> list[str]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import torch
 import torch.utils.checkpoint as _checkpoint
@@ -31,6 +31,7 @@ from torch.overrides import TorchFunctionMode
 from . import keyed_dropout as dropouts
 from . import keyed_noise as noise
 from .draw_places import Call, RandomnessError, Record, refuse, scope
+from .group_norms import GroupNorms, refuse_compiled, without_size_check
 
 __all__ = ["Handle", "RandomnessError", "install"]
 
@@ -182,8 +183,23 @@ def _random_operators() -> list[tuple[str, torch._ops.OpOverload]]:
     return found
 
 
-def _register_kernels() -> torch.library.Library:
+def _norm_kernel(op: torch._ops.OpOverload, grouped: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(*args: Any) -> Any:
+        with torch._C._ExcludeDispatchKeyGuard(_KEYS):
+            if not _is_compiling():
+                return grouped(*args)
+            if _is_traced():
+                refuse_compiled(op, args)
+            return op(*args)
+
+    return kernel
+
+
+def _register_kernels(norms: GroupNorms) -> torch.library.Library:
     library = torch.library.Library("aten", "IMPL")
+    batch_norm, instance_norm = torch.ops.aten.batch_norm.default, torch.ops.aten.instance_norm.default
+    library.impl("batch_norm", _norm_kernel(batch_norm, norms.batch_norm), _KEY_NAME)
+    library.impl("instance_norm", _norm_kernel(instance_norm, instance_norm), _KEY_NAME)  # calls the first
     for name, op in _random_operators():
         library.impl(name, _kernel(op, _KEYED.get(name)), _KEY_NAME)
     return library
@@ -321,8 +337,18 @@ def _is_compiled(module: nn.Module) -> bool:
 
 # ------ activation checkpointing
 
-# At a place in a forward: the module that runs, the key and the sample ids, and all modules' places.
-_State = Tuple[Optional[Record], List[torch.Tensor], List[Tuple[Call, Call, int]]]
+class _Forward(NamedTuple):
+    """What a forward draws by; see the names in draw_places.Scope."""
+
+    key: torch.Tensor
+    ids: torch.Tensor
+    samples: int
+    groups: Optional[List[int]]
+    trains: bool
+
+
+# At a place in a forward: the module that runs, the forward, and all modules' places.
+_State = Tuple[Optional[Record], _Forward, List[Tuple[Call, Call, int]]]
 
 
 class _Replayed:
@@ -373,26 +399,37 @@ class _Inside:
     """The forward, or its recomputation: includes the dispatch key in this thread's set."""
 
     def __init__(
-        self, record: Record | None, key: list[torch.Tensor], mode: TorchFunctionMode | None
+        self, record: Record | None, forward: _Forward, mode: TorchFunctionMode | None, replays: bool = False
     ) -> None:
         self._record = record
-        self._key = key
+        self._forward = forward
         self._mode = mode
+        self._replays = replays
 
     def __enter__(self) -> None:
-        self._before = (scope.active, scope.current, scope.key, scope.ids)
+        self._before = (scope.active, scope.current, scope.replays, _forward_of_scope())
         self._guard = torch._C._IncludeDispatchKeyGuard(_KEY)
         self._guard.__enter__()
         if self._mode is not None:
             self._mode.__enter__()
-        scope.active, scope.entered, scope.current = True, True, self._record
-        scope.key, scope.ids = self._key
+        scope.active, scope.entered = True, True
+        scope.current, scope.replays = self._record, self._replays
+        _set_forward(self._forward)
 
     def __exit__(self, *error: Any) -> None:
-        scope.active, scope.current, scope.key, scope.ids = self._before
+        scope.active, scope.current, scope.replays, forward = self._before
+        _set_forward(forward)
         if self._mode is not None:
             self._mode.__exit__(*error)
         self._guard.__exit__(*error)
+
+
+def _forward_of_scope() -> _Forward:
+    return _Forward(scope.key, scope.ids, scope.samples, scope.groups, scope.trains)
+
+
+def _set_forward(forward: _Forward) -> None:
+    scope.key, scope.ids, scope.samples, scope.groups, scope.trains = forward
 
 
 class Handle:
@@ -413,7 +450,9 @@ class Handle:
         scope.add_call = Record.add_call
         if is_compiled:  # the compiled code breaks at the first of more calls than ever before
             scope.add_call = torch._dynamo.disable(Record.add_call)
-        self._library = _register_kernels()
+        self.norms = GroupNorms(model)
+        self._undo_size_check = without_size_check()
+        self._library = _register_kernels(self.norms)
         self._checkpoint_function = _checkpoint.CheckpointFunction
         self._checkpoint_generator = getattr(_checkpoint, _GENERATOR)
         _checkpoint.CheckpointFunction = _KeyedCheckpointFunction(self, self._checkpoint_function)
@@ -432,8 +471,16 @@ class Handle:
         for record in self._records:
             record.start()
         self._root.start()
-        with _Inside(self._root, key, self._mode):
-            return call(*args, **kwargs)
+        operators = torch.ops.hetseq
+        trains = operators.enters_training()
+        forward = _Forward(*key, key[1].numel(), operators.entered_groups() or None, trains)
+        with _Inside(self._root, forward, self._mode):
+            if not trains:
+                return call(*args, **kwargs)
+            self.norms.begin()
+            result = call(*args, **kwargs)
+            self.norms.end()
+            return result
 
     def remove(self) -> None:
         """Takes everything away again: torch is as it was before `install`."""
@@ -446,6 +493,7 @@ class Handle:
         if self._seen is not None:
             self._seen.remove()
         self._library._destroy()
+        self._undo_size_check()
         scope.entered, scope.handle = False, None
 
     def _generator(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -455,7 +503,7 @@ class Handle:
 
     def _state(self) -> _State:
         places = [(r.upcoming, r.call, r.draws) for r in (self._root, *self._records)]
-        return scope.current, [scope.key, scope.ids], places
+        return scope.current, _forward_of_scope(), places
 
     def _set_places(self, places: list[tuple[Call, Call, int]]) -> None:
         for record, place in zip((self._root, *self._records), places):
@@ -469,10 +517,10 @@ class Handle:
         **kwargs: Any,
     ) -> Any:
         _, _, before = self._state()
-        record, key, places = state
+        record, forward, places = state
         self._set_places(places)
         try:
-            with _Inside(record, key, self._mode):
+            with _Inside(record, forward, self._mode, replays=True):
                 return function(*args, **kwargs)
         finally:
             self._set_places(before)

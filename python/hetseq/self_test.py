@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from .double import double, generator_states, jittered, restored
-from .findings import (Found, NotFinite, batch_norms, changed_buffers, check_collate, listed, mixed_in_collate,
+from .findings import (Found, NotFinite, changed_buffers, check_collate, listed, mixed_in_collate,
                        own_generators, refusals, unsampled_draws,
                        written_parameters)
 from .samples import Batch, Samples
@@ -25,7 +25,7 @@ from .sums import Gap, Sums, dense, gaps, numbers
 
 __all__ = ["check", "check_evaluation", "choose_count", "keyed_run", "learn_draws", "says_out_of_memory"]
 
-Run = Callable[[Batch, torch.Tensor], Mapping[str, torch.Tensor]]
+Run = Callable[[Batch, torch.Tensor, Sequence[int]], Mapping[str, torch.Tensor]]
 Evaluate = Run
 Weigh = Callable[[Batch], Mapping[str, float]]
 
@@ -64,8 +64,8 @@ def keyed_run(handle: Any, forward: Callable[[Batch], Mapping[str, torch.Tensor]
     """A `run` for `check`, or its `evaluate`: `forward` inside the handle of `randomness.install`, keyed by `seed`,
     update 0 and the sample ids that it gets."""
 
-    def run(rows: Batch, sample_ids: torch.Tensor) -> Mapping[str, torch.Tensor]:
-        torch.ops.hetseq.enter_forward(seed, 0, sample_ids, training)
+    def run(rows: Batch, sample_ids: torch.Tensor, groups: Sequence[int] = ()) -> Mapping[str, torch.Tensor]:
+        torch.ops.hetseq.enter_forward(seed, 0, sample_ids, training, [0, len(groups), *groups] if groups else [])
         return handle.forward(forward, rows)
 
     return run
@@ -81,14 +81,16 @@ def check(
     evaluate: Optional[Evaluate] = None,
     weigh: Optional[Weigh] = None,
     untold: Optional[list[str]] = None,
+    group: int = 1,
 ) -> list[str]:
     """What makes the result of `run` depend on the cut: one sentence each, empty if nothing does.
 
-    `run(rows, sample_ids)`: the forward in training, a dict of summed losses, each a scalar.
+    `run(rows, sample_ids, groups)`: the forward in training, a dict of summed losses, each a scalar; `groups`: sizes of the
+    groups that its samples make, empty where `group` is 1.
     `samples`: of one micro-batch, two at least. `count`: of those that are computed one by one; a small one that is no
-    other size of the model (`choose_count`) finds most. `evaluate(rows, sample_ids)`: losses and metrics, the module
-    being in eval mode. `weigh(rows)`: the weight of each loss. `untold`: gets the names of the metrics that are 0 for all samples, so
-    that nothing can be told of them (`check_evaluation`).
+    other size of the model (`choose_count`) finds most. `evaluate`: as `run`, losses and metrics, the module being
+    in eval mode. `weigh(rows)`: the weight of each loss. `untold`: gets the names of the metrics that are 0 for all samples, so
+    that nothing can be told of them (`check_evaluation`). `group`: so many samples are a group that no cut divides.
 
     Parameters, gradients, buffers and torch's generators are afterwards as before. Backward runs, and
     with it what hooks on the parameters do: the trainer's are idle until a step's last backward.
@@ -96,7 +98,8 @@ def check(
     if not isinstance(samples, Samples):
         device = next(iter(samples.values())).device
         samples = Samples(samples, device=device)
-    test = _SelfTest(run, model, samples, samples.chosen(len(samples) if count is None else count), evaluate, weigh)
+    test = _SelfTest(run, model, samples, samples.chosen(len(samples) if count is None else count), evaluate, weigh,
+                     group)
     torch.ops.hetseq.note_draws(True)
     with restored(model):
         try:
@@ -137,20 +140,22 @@ def _no_run(rows: Batch, sample_ids: torch.Tensor) -> Mapping[str, torch.Tensor]
     raise AssertionError("nothing trains in an evaluation")
 
 
-Compute = Callable[[Sequence[int], int, bool], Sums]  # of positions among the samples, extra padding, trimmed
+# Of positions among the samples, or their groups; extra padding; trimmed.
+Compute = Callable[[Sequence[int], int, bool], Sums]
 
 
 class _SelfTest:
     def __init__(self, run: Run, model: nn.Module, samples: Samples, chosen: list[int],
-                 evaluate: Optional[Evaluate], weigh: Optional[Weigh]) -> None:
+                 evaluate: Optional[Evaluate], weigh: Optional[Weigh], group: int = 1) -> None:
         self._run = run
         self._model = model
         self._samples = samples
-        self._chosen = chosen
+        self._chosen = chosen[:len(chosen) // group * group]
+        self._group = group
         self._evaluate = evaluate
         self._weigh = weigh
         self._device = samples.device
-        self._everyone = list(range(len(chosen)))
+        self._everyone = list(range(len(self._chosen) // group))
         self._other_order = self._everyone[::2] + self._everyone[1::2][::-1]
         self._is_double = False
         self._tolerance = _TOLERANCE_OF_FP32
@@ -163,7 +168,7 @@ class _SelfTest:
     def problems(self, buffers_may_change: bool) -> list[str]:
         check_collate(self._samples)
         self._check_weights()
-        found = batch_norms(self._model)
+        found: list[str] = []
         buffers = {name: buffer.detach().clone() for name, buffer in self._model.named_buffers()}
         generators = generator_states()
         whole = self._whole(self._sums)
@@ -210,8 +215,14 @@ class _SelfTest:
         return {n: t.double() if t.is_floating_point() else t for n, t in rows.items()}
 
     def _call(self, run: Run, positions: Sequence[int], extra: int, trimmed: bool) -> Mapping[str, torch.Tensor]:
-        rows = self._rows([self._chosen[i] for i in positions], extra, trimmed)
-        return run(rows, torch.tensor(list(positions), dtype=torch.int64, device=self._device))
+        places = self._samples_at(positions)
+        rows = self._rows([self._chosen[i] for i in places], extra, trimmed)
+        groups = [self._group] * len(positions) if self._group > 1 else []
+        return run(rows, torch.tensor(places, dtype=torch.int64, device=self._device), groups)
+
+    def _samples_at(self, positions: Sequence[int]) -> list[int]:
+        """The samples of groups, as places among the chosen ones."""
+        return [group * self._group + i for group in positions for i in range(self._group)]
 
     def _sums(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> Sums:
         """One forward and backward in training."""
@@ -361,7 +372,7 @@ class _SelfTest:
     def _differs(self, rows: torch.Tensor, all_rows: torch.Tensor, part: Sequence[int], trimmed: bool) -> bool:
         """An output of a part is another one than that of all, where both have a value."""
         common = [slice(min(a, b)) for a, b in zip(rows.shape[1:], all_rows.shape[1:])]
-        one, same = rows[(slice(None), *common)], all_rows[(list(part), *common)]
+        one, same = rows[(slice(None), *common)], all_rows[(self._samples_at(part), *common)]
         if trimmed:
             kept = self._kept(part[0], one)
             one, same = one[:, kept] if one.dim() > 1 else one, same[:, kept] if same.dim() > 1 else same
@@ -374,7 +385,7 @@ class _SelfTest:
 
     def _kept(self, position: int, rows: torch.Tensor) -> slice:
         """What is no padding in dimension 1, where that is as long as a ragged row."""
-        length = self._samples.length(self._chosen[position])
+        length = min(self._samples.length(self._chosen[i]) for i in self._samples_at([position]))
         return slice(length) if rows.dim() > 1 and rows.shape[1] >= length > 0 else slice(None)
 
     def _outputs(self, compute: Compute, positions: Sequence[int], extra: int, trimmed: bool) -> list[
@@ -386,7 +397,7 @@ class _SelfTest:
             def keep(module: nn.Module, inputs: Any, output: Any) -> None:
                 first = output[0] if isinstance(output, tuple) and output else output
                 if isinstance(first, torch.Tensor) and first.is_floating_point() and first.dim() > 0:
-                    if first.shape[0] == len(positions) and first.numel() > 0:
+                    if first.shape[0] == len(positions) * self._group and first.numel() > 0:
                         place = f"{name or 'model'} ({type(module).__name__})"
                         seen.append((place, first.detach().double().clone()))
 
@@ -402,17 +413,18 @@ class _SelfTest:
 
     def _many(self) -> list[str]:
         """The losses of many samples against those of the same in small parts."""
-        count = len(self._chosen)
+        count = len(self._everyone)
         samples = self._samples.many(_MOST_SAMPLES)
         if self._seconds > 0:  # a forward is a third of a forward and backward, and there are two
-            samples = samples[:int(count * _MOST_SECONDS / (self._seconds * 2 / 3))]
-        if len(samples) <= count:
+            samples = samples[:int(len(self._chosen) * _MOST_SECONDS / (self._seconds * 2 / 3))]
+        places = range(len(samples) // self._group)
+        if len(places) <= count:
             return []
         few, self._chosen = self._chosen, samples
         try:
-            whole, parts = self._losses(range(len(samples))), Sums({}, {})
-            for begin in range(0, len(samples), count):
-                parts.add(self._losses(range(begin, min(begin + count, len(samples)))))
+            whole, parts = self._losses(places), Sums({}, {})
+            for begin in places[::count]:
+                parts.add(self._losses(places[begin:begin + count]))
         except Exception as error:
             if says_out_of_memory(error):  # fp64 takes more than the training will
                 return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from .group_norms import BUFFERS, is_grouped
 from .task import TaskError
 
 __all__ = ["Buffers", "Parameters"]
@@ -14,7 +15,8 @@ class Buffers:
 
     def __init__(self, module: torch.nn.Module):
         self._places = [(part, path, name, buffer, buffer._version) for path, part in module.named_modules()
-                        for name, buffer in part._buffers.items() if buffer is not None]
+                        for name, buffer in part._buffers.items()
+                        if buffer is not None and not (is_grouped(part) and name in BUFFERS)]
 
     def begin(self) -> None:
         """From here on, changes count: the trainer has moved the module to its device."""

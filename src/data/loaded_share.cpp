@@ -9,6 +9,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/data/order/sample_groups.hpp"
 #include "hetseq/data/schema.hpp"
 
 namespace hetseq {
@@ -56,6 +57,7 @@ LoadedShare::LoadedShare(const GlobalBatch& batch,
         const std::vector<std::int64_t> all = padded_lengths(*batch_.items);
         lengths_.assign(all.begin() + slice_.begin, all.begin() + slice_.end);
     }
+    note_groups();
     collate(cap);
     for (const MicroBatch& part : micro_batches_)
         std::transform(weights_.begin(),
@@ -97,11 +99,47 @@ void LoadedShare::recut(const MicroBatchCap& cap) {
 
 bool LoadedShare::exceeds(const MicroBatchCap& cap) const {
     return std::any_of(micro_batches_.begin(), micro_batches_.end(), [&](const MicroBatch& part) {
-        return part.samples > 1 && (part.samples > cap.samples || part.padded_tokens > cap.tokens);
+        return part.is_divisible() &&
+               (part.samples > cap.samples || part.padded_tokens > cap.tokens);
     });
 }
 
+// What of the batch's groups lies in the share: all of a group or nothing, where it is trained
+// with.
+void LoadedShare::note_groups() {
+    if (batch_.group == 0 || slice_.size() == 0)
+        return;
+    const std::vector<Slice> all = groups_of(batch_.size(), batch_.group);
+    total_groups_ = std::ssize(all);
+    const std::int64_t shift = batch_.begin - slice_.begin;
+    for (std::int64_t k = 0; k < total_groups_; ++k) {
+        const Slice& group = all[static_cast<std::size_t>(k)];
+        const Slice own{std::max<std::int64_t>(group.begin + shift, 0),
+                        std::min(group.end + shift, slice_.size())};
+        if (own.size() <= 0)
+            continue;
+        if (groups_.empty())
+            first_group_ = k;
+        groups_.push_back(own);
+    }
+}
+
+BatchGroups LoadedShare::groups_in(const Slice& slice) const {
+    BatchGroups groups;
+    groups.total = total_groups_;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+        if (groups_[i].begin < slice.begin || groups_[i].end > slice.end)
+            continue;
+        if (groups.sizes.empty())
+            groups.first = first_group_ + static_cast<std::int64_t>(i);
+        groups.sizes.push_back(groups_[i].size());
+    }
+    return groups;
+}
+
 std::vector<Slice> LoadedShare::cut(const MicroBatchCap& cap) const {
+    if (!groups_.empty())
+        return cut_groups(groups_, lengths_, cap);
     if (!batch_.items)
         return cut_into_micro_batches(slice_.size(), cap);
     return cut_into_micro_batches(lengths_, cap);
@@ -137,6 +175,7 @@ MicroBatch LoadedShare::collate_slice(const Slice& slice) const {
     check_collated(batch, target_.loss_terms);
     batch.sample_ids = ids;
     batch.samples = batch.units = slice.size();
+    batch.groups = groups_in(slice);
     if (batch_.items) {
         const auto begin = slice_.begin + slice.begin;
         const auto& units = batch_.items->units;

@@ -68,16 +68,33 @@ void ForwardScope::enter(const RandomnessKey& key, bool training) {
     const std::lock_guard lock{mutex_};
     key_ = at::tensor({static_cast<std::int64_t>(seed), training ? key.update : 0}, at::kLong);
     ids_ = key.sample_ids.contiguous();
+    groups_ = key.groups;
+    trains_ = training;
 }
 
 void ForwardScope::leave() {
     const std::lock_guard lock{mutex_};
     key_ = ids_ = at::Tensor{};
+    groups_ = {};
 }
 
 std::vector<at::Tensor> ForwardScope::entered() const {
     const std::lock_guard lock{mutex_};
     return key_.defined() ? std::vector{key_, ids_} : std::vector<at::Tensor>{};
+}
+
+bool ForwardScope::trains() const {
+    const std::lock_guard lock{mutex_};
+    return trains_;
+}
+
+std::vector<std::int64_t> ForwardScope::groups() const {
+    const std::lock_guard lock{mutex_};
+    if (groups_.sizes.empty())
+        return {};
+    std::vector<std::int64_t> numbers{groups_.first, groups_.total};
+    numbers.insert(numbers.end(), groups_.sizes.begin(), groups_.sizes.end());
+    return numbers;
 }
 
 void ForwardScope::name_stream(std::int64_t stream, std::string path) {
@@ -180,13 +197,25 @@ TORCH_LIBRARY_FRAGMENT(hetseq, m) {
     m.def("name_stream(int stream, str path) -> ()", [](std::int64_t stream, std::string path) {
         ForwardScope::instance().name_stream(stream, std::move(path));
     });
-    m.def("enter_forward(int seed, int update, Tensor sample_ids, bool training) -> ()",
-          [](std::int64_t seed, std::int64_t update, const at::Tensor& ids, bool training) {
-              enter_forward({static_cast<std::uint64_t>(seed), update, ids}, training);
-          });
+    // `groups`: the number of the first, their total in the batch, and their sizes; or nothing.
+    m.def(
+        "enter_forward(int seed, int update, Tensor sample_ids, bool training, int[] groups=[]) "
+        "-> ()",
+        [](std::int64_t seed,
+           std::int64_t update,
+           const at::Tensor& ids,
+           bool training,
+           at::IntArrayRef groups) {
+            RandomnessKey key{static_cast<std::uint64_t>(seed), update, ids};
+            if (groups.size() > 2)
+                key.groups = {groups[0], groups[1], groups.slice(2).vec()};
+            enter_forward(key, training);
+        });
     m.def("leave_step() -> ()", [] { leave_step(); });
     // `key` and `ids` of the forward that is entered, or nothing.
     m.def("entered_key() -> Tensor[]", [] { return ForwardScope::instance().entered(); });
+    m.def("enters_training() -> bool", [] { return ForwardScope::instance().trains(); });
+    m.def("entered_groups() -> int[]", [] { return ForwardScope::instance().groups(); });
     m.def("ids_of_rows(Tensor ids, Tensor owner) -> Tensor", ids_of_rows);
     m.def("note_draws(bool on) -> ()", [](bool on) { ForwardScope::instance().note_draws(on); });
     m.def("unsampled_draws() -> str[]", [] { return ForwardScope::instance().unsampled_draws(); });

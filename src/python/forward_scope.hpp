@@ -11,6 +11,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "hetseq/data/loading/micro_batch.hpp"
+
 // The operators that make the randomness of a user's module a function of sample ids
 // (keyed_dropout.cpp, keyed_noise.cpp). Each is opaque to torch.compile, and a function of its
 // arguments alone, so that backward and a compiled graph draw again by the key of the forward,
@@ -30,6 +32,7 @@ struct RandomnessKey {
     std::uint64_t seed = 1;   // of the run
     std::int64_t update = 0;  // in [0, 2^32)
     at::Tensor sample_ids;    // (n) int64 in [0, 2^48), on the device of the forward
+    BatchGroups groups{};     // of the samples
 };
 
 /// The forward that begins now draws by `key`. Its backward does so too, and what activation
@@ -58,6 +61,10 @@ public:
     /// The key, int64 (2) on the CPU, and the sample ids of the forward that is entered, or
     /// nothing.
     std::vector<at::Tensor> entered() const;
+    bool trains() const;  // rather than evaluates
+    /// The groups of its samples: the number of the first, the total of the update's batch, and the
+    /// groups' sizes. Nothing where it has none.
+    std::vector<std::int64_t> groups() const;
 
     void name_stream(std::int64_t stream, std::string path);
     std::string name_of(std::int64_t stream) const;
@@ -89,6 +96,8 @@ private:
 
     mutable std::mutex mutex_;
     at::Tensor key_, ids_;
+    BatchGroups groups_;
+    bool trains_ = false;
     at::Tensor last_ids_, ids_on_host_;
     std::map<std::int64_t, std::string> names_;
     std::set<DrawPlace> for_all_;

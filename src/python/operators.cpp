@@ -77,6 +77,7 @@ TORCH_LIBRARY(hetseq, library) {
     library.def("task_optimizer_step(int handle, float lr) -> ()");
     library.def("task_optimizer_restored(int handle) -> ()");
     library.def("task_optimizer_end(int handle) -> ()");
+    library.def("task_take_sums() -> ()");
     library.def("task_schedule(int update, int epoch) -> float");
     library.def("task_weights(str[] names, Tensor[] tensors) -> float[]");
 }

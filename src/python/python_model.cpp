@@ -50,7 +50,8 @@ public:
         : losses_{task.losses},
           metrics_{task.metrics},
           config_{description.at("config")},
-          predicts_{task.predicts} {
+          predicts_{task.predicts},
+          has_groups_{description.at("has_groups")} {
         std::size_t i = 0;
         for (const Json& parameter : description.at("parameters")) {
             const auto name = parameter.at("name").get<std::string>();
@@ -64,6 +65,8 @@ public:
             register_buffer(name, tensors.at(i));
             if (!buffer.at("is_stored").get<bool>())
                 transient_buffers_.insert(name);
+            if (name == description.at("sums").get<std::string>())
+                sums_ = tensors.at(i);
             ++i;
         }
     }
@@ -94,7 +97,7 @@ public:
         if (is_training && !is_tested_)
             is_tested_ =
                 call_python("hetseq::task_self_test", {given.names, given.tensors}).at(0).toBool();
-        enter_forward({context.seed, context.update, batch.sample_ids}, is_training);
+        enter_forward({context.seed, context.update, batch.sample_ids, batch.groups}, is_training);
         std::vector<at::Tensor> sums =
             call_python("hetseq::task_forward", {given.names, given.tensors, is_training})
                 .at(0)
@@ -107,6 +110,13 @@ public:
         if (!is_training)
             result.metrics.assign(metrics, sums.end());
         return result;
+    }
+
+    bool has_groups() const override { return has_groups_; }
+    at::Tensor update_sums() const override { return sums_; }
+    void take_update_sums() override {
+        if (sums_.defined())
+            call_python("hetseq::task_take_sums", {});
     }
 
     bool predicts() const override { return predicts_; }
@@ -130,6 +140,8 @@ private:
     std::vector<MetricSchema> metrics_;
     std::string config_;
     bool predicts_;
+    bool has_groups_;
+    at::Tensor sums_;         // undefined: the module keeps no statistics of groups
     bool is_tested_ = false;  // that its results do not depend on the cut of a batch
     std::map<std::string, Treatment> treatments_;
     std::set<std::string> transient_buffers_;

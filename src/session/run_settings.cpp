@@ -16,6 +16,7 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/session/discover_devices.hpp"
+#include "hetseq/session/group_shares.hpp"
 #include "hetseq/session/options/merged_values.hpp"
 #include "hetseq/session/options/option_agreement.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
@@ -309,7 +310,8 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
     return settings.topology.table() + "global batch " +
            (options.batch_tokens > 0 ? std::to_string(options.batch_tokens) + " tokens"
                                      : std::to_string(options.batch_size)) +
-           ", balance " + options.balance.policy + "\n" + format_table(rows);
+           ", balance " + options.balance.policy + "\n" + group_report(shares, plan) +
+           format_table(rows);
 }
 
 }  // namespace hetseq

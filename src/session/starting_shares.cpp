@@ -21,6 +21,7 @@
 #include "hetseq/train/shares/calibration.hpp"
 #include "hetseq/train/shares/ragged_calibration.hpp"
 #include "hetseq/train/shares/update_cost.hpp"
+#include "hetseq/session/group_shares.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_settings.hpp"
@@ -324,6 +325,7 @@ StartingShares make_starting_shares(const HostComm& world,
                   world, settings, recorded, replica, start.costs, start.progress.item_cost)
             : share_plan(world, settings, recorded, replica, start.costs),
         balance == "auto" ? start.replay : recorded.by_update};
+    agree_on(world, [&] { check_groups(shares.plan, replica.plan()); });
     // Calibration took more memory than training does; LibTorch would keep it from CUDA's
     // libraries.
     if (!settings.device.is_cpu())

@@ -94,9 +94,11 @@ void GradientReducer::start_next() {
     ++next_;
 }
 
-void GradientReducer::start_rest(const at::Tensor& status) {
+void GradientReducer::start_rest(const at::Tensor& status, const at::Tensor& sums) {
     while (next_ < buckets_.size())
         start_next();
+    if (sums.defined())
+        sums_work_ = communicator_.start_all_reduce_sum(sums);
     status_work_ = communicator_.start_all_reduce_sum(status);
 }
 
@@ -107,6 +109,8 @@ void GradientReducer::finish(const std::function<void()>& then,
     status_work->wait_then(then, meanwhile);  // the last one: nobody is woken for those before it
     for (Bucket& bucket : buckets_)
         bucket.work->wait();
+    if (const std::unique_ptr<Work> sums_work = std::move(sums_work_))
+        sums_work->wait();
     timing_ = {};
     for (Bucket& bucket : buckets_) {
         timing_.last_bucket_ms = bucket.work->own_ms();

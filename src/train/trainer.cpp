@@ -251,6 +251,7 @@ void Trainer::update_parameters(Verdict verdict) {
     }
     report_.skips_in_a_row = 0;
     parameter_update_.apply(lr_, grad_norm_);
+    parts_.model.take_update_sums();
 }
 
 // The part of an update that is neither forward and backward nor waiting. It is 0 on a GPU, where

@@ -25,8 +25,13 @@ namespace hetseq {
 
 namespace {
 
-// Half of a micro-batch of several samples: in padded tokens where their lengths are unequal.
+// Half of a micro-batch of several samples: in padded tokens where their lengths are unequal, in
+// whole groups where it has these.
 MicroBatchCap half_of(const MicroBatch& part, bool is_ragged) {
+    const std::vector<std::int64_t>& groups = part.groups.sizes;
+    if (!is_ragged && !groups.empty())
+        return {.samples =
+                    *std::max_element(groups.begin(), groups.end()) * (std::ssize(groups) / 2)};
     if (!is_ragged)
         return {.samples = part.samples / 2};
     return {.tokens = std::max<std::int64_t>(part.padded_tokens / 2, 1)};
@@ -83,7 +88,7 @@ Verdict UpdateStep::run(LoadedShare& share,
         compute(share, weights, context);
         timer_.end();
         wait_timer_.begin();
-        reducer_.start_rest(status_.slots());
+        reducer_.start_rest(status_.slots(), model_.update_sums());
         // A rank that is stuck from here on is behind the others, which go on.
         activity::enter(Phase::reducing);
         const auto send_status = [this] {
@@ -139,6 +144,8 @@ void UpdateStep::forward_backward(const LoadedShare& share,
                                   const ForwardContext& context) {
     parameters_.zero_gradients();
     status_.zero();
+    if (const at::Tensor sums = model_.update_sums(); sums.defined())
+        sums.zero_();
     const auto& micro_batches = share.micro_batches();
     for (std::size_t i = 0; i < micro_batches.size(); ++i) {
         at_work_ = i;
@@ -162,6 +169,11 @@ void UpdateStep::halve_micro_batch(LoadedShare& share, const std::string& reason
                           "use a smaller model or a larger device");
     const MicroBatch& part = share.micro_batches()[at_work_];
     const bool is_ragged = share.batch().items != nullptr;
+    if (part.samples > 1 && !part.is_divisible())
+        throw DeviceError("out of memory: this device does not hold a group of " +
+                              count_text(part.samples, "sample"),
+                          first_line(reason),
+                          "lower --norm-group, or use a smaller model or a larger device");
     if (part.samples <= 1)
         throw DeviceError("out of memory: this device does not hold a single sample, " +
                               sample_text(part, is_ragged),

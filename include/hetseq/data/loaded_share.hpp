@@ -64,6 +64,8 @@ public:
 private:
     friend class Loader;
     void collate(const MicroBatchCap& cap);
+    void note_groups();
+    BatchGroups groups_in(const Slice& slice) const;
     std::vector<Slice> cut(const MicroBatchCap& cap) const;
     MicroBatch collate_slice(const Slice& slice) const;
     TensorDict rows_of(const Slice& slice) const;
@@ -75,6 +77,9 @@ private:
     Target target_;
     MicroBatchCap cap_;                  // that the share was loaded with
     std::vector<std::int64_t> lengths_;  // of each sample's longest row; empty: rows of one shape
+    std::vector<Slice> groups_;          // of the share's samples, from 0; empty: none
+    std::int64_t first_group_ = 0;       // the number in the batch of the first of them
+    std::int64_t total_groups_ = 0;      // of the batch
     std::vector<Slice> cuts_;            // of the micro-batches, from 0
     std::vector<MicroBatch> micro_batches_;
     std::vector<double> weights_;

@@ -47,7 +47,8 @@ struct ForwardResult {
 };
 
 /// A network and its summed losses. A sample's output may not depend on the other samples of its
-/// micro-batch (no batch normalisation): no weighting would make the sum exact.
+/// micro-batch: no weighting would make the sum exact. It may depend on those of its group, which
+/// no cut of a batch divides (`has_groups`).
 class Model : public StoredModel {
 public:
     virtual std::vector<std::string> loss_terms() const = 0;
@@ -61,6 +62,16 @@ public:
     /// it.
     virtual std::unique_ptr<CorpusScorer> corpus_scorer() const { return nullptr; }
     virtual ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) = 0;
+    /// True if a sample's output in training depends on its group (`MicroBatch::groups`), as with
+    /// batch normalisation.
+    virtual bool has_groups() const { return false; }
+    /// What the forwards of an update add up beside gradients, such as statistics of groups: the
+    /// trainer zeroes it before an update and sums it over ranks with the gradients. Undefined:
+    /// nothing. The same tensor each time.
+    virtual at::Tensor update_sums() const { return {}; }
+    /// An update was applied, and `update_sums` holds the sums of all its groups: the model takes
+    /// them in, the same on all ranks.
+    virtual void take_update_sums() {}
     /// True if `predict` has something to say.
     virtual bool predicts() const { return false; }
     /// The model's statements on the samples of `batch`, without graph and dropout. Tensors that

@@ -32,9 +32,10 @@ public:
     /// Undoes `arm` so that backward can start over; no bucket may have been started.
     void disarm();
     /// Collective. Starts every bucket not yet started (all of them on a rank without work) and
-    /// then `status`, which may be of another type than the gradients.
-    void start_rest(const at::Tensor& status);
-    /// Waits until all that was started is summed. Gradients and status hold the sums afterwards,
+    /// then `sums`, where that is defined, and `status`. Both may be of another type than the
+    /// gradients.
+    void start_rest(const at::Tensor& status, const at::Tensor& sums = {});
+    /// Waits until all that was started is summed. Gradients, sums and status hold the sums then,
     /// the same bits on all ranks. `then` may ask the device to use them, and is waited for too.
     /// `meanwhile` may ask the device for more behind it, which is not waited for.
     void finish(
@@ -71,6 +72,7 @@ private:
     std::vector<Bucket> buckets_;
     std::vector<std::size_t> bucket_of_;  // by parameter, in layout order
     std::size_t next_ = 0;                // the first bucket not yet started
+    std::unique_ptr<Work> sums_work_;     // null: there are no sums
     std::unique_ptr<Work> status_work_;
     bool armed_ = false;
     Timing timing_;

@@ -115,6 +115,8 @@ void add_batch(OptionsOf<Options>& options) {
              "size of the global batch [samples]; 0: the sum of the capacities times --update-freq").fixed_with(FixedWith::position))
         .add(&Options::batch_tokens, whole_number_option("batch-tokens", "0",
              "the same where samples have unequal lengths [target tokens]; 0: 0.9 times the sum of --max-tokens times --update-freq").fixed_with(FixedWith::position))
+        .add(&Options::norm_group, whole_number_option("norm-group", "32",
+             "samples that batch normalisation, or a loss over groups, looks at together", 1).fixed_with(FixedWith::position))
         .add(&Options::max_length, whole_number_option("max-length", "0",
              "longest row that a sample may have [tokens]; 0: the smallest --max-tokens").fixed_with(FixedWith::position))
         .add(&Options::update_freq, whole_number_option("update-freq", "1",

@@ -92,8 +92,10 @@ std::int64_t SharePlan::full_batch(const BatchPlan& plan) const {
 
 SharePlan::Cut SharePlan::cut(const GlobalBatch& batch) {
     if (!batch.items) {
-        const std::vector<std::int64_t>& units = allocation(batch.size());
-        return {cut_by_rank(batch, units), units};
+        Cut cut{cut_by_rank(batch, allocation(batch.size())), {}};
+        for (const Slice& slice : cut.slices)
+            cut.units.push_back(slice.size());
+        return cut;
     }
     HETSEQ_ASSERT(ragged_);
     const std::vector<std::int64_t> costs = ragged_->cost.of(*batch.items);

@@ -20,6 +20,8 @@ struct GlobalBatch {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     bool is_full = true;       // false: an epoch's last batch, with what was left
+    std::int64_t group = 0;    // the model looks at so many samples together (`groups_of`); 0: at
+                               // each by itself
     std::int64_t window = 0;   // the last group of blocks that `items` come from
     bool ends_window = false;  // the next batch has another `window`
     std::shared_ptr<const BatchItems> items = nullptr;  // null: rows of one shape
@@ -47,10 +49,14 @@ public:
     bool ends_epoch(std::int64_t update) const { return (update + 1) % batches_per_epoch() == 0; }
     /// If samples have unequal lengths, it may wait until the lengths are read.
     GlobalBatch batch(std::int64_t update) const;
+    /// Batches are made of groups of about `size` >= 1 samples that no cut divides.
+    void set_group(std::int64_t size) { group_ = size; }
+    std::int64_t group() const noexcept { return group_; }  // 0: none
 
 private:
     std::int64_t samples_ = 0;
     std::int64_t batch_size_ = 0;
+    std::int64_t group_ = 0;
     std::shared_ptr<WindowPlan> windows_;
 };
 
@@ -63,10 +69,10 @@ struct Slice {
 };
 
 /// Cuts `batch`, of rows of one shape, contiguously in rank order: rank r takes `units[r]` of them
-/// (sum = the batch's size).
+/// (sum = the batch's size), or the groups that are nearest to that (`divide_items`).
 std::vector<Slice> cut_by_rank(const GlobalBatch& batch, std::span<const std::int64_t> units);
 /// The same for samples of unequal length: each rank's part of the batch's cost is its part of the
-/// units, within one sample (`cut_items`). `item_costs`: of each of the batch's items.
+/// units, within one sample or one group (`cut_items`). `item_costs`: of each of the batch's items.
 std::vector<Slice> cut_by_rank(const GlobalBatch& batch,
                                std::span<const std::int64_t> units,
                                std::span<const std::int64_t> item_costs);

@@ -38,6 +38,7 @@ struct Options {
 
     // batch and balance
     std::int64_t batch_size = 0;    // 0: as batch_tokens says, or the capacities and update_freq
+    std::int64_t norm_group = 32;   // samples that a model with groups looks at together
     std::int64_t batch_tokens = 0;  // 0: as batch_size says, or the capacities and update_freq
     std::string max_sentences;      // a number, or a list by rank, host or device (as all of a
                                     // rank's numbers); empty: by the kind of samples

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
+
+namespace hetseq {
+
+/// Throws BadConfig if a rank's micro-batches hold less than a group of the plan's batches, where
+/// these are made of groups.
+void check_groups(const SharePlan& shares, const BatchPlan& plan);
+
+/// Collective. A line about how the groups of a full batch fall on the ranks, what whole groups
+/// cost over single samples by the costs that the shares assume, and the size that would cost
+/// little; empty where batches have no groups, or samples unequal lengths.
+std::string group_report(SharePlan& shares, const BatchPlan& plan);
+
+}  // namespace hetseq

@@ -1,0 +1,97 @@
+#include "hetseq/session/group_shares.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/balance/allocate.hpp"
+#include "hetseq/balance/divide_items.hpp"
+#include "hetseq/data/order/sample_groups.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr double little = 0.03;  // of an update's time
+
+// Of a full batch and of an epoch's last one.
+std::int64_t largest_group_of(const BatchPlan& plan) {
+    std::int64_t largest = 0;
+    for (const std::int64_t update : {std::int64_t{0}, plan.batches_per_epoch() - 1})
+        largest = std::max(largest, largest_group(plan.batch(update).size(), plan.group()));
+    return largest;
+}
+
+struct GroupShares {
+    std::vector<std::int64_t> groups;  // by rank
+    double loss = 0;                   // of time, over single samples
+};
+
+GroupShares shares_in_groups(const SharePlan& shares,
+                             const std::vector<std::int64_t>& allocation,
+                             std::int64_t batch,
+                             std::int64_t size) {
+    const std::vector<Slice> groups = groups_of(batch, size);
+    GroupShares result{divide_items(allocation, std::ssize(groups)), 0};
+    std::vector<std::int64_t> samples;
+    std::int64_t next = 0;
+    for (const std::int64_t count : result.groups) {
+        const std::int64_t begin = next == 0 ? 0 : groups[static_cast<std::size_t>(next) - 1].end;
+        next += count;
+        samples.push_back(next == 0 ? 0 : groups[static_cast<std::size_t>(next) - 1].end - begin);
+    }
+    const double single = makespan_ms(shares.costs(), allocation);
+    if (single > 0)
+        result.loss = std::max(0.0, makespan_ms(shares.costs(), samples) / single - 1);
+    return result;
+}
+
+}  // namespace
+
+void check_groups(const SharePlan& shares, const BatchPlan& plan) {
+    if (plan.group() == 0)
+        return;
+    const std::vector<std::int64_t>& most =
+        shares.ragged() ? shares.ragged()->max_samples : shares.micro_batches();
+    const std::int64_t largest = shares.ragged() ? plan.group() : largest_group_of(plan);
+    for (std::size_t r = 0; r < most.size(); ++r) {
+        if (most[r] == 0 || most[r] >= largest)
+            continue;
+        throw BadConfig("rank " + std::to_string(r) + " holds micro-batches of " +
+                            std::to_string(most[r]) + " samples, less than a group of " +
+                            std::to_string(largest),
+                        "batch normalisation looks at groups of " + std::to_string(plan.group()) +
+                            " samples (--norm-group) and of more in a batch that is no multiple "
+                            "of it, and no rank computes a part of one",
+                        "lower --norm-group, or raise --max-sentences of this rank or give it 0");
+    }
+}
+
+std::string group_report(SharePlan& shares, const BatchPlan& plan) {
+    if (plan.group() == 0 || shares.ragged())
+        return "";
+    const std::int64_t batch = plan.full_batch();
+    const std::vector<std::int64_t> allocation = shares.allocation(batch);
+    const GroupShares now = shares_in_groups(shares, allocation, batch, plan.group());
+    std::string counts;
+    for (const std::int64_t count : now.groups)
+        counts += (counts.empty() ? "" : ", ") + std::to_string(count);
+    std::string text =
+        "groups of " + std::to_string(plan.group()) + " samples (--norm-group), by rank: " + counts;
+    if (now.loss < little)
+        return text + "; whole groups cost " + format_number(100 * now.loss, 2) + " % of time\n";
+    text += "; whole groups cost " + format_number(100 * now.loss, 2) + " % of time";
+    for (std::int64_t size = plan.group() - 1; size >= 2; --size) {
+        const double loss = shares_in_groups(shares, allocation, batch, size).loss;
+        if (loss < little)
+            return text + ", groups of " + std::to_string(size) + " would cost " +
+                   format_number(100 * loss, 2) + " %\n";
+    }
+    return text + "\n";
+}
+
+}  // namespace hetseq

@@ -1,0 +1,221 @@
+"""Batch normalisation by groups of samples: that of PyTorch for a batch of a group, whatever the cut of a batch."""
+
+import json
+import unittest
+
+from harness import Case, capacities, largest_difference, need, tensors
+
+need("torch", "numpy", "h5py", "safetensors")
+
+import h5py
+import numpy as np
+
+SAMPLES = 64 * 5 + 1  # five updates an epoch, and one of a single sample
+MOMENTUM = 0.3
+
+TASKS = f"""
+    import copy, torch, hetseq
+    from torch import nn
+    from torch.nn import functional as F
+    from torch.utils.checkpoint import checkpoint
+
+    class Shared(nn.Module):
+        \"\"\"Called twice in a forward.\"\"\"
+        def __init__(self):
+            super().__init__()
+            self.linear, self.scaling = nn.Linear(12, 12), nn.BatchNorm1d(12, momentum={MOMENTUM})
+        def forward(self, x):
+            return x + torch.tanh(self.scaling(self.linear(x)))
+
+    class Net(nn.Module):
+        def __init__(self, checkpoints=False, dropout=0.1):
+            super().__init__()
+            self.first, self.model = nn.Conv2d(2, 6, 3), nn.BatchNorm2d(6)
+            self.second, self.mean = nn.Conv2d(6, 3, 3), nn.BatchNorm2d(3, momentum=None, eps=1e-3)
+            self.plain = nn.BatchNorm2d(3, affine=False, track_running_stats=True)
+            self.frozen = nn.BatchNorm2d(3)
+            self.shared, self.drop, self.last = Shared(), nn.Dropout(dropout), nn.Linear(12, 4)
+            self.checkpoints = checkpoints
+        def train(self, mode=True):
+            super().train(mode)
+            self.frozen.eval()
+            return self
+        def convolve(self, x):
+            x = torch.relu(self.model(self.first(x)))
+            return self.frozen(self.plain(self.mean(self.second(x))))
+        def forward(self, x):
+            x = checkpoint(self.convolve, x, use_reentrant=False) if self.checkpoints else self.convolve(x)
+            return self.last(self.drop(self.shared(self.shared(x.flatten(1)))))
+
+    class Images(hetseq.Task):
+        fields = {{"x": hetseq.Field(torch.float64, (2, 6, 6)), "y": hetseq.Field(torch.int64)}}
+        losses, options = ["nll"], {{"checkpoints": hetseq.Option(False)}}
+        def model(self, config):
+            return Net(config.checkpoints, 0.1 if config.dropout is None else config.dropout)
+        def forward(self, model, batch):
+            logits = model(batch["x"].to(next(model.parameters()).dtype))
+            return F.cross_entropy(logits, batch["y"], reduction="sum")
+
+    class Noted(Images):
+        def model(self, config):
+            model = super().model(config)
+            torch.save(model.state_dict(), "start.pt")
+            return model
+        def forward(self, model, batch):
+            with open("order.txt", "a") as file:
+                print(*batch["x"][:, 0, 0, 0].tolist(), file=file)
+            return super().forward(model, batch)
+"""
+
+
+class GroupNormsTest(Case):
+    def setUp(self):
+        super().setUp()
+        draw = np.random.default_rng(2)
+        self.x, self.y = draw.normal(size=(SAMPLES, 2, 6, 6)), draw.integers(0, 4, SAMPLES)
+        self.store("data.h5", self.x)
+        self.write("tasks.py", TASKS)
+
+    def store(self, name, x):
+        with h5py.File(self.folder / name, "w") as file:
+            file["x"], file["y"] = x, self.y
+
+    def train(self, ranks, run, task="Images", code=0, before="", **options):
+        defaults = {"data": "data.h5", "batch_size": 64, "balance": "declared", "optimizer": "sgd", "lr": 0.1,
+                    "max_update": 5, "precision": "fp64", "save_dir": run, "norm_group": 8}
+        return self.run_ranks(ranks, self.write("script.py", f"""
+            import torch, hetseq, tasks
+            task = tasks.{task}()
+            {before}
+            hetseq.train(task, **{dict(defaults, **options)!r})
+        """), code=code)
+
+    def same(self, a, b, most):
+        difference = largest_difference(*(self.folder / run / "model.safetensors" for run in (a, b)))
+        print(f"{a} and {b}: largest difference {difference:.2g}")
+        self.assertLessEqual(difference, most)
+
+    def test_any_cut_gives_the_same(self):
+        self.train(1, "one", max_sentences=64)
+        counts = {name: int(value) for name, value in tensors(self.folder / "one/model.safetensors").items()
+                  if name.endswith("num_batches_tracked")}
+        self.assertEqual(counts, {"model.num_batches_tracked": 40, "mean.num_batches_tracked": 40,
+                                  "plain.num_batches_tracked": 40, "frozen.num_batches_tracked": 0,
+                                  "shared.scaling.num_batches_tracked": 80})
+        self.train(3, "three", max_sentences=capacities(8, 56, 0))
+        self.train(2, "small", max_sentences=capacities(8, 16))  # several micro-batches
+        self.train(1, "checkpointed", max_sentences=24, checkpoints=True)
+        for run in ("three", "small", "checkpointed"):
+            self.same("one", run, 1e-12)
+        self.train(1, "one32", max_sentences=64, precision="fp32")
+        self.train(3, "three32", max_sentences=capacities(8, 56, 0), precision="fp32")
+        self.same("one32", "three32", 1e-5)
+
+    def test_groups_of_unequal_size_and_a_batch_of_one_sample(self):
+        options = {"norm_group": 6, "max_update": 7}  # ten groups of 6 and 7, and in the sixth update one of 1
+        self.train(1, "one", max_sentences=64, **options)
+        self.train(3, "three", max_sentences=capacities(20, 44, 0), **options)
+        self.same("one", "three", 1e-12)
+        saved = tensors(self.folder / "one/model.safetensors")
+        self.assertEqual(int(saved["model.num_batches_tracked"]), 61)  # by its 16 places
+        self.assertEqual(int(saved["shared.scaling.num_batches_tracked"]), 120)  # one value tells no variance
+
+    def test_pytorch_gives_the_same_for_batches_of_a_group(self):
+        """The groups one after the other by plain PyTorch, their gradients summed."""
+        self.train(1, "run", task="Noted", max_sentences=64, dropout=0, before="task.self_test = False")
+        self.run_ranks(1, self.write("reference.py", """
+            import h5py, torch, tasks
+            from safetensors.torch import load_file
+            from torch.nn import functional as F
+            with h5py.File("data.h5") as file:
+                x, y = torch.tensor(file["x"][:]), torch.tensor(file["y"][:])
+            place = {value: i for i, value in enumerate(x[:, 0, 0, 0].tolist())}
+            model = tasks.Net(dropout=0.0).train()
+            model.load_state_dict(torch.load("start.pt"))
+            model.double()
+            for batch in open("order.txt"):
+                rows = torch.tensor([place[float(value)] for value in batch.split()])
+                model.zero_grad()
+                for group in rows.split(8):
+                    (F.cross_entropy(model(x[group]), y[group], reduction="sum") / len(rows)).backward()
+                with torch.no_grad():
+                    for parameter in model.parameters():
+                        if parameter.grad is not None:
+                            parameter -= 0.1 * parameter.grad
+            run = load_file("run/model.safetensors")
+            for name, value in model.state_dict().items():
+                assert torch.allclose(run[name].double(), value.double(), rtol=1e-12, atol=1e-12), name
+        """))
+
+    def test_a_skipped_update_folds_nothing(self):
+        damaged = self.x.copy()
+        damaged[[7, 107, 207]] = 1.5e308  # whose sums are infinite
+        self.store("damaged.h5", damaged)
+        self.train(2, "run", data="damaged.h5", max_sentences=32, before="task.self_test = False")
+        lines = [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+        skipped = sum("skipped" in line.get("message", "") for line in lines if line["kind"] == "event")
+        self.assertGreater(skipped, 0)
+        saved = tensors(self.folder / "run/model.safetensors")
+        self.assertEqual(int(saved["model.num_batches_tracked"]), 8 * (5 - skipped))
+        self.assertTrue(all(bool(value.isfinite().all()) for value in saved.values()))
+
+    def test_a_continued_run_is_the_undisturbed_one(self):
+        self.train(2, "whole", max_sentences=32)
+        self.train(2, "cut", max_sentences=32, stop_after=3, code=75)
+        self.train(2, "cut", max_sentences=32)
+        self.same("whole", "cut", 0)
+        self.train(3, "other", max_sentences=32, stop_after=2, code=75)
+        self.train(1, "other", max_sentences=64)
+        self.same("whole", "other", 1e-12)
+
+    def test_measured_shares_and_evaluation(self):
+        out = self.train(2, "run", max_sentences=32, balance="auto", cache_dir="none", valid_data="data.h5")
+        self.assertRegex(out, r"groups of 8 samples \(--norm-group\), by rank: \d, \d; whole groups cost ")
+        self.train(1, "one", max_sentences=64, valid_data="data.h5")
+        self.same("one", "run", 1e-12)
+        losses = [[json.loads(line)["loss"] for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()
+                   if '"valid"' in line] for run in ("one", "run")]
+        self.assertAlmostEqual(losses[0][0], losses[1][0], delta=1e-12)
+
+    def test_what_cannot_be_is_refused(self):
+        out = self.train(2, "run", max_sentences=capacities(4, 64), code=78)
+        self.assertRegex(out, r"rank 0 holds micro-batches of 4 samples, less than a group of 8 .*lower --norm-group")
+        self.write("tasks.py", TASKS + """
+    class Functional(Images):
+        def model(self, config):
+            return nn.Sequential(nn.Flatten(), nn.Linear(72, 4))
+        def forward(self, model, batch):
+            logits = F.batch_norm(model(batch["x"].to(model[1].weight.dtype)), None, None, training=True)
+            return F.cross_entropy(logits, batch["y"], reduction="sum")
+
+    class Codes(Functional):
+        def model(self, config):
+            return nn.ModuleList([nn.ParameterDict({"codes": torch.randn(5, 72)}), nn.BatchNorm1d(72)])
+        def forward(self, model, batch):
+            codes = model[0]["codes"]
+            return (batch["x"].to(codes.dtype).flatten(1) @ model[1](codes).T).sum()
+
+    class Untracked(Functional):
+        def model(self, config):
+            return nn.Sequential(nn.Flatten(), nn.Linear(72, 4), nn.BatchNorm1d(4, track_running_stats=False))
+        def forward(self, model, batch):
+            return F.cross_entropy(model(batch["x"].to(model[1].weight.dtype)), batch["y"], reduction="sum")
+
+    class Compiled(Images):
+        def model(self, config):
+            model = Net()
+            model.compile(backend="aot_eager")
+            return model
+""")
+        for task, said in (("Functional", "torch.batch_norm in the task's forward .*use the module nn.BatchNorm1d"),
+                           ("Codes", r"a tensor of shape \(5, 72\), and dimension 0 is not the 6 samples"),
+                           ("Untracked", "uses the statistics of the samples in evaluation"),
+                           ("Compiled", "leave the modules that hold one uncompiled")):
+            with self.subTest(task):
+                before = "task.self_test = False" if task == "Compiled" else ""
+                out = self.train(1, task, task=task, max_sentences=64, valid_data="data.h5", before=before, code=78)
+                self.assertRegex(out, said)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
