@@ -88,10 +88,15 @@ class SelfTest(Checked):
         self.one(self.problems(Rescaled(0.5)), "itself writes the parameter table.weight", "max_norm")
         self.assertEqual(self.problems(Rescaled(None)), [])
 
-    def test_batch_normalisation_is_named(self):
-        found = self.problems(Classifier(nn.BatchNorm1d(8)))
-        self.assertRegex(found[0], r"layers\.1 \(BatchNorm1d\): batch normalisation")
-        self.assertRegex(found[1], r"buffers layers\.1\.running_mean.*changed")
+    def test_batch_normalisation_is_compared_by_groups(self):
+        self.assertEqual(self.check(Classifier(nn.BatchNorm1d(8)).train(), self.rows, group=2), [])
+
+        class Centred(nn.Module):
+            def forward(self, x):
+                return x - x.mean(0)
+
+        mixing = Classifier(nn.BatchNorm1d(8), Centred()).train()
+        self.one(self.check(mixing, self.rows, group=2), r"layers\.2 \(Centred\) for a sample depends on the other samples")
 
     def test_a_forward_that_needs_many_samples_is_named(self):
         class Pairs(nn.Module):

@@ -164,20 +164,6 @@ class TrainTest(MlpCase):
         told = self.train(2, "--max-update", 3, "--batch-size", 20, task="bad.py:Bad", code=78)
         self.assertEqual(occurrences(told, "RuntimeError: no model today"), 1, told)
 
-    def test_a_batch_normalisation_is_refused_by_name(self):
-        self.write("bad.py", """
-            import torch
-            from mlp import Mlp
-
-            class Bad(Mlp):
-                def model(self, config):
-                    model = super().model(config)
-                    model.insert(1, torch.nn.BatchNorm1d(config.width))
-                    return model
-        """)
-        told = self.train(1, "--max-update", 1, "--batch-size", 20, task="bad.py:Bad", code=78)
-        self.assertIn("'1' is a batch normalisation (BatchNorm1d) in training mode", told)
-
     def test_a_task_file_with_an_error_is_told_once(self):
         self.write("bad.py", "class Bad(:\n")
         told = self.train(2, "--max-update", 1, "--batch-size", 20, task="bad.py:Bad", code=78)
