@@ -91,12 +91,12 @@ class SelfTest(Checked):
     def test_batch_normalisation_is_compared_by_groups(self):
         self.assertEqual(self.check(Classifier(nn.BatchNorm1d(8)).train(), self.rows, group=2), [])
 
-        class Centred(nn.Module):
+        class Lowered(nn.Module):
             def forward(self, x):
-                return x - x.mean(0)
+                return x - x.amax(0)
 
-        mixing = Classifier(nn.BatchNorm1d(8), Centred()).train()
-        self.one(self.check(mixing, self.rows, group=2), r"layers\.2 \(Centred\) for a sample depends on the other samples")
+        mixing = Classifier(nn.BatchNorm1d(8), Lowered()).train()
+        self.one(self.check(mixing, self.rows, group=2), r"layers\.2 \(Lowered\) for a sample depends on the other samples")
 
     def test_a_forward_that_needs_many_samples_is_named(self):
         class Pairs(nn.Module):
@@ -172,11 +172,11 @@ class SelfTest(Checked):
         self.one(found, r"dropout1 \(Dropout\)", r"\(5, 7, 6\)", "batch_first")
 
     def test_a_module_that_mixes_samples_is_found(self):
-        class Centred(nn.Module):
+        class Lowered(nn.Module):
             def forward(self, x):
-                return x - x.mean(0)
+                return x - x.amax(0)
 
-        self.one(self.problems(Classifier(nn.ReLU(), Centred())), r"layers\.2 \(Centred\)")
+        self.one(self.problems(Classifier(nn.ReLU(), Lowered())), r"layers\.2 \(Lowered\)")
 
     def test_what_the_forward_does_itself_is_found(self):
         model = Classifier()
