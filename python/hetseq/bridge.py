@@ -240,7 +240,7 @@ def _description(task: Task, module: torch.nn.Module, norms: GroupNorms) -> tupl
     tensors = [parameter for _, parameter in module.named_parameters()] + [buffer for _, buffer in module.named_buffers()] + own
     description = {"parameters": [settings[name] for name, _ in module.named_parameters()], "buffers": buffers,
                    "config": _config_json(module),
-                   "has_groups": norms.exists, "sums": SUMS}
+                   "has_groups": norms.exists or task.groups, "evaluates_groups": task.groups, "sums": SUMS}
     return json.dumps(description), tensors
 
 

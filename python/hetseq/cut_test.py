@@ -56,7 +56,7 @@ class CutTest:
             self._waits += 1
             return self._end(self._waits > _MOST_WAITS)
         count = self_test.choose_count(module, samples.fields, len(samples))
-        if count < (4 if keyed.norms.exists else 2):
+        if count < 2 * self._group(keyed):
             if not self._has_learnt:
                 self._has_learnt = True
                 self_test.learn_draws(self._run(module, keyed), module, samples)
@@ -64,6 +64,9 @@ class CutTest:
         self._check(module, keyed, samples, count)
         self._waits += 1
         return self._end(self._tells_padding(samples))
+
+    def _group(self, keyed: randomness.Handle) -> int:
+        return 2 if keyed.norms.exists or self._task.groups else 1
 
     def _end(self, is_done: bool) -> bool:
         if is_done:
@@ -104,7 +107,7 @@ class CutTest:
             self._run(module, keyed), module, samples, count, buffers_may_change=task.buffers == "rank0",
             evaluate=self._evaluate(module, keyed), untold=self._untold,
             weigh=(lambda batch: weights_of(task, batch)) if callable(task.weights) else None,
-            group=2 if keyed.norms.exists else 1))
+            group=self._group(keyed)))
 
     def run_in_validation(self, module: torch.nn.Module, keyed: randomness.Handle, rows: Batch) -> None:
         """Of metrics that were 0 for all samples before the training: a mean is told from a sum by others."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import types
 from typing import Any, Callable, Iterator
 
 import torch
 from torch import nn
 
-__all__ = ["Call", "RandomnessError", "Record", "next_draw", "refuse", "rows", "scope"]
+__all__ = ["Call", "RandomnessError", "Record", "groups", "next_draw", "refuse", "rows", "scope"]
 
 _STEP = 0x632BE59BD9B4E019  # between the streams of a module's calls; odd, so they never meet
 
@@ -190,3 +191,15 @@ def rows(owner: torch.Tensor) -> Iterator[None]:
         yield
     finally:
         scope.ids = before
+
+
+def groups(batch: Any = None) -> list[slice]:
+    """The groups of the micro-batch whose forward runs, as slices of dimension 0: `--norm-group` consecutive samples of
+    the batch each, or a few more, whatever the cut. For a task with `groups = True`. Elsewhere, such as in `predict`, all
+    samples of `batch` are one group.
+    """
+    if not scope.active:
+        return [slice(0, len(next(iter(batch.values()))))]
+    sizes = scope.groups[2:] if scope.groups is not None else [scope.samples]
+    ends = list(itertools.accumulate(sizes))
+    return [slice(end - size, end) for size, end in zip(sizes, ends)]

@@ -150,6 +150,7 @@ class Task:
     defaults: default values of hetseq's options for this task, such as {"lr": 3e-4}.
     self_test: whether the first samples are computed whole and in parts, with less and more padding, before training, to
         see that the result does not depend on the cut.
+    groups: whether `forward` looks at several samples together, within `hetseq.groups(batch)`.
     buffers: "constant": a buffer that changes in training is an error; "rank0": it may, and rank 0's is kept.
     """
 
@@ -161,6 +162,7 @@ class Task:
     options: Mapping[str, Option] = {}
     defaults: Mapping[str, Any] = {}
     buffers: str = "constant"
+    groups: bool = False
     self_test: bool = True
 
     def model(self, config: Config) -> torch.nn.Module:

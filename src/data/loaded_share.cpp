@@ -107,9 +107,9 @@ bool LoadedShare::exceeds(const MicroBatchCap& cap) const {
 // What of the batch's groups lies in the share: all of a group or nothing, where it is trained
 // with.
 void LoadedShare::note_groups() {
-    if (batch_.group == 0 || slice_.size() == 0)
+    if (!batch_.groups || slice_.size() == 0)
         return;
-    const std::vector<Slice> all = groups_of(batch_.size(), batch_.group);
+    const std::vector<Slice>& all = *batch_.groups;
     total_groups_ = std::ssize(all);
     const std::int64_t shift = batch_.begin - slice_.begin;
     for (std::int64_t k = 0; k < total_groups_; ++k) {

@@ -51,7 +51,8 @@ public:
           metrics_{task.metrics},
           config_{description.at("config")},
           predicts_{task.predicts},
-          has_groups_{description.at("has_groups")} {
+          has_groups_{description.at("has_groups")},
+          evaluates_groups_{description.at("evaluates_groups")} {
         std::size_t i = 0;
         for (const Json& parameter : description.at("parameters")) {
             const auto name = parameter.at("name").get<std::string>();
@@ -112,7 +113,9 @@ public:
         return result;
     }
 
-    bool has_groups() const override { return has_groups_; }
+    bool has_groups(Mode mode) const override {
+        return has_groups_ && (mode == Mode::train || evaluates_groups_);
+    }
     at::Tensor update_sums() const override { return sums_; }
     void take_update_sums() override {
         if (sums_.defined())
@@ -141,6 +144,7 @@ private:
     std::string config_;
     bool predicts_;
     bool has_groups_;
+    bool evaluates_groups_;
     at::Tensor sums_;         // undefined: the module keeps no statistics of groups
     bool is_tested_ = false;  // that its results do not depend on the cut of a batch
     std::map<std::string, Treatment> treatments_;

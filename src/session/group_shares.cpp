@@ -11,20 +11,14 @@
 #include "hetseq/balance/allocate.hpp"
 #include "hetseq/balance/divide_items.hpp"
 #include "hetseq/data/order/sample_groups.hpp"
+#include "hetseq/model/model.hpp"
+#include "hetseq/session/options/options.hpp"
 
 namespace hetseq {
 
 namespace {
 
 constexpr double little = 0.03;  // of an update's time
-
-// Of a full batch and of an epoch's last one.
-std::int64_t largest_group_of(const BatchPlan& plan) {
-    std::int64_t largest = 0;
-    for (const std::int64_t update : {std::int64_t{0}, plan.batches_per_epoch() - 1})
-        largest = std::max(largest, largest_group(plan.batch(update).size(), plan.group()));
-    return largest;
-}
 
 struct GroupShares {
     std::vector<std::int64_t> groups;  // by rank
@@ -52,19 +46,32 @@ GroupShares shares_in_groups(const SharePlan& shares,
 
 }  // namespace
 
+void set_validation_groups(BatchPlan& plan,
+                           const Model& model,
+                           const Options& options,
+                           bool is_ragged) {
+    if (!model.has_groups(Mode::evaluate))
+        return;
+    if (is_ragged)
+        throw BadConfig("a loss over groups of samples of unequal length cannot be validated",
+                        "its groups would depend on how the data are cut over ranks",
+                        "leave --valid-data out, or evaluate without groups (groups = False)");
+    plan.set_groups_of_epoch(options.norm_group);
+}
+
 void check_groups(const SharePlan& shares, const BatchPlan& plan) {
-    if (plan.group() == 0)
+    if (plan.group_size() == 0)
         return;
     const std::vector<std::int64_t>& most =
         shares.ragged() ? shares.ragged()->max_samples : shares.micro_batches();
-    const std::int64_t largest = shares.ragged() ? plan.group() : largest_group_of(plan);
+    const std::int64_t largest = shares.ragged() ? plan.group_size() : plan.largest_group();
     for (std::size_t r = 0; r < most.size(); ++r) {
         if (most[r] == 0 || most[r] >= largest)
             continue;
         throw BadConfig("rank " + std::to_string(r) + " holds micro-batches of " +
                             std::to_string(most[r]) + " samples, less than a group of " +
                             std::to_string(largest),
-                        "batch normalisation looks at groups of " + std::to_string(plan.group()) +
+                        "the model looks at groups of " + std::to_string(plan.group_size()) +
                             " samples (--norm-group) and of more in a batch that is no multiple "
                             "of it, and no rank computes a part of one",
                         "lower --norm-group, or raise --max-sentences of this rank or give it 0");
@@ -72,20 +79,20 @@ void check_groups(const SharePlan& shares, const BatchPlan& plan) {
 }
 
 std::string group_report(SharePlan& shares, const BatchPlan& plan) {
-    if (plan.group() == 0 || shares.ragged())
+    if (plan.group_size() == 0 || shares.ragged())
         return "";
     const std::int64_t batch = plan.full_batch();
     const std::vector<std::int64_t> allocation = shares.allocation(batch);
-    const GroupShares now = shares_in_groups(shares, allocation, batch, plan.group());
+    const GroupShares now = shares_in_groups(shares, allocation, batch, plan.group_size());
     std::string counts;
     for (const std::int64_t count : now.groups)
         counts += (counts.empty() ? "" : ", ") + std::to_string(count);
-    std::string text =
-        "groups of " + std::to_string(plan.group()) + " samples (--norm-group), by rank: " + counts;
+    std::string text = "groups of " + std::to_string(plan.group_size()) +
+                       " samples (--norm-group), by rank: " + counts;
     if (now.loss < little)
         return text + "; whole groups cost " + format_number(100 * now.loss, 2) + " % of time\n";
     text += "; whole groups cost " + format_number(100 * now.loss, 2) + " % of time";
-    for (std::int64_t size = plan.group() - 1; size >= 2; --size) {
+    for (std::int64_t size = plan.group_size() - 1; size >= 2; --size) {
         const double loss = shares_in_groups(shares, allocation, batch, size).loss;
         if (loss < little)
             return text + ", groups of " + std::to_string(size) + " would cost " +

@@ -114,8 +114,8 @@ Replica::Replica(const MpiEnvironment& environment,
       feed_{data_, required_data(settings.options()), settings, parts, *model_, Shuffle::yes},
       plan_{agree_on(world, [&] { return feed_.plan(settings.batch_size()); })} {
     const Options& options = settings.options();
-    if (model_->has_groups())
-        plan_.set_group(options.norm_group);
+    if (model_->has_groups(Mode::train))
+        plan_.set_groups(options.norm_group);
     check_best_by(options.trainer.best_by, result_names(*model_));
     if (!options.valid_data.empty())
         valid_feed_.emplace(data_, options.valid_data, settings, parts, *model_, Shuffle::no);

@@ -10,6 +10,7 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/run_control.hpp"
+#include "hetseq/session/group_shares.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_identity.hpp"
 
@@ -77,8 +78,13 @@ Training::Training(const TrainingParts& parts,
     if (feed == nullptr)
         return;
     // A batch of validation is one micro-batch of every rank.
-    valid_plan_.emplace(agree_on(
-        parts.world, [&] { return feed->plan(validation_batch(parts.settings, shares_.plan)); }));
+    valid_plan_.emplace(agree_on(parts.world, [&] {
+        BatchPlan plan = feed->plan(validation_batch(parts.settings, shares_.plan));
+        set_validation_groups(
+            plan, parts.replica.model(), parts.settings.options(), parts.settings.is_ragged());
+        check_groups(shares_.plan, plan);
+        return plan;
+    }));
     evaluator_.emplace(
         parts.world, parts.replica.model(), feed->loader(), *valid_plan_, shares_.plan);
 }

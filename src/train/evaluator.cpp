@@ -110,6 +110,9 @@ Evaluator::Evaluator(
     const HostComm& world, Model& model, Loader& loader, const BatchPlan& plan, SharePlan& shares)
     : world_{world.duplicate()}, model_{model}, loader_{loader}, plan_{plan}, shares_{shares} {
     // Settled now, so that `run` has no collective call that a failing rank could miss.
+    if (plan_.group_size() > 0)  // batches of any size
+        for (std::int64_t batch = 0; batch < plan_.batches_per_epoch(); ++batch)
+            shares_.cut(plan_.batch(batch));
     for (const std::int64_t batch : {std::int64_t{0}, plan_.batches_per_epoch() - 1})
         shares_.cut(plan_.batch(batch));
 }

@@ -62,9 +62,9 @@ public:
     /// it.
     virtual std::unique_ptr<CorpusScorer> corpus_scorer() const { return nullptr; }
     virtual ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) = 0;
-    /// True if a sample's output in training depends on its group (`MicroBatch::groups`), as with
-    /// batch normalisation.
-    virtual bool has_groups() const { return false; }
+    /// True if what comes of a sample depends on its group (`MicroBatch::groups`): in training with
+    /// batch normalisation, always with a loss over groups.
+    virtual bool has_groups(Mode /*mode*/) const { return false; }
     /// What the forwards of an update add up beside gradients, such as statistics of groups: the
     /// trainer zeroes it before an update and sums it over ranks with the gradients. Undefined:
     /// nothing. The same tensor each time.

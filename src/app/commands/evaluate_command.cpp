@@ -9,6 +9,7 @@
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/session/group_shares.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
 #include "hetseq/session/starting_shares.hpp"
@@ -111,8 +112,12 @@ int evaluate_command(const CommandContext& context) {
     Feed feed(
         data, required_data(settings.options()), settings, context.parts, *model, Shuffle::no);
     SharePlan shares = declared_shares(world, settings, feed.corpus());
-    const BatchPlan plan =
-        agree_on(world, [&] { return feed.plan(validation_batch(settings, shares)); });
+    const BatchPlan plan = agree_on(world, [&] {
+        BatchPlan made = feed.plan(validation_batch(settings, shares));
+        set_validation_groups(made, *model, settings.options(), settings.is_ragged());
+        check_groups(shares, made);
+        return made;
+    });
     Evaluator evaluator(world, *model, feed.loader(), plan, shares);
     return run_or_end(context.meeting, [&] {
         const Evaluation evaluation = evaluator.run();

@@ -11,6 +11,15 @@ namespace hetseq {
 
 class WindowPlan;
 
+/// [begin, end) of positions or items, possibly none: one rank's part of a global batch, or a
+/// group.
+struct Slice {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    std::int64_t size() const noexcept { return end - begin; }
+    friend bool operator==(const Slice&, const Slice&) = default;
+};
+
 /// The samples of one update.
 struct GlobalBatch {
     std::int64_t update = 0;  // counted from 0 over all epochs
@@ -20,11 +29,12 @@ struct GlobalBatch {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     bool is_full = true;       // false: an epoch's last batch, with what was left
-    std::int64_t group = 0;    // the model looks at so many samples together (`groups_of`); 0: at
-                               // each by itself
     std::int64_t window = 0;   // the last group of blocks that `items` come from
     bool ends_window = false;  // the next batch has another `window`
     std::shared_ptr<const BatchItems> items = nullptr;  // null: rows of one shape
+    // The samples that a model looks at together, from 0, end to end: no cut divides one. Null: it
+    // looks at each by itself.
+    std::shared_ptr<const std::vector<Slice>> groups = nullptr;
 
     std::int64_t size() const noexcept { return end - begin; }  // samples
     /// The work in it: samples, or the units of samples of unequal length.
@@ -49,23 +59,23 @@ public:
     bool ends_epoch(std::int64_t update) const { return (update + 1) % batches_per_epoch() == 0; }
     /// If samples have unequal lengths, it may wait until the lengths are read.
     GlobalBatch batch(std::int64_t update) const;
-    /// Batches are made of groups of about `size` >= 1 samples that no cut divides.
-    void set_group(std::int64_t size) { group_ = size; }
-    std::int64_t group() const noexcept { return group_; }  // 0: none
+    /// From now on a batch is made of groups of about `size` >= 1 samples (`groups_of`).
+    void set_groups(std::int64_t size);
+    /// The same of an epoch of rows of one shape: its groups do not depend on the size of batches,
+    /// which hold as many whole groups as fit in one.
+    void set_groups_of_epoch(std::int64_t size);
+    std::int64_t group_size() const noexcept { return group_size_; }  // 0: no groups
+    /// The most samples that a group of any batch has. 0: no groups.
+    std::int64_t largest_group() const;
 
 private:
+    GlobalBatch batch_of_groups(std::int64_t update) const;
+
     std::int64_t samples_ = 0;
     std::int64_t batch_size_ = 0;
-    std::int64_t group_ = 0;
+    std::int64_t group_size_ = 0;
+    std::vector<Slice> epoch_groups_;  // empty: groups are made of each batch
     std::shared_ptr<WindowPlan> windows_;
-};
-
-/// One rank's part of a global batch: [begin, end) of its positions or items, possibly none.
-struct Slice {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    std::int64_t size() const noexcept { return end - begin; }
-    friend bool operator==(const Slice&, const Slice&) = default;
 };
 
 /// Cuts `batch`, of rows of one shape, contiguously in rank order: rank r takes `units[r]` of them
