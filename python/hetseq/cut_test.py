@@ -59,7 +59,7 @@ class CutTest:
         if count < 2 * self._group(keyed):
             if not self._has_learnt:
                 self._has_learnt = True
-                self_test.learn_draws(self._run(module, keyed), module, samples)
+                self._refuse(self_test.learn_draws(self._run(module, keyed), module, samples))
             return False
         self._check(module, keyed, samples, count)
         self._waits += 1

@@ -99,7 +99,7 @@ class Record:
 
     def _new_call(self, number: int) -> Call:
         stream = _signed(self.number + number * _STEP)
-        torch.ops.hetseq.name_stream(stream, self.name)
+        torch.ops.hetseq.name_stream(stream, self.name, type(self.module) is nn.MultiheadAttention)
         return Call(torch.tensor(stream, dtype=torch.int64, device="cpu"), number)
 
     def add_call(self, call: Call) -> None:

@@ -113,11 +113,13 @@ def own_generators(before: dict[str, Any], after: dict[str, Any], what: str = "t
             return torch.equal(before[name], after[name])
         return repr(before[name]) == repr(after[name])
 
-    what_to_do = ("use torch's dropout, rand or bernoulli of shape (samples, ...)" if what == "the forward" else
+    unseen = (" where hetseq does not see it: in backward or a hook of it, in another thread, or by torch.manual_seed or "
+              "torch.set_rng_state")
+    what_to_do = ("draw in the forward itself, of shape (samples, ...)" if what == "the forward" else
                   "draw nothing there (dropout with training=model.training)")
     return [
-        f"{what} draws from the generator of {name} (what it draws would depend on how a batch "
-        f"is cut): {what_to_do}"
+        f"{what} draws from the generator of {name}{unseen if name.startswith('torch') and what == 'the forward' else ''} "
+        f"(what it draws would depend on how a batch is cut): {what_to_do}"
         for name in before
         if not equal(name)
     ]

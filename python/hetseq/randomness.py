@@ -103,9 +103,10 @@ _ADVICE: dict[str, tuple[str, str]] = {
         )
         for name in ("torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu")
     },
+    "torch.random_": ("without bounds", "give it bounds, or use torch.randint"),
     "torch.randperm": (
         "an order of the samples of a micro-batch, which depends on how a batch is cut",
-        "draw torch.rand(samples, ...) and let each sample be made of itself alone",
+        "sort torch.rand(samples) within each of hetseq.groups(batch), or let each sample be made of itself alone",
     ),
 }
 
@@ -162,6 +163,8 @@ def _kernel(op: torch._ops.OpOverload, keyed: Callable[..., torch.Tensor] | None
                 )
             if compiling:
                 return op(*args, **kwargs)
+            if keyed is None and op._schema.overload_name.endswith("out"):
+                refuse(name, "into a tensor that is given", "leave out= out")
             if keyed is None:
                 refuse(name, *_ADVICE.get(name, ()))
             return keyed(*args, **kwargs)
@@ -441,6 +444,7 @@ class Handle:
                 "another module is being trained in this process (its randomness is keyed by its own "
                 "samples): wait for its end"
             )
+        torch.ops.hetseq.forget_draws()
         self._root = Record("", None)
         self._records = [Record(path, module) for path, module in _drawing_modules(model)]
         _check_distinct([self._root, *self._records])

@@ -113,12 +113,18 @@ def check(
                 untold += test.zeros
 
 
-def learn_draws(run: Run, model: nn.Module, samples: Samples) -> None:
-    """Of a micro-batch of one sample: whether a draw of shape (1) is the sample's, or one number for all. Two samples
-    tell, so the one is computed twice."""
-    with restored(model), torch.no_grad(), contextlib.suppress(Exception):  # such as too little memory
-        run(samples.batch([0, 0]), torch.tensor([0, 0], dtype=torch.int64, device=samples.device))
-    torch.ops.hetseq.leave_step()
+def learn_draws(run: Run, model: nn.Module, samples: Samples) -> list[str]:
+    """Of a micro-batch of one sample: whether a draw of shape (1) is the sample's, or one number for all, and whether
+    draws have rows of samples. Two samples tell, so the one is computed twice. What is wrong, in words."""
+    torch.ops.hetseq.note_draws(True)
+    try:
+        with restored(model), torch.no_grad(), contextlib.suppress(MemoryError, RuntimeError):  # such as too little memory
+            for places in ([0, 0], [0]):
+                run(samples.batch(places), torch.tensor(places, dtype=torch.int64, device=samples.device), [])
+        return unsampled_draws(torch.ops.hetseq.unsampled_draws())
+    finally:
+        torch.ops.hetseq.note_draws(False)
+        torch.ops.hetseq.leave_step()
 
 
 def check_evaluation(model: nn.Module, samples: Samples, count: int, evaluate: Evaluate, untold: list[str]) -> list[str]:
@@ -338,7 +344,8 @@ class _SelfTest:
         place = self._place(compute, self._everyone, [[i] for i in self._everyone], trimmed=False)
         if place:
             return (f"the output of {place} for a sample depends on the other samples of the micro-batch ({gap.text}): "
-                    "compute each sample by itself, with samples in dimension 0")
+                    "compute each sample by itself, with samples in dimension 0; several rows of a sample stand one after the "
+                    "other (repeat_interleave), or hetseq.rows says whose they are")
         return (f"sums of losses or gradients depend on how a micro-batch is cut ({gap.text}), though no module's output "
                 f"does: look at what {self._what(compute)} of the task does with the outputs, such as a mean, a "
                 "division by a size of the batch, or a penalty of the parameters that is added once a micro-batch")
@@ -435,7 +442,7 @@ class _SelfTest:
         if not apart:
             return []
         return [f"{len(samples)} samples give other sums than the same ones {count} by {count} ({apart[0].text}): look for "
-                "a limit on the number of samples in the forward, such as a queue or samples that it leaves out"]
+                "a limit on the number of samples in the forward, such as a queue, samples that it leaves out, or a number of draws that depends on them"]
 
     def in_evaluation(self) -> list[str]:
         self._model.eval()

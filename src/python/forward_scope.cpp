@@ -97,9 +97,11 @@ std::vector<std::int64_t> ForwardScope::groups() const {
     return numbers;
 }
 
-void ForwardScope::name_stream(std::int64_t stream, std::string path) {
+void ForwardScope::name_stream(std::int64_t stream, std::string path, bool has_heads) {
     const std::lock_guard lock{mutex_};
     names_[stream] = std::move(path);
+    if (has_heads)
+        with_heads_.insert(stream);
 }
 
 std::string ForwardScope::name_of(std::int64_t stream) const {
@@ -136,16 +138,14 @@ std::int64_t ForwardScope::rows_of_sample(at::IntArrayRef shape,
                                           const DrawPlace& place) {
     if (!shape.empty() && samples == 0 && shape[0] == 0)
         return 1;
-    if (!shape.empty() && samples > 0 && shape[0] > 0 && shape[0] % samples == 0) {
-        const std::lock_guard lock{mutex_};
-        if (notes_) {
-            Noted& noted = noted_[place];
-            noted.what = what;
-            noted.rows.emplace(samples, shape[0]);
-        }
-        return shape[0] / samples;
-    }
-    const auto [why, what_to_do] = advice(shape, samples);
+    const bool divides = !shape.empty() && samples > 0 && shape[0] > 0 && shape[0] % samples == 0;
+    const std::int64_t rows = divides ? shape[0] / samples : 0;
+    if (divides && believes(rows, shape[0], samples, what, place))
+        return rows;
+    auto [why, what_to_do] = advice(shape, samples);
+    if (divides)
+        why = "the self-test did not see that each sample has " + std::to_string(rows) +
+              " rows of it, and not all of them together";
     throw BadConfig(std::string{what} + " of " + name_of(place.stream) + " got a tensor of shape " +
                         shape_text(shape) + ", and dimension 0 is not the " +
                         count_text(samples, "sample"),
@@ -153,10 +153,42 @@ std::int64_t ForwardScope::rows_of_sample(at::IntArrayRef shape,
                     what_to_do);
 }
 
+bool ForwardScope::believes(std::int64_t rows,
+                            std::int64_t size,
+                            std::int64_t samples,
+                            std::string_view what,
+                            const DrawPlace& place) {
+    const std::lock_guard lock{mutex_};
+    if (notes_) {
+        Noted& noted = noted_[place];
+        noted.what = what;
+        noted.rows.emplace(samples, size);
+        return true;
+    }
+    if (rows == 1 || !has_noted_ || with_heads_.count(place.stream) > 0)
+        return true;
+    const auto noted = noted_.find(place);
+    if (noted == noted_.end() || noted->second.rows.size() < 2)
+        return false;
+    const auto& of_samples = noted->second.rows;
+    return of_samples.begin()->second < of_samples.rbegin()->second;
+}
+
 void ForwardScope::note_draws(bool on) {
     const std::lock_guard lock{mutex_};
     notes_ = on;
+    has_noted_ = !on;
+    if (on)
+        noted_.clear();
+}
+
+void ForwardScope::forget_draws() {
+    const std::lock_guard lock{mutex_};
+    notes_ = has_noted_ = false;
     noted_.clear();
+    for_all_.clear();
+    names_.clear();
+    with_heads_.clear();
 }
 
 std::vector<std::string> ForwardScope::unsampled_draws() const {
@@ -194,9 +226,10 @@ void leave_step() noexcept {
 }
 
 TORCH_LIBRARY_FRAGMENT(hetseq, m) {
-    m.def("name_stream(int stream, str path) -> ()", [](std::int64_t stream, std::string path) {
-        ForwardScope::instance().name_stream(stream, std::move(path));
-    });
+    m.def("name_stream(int stream, str path, bool has_heads) -> ()",
+          [](std::int64_t stream, std::string path, bool has_heads) {
+              ForwardScope::instance().name_stream(stream, std::move(path), has_heads);
+          });
     // `groups`: the number of the first, their total in the batch, and their sizes; or nothing.
     m.def(
         "enter_forward(int seed, int update, Tensor sample_ids, bool training, int[] groups=[]) "
@@ -218,6 +251,7 @@ TORCH_LIBRARY_FRAGMENT(hetseq, m) {
     m.def("entered_groups() -> int[]", [] { return ForwardScope::instance().groups(); });
     m.def("ids_of_rows(Tensor ids, Tensor owner) -> Tensor", ids_of_rows);
     m.def("note_draws(bool on) -> ()", [](bool on) { ForwardScope::instance().note_draws(on); });
+    m.def("forget_draws() -> ()", [] { ForwardScope::instance().forget_draws(); });
     m.def("unsampled_draws() -> str[]", [] { return ForwardScope::instance().unsampled_draws(); });
 }
 

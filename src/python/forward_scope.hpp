@@ -66,7 +66,8 @@ public:
     /// groups' sizes. Nothing where it has none.
     std::vector<std::int64_t> groups() const;
 
-    void name_stream(std::int64_t stream, std::string path);
+    /// `has_heads`: several rows of a sample are its heads, whatever their number.
+    void name_stream(std::int64_t stream, std::string path, bool has_heads);
     std::string name_of(std::int64_t stream) const;
 
     /// `ids` on the CPU: copied once for all draws by them.
@@ -77,14 +78,18 @@ public:
     bool is_for_all(at::IntArrayRef shape, std::int64_t samples, const DrawPlace& place);
 
     /// How many rows of dimension 0 of `shape` belong to each of the samples. Throws BadConfig
-    /// naming the module and `what`, the function, if the samples do not share them evenly.
+    /// naming the module and `what`, the function, if the samples do not share them evenly, or if
+    /// nothing told that they do: a table that all share may have as many rows by chance.
     std::int64_t rows_of_sample(at::IntArrayRef shape,
                                 std::int64_t samples,
                                 std::string_view what,
                                 const DrawPlace& place);
 
-    /// Begins to note, or forgets, the size of dimension 0 of each draw, by the number of samples.
+    /// Begins to note the size of dimension 0 of each draw, by the number of samples. Afterwards
+    /// several rows of a sample are believed where those grew with the number of samples.
     void note_draws(bool on);
+    /// Another module is trained from now on.
+    void forget_draws();
     /// The draws that have as many rows for few samples as for many: sentences without an end.
     std::vector<std::string> unsampled_draws() const;
 
@@ -101,8 +106,16 @@ private:
     at::Tensor last_ids_, ids_on_host_;
     std::map<std::int64_t, std::string> names_;
     std::set<DrawPlace> for_all_;
+    bool believes(std::int64_t rows,
+                  std::int64_t size,
+                  std::int64_t samples,
+                  std::string_view what,
+                  const DrawPlace& place);
+
     bool notes_ = false;
+    bool has_noted_ = false;
     std::map<DrawPlace, Noted> noted_;
+    std::set<std::int64_t> with_heads_;  // streams
 };
 
 /// The Philox seed of a draw by `key`, int64 (2) on the CPU: each has its own.

@@ -56,6 +56,22 @@ TASKS = f"""
             logits = model(batch["x"].to(next(model.parameters()).dtype))
             return F.cross_entropy(logits, batch["y"], reduction="sum")
 
+    class Contrast(hetseq.Task):
+        \"\"\"Two views of an image find each other among those of their group.\"\"\"
+        fields, losses, metrics, groups = Images.fields, ["contrast"], ["accuracy"], True
+        def model(self, config):
+            return nn.Sequential(nn.Flatten(), nn.Linear(36, 16), nn.ReLU(), nn.Dropout(0.1), nn.Linear(16, 8))
+        def forward(self, model, batch):
+            x = batch["x"].to(model[1].weight.dtype)
+            one, other = (F.normalize(model(x[:, view])) for view in (0, 1))
+            loss = hits = 0
+            for part in hetseq.groups(batch):
+                scores = one[part] @ other[part].T / 0.2
+                truth = torch.arange(len(scores), device=scores.device)
+                loss = loss + F.cross_entropy(scores, truth, reduction="sum")
+                hits = hits + (scores.argmax(1) == truth).sum()
+            return {{"contrast": loss}} if model.training else {{"contrast": loss, "accuracy": hits}}
+
     class Noted(Images):
         def model(self, config):
             model = super().model(config)
@@ -176,6 +192,21 @@ class GroupNormsTest(Case):
         losses = [[json.loads(line)["loss"] for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()
                    if '"valid"' in line] for run in ("one", "run")]
         self.assertAlmostEqual(losses[0][0], losses[1][0], delta=1e-12)
+
+    def test_losses_over_groups(self):
+        self.train(1, "one", task="Contrast", max_sentences=64, valid_data="data.h5")
+        self.train(3, "three", task="Contrast", max_sentences=capacities(9, 55, 0), valid_data="data.h5")
+        self.train(2, "small", task="Contrast", max_sentences=capacities(9, 17), valid_data="data.h5")
+        losses = {run: [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()
+                        if '"valid"' in line][0] for run in ("one", "three", "small")}
+        for run in ("three", "small"):
+            self.same("one", run, 1e-12)
+            for name in ("loss", "accuracy"):
+                self.assertAlmostEqual(losses["one"][name], losses[run][name], delta=1e-12)
+        out = self.run_ranks(2, "-m", "hetseq", "evaluate", "one", "--data", "data.h5", "--json", "--max-sentences", 20)
+        self.assertIn(f'"loss": {losses["one"]["loss"]:.9g}'[:18], out)
+        self.train(1, "other", task="Contrast", max_sentences=64, norm_group=16)
+        self.assertGreater(largest_difference(*(self.folder / run / "model.safetensors" for run in ("one", "other"))), 1e-6)
 
     def test_what_cannot_be_is_refused(self):
         out = self.train(2, "run", max_sentences=capacities(4, 64), code=78)
