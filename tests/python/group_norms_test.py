@@ -96,14 +96,23 @@ class GroupNormsTest(Case):
         with h5py.File(self.folder / name, "w") as file:
             file["x"], file["y"] = x, self.y
 
-    def train(self, ranks, run, task="Images", code=0, before="", **options):
+    def train(self, ranks, run, code=0, **options):
+        return self.train_all(ranks, {run: options}, code)
+
+    def train_all(self, ranks, runs, code=0):
+        """Runs by name, with options of hetseq.train, the task's name and whether it is tested; in one process a rank."""
         defaults = {"data": "data.h5", "batch_size": 64, "balance": "declared", "optimizer": "sgd", "lr": 0.1,
-                    "max_update": 5, "precision": "fp64", "save_dir": run, "norm_group": 8}
+                    "max_update": 5, "precision": "fp64", "norm_group": 8}
+        choices = []
+        for run, given in runs.items():
+            options = {**defaults, "save_dir": run, **given}
+            choices.append((options.pop("task", "Images"), options.pop("self_test", True), options))
         return self.run_ranks(ranks, self.write("script.py", f"""
-            import torch, hetseq, tasks
-            task = tasks.{task}()
-            {before}
-            hetseq.train(task, **{dict(defaults, **options)!r})
+            import hetseq, tasks
+            for name, is_tested, options in {choices!r}:
+                task = getattr(tasks, name)()
+                task.self_test = is_tested
+                hetseq.train(task, **options)
         """), code=code)
 
     def same(self, a, b, most):
@@ -112,25 +121,25 @@ class GroupNormsTest(Case):
         self.assertLessEqual(difference, most)
 
     def test_any_cut_gives_the_same(self):
-        self.train(1, "one", max_sentences=64)
+        whole = {"max_sentences": 64}
+        self.train_all(1, {"one": whole, "checkpointed": {"max_sentences": 24, "checkpoints": True},
+                           "one32": {**whole, "precision": "fp32", "self_test": False}})
         counts = {name: int(value) for name, value in tensors(self.folder / "one/model.safetensors").items()
                   if name.endswith("num_batches_tracked")}
         self.assertEqual(counts, {"model.num_batches_tracked": 40, "mean.num_batches_tracked": 40,
                                   "plain.num_batches_tracked": 40, "frozen.num_batches_tracked": 0,
                                   "shared.scaling.num_batches_tracked": 80})
-        self.train(3, "three", max_sentences=capacities(8, 56, 0))
-        self.train(2, "small", max_sentences=capacities(8, 16))  # several micro-batches
-        self.train(1, "checkpointed", max_sentences=24, checkpoints=True)
+        unlike = {"max_sentences": capacities(8, 56, 0)}
+        self.train_all(3, {"three": unlike, "three32": {**unlike, "precision": "fp32", "self_test": False}})
+        self.train(2, "small", max_sentences=capacities(8, 16), self_test=False)  # several micro-batches
         for run in ("three", "small", "checkpointed"):
             self.same("one", run, 1e-12)
-        self.train(1, "one32", max_sentences=64, precision="fp32")
-        self.train(3, "three32", max_sentences=capacities(8, 56, 0), precision="fp32")
         self.same("one32", "three32", 1e-5)
 
     def test_groups_of_unequal_size_and_a_batch_of_one_sample(self):
         options = {"norm_group": 6, "max_update": 7}  # ten groups of 6 and 7, and in the sixth update one of 1
         self.train(1, "one", max_sentences=64, **options)
-        self.train(3, "three", max_sentences=capacities(20, 44, 0), **options)
+        self.train(3, "three", max_sentences=capacities(20, 44, 0), self_test=False, **options)
         self.same("one", "three", 1e-12)
         saved = tensors(self.folder / "one/model.safetensors")
         self.assertEqual(int(saved["model.num_batches_tracked"]), 61)  # by its 16 places
@@ -138,7 +147,7 @@ class GroupNormsTest(Case):
 
     def test_pytorch_gives_the_same_for_batches_of_a_group(self):
         """The groups one after the other by plain PyTorch, their gradients summed."""
-        self.train(1, "run", task="Noted", max_sentences=64, dropout=0, before="task.self_test = False")
+        self.train(1, "run", task="Noted", max_sentences=64, dropout=0, self_test=False)
         self.run_ranks(1, self.write("reference.py", """
             import h5py, torch, tasks
             from safetensors.torch import load_file
@@ -167,7 +176,7 @@ class GroupNormsTest(Case):
         damaged = self.x.copy()
         damaged[[7, 107, 207]] = 1.5e308  # whose sums are infinite
         self.store("damaged.h5", damaged)
-        self.train(2, "run", data="damaged.h5", max_sentences=32, before="task.self_test = False")
+        self.train(2, "run", data="damaged.h5", max_sentences=32, self_test=False)
         lines = [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
         skipped = sum("skipped" in line.get("message", "") for line in lines if line["kind"] == "event")
         self.assertGreater(skipped, 0)
@@ -176,12 +185,12 @@ class GroupNormsTest(Case):
         self.assertTrue(all(bool(value.isfinite().all()) for value in saved.values()))
 
     def test_a_continued_run_is_the_undisturbed_one(self):
-        self.train(2, "whole", max_sentences=32)
-        self.train(2, "cut", max_sentences=32, stop_after=3, code=75)
-        self.train(2, "cut", max_sentences=32)
+        self.train(2, "whole", max_sentences=32, self_test=False)
+        self.train(2, "cut", max_sentences=32, stop_after=3, self_test=False, code=75)
+        self.train(2, "cut", max_sentences=32, self_test=False)
         self.same("whole", "cut", 0)
-        self.train(3, "other", max_sentences=32, stop_after=2, code=75)
-        self.train(1, "other", max_sentences=64)
+        self.train(3, "other", max_sentences=32, stop_after=2, self_test=False, code=75)
+        self.train(1, "other", max_sentences=64, self_test=False)
         self.same("whole", "other", 1e-12)
 
     def test_measured_shares_and_evaluation(self):
@@ -194,9 +203,11 @@ class GroupNormsTest(Case):
         self.assertAlmostEqual(losses[0][0], losses[1][0], delta=1e-12)
 
     def test_losses_over_groups(self):
-        self.train(1, "one", task="Contrast", max_sentences=64, valid_data="data.h5")
-        self.train(3, "three", task="Contrast", max_sentences=capacities(9, 55, 0), valid_data="data.h5")
-        self.train(2, "small", task="Contrast", max_sentences=capacities(9, 17), valid_data="data.h5")
+        contrast = {"task": "Contrast", "valid_data": "data.h5"}
+        self.train_all(1, {"one": {**contrast, "max_sentences": 64},
+                           "other": {**contrast, "max_sentences": 64, "norm_group": 16, "self_test": False}})
+        self.train(3, "three", max_sentences=capacities(9, 55, 0), self_test=False, **contrast)
+        self.train(2, "small", max_sentences=capacities(9, 17), self_test=False, **contrast)
         losses = {run: [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()
                         if '"valid"' in line][0] for run in ("one", "three", "small")}
         for run in ("three", "small"):
@@ -205,7 +216,6 @@ class GroupNormsTest(Case):
                 self.assertAlmostEqual(losses["one"][name], losses[run][name], delta=1e-12)
         out = self.run_ranks(2, "-m", "hetseq", "evaluate", "one", "--data", "data.h5", "--json", "--max-sentences", 20)
         self.assertIn(f'"loss": {losses["one"]["loss"]:.9g}'[:18], out)
-        self.train(1, "other", task="Contrast", max_sentences=64, norm_group=16)
         self.assertGreater(largest_difference(*(self.folder / run / "model.safetensors" for run in ("one", "other"))), 1e-6)
 
     def test_what_cannot_be_is_refused(self):
@@ -243,8 +253,8 @@ class GroupNormsTest(Case):
                            ("Untracked", "uses the statistics of the samples in evaluation"),
                            ("Compiled", "leave the modules that hold one uncompiled")):
             with self.subTest(task):
-                before = "task.self_test = False" if task == "Compiled" else ""
-                out = self.train(1, task, task=task, max_sentences=64, valid_data="data.h5", before=before, code=78)
+                out = self.train(1, task, task=task, max_sentences=64, valid_data="data.h5", self_test=task != "Compiled",
+                                 code=78)
                 self.assertRegex(out, said)
 
 

@@ -100,6 +100,8 @@ def parameter_types(tokens):
 
 def function_signature(statement):
     """'name(types)' of the function whose body follows; None where it is none, or internal to its unit."""
+    if statement and statement[0].startswith("TORCH_LIBRARY"):  # a macro, which names its function by the line
+        return None
     i = 0
     while i < len(statement) and statement[i] != "(":
         if statement[i] in ("=", "static", "friend", "__attribute__"):
