@@ -55,6 +55,12 @@ class LibraryTest(unittest.TestCase):
             with self.assertRaisesRegex(ImportError, "HETSEQ_PYTHON_LIBRARY names .* is no file"):
                 _library.find_library()
 
+    def test_scripted_modules_run_beside_it(self):
+        """A flag of libsentencepiece once wrote over a lock in torch, whose scripted modules then hung."""
+        code = "import torch, hetseq; print(torch.jit.script(torch.nn.GELU())(torch.ones(2, 3)).shape)"
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(run.stdout, "torch.Size([2, 3])\n", run.stderr)
+
     def test_a_program_without_the_library_ends_in_one_line(self):
         self.built_for("1.0.0")
         for code in "import hetseq", "import hetseq.shards":

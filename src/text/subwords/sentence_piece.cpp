@@ -12,9 +12,19 @@
 #include <sentencepiece_trainer.h>
 
 // The one source that includes the library. It brings its own copy of protobuf, whose symbols
-// libsentencepiece.so exports. LibTorch brings another version and exports none of it but three
-// copies of byteswap, which are alike (nm -D on LibTorch 2.11 and libsentencepiece 0.1.97), so both
-// may be shared libraries of one process.
+// libsentencepiece.so exports. LibTorch brings another version and exports none of its functions
+// but three copies of byteswap, which are alike, and one counter, of which both use the same 8
+// bytes (nm -D on LibTorch 2.11 and libsentencepiece 0.1.97). So both may be shared libraries of
+// one process.
+
+// Both libraries also have a FLAGS_minloglevel: a number of 4 bytes in libc10, an object of 32 in
+// libsentencepiece. The loader makes one of them, the first that it finds, and where that was the
+// number, the object's constructor wrote over what lies behind it (a lock of torch.jit's). It finds
+// this one before both, which is large enough for either. libc10 reads its own in Python, where it
+// was loaded before, and elsewhere only in a program that takes torch's flags from its command
+// line.
+extern "C" __attribute__((visibility("default"))) char FLAGS_minloglevel[];
+alignas(64) char FLAGS_minloglevel[256] = {};
 
 namespace hetseq {
 
