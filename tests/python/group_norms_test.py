@@ -56,6 +56,18 @@ TASKS = f"""
             logits = model(batch["x"].to(next(model.parameters()).dtype))
             return F.cross_entropy(logits, batch["y"], reduction="sum")
 
+    class Tight(Images):
+        \"\"\"On a device that holds few samples.\"\"\"
+        most = 16
+        def forward(self, model, batch):
+            sums = super().forward(model, batch)
+            if len(batch["y"]) > self.most:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return sums
+
+    class Tiny(Tight):
+        most = 4
+
     class Contrast(hetseq.Task):
         \"\"\"Two views of an image find each other among those of their group.\"\"\"
         fields, losses, metrics, groups = Images.fields, ["contrast"], ["accuracy"], True
@@ -217,6 +229,13 @@ class GroupNormsTest(Case):
         out = self.run_ranks(2, "-m", "hetseq", "evaluate", "one", "--data", "data.h5", "--json", "--max-sentences", 20)
         self.assertIn(f'"loss": {losses["one"]["loss"]:.9g}'[:18], out)
         self.assertGreater(largest_difference(*(self.folder / run / "model.safetensors" for run in ("one", "other"))), 1e-6)
+
+    def test_memory_that_runs_out_halves_micro_batches_by_groups(self):
+        self.train_all(1, {"one": {"max_sentences": 64, "self_test": False},
+                           "tight": {"max_sentences": 64, "task": "Tight", "self_test": False}})
+        self.same("one", "tight", 1e-12)
+        out = self.train(2, "tiny", task="Tiny", max_sentences=32, self_test=False, code=71)
+        self.assertRegex(out, "does not hold a group of 8 samples .*lower --norm-group")
 
     def test_what_cannot_be_is_refused(self):
         out = self.train(2, "run", max_sentences=capacities(4, 64), code=78)
