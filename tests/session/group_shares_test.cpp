@@ -1,0 +1,69 @@
+#include "hetseq/session/group_shares.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/model/mnist_cnn.hpp"
+#include "hetseq/session/options/options.hpp"
+
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+// Two ranks, of which the second takes `times` as long for a sample.
+SharePlan unlike_shares(double times, std::int64_t micro_batch = 64) {
+    const StepCost fast{.unit_ms = 1, .micro_batch = 64};
+    const StepCost slow{.unit_ms = times, .micro_batch = micro_batch};
+    return {HostComm::serial(), "auto", std::vector<StepCost>{fast, slow}};
+}
+
+BatchPlan plan_of(std::int64_t samples, std::int64_t batch, std::int64_t group) {
+    BatchPlan plan(samples, batch);
+    plan.set_groups(group);
+    return plan;
+}
+
+TEST(GroupSharesTest, TheReportSaysWhatWholeGroupsCost) {
+    SharePlan shares = unlike_shares(4);  // 409.6 and 102.4 of 512
+
+    // 416 and 96 samples: the first takes 416 ms in place of 410.
+    EXPECT_EQ(group_report(shares, plan_of(5120, 512, 32)),
+              "groups of 32 samples (--norm-group), by rank: 13, 3; whole groups cost 1.5 % of "
+              "time\n");
+    EXPECT_EQ(group_report(shares, BatchPlan(5120, 512)), "");
+}
+
+TEST(GroupSharesTest, TheReportNamesAGroupThatCostsLittle) {
+    SharePlan shares = unlike_shares(4);
+
+    // 7 and 1 groups of 64: 448 ms in place of 410. Groups of 60 come out as 7 and 1 of 64 as well.
+    const std::string report = group_report(shares, plan_of(5120, 512, 64));
+
+    EXPECT_THAT(report,
+                testing::HasSubstr("by rank: 7, 1; whole groups cost 9.3 % of time, groups of "));
+    EXPECT_THAT(report, testing::HasSubstr(" would cost "));
+}
+
+TEST(GroupSharesTest, ARankHoldsAGroupOrHasNoWork) {
+    SharePlan enough = unlike_shares(1, 32), none = unlike_shares(1, 0), few = unlike_shares(1, 31);
+
+    check_groups(enough, plan_of(5120, 512, 32));
+    check_groups(none, plan_of(5120, 512, 32));
+    check_groups(few, BatchPlan(5120, 512));
+    EXPECT_THROW(check_groups(few, plan_of(5120, 512, 32)), BadConfig);
+    // The last batch of an epoch has 40 samples, which are one group.
+    EXPECT_THROW(check_groups(enough, plan_of(5120 + 40, 512, 32)), BadConfig);
+}
+
+TEST(GroupSharesTest, AModelWithoutGroupsIsValidatedAsEver) {
+    BatchPlan plan(5120, 512);
+
+    set_validation_groups(plan, *make_mnist_cnn(), Options{}, true);
+
+    EXPECT_EQ(plan.group_size(), 0);
+}
+
+}  // namespace
+}  // namespace hetseq
