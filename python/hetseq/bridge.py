@@ -12,6 +12,7 @@ import torch
 
 from . import _library, randomness, self_test
 from .cut_test import CutTest
+from .draw_places import scope
 from .group_norms import SUMS, GroupNorms
 from .optimizers import Adapter
 from .results import metric_names, rows_of, sums_of, weights_of
@@ -70,6 +71,7 @@ class Binding:
         self.end()
         self.module = module
         self.keyed = randomness.install(module)
+        scope.looks_at_groups = self.task.groups
         self.buffers = Buffers(module)
         self.has_trained, self.cut_test = False, CutTest(self.task)
         return _description(self.task, module, self.keyed.norms)
@@ -107,13 +109,18 @@ class Binding:
         if self.keyed is not None:
             self.keyed.remove()
             self.keyed = None
+        scope.looks_at_groups = True
 
     def predict(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> tuple[
             list[str], list[torch.Tensor], list[torch.Tensor]]:
         """Names, values, and the rows' lengths; these are empty where all rows have one shape."""
         self.module.eval()
-        with torch.no_grad():
-            results = self.task.predict(self.module, dict(zip(names, tensors)))
+        scope.predicts = True
+        try:
+            with torch.no_grad():
+                results = self.task.predict(self.module, dict(zip(names, tensors)))
+        finally:
+            scope.predicts = False
         if not isinstance(results, Mapping) or not results:
             raise TaskError(f"predict gave a {type(results).__name__}: give a dict of tensors by name")
         rows = [rows_of(name, result) for name, result in results.items()]

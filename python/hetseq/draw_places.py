@@ -48,6 +48,8 @@ class Scope:
         self.groups: list[int] | None = None  # the first one's number, their total, and their sizes
         self.trains = False  # rather than evaluates
         self.replays = False  # it is computed again, in backward
+        self.looks_at_groups = True  # the task says so
+        self.predicts = False
         self.handle: Any = None  # the randomness.Handle that is installed in this process
         self.add_call: Callable[[Record, Call], None] | None = None
 
@@ -195,9 +197,15 @@ def rows(owner: torch.Tensor) -> Iterator[None]:
 
 def groups(batch: Any = None) -> list[slice]:
     """The groups of the micro-batch whose forward runs, as slices of dimension 0: `--norm-group` consecutive samples of
-    the batch each, or a few more, whatever the cut. For a task with `groups = True`. Elsewhere, such as in `predict`, all
-    samples of `batch` are one group.
+    the batch each, or a few more, whatever the cut. For a task with `groups = True`. Outside of hetseq all samples of
+    `batch` are one group.
     """
+    if scope.predicts:
+        raise ValueError("hetseq.groups is called in predict, which has no groups (a prediction would depend on how the data "
+                         "are cut): predict each sample by itself")
+    if scope.active and not scope.looks_at_groups:
+        raise ValueError("hetseq.groups is called by a task that does not say groups = True: set it in the task, so that no "
+                         "cut divides a group, in a validation neither")
     if not scope.active:
         return [slice(0, len(next(iter(batch.values()))))]
     sizes = scope.groups[2:] if scope.groups is not None else [scope.samples]

@@ -8,6 +8,7 @@ from typing import Any, Iterable, Iterator, Mapping, Sequence
 import torch
 from torch import nn
 
+from .group_norms import BUFFERS, is_grouped
 from .samples import Samples, differing_tensor
 
 __all__ = ["Found", "NotFinite", "changed_buffers", "check_collate", "listed", "mixed_in_collate",
@@ -79,15 +80,18 @@ def listed(noun: str, names: list[str]) -> str:
 
 def changed_buffers(model: nn.Module, before: Mapping[str, torch.Tensor]) -> list[str]:
     names = []
+    counted = {f"{path}.{name}".lstrip(".") for path, module in model.named_modules() if is_grouped(module) for name in BUFFERS}
     for name, buffer in model.named_buffers():
         old = before.get(name)
+        if name in counted:  # an update folds them
+            continue
         if old is None or old.shape != buffer.shape or not torch.equal(old, buffer.to(old.dtype)):
             names.append(name)
     if not names:
         return []
     return [
         f"the {listed('buffer', names)} changed in training (a rank would change its own copy "
-        'by its own samples): make it a constant, or choose buffers="rank0"'
+        'by its own samples): make it a constant, or choose buffers="rank0", if no output depends on it'
     ]
 
 

@@ -22,7 +22,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from .draw_places import RandomnessError, scope
 
-__all__ = ["BUFFERS", "GroupNorms", "SUMS", "is_grouped", "refuse_compiled", "without_size_check"]
+__all__ = ["BUFFERS", "GroupNorms", "SUMS", "is_grouped", "refuse_compiled",
+           "refuse_compiled_norms", "without_size_check"]
 
 _batch_norm = torch.ops.aten.batch_norm.default
 
@@ -42,12 +43,27 @@ class _Entry:
     def __init__(self, name: str, module: _BatchNorm, begin: int) -> None:
         self.name, self.module, self.begin = name, module, begin
         self.channels = module.running_mean.numel()
-        self.tracked = torch.zeros_like(module.num_batches_tracked)
+        self.tracked: Optional[torch.Tensor] = None  # the module's count, which its forward counts up; None: it has none
         self.calls: list[tuple[torch.Tensor, torch.Tensor, int]] = []  # means and variances (groups, channels), groups
 
     @property
     def size(self) -> int:
         return 2 * self.channels + 1
+
+    def settle_count(self) -> None:
+        """The count is as it was after the last update, whatever forwards and recomputations came since."""
+        count = self.module.num_batches_tracked
+        if count is None:
+            self.tracked = None
+        elif self.tracked is None:
+            self.tracked = count.clone()
+        else:
+            count.copy_(self.tracked)
+
+    def add_to_count(self, groups: int) -> None:
+        if self.tracked is not None:
+            self.tracked += groups
+            self.settle_count()
 
 
 class _GroupedNorm(torch.autograd.Function):
@@ -56,7 +72,7 @@ class _GroupedNorm(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, weight, bias, sizes, eps):
-        out, means, variances, saved, begin = torch.empty_like(x), [], [], [], 0
+        out, means, variances, saved, begin = torch.empty_like(x, memory_format=_format(x)), [], [], [], 0
         for size in sizes:
             part = slice(begin, begin + size)
             mean, variance = (torch.zeros(x.shape[1], dtype=_statistics_type(x), device=x.device) for _ in range(2))
@@ -94,6 +110,14 @@ class _GroupedNorm(torch.autograd.Function):
         return of_x if needs[0] else None, of_weight, of_bias, None, None
 
 
+def _format(x: torch.Tensor) -> torch.memory_format:
+    """That of what PyTorch's own gives."""
+    for dimensions, last in ((4, torch.channels_last), (5, torch.channels_last_3d)):
+        if x.dim() == dimensions and x.is_contiguous(memory_format=last) and not x.is_contiguous():
+            return last
+    return torch.contiguous_format
+
+
 def _statistics_type(x: torch.Tensor) -> torch.dtype:
     return torch.float64 if x.dtype == torch.float64 else torch.float32
 
@@ -123,7 +147,7 @@ class GroupNorms:
         self._by_buffer = {id(entry.module.running_mean): entry for entry in self._entries}
         for entry in self._entries:
             entry.calls = []
-            entry.tracked.copy_(entry.module.num_batches_tracked)
+            entry.settle_count()
 
     def end(self) -> None:
         """The forward has ended: adds what it put aside to the sums."""
@@ -157,14 +181,16 @@ class GroupNorms:
             module = entry.module
             sums = self.sums[entry.begin:entry.begin + entry.size]
             of_mean, of_variance = sums[:entry.channels], sums[entry.channels:2 * entry.channels]
+            if module.momentum is None and entry.tracked is None:  # as PyTorch has it
+                continue
             if module.momentum is None:  # the mean of all
-                before = int(module.num_batches_tracked)
+                before = int(entry.tracked)
                 kept, taken = before / (before + count), 1 / (before + count)
             else:
                 kept, taken = (1 - module.momentum) ** count, 1.0
             module.running_mean.copy_(module.running_mean * kept + of_mean * taken)
             module.running_var.copy_(module.running_var * kept + of_variance * taken)
-            module.num_batches_tracked += count
+            entry.add_to_count(count)
 
     def batch_norm(self, x: torch.Tensor, weight: Optional[torch.Tensor], bias: Optional[torch.Tensor],
                    running_mean: Optional[torch.Tensor], running_var: Optional[torch.Tensor], training: bool,
@@ -173,7 +199,8 @@ class GroupNorms:
         if not training:
             return _batch_norm(x, weight, bias, running_mean, running_var, False, momentum, eps, cudnn_enabled)
         self._check()
-        entry, sizes = self._entry(running_mean), self._sizes(x)
+        entry = self._entry(running_mean)
+        sizes = self._sizes(x, entry)
         if x.numel() // max(1, len(x) * x.shape[1]) * min(sizes) < 2:
             return self._of_too_few(entry, x, weight, bias, running_mean, running_var, eps)
         out, means, variances = _GroupedNorm.apply(x, weight, bias, sizes, eps)
@@ -193,7 +220,7 @@ class GroupNorms:
     def _put_aside(self, entry: Optional[_Entry], means: Any, variances: Any, groups: int) -> None:
         if entry is None:
             return
-        entry.module.num_batches_tracked.copy_(entry.tracked)  # which its forward has just counted up
+        entry.settle_count()
         if not scope.replays:
             entry.calls.append((means, variances, groups))
 
@@ -216,13 +243,14 @@ class GroupNorms:
                 "nn.BatchNorm (hetseq folds the statistics of all ranks into these): use nn.BatchNorm1d, 2d or 3d")
         return entry
 
-    def _sizes(self, x: torch.Tensor) -> list[int]:
+    def _sizes(self, x: torch.Tensor, entry: Optional[_Entry]) -> list[int]:
         """Rows of dimension 0 of each group; one group where the trainer only measures time."""
         samples = scope.samples
         if samples == 0 or len(x) % samples:
             raise RandomnessError(
-                f"a batch normalisation in {_where()} got a tensor of shape {tuple(x.shape)}, and dimension 0 is not the "
-                f"{samples} samples (it normalises groups of them): give it (samples, channels, ...)")
+                f"{_named(entry)} got a tensor of shape {tuple(x.shape)}, and dimension 0 is not the {samples} samples (it "
+                "normalises groups of them, which it divides itself): give it all samples of the micro-batch, (samples, "
+                "channels, ...)")
         sizes = scope.groups[2:] if scope.groups is not None else [samples]
         return [size * (len(x) // samples) for size in sizes]
 
@@ -231,12 +259,29 @@ def _where() -> str:
     return scope.current.name if scope.current is not None else "the task's forward"
 
 
+def _named(entry: Optional[_Entry]) -> str:
+    if entry is None:
+        return f"a batch normalisation in {_where()}"
+    return f"{entry.name or 'the model'} ({type(entry.module).__name__})"
+
+
 def refuse_compiled(op: torch._ops.OpOverload, args: Sequence[Any]) -> None:
     """Where torch.compile traces a batch normalisation in training."""
     if op is _batch_norm and args[5]:
         raise RandomnessError(
             f"torch.compile traced a batch normalisation in {_where()} (its groups of samples are not known to compiled "
             "code): leave the modules that hold one uncompiled")
+
+
+def refuse_compiled_norms(compiled: Sequence[tuple[str, nn.Module]]) -> None:
+    """`compiled`: modules of which torch.compile makes code, by name."""
+    for path, module in compiled:
+        for name, part in module.named_modules():
+            if is_grouped(part):
+                place = ".".join(filter(None, (path, name)))
+                raise RandomnessError(
+                    f"{place} ({type(part).__name__}) lies in {path or 'the model'}, of which torch.compile makes code (its "
+                    "groups of samples are not known to compiled code): leave the modules that hold one uncompiled")
 
 
 def without_size_check() -> Callable[[], None]:

@@ -31,7 +31,7 @@ from torch.overrides import TorchFunctionMode
 from . import keyed_dropout as dropouts
 from . import keyed_noise as noise
 from .draw_places import Call, RandomnessError, Record, refuse, scope
-from .group_norms import GroupNorms, refuse_compiled, without_size_check
+from .group_norms import GroupNorms, refuse_compiled, refuse_compiled_norms, without_size_check
 
 __all__ = ["Handle", "RandomnessError", "install"]
 
@@ -448,7 +448,9 @@ class Handle:
         self._root = Record("", None)
         self._records = [Record(path, module) for path, module in _drawing_modules(model)]
         _check_distinct([self._root, *self._records])
-        is_compiled = any(_is_compiled(module) for module in model.modules())
+        compiled = [(path, module) for path, module in model.named_modules() if _is_compiled(module)]
+        is_compiled = bool(compiled)
+        refuse_compiled_norms(compiled)
         self._mode = _KeyedFunctions() if is_compiled else None
         self._seen = _SeenByCompiler() if is_compiled else None
         scope.add_call = Record.add_call

@@ -158,6 +158,7 @@ class _SelfTest:
         self._samples = samples
         self._chosen = chosen[:len(chosen) // group * group]
         self._group = group
+        self._singly = "one by one" if group == 1 else f"{group} by {group}"
         self._evaluate = evaluate
         self._weigh = weigh
         self._device = samples.device
@@ -247,8 +248,14 @@ class _SelfTest:
         return Sums(numbers(losses), gradients)
 
     def _losses(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> Sums:
-        """One forward in training, where nothing is differentiated."""
-        with self._in_precision(), torch.no_grad():
+        """One forward in training, where nothing is differentiated, unless the forward itself does so."""
+        with self._in_precision():
+            try:
+                with torch.no_grad():
+                    return Sums(numbers(self._call(self._run, positions, extra, trimmed)), {})
+            except RuntimeError as error:
+                if "does not require grad" not in str(error):
+                    raise
             return Sums(numbers(self._call(self._run, positions, extra, trimmed)), {})
 
     def _evaluated(self, positions: Sequence[int], extra: int = 0, trimmed: bool = True) -> Sums:
@@ -279,7 +286,7 @@ class _SelfTest:
                 return []
             return [f"{self._what(compute)} fails on fewer samples ({type(error).__name__}: {error}): a rank may get "
                     "a micro-batch of one sample, padded no further than it needs"]
-        cuts = [(singles, "one by one"), (halves, "in two parts of another order")]
+        cuts = [(singles, self._singly), (halves, "in two parts of another order")]
         if self._samples.paddings and self._device.type == "cpu":  # elsewhere an index out of range ends the process
             with contextlib.suppress(Exception):  # such as more positions than the model has
                 cuts.append((compute(self._everyone, _EXTRA, True), f"with {_EXTRA} more positions of padding"))
@@ -324,7 +331,7 @@ class _SelfTest:
         apart = Sums({}, {})
         for i in self._everyone:
             apart.add(compute([i], 0, False))
-        mixed = self._gap(compute(self._everyone, 0, False), apart, "one by one", compute)
+        mixed = self._gap(compute(self._everyone, 0, False), apart, self._singly, compute)
         if mixed is not None:
             return self._mixing(compute, mixed)
         moved = self._gap(whole, compute(self._other_order, 0, True), "in another order", compute)
@@ -348,7 +355,8 @@ class _SelfTest:
                     "other (repeat_interleave), or hetseq.rows says whose they are")
         return (f"sums of losses or gradients depend on how a micro-batch is cut ({gap.text}), though no module's output "
                 f"does: look at what {self._what(compute)} of the task does with the outputs, such as a mean, a "
-                "division by a size of the batch, or a penalty of the parameters that is added once a micro-batch")
+                "division by a size of the batch, a penalty of the parameters that is added once a micro-batch, or a loss over "
+                "other samples (groups = True and hetseq.groups)")
 
     def _padding(self, compute: Compute, gap: Gap) -> str:
         """Sums that depend on how far the rows are padded."""

@@ -59,7 +59,7 @@ void set_validation_groups(BatchPlan& plan,
     plan.set_groups_of_epoch(options.norm_group);
 }
 
-void check_groups(const SharePlan& shares, const BatchPlan& plan) {
+void check_groups(const SharePlan& shares, const BatchPlan& plan, const std::string& of) {
     if (plan.group_size() == 0)
         return;
     const std::vector<std::int64_t>& most =
@@ -70,10 +70,11 @@ void check_groups(const SharePlan& shares, const BatchPlan& plan) {
             continue;
         throw BadConfig("rank " + std::to_string(r) + " holds micro-batches of " +
                             std::to_string(most[r]) + " samples, less than a group of " +
-                            std::to_string(largest),
+                            std::to_string(largest) + " of the " + of,
                         "the model looks at groups of " + std::to_string(plan.group_size()) +
-                            " samples (--norm-group) and of more in a batch that is no multiple "
-                            "of it, and no rank computes a part of one",
+                            " samples (--norm-group), and of more where the samples are no "
+                            "multiple of it, as in an epoch's last batch; no rank computes a "
+                            "part of one",
                         "lower --norm-group, or raise --max-sentences of this rank or give it 0");
     }
 }

@@ -325,7 +325,7 @@ StartingShares make_starting_shares(const HostComm& world,
                   world, settings, recorded, replica, start.costs, start.progress.item_cost)
             : share_plan(world, settings, recorded, replica, start.costs),
         balance == "auto" ? start.replay : recorded.by_update};
-    agree_on(world, [&] { check_groups(shares.plan, replica.plan()); });
+    agree_on(world, [&] { check_groups(shares.plan, replica.plan(), "training"); });
     // Calibration took more memory than training does; LibTorch would keep it from CUDA's
     // libraries.
     if (!settings.device.is_cpu())

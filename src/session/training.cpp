@@ -82,7 +82,7 @@ Training::Training(const TrainingParts& parts,
         BatchPlan plan = feed->plan(validation_batch(parts.settings, shares_.plan));
         set_validation_groups(
             plan, parts.replica.model(), parts.settings.options(), parts.settings.is_ragged());
-        check_groups(shares_.plan, plan);
+        check_groups(shares_.plan, plan, "validation");
         return plan;
     }));
     evaluator_.emplace(

@@ -230,6 +230,33 @@ class GroupNormsTest(Case):
         self.assertIn(f'"loss": {losses["one"]["loss"]:.9g}'[:18], out)
         self.assertGreater(largest_difference(*(self.folder / run / "model.safetensors" for run in ("one", "other"))), 1e-6)
 
+    def test_modules_as_users_have_them(self):
+        """A checkpoint that ends in a batch normalisation, a transposed input, no count, a gradient in the forward."""
+        self.write("tasks.py", TASKS + """
+    class Odd(Images):
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.block = nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4))
+                self.linear, self.norm, self.last = nn.Linear(4, 5), nn.BatchNorm1d(5, momentum=0.2), nn.Linear(80, 4)
+                self.norm.num_batches_tracked = None
+            def forward(self, x):
+                x = checkpoint(self.block, x, use_reentrant=False).flatten(2).transpose(1, 2)
+                return self.last(self.norm(self.linear(x).transpose(1, 2)).view(len(x), -1))
+        def model(self, config):
+            return self.Model()
+        def forward(self, model, batch):
+            loss = super().forward(model, batch)
+            if not model.training:
+                return loss
+            slope, = torch.autograd.grad(model.last.weight.square().sum(), model.last.weight, create_graph=True)
+            return loss + slope.square().sum() * 0
+""")
+        self.train(1, "one", task="Odd", max_sentences=64)
+        self.train(3, "three", task="Odd", max_sentences=capacities(8, 56, 0), self_test=False)
+        self.same("one", "three", 1e-12)
+        self.assertEqual(int(tensors(self.folder / "one/model.safetensors")["block.1.num_batches_tracked"]), 40)
+
     def test_memory_that_runs_out_halves_micro_batches_by_groups(self):
         self.train_all(1, {"one": {"max_sentences": 64, "self_test": False},
                            "tight": {"max_sentences": 64, "task": "Tight", "self_test": False}})
@@ -239,7 +266,7 @@ class GroupNormsTest(Case):
 
     def test_what_cannot_be_is_refused(self):
         out = self.train(2, "run", max_sentences=capacities(4, 64), code=78)
-        self.assertRegex(out, r"rank 0 holds micro-batches of 4 samples, less than a group of 8 .*lower --norm-group")
+        self.assertRegex(out, r"rank 0 holds micro-batches of 4 samples, less than a group of 8 of the training .*lower --norm-group")
         self.write("tasks.py", TASKS + """
     class Functional(Images):
         def model(self, config):
@@ -261,6 +288,11 @@ class GroupNormsTest(Case):
         def forward(self, model, batch):
             return F.cross_entropy(model(batch["x"].to(model[1].weight.dtype)), batch["y"], reduction="sum")
 
+    class Unsaid(Contrast):
+        groups = False
+        def model(self, config):
+            return nn.Sequential(nn.Flatten(), nn.Linear(36, 16), nn.BatchNorm1d(16))
+
     class Compiled(Images):
         def model(self, config):
             model = Net()
@@ -270,7 +302,8 @@ class GroupNormsTest(Case):
         for task, said in (("Functional", "torch.batch_norm in the task's forward .*use the module nn.BatchNorm1d"),
                            ("Codes", r"a tensor of shape \(5, 72\), and dimension 0 is not the 6 samples"),
                            ("Untracked", "uses the statistics of the samples in evaluation"),
-                           ("Compiled", "leave the modules that hold one uncompiled")):
+                           ("Unsaid", "hetseq.groups is called by a task that does not say groups = True"),
+                           ("Compiled", r"model \(BatchNorm2d\) lies in the model, of which .*leave the modules that hold one uncompiled")):
             with self.subTest(task):
                 out = self.train(1, task, task=task, max_sentences=64, valid_data="data.h5", self_test=task != "Compiled",
                                  code=78)

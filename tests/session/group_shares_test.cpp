@@ -49,12 +49,12 @@ TEST(GroupSharesTest, TheReportNamesAGroupThatCostsLittle) {
 TEST(GroupSharesTest, ARankHoldsAGroupOrHasNoWork) {
     SharePlan enough = unlike_shares(1, 32), none = unlike_shares(1, 0), few = unlike_shares(1, 31);
 
-    check_groups(enough, plan_of(5120, 512, 32));
-    check_groups(none, plan_of(5120, 512, 32));
-    check_groups(few, BatchPlan(5120, 512));
-    EXPECT_THROW(check_groups(few, plan_of(5120, 512, 32)), BadConfig);
+    check_groups(enough, plan_of(5120, 512, 32), "training");
+    check_groups(none, plan_of(5120, 512, 32), "training");
+    check_groups(few, BatchPlan(5120, 512), "training");
+    EXPECT_THROW(check_groups(few, plan_of(5120, 512, 32), "training"), BadConfig);
     // The last batch of an epoch has 40 samples, which are one group.
-    EXPECT_THROW(check_groups(enough, plan_of(5120 + 40, 512, 32)), BadConfig);
+    EXPECT_THROW(check_groups(enough, plan_of(5120 + 40, 512, 32), "training"), BadConfig);
 }
 
 TEST(GroupSharesTest, AModelWithoutGroupsIsValidatedAsEver) {

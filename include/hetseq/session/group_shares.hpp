@@ -18,8 +18,8 @@ void set_validation_groups(BatchPlan& plan,
                            bool is_ragged);
 
 /// Throws BadConfig if a rank's micro-batches hold less than a group of the plan's batches, where
-/// these are made of groups.
-void check_groups(const SharePlan& shares, const BatchPlan& plan);
+/// these are made of groups. `of`: what the batches are of, "training" or "validation".
+void check_groups(const SharePlan& shares, const BatchPlan& plan, const std::string& of);
 
 /// Collective. A line about how the groups of a full batch fall on the ranks, what whole groups
 /// cost over single samples by the costs that the shares assume, and the size that would cost

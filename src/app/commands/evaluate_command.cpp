@@ -115,7 +115,7 @@ int evaluate_command(const CommandContext& context) {
     const BatchPlan plan = agree_on(world, [&] {
         BatchPlan made = feed.plan(validation_batch(settings, shares));
         set_validation_groups(made, *model, settings.options(), settings.is_ragged());
-        check_groups(shares, made);
+        check_groups(shares, made, "validation");
         return made;
     });
     Evaluator evaluator(world, *model, feed.loader(), plan, shares);
