@@ -126,7 +126,6 @@ class GroupNorms:
     """The batch normalisations of a module while it trains."""
 
     def __init__(self, model: nn.Module) -> None:
-        self._model = model
         self._entries: list[_Entry] = []
         self.exists = False
         begin = 0

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,15 +30,12 @@ GroupShares shares_in_groups(const SharePlan& shares,
                              const std::vector<std::int64_t>& allocation,
                              std::int64_t batch,
                              std::int64_t size) {
-    const std::vector<Slice> groups = groups_of(batch, size);
-    GroupShares result{divide_items(allocation, std::ssize(groups)), 0};
+    GlobalBatch whole{.begin = 0, .end = batch};
+    whole.groups = std::make_shared<const std::vector<Slice>>(groups_of(batch, size));
+    GroupShares result{divide_items(allocation, std::ssize(*whole.groups)), 0};
     std::vector<std::int64_t> samples;
-    std::int64_t next = 0;
-    for (const std::int64_t count : result.groups) {
-        const std::int64_t begin = next == 0 ? 0 : groups[static_cast<std::size_t>(next) - 1].end;
-        next += count;
-        samples.push_back(next == 0 ? 0 : groups[static_cast<std::size_t>(next) - 1].end - begin);
-    }
+    for (const Slice& slice : cut_by_rank(whole, allocation))
+        samples.push_back(slice.size());
     const double single = makespan_ms(shares.costs(), allocation);
     if (single > 0)
         result.loss = std::max(0.0, makespan_ms(shares.costs(), samples) / single - 1);
