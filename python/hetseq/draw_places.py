@@ -46,6 +46,7 @@ class Scope:
         self.ids: torch.Tensor | None = None
         self.samples = 0
         self.groups: list[int] | None = None  # the first one's number, their total, and their sizes
+        self.group_sizes: torch.Tensor | None = None  # (groups) int64 on the CPU: samples; compiled code's input
         self.trains = False  # rather than evaluates
         self.replays = False  # it is computed again, in backward
         self.looks_at_groups = True  # the task says so

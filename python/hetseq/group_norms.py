@@ -13,17 +13,18 @@ as if one device had seen the groups one after the other.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence
+import sys
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from .draw_places import RandomnessError, scope
+from .draw_places import RandomnessError, Record, next_draw, scope
+from .norm_by_groups import GroupedNorm, has_too_few
 
-__all__ = ["BUFFERS", "GroupNorms", "SUMS", "is_grouped", "refuse_compiled",
-           "refuse_compiled_norms", "without_size_check"]
+__all__ = ["BUFFERS", "GroupNorms", "SUMS", "functional", "is_grouped", "refuse_compiled", "without_size_check"]
 
 _batch_norm = torch.ops.aten.batch_norm.default
 
@@ -40,11 +41,12 @@ class _Entry:
     """A module with running statistics, and its place in the sums: channels of means, of variances, and the number of
     groups, each counted as often as it was normalised."""
 
-    def __init__(self, name: str, module: _BatchNorm, begin: int) -> None:
-        self.name, self.module, self.begin = name, module, begin
+    def __init__(self, name: str, module: _BatchNorm, record: Record, begin: int) -> None:
+        self.name, self.module, self.record, self.begin = name, module, record, begin
         self.channels = module.running_mean.numel()
         self.tracked: Optional[torch.Tensor] = None  # the module's count, which its forward counts up; None: it has none
-        self.calls: list[tuple[torch.Tensor, torch.Tensor, int]] = []  # means and variances (groups, channels), groups
+        # Means and variances (groups, channels) and number of groups, by the module's call and the draw in it.
+        self.calls: dict[tuple[int, int], tuple[torch.Tensor, torch.Tensor, int]] = {}
 
     @property
     def size(self) -> int:
@@ -66,66 +68,10 @@ class _Entry:
             self.settle_count()
 
 
-class _GroupedNorm(torch.autograd.Function):
-    """x (samples * rows, channels, ...) normalised by groups of `sizes` rows of dimension 0. Gives the groups' means and
-    unbiased variances (groups, channels) too."""
-
-    @staticmethod
-    def forward(ctx, x, weight, bias, sizes, eps):
-        out, means, variances, saved, begin = torch.empty_like(x, memory_format=_format(x)), [], [], [], 0
-        for size in sizes:
-            part = slice(begin, begin + size)
-            mean, variance = (torch.zeros(x.shape[1], dtype=_statistics_type(x), device=x.device) for _ in range(2))
-            # With momentum 1 the running statistics become those of the group.
-            out[part], own_mean, inverse = torch.native_batch_norm(x[part], weight, bias, mean, variance, True, 1.0, eps)
-            means.append(mean)
-            variances.append(variance)
-            saved += [own_mean, inverse]
-            begin += size
-        ctx.save_for_backward(x, weight, *saved)
-        ctx.sizes, ctx.eps = sizes, eps
-        means, variances = torch.stack(means), torch.stack(variances)
-        ctx.mark_non_differentiable(means, variances)
-        return out, means, variances
-
-    @staticmethod
-    def backward(ctx, gradient, _means, _variances):
-        x, weight, *saved = ctx.saved_tensors
-        of_x = torch.empty_like(x)
-        of_weight = of_bias = None
-        begin = 0
-        needs = [ctx.needs_input_grad[0], ctx.needs_input_grad[1], ctx.needs_input_grad[2]]
-        for group, size in enumerate(ctx.sizes):
-            part = slice(begin, begin + size)
-            mean, inverse = saved[2 * group:2 * group + 2]
-            own, own_weight, own_bias = torch.ops.aten.native_batch_norm_backward(
-                gradient[part], x[part], weight, None, None, mean, inverse, True, ctx.eps, needs)
-            if needs[0]:
-                of_x[part] = own
-            if needs[1]:
-                of_weight = own_weight if of_weight is None else of_weight + own_weight
-            if needs[2]:
-                of_bias = own_bias if of_bias is None else of_bias + own_bias
-            begin += size
-        return of_x if needs[0] else None, of_weight, of_bias, None, None
-
-
-def _format(x: torch.Tensor) -> torch.memory_format:
-    """That of what PyTorch's own gives."""
-    for dimensions, last in ((4, torch.channels_last), (5, torch.channels_last_3d)):
-        if x.dim() == dimensions and x.is_contiguous(memory_format=last) and not x.is_contiguous():
-            return last
-    return torch.contiguous_format
-
-
-def _statistics_type(x: torch.Tensor) -> torch.dtype:
-    return torch.float64 if x.dtype == torch.float64 else torch.float32
-
-
 class GroupNorms:
-    """The batch normalisations of a module while it trains."""
+    """The batch normalisations of a module while it trains. `records`: of its modules, by their id."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, records: Mapping[int, Record]) -> None:
         self._entries: list[_Entry] = []
         self.exists = False
         begin = 0
@@ -134,9 +80,10 @@ class GroupNorms:
                 continue
             self.exists = True
             if module.running_mean is not None:
-                self._entries.append(_Entry(name, module, begin))
+                self._entries.append(_Entry(name, module, records[id(module)], begin))
                 begin += self._entries[-1].size
         self._by_buffer: dict[int, _Entry] = {}
+        self._by_stream: dict[int, tuple[_Entry, int]] = {}  # with the number of the module's call
         # The trainer moves and converts it with the module's buffers.
         self.sums: Optional[torch.Tensor] = torch.zeros(begin) if begin else None
         self.keeps = False  # the statistics of forwards count
@@ -145,7 +92,7 @@ class GroupNorms:
         """A forward in training begins."""
         self._by_buffer = {id(entry.module.running_mean): entry for entry in self._entries}
         for entry in self._entries:
-            entry.calls = []
+            entry.calls = {}
             entry.settle_count()
 
     def end(self) -> None:
@@ -153,13 +100,14 @@ class GroupNorms:
         for entry in self._entries:
             if self.keeps and scope.groups is not None:
                 self._add(entry)
-            entry.calls = []
+            entry.calls = {}
+            entry.settle_count()
 
     def _add(self, entry: _Entry) -> None:
         first, total = scope.groups[:2]
         calls, momentum = len(entry.calls), entry.module.momentum
         sums = self.sums[entry.begin:entry.begin + entry.size]
-        for call, (means, variances, groups) in enumerate(entry.calls):
+        for call, (_, (means, variances, groups)) in enumerate(sorted(entry.calls.items())):
             if groups == 0:
                 continue
             weights = [1.0 if momentum is None else
@@ -200,11 +148,37 @@ class GroupNorms:
         self._check()
         entry = self._entry(running_mean)
         sizes = self._sizes(x, entry)
-        if x.numel() // max(1, len(x) * x.shape[1]) * min(sizes) < 2:
+        if has_too_few(x, sizes):
             return self._of_too_few(entry, x, weight, bias, running_mean, running_var, eps)
-        out, means, variances = _GroupedNorm.apply(x, weight, bias, sizes, eps)
+        out, means, variances = GroupedNorm.apply(x, weight, bias, sizes, eps)
         self._put_aside(entry, means, variances, len(sizes))
         return out
+
+    def check_compiled(self, x: torch.Tensor, running_mean: Optional[torch.Tensor], stream: torch.Tensor) -> Optional[_Entry]:
+        """Of a batch normalisation in compiled code, where `stream` is of the module that runs."""
+        self._check()
+        entry = self._entry_of(stream)[0] if running_mean is not None else None
+        self._check_rows(x, entry)
+        return entry
+
+    def put_aside_compiled(self, entry: Optional[_Entry], stream: torch.Tensor, draw: int, means: Any, variances: Any,
+                           groups: int) -> None:
+        """The statistics of a call; those of its recomputation are no others."""
+        if entry is not None and scope.active:
+            self._keep(entry, (self._entry_of(stream)[1], draw), means, variances, groups)
+
+    def _entry_of(self, stream: torch.Tensor) -> tuple[_Entry, int]:
+        found = self._by_stream.get(int(stream))
+        if found is None:
+            for entry in self._entries:
+                call = entry.record.first
+                while call is not None:
+                    self._by_stream[int(call.stream)] = entry, call.number
+                    call = call.next
+            found = self._by_stream.get(int(stream))
+        if found is None:
+            raise self._keeps_elsewhere()
+        return found
 
     def _check(self) -> None:
         if not scope.trains:
@@ -220,8 +194,17 @@ class GroupNorms:
         if entry is None:
             return
         entry.settle_count()
+        record = scope.current
+        if record is entry.record:
+            place = record.call.number, next_draw()[1]
+        else:  # another module uses the buffers
+            place = sys.maxsize, len(entry.calls)
+        self._keep(entry, place, means, variances, groups)
+
+    @staticmethod
+    def _keep(entry: _Entry, place: tuple[int, int], means: Any, variances: Any, groups: int) -> None:
         if not scope.replays:
-            entry.calls.append((means, variances, groups))
+            entry.calls[place] = means, variances, groups
 
     def _of_too_few(self, entry: Optional[_Entry], x: torch.Tensor, weight: Any, bias: Any, mean: Any, variance: Any,
                     eps: float) -> torch.Tensor:
@@ -237,21 +220,29 @@ class GroupNorms:
             return None
         entry = self._by_buffer.get(id(mean))
         if entry is None:
-            raise RandomnessError(
-                f"a batch normalisation in {_where()} keeps running statistics in a tensor that is no buffer of an "
-                "nn.BatchNorm (hetseq folds the statistics of all ranks into these): use nn.BatchNorm1d, 2d or 3d")
+            raise self._keeps_elsewhere()
         return entry
+
+    @staticmethod
+    def _keeps_elsewhere() -> RandomnessError:
+        return RandomnessError(
+            f"a batch normalisation in {_where()} keeps running statistics in a tensor that is no buffer of an "
+            "nn.BatchNorm (hetseq folds the statistics of all ranks into these): use nn.BatchNorm1d, 2d or 3d")
 
     def _sizes(self, x: torch.Tensor, entry: Optional[_Entry]) -> list[int]:
         """Rows of dimension 0 of each group; one group where the trainer only measures time."""
+        self._check_rows(x, entry)
+        sizes = scope.groups[2:] if scope.groups is not None else [scope.samples]
+        return [size * (len(x) // scope.samples) for size in sizes]
+
+    @staticmethod
+    def _check_rows(x: torch.Tensor, entry: Optional[_Entry]) -> None:
         samples = scope.samples
         if samples == 0 or len(x) % samples:
             raise RandomnessError(
                 f"{_named(entry)} got a tensor of shape {tuple(x.shape)}, and dimension 0 is not the {samples} samples (it "
                 "normalises groups of them, which it divides itself): give it all samples of the micro-batch, (samples, "
                 "channels, ...)")
-        sizes = scope.groups[2:] if scope.groups is not None else [samples]
-        return [size * (len(x) // samples) for size in sizes]
 
 
 def _where() -> str:
@@ -265,22 +256,22 @@ def _named(entry: Optional[_Entry]) -> str:
 
 
 def refuse_compiled(op: torch._ops.OpOverload, args: Sequence[Any]) -> None:
-    """Where torch.compile traces a batch normalisation in training."""
+    """Where torch.compile traces a batch normalisation in training of which no module is known."""
     if op is _batch_norm and args[5]:
         raise RandomnessError(
-            f"torch.compile traced a batch normalisation in {_where()} (its groups of samples are not known to compiled "
-            "code): leave the modules that hold one uncompiled")
+            f"torch.compile traced a batch normalisation in {_where()} where hetseq can't see which module runs: compile "
+            "the module (torch.compile(module) or module.compile()) rather than a function, or leave this part uncompiled")
 
 
-def refuse_compiled_norms(compiled: Sequence[tuple[str, nn.Module]]) -> None:
-    """`compiled`: modules of which torch.compile makes code, by name."""
-    for path, module in compiled:
-        for name, part in module.named_modules():
-            if is_grouped(part):
-                place = ".".join(filter(None, (path, name)))
-                raise RandomnessError(
-                    f"{place} ({type(part).__name__}) lies in {path or 'the model'}, of which torch.compile makes code (its "
-                    "groups of samples are not known to compiled code): leave the modules that hold one uncompiled")
+def functional(input: torch.Tensor, running_mean: Optional[torch.Tensor], running_var: Optional[torch.Tensor],
+               weight: Optional[torch.Tensor] = None, bias: Optional[torch.Tensor] = None, training: bool = False,
+               momentum: float = 0.1, eps: float = 1e-5) -> torch.Tensor:
+    """Stands for torch.nn.functional.batch_norm where torch.compile traces it."""
+    if not training or not torch.compiler.is_compiling():
+        return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    stream, draw = next_draw()
+    return torch.ops.hetseq.norm_by_groups.default(
+        input, weight, bias, running_mean, running_var, stream, scope.group_sizes, draw, eps)[0]
 
 
 def without_size_check() -> Callable[[], None]:

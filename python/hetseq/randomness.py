@@ -31,7 +31,7 @@ from torch.overrides import TorchFunctionMode
 from . import keyed_dropout as dropouts
 from . import keyed_noise as noise
 from .draw_places import Call, RandomnessError, Record, refuse, scope
-from .group_norms import GroupNorms, refuse_compiled, refuse_compiled_norms, without_size_check
+from .group_norms import GroupNorms, functional, refuse_compiled, without_size_check
 
 __all__ = ["Handle", "RandomnessError", "install"]
 
@@ -262,6 +262,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     F.dropout1d: _f_feature_dropout,
     F.dropout2d: _f_feature_dropout,
     F.dropout3d: _f_feature_dropout,
+    F.batch_norm: functional,
     F.alpha_dropout: _functional(dropouts.alpha_dropout, dropouts.alpha_dropout_, is_on=False),
     F.feature_alpha_dropout: _functional(
         dropouts.feature_alpha_dropout, dropouts.feature_alpha_dropout_, is_on=False
@@ -347,6 +348,7 @@ class _Forward(NamedTuple):
     ids: torch.Tensor
     samples: int
     groups: Optional[List[int]]
+    group_sizes: torch.Tensor
     trains: bool
 
 
@@ -428,11 +430,11 @@ class _Inside:
 
 
 def _forward_of_scope() -> _Forward:
-    return _Forward(scope.key, scope.ids, scope.samples, scope.groups, scope.trains)
+    return _Forward(scope.key, scope.ids, scope.samples, scope.groups, scope.group_sizes, scope.trains)
 
 
 def _set_forward(forward: _Forward) -> None:
-    scope.key, scope.ids, scope.samples, scope.groups, scope.trains = forward
+    scope.key, scope.ids, scope.samples, scope.groups, scope.group_sizes, scope.trains = forward
 
 
 class Handle:
@@ -448,15 +450,13 @@ class Handle:
         self._root = Record("", None)
         self._records = [Record(path, module) for path, module in _drawing_modules(model)]
         _check_distinct([self._root, *self._records])
-        compiled = [(path, module) for path, module in model.named_modules() if _is_compiled(module)]
-        is_compiled = bool(compiled)
-        refuse_compiled_norms(compiled)
+        is_compiled = any(map(_is_compiled, model.modules()))
         self._mode = _KeyedFunctions() if is_compiled else None
         self._seen = _SeenByCompiler() if is_compiled else None
         scope.add_call = Record.add_call
         if is_compiled:  # the compiled code breaks at the first of more calls than ever before
             scope.add_call = torch._dynamo.disable(Record.add_call)
-        self.norms = GroupNorms(model)
+        self.norms = GroupNorms(model, {id(record.module): record for record in self._records})
         self._undo_size_check = without_size_check()
         self._library = _register_kernels(self.norms)
         self._checkpoint_function = _checkpoint.CheckpointFunction
@@ -479,7 +479,9 @@ class Handle:
         self._root.start()
         operators = torch.ops.hetseq
         trains = operators.enters_training()
-        forward = _Forward(*key, key[1].numel(), operators.entered_groups() or None, trains)
+        samples, groups = key[1].numel(), operators.entered_groups() or None
+        sizes = torch.tensor(groups[2:] if groups else [samples], device="cpu")
+        forward = _Forward(*key, samples, groups, sizes, trains)
         with _Inside(self._root, forward, self._mode):
             if not trains:
                 return call(*args, **kwargs)
@@ -533,7 +535,7 @@ class Handle:
 
 
 def _may_draw(module: nn.Module) -> bool:
-    """False for torch's own modules that never draw themselves."""
+    """False for torch's own modules that neither draw themselves nor look at groups."""
     if isinstance(module, (torch.jit.ScriptModule, nn.ModuleList, nn.ModuleDict)):
         return False
     if type(module).forward is nn.Sequential.forward:
@@ -543,7 +545,7 @@ def _may_draw(module: nn.Module) -> bool:
     quiet = ("activation", "adaptive", "batchnorm", "conv", "distance", "flatten", "fold", "linear",
              "normalization", "instancenorm", "padding", "pixelshuffle", "sparse", "upsampling",
              "channelshuffle", "loss")
-    drawing = (nn.MultiheadAttention, nn.RReLU)
+    drawing = (nn.MultiheadAttention, nn.RReLU, nn.modules.batchnorm._BatchNorm)
     library, _, name = type(module).__module__.rpartition(".")
     return library != "torch.nn.modules" or name not in quiet or isinstance(module, drawing)
 

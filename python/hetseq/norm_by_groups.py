@@ -1,0 +1,160 @@
+"""Batch normalisation of groups of samples: the arithmetic, for eager and for compiled code (see group_norms.py)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional, Sequence
+
+import torch
+
+from .draw_places import scope
+
+__all__ = ["GroupedNorm", "has_too_few", "norm_by_groups"]
+
+_eval_norm = torch.ops.aten.batch_norm.default
+
+
+class Normalised(NamedTuple):
+    """out: as x. means, variances (unbiased): (groups, channels), for running statistics. saved_means, inverses (of
+    standard deviations): (groups, channels), for backward."""
+
+    out: torch.Tensor
+    means: torch.Tensor
+    variances: torch.Tensor
+    saved_means: torch.Tensor
+    inverses: torch.Tensor
+
+
+def has_too_few(x: torch.Tensor, sizes: Sequence[int]) -> bool:
+    """Whether a channel has a single value in a group of `sizes` rows. Such a group is the only one of its batch."""
+    return x.numel() // max(1, len(x) * x.shape[1]) * min(sizes) < 2
+
+
+def _normalise(x: torch.Tensor, weight: Any, bias: Any, sizes: Sequence[int], eps: float) -> Normalised:
+    """x (rows, channels, ...) normalised by groups of `sizes` rows of dimension 0."""
+    out, begin = torch.empty_like(x, memory_format=_format(x)), 0
+    statistics: tuple[list[torch.Tensor], ...] = ([], [], [], [])
+    for size in sizes:
+        part = slice(begin, begin + size)
+        mean, variance = (torch.zeros(x.shape[1], dtype=_statistics_type(x), device=x.device) for _ in range(2))
+        # With momentum 1 the running statistics become those of the group.
+        out[part], saved, inverse = torch.native_batch_norm(x[part], weight, bias, mean, variance, True, 1.0, eps)
+        for to, made in zip(statistics, (mean, variance, saved, inverse)):
+            to.append(made)
+        begin += size
+    return Normalised(out, *map(torch.stack, statistics))
+
+
+def _gradients(gradient: torch.Tensor, x: torch.Tensor, weight: Any, sizes: Sequence[int], saved_means: torch.Tensor,
+               inverses: torch.Tensor, eps: float, needs: Sequence[bool]) -> tuple[Any, Any, Any]:
+    """Of x, weight and bias, where `needs` says so."""
+    of_x = torch.empty_like(x) if needs[0] else None
+    sums: list[Any] = [None, None]
+    begin = 0
+    for size, mean, inverse in zip(sizes, saved_means, inverses):
+        part = slice(begin, begin + size)
+        own, *others = torch.ops.aten.native_batch_norm_backward(
+            gradient[part], x[part], weight, None, None, mean, inverse, True, eps, list(needs))
+        if needs[0]:
+            of_x[part] = own
+        sums = [(other if total is None else total + other) if needed else None
+                for total, other, needed in zip(sums, others, needs[1:])]
+        begin += size
+    return of_x, *sums
+
+
+def _format(x: torch.Tensor) -> torch.memory_format:
+    """That of what PyTorch's own gives."""
+    for dimensions, last in ((4, torch.channels_last), (5, torch.channels_last_3d)):
+        if x.dim() == dimensions and x.is_contiguous(memory_format=last) and not x.is_contiguous():
+            return last
+    return torch.contiguous_format
+
+
+def _statistics_type(x: torch.Tensor) -> torch.dtype:
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+class GroupedNorm(torch.autograd.Function):
+    """`_normalise` with its gradients. Gives out, means and variances."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias, sizes, eps):
+        made = _normalise(x, weight, bias, sizes, eps)
+        ctx.save_for_backward(x, weight, made.saved_means, made.inverses)
+        ctx.sizes, ctx.eps = sizes, eps
+        ctx.mark_non_differentiable(made.means, made.variances)
+        return made[:3]
+
+    @staticmethod
+    def backward(ctx, gradient, _means, _variances):
+        x, weight, saved_means, inverses = ctx.saved_tensors
+        return (*_gradients(gradient, x, weight, ctx.sizes, saved_means, inverses, ctx.eps, ctx.needs_input_grad[:3]),
+                None, None)
+
+
+# ------ compiled code: operators that torch.compile does not look into. They tell scope.handle.norms of the statistics.
+
+
+def _sizes(groups: torch.Tensor, x: torch.Tensor) -> list[int]:
+    """Rows of dimension 0 of each group. groups: (groups) int64, the samples of each."""
+    samples = groups.tolist()
+    rows = len(x) // sum(samples)
+    return [size * rows for size in samples]
+
+
+def _forward(x, weight, bias, running_mean, running_var, stream, groups, draw, eps):
+    norms = scope.handle.norms
+    entry = norms.check_compiled(x, running_mean, stream)
+    sizes = _sizes(groups, x)
+    if has_too_few(x, sizes):
+        norms.put_aside_compiled(entry, stream, draw, None, None, 0)
+        nothing = torch.zeros(len(sizes), x.shape[1], dtype=_statistics_type(x), device=x.device)
+        out = _eval_norm(x, weight, bias, running_mean, running_var, False, 0.0, eps, False)
+        return out, nothing, nothing.clone()
+    made = _normalise(x, weight, bias, sizes, eps)
+    norms.put_aside_compiled(entry, stream, draw, made.means, made.variances, len(sizes))
+    return made.out, made.saved_means, made.inverses
+
+
+def _backward(gradient, x, weight, running_mean, running_var, saved_means, inverses, groups, eps):
+    sizes = _sizes(groups, x)
+    if not has_too_few(x, sizes):
+        return _gradients(gradient, x, weight, sizes, saved_means, inverses, eps, (True, True, True))
+    return torch.ops.aten.native_batch_norm_backward(
+        gradient, x, weight, running_mean, running_var, None, None, False, eps, [True, True, True])
+
+
+norm_by_groups = torch.library.custom_op(
+    "hetseq::norm_by_groups", _forward, mutates_args=(),
+    schema="(Tensor x, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, Tensor stream, "
+           "Tensor groups, int draw, float eps) -> (Tensor, Tensor, Tensor)")
+_norm_by_groups_backward = torch.library.custom_op(
+    "hetseq::norm_by_groups_backward", _backward, mutates_args=(),
+    schema="(Tensor gradient, Tensor x, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor saved_means, "
+           "Tensor inverses, Tensor groups, float eps) -> (Tensor, Tensor, Tensor)")
+
+
+@norm_by_groups.register_fake
+def _(x, weight, bias, running_mean, running_var, stream, groups, draw, eps):
+    statistics = x.new_empty((groups.shape[0], x.shape[1]), dtype=_statistics_type(x))
+    return torch.empty_like(x, memory_format=_format(x)), statistics, torch.empty_like(statistics)
+
+
+@_norm_by_groups_backward.register_fake
+def _(gradient, x, weight, running_mean, running_var, saved_means, inverses, groups, eps):
+    of_channels = x.new_empty((x.shape[1],), dtype=_statistics_type(x) if weight is None else weight.dtype)
+    return torch.empty_like(x), of_channels, torch.empty_like(of_channels)
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+    x, weight, _, running_mean, running_var, _, groups, _, ctx.eps = inputs
+    ctx.save_for_backward(x, weight, running_mean, running_var, *output[1:], groups)
+
+
+def _differentiate(ctx: Any, gradient: torch.Tensor, *_: Optional[torch.Tensor]) -> tuple[Any, ...]:
+    of_x, of_weight, of_bias = torch.ops.hetseq.norm_by_groups_backward(gradient, *ctx.saved_tensors, ctx.eps)
+    needs = ctx.needs_input_grad
+    return of_x, of_weight if needs[1] else None, of_bias if needs[2] else None, *[None] * 6
+
+
+norm_by_groups.register_autograd(_differentiate, setup_context=_save)
