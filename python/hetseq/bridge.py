@@ -12,7 +12,7 @@ import torch
 
 from . import _library, randomness, self_test
 from .cut_test import CutTest
-from .draw_places import scope
+from .draw_places import scope, without_shells
 from .group_norms import SUMS, GroupNorms
 from .optimizers import Adapter
 from .results import metric_names, rows_of, sums_of, weights_of
@@ -71,7 +71,7 @@ class Binding:
         self.end()
         self.module = module
         self.keyed = randomness.install(module)
-        scope.looks_at_groups = self.task.groups
+        scope.looks_at_groups, scope.exact = self.task.groups, self.task.exact
         self.buffers = Buffers(module)
         self.has_trained, self.cut_test = False, CutTest(self.task)
         return _description(self.task, module, self.keyed.norms)
@@ -109,7 +109,7 @@ class Binding:
         if self.keyed is not None:
             self.keyed.remove()
             self.keyed = None
-        scope.looks_at_groups = True
+        scope.looks_at_groups = scope.exact = True
 
     def predict(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> tuple[
             list[str], list[torch.Tensor], list[torch.Tensor]]:
@@ -165,10 +165,14 @@ def _check_parameters(module: torch.nn.Module) -> None:
                             "trained: hold its real and imaginary parts (torch.view_as_real), or freeze it")
 
 
+def _parameters(module: torch.nn.Module) -> list[tuple[str, torch.nn.Parameter]]:
+    return [(without_shells(name), parameter) for name, parameter in module.named_parameters()]
+
+
 def _tied_names(module: torch.nn.Module) -> dict[str, str]:
     """Each parameter's first name, by all of its names."""
     first: dict[int, str] = {}
-    return {name: first.setdefault(id(parameter), name)
+    return {name: first.setdefault(id(parameter), without_shells(name))
             for name, parameter in module.named_parameters(remove_duplicate=False)}
 
 
@@ -176,7 +180,7 @@ def _named_in(group: Mapping[str, Any], module: torch.nn.Module) -> list[str]:
     """The first names of the parameters of a group."""
     if "params" not in group:
         raise TaskError("a group of param_groups has no 'params': name its parameters")
-    names, by_identity = _tied_names(module), {id(parameter): name for name, parameter in module.named_parameters()}
+    names, by_identity = _tied_names(module), {id(parameter): name for name, parameter in _parameters(module)}
     found = []
     params = group["params"]
     if isinstance(params, torch.nn.Module):
@@ -187,7 +191,8 @@ def _named_in(group: Mapping[str, Any], module: torch.nn.Module) -> list[str]:
                 raise TaskError("param_groups names a tensor that is not a parameter of the model")
             found.append(by_identity[id(entry)])
             continue
-        matching = sorted({first for name, first in names.items() if name == entry or name.startswith(entry + ".")})
+        matching = sorted({first for given, first in names.items() for name in (given, without_shells(given))
+                           if name == entry or name.startswith(entry + ".")})
         if not matching:
             raise TaskError(f"param_groups names '{entry}', which is neither a parameter nor a module of the model")
         found += matching
@@ -196,8 +201,8 @@ def _named_in(group: Mapping[str, Any], module: torch.nn.Module) -> list[str]:
 
 def _parameter_settings(task: Task, module: torch.nn.Module) -> dict[str, dict[str, Any]]:
     settings = {name: {"name": name, "decays": parameter.dim() >= 2, "lr_factor": 1.0}
-                  for name, parameter in module.named_parameters()}
-    parameters = dict(module.named_parameters())
+                  for name, parameter in _parameters(module)}
+    parameters = dict(_parameters(module))
     grouped: set[str] = set()
     groups = task.param_groups(module)
     groups = [groups] if isinstance(groups, Mapping) else list(groups)
@@ -218,9 +223,10 @@ def _parameter_settings(task: Task, module: torch.nn.Module) -> dict[str, dict[s
 
 
 def _config_json(module: torch.nn.Module) -> str:
-    """config.json as transformers writes it, where the module is one of its models."""
+    """config.json as transformers writes it, where the module is one of its models, whose names the parameters have."""
+    module = getattr(module, "_orig_mod", module)
     to_json = getattr(getattr(module, "config", None), "to_json_string", None)
-    if not callable(to_json):
+    if not callable(to_json) or not hasattr(type(module), "config_class"):  # such as a model of peft around it
         return ""
     config = json.loads(to_json())
     if "model_type" in config and not config.get("architectures"):
@@ -241,11 +247,11 @@ def _description(task: Task, module: torch.nn.Module, norms: GroupNorms) -> tupl
     _own_memory(module)
     settings = _parameter_settings(task, module)
     stored = set(module.state_dict(keep_vars=True))
-    buffers = [{"name": name, "is_stored": name in stored} for name, _ in module.named_buffers()]
+    buffers = [{"name": without_shells(name), "is_stored": name in stored} for name, _ in module.named_buffers()]
     own = [] if norms.sums is None else [norms.sums]
     buffers += [{"name": SUMS, "is_stored": False} for _ in own]
     tensors = [parameter for _, parameter in module.named_parameters()] + [buffer for _, buffer in module.named_buffers()] + own
-    description = {"parameters": [settings[name] for name, _ in module.named_parameters()], "buffers": buffers,
+    description = {"parameters": [settings[name] for name, _ in _parameters(module)], "buffers": buffers,
                    "config": _config_json(module),
                    "has_groups": norms.exists or task.groups, "evaluates_groups": task.groups, "sums": SUMS}
     return json.dumps(description), tensors

@@ -107,7 +107,7 @@ class CutTest:
             self._run(module, keyed), module, samples, count, buffers_may_change=task.buffers == "rank0",
             evaluate=self._evaluate(module, keyed), untold=self._untold,
             weigh=(lambda batch: weights_of(task, batch)) if callable(task.weights) else None,
-            group=self._group(keyed)))
+            group=self._group(keyed), exact=task.exact))
 
     def run_in_validation(self, module: torch.nn.Module, keyed: randomness.Handle, rows: Batch) -> None:
         """Of metrics that were 0 for all samples before the training: a mean is told from a sum by others."""
@@ -124,7 +124,7 @@ class CutTest:
             return {name: sums[name] for name in names}
 
         self._untold = []
-        self._refuse(self_test.check_evaluation(module, samples, count, evaluate, self._untold))
+        self._refuse(self_test.check_evaluation(module, samples, count, evaluate, self._untold, self._task.exact))
 
     @staticmethod
     def _refuse(found: list[str]) -> None:

@@ -16,6 +16,18 @@ __all__ = ["double", "generator_states", "jittered", "restored"]
 _LESS = (torch.float32, torch.bfloat16, torch.float16)
 
 
+def _grouped_product(x: torch.Tensor, weights: torch.Tensor, *, offs: torch.Tensor, **_: Any) -> torch.Tensor:
+    """torch.nn.functional.grouped_mm, which knows no fp64. x: (rows, inner). weights: (groups, inner, outer). offs: (groups),
+    the ends of the groups' rows."""
+    ends = offs.tolist()
+    parts = [x[begin:end] @ weight for begin, end, weight in zip([0, *ends], ends, weights)]
+    return torch.cat([*parts, x.new_zeros(len(x) - ends[-1], weights.shape[2])])
+
+
+_GROUPED = [function for function in (getattr(torch.nn.functional, "grouped_mm", None), getattr(torch, "_grouped_mm", None))
+            if function is not None]
+
+
 class _DoubleFunctions(TorchFunctionMode):
     """`.float()`, `.half()`, `dtype=torch.bfloat16` and the like mean fp64."""
 
@@ -23,6 +35,8 @@ class _DoubleFunctions(TorchFunctionMode):
         kwargs = kwargs or {}
         if func in (torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16):
             func = torch.Tensor.double
+        if func in _GROUPED and args[0].dtype == torch.float64 and (args[0].dim(), args[1].dim()) == (2, 3):
+            func = _grouped_product
         args = tuple(torch.float64 if any(a is t for t in _LESS) else a for a in args)
         kwargs = {n: torch.float64 if any(v is t for t in _LESS) else v for n, v in kwargs.items()}
         return func(*args, **kwargs)

@@ -12,12 +12,18 @@ from typing import Any, Callable, Iterator
 import torch
 from torch import nn
 
-__all__ = ["Call", "RandomnessError", "Record", "groups", "next_draw", "refuse", "rows", "scope"]
+__all__ = ["Call", "RandomnessError", "Record", "groups", "next_draw", "refuse", "rows", "scope",
+           "without_shells"]
 
 _STEP = 0x632BE59BD9B4E019  # between the streams of a module's calls; odd, so they never meet
 
 
 _SPARE_CALLS = 8  # of a module, more than in the last forward
+
+
+def without_shells(path: str) -> str:
+    """The name of a module or a tensor as it is without torch.compile, whose shells are called _orig_mod."""
+    return ".".join(part for part in path.split(".") if part != "_orig_mod")
 
 
 class RandomnessError(RuntimeError):
@@ -45,11 +51,13 @@ class Scope:
         self.key: torch.Tensor | None = None
         self.ids: torch.Tensor | None = None
         self.samples = 0
+        self.owner: torch.Tensor | None = None  # (rows) int64, inside `rows`
         self.groups: list[int] | None = None  # the first one's number, their total, and their sizes
         self.group_sizes: torch.Tensor | None = None  # (groups) int64 on the CPU: samples; compiled code's input
         self.trains = False  # rather than evaluates
         self.replays = False  # it is computed again, in backward
         self.looks_at_groups = True  # the task says so
+        self.exact = True  # the task does not say otherwise
         self.predicts = False
         self.handle: Any = None  # the randomness.Handle that is installed in this process
         self.add_call: Callable[[Record, Call], None] | None = None
@@ -179,21 +187,22 @@ def next_draw() -> tuple[torch.Tensor, int]:
 
 @contextlib.contextmanager
 def rows(owner: torch.Tensor) -> Iterator[None]:
-    """Inside, dimension 0 of what is drawn, or dropped out, has rows of samples without padding, such
+    """Inside, dimension 0 of what is drawn, dropped out, or normalised over a batch has rows of samples without padding, such
     as the nodes of all graphs of a micro-batch.
 
     owner: (rows) int64, the place in the micro-batch of the sample that each row belongs to. What is
-        drawn is a function of the sample and of the number of the row among those of the sample.
+        drawn is a function of the sample and of the number of the row among those of the sample. A batch normalisation
+        takes the rows of a group of samples together, which follow one another.
     """
     if not scope.active:
         yield
         return
-    before = scope.ids
-    scope.ids = torch.ops.hetseq.ids_of_rows(before, owner)
+    before = scope.ids, scope.owner
+    scope.ids, scope.owner = torch.ops.hetseq.ids_of_rows(scope.ids, owner), owner
     try:
         yield
     finally:
-        scope.ids = before
+        scope.ids, scope.owner = before
 
 
 def groups(batch: Any = None) -> list[slice]:

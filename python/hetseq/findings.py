@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence
 
 import torch
 from torch import nn
@@ -111,7 +111,10 @@ def written_parameters(names: Iterable[str]) -> list[str]:
     ]
 
 
-def own_generators(before: dict[str, Any], after: dict[str, Any], what: str = "the forward") -> list[str]:
+def own_generators(before: dict[str, Any], after: dict[str, Any], what: str = "the forward",
+                   drawers: Optional[Mapping[str, str]] = None) -> list[str]:
+    """`drawers`: by the generator's name, the module that draws from it, where that is known."""
+
     def equal(name: str) -> bool:
         if name.startswith("torch"):
             return torch.equal(before[name], after[name])
@@ -119,10 +122,12 @@ def own_generators(before: dict[str, Any], after: dict[str, Any], what: str = "t
 
     unseen = (" where hetseq does not see it: in backward or a hook of it, in another thread, or by torch.manual_seed or "
               "torch.set_rng_state")
-    what_to_do = ("draw in the forward itself, of shape (samples, ...)" if what == "the forward" else
+    what_to_do = ("draw in the forward itself by torch, of shape (samples, ...), or one number for all samples, torch.rand(()), "
+                  "or switch off what draws in a module of a library" if what == "the forward" else
                   "draw nothing there (dropout with training=model.training)")
+    drawers = drawers or {}
     return [
-        f"{what} draws from the generator of {name}{unseen if name.startswith('torch') and what == 'the forward' else ''} "
+        f"{drawers.get(name, what)} draws from the generator of {name}{unseen if name.startswith('torch') and what == 'the forward' else ''} "
         f"(what it draws would depend on how a batch is cut): {what_to_do}"
         for name in before
         if not equal(name)

@@ -147,19 +147,20 @@ class GroupNorms:
             return _batch_norm(x, weight, bias, running_mean, running_var, False, momentum, eps, cudnn_enabled)
         self._check()
         entry = self._entry(running_mean)
-        sizes = self._sizes(x, entry)
+        sizes = _sizes(x, entry)
         if has_too_few(x, sizes):
             return self._of_too_few(entry, x, weight, bias, running_mean, running_var, eps)
         out, means, variances = GroupedNorm.apply(x, weight, bias, sizes, eps)
         self._put_aside(entry, means, variances, len(sizes))
         return out
 
-    def check_compiled(self, x: torch.Tensor, running_mean: Optional[torch.Tensor], stream: torch.Tensor) -> Optional[_Entry]:
-        """Of a batch normalisation in compiled code, where `stream` is of the module that runs."""
+    def begin_compiled(self, x: torch.Tensor, running_mean: Optional[torch.Tensor], stream: torch.Tensor) -> tuple[
+            Optional[_Entry], list[int]]:
+        """Of a batch normalisation in compiled code, where `stream` is of the module that runs: its entry, and the rows of
+        each group."""
         self._check()
         entry = self._entry_of(stream)[0] if running_mean is not None else None
-        self._check_rows(x, entry)
-        return entry
+        return entry, _sizes(x, entry)
 
     def put_aside_compiled(self, entry: Optional[_Entry], stream: torch.Tensor, draw: int, means: Any, variances: Any,
                            groups: int) -> None:
@@ -229,20 +230,34 @@ class GroupNorms:
             f"a batch normalisation in {_where()} keeps running statistics in a tensor that is no buffer of an "
             "nn.BatchNorm (hetseq folds the statistics of all ranks into these): use nn.BatchNorm1d, 2d or 3d")
 
-    def _sizes(self, x: torch.Tensor, entry: Optional[_Entry]) -> list[int]:
-        """Rows of dimension 0 of each group; one group where the trainer only measures time."""
-        self._check_rows(x, entry)
-        sizes = scope.groups[2:] if scope.groups is not None else [scope.samples]
-        return [size * (len(x) // scope.samples) for size in sizes]
 
-    @staticmethod
-    def _check_rows(x: torch.Tensor, entry: Optional[_Entry]) -> None:
-        samples = scope.samples
-        if samples == 0 or len(x) % samples:
-            raise RandomnessError(
-                f"{_named(entry)} got a tensor of shape {tuple(x.shape)}, and dimension 0 is not the {samples} samples (it "
-                "normalises groups of them, which it divides itself): give it all samples of the micro-batch, (samples, "
-                "channels, ...)")
+def _sizes(x: torch.Tensor, entry: Optional[_Entry]) -> list[int]:
+    """Rows of dimension 0 of each group; one group where the trainer only measures time."""
+    samples = scope.samples
+    sizes = scope.groups[2:] if scope.groups is not None else [samples]
+    if scope.owner is not None and len(x) == len(scope.owner):
+        return _rows_of_groups(x, sizes, entry)
+    if samples == 0 or len(x) % samples:
+        raise RandomnessError(
+            f"{_named(entry)} got a tensor of shape {tuple(x.shape)}, and dimension 0 is not the {samples} samples (it "
+            "normalises groups of them, which it divides itself): give it all samples of the micro-batch, (samples, "
+            "channels, ...), or say whose its rows are (hetseq.rows)")
+    return [size * (len(x) // samples) for size in sizes]
+
+
+def _rows_of_groups(x: torch.Tensor, sizes: Sequence[int], entry: Optional[_Entry]) -> list[int]:
+    """Of samples with unequal numbers of rows, which `scope.owner` tells."""
+    groups = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))[scope.owner.cpu()]
+    if bool((groups[1:] < groups[:-1]).any()):
+        raise RandomnessError(
+            f"{_named(entry)} got rows that do not follow one another by their samples (it normalises those of a group of "
+            "samples together): order them by their owner (hetseq.rows)")
+    rows = torch.bincount(groups, minlength=len(sizes)).tolist()
+    if len(rows) > 1 and has_too_few(x, rows):
+        raise RandomnessError(
+            f"{_named(entry)} got {min(rows)} row{'s' * (min(rows) != 1)} of a group of samples, of which a channel tells no "
+            "variance: raise --norm-group, so that each group has two rows at least")
+    return rows
 
 
 def _where() -> str:

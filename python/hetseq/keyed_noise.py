@@ -14,11 +14,11 @@ from .draw_places import next_draw, refuse, scope
 
 __all__ = ["bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "gumbel_softmax", "log_normal_",
            "multinomial", "normal", "normal_", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
-           "random_", "random_from", "random_to", "rrelu", "rrelu_", "uniform_"]
+           "randperm", "random_", "random_from", "random_to", "rrelu", "rrelu_", "uniform_"]
 
 
 def _numbers(like: torch.Tensor, kind: str, what: str, generator: Any = None) -> torch.Tensor:
-    """Of the shape of `like`: (samples, ...), or one number for all samples, () or (1). `kind`: see
+    """Of the shape of `like`: (samples, ...), or one number for all samples, (), (1), (1, 1) and so on. `kind`: see
     src/python/keyed_noise.cpp."""
     if generator is not None:
         refuse(f"torch.{what}", "by a generator of its own, which knows no samples", "leave the generator out")
@@ -36,6 +36,16 @@ def _empty(*size: Any, what: str, out: Any = None, **options: Any) -> torch.Tens
     if out is not None:
         refuse(f"torch.{what}", "into a tensor that is given", "leave out= out")
     return torch.empty(*size, **_given(options))
+
+
+def randperm(n: int, *, generator: Any = None, dtype: torch.dtype = torch.int64, device: Any = None, **_: Any) -> torch.Tensor:
+    """An order of the samples of the micro-batch, for a task that is not exact: by a number that each draws."""
+    if scope.exact or n != scope.samples:
+        refuse("torch.randperm", "an order of the samples of a micro-batch, which depends on how a batch is cut"
+               if scope.exact else f"an order of {n}, and a micro-batch of {scope.samples} samples",
+               "sort torch.rand(samples) within each of hetseq.groups(batch), let each sample be made of itself alone, or "
+               "say exact = False in the task, for the samples of a micro-batch")
+    return rand(n, 1, generator=generator, dtype=torch.float64, device=device).flatten().argsort().to(dtype)
 
 
 # Uniform

@@ -10,6 +10,7 @@ from typing import Mapping, Union
 import torch
 
 from .configurations import read_options
+from .draw_places import without_shells
 from .task import Config, Option, TaskError
 from .trust import check_owners
 
@@ -68,10 +69,12 @@ def load(run: Union[str, os.PathLike[str]], task=None, *, trust: bool = False) -
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(settings.get("seed", "1")) % 2**63)
         model = task.model(Config(_choices(settings, task.options), task.options))
-    stored = read_tensors(files[0])
+    names = {name: without_shells(name) for name in model.state_dict()}
+    read = read_tensors(files[0])
+    stored = {name: read[plain] for name, plain in names.items() if plain in read}
     known = {id(tensor) for name, tensor in model.state_dict(keep_vars=True).items() if name in stored}
     lacking = [name for name, tensor in model.state_dict(keep_vars=True).items() if id(tensor) not in known]
-    surplus = stored.keys() - model.state_dict().keys()
+    surplus = read.keys() - set(names.values())
     if lacking or surplus:
         raise TaskError(f"{files[0]} does not fit the task's model: " + (
             f"it lacks '{lacking[0]}'" if lacking else f"it has '{sorted(surplus)[0]}'"))

@@ -95,29 +95,22 @@ class GroupedNorm(torch.autograd.Function):
 # ------ compiled code: operators that torch.compile does not look into. They tell scope.handle.norms of the statistics.
 
 
-def _sizes(groups: torch.Tensor, x: torch.Tensor) -> list[int]:
-    """Rows of dimension 0 of each group. groups: (groups) int64, the samples of each."""
-    samples = groups.tolist()
-    rows = len(x) // sum(samples)
-    return [size * rows for size in samples]
-
-
 def _forward(x, weight, bias, running_mean, running_var, stream, groups, draw, eps):
     norms = scope.handle.norms
-    entry = norms.check_compiled(x, running_mean, stream)
-    sizes = _sizes(groups, x)
+    entry, sizes = norms.begin_compiled(x, running_mean, stream)
+    rows = torch.tensor(sizes)
     if has_too_few(x, sizes):
         norms.put_aside_compiled(entry, stream, draw, None, None, 0)
         nothing = torch.zeros(len(sizes), x.shape[1], dtype=_statistics_type(x), device=x.device)
         out = _eval_norm(x, weight, bias, running_mean, running_var, False, 0.0, eps, False)
-        return out, nothing, nothing.clone()
+        return out, nothing, nothing.clone(), rows
     made = _normalise(x, weight, bias, sizes, eps)
     norms.put_aside_compiled(entry, stream, draw, made.means, made.variances, len(sizes))
-    return made.out, made.saved_means, made.inverses
+    return made.out, made.saved_means, made.inverses, rows
 
 
-def _backward(gradient, x, weight, running_mean, running_var, saved_means, inverses, groups, eps):
-    sizes = _sizes(groups, x)
+def _backward(gradient, x, weight, running_mean, running_var, saved_means, inverses, rows, eps):
+    sizes = rows.tolist()
     if not has_too_few(x, sizes):
         return _gradients(gradient, x, weight, sizes, saved_means, inverses, eps, (True, True, True))
     return torch.ops.aten.native_batch_norm_backward(
@@ -127,28 +120,28 @@ def _backward(gradient, x, weight, running_mean, running_var, saved_means, inver
 norm_by_groups = torch.library.custom_op(
     "hetseq::norm_by_groups", _forward, mutates_args=(),
     schema="(Tensor x, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, Tensor stream, "
-           "Tensor groups, int draw, float eps) -> (Tensor, Tensor, Tensor)")
+           "Tensor groups, int draw, float eps) -> (Tensor, Tensor, Tensor, Tensor)")
 _norm_by_groups_backward = torch.library.custom_op(
     "hetseq::norm_by_groups_backward", _backward, mutates_args=(),
     schema="(Tensor gradient, Tensor x, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor saved_means, "
-           "Tensor inverses, Tensor groups, float eps) -> (Tensor, Tensor, Tensor)")
+           "Tensor inverses, Tensor rows, float eps) -> (Tensor, Tensor, Tensor)")
 
 
 @norm_by_groups.register_fake
 def _(x, weight, bias, running_mean, running_var, stream, groups, draw, eps):
     statistics = x.new_empty((groups.shape[0], x.shape[1]), dtype=_statistics_type(x))
-    return torch.empty_like(x, memory_format=_format(x)), statistics, torch.empty_like(statistics)
+    return torch.empty_like(x, memory_format=_format(x)), statistics, torch.empty_like(statistics), torch.empty_like(groups)
 
 
 @_norm_by_groups_backward.register_fake
-def _(gradient, x, weight, running_mean, running_var, saved_means, inverses, groups, eps):
+def _(gradient, x, weight, running_mean, running_var, saved_means, inverses, rows, eps):
     of_channels = x.new_empty((x.shape[1],), dtype=_statistics_type(x) if weight is None else weight.dtype)
     return torch.empty_like(x), of_channels, torch.empty_like(of_channels)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
-    x, weight, _, running_mean, running_var, _, groups, _, ctx.eps = inputs
-    ctx.save_for_backward(x, weight, running_mean, running_var, *output[1:], groups)
+    x, weight, _, running_mean, running_var, _, _, _, ctx.eps = inputs
+    ctx.save_for_backward(x, weight, running_mean, running_var, *output[1:])
 
 
 def _differentiate(ctx: Any, gradient: torch.Tensor, *_: Optional[torch.Tensor]) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ from torch.overrides import TorchFunctionMode
 
 from . import keyed_dropout as dropouts
 from . import keyed_noise as noise
-from .draw_places import Call, RandomnessError, Record, refuse, scope
+from .draw_places import Call, RandomnessError, Record, refuse, scope, without_shells
 from .group_norms import GroupNorms, functional, refuse_compiled, without_size_check
 
 __all__ = ["Handle", "RandomnessError", "install"]
@@ -86,6 +86,8 @@ _KEYED: dict[str, Callable[..., Any]] = {
     "randn.generator": noise.randn,
     "randn_like": noise.randn_like,
     "randn_like.generator": noise.randn_like,
+    "randperm": noise.randperm,
+    "randperm.generator": noise.randperm,
     "random_.from": noise.random_from,
     "random_.to": noise.random_to,
     "rrelu": noise.rrelu,
@@ -104,10 +106,6 @@ _ADVICE: dict[str, tuple[str, str]] = {
         for name in ("torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu")
     },
     "torch.random_": ("without bounds", "give it bounds, or use torch.randint"),
-    "torch.randperm": (
-        "an order of the samples of a micro-batch, which depends on how a batch is cut",
-        "sort torch.rand(samples) within each of hetseq.groups(batch), or let each sample be made of itself alone",
-    ),
 }
 
 
@@ -293,6 +291,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     torch.randint_like: noise.randint_like,
     torch.randn: noise.randn,
     torch.randn_like: noise.randn_like,
+    torch.randperm: noise.randperm,
     torch.Tensor.bernoulli: noise.bernoulli,
     torch.Tensor.bernoulli_: noise.bernoulli_,
     torch.Tensor.cauchy_: noise.cauchy_,
@@ -346,6 +345,7 @@ class _Forward(NamedTuple):
 
     key: torch.Tensor
     ids: torch.Tensor
+    owner: Optional[torch.Tensor]
     samples: int
     groups: Optional[List[int]]
     group_sizes: torch.Tensor
@@ -430,11 +430,12 @@ class _Inside:
 
 
 def _forward_of_scope() -> _Forward:
-    return _Forward(scope.key, scope.ids, scope.samples, scope.groups, scope.group_sizes, scope.trains)
+    return _Forward(*(getattr(scope, name) for name in _Forward._fields))
 
 
 def _set_forward(forward: _Forward) -> None:
-    scope.key, scope.ids, scope.samples, scope.groups, scope.group_sizes, scope.trains = forward
+    for name, value in zip(_Forward._fields, forward):
+        setattr(scope, name, value)
 
 
 class Handle:
@@ -481,7 +482,7 @@ class Handle:
         trains = operators.enters_training()
         samples, groups = key[1].numel(), operators.entered_groups() or None
         sizes = torch.tensor(groups[2:] if groups else [samples], device="cpu")
-        forward = _Forward(*key, samples, groups, sizes, trains)
+        forward = _Forward(*key, None, samples, groups, sizes, trains)
         with _Inside(self._root, forward, self._mode):
             if not trains:
                 return call(*args, **kwargs)
@@ -554,8 +555,7 @@ def _drawing_modules(model: nn.Module) -> list[tuple[str, nn.Module]]:
     found = []
     for path, module in model.named_modules():
         if _may_draw(module):
-            parts = [part for part in path.split(".") if part not in ("", "_orig_mod")]
-            found.append((".".join(parts), module))
+            found.append((without_shells(path), module))
     return found
 
 

@@ -82,6 +82,7 @@ def check(
     weigh: Optional[Weigh] = None,
     untold: Optional[list[str]] = None,
     group: int = 1,
+    exact: bool = True,
 ) -> list[str]:
     """What makes the result of `run` depend on the cut: one sentence each, empty if nothing does.
 
@@ -91,6 +92,7 @@ def check(
     other size of the model (`choose_count`) finds most. `evaluate`: as `run`, losses and metrics, the module being
     in eval mode. `weigh(rows)`: the weight of each loss. `untold`: gets the names of the metrics that are 0 for all samples, so
     that nothing can be told of them (`check_evaluation`). `group`: so many samples are a group that no cut divides.
+    `exact`: False leaves out what compares cuts, but for means in place of sums.
 
     Parameters, gradients, buffers and torch's generators are afterwards as before. Backward runs, and
     with it what hooks on the parameters do: the trainer's are idle until a step's last backward.
@@ -99,7 +101,7 @@ def check(
         device = next(iter(samples.values())).device
         samples = Samples(samples, device=device)
     test = _SelfTest(run, model, samples, samples.chosen(len(samples) if count is None else count), evaluate, weigh,
-                     group)
+                     group, exact)
     torch.ops.hetseq.note_draws(True)
     with restored(model):
         try:
@@ -127,9 +129,10 @@ def learn_draws(run: Run, model: nn.Module, samples: Samples) -> list[str]:
         torch.ops.hetseq.leave_step()
 
 
-def check_evaluation(model: nn.Module, samples: Samples, count: int, evaluate: Evaluate, untold: list[str]) -> list[str]:
+def check_evaluation(model: nn.Module, samples: Samples, count: int, evaluate: Evaluate, untold: list[str],
+                     exact: bool = True) -> list[str]:
     """What `check` finds of the metrics that `evaluate` gives, in a validation, when the model has begun to learn."""
-    test = _SelfTest(_no_run, model, samples, samples.chosen(count), evaluate, None)
+    test = _SelfTest(_no_run, model, samples, samples.chosen(count), evaluate, None, exact=exact)
     with restored(model), torch.no_grad():
         try:
             return test.in_evaluation()
@@ -152,12 +155,14 @@ Compute = Callable[[Sequence[int], int, bool], Sums]
 
 class _SelfTest:
     def __init__(self, run: Run, model: nn.Module, samples: Samples, chosen: list[int],
-                 evaluate: Optional[Evaluate], weigh: Optional[Weigh], group: int = 1) -> None:
+                 evaluate: Optional[Evaluate], weigh: Optional[Weigh], group: int = 1,
+                 exact: bool = True) -> None:
         self._run = run
         self._model = model
         self._samples = samples
         self._chosen = chosen[:len(chosen) // group * group]
         self._group = group
+        self._exact = exact
         self._singly = "one by one" if group == 1 else f"{group} by {group}"
         self._evaluate = evaluate
         self._weigh = weigh
@@ -183,15 +188,45 @@ class _SelfTest:
         if not buffers_may_change:
             found += changed_buffers(self._model, buffers)
         found += written_parameters(self._written)
-        found += own_generators(generators, generator_states())
+        found += self._own_generators(generators)
         self._check_finite(self._sums, whole, found)
         compared = self._compared(self._sums, whole, found)
         found += unsampled_draws(torch.ops.hetseq.unsampled_draws()) or compared
-        if not found:
+        if not found and self._exact:
             found += self._many()
         if not found and self._evaluate is not None:
             found += self.in_evaluation()
         return found
+
+    def _own_generators(self, before: dict[str, Any]) -> list[str]:
+        """With the innermost modules that draw, of which another forward tells."""
+        found = own_generators(before, generator_states())
+        if not found:
+            return []
+        drawers: dict[str, str] = {}
+        states: list[dict[str, Any]] = []
+
+        def enter(module: nn.Module, inputs: Any) -> None:
+            states.append(generator_states())
+
+        def leave(name: str) -> Callable[..., None]:
+            def look(module: nn.Module, inputs: Any, output: Any) -> None:
+                before, after = states.pop(), generator_states()
+                for generator in before:
+                    if repr(before[generator]) != repr(after[generator]):
+                        drawers.setdefault(generator, f"{name or 'the model'} ({type(module).__name__})")
+
+            return look
+
+        handles = [handle for name, m in self._model.named_modules()
+                   for handle in (m.register_forward_pre_hook(enter), m.register_forward_hook(leave(name)))]
+        try:
+            with contextlib.suppress(Exception):
+                self._losses(self._everyone)
+        finally:
+            for handle in handles:
+                handle.remove()
+        return own_generators(before, generator_states(), drawers=drawers)
 
     # What is computed
 
@@ -294,7 +329,9 @@ class _SelfTest:
             gap = self._gap(whole, sums, how, compute)
             if gap is not None:
                 means = self._means(compute, whole, of_singles)
-                return means if means or found else [self._cause(compute, whole, gap)]
+                if means or found or not self._exact:
+                    return means
+                return [self._cause(compute, whole, gap)]
         return []
 
     def _what(self, compute: Compute) -> str:

@@ -151,6 +151,8 @@ class Task:
     self_test: whether the first samples are computed whole and in parts, with less and more padding, before training, to
         see that the result does not depend on the cut.
     groups: whether `forward` looks at several samples together, within `hetseq.groups(batch)`.
+    exact: False says that a sample's loss may depend on the other samples of its micro-batch, and so the result on how
+        batches are cut: the self-test does not compare cuts. All else is checked.
     buffers: "constant": a buffer that changes in training is an error; "rank0": it may, and rank 0's is kept.
     """
 
@@ -163,6 +165,7 @@ class Task:
     defaults: Mapping[str, Any] = {}
     buffers: str = "constant"
     groups: bool = False
+    exact: bool = True
     self_test: bool = True
 
     def model(self, config: Config) -> torch.nn.Module:
@@ -214,18 +217,21 @@ def task(model: torch.nn.Module, fields: Mapping[str, Union[Field, Ragged]], los
          losses: Sequence[str] = ("loss",), metrics: Sequence[Union[str, Metric]] = (), weights: Any = samples,
          tokens: str = "", collate: Optional[Callable[[Batch], Batch]] = None,
          param_groups: Optional[Callable[[torch.nn.Module], Iterable[Mapping[str, Any]]]] = None,
-         defaults: Optional[Mapping[str, Any]] = None, buffers: str = "constant") -> Task:
+         defaults: Optional[Mapping[str, Any]] = None, buffers: str = "constant", groups: bool = False,
+         exact: bool = True) -> Task:
     """A task from a module and a function of it.
 
     loss: from the module and a batch to the summed loss, or to a dict of summed losses and metrics by name.
     weights: as Task.weights, or a function of a batch.
+    buffers, groups, exact: as those of Task.
     """
     given_model, given_weights, given_defaults = model, weights, dict(defaults or {})
-    given_fields, given_losses, given_metrics, given_tokens, given_buffers = fields, losses, metrics, tokens, buffers
+    given_fields, given_losses, given_metrics, given_tokens = fields, losses, metrics, tokens
+    given_buffers, given_groups, given_exact = buffers, groups, exact
 
     class FromModel(Task):
         fields, losses, metrics, tokens = given_fields, given_losses, given_metrics, given_tokens
-        defaults, buffers = given_defaults, given_buffers
+        defaults, buffers, groups, exact = given_defaults, given_buffers, given_groups, given_exact
 
         def model(self, config: Config) -> torch.nn.Module:
             return given_model
@@ -391,6 +397,9 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
     _check_once("the losses", losses)
     if task.tokens and not isinstance(task.fields.get(task.tokens), Ragged):
         raise TaskError(f"tokens are counted in '{task.tokens}', which is not a ragged field of the task")
+    for name in ("groups", "exact", "self_test"):
+        if not isinstance(getattr(task, name), bool):
+            raise TaskError(f"{name} is {getattr(task, name)!r}: say True or False")
     if task.buffers not in ("constant", "rank0"):
         raise TaskError(f"buffers is {task.buffers!r}: use 'constant' or 'rank0'")
     metrics = _metrics(task, losses)
@@ -406,5 +415,5 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
             defaults.setdefault(option, "python")
     return {"kind": type(task).__name__ + " data", "fields": [_field(*item, task.fields) for item in task.fields.items()],
             "tokens": task.tokens, "losses": losses, "metrics": metrics, "weights": _weight_rules(task, losses),
-            "collates": overrides(task, "collate"), "predicts": overrides(task, "predict"),
+            "exact": task.exact, "collates": overrides(task, "collate"), "predicts": overrides(task, "predict"),
             "has_optimizer": overrides(task, "optimizer"), "has_schedule": overrides(task, "schedule"), "options": options, "defaults": defaults}

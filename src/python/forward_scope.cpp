@@ -1,5 +1,6 @@
 #include "forward_scope.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -124,7 +125,7 @@ at::Tensor ForwardScope::on_host(const at::Tensor& ids) {
 bool ForwardScope::is_for_all(at::IntArrayRef shape, std::int64_t samples, const DrawPlace& place) {
     if (shape.empty())
         return true;
-    if (shape != at::IntArrayRef{1})
+    if (!std::all_of(shape.begin(), shape.end(), [](std::int64_t size) { return size == 1; }))
         return false;
     const std::lock_guard lock{mutex_};
     if (samples > 1)

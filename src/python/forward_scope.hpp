@@ -74,7 +74,7 @@ public:
     at::Tensor on_host(const at::Tensor& ids);
 
     /// Whether a draw of `shape` is one number for all samples of the update, and not one for each:
-    /// of no dimension, or of shape (1) where there are, or once were, several samples.
+    /// of no dimension, or of one element where there are, or once were, several samples.
     bool is_for_all(at::IntArrayRef shape, std::int64_t samples, const DrawPlace& place);
 
     /// How many rows of dimension 0 of `shape` belong to each of the samples. Throws BadConfig

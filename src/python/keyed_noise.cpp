@@ -192,7 +192,7 @@ at::Tensor numbers_meta(const at::Tensor& like,
 TORCH_LIBRARY_FRAGMENT(hetseq, m) {
     const std::vector<at::Tag> tags = keyed_tags<at::Tag>();
     // like (n * rows, ...): numbers of its shape, rows [i * rows, (i + 1) * rows) of sample i; of
-    // shape () or (1): one number for all samples of the update. `kind`: "uniform", in [0, 1), or
+    // one element: one number for all samples of the update. `kind`: "uniform", in [0, 1), or
     // "normal", standard normal, both of like's type; "fraction", in (0, 1), fp64, 52 bits.
     m.def(
         "numbers(Tensor like, str kind, Tensor stream, Tensor key, Tensor ids, int draw, str what) "

@@ -51,6 +51,7 @@ public:
           metrics_{task.metrics},
           config_{description.at("config")},
           predicts_{task.predicts},
+          is_exact_{task.is_exact},
           has_groups_{description.at("has_groups")},
           evaluates_groups_{description.at("evaluates_groups")} {
         std::size_t i = 0;
@@ -116,6 +117,7 @@ public:
     bool has_groups(Mode mode) const override {
         return has_groups_ && (mode == Mode::train || evaluates_groups_);
     }
+    bool is_exact() const override { return is_exact_; }
     at::Tensor update_sums() const override { return sums_; }
     void take_update_sums() override {
         if (sums_.defined())
@@ -143,6 +145,7 @@ private:
     std::vector<MetricSchema> metrics_;
     std::string config_;
     bool predicts_;
+    bool is_exact_;
     bool has_groups_;
     bool evaluates_groups_;
     at::Tensor sums_;         // undefined: the module keeps no statistics of groups

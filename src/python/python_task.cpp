@@ -98,6 +98,7 @@ PythonTask task_of(const Json& json) {
         task.weights.push_back(weight_rule(rule));
     task.collates = json.at("collates").get<bool>();
     task.predicts = json.at("predicts").get<bool>();
+    task.is_exact = json.at("exact").get<bool>();
     task.has_optimizer = json.at("has_optimizer").get<bool>();
     task.has_schedule = json.at("has_schedule").get<bool>();
     for (const Json& option : json.at("options"))

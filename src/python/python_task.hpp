@@ -27,6 +27,7 @@ struct PythonTask {
     std::vector<WeightRule> weights;  // by loss; empty: Python's `weights` tells
     bool collates = false;            // Python's `collate` makes the micro-batches
     bool predicts = false;            // Python's `predict` makes predictions
+    bool is_exact = true;             // results do not depend on how batches are cut
     bool has_optimizer = false;       // Python's `optimizer` makes one
     bool has_schedule = false;        // Python's `schedule` gives the learning rate
     std::vector<Option<std::string>> options;

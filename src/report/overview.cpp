@@ -101,6 +101,10 @@ const std::vector<Row>& rows() {
          [](const RunRecord& run) {
              return run.summary ? run.summary->policy : option(run, "balance");
          }},
+        {"depends on the cut",
+         [](const RunRecord& run) {
+             return run.summary && !run.summary->is_exact ? "yes (exact = False)" : "";
+         }},
         {"updates",
          [](const RunRecord& run) {
              return std::to_string(run.metrics.last_update) +

@@ -46,6 +46,7 @@ RunSummary take_summary(const Json& json) {
     summary.status = json.at("status").get<std::string>();
     take_numbers(json, "", summary.numbers);
     summary.unit = text_of(json, "unit");
+    summary.is_exact = json.value("exact", true);
     summary.policy = text_of(json.value("balance", Json::object()), "policy");
     for (const Json& rank : json.value("ranks", Json::array()))
         summary.ranks.push_back(rank_of(rank, summary.ranks.size()));

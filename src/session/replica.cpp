@@ -63,6 +63,13 @@ void start_from(const std::string& file_or_folder, std::uint64_t seed, Model& mo
 
 }  // namespace
 
+void warn_if_inexact(const Model& model) {
+    if (!model.is_exact())
+        log::warn("the results of this task depend on how batches are cut over ranks and "
+                  "micro-batches, as it says itself (exact = False): other devices or shares give "
+                  "other results");
+}
+
 std::shared_ptr<Model> build_model(const HostComm& world,
                                    const RunSettings& settings,
                                    const Parts& parts) {
@@ -133,6 +140,7 @@ Replica::Replica(const MpiEnvironment& environment,
             checkpoint_files_,
             CheckpointWriter::Options{.keep_last = options.keep_last});
     share_model(*communicator_, parameters_, *model_);
+    warn_if_inexact(*model_);
 }
 
 void Replica::identify_data(const RunIdentity* before) {

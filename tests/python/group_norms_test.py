@@ -61,7 +61,7 @@ TASKS = f"""
             torch._dynamo.reset()
             model = Net(config.checkpoints, 0.1 if config.dropout is None else config.dropout)
             if config.compiled == "parts":
-                model.shared.compile(backend="aot_eager")
+                model.shared = torch.compile(model.shared, backend="aot_eager")
                 model.model.compile(backend="aot_eager")
             elif config.compiled:
                 model.compile(backend="inductor" if config.compiled == "inductor" else noted)
@@ -270,6 +270,40 @@ class GroupNormsTest(Case):
         self.train(3, "three", task="Odd", max_sentences=capacities(8, 56, 0), self_test=False)
         self.same("one", "three", 1e-12)
         self.assertEqual(int(tensors(self.folder / "one/model.safetensors")["block.1.num_batches_tracked"]), 40)
+
+    def test_rows_of_samples_with_unequal_numbers_of_them(self):
+        """Nodes of graphs, normalised over the nodes of a group of graphs, eager and in a compiled module."""
+        self.write("tasks.py", TASKS + """
+    class Graphs(Images):
+        def model(self, config):
+            torch._dynamo.reset()
+            model = nn.Sequential(nn.Linear(2, 5), nn.BatchNorm1d(5), nn.Dropout(0.1), nn.Linear(5, 4))
+            if config.compiled:
+                model[1].compile(backend="aot_eager")
+            return model
+        def forward(self, model, batch):
+            x = batch["x"].to(model[0].weight.dtype).flatten(2).transpose(1, 2)
+            rows = (x[:, 0, 0].abs() * 9).long() % 7 + 1  # of each sample
+            owner = torch.arange(len(x)).repeat_interleave(rows)
+            nodes = torch.cat([one[:count] for one, count in zip(x, rows.tolist())])
+            with hetseq.rows(owner):
+                logits = model(nodes)
+            return F.cross_entropy(torch.zeros(len(x), 4, dtype=x.dtype).index_add(0, owner, logits), batch["y"], reduction="sum")
+
+    class Shuffled(Graphs):
+        def forward(self, model, batch):
+            x = batch["x"].to(model[0].weight.dtype)[:, :, 0, 0]
+            with hetseq.rows(torch.arange(len(x)).flip(0)):
+                return model(x).sum()
+""")
+        options = {"task": "Graphs", "norm_group": 6}
+        self.train_all(1, {"one": {**options, "max_sentences": 64},
+                           "compiled": {**options, "max_sentences": 64, "compiled": "parts", "self_test": False}})
+        self.train(3, "three", max_sentences=capacities(20, 44, 0), self_test=False, **options)
+        for run in ("compiled", "three"):
+            self.same("one", run, 1e-12)
+        out = self.train(1, "shuffled", task="Shuffled", max_sentences=64, code=78)
+        self.assertRegex(out, r"1 \(BatchNorm1d\) got rows that do not follow one another by their samples .*order them by their owner")
 
     def test_memory_that_runs_out_halves_micro_batches_by_groups(self):
         self.train_all(1, {"one": {"max_sentences": 64, "self_test": False},

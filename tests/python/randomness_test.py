@@ -693,6 +693,7 @@ class NoiseTest(Case):
         "dropout of flattened": lambda x: F.dropout(x.flatten(0, 1), 0.4).view(x.shape),
         "one for all": lambda x: x * torch.rand(()),
         "one for all of shape (1)": lambda x: x * torch.randn(1).item(),
+        "one for all of shape (1, 1, 1)": lambda x: x * torch.empty(1, 1, 1, dtype=x.dtype).uniform_(),
         "one integer for all": lambda x: x * (torch.randint(3, 10**6, (1,)).item() * 1e-6),
         "layerdrop": lambda x: x * sum(2**-i for i in range(20) if torch.rand([]) < 0.5),
         "Normal": lambda x: torch.distributions.Normal(x, x.abs() + 0.1).rsample(),

@@ -1,5 +1,6 @@
 """Tasks in Python, trained by hetseq as a user starts it."""
 
+import json
 import unittest
 
 from harness import Case, capacities, largest_difference, need, occurrences, tensors
@@ -327,6 +328,40 @@ class ScriptTest(MlpCase):
         """, code=1)
         self.assertEqual(occurrences(told, "KeyError: 'between'"), 1, told)
         self.assertNotIn("MPI_ERR", told)
+
+    def test_a_task_that_is_not_exact_says_so_everywhere(self):
+        """Negatives of the whole micro-batch, and mixed samples (mixup)."""
+        self.write("loose.py", """
+            import torch, hetseq
+            from torch.nn import functional as F
+
+            class Loose(hetseq.Task):
+                fields, exact = {"x": hetseq.Field(torch.float32, (6,))}, False
+                def model(self, config):
+                    return torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.Dropout(0.1))
+                def forward(self, model, batch):
+                    x = batch["x"]
+                    mixed = 0.9 * x + 0.1 * x[torch.randperm(len(x))]
+                    scores = F.normalize(model(mixed)) @ F.normalize(x).T
+                    return F.cross_entropy(scores, torch.arange(len(x)), reduction="sum")
+
+            class Strict(Loose):
+                exact = True
+        """)
+        with h5py.File(self.folder / "loose.h5", "w") as file:
+            file["x"] = np.random.default_rng(1).normal(size=(40, 6)).astype(np.float32)
+        words = ["--data", "loose.h5", "--valid-data", "loose.h5", "--batch-size", 20, "--max-epoch", 2, "--optimizer", "sgd",
+                 "--lr", 0.1, "--balance", "equal"]
+        said = r"results of this task depend on how batches are cut .*\(exact = False\)"
+        out = self.hetseq(2, "train", "loose.py:Loose", "--save-dir", "run", *words)
+        self.assertEqual(occurrences(out, said), 1, out)
+        self.assertIn("another cut of the batches would give another result (exact = False)", out)
+        self.assertIs(json.loads((self.folder / "run/summary.json").read_text())["exact"], False)
+        self.hetseq(1, "report", "run", "--output", "report.html")
+        self.assertIn("yes (exact = False)", (self.folder / "report.html").read_text())
+        self.assertRegex(self.hetseq(1, "evaluate", "run", "--data", "loose.h5"), said)
+        out = self.hetseq(1, "train", "loose.py:Strict", *words, code=78)
+        self.assertRegex(out, r"torch.randperm in the task's forward .*exact = False")
 
     def test_a_missing_metric_is_found_before_training(self):
         told = self.script(1, """

@@ -1,6 +1,7 @@
 """Models of transformers, unmodified, dropout on: the result does not depend on how batches are cut."""
 
 import json
+import shutil
 import unittest
 
 from harness import Case, largest_difference, need, tensors
@@ -110,6 +111,24 @@ class TransformersTest(Case):
         self.assertNotIn("lm_head.weight", saved)
         self.assertTrue(all((model.state_dict()[name] == value).all() for name, value in saved.items()))
         self.assertIs(model.lm_head.weight, model.transformer.wte.weight)
+
+    @unittest.skipUnless(shutil.which("g++"), "torch.compile needs g++")
+    def test_from_pretrained_loads_a_run_of_a_compiled_model(self):
+        from transformers import GPT2LMHeadModel
+        self.write("tasks.py", TASKS + """
+    class Compiled(Gpt2):
+        def model(self, config):
+            return torch.compile(super().model(config), backend="aot_eager")
+""")
+        self.run_ranks(1, self.write("script.py", """
+            import torch, hetseq, tasks
+            trained = hetseq.train(tasks.Compiled(), data="Gpt2.h5", max_update=1, batch_size=64, save_dir="run")
+            loaded = hetseq.load("run")
+            assert all(torch.equal(a, b) for a, b in zip(trained.parameters(), loaded.parameters()))
+        """))
+        model = GPT2LMHeadModel.from_pretrained(self.folder / "run")
+        saved = tensors(self.folder / "run/model.safetensors")
+        self.assertTrue(all((model.state_dict()[name] == value).all() for name, value in saved.items()))
 
 
 if __name__ == "__main__":

@@ -65,6 +65,9 @@ public:
     /// True if what comes of a sample depends on its group (`MicroBatch::groups`): in training with
     /// batch normalisation, always with a loss over groups.
     virtual bool has_groups(Mode /*mode*/) const { return false; }
+    /// False if what comes of a sample depends on the other samples of its micro-batch, against the
+    /// rule, as its author says.
+    virtual bool is_exact() const { return true; }
     /// What the forwards of an update add up beside gradients, such as statistics of groups: the
     /// trainer zeroes it before an update and sums it over ranks with the gradients. Undefined:
     /// nothing. The same tensor each time.

@@ -25,6 +25,9 @@ class MpiEnvironment;
 class RunFolder;
 struct RunIdentity;
 
+/// Warns where the model says that what it computes depends on how batches are cut.
+void warn_if_inexact(const Model& model);
+
 /// Collective. The model as options say, on the device: initialised from the seed or by itself, or
 /// read from --init-model.
 std::shared_ptr<Model> build_model(const HostComm& world,

@@ -107,6 +107,7 @@ int evaluate_command(const CommandContext& context) {
         set_up_ranks(world, settle_options(world, given, context.parts), context.parts);
     DataContext data(world, context.environment->thread_support() == ThreadSupport::multiple);
     const std::shared_ptr<Model> model = evaluated_model(context, settings);
+    warn_if_inexact(*model);
     const std::string name =
         agree_on(world, [&] { return model_name(context.words, settings.options()); });
     Feed feed(

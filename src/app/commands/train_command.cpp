@@ -153,12 +153,13 @@ int run_training(const CommandContext& context,
     bool stopped = false;
     const int code = run_or_end(context.meeting, [&] {
         const TrainerReport report = training.run(start_seconds);
-        const Summary summary = summarise(world,
+        Summary summary = summarise(world,
                                           settings.topology,
                                           training.shares(),
                                           training.shares().full_batch(replica.plan()),
                                           report,
                                           start_seconds);
+        summary.is_exact = replica.model().is_exact();
         agree_on(world, [&] {
             if (folder != nullptr && world.rank() == 0)
                 write_results(*folder, summary, report, replica.model());

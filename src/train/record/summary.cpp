@@ -223,6 +223,7 @@ std::string Summary::json(const TrainerReport& report) const {
               {"units_per_second", units_per_second},
               {"unit", unit},
               {"padding", padding},
+              {"exact", is_exact},
               {"step_ms", {{"median", step_ms.median}, {"p10", step_ms.p10}, {"p90", step_ms.p90}}},
               {"finish_wait_over_last_bucket", finish_ratio},
               {"balance",

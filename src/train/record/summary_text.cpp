@@ -63,6 +63,8 @@ std::string Summary::text(const TrainerReport& report) const {
                        format_number(step_ms.median, 3) + " ms (" + format_number(step_ms.p10, 3) +
                        " to " + format_number(step_ms.p90, 3) + ")\n" + balance_text(*this) +
                        class_table(*this);
+    if (!is_exact)
+        text += "another cut of the batches would give another result (exact = False)\n";
     for (const std::string& line : advice(*this))
         text += line + "\n";
     return text;

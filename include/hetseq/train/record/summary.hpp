@@ -50,6 +50,7 @@ struct Summary {
     std::string unit = "samples";  // what rates are told in
     double reported_units = 1;     // of that, in a unit of the ranks' work
     double padding = 0;            // values added to ragged rows, over their own
+    bool is_exact = true;          // results do not depend on the cut (Model::is_exact)
     double finish_ratio =
         0;  // median of the wait in finish() over the last bucket's own time, slowest rank
     std::string policy;
