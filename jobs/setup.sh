@@ -168,6 +168,16 @@ torch_folder() {
   dirname "${headers%/include}"
 }
 
+# Packages beside torch whose models some tests train, and which those tests miss otherwise. They ask for another torch than
+# the one that is here. A torchvision goes with one torch: 0.26 with 2.11.
+install_other_packages() {
+  local minor
+  minor=$(sed -nE 's/^Version: 2\.([0-9]+).*/\1/p' "$1"/torch-*.dist-info/METADATA)
+  "$python/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+    --constraint jobs/python-constraints.txt timm peft accelerate psutil pillow "torchvision==0.$((minor + 15)).*" \
+    >>build/python.log 2>&1 || say "pip could not install timm and peft: the tests of their models skip (build/python.log)"
+}
+
 # What torch itself needs that is no CUDA library, and what the Python tests use. All of it or nothing: .complete, which
 # names the torch, is written last.
 install_python() {
@@ -190,6 +200,7 @@ install_python() {
     echo "pip could not install what torch and the tests need (its reason is above). Try again." >&2
     exit 69
   }
+  install_other_packages "$torch"
   "$python/bin/python" -c 'import torch' || {
     echo "$(python3 --version) cannot import the torch of $torch (its reason is above)." >&2
     echo "If another Python installed it, remove $torch and run this again." >&2

@@ -1,5 +1,6 @@
 """The models of inputs/python/gallery, dropout on: the result does not depend on how batches are cut."""
 
+import importlib.util
 import json
 import unittest
 
@@ -23,6 +24,9 @@ TASKS = f"""
     from graphs import Triangles
     from resnet import ResNet
     from contrast import Contrast
+    from experts import Experts
+    from two_towers import TwoTowers
+    from speech import Speech
 
     class Layerdrop(hetseq.Task):
         fields = {{"ids": hetseq.Field(torch.int64, (9,))}}
@@ -36,8 +40,12 @@ TASKS = f"""
             logits = model(input_ids=batch["ids"], labels=batch["ids"]).logits
             return F.cross_entropy(logits.flatten(0, 1), batch["ids"].flatten(), reduction="sum")
 """
-DATA = {"Vae": "images", "Diffusion": "images", "Tagger": "words", "Triangles": "graphs", "Layerdrop": "ids"}
-GROUPED = {"ResNet": "labelled", "Contrast": "images"}  # those that look at groups
+DATA = {"Vae": "images", "Diffusion": "images", "Tagger": "words", "Triangles": "graphs", "Layerdrop": "ids", "Speech": "sounds"}
+# Those that look at groups.
+GROUPED = {"ResNet": "labelled", "Contrast": "images", "Experts": "tokens", "TwoTowers": "pairs"}
+OPTIONS = {"ResNet": {"width": 4}, "Experts": {"width": 16, "layers": 2, "vocab_size": 40},
+           "TwoTowers": {"width": 16, "vocab_size": 40}, "Speech": {"width": 16}}
+OTHERS = ("timm", "peft")  # of more packages than the other tests need
 
 
 class GalleryTest(Case):
@@ -64,9 +72,18 @@ class GalleryTest(Case):
         def ids():
             return {"ids": draw.integers(3, 40, 9)}
 
+        def tokens():
+            return {"input_ids": draw.integers(3, 40, 9)}
+
+        def pair():
+            return {"images": draw.integers(0, 256, (3, 32, 32), dtype=np.uint8), "input_ids": draw.integers(3, 40, 16)}
+
+        def sound():
+            return {"sound": draw.normal(size=800).astype(np.float32), "label": draw.integers(0, 10)}
+
         ragged = {"words": ["input_ids", "labels"], "graphs": ["kinds", "sources", "targets"]}
         for name, make in (("images", image), ("words", words), ("graphs", lambda: graph(draw)), ("ids", ids),
-                           ("labelled", labelled)):
+                           ("labelled", labelled), ("tokens", tokens), ("pairs", pair), ("sounds", sound)):
             write_shards((make() for _ in range(SAMPLES)), self.folder, name=name, ragged=ragged.get(name, []))
         self.write("tasks.py", TASKS)
 
@@ -76,11 +93,9 @@ class GalleryTest(Case):
             for name, data in {tasks!r}.items():
                 task = getattr(tasks, name)()
                 task.self_test, task.defaults = {ranks} == 1 and name != "ResNet", {{}}  # whose test takes long
-                if name == "ResNet":
-                    task.options = {{"width": hetseq.Option(4)}}
                 hetseq.train(task, data=data + "-0*.h5", valid_data=data + "-0*.h5", batch_size=64, balance="declared",
                              optimizer="sgd", lr=1e-5 if name == "Triangles" else 1e-3, max_update=5, dropout=0.2,
-                             save_dir=name + {suffix!r}, **{options!r})
+                             save_dir=name + {suffix!r}, **{options!r}, **{OPTIONS!r}.get(name, {{}}))
         """), seconds=600)
 
     def validation(self, run):
@@ -107,6 +122,59 @@ class GalleryTest(Case):
         self.train(1, "-1", GROUPED, max_sentences=64, **options)
         self.train(3, "-3", GROUPED, max_sentences=capacities(8, 56, 0), **options)
         self.compare(GROUPED)
+
+
+@unittest.skipUnless(all(map(importlib.util.find_spec, OTHERS)), "needs timm and peft")
+class OtherPackagesTest(Case):
+    def train(self, ranks, run, task, code=0, **options):
+        return self.run_ranks(ranks, self.write("script.py", f"""
+            import sys
+            sys.path.insert(0, {str(ROOT / "inputs/python/gallery")!r})
+            import hetseq
+            from {task[0]} import {task[1]} as Task
+            task = Task()
+            task.self_test, task.defaults = {ranks} == 1, {{}}
+            hetseq.train(task, data="data-0*.h5", batch_size=32, balance="declared", optimizer="sgd", lr=1e-2, max_update=3,
+                         dropout=0.1, save_dir={run!r}, **{options!r})
+        """), code=code)
+
+    def same(self, most=1e-6):
+        difference = largest_difference(*(self.folder / f"{n}/model.safetensors" for n in (1, 3)))
+        print(f"largest difference {difference:.2g}")
+        self.assertLess(difference, most)
+
+    def test_a_network_of_timm(self):
+        from hetseq import write_shards
+        draw = np.random.default_rng(1)
+        write_shards(({"images": draw.integers(0, 256, (28, 28), dtype=np.uint8), "labels": draw.integers(0, 10)}
+                      for _ in range(96)), self.folder, name="data")
+        options = {"network": "test_efficientnet", "norm_group": 8, "precision": "fp64"}
+        self.train(1, "1", ("timm_images", "Images"), max_sentences=32, **options)
+        self.train(3, "3", ("timm_images", "Images"), max_sentences=capacities(8, 24, 0), **options)
+        self.same()
+
+    def test_adapters_of_peft_on_a_model_in_a_folder(self):
+        from hetseq import write_shards
+        from transformers import LlamaConfig, LlamaForCausalLM
+        draw = np.random.default_rng(1)
+        write_shards(({"input_ids": draw.integers(3, 40, 9)} for _ in range(96)), self.folder, name="data")
+        LlamaForCausalLM(LlamaConfig(vocab_size=40, hidden_size=16, intermediate_size=32, num_hidden_layers=2,
+                                     num_attention_heads=2, num_key_value_heads=1)).save_pretrained(self.folder / "base")
+        options = {"model_config": "base"}
+        self.train(1, "1", ("lora", "Lora"), max_sentences=32, **options)
+        self.train(3, "3", ("lora", "Lora"), max_sentences=capacities(7, 25, 0), **options)
+        self.same()
+        self.assertFalse((self.folder / "1/config.json").exists())  # the names are not those of a Llama
+        self.run_ranks(1, self.write("after.py", """
+            import hetseq, peft, torch
+            from transformers import AutoModelForCausalLM
+            trained, base = hetseq.load("1"), AutoModelForCausalLM.from_pretrained("base")
+            trained.save_pretrained("adapters")
+            x, loaded = torch.arange(3, 12)[None], peft.PeftModel.from_pretrained(base, "adapters").eval()
+            assert torch.equal(trained(x).logits, loaded(x).logits)
+            with loaded.disable_adapter():
+                assert not torch.equal(trained(x).logits, loaded(x).logits)
+        """))
 
 
 if __name__ == "__main__":
