@@ -65,9 +65,10 @@ void start_from(const std::string& file_or_folder, std::uint64_t seed, Model& mo
 
 void warn_if_inexact(const Model& model) {
     if (!model.is_exact())
-        log::warn("the results of this task depend on how batches are cut over ranks and "
-                  "micro-batches, as it says itself (exact = False): other devices or shares give "
-                  "other results");
+        log::warn(
+            "the results of this task depend on how batches are cut over ranks and "
+            "micro-batches, as it says itself (exact = False): other devices or shares give "
+            "other results");
 }
 
 std::shared_ptr<Model> build_model(const HostComm& world,

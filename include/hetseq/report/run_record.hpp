@@ -41,7 +41,7 @@ struct RunSummary {
     std::map<std::string, double> numbers;  // by key, nested ones as "balance.bound_ms"
     std::string policy;
     bool is_exact = true;  // false: its results depend on how batches were cut
-    std::string unit;  // what work is counted in: "samples" or "tokens"; empty: not said
+    std::string unit;      // what work is counted in: "samples" or "tokens"; empty: not said
     std::vector<Rank> ranks;
     std::vector<std::string> advice;
 

@@ -154,11 +154,11 @@ int run_training(const CommandContext& context,
     const int code = run_or_end(context.meeting, [&] {
         const TrainerReport report = training.run(start_seconds);
         Summary summary = summarise(world,
-                                          settings.topology,
-                                          training.shares(),
-                                          training.shares().full_batch(replica.plan()),
-                                          report,
-                                          start_seconds);
+                                    settings.topology,
+                                    training.shares(),
+                                    training.shares().full_batch(replica.plan()),
+                                    report,
+                                    start_seconds);
         summary.is_exact = replica.model().is_exact();
         agree_on(world, [&] {
             if (folder != nullptr && world.rank() == 0)
