@@ -4,14 +4,14 @@
 set -euo pipefail
 source "$(dirname "$0")/../common.sh"
 
-usage='usage: jobs/compare/run.sh [mnist|bert|translation|gpt2|all] [ROUNDS]     (default: all 5)
+usage='usage: jobs/compare/run.sh [mnist|bert|translation|gpt2|resnet|all] [ROUNDS]     (default: all 5)
 environment:
   HETSEQ_TEST_DATA   folder with bert/*.hdf5, multi30k/*.gz and text/novels-small.txt (default ../shared/data); what it
                      lacks is not compared'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 what=${1:-all}
 rounds=${2:-5}
-[[ $what =~ ^(mnist|bert|translation|gpt2|all)$ && $rounds =~ ^[1-9][0-9]*$ ]] || { echo "$usage" >&2; exit 64; }
+[[ $what =~ ^(mnist|bert|translation|gpt2|resnet|all)$ && $rounds =~ ^[1-9][0-9]*$ ]] || { echo "$usage" >&2; exit 64; }
 
 python=build/compare/bin/python
 results=build/compare/results.jsonl
@@ -23,7 +23,7 @@ set_up() {
   if [[ ! -e build/compare/complete ]]; then
     say 'installing PyTorch and transformers into build/compare'
     python3 -m venv build/compare || { echo 'install python3-venv' >&2; exit 69; }
-    "$python" -m pip install --quiet torch==2.11.0 'transformers==5.*' h5py numpy
+    "$python" -m pip install --quiet torch==2.11.0 'transformers==5.*' accelerate h5py numpy
     touch build/compare/complete
   fi
   prepare_fashion_mnist
@@ -76,6 +76,16 @@ gpt2_round() { # PER_RANK UPDATES
       --dropout $dropout --batch 2 --updates 200 --tuned
   done
 }
+# Batch normalisation by groups of a rank's batch, which is what DDP normalises.
+resnet_round() { # PER_RANK UPDATES
+  local files='data/fashion-mnist/train*.h5' name="resnet, $1 a rank:"
+  measure "$name hetseq" build/cpu/bin/hetseq bench step inputs/python/gallery/resnet.py:ResNet --json --threads 1 \
+    --data "$files" --norm-group "$1" --batch-size $(($1 * 2)) --max-sentences "$1" --max-update "$2"
+  measure "$name DDP" "$python" jobs/compare/resnet_ddp.py "$files" --batch "$1" --updates "$2"
+  measure "$name DDP, tuned" "$python" jobs/compare/resnet_ddp.py "$files" --batch "$1" --updates "$2" --tuned
+  measure "$name Accelerate, tuned" "$python" jobs/compare/resnet_ddp.py "$files" --batch "$1" --updates "$2" --tuned \
+    --accelerate
+}
 # Pairs of any length alike, so that half of a row of 128 is padding. Both programs read the same rows.
 prepare_half_full() {
   local text=$bert_shards/../text/novels-small.txt
@@ -97,12 +107,12 @@ if compares bert && [[ ! -d $bert_shards ]]; then
 fi
 if compares bert && [[ -n $bert_shards ]]; then prepare_half_full; fi
 has_gpt2=no
-if compares gpt2; then
+if compares gpt2 || compares resnet; then
   jobs/setup.sh --python
   configure_and_build cpu hetseq_python
   export PYTHONPATH=$PWD/python HETSEQ_PYTHON=$PWD/build/python/bin/python
-  if prepare_gpt2; then has_gpt2=yes; fi
 fi
+if compares gpt2 && prepare_gpt2; then has_gpt2=yes; fi
 translation_updates=30
 lists=build/compare/batches.jsonl
 if compares translation && prepare_multi30k; then
@@ -125,6 +135,9 @@ for ((round = 1; round <= rounds; ++round)); do
   fi
   if [[ $has_gpt2 == yes ]]; then
     gpt2_round 16 20
+  fi
+  if compares resnet; then
+    resnet_round 32 12
   fi
 done
 say "samples per second of 2 ranks, 1 thread each, on $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"

@@ -6,11 +6,12 @@
 set -euo pipefail
 shopt -s inherit_errexit
 
-usage='usage: jobs/scaling/heterogeneity.sh [mnist|bert|pairs|translation|gpt2] [BATCH] [QUOTA...]
+usage='usage: jobs/scaling/heterogeneity.sh [mnist|bert|pairs|translation|gpt2|resnet] [BATCH] [QUOTA...]
   default: mnist 2048 1.0 0.25   (quotas: cores of each host; their sum must fit the machine)
   pairs        sentences of unequal length, generated; BATCH in target tokens
   translation  Multi30k and a tiny Transformer; BATCH in target tokens
   gpt2         the novels and a small GPT-2 of transformers, a task in Python
+  resnet       Fashion-MNIST and a ResNet-18 of transformers, a task in Python; batch normalisation by groups of 32
 environment:
   HETSEQ_TEST_DATA   folder with bert/*.hdf5, multi30k/*.gz and text/novels-small.txt (default ../shared/data)
   ROUNDS             default 3
@@ -26,7 +27,7 @@ updates=${UPDATES:-7}
 every='auto equal'
 [[ $task != gpt2 ]] || every+=' ddp'
 read -ra policies <<<"${POLICIES:-$every}"
-[[ $task =~ ^(mnist|bert|pairs|translation|gpt2)$ && $batch$updates$rounds =~ ^[0-9]+$ ]] || { echo "$usage" >&2; exit 64; }
+[[ $task =~ ^(mnist|bert|pairs|translation|gpt2|resnet)$ && $batch$updates$rounds =~ ^[0-9]+$ ]] || { echo "$usage" >&2; exit 64; }
 total=$(printf '%s\n' "${quotas[@]}" | awk '{t += $1} END {print t}')
 work=$(mktemp -d)
 source "$(dirname "$0")/virtual_hosts.sh"

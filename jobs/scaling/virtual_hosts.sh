@@ -31,6 +31,14 @@ virtual_hosts_set_up() {
       export PYTHONPATH=$PWD/python HETSEQ_PYTHON=$PWD/build/python/bin/python
       options=("$PWD/inputs/python/gpt2.py:Gpt2" --data 'data/gpt2/train*.h5')
       ;;
+    resnet)
+      jobs/setup.sh --python
+      configure_and_build cpu hetseq_python
+      prepare_fashion_mnist
+      export PYTHONPATH=$PWD/python HETSEQ_PYTHON=$PWD/build/python/bin/python
+      options=("$PWD/inputs/python/gallery/resnet.py:ResNet" --data 'data/fashion-mnist/train*.h5' --max-sentences 64
+        --lr-scheduler fixed)
+      ;;
   esac
   # Sentences of lognormal lengths, and a small model of them (tests/end_to_end/ragged_model.cpp).
   if [[ $task == pairs ]]; then

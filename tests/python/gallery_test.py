@@ -126,32 +126,37 @@ class GalleryTest(Case):
 
 @unittest.skipUnless(all(map(importlib.util.find_spec, OTHERS)), "needs timm and peft")
 class OtherPackagesTest(Case):
-    def train(self, ranks, run, task, code=0, **options):
-        return self.run_ranks(ranks, self.write("script.py", f"""
+    def train(self, ranks, task, runs):
+        """Runs by name, with their options, in one process a rank."""
+        self.run_ranks(ranks, self.write("script.py", f"""
             import sys
             sys.path.insert(0, {str(ROOT / "inputs/python/gallery")!r})
             import hetseq
             from {task[0]} import {task[1]} as Task
-            task = Task()
-            task.self_test, task.defaults = {ranks} == 1, {{}}
-            hetseq.train(task, data="data-0*.h5", batch_size=32, balance="declared", optimizer="sgd", lr=1e-2, max_update=3,
-                         dropout=0.1, save_dir={run!r}, **{options!r})
-        """), code=code)
+            for run, options in {runs!r}.items():
+                task = Task()
+                task.self_test, task.defaults = {ranks} == 1, {{}}
+                hetseq.train(task, data="data-0*.h5", batch_size=32, balance="declared", optimizer="sgd", lr=1e-2,
+                             max_update=3, dropout=0.1, save_dir=f"{{run}}-{ranks}", **options)
+        """))
 
-    def same(self, most=1e-6):
-        difference = largest_difference(*(self.folder / f"{n}/model.safetensors" for n in (1, 3)))
-        print(f"largest difference {difference:.2g}")
-        self.assertLess(difference, most)
+    def compare(self, task, runs, samples):
+        self.train(1, task, {run: {**options, "max_sentences": 32} for run, options in runs.items()})
+        self.train(3, task, {run: {**options, "max_sentences": capacities(*samples)} for run, options in runs.items()})
+        for run in runs:
+            with self.subTest(run):
+                difference = largest_difference(*(self.folder / f"{run}-{n}/model.safetensors" for n in (1, 3)))
+                print(f"{run}: largest difference {difference:.2g}")
+                self.assertLess(difference, 1e-6)
 
-    def test_a_network_of_timm(self):
+    def test_networks_of_timm(self):
         from hetseq import write_shards
         draw = np.random.default_rng(1)
         write_shards(({"images": draw.integers(0, 256, (28, 28), dtype=np.uint8), "labels": draw.integers(0, 10)}
                       for _ in range(96)), self.folder, name="data")
-        options = {"network": "test_efficientnet", "norm_group": 8, "precision": "fp64"}
-        self.train(1, "1", ("timm_images", "Images"), max_sentences=32, **options)
-        self.train(3, "3", ("timm_images", "Images"), max_sentences=capacities(8, 24, 0), **options)
-        self.same()
+        networks = ("test_efficientnet", "test_resnet", "test_convnext", "test_byobnet")
+        self.compare(("timm_images", "Images"), {
+            network: {"network": network, "norm_group": 8, "precision": "fp64"} for network in networks}, (8, 24, 0))
 
     def test_adapters_of_peft_on_a_model_in_a_folder(self):
         from hetseq import write_shards
@@ -160,17 +165,14 @@ class OtherPackagesTest(Case):
         write_shards(({"input_ids": draw.integers(3, 40, 9)} for _ in range(96)), self.folder, name="data")
         LlamaForCausalLM(LlamaConfig(vocab_size=40, hidden_size=16, intermediate_size=32, num_hidden_layers=2,
                                      num_attention_heads=2, num_key_value_heads=1)).save_pretrained(self.folder / "base")
-        options = {"model_config": "base"}
-        self.train(1, "1", ("lora", "Lora"), max_sentences=32, **options)
-        self.train(3, "3", ("lora", "Lora"), max_sentences=capacities(7, 25, 0), **options)
-        self.same()
-        self.assertFalse((self.folder / "1/config.json").exists())  # the names are not those of a Llama
+        self.compare(("lora", "Lora"), {"adapters": {"model_config": "base"}}, (7, 25, 0))
+        self.assertFalse((self.folder / "adapters-1/config.json").exists())  # the names are not those of a Llama
         self.run_ranks(1, self.write("after.py", """
             import hetseq, peft, torch
             from transformers import AutoModelForCausalLM
-            trained, base = hetseq.load("1"), AutoModelForCausalLM.from_pretrained("base")
-            trained.save_pretrained("adapters")
-            x, loaded = torch.arange(3, 12)[None], peft.PeftModel.from_pretrained(base, "adapters").eval()
+            trained, base = hetseq.load("adapters-1"), AutoModelForCausalLM.from_pretrained("base")
+            trained.save_pretrained("alone")
+            x, loaded = torch.arange(3, 12)[None], peft.PeftModel.from_pretrained(base, "alone").eval()
             assert torch.equal(trained(x).logits, loaded(x).logits)
             with loaded.disable_adapter():
                 assert not torch.equal(trained(x).logits, loaded(x).logits)

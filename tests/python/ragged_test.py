@@ -16,11 +16,13 @@ TASKS = f"""
     import torch, hetseq
     from torch import nn
     from torch.nn import functional as F
-    from transformers import (BartConfig, BartForConditionalGeneration, BertConfig, BertForTokenClassification, LlamaConfig,
-                              LlamaForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen2Config, Qwen2ForCausalLM, T5Config,
-                              T5ForConditionalGeneration, WhisperConfig, WhisperForConditionalGeneration)
-    sys.path.insert(0, {str(ROOT / "inputs" / "python")!r})
+    from transformers import (BartConfig, BertConfig, BertForTokenClassification, LlamaConfig, MixtralConfig, Qwen2Config,
+                              T5Config, WhisperConfig)
+    sys.path[:0] = [{str(ROOT / "inputs" / "python")!r}, {str(ROOT / "inputs" / "python" / "gallery")!r}]
     import bert_ner
+    from causal import Causal
+    from seq2seq import Seq2Seq
+    from speech_to_text import SpeechToText
 
     SIZE = dict(vocab_size={VOCABULARY}, hidden_size=16, num_hidden_layers=2, num_attention_heads=4)
     GPT = dict(SIZE, intermediate_size=32, num_key_value_heads=2, attention_dropout=0.1, bos_token_id=1, eos_token_id=2)
@@ -35,51 +37,15 @@ TASKS = f"""
     def nll(logits, targets):
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum", ignore_index=-100)
 
-    class Causal(hetseq.Task):
-        fields = {{"x": hetseq.Ragged(torch.int64)}}
-        losses, weights = ["nll"], hetseq.tokens("x")
-        def forward(self, model, batch):
-            mask = mask_of(batch, "x")
-            logits = model(input_ids=batch["x"], attention_mask=mask.long()).logits
-            return nll(logits[:, :-1], batch["x"].masked_fill(~mask, -100)[:, 1:])
-
-    class Llama(Causal):
-        def model(self, config):
-            return LlamaForCausalLM(LlamaConfig(**GPT, attn_implementation="sdpa"))
-
-    class Qwen2(Causal):
-        def model(self, config):
-            return Qwen2ForCausalLM(Qwen2Config(**GPT, attn_implementation="eager"))
-
-    class Mixtral(Causal):
-        def model(self, config):
-            return MixtralForCausalLM(MixtralConfig(**GPT, num_local_experts=3, output_router_logits=False))
-
-    class Translation(hetseq.Task):
-        fields = {{"x": hetseq.Ragged(torch.int64), "y": hetseq.Ragged(torch.int64)}}
-        losses, weights = ["nll"], hetseq.tokens("y")
-        def forward(self, model, batch):
-            targets = batch["y"].masked_fill(~mask_of(batch, "y"), -100)
-            return nll(model(input_ids=batch["x"], attention_mask=mask_of(batch, "x").long(), labels=targets).logits, targets)
-
-    class Bart(Translation):
-        def model(self, config):
-            return BartForConditionalGeneration(BartConfig(**SEQ2SEQ, max_position_embeddings=32))
-
-    class T5(Translation):
-        def model(self, config):
-            return T5ForConditionalGeneration(T5Config(
-                vocab_size={VOCABULARY}, d_model=16, d_kv=4, d_ff=32, num_layers=2, num_heads=4, decoder_start_token_id=0))
-
-    class Whisper(hetseq.Task):
-        fields = {{"audio": hetseq.Field(torch.float32, (8, 12)), "y": hetseq.Ragged(torch.int64)}}
-        losses, weights = ["nll"], hetseq.tokens("y")
-        def model(self, config):
-            return WhisperForConditionalGeneration(WhisperConfig(
-                **SEQ2SEQ, num_mel_bins=8, max_source_positions=6, max_target_positions=32))
-        def forward(self, model, batch):
-            targets = batch["y"].masked_fill(~mask_of(batch, "y"), -100)
-            return nll(model(input_features=batch["audio"], labels=targets).logits, targets)
+    CONFIGS = {{
+        "Llama": LlamaConfig(**GPT), "Qwen2": Qwen2Config(**GPT), "Mixtral": MixtralConfig(**GPT, num_local_experts=3),
+        "Bart": BartConfig(**SEQ2SEQ, max_position_embeddings=32),
+        "T5": T5Config(vocab_size={VOCABULARY}, d_model=16, d_kv=4, d_ff=32, num_layers=2, num_heads=4,
+                       decoder_start_token_id=0),
+        "Whisper": WhisperConfig(**SEQ2SEQ, num_mel_bins=8, max_source_positions=6, max_target_positions=32)}}
+    Llama = Qwen2 = Mixtral = Causal
+    Bart = T5 = Seq2Seq
+    Whisper = SpeechToText
 
     class Ner(bert_ner.Ner):
         defaults = {{}}
@@ -125,8 +91,13 @@ TASKS = f"""
         def model(self, config):
             return self.Model()
 """
-DATA = {"Llama": "x", "Qwen2": "x", "Mixtral": "x", "Bart": "xy", "T5": "xy", "Whisper": ("audio", "y"),
-        "Ner": ("input_ids", "labels"), "Encoder": "x", "Convolution": "x"}
+# The fields of each task's samples.
+TEXT, PAIR, SPEECH, NAMED, PLAIN = ("ids",), ("ids", "others"), ("audio", "others"), ("ids", "names"), ("x",)
+DATA = {"Llama": TEXT, "Qwen2": TEXT, "Mixtral": TEXT, "Bart": PAIR, "T5": PAIR, "Whisper": SPEECH, "Ner": NAMED,
+        "Encoder": PLAIN, "Convolution": PLAIN}
+OPTIONS = {name: {"model_config": name} for name in ("Llama", "Qwen2", "Mixtral", "Bart", "T5", "Whisper")}
+OPTIONS["Qwen2"]["attention"] = "eager"
+DATASETS = {"ids": "input_ids", "others": "labels", "names": "labels"}  # as the tasks call them
 
 
 class RaggedTest(Case):
@@ -139,23 +110,28 @@ class RaggedTest(Case):
             # Few are long, so that batches of 7 and of 64 are padded unlike.
             lengths = np.minimum(2 + draw.geometric(0.3, 2), 20)
             x, y = (draw.integers(3, VOCABULARY, length) for length in lengths)
-            return {"x": x, "y": y, "input_ids": x.astype(np.int32), "labels": (x % 3).astype(np.int8),
+            return {"x": x, "ids": x.astype(np.int32), "others": y, "names": (x % 3).astype(np.int8),
                     "audio": draw.normal(size=(8, 12)).astype(np.float32)}
 
         samples = [sample() for _ in range(SAMPLES)]
-        for fields in set(map(tuple, DATA.values())):
-            write_shards(({name: s[name] for name in fields} for s in samples), self.folder, name="-".join(fields),
-                         ragged=[name for name in fields if name != "audio"])
+        for fields in set(DATA.values()):
+            names = {field: DATASETS.get(field, field) for field in fields}
+            write_shards(({name: s[field] for field, name in names.items()} for s in samples), self.folder,
+                         name="-".join(fields), ragged=[name for name in names.values() if name != "audio"])
         self.write("tasks.py", TASKS)
 
     def train(self, ranks, tasks, suffix, **options):
         self.run_ranks(ranks, self.write("script.py", f"""
             import hetseq, tasks
+            for name, config in tasks.CONFIGS.items():
+                if {ranks} == 1:  # several would write at once
+                    config.save_pretrained(name)
             for name, fields in {tasks!r}.items():
                 task = getattr(tasks, name)()
-                task.self_test = {ranks} == 1  # which takes long
+                task.self_test, task.defaults = {ranks} == 1, {{}}  # which takes long
                 hetseq.train(task, data="-".join(fields) + "-0*.h5", batch_size=64, balance="declared",
-                             optimizer="sgd", lr=0.1, max_update=5, save_dir=name + {suffix!r}, **{options!r})
+                             optimizer="sgd", lr=0.1, max_update=5, save_dir=name + {suffix!r}, **{options!r},
+                             **{OPTIONS!r}.get(name, {{}}))
         """), seconds=1100)
 
     def test_one_rank_and_ranks_of_7_57_and_0_samples_agree(self):
