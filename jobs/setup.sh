@@ -8,8 +8,9 @@ usage='usage: jobs/setup.sh [--cuda] [--python]
   --cuda                   also the CUDA libraries that LibTorch loads (2.7 GB), and the CUDA compiler (0.4 GB) where
                            there is none of their version
   --python                 also build/python: a virtual environment with this LibTorch as its torch, NumPy, h5py and
-                           transformers in the versions of jobs/python-constraints.txt (0.4 GB). PyPI'"'"'s torch loads
-                           CUDA libraries without a GPU too, so most of them come with it (2.2 GB)
+                           transformers, timm and peft in the versions of jobs/python-constraints.txt (0.5 GB).
+                           PyPI'"'"'s torch loads CUDA libraries without a GPU too, so most of them come with it
+                           (2.2 GB)
 environment:
   HETSEQ_LIBTORCH_VERSION  which LibTorch of PyPI, 2.7 or later (default 2.11.0); 2.7.1 is for GPUs before Turing
                            (P100, V100). Keep it set for the build

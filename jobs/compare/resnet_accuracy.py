@@ -29,7 +29,9 @@ def main():
     torch.set_num_threads(1)
     train, valid = (ddp.read_all(pattern) for pattern in (options.train, options.valid))
     model = resnet(options.width)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
+    matrices, vectors = ([p for p in model.parameters() if (p.dim() >= 2) == wanted] for wanted in (True, False))
+    optimizer = torch.optim.SGD([{"params": matrices, "weight_decay": 5e-4}, {"params": vectors, "weight_decay": 0}],
+                                lr=0.05, momentum=0.9)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.updates)
     order = torch.randperm(len(train["labels"]))
     for update in range(options.updates):
