@@ -66,8 +66,10 @@ UpdateCost measure_update(const FlatParameters& parameters,
     update();  // new memory is slow
     const double wall_begin = wall_ms(), cpu_begin = cpu_ms();
     int updates = 0;
-    for (; wall_ms() - wall_begin < measured_ms; ++updates)
+    do {  // once at least, however long this process was kept from running before it
         update();
+        ++updates;
+    } while (wall_ms() - wall_begin < measured_ms);
     const double wall = wall_ms() - wall_begin;
     return {wall / updates * part.factor, wall / std::max(cpu_ms() - cpu_begin, shortest_ms)};
 }
