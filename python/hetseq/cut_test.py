@@ -126,7 +126,8 @@ class CutTest:
         self._untold = []
         self._refuse(self_test.check_evaluation(module, samples, count, evaluate, self._untold, self._task.exact))
 
-    @staticmethod
-    def _refuse(found: list[str]) -> None:
+    def _refuse(self, found: list[str]) -> None:
         if found:
-            raise TaskError("the result would depend on how a batch is cut over ranks: " + "; ".join(found))
+            about = ("the result would depend on how a batch is cut over ranks: " if self._task.exact else
+                     "the self-test refuses the task, though it is not exact: ")
+            raise TaskError(about + "; ".join(found))

@@ -147,20 +147,20 @@ class GroupNorms:
             return _batch_norm(x, weight, bias, running_mean, running_var, False, momentum, eps, cudnn_enabled)
         self._check()
         entry = self._entry(running_mean)
-        sizes = _sizes(x, entry)
+        sizes = _sizes(x, entry, scope.owner)
         if has_too_few(x, sizes):
             return self._of_too_few(entry, x, weight, bias, running_mean, running_var, eps)
         out, means, variances = GroupedNorm.apply(x, weight, bias, sizes, eps)
         self._put_aside(entry, means, variances, len(sizes))
         return out
 
-    def begin_compiled(self, x: torch.Tensor, running_mean: Optional[torch.Tensor], stream: torch.Tensor) -> tuple[
-            Optional[_Entry], list[int]]:
+    def begin_compiled(self, x: torch.Tensor, running_mean: Optional[torch.Tensor], stream: torch.Tensor,
+                       owner: Optional[torch.Tensor]) -> tuple[Optional[_Entry], list[int]]:
         """Of a batch normalisation in compiled code, where `stream` is of the module that runs: its entry, and the rows of
         each group."""
         self._check()
         entry = self._entry_of(stream)[0] if running_mean is not None else None
-        return entry, _sizes(x, entry)
+        return entry, _sizes(x, entry, owner)
 
     def put_aside_compiled(self, entry: Optional[_Entry], stream: torch.Tensor, draw: int, means: Any, variances: Any,
                            groups: int) -> None:
@@ -231,12 +231,12 @@ class GroupNorms:
             "nn.BatchNorm (hetseq folds the statistics of all ranks into these): use nn.BatchNorm1d, 2d or 3d")
 
 
-def _sizes(x: torch.Tensor, entry: Optional[_Entry]) -> list[int]:
-    """Rows of dimension 0 of each group; one group where the trainer only measures time."""
+def _sizes(x: torch.Tensor, entry: Optional[_Entry], owner: Optional[torch.Tensor]) -> list[int]:
+    """Rows of dimension 0 of each group; one group where the trainer only measures time. `owner`: see draw_places.rows."""
     samples = scope.samples
     sizes = scope.groups[2:] if scope.groups is not None else [samples]
-    if scope.owner is not None and len(x) == len(scope.owner):
-        return _rows_of_groups(x, sizes, entry)
+    if owner is not None and len(x) == len(owner):
+        return _rows_of_groups(x, sizes, entry, owner)
     if samples == 0 or len(x) % samples:
         raise RandomnessError(
             f"{_named(entry)} got a tensor of shape {tuple(x.shape)}, and dimension 0 is not the {samples} samples (it "
@@ -245,9 +245,9 @@ def _sizes(x: torch.Tensor, entry: Optional[_Entry]) -> list[int]:
     return [size * (len(x) // samples) for size in sizes]
 
 
-def _rows_of_groups(x: torch.Tensor, sizes: Sequence[int], entry: Optional[_Entry]) -> list[int]:
-    """Of samples with unequal numbers of rows, which `scope.owner` tells."""
-    groups = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))[scope.owner.cpu()]
+def _rows_of_groups(x: torch.Tensor, sizes: Sequence[int], entry: Optional[_Entry], owner: torch.Tensor) -> list[int]:
+    """Of samples with unequal numbers of rows."""
+    groups = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))[owner.cpu()]
     if bool((groups[1:] < groups[:-1]).any()):
         raise RandomnessError(
             f"{_named(entry)} got rows that do not follow one another by their samples (it normalises those of a group of "
@@ -255,8 +255,9 @@ def _rows_of_groups(x: torch.Tensor, sizes: Sequence[int], entry: Optional[_Entr
     rows = torch.bincount(groups, minlength=len(sizes)).tolist()
     if len(rows) > 1 and has_too_few(x, rows):
         raise RandomnessError(
-            f"{_named(entry)} got {min(rows)} row{'s' * (min(rows) != 1)} of a group of samples, of which a channel tells no "
-            "variance: raise --norm-group, so that each group has two rows at least")
+            f"{_named(entry)} got {min(rows)} row{'s' * (min(rows) != 1)} of a group of samples (of which a channel tells no "
+            "variance; samples of unequal length stand in its order, so that short ones share a group): raise --norm-group, or "
+            "leave samples without rows out of the data, so that each group has two rows at least")
     return rows
 
 
@@ -286,7 +287,7 @@ def functional(input: torch.Tensor, running_mean: Optional[torch.Tensor], runnin
         return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     stream, draw = next_draw()
     return torch.ops.hetseq.norm_by_groups.default(
-        input, weight, bias, running_mean, running_var, stream, scope.group_sizes, draw, eps)[0]
+        input, weight, bias, running_mean, running_var, stream, scope.group_sizes, scope.owner, draw, eps)[0]
 
 
 def without_size_check() -> Callable[[], None]:

@@ -41,10 +41,11 @@ def _empty(*size: Any, what: str, out: Any = None, **options: Any) -> torch.Tens
 def randperm(n: int, *, generator: Any = None, dtype: torch.dtype = torch.int64, device: Any = None, **_: Any) -> torch.Tensor:
     """An order of the samples of the micro-batch, for a task that is not exact: by a number that each draws."""
     if scope.exact or n != scope.samples:
-        refuse("torch.randperm", "an order of the samples of a micro-batch, which depends on how a batch is cut"
-               if scope.exact else f"an order of {n}, and a micro-batch of {scope.samples} samples",
-               "sort torch.rand(samples) within each of hetseq.groups(batch), let each sample be made of itself alone, or "
-               "say exact = False in the task, for the samples of a micro-batch")
+        why, others = ("an order of the samples of a micro-batch, which depends on how a batch is cut",
+                       ", or say exact = False in the task") if scope.exact else (
+                       f"an order of {n}, and not of the micro-batch's {scope.samples} samples", "")
+        refuse("torch.randperm", why, "sort torch.rand(samples) within each of hetseq.groups(batch), or let each sample be made "
+               f"of itself alone{others}")
     return rand(n, 1, generator=generator, dtype=torch.float64, device=device).flatten().argsort().to(dtype)
 
 

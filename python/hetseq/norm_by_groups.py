@@ -95,9 +95,9 @@ class GroupedNorm(torch.autograd.Function):
 # ------ compiled code: operators that torch.compile does not look into. They tell scope.handle.norms of the statistics.
 
 
-def _forward(x, weight, bias, running_mean, running_var, stream, groups, draw, eps):
+def _forward(x, weight, bias, running_mean, running_var, stream, groups, owner, draw, eps):
     norms = scope.handle.norms
-    entry, sizes = norms.begin_compiled(x, running_mean, stream)
+    entry, sizes = norms.begin_compiled(x, running_mean, stream, owner)
     rows = torch.tensor(sizes)
     if has_too_few(x, sizes):
         norms.put_aside_compiled(entry, stream, draw, None, None, 0)
@@ -120,7 +120,7 @@ def _backward(gradient, x, weight, running_mean, running_var, saved_means, inver
 norm_by_groups = torch.library.custom_op(
     "hetseq::norm_by_groups", _forward, mutates_args=(),
     schema="(Tensor x, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, Tensor stream, "
-           "Tensor groups, int draw, float eps) -> (Tensor, Tensor, Tensor, Tensor)")
+           "Tensor groups, Tensor? owner, int draw, float eps) -> (Tensor, Tensor, Tensor, Tensor)")
 _norm_by_groups_backward = torch.library.custom_op(
     "hetseq::norm_by_groups_backward", _backward, mutates_args=(),
     schema="(Tensor gradient, Tensor x, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor saved_means, "
@@ -128,7 +128,7 @@ _norm_by_groups_backward = torch.library.custom_op(
 
 
 @norm_by_groups.register_fake
-def _(x, weight, bias, running_mean, running_var, stream, groups, draw, eps):
+def _(x, weight, bias, running_mean, running_var, stream, groups, owner, draw, eps):
     statistics = x.new_empty((groups.shape[0], x.shape[1]), dtype=_statistics_type(x))
     return torch.empty_like(x, memory_format=_format(x)), statistics, torch.empty_like(statistics), torch.empty_like(groups)
 
@@ -140,14 +140,14 @@ def _(gradient, x, weight, running_mean, running_var, saved_means, inverses, row
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
-    x, weight, _, running_mean, running_var, _, _, _, ctx.eps = inputs
+    x, weight, _, running_mean, running_var, _, _, _, _, ctx.eps = inputs
     ctx.save_for_backward(x, weight, running_mean, running_var, *output[1:])
 
 
 def _differentiate(ctx: Any, gradient: torch.Tensor, *_: Optional[torch.Tensor]) -> tuple[Any, ...]:
     of_x, of_weight, of_bias = torch.ops.hetseq.norm_by_groups_backward(gradient, *ctx.saved_tensors, ctx.eps)
     needs = ctx.needs_input_grad
-    return of_x, of_weight if needs[1] else None, of_bias if needs[2] else None, *[None] * 6
+    return of_x, of_weight if needs[1] else None, of_bias if needs[2] else None, *[None] * 7
 
 
 norm_by_groups.register_autograd(_differentiate, setup_context=_save)

@@ -13,6 +13,8 @@
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/split_mix.hpp"
 
+#include "keyed_tags.hpp"
+
 namespace hetseq {
 
 namespace {
@@ -54,6 +56,10 @@ at::Tensor ids_of_rows(const at::Tensor& ids, const at::Tensor& owner) {
             static_cast<std::int64_t>(split_mix(split_mix(id) + golden * number) >> 16U);
     }
     return rows.to(ids.device());
+}
+
+at::Tensor ids_of_rows_meta(const at::Tensor& ids, const at::Tensor& owner) {
+    return at::empty_symint(owner.sym_sizes(), ids.options());
 }
 
 }  // namespace
@@ -250,10 +256,23 @@ TORCH_LIBRARY_FRAGMENT(hetseq, m) {
     m.def("entered_key() -> Tensor[]", [] { return ForwardScope::instance().entered(); });
     m.def("enters_training() -> bool", [] { return ForwardScope::instance().trains(); });
     m.def("entered_groups() -> int[]", [] { return ForwardScope::instance().groups(); });
-    m.def("ids_of_rows(Tensor ids, Tensor owner) -> Tensor", ids_of_rows);
+    const std::vector<at::Tag> tags = keyed_tags<at::Tag>();
+    m.def("ids_of_rows(Tensor ids, Tensor owner) -> Tensor", tags);
     m.def("note_draws(bool on) -> ()", [](bool on) { ForwardScope::instance().note_draws(on); });
     m.def("forget_draws() -> ()", [] { ForwardScope::instance().forget_draws(); });
     m.def("unsampled_draws() -> str[]", [] { return ForwardScope::instance().unsampled_draws(); });
+}
+
+TORCH_LIBRARY_IMPL(hetseq, CPU, m) {
+    m.impl("ids_of_rows", ids_of_rows);
+}
+
+TORCH_LIBRARY_IMPL(hetseq, CUDA, m) {
+    m.impl("ids_of_rows", ids_of_rows);
+}
+
+TORCH_LIBRARY_IMPL(hetseq, Meta, m) {
+    m.impl("ids_of_rows", ids_of_rows_meta);
 }
 
 // python/hetseq/randomness.py gives torch's random operators kernels at this dispatch key, and

@@ -274,36 +274,45 @@ class GroupNormsTest(Case):
     def test_rows_of_samples_with_unequal_numbers_of_them(self):
         """Nodes of graphs, normalised over the nodes of a group of graphs, eager and in a compiled module."""
         self.write("tasks.py", TASKS + """
+    class Within(nn.Module):
+        def __init__(self, inner):
+            super().__init__()
+            self.inner = inner
+        def forward(self, nodes, owner):
+            with hetseq.rows(owner):
+                return self.inner(nodes)
+
     class Graphs(Images):
         def model(self, config):
             torch._dynamo.reset()
             model = nn.Sequential(nn.Linear(2, 5), nn.BatchNorm1d(5), nn.Dropout(0.1), nn.Linear(5, 4))
-            if config.compiled:
+            if config.compiled == "parts":
                 model[1].compile(backend="aot_eager")
-            return model
+            elif config.compiled:
+                return torch.compile(Within(model), backend="aot_eager")
+            return Within(model)
         def forward(self, model, batch):
-            x = batch["x"].to(model[0].weight.dtype).flatten(2).transpose(1, 2)
+            x = batch["x"].to(next(model.parameters()).dtype).flatten(2).transpose(1, 2)
             rows = (x[:, 0, 0].abs() * 9).long() % 7 + 1  # of each sample
             owner = torch.arange(len(x)).repeat_interleave(rows)
             nodes = torch.cat([one[:count] for one, count in zip(x, rows.tolist())])
-            with hetseq.rows(owner):
-                logits = model(nodes)
+            logits = model(nodes, owner)
             return F.cross_entropy(torch.zeros(len(x), 4, dtype=x.dtype).index_add(0, owner, logits), batch["y"], reduction="sum")
 
     class Shuffled(Graphs):
         def forward(self, model, batch):
-            x = batch["x"].to(model[0].weight.dtype)[:, :, 0, 0]
-            with hetseq.rows(torch.arange(len(x)).flip(0)):
-                return model(x).sum()
+            x = batch["x"].to(next(model.parameters()).dtype)[:, :, 0, 0]
+            return model(x, torch.arange(len(x)).flip(0)).sum()
 """)
         options = {"task": "Graphs", "norm_group": 6}
         self.train_all(1, {"one": {**options, "max_sentences": 64},
-                           "compiled": {**options, "max_sentences": 64, "compiled": "parts", "self_test": False}})
+                           "compiled": {**options, "max_sentences": 64, "compiled": "parts", "self_test": False},
+                           "whole": {**options, "max_sentences": 64, "compiled": "whole", "self_test": False}})
         self.train(3, "three", max_sentences=capacities(20, 44, 0), self_test=False, **options)
-        for run in ("compiled", "three"):
+        for run in ("compiled", "whole", "three"):
             self.same("one", run, 1e-12)
         out = self.train(1, "shuffled", task="Shuffled", max_sentences=64, code=78)
-        self.assertRegex(out, r"1 \(BatchNorm1d\) got rows that do not follow one another by their samples .*order them by their owner")
+        self.assertRegex(out, r"inner.1 \(BatchNorm1d\) got rows that do not follow one another by their samples .*order them by their owner")
 
     def test_memory_that_runs_out_halves_micro_batches_by_groups(self):
         self.train_all(1, {"one": {"max_sentences": 64, "self_test": False},
