@@ -6,7 +6,7 @@ shards=$HETSEQ_TEST_DATA/bert
 
 run_ranks 3 "$bin/hetseq" check --task bert --data "$shards" --json
 expect_ok check
-sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/check.json"
+json_output "$work/check.json"
 python3 - "$work/check.json" "$shards/expected.json" <<'PY' || fail "sums differ"
 import json, sys
 found, expected = (json.load(open(path)) for path in sys.argv[1:])

@@ -16,8 +16,11 @@ skip() { echo "SKIPPED: $*"; exit 77; }
 run_ranks() {
   local ranks=$1; shift
   rc=0
-  timeout 300 mpirun -np "$ranks" "$@" >"$work/log" 2>&1 || rc=$?
+  timeout 300 mpirun -np "$ranks" "$@" >"$work/output" 2>"$work/errors" || rc=$?
+  cat "$work/output" "$work/errors" >"$work/log"  # mpirun passes both on in pieces, which would mix within a line
 }
+# json_output FILE: the JSON that the last command printed.
+json_output() { sed -n '/^{/,/^}/p' "$work/output" >"$1"; }
 expect_ok() { ((rc == 0)) || { cat "$work/log"; fail "exit code $rc: $*"; }; }
 # expect_error CODE TEXT: the last command ended so, and said so once.
 expect_error() {

@@ -70,9 +70,9 @@ diff -r "$work/mean" "$work/file" || fail 'a mean by its file is another one'
 
 # What it exports is a model to start from, and to export again.
 run_ranks 2 "$bin/hetseq" evaluate --task bert --init-model "$work/hf" --data "$work/data/train*.h5" --precision fp64 --json
-expect_ok 'evaluate the export'; sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/of_export.json"
+expect_ok 'evaluate the export'; json_output "$work/of_export.json"
 run_ranks 2 "$bin/hetseq" evaluate "$run" --init-model "$run/best.safetensors" --data "$work/data/train*.h5" --precision fp64 --json
-expect_ok 'evaluate the run'; sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/of_run.json"
+expect_ok 'evaluate the run'; json_output "$work/of_run.json"
 [[ $(json "$work/of_export.json" loss) == "$(json "$work/of_run.json" loss)" ]] || fail 'the export has another loss'
 export_model "$work/hf" "$work/again"; expect_ok 'again'
 diff -r "$work/hf" "$work/again" || fail 'exported again it differs'

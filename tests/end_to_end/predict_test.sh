@@ -19,7 +19,7 @@ predict 2 two.h5; expect_ok 'two ranks'
 predict 3 three.h5 --json; expect_ok 'three ranks'
 same one.h5 two.h5
 same one.h5 three.h5
-sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/summary.json"
+json_output "$work/summary.json"
 [[ $(json "$work/summary.json" samples) == 200 ]] || fail 'samples'
 python3 - "$work/summary.json" "$run" <<'PYTHON' || fail 'summary'
 import json, sys
@@ -36,7 +36,7 @@ same one.h5 alone.h5
 # The accuracy and the loss in the file are those of evaluate.
 run_ranks 2 "$bin/hetseq" evaluate --task mnist --init-model "$run/best.safetensors" --data "$work/data/t10k*.h5" --threads 1 --json
 expect_ok evaluate
-sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/evaluation.json"
+json_output "$work/evaluation.json"
 "$bin/predictions" score "$work/one.h5" "$work"/data/t10k*.h5 >"$work/scores" || { cat "$work/scores"; fail 'the scores of the file'; }
 read -r accuracy loss samples <"$work/scores"
 [[ $samples == 200 ]] || fail "$samples rows"

@@ -90,7 +90,7 @@ cp -r "$work/cut" "$work/copy"
 find "$work/cut" -type f -exec cksum {} + | sort >"$work/before"
 train cut 2 --dry-run --json
 expect_ok "a dry run"
-sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/plan.json"
+json_output "$work/plan.json"
 [[ $(json "$work/plan.json" action) == continue ]] || fail "the plan does not continue"
 [[ $(json "$work/plan.json" checkpoint) == "$work/cut/checkpoints/update-"* ]] || fail "the plan names no checkpoint"
 [[ $(json "$work/plan.json" updates) == 152 ]] || fail "the plan's updates"
@@ -117,7 +117,7 @@ done
 
 train cut 2 --dry-run --json
 expect_ok "a dry run of a finished run"
-sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/plan.json"
+json_output "$work/plan.json"
 [[ $(json "$work/plan.json" action) == nothing ]] || fail "the plan of a finished run"
 
 # On other ranks: the same but for rounding; the batch stays what it was.

@@ -17,7 +17,7 @@ awk -v a="$(json "$work/run/summary.json" valid.accuracy)" 'BEGIN {exit !(a > 0.
 # Evaluated alone: the same losses and metrics as the run's last validation.
 run_ranks 3 "$bin/hetseq" evaluate "$work/run" --checkpoint last --data "$work/data/t10k*.h5" --json
 expect_ok evaluate
-sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/evaluation.json"
+json_output "$work/evaluation.json"
 [[ $(json "$work/evaluation.json" accuracy) == $(json "$work/run/summary.json" valid.accuracy) ]] || fail "accuracy differs"
 [[ $(json "$work/evaluation.json" model) == "$work/run/checkpoints/update-00000038/model.safetensors" ]] || fail "evaluate does not name the model"
 [[ $(json "$work/evaluation.json" data) == "$work/data/t10k*.h5" ]] || fail "evaluate does not name the data"
@@ -28,7 +28,7 @@ awk -v a="$(json "$work/evaluation.json" loss)" -v b="$(json "$work/run/summary.
 run_ranks 2 "$bin/hetseq" evaluate --task mnist --init-model "$work/run/best.safetensors" --data "$work/data/t10k*.h5" \
   --precision fp64 --json
 expect_ok "evaluate a file"
-sed -n '/^{/,/^}/{/^[{} ]/p}' "$work/log" >"$work/evaluation.json"
+json_output "$work/evaluation.json"
 awk -v a="$(json "$work/evaluation.json" loss)" -v b="$(json "$work/run/summary.json" valid.best.loss)" \
   'BEGIN {d = a - b; exit !(d < 1e-9 && d > -1e-9)}' || fail "loss of the best model differs"
 run_ranks 2 "$bin/hetseq" evaluate --task mnist --data "$work/data/t10k*.h5"
