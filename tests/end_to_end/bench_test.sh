@@ -102,4 +102,4 @@ expect_error 64 "hetseq bench needs one of data, step, reduce, roofline"
 run_ranks 2 "$bin/hetseq" bench data --task mnist
 expect_error 78 "no data were given"
 rm -r "$work/pairs"
-[[ $(ls) == $'data\nidx\nlog\nout.json' ]] || { ls; fail "something was left behind"; }
+[[ $(ls) == $'data\nerrors\nidx\nlog\nout.json\noutput' ]] || { ls; fail "something was left behind"; }
