@@ -27,6 +27,15 @@ def keep_freed_memory():
     libc.mallopt(m_trim_threshold, 2047 << 20)
 
 
+def taken(name, default):
+    """The value of an option of this program alone, or whether a flag is there; it leaves the command line."""
+    if name not in sys.argv:
+        return default
+    place = sys.argv.index(name)
+    del sys.argv[place]
+    return True if isinstance(default, bool) else type(default)(sys.argv.pop(place))
+
+
 def arguments(description, batch, devices=("cpu",)):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("data", help="HDF5 files (a glob)")

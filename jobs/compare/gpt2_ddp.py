@@ -5,8 +5,6 @@ mpirun -np 2 python jobs/compare/gpt2_ddp.py 'data/gpt2/train*.h5' --batch 16 [-
 
 --tuned keeps freed memory. --plain trains on one rank without DistributedDataParallel.
 """
-import sys
-
 import torch
 from torch.nn import functional
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -14,18 +12,9 @@ from transformers import GPT2Config, GPT2LMHeadModel
 import ddp
 
 
-def taken(name, default):
-    """The value of an option of this program alone, or whether a flag is there; it leaves the command line."""
-    if name not in sys.argv:
-        return default
-    place = sys.argv.index(name)
-    del sys.argv[place]
-    return True if isinstance(default, bool) else type(default)(sys.argv.pop(place))
-
-
 def main():
-    is_plain, dropout = taken("--plain", False), taken("--dropout", 0.1)
-    width, layers = taken("--width", 128), taken("--layers", 4)
+    is_plain, dropout = ddp.taken("--plain", False), ddp.taken("--dropout", 0.1)
+    width, layers = ddp.taken("--width", 128), ddp.taken("--layers", 4)
     options = ddp.arguments(__doc__, batch=16)
     ddp.start_ranks()
     ids = ddp.read_all(options.data)["input_ids"].long()

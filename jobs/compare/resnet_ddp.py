@@ -25,8 +25,7 @@ def resnet(width):
 
 
 def main():
-    uses_accelerate = "--accelerate" in sys.argv
-    sys.argv = [word for word in sys.argv if word != "--accelerate"]
+    uses_accelerate = ddp.taken("--accelerate", False)
     options = ddp.arguments(__doc__, batch=32)
     ddp.start_ranks()
     columns = ddp.read_all(options.data)

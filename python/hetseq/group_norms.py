@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from .draw_places import RandomnessError, Record, next_draw, scope
-from .norm_by_groups import GroupedNorm, has_too_few
+from .norm_by_groups import GroupedNorm, by_running_statistics, has_too_few
 
 __all__ = ["BUFFERS", "GroupNorms", "SUMS", "functional", "is_grouped", "refuse_compiled", "without_size_check"]
 
@@ -149,7 +149,8 @@ class GroupNorms:
         entry = self._entry(running_mean)
         sizes = _sizes(x, entry, scope.owner)
         if has_too_few(x, sizes):
-            return self._of_too_few(entry, x, weight, bias, running_mean, running_var, eps)
+            self._put_aside(entry, None, None, 0)
+            return by_running_statistics(x, weight, bias, running_mean, running_var, eps)
         out, means, variances = GroupedNorm.apply(x, weight, bias, sizes, eps)
         self._put_aside(entry, means, variances, len(sizes))
         return out
@@ -206,15 +207,6 @@ class GroupNorms:
     def _keep(entry: _Entry, place: tuple[int, int], means: Any, variances: Any, groups: int) -> None:
         if not scope.replays:
             entry.calls[place] = means, variances, groups
-
-    def _of_too_few(self, entry: Optional[_Entry], x: torch.Tensor, weight: Any, bias: Any, mean: Any, variance: Any,
-                    eps: float) -> torch.Tensor:
-        """A group of one sample, of which a channel has one value: the running statistics are used. It is the only one
-        of its batch."""
-        if mean is None:
-            raise ValueError(f"Expected more than 1 value per channel when training, got input size {tuple(x.shape)}")
-        self._put_aside(entry, None, None, 0)
-        return _batch_norm(x, weight, bias, mean, variance, False, 0.0, eps, False)
 
     def _entry(self, mean: Optional[torch.Tensor]) -> Optional[_Entry]:
         if mean is None:

@@ -8,7 +8,7 @@ import torch
 
 from .draw_places import scope
 
-__all__ = ["GroupedNorm", "has_too_few", "norm_by_groups"]
+__all__ = ["GroupedNorm", "by_running_statistics", "has_too_few", "norm_by_groups"]
 
 _eval_norm = torch.ops.aten.batch_norm.default
 
@@ -27,6 +27,13 @@ class Normalised(NamedTuple):
 def has_too_few(x: torch.Tensor, sizes: Sequence[int]) -> bool:
     """Whether a channel has a single value in a group of `sizes` rows. Such a group is the only one of its batch."""
     return x.numel() // max(1, len(x) * x.shape[1]) * min(sizes) < 2
+
+
+def by_running_statistics(x: torch.Tensor, weight: Any, bias: Any, mean: Any, variance: Any, eps: float) -> torch.Tensor:
+    """For a group of which a channel has a single value."""
+    if mean is None:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {tuple(x.shape)}")
+    return _eval_norm(x, weight, bias, mean, variance, False, 0.0, eps, False)
 
 
 def _normalise(x: torch.Tensor, weight: Any, bias: Any, sizes: Sequence[int], eps: float) -> Normalised:
@@ -102,7 +109,7 @@ def _forward(x, weight, bias, running_mean, running_var, stream, groups, owner, 
     if has_too_few(x, sizes):
         norms.put_aside_compiled(entry, stream, draw, None, None, 0)
         nothing = torch.zeros(len(sizes), x.shape[1], dtype=_statistics_type(x), device=x.device)
-        out = _eval_norm(x, weight, bias, running_mean, running_var, False, 0.0, eps, False)
+        out = by_running_statistics(x, weight, bias, running_mean, running_var, eps)
         return out, nothing, nothing.clone(), rows
     made = _normalise(x, weight, bias, sizes, eps)
     norms.put_aside_compiled(entry, stream, draw, made.means, made.variances, len(sizes))

@@ -4,7 +4,7 @@ import importlib.util
 import json
 import unittest
 
-from harness import ROOT, Case, capacities, largest_difference, need
+from harness import ROOT, Case, capacities, need
 
 need("torch", "numpy", "h5py", "safetensors", "transformers")
 
@@ -105,9 +105,7 @@ class GalleryTest(Case):
     def compare(self, tasks):
         for task in tasks:
             with self.subTest(task):
-                difference = largest_difference(*(self.folder / f"{task}-{n}/model.safetensors" for n in (1, 3)))
-                print(f"{task}: largest difference {difference:.2g}")
-                self.assertLess(difference, 1e-5)
+                self.assert_near(task, 1e-5)
                 one, three = (self.validation(f"{task}-{n}") for n in (1, 3))
                 self.assertEqual(len(one), 1)
                 self.assertAlmostEqual(one[0], three[0], delta=1e-5 * abs(one[0]))
@@ -145,9 +143,7 @@ class OtherPackagesTest(Case):
         self.train(3, task, {run: {**options, "max_sentences": capacities(*samples)} for run, options in runs.items()})
         for run in runs:
             with self.subTest(run):
-                difference = largest_difference(*(self.folder / f"{run}-{n}/model.safetensors" for n in (1, 3)))
-                print(f"{run}: largest difference {difference:.2g}")
-                self.assertLess(difference, 1e-6)
+                self.assert_near(run, 1e-6)
 
     def test_networks_of_timm(self):
         from hetseq import write_shards

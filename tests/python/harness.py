@@ -54,6 +54,12 @@ class Case(unittest.TestCase):
         self.assertEqual(run.returncode, code, run.stdout)
         return run.stdout
 
+    def assert_near(self, name, most):
+        """The models of runs NAME-1 and NAME-3 differ by less than `most`."""
+        difference = largest_difference(*(self.folder / f"{name}-{ranks}/model.safetensors" for ranks in (1, 3)))
+        print(f"{name}: largest difference {difference:.2g}")
+        self.assertLess(difference, most)
+
     def hetseq(self, ranks, *words, code=0):
         return self.run_ranks(ranks, "-m", "hetseq", *words, code=code)
 
