@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Sequences per second of BERT pretraining (transformers' BertForPreTraining, mini) under DistributedDataParallel.
+"""Sequences per second of BERT pretraining (transformers' BertForPreTraining) under DistributedDataParallel.
 
-mpirun -np 2 python jobs/compare/bert_ddp.py '../shared/data/bert/*.hdf5' --batch 16 [--tuned]
+mpirun -np 2 python jobs/compare/bert_ddp.py '../shared/data/bert/*.hdf5' --batch 16 [--size mini|base] [--device cuda]
+  [--tuned]
 
 --tuned computes the vocabulary head on the masked positions alone, and keeps freed memory.
 """
@@ -12,6 +13,10 @@ from transformers import BertConfig, BertForPreTraining
 
 import ddp
 
+SIZES = {
+    "mini": {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024},
+    "base": {},
+}
 IGNORED = -100  # transformers' label of a position that is not masked
 
 
@@ -58,20 +63,20 @@ def tensors_of(data):
 
 
 def main():
-    options = ddp.arguments(__doc__, batch=16)
-    ddp.start_ranks()
+    size = ddp.taken("--size", "mini")
+    options = ddp.arguments(__doc__, batch=16, devices=("cpu", "cuda"))
+    ddp.start_ranks(options.device)
     columns = tensors_of(ddp.read_all(options.data))
-    model = BertForPreTraining(BertConfig(
-        hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024))
+    model = BertForPreTraining(BertConfig(**SIZES[size])).to(options.device)
     model = ddp.wrapped((OnMaskedPositions if options.tuned else WholeModel)(model).train())
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
 
     def update(chosen):
         optimizer.zero_grad()
-        model(**{name: column[chosen] for name, column in columns.items()}).backward()
+        model(**{name: ddp.on_device(column[chosen], options) for name, column in columns.items()}).backward()
         optimizer.step()
 
-    ddp.measure("bert mini", options, len(columns["labels"]), update)
+    ddp.measure(f"bert {size}", options, len(columns["labels"]), update)
 
 
 if __name__ == "__main__":

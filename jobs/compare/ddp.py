@@ -102,6 +102,11 @@ def my_batches(samples, batch, updates):
         begin += batch * ranks
 
 
+def on_device(batch, options):
+    """A batch where the model is, by way of pinned memory."""
+    return batch.pin_memory().to(options.device, non_blocking=True) if options.device == "cuda" else batch
+
+
 def wrapped(model):
     on_gpu = next(model.parameters()).is_cuda
     return DistributedDataParallel(model, gradient_as_bucket_view=True,

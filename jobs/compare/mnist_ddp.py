@@ -43,12 +43,10 @@ def main():
     model = ddp.wrapped(model.to(options.device))
     optimizer = torch.optim.Adadelta(model.parameters(), lr=1.0, foreach=options.tuned)
 
-    def on_device(batch):
-        return batch.pin_memory().to(options.device, non_blocking=True) if options.device == "cuda" else batch
-
     def update(chosen):
         optimizer.zero_grad()
-        functional.nll_loss(model(on_device(images[chosen])), on_device(labels[chosen])).backward()
+        batch = ddp.on_device(images[chosen], options)
+        functional.nll_loss(model(batch), ddp.on_device(labels[chosen], options)).backward()
         optimizer.step()
 
     ddp.measure("mnist", options, len(labels), update)

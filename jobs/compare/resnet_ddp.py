@@ -3,6 +3,7 @@
 each rank's batch by itself.
 
 mpirun -np 2 python jobs/compare/resnet_ddp.py 'data/fashion-mnist/train*.h5' --batch 32 [--tuned] [--accelerate]
+  [--device cuda]
 
 --tuned keeps freed memory. --accelerate leaves devices, ranks and backward to Accelerate.
 """
@@ -26,16 +27,16 @@ def resnet(width):
 
 def main():
     uses_accelerate = ddp.taken("--accelerate", False)
-    options = ddp.arguments(__doc__, batch=32)
-    ddp.start_ranks()
+    options = ddp.arguments(__doc__, batch=32, devices=("cpu", "cuda"))
+    ddp.start_ranks(options.device)
     columns = ddp.read_all(options.data)
     images, labels = columns["images"], columns["labels"].long()
-    model = resnet(64)
+    model = resnet(64).to(options.device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4, fused=True)
     backward = torch.Tensor.backward
     if uses_accelerate:
         from accelerate import Accelerator
-        accelerator = Accelerator(cpu=True)
+        accelerator = Accelerator(cpu=options.device == "cpu")
         model, optimizer = accelerator.prepare(model, optimizer)
         backward = accelerator.backward
     else:
@@ -43,8 +44,9 @@ def main():
 
     def update(chosen):
         optimizer.zero_grad()
-        logits = model(pixel_values=images[chosen].unsqueeze(1).float() / 255 - 0.5).logits
-        backward(functional.cross_entropy(logits, labels[chosen]))
+        batch = ddp.on_device(images[chosen], options)
+        logits = model(pixel_values=batch.unsqueeze(1).float() / 255 - 0.5).logits
+        backward(functional.cross_entropy(logits, ddp.on_device(labels[chosen], options)))
         optimizer.step()
 
     ddp.measure("resnet", options, len(images), update)
