@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# For the first person with a GPU, on which hetseq has never run: builds hetseq with CUDA, runs the tests that need a
-# GPU, checks the invariants between CPU and GPUs, measures a little, and packs a report to send back.
+# On a machine with GPUs: builds hetseq with CUDA, runs the tests that need a GPU, checks the invariants between CPU and
+# GPUs, measures a little, and packs a report to send back.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
@@ -94,19 +94,19 @@ train() {
     --optimizer sgd --lr 0.05 --clip-norm 5 --cache-dir none --save-dir "$work/$name" --overwrite "$@"
 }
 equivalence() { # PRECISION TOLERANCE
-  train "cpu-$1" 1 --device cpu --precision "$1"
-  train "gpu-$1" "$ranks" --device cuda --precision "$1"
+  train "cpu-$1" 1 --device cpu --precision "$1" || return
+  train "gpu-$1" "$ranks" --device cuda --precision "$1" || return
   largest_difference "$work/cpu-$1/model.safetensors" "$work/gpu-$1/model.safetensors" "$2"
 }
 restart() {
-  train whole "$ranks" --device cuda --balance declared
-  train parts "$ranks" --device cuda --balance declared --max-update 5 --total-num-update 10
-  on_ranks "$ranks" train "$work/parts/config.cfg" --max-update 10 --save-dir "$work/parts"
+  train whole "$ranks" --device cuda --balance declared || return
+  train parts "$ranks" --device cuda --balance declared --max-update 5 --total-num-update 10 || return
+  on_ranks "$ranks" train "$work/parts/config.cfg" --max-update 10 --save-dir "$work/parts" || return
   largest_difference "$work/whole/model.safetensors" "$work/parts/model.safetensors" 0
 }
 measure() { # NAME OPTION...
   local name=$1; shift
-  on_ranks "$ranks" bench "$@" --device cuda --json >"$report/$name.json"
+  on_ranks "$ranks" bench "$@" --device cuda --json >"$report/$name.json" || return
   cat "$report/$name.json"
 }
 
@@ -139,7 +139,7 @@ step 'data' make_data
 step 'equivalence in fp64' equivalence fp64 1e-12
 step 'equivalence in fp32' equivalence fp32 1e-3
 step 'restart' restart
-step 'bench reduce' measure reduce reduce
+((ranks == 1)) || step 'bench reduce' measure reduce reduce
 step 'bench mnist' measure mnist step --task mnist --data "$work/data" --batch-size $((256 * ranks)) --max-sentences 256 --max-update 300
 python=${PYTHON-}
 [[ -n $python || -n ${HETSEQ-} ]] || python=build/python/bin/python

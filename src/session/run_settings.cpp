@@ -248,6 +248,7 @@ RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Pa
     settings.device = at::Device(settings.topology.rank(world.rank()).device);
     at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what --precision says
     at::globalContext().setAllowTF32CuBLAS(false);
+    at::globalContext().setDeterministicCuDNN(true);  // a continued run has the bits of a whole one
     settings.dtype = settings.options().precision == "fp64" ? at::kDouble : at::kFloat;
     settings.corpus = settings.options().corpus;
     settle_capacities(world, settings);
