@@ -14,6 +14,7 @@ as if one device had seen the groups one after the other.
 from __future__ import annotations
 
 import sys
+from itertools import accumulate
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 import torch
@@ -22,7 +23,7 @@ from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from .draw_places import RandomnessError, Record, next_draw, scope
-from .norm_by_groups import GroupedNorm, by_running_statistics, has_too_few
+from .norm_by_groups import by_running_statistics, has_too_few, normalised
 
 __all__ = ["BUFFERS", "GroupNorms", "SUMS", "functional", "is_grouped", "refuse_compiled", "without_size_check"]
 
@@ -38,34 +39,47 @@ def is_grouped(module: nn.Module) -> bool:
 
 
 class _Entry:
-    """A module with running statistics, and its place in the sums: channels of means, of variances, and the number of
-    groups, each counted as often as it was normalised."""
+    """A module with running statistics, and its place in the sums of `GroupNorms`."""
 
-    def __init__(self, name: str, module: _BatchNorm, record: Record, begin: int) -> None:
-        self.name, self.module, self.record, self.begin = name, module, record, begin
+    def __init__(self, name: str, module: _BatchNorm, record: Record) -> None:
+        self.name, self.module, self.record = name, module, record
         self.channels = module.running_mean.numel()
-        self.tracked: Optional[torch.Tensor] = None  # the module's count, which its forward counts up; None: it has none
-        # Means and variances (groups, channels) and number of groups, by the module's call and the draw in it.
-        self.calls: dict[tuple[int, int], tuple[torch.Tensor, torch.Tensor, int]] = {}
+        # By the module's call and the draw in it: means and variances (groups, 2, channels), or None for a group of which
+        # a channel had a single value.
+        self.calls: dict[tuple[int, int], Optional[torch.Tensor]] = {}
 
-    @property
-    def size(self) -> int:
-        return 2 * self.channels + 1
 
-    def settle_count(self) -> None:
-        """The count is as it was after the last update, whatever forwards and recomputations came since."""
-        count = self.module.num_batches_tracked
-        if count is None:
-            self.tracked = None
-        elif self.tracked is None:
-            self.tracked = count.clone()
-        else:
-            count.copy_(self.tracked)
+class _Counts:
+    """How often modules normalised groups. Their own counts, which their forwards count up, are as they were after the last
+    update, whatever forwards and recomputations came since."""
 
-    def add_to_count(self, groups: int) -> None:
-        if self.tracked is not None:
-            self.tracked += groups
-            self.settle_count()
+    def __init__(self) -> None:
+        self._after: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # by the module: its count, and after the last update
+
+    def settle(self, modules: Sequence[_BatchNorm]) -> None:
+        own, after = [], []
+        for module in modules:
+            count = module.num_batches_tracked
+            known = self._after.get(id(module))
+            if count is None:
+                self._after.pop(id(module), None)
+            elif known is None or known[0] is not count:
+                self._after[id(module)] = count, count.clone() if known is None else known[1].to(count.device)
+            if count is not None and known is not None:
+                own.append(count)
+                after.append(self._after[id(module)][1])
+        if own:
+            torch._foreach_copy_(own, after)
+
+    def add(self, modules: Sequence[_BatchNorm], groups: Sequence[int]) -> None:
+        counted = [(module, number) for module, number in zip(modules, groups) if id(module) in self._after]
+        for module, number in counted:
+            self._after[id(module)][1].add_(number)
+        self.settle([module for module, _ in counted])
+
+    def before(self, module: _BatchNorm) -> Optional[int]:
+        known = self._after.get(id(module))
+        return None if known is None else int(known[1])
 
 
 class GroupNorms:
@@ -74,18 +88,20 @@ class GroupNorms:
     def __init__(self, model: nn.Module, records: Mapping[int, Record]) -> None:
         self._entries: list[_Entry] = []
         self.exists = False
-        begin = 0
         for name, module in model.named_modules():
             if not is_grouped(module):
                 continue
             self.exists = True
             if module.running_mean is not None:
-                self._entries.append(_Entry(name, module, records[id(module)], begin))
-                begin += self._entries[-1].size
+                self._entries.append(_Entry(name, module, records[id(module)]))
+        self._modules = [entry.module for entry in self._entries]
+        self._widths = [2 * entry.channels for entry in self._entries]
+        self._counts = _Counts()
         self._by_buffer: dict[int, _Entry] = {}
         self._by_stream: dict[int, tuple[_Entry, int]] = {}  # with the number of the module's call
-        # The trainer moves and converts it with the module's buffers.
-        self.sums: Optional[torch.Tensor] = torch.zeros(begin) if begin else None
+        # Means and variances of each entry, and then the number of groups of each, counted as often as they were
+        # normalised. The trainer moves and converts it with the module's buffers.
+        self.sums: Optional[torch.Tensor] = torch.zeros(sum(self._widths) + len(self._entries)) if self._entries else None
         self.keeps = False  # the statistics of forwards count
 
     def begin(self) -> None:
@@ -93,51 +109,73 @@ class GroupNorms:
         self._by_buffer = {id(entry.module.running_mean): entry for entry in self._entries}
         for entry in self._entries:
             entry.calls = {}
-            entry.settle_count()
+        self._counts.settle(self._modules)
 
     def end(self) -> None:
         """The forward has ended: adds what it put aside to the sums."""
+        if self._entries and self.keeps and scope.groups is not None:
+            self._add(*scope.groups[:2])
         for entry in self._entries:
-            if self.keeps and scope.groups is not None:
-                self._add(entry)
             entry.calls = {}
-            entry.settle_count()
+        self._counts.settle(self._modules)
 
-    def _add(self, entry: _Entry) -> None:
-        first, total = scope.groups[:2]
-        calls, momentum = len(entry.calls), entry.module.momentum
-        sums = self.sums[entry.begin:entry.begin + entry.size]
-        for call, (_, (means, variances, groups)) in enumerate(sorted(entry.calls.items())):
-            if groups == 0:
-                continue
-            weights = [1.0 if momentum is None else
-                       momentum * (1 - momentum) ** (total * calls - 1 - ((first + i) * calls + call))
-                       for i in range(groups)]
-            weights = torch.tensor(weights, dtype=torch.float64, device=means.device)
-            sums[:entry.channels] += weights @ means.double()
-            sums[entry.channels:2 * entry.channels] += weights @ variances.double()
-            sums[-1] += groups
+    def _add(self, first: int, total: int) -> None:
+        # Entries of like calls have the same weights. All that happens on the device, without a word of the host.
+        alike: dict[tuple[Optional[float], tuple[int, ...]], list[int]] = {}
+        for place, entry in enumerate(self._entries):
+            groups = tuple(0 if made is None else len(made) for _, made in sorted(entry.calls.items()))
+            if sum(groups):
+                alike.setdefault((entry.module.momentum, groups), []).append(place)
+        places = [0, *accumulate(self._widths)]
+        counts = self.sums[places[-1]:]
+        for (momentum, groups), of_entries in alike.items():
+            rows = [torch.cat([made.flatten(1) for _, made in sorted(self._entries[place].calls.items()) if made is not None])
+                    for place in of_entries]
+            weights = torch.cat([self._weights(momentum, first, total, call, len(groups), number, rows[0].device)
+                                 for call, number in enumerate(groups) if number])
+            added = weights @ torch.cat(rows, 1).double()
+            for begin, end in _stretches(of_entries):
+                width = places[end] - places[begin]
+                self.sums[places[begin]:places[end]] += added[:width]
+                added = added[width:]
+                counts[begin:end] += sum(groups)
+
+    @staticmethod
+    def _weights(momentum: Optional[float], first: int, total: int, call: int, calls: int, groups: int,
+                 device: torch.device) -> torch.Tensor:
+        """Of the groups of one call of `calls`: m (1 - m)^(what comes after it), or 1."""
+        if momentum is None:
+            return torch.ones(groups, dtype=torch.float64, device=device)
+        last = total * calls - 1 - (first * calls + call)
+        after = torch.arange(last, last - groups * calls, -calls, dtype=torch.float64, device=device)
+        return torch.pow(1 - momentum, after) * momentum
 
     @torch.no_grad()
     def take_sums(self) -> None:
         """The sums are those of all ranks: the buffers take them in."""
-        counts = torch.stack([self.sums[entry.begin + entry.size - 1] for entry in self._entries]).tolist()
-        for entry, count in zip(self._entries, map(round, counts)):
-            if count == 0:
+        places = [0, *accumulate(self._widths)]
+        counts = [round(count) for count in self.sums[places[-1]:].tolist()]
+        sums = self.sums.double()
+        taking, buffers, kept, parts = [], [], [], []
+        for place, (entry, count) in enumerate(zip(self._entries, counts)):
+            module, before = entry.module, self._counts.before(entry.module) if entry.module.momentum is None else 0
+            if count == 0 or before is None:  # as PyTorch has it where nothing counts
                 continue
-            module = entry.module
-            sums = self.sums[entry.begin:entry.begin + entry.size]
-            of_mean, of_variance = sums[:entry.channels], sums[entry.channels:2 * entry.channels]
-            if module.momentum is None and entry.tracked is None:  # as PyTorch has it
-                continue
+            of_entry = sums[places[place]:places[place + 1]]
             if module.momentum is None:  # the mean of all
-                before = int(entry.tracked)
-                kept, taken = before / (before + count), 1 / (before + count)
+                old, of_entry = before / (before + count), of_entry / (before + count)
             else:
-                kept, taken = (1 - module.momentum) ** count, 1.0
-            module.running_mean.copy_(module.running_mean * kept + of_mean * taken)
-            module.running_var.copy_(module.running_var * kept + of_variance * taken)
-            entry.add_to_count(count)
+                old = (1 - module.momentum) ** count
+            taking.append(place)
+            buffers += [module.running_mean, module.running_var]
+            kept += [old, old]
+            parts += [of_entry[:entry.channels], of_entry[entry.channels:]]
+        if not taking:
+            return
+        new = torch._foreach_mul([buffer.double() for buffer in buffers], kept)
+        torch._foreach_add_(new, parts)
+        torch._foreach_copy_(buffers, new)
+        self._counts.add([self._modules[place] for place in taking], [counts[place] for place in taking])
 
     def batch_norm(self, x: torch.Tensor, weight: Optional[torch.Tensor], bias: Optional[torch.Tensor],
                    running_mean: Optional[torch.Tensor], running_var: Optional[torch.Tensor], training: bool,
@@ -149,10 +187,10 @@ class GroupNorms:
         entry = self._entry(running_mean)
         sizes = _sizes(x, entry, scope.owner)
         if has_too_few(x, sizes):
-            self._put_aside(entry, None, None, 0)
+            self._put_aside(entry, None)
             return by_running_statistics(x, weight, bias, running_mean, running_var, eps)
-        out, means, variances = GroupedNorm.apply(x, weight, bias, sizes, eps)
-        self._put_aside(entry, means, variances, len(sizes))
+        out, statistics = normalised(x, weight, bias, sizes, eps)
+        self._put_aside(entry, statistics)
         return out
 
     def begin_compiled(self, x: torch.Tensor, running_mean: Optional[torch.Tensor], stream: torch.Tensor,
@@ -163,11 +201,11 @@ class GroupNorms:
         entry = self._entry_of(stream)[0] if running_mean is not None else None
         return entry, _sizes(x, entry, owner)
 
-    def put_aside_compiled(self, entry: Optional[_Entry], stream: torch.Tensor, draw: int, means: Any, variances: Any,
-                           groups: int) -> None:
+    def put_aside_compiled(self, entry: Optional[_Entry], stream: torch.Tensor, draw: int,
+                           statistics: Optional[torch.Tensor]) -> None:
         """The statistics of a call; those of its recomputation are no others."""
-        if entry is not None and scope.active:
-            self._keep(entry, (self._entry_of(stream)[1], draw), means, variances, groups)
+        if entry is not None and scope.active and not scope.replays:
+            entry.calls[self._entry_of(stream)[1], draw] = statistics
 
     def _entry_of(self, stream: torch.Tensor) -> tuple[_Entry, int]:
         found = self._by_stream.get(int(stream))
@@ -192,21 +230,18 @@ class GroupNorms:
                 f"torch.batch_norm in {_where()} normalises over the samples of a micro-batch (how a batch is cut would "
                 "matter): use the module nn.BatchNorm1d, 2d or 3d, which hetseq gives groups of samples")
 
-    def _put_aside(self, entry: Optional[_Entry], means: Any, variances: Any, groups: int) -> None:
+    def _put_aside(self, entry: Optional[_Entry], statistics: Optional[torch.Tensor]) -> None:
         if entry is None:
             return
-        entry.settle_count()
         record = scope.current
         if record is entry.record:
             place = record.call.number, next_draw()[1]
         else:  # another module uses the buffers
             place = sys.maxsize, len(entry.calls)
-        self._keep(entry, place, means, variances, groups)
-
-    @staticmethod
-    def _keep(entry: _Entry, place: tuple[int, int], means: Any, variances: Any, groups: int) -> None:
-        if not scope.replays:
-            entry.calls[place] = means, variances, groups
+        if scope.replays:  # after the end of the forward
+            self._counts.settle([entry.module])
+        else:
+            entry.calls[place] = statistics
 
     def _entry(self, mean: Optional[torch.Tensor]) -> Optional[_Entry]:
         if mean is None:
@@ -221,6 +256,17 @@ class GroupNorms:
         return RandomnessError(
             f"a batch normalisation in {_where()} keeps running statistics in a tensor that is no buffer of an "
             "nn.BatchNorm (hetseq folds the statistics of all ranks into these): use nn.BatchNorm1d, 2d or 3d")
+
+
+def _stretches(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Begin and end of each stretch of ascending numbers that follow one another."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number:
+            found[-1] = found[-1][0], number + 1
+        else:
+            found.append((number, number + 1))
+    return found
 
 
 def _sizes(x: torch.Tensor, entry: Optional[_Entry], owner: Optional[torch.Tensor]) -> list[int]:

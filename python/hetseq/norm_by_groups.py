@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import torch
 
 from .draw_places import scope
 
-__all__ = ["GroupedNorm", "by_running_statistics", "has_too_few", "norm_by_groups"]
+__all__ = ["by_running_statistics", "has_too_few", "norm_by_groups", "normalised"]
 
 _eval_norm = torch.ops.aten.batch_norm.default
-
-
-class Normalised(NamedTuple):
-    """out: as x. means, variances (unbiased): (groups, channels), for running statistics. saved_means, inverses (of
-    standard deviations): (groups, channels), for backward."""
-
-    out: torch.Tensor
-    means: torch.Tensor
-    variances: torch.Tensor
-    saved_means: torch.Tensor
-    inverses: torch.Tensor
 
 
 def has_too_few(x: torch.Tensor, sizes: Sequence[int]) -> bool:
@@ -36,39 +25,6 @@ def by_running_statistics(x: torch.Tensor, weight: Any, bias: Any, mean: Any, va
     return _eval_norm(x, weight, bias, mean, variance, False, 0.0, eps, False)
 
 
-def _normalise(x: torch.Tensor, weight: Any, bias: Any, sizes: Sequence[int], eps: float) -> Normalised:
-    """x (rows, channels, ...) normalised by groups of `sizes` rows of dimension 0."""
-    out, begin = torch.empty_like(x, memory_format=_format(x)), 0
-    statistics: tuple[list[torch.Tensor], ...] = ([], [], [], [])
-    for size in sizes:
-        part = slice(begin, begin + size)
-        mean, variance = (torch.zeros(x.shape[1], dtype=_statistics_type(x), device=x.device) for _ in range(2))
-        # With momentum 1 the running statistics become those of the group.
-        out[part], saved, inverse = torch.native_batch_norm(x[part], weight, bias, mean, variance, True, 1.0, eps)
-        for to, made in zip(statistics, (mean, variance, saved, inverse)):
-            to.append(made)
-        begin += size
-    return Normalised(out, *map(torch.stack, statistics))
-
-
-def _gradients(gradient: torch.Tensor, x: torch.Tensor, weight: Any, sizes: Sequence[int], saved_means: torch.Tensor,
-               inverses: torch.Tensor, eps: float, needs: Sequence[bool]) -> tuple[Any, Any, Any]:
-    """Of x, weight and bias, where `needs` says so."""
-    of_x = torch.empty_like(x) if needs[0] else None
-    sums: list[Any] = [None, None]
-    begin = 0
-    for size, mean, inverse in zip(sizes, saved_means, inverses):
-        part = slice(begin, begin + size)
-        own, *others = torch.ops.aten.native_batch_norm_backward(
-            gradient[part], x[part], weight, None, None, mean, inverse, True, eps, list(needs))
-        if needs[0]:
-            of_x[part] = own
-        sums = [(other if total is None else total + other) if needed else None
-                for total, other, needed in zip(sums, others, needs[1:])]
-        begin += size
-    return of_x, *sums
-
-
 def _format(x: torch.Tensor) -> torch.memory_format:
     """That of what PyTorch's own gives."""
     for dimensions, last in ((4, torch.channels_last), (5, torch.channels_last_3d)):
@@ -81,22 +37,11 @@ def _statistics_type(x: torch.Tensor) -> torch.dtype:
     return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
-class GroupedNorm(torch.autograd.Function):
-    """`_normalise` with its gradients. Gives out, means and variances."""
-
-    @staticmethod
-    def forward(ctx, x, weight, bias, sizes, eps):
-        made = _normalise(x, weight, bias, sizes, eps)
-        ctx.save_for_backward(x, weight, made.saved_means, made.inverses)
-        ctx.sizes, ctx.eps = sizes, eps
-        ctx.mark_non_differentiable(made.means, made.variances)
-        return made[:3]
-
-    @staticmethod
-    def backward(ctx, gradient, _means, _variances):
-        x, weight, saved_means, inverses = ctx.saved_tensors
-        return (*_gradients(gradient, x, weight, ctx.sizes, saved_means, inverses, ctx.eps, ctx.needs_input_grad[:3]),
-                None, None)
+def normalised(x: torch.Tensor, weight: Any, bias: Any, sizes: Sequence[int], eps: float
+               ) -> tuple[torch.Tensor, torch.Tensor]:
+    """x (rows, channels, ...) normalised by groups of `sizes` rows of dimension 0, and means and unbiased variances (groups,
+    2, channels). Has gradients."""
+    return torch.ops.hetseq.group_norm.default(x, weight, bias, sizes, eps)
 
 
 # ------ compiled code: operators that torch.compile does not look into. They tell scope.handle.norms of the statistics.
@@ -107,19 +52,19 @@ def _forward(x, weight, bias, running_mean, running_var, stream, groups, owner, 
     entry, sizes = norms.begin_compiled(x, running_mean, stream, owner)
     rows = torch.tensor(sizes)
     if has_too_few(x, sizes):
-        norms.put_aside_compiled(entry, stream, draw, None, None, 0)
-        nothing = torch.zeros(len(sizes), x.shape[1], dtype=_statistics_type(x), device=x.device)
+        norms.put_aside_compiled(entry, stream, draw, None)
+        nothing = torch.zeros(2, len(sizes), x.shape[1], dtype=_statistics_type(x), device=x.device)
         out = by_running_statistics(x, weight, bias, running_mean, running_var, eps)
-        return out, nothing, nothing.clone(), rows
-    made = _normalise(x, weight, bias, sizes, eps)
-    norms.put_aside_compiled(entry, stream, draw, made.means, made.variances, len(sizes))
-    return made.out, made.saved_means, made.inverses, rows
+        return out, nothing, rows
+    out, statistics, saved = torch.ops.hetseq.group_norm_forward.default(x, weight, bias, sizes, eps)
+    norms.put_aside_compiled(entry, stream, draw, statistics)
+    return out, saved, rows
 
 
-def _backward(gradient, x, weight, running_mean, running_var, saved_means, inverses, rows, eps):
+def _backward(gradient, x, weight, running_mean, running_var, saved, rows, eps):
     sizes = rows.tolist()
     if not has_too_few(x, sizes):
-        return _gradients(gradient, x, weight, sizes, saved_means, inverses, eps, (True, True, True))
+        return torch.ops.hetseq.group_norm_backward.default(gradient, x, weight, sizes, saved, eps)
     return torch.ops.aten.native_batch_norm_backward(
         gradient, x, weight, running_mean, running_var, None, None, False, eps, [True, True, True])
 
@@ -127,21 +72,21 @@ def _backward(gradient, x, weight, running_mean, running_var, saved_means, inver
 norm_by_groups = torch.library.custom_op(
     "hetseq::norm_by_groups", _forward, mutates_args=(),
     schema="(Tensor x, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, Tensor stream, "
-           "Tensor groups, Tensor? owner, int draw, float eps) -> (Tensor, Tensor, Tensor, Tensor)")
+           "Tensor groups, Tensor? owner, int draw, float eps) -> (Tensor, Tensor, Tensor)")
 _norm_by_groups_backward = torch.library.custom_op(
     "hetseq::norm_by_groups_backward", _backward, mutates_args=(),
-    schema="(Tensor gradient, Tensor x, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor saved_means, "
-           "Tensor inverses, Tensor rows, float eps) -> (Tensor, Tensor, Tensor)")
+    schema="(Tensor gradient, Tensor x, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor saved, "
+           "Tensor rows, float eps) -> (Tensor, Tensor, Tensor)")
 
 
 @norm_by_groups.register_fake
 def _(x, weight, bias, running_mean, running_var, stream, groups, owner, draw, eps):
-    statistics = x.new_empty((groups.shape[0], x.shape[1]), dtype=_statistics_type(x))
-    return torch.empty_like(x, memory_format=_format(x)), statistics, torch.empty_like(statistics), torch.empty_like(groups)
+    saved = x.new_empty((2, groups.shape[0], x.shape[1]), dtype=_statistics_type(x))
+    return torch.empty_like(x, memory_format=_format(x)), saved, torch.empty_like(groups)
 
 
 @_norm_by_groups_backward.register_fake
-def _(gradient, x, weight, running_mean, running_var, saved_means, inverses, rows, eps):
+def _(gradient, x, weight, running_mean, running_var, saved, rows, eps):
     of_channels = x.new_empty((x.shape[1],), dtype=_statistics_type(x) if weight is None else weight.dtype)
     return torch.empty_like(x), of_channels, torch.empty_like(of_channels)
 
