@@ -19,7 +19,7 @@ const std::vector<Advice>& advice() {
     constexpr const char* config = "give the configuration's path without an option";
     constexpr const char* reader = "each rank has one thread that reads; there are no workers";
     constexpr const char* precision =
-        "hetseq computes in fp32 or fp64 (--precision); it has no mixed precision";
+        "--precision fp16 or bf16 computes products in 16 bits; auto takes what a device does best";
     constexpr const char* version = "hetseq --version prints the version";
     constexpr const char* words = "--log-interval 1 has a line for each update";
     static const std::vector<Advice> table{

@@ -44,6 +44,8 @@ at::Tensor coordinate_dropout(const at::Tensor& x,
     HETSEQ_ASSERT(x.dim() >= 1 && sample_ids.dim() == 1 && x.size(0) == sample_ids.numel());
     if (x.dim() <= 2 || p == 0)  // one coordinate is as good as an index
         return counter_dropout(x, p, key, sample_ids);
+    if (x.is_cpu() && c10::isReducedFloatingType(x.scalar_type()))
+        return coordinate_dropout(x.to(at::kFloat), p, key, sample_ids).to(x.scalar_type());
     HETSEQ_ASSERT(sample_ids.scalar_type() == at::kLong && sample_ids.is_contiguous());
     HETSEQ_ASSERT(sample_ids.device() == x.device());
     constexpr int most = detail::DropoutMatrices::most_outer + 3;

@@ -64,6 +64,8 @@ at::Tensor apply_mask(const at::Tensor& x,
                       const DropoutExtent& extent,
                       const at::Tensor& ids,
                       const std::optional<at::Tensor>& positions) {
+    if (x.is_cpu() && c10::isReducedFloatingType(x.scalar_type()))
+        return apply_mask(x.to(at::kFloat), mask, extent, ids, positions).to(x.scalar_type());
     const at::Tensor from = x.contiguous();
     at::Tensor out = at::empty_like(from);
     RECORD_FUNCTION("hetseq::dropout", std::vector<c10::IValue>({from, out}));

@@ -36,6 +36,11 @@ void Model::to(at::ScalarType dtype) {
         *this, [&](const at::Tensor& tensor) { return tensor.to(converted_type(tensor, dtype)); });
 }
 
+void Model::to(at::Device device, Precision precision) {
+    to(device, parameter_type(precision));
+    arithmetic_ = {precision, device.type()};
+}
+
 std::vector<Prediction> Model::predict(const MicroBatch&) {
     return {};
 }

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -82,6 +83,14 @@ at::Tensor reduce(at::Tensor& logits,
     return at::tensor({sums.loss, sums.nll, sums.correct}, at::kDouble);
 }
 
+// The type of products under autocast, as at::linear has it.
+at::Tensor narrowed(const at::Tensor& x) {
+    const at::DeviceType device = x.device().type();
+    return at::autocast::is_autocast_enabled(device) && x.scalar_type() == at::kFloat
+               ? x.to(at::autocast::get_autocast_dtype(device))
+               : x;
+}
+
 struct Computed {
     at::Tensor sums;                        // (3) fp64
     at::Tensor x_gradient, table_gradient;  // undefined where none is needed
@@ -98,17 +107,25 @@ Computed compute(const at::Tensor& x,
         result.x_gradient = at::empty_like(x);
         result.table_gradient = at::zeros_like(table);
     }
-    const std::int64_t most = rows_at_once(table), rows = x.size(0);
-    at::Tensor buffer = at::empty({std::min(most, rows), table.size(0)}, x.options());
+    const at::Tensor factors = narrowed(x);
+    const at::Tensor own_table = narrowed(table);
+    const bool is_narrow = !factors.is_same(x);
+    const std::int64_t most = rows_at_once(own_table), rows = x.size(0);
+    at::Tensor buffer = at::empty({std::min(most, rows), table.size(0)}, factors.options());
     for (std::int64_t begin = 0; begin < rows; begin += most) {
         const std::int64_t count = std::min(most, rows - begin);
-        const at::Tensor part = x.narrow(0, begin, count);
+        const at::Tensor part = factors.narrow(0, begin, count);
         at::Tensor logits = buffer.narrow(0, 0, count);
-        at::mm_out(logits, part, table.t());
+        at::mm_out(logits, part, own_table.t());
         result.sums += reduce(logits, labels.narrow(0, begin, count), smoothing, has_gradient);
-        if (has_gradient) {
-            at::Tensor out = result.x_gradient.narrow(0, begin, count);
-            at::mm_out(out, logits, table);
+        if (!has_gradient)
+            continue;
+        at::Tensor out = result.x_gradient.narrow(0, begin, count);
+        if (is_narrow) {
+            out.copy_(at::mm(logits, own_table));
+            result.table_gradient.add_(at::mm(logits.t(), part));
+        } else {
+            at::mm_out(out, logits, own_table);
             result.table_gradient.addmm_(logits.t(), part);
         }
     }

@@ -12,19 +12,20 @@ namespace hetseq {
 StepGate::StepGate(const at::TensorOptions& gradients, double clip_norm)
     : clip_norm_{clip_norm},
       closed_{at::zeros({}, gradients.dtype(at::kFloat))},
-      clip_factor_{at::ones({}, gradients)} {
+      factor_{at::ones({}, gradients)} {
     HETSEQ_ASSERT(clip_norm >= 0);
 }
 
-void StepGate::set(const at::Tensor& status, const at::Tensor& norm) {
+void StepGate::set(const at::Tensor& status, const at::Tensor& norm, double scale) {
     HETSEQ_ASSERT(status.is_contiguous() && status.numel() > 0 && norm.numel() == 1);
-    detail::set_step_gate_cuda(status, norm, clip_norm_, closed_, clip_factor_);
+    scale_ = scale;
+    detail::set_step_gate_cuda(status, norm, {clip_norm_, scale}, closed_, factor_);
 }
 
-void StepGate::clip(at::Tensor gradients) const {
+void StepGate::prepare(at::Tensor gradients) const {
     HETSEQ_ASSERT(gradients.dim() == 1 && gradients.is_contiguous());
-    if (clip_norm_ > 0)
-        detail::scale_cuda(gradients, clip_factor_);
+    if (clip_norm_ > 0 || scale_ != 1)
+        detail::scale_cuda(gradients, factor_);
 }
 
 }  // namespace hetseq

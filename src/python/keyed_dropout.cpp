@@ -36,12 +36,7 @@ at::Tensor mask(const at::Tensor& x,
         return coordinate_dropout(
             samples, p, {drawn.seed, drawn.update, 0}, ids.to(x.device()).contiguous());
     };
-    const at::ScalarType type = x.scalar_type();
-    const bool is_narrow = x.is_cpu() && (type == at::kBFloat16 || type == at::kHalf);
-    const at::Tensor from = is_narrow ? x.to(at::kFloat) : x;
-    if (rows == 1)
-        return drop(from).to(type);
-    return drop(from.unflatten(0, {ids.numel(), rows})).flatten(0, 1).to(type);
+    return rows == 1 ? drop(x) : drop(x.unflatten(0, {ids.numel(), rows})).flatten(0, 1);
 }
 
 at::Tensor mask_meta(const at::Tensor& x,

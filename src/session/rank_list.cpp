@@ -72,6 +72,10 @@ std::vector<Entry> parse(const std::string& option, const std::string& list, con
     return entries;
 }
 
+bool is_one_of(const std::vector<std::string>& words, const std::string& text) {
+    return std::find(words.begin(), words.end(), text) != words.end();
+}
+
 [[noreturn]] void reject_rank(const std::string& option,
                               int rank,
                               const std::string& place,
@@ -107,12 +111,9 @@ std::string rank_word(const std::string& option,
                       const std::vector<std::string>& words,
                       int rank,
                       const std::string& host) {
-    const auto is_word = [&](const std::string& text) {
-        return std::find(words.begin(), words.end(), text) != words.end();
-    };
-    if (is_word(list))
+    if (is_one_of(words, list))
         return list;
-    const Form form{is_word,
+    const Form form{[&](const std::string& text) { return is_one_of(words, text); },
                     "one of " + join(words, ", ") + ", or KEY=WORD by rank or host",
                     "0-3=" + words.back() + ",4=" + words.front()};
     for (const Entry& entry : parse(option, list, form)) {
@@ -123,14 +124,40 @@ std::string rank_word(const std::string& option,
     reject_rank(option, rank, "on host " + host, "rank or host");
 }
 
+std::string rank_word(const std::string& option,
+                      const std::string& list,
+                      const std::vector<std::string>& words,
+                      const Topology& topology,
+                      int rank) {
+    if (is_one_of(words, list))
+        return list;
+    const Form form{[&](const std::string& text) { return is_one_of(words, text); },
+                    "one of " + join(words, ", ") + ", or KEY=WORD by rank, host or device",
+                    "v100=" + words.back() + ",p100=" + words.front()};
+    const RankInfo& info = topology.rank(rank);
+    for (const Entry& entry : parse(option, list, form))
+        if (key_fits(entry.key, info, topology))
+            return entry.value;
+    reject_rank(option,
+                rank,
+                "on host " + info.host + ", device " + info.device_name,
+                "rank, host or device");
+}
+
 std::string rank_list(const std::vector<std::int64_t>& values) {
-    if (std::all_of(values.begin(), values.end(), [&](std::int64_t value) {
-            return value == values.front();
-        }))
-        return std::to_string(values.front());
+    std::vector<std::string> texts;
+    for (const std::int64_t value : values)
+        texts.push_back(std::to_string(value));
+    return rank_list(texts);
+}
+
+std::string rank_list(const std::vector<std::string>& values) {
+    if (std::all_of(
+            values.begin(), values.end(), [&](const auto& value) { return value == values.front(); }))
+        return values.front();
     std::string list;
     for (std::size_t r = 0; r < values.size(); ++r)
-        list += (r > 0 ? "," : "") + std::to_string(r) + "=" + std::to_string(values[r]);
+        list += (r > 0 ? "," : "") + std::to_string(r) + "=" + values[r];
     return list;
 }
 

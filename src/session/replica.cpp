@@ -83,7 +83,7 @@ std::shared_ptr<Model> build_model(const HostComm& world,
             start_from(options.parts.init_model, options.seed, *model);
         else if (!model->initialises_itself())
             initialise_parameters(*model, options.seed);
-        model->to(settings.device, settings.dtype);
+        model->to(settings.device, settings.precision);
         return model;
     });
 }

@@ -21,6 +21,7 @@
 #include "hetseq/session/options/option_agreement.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/rank_precision.hpp"
 #include "hetseq/session/threads.hpp"
 
 namespace hetseq {
@@ -46,6 +47,27 @@ std::vector<std::int64_t> numbers_by_rank(const HostComm& world,
     const std::string& option = settings.option_at(&place).name;
     return world.all_gather(
         agree_on(world, [&] { return rank_value(option, list, settings.topology, world.rank()); }));
+}
+
+void settle_precision(const HostComm& world, RunSettings& settings) {
+    const std::string& list = settings.options().precision;
+    settings.precision = agree_on(world, [&] {
+        return rank_precision(list, settings.topology, world.rank(), settings.device);
+    });
+    std::vector<std::string> words;
+    for (const std::int64_t number :
+         world.all_gather(static_cast<std::int64_t>(settings.precision))) {
+        settings.precisions.push_back(static_cast<Precision>(number));
+        words.push_back(to_string(settings.precisions.back()));
+    }
+    agree_on(world, [&] { check_precisions(settings.precisions); });
+    settings.settle(list, rank_list(words));
+    at::Context& context = at::globalContext();
+    context.setAllowTF32CuDNN(settings.precision == Precision::tf32);
+    context.setAllowTF32CuBLAS(settings.precision == Precision::tf32);
+    context.setAllowFP16ReductionCuBLAS(false);  // sums of products are fp32
+    context.setAllowBF16ReductionCuBLAS(false);
+    context.setDeterministicCuDNN(true);  // a continued run has the bits of a whole one
 }
 
 // The option that says what a rank's micro-batch holds.
@@ -187,6 +209,12 @@ std::int64_t measured_up_to(const RunSettings& settings, std::int64_t capacity) 
     return settings.is_ragged() ? capacity : std::min(capacity, settings.options().batch_size);
 }
 
+// Nothing for fp32 and fp64.
+std::string narrow_words(Precision precision) {
+    const bool is_wide = precision == Precision::fp32 || precision == Precision::fp64;
+    return is_wide ? "" : ", " + to_string(precision);
+}
+
 // `memory`: how much of it, after a comma; empty where that does not matter.
 std::string limits(const RunSettings& settings, int rank, const std::string& memory) {
     const RankInfo& info = settings.topology.rank(rank);
@@ -196,7 +224,8 @@ std::string limits(const RunSettings& settings, int rank, const std::string& mem
             return info.has_gpu() && other.device_uuid == info.device_uuid;
         });
     return format_number(info.cpu_share, 3) + " cores" + memory + ", threads " +
-           std::to_string(settings.threads[r]) + ", measured up to " +
+           std::to_string(settings.threads[r]) + narrow_words(settings.precisions[r]) +
+           ", measured up to " +
            std::to_string(measured_up_to(settings, settings.capacities[r])) + " of " +
            std::to_string(settings.capacities[r]) +
            (settings.is_ragged() ? " tokens" : " samples") +
@@ -246,10 +275,7 @@ RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Pa
         agree_on(world, [&] { return parts.datasets.get(options.dataset)(options.parts); });
     settings.topology = discover_devices(world, options);
     settings.device = at::Device(settings.topology.rank(world.rank()).device);
-    at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what --precision says
-    at::globalContext().setAllowTF32CuBLAS(false);
-    at::globalContext().setDeterministicCuDNN(true);  // a continued run has the bits of a whole one
-    settings.dtype = settings.options().precision == "fp64" ? at::kDouble : at::kFloat;
+    settle_precision(world, settings);
     settings.corpus = settings.options().corpus;
     settle_capacities(world, settings);
     settle_batch(settings);
@@ -284,6 +310,7 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
                                                 "host",
                                                 "device",
                                                 "threads",
+                                                "precision",
                                                 "capacity" + padded,
                                                 "share (" + unit + ")",
                                                 "of the batch"}};
@@ -298,6 +325,7 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
              info.host,
              info.device_name,
              std::to_string(settings.threads[r]),
+             to_string(settings.precisions[r]),
              std::to_string(settings.is_ragged() ? settings.capacities[r]
                                                  : shares.costs()[r].micro_batch),
              std::to_string(std::llround(static_cast<double>(allocation[r]) * units_of_cost)),

@@ -59,7 +59,7 @@ std::string cost_key(const RunSettings& settings, int rank, Replica& replica) {
                                    version::revision,
                                    settings.topology.rank(rank).device_name,
                                    rank_limits(settings, rank),
-                                   settings.options().precision,
+                                   to_string(settings.precisions[static_cast<std::size_t>(rank)]),
                                    settings.options().model,
                                    settings.options().batching,
                                    replica.model().config_json(),

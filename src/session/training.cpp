@@ -51,6 +51,14 @@ std::int64_t bucket_bytes(const RunSettings& settings, const FlatParameters& par
     return std::min(wanted, all / 2);
 }
 
+// 1 where no rank needs one, whatever the checkpoint's was.
+LossScale loss_scale(const RunSettings& settings, const TrainingProgress& progress) {
+    const auto& precisions = settings.precisions;
+    if (std::find(precisions.begin(), precisions.end(), Precision::fp16) == precisions.end())
+        return {};
+    return LossScale{progress.loss_scale.value_or(LossScale::State{})};
+}
+
 // Limits of a trial run.
 constexpr double trial_s = 3;
 constexpr std::int64_t least_updates = 2;  // the first one touches new memory
@@ -108,6 +116,7 @@ TrainerRun Training::trainer_run() const {
             .unlike_devices = are_unlike_devices,
             .identity = std::move(run),
             .progress = start_.progress,
+            .loss_scale = loss_scale(parts_.settings, start_.progress),
             .held_update = start_.held_update};
 }
 

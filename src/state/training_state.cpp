@@ -1,11 +1,13 @@
 #include "hetseq/state/training_state.hpp"
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/file_text.hpp"
 #include "hetseq/util/json_number.hpp"
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/state/step_cost_file.hpp"
 #include "hetseq/state/step_cost_json.hpp"
 
@@ -122,7 +124,18 @@ Json progress_json(const TrainingProgress& progress) {
               {"costs", Json::array()}};
     for (const StepCost& cost : progress.costs)
         json["costs"].push_back(Json::parse(step_cost_json(cost)));
+    if (progress.loss_scale)
+        json["loss_scale"] = {{"value", progress.loss_scale->value},
+                              {"good_updates", progress.loss_scale->good_updates},
+                              {"overflows", progress.loss_scale->overflows}};
     return json;
+}
+
+LossScale::State loss_scale_of(const ReadJson& json) {
+    const double value = json_number(json.at("value"), 1, 1 << 30);
+    if (std::exp2(std::round(std::log2(value))) != value)
+        throw BadData("the loss scale " + format_number(value) + " is no power of two");
+    return {value, count_of(json.at("good_updates")), count_of(json.at("overflows"))};
 }
 
 TrainingProgress progress_of(const ReadJson& json) {
@@ -149,6 +162,8 @@ TrainingProgress progress_of(const ReadJson& json) {
         progress.item_cost.square = json_number(json.at("square"), 0, 1e6);
     for (const ReadJson& cost : json.at("costs"))
         progress.costs.push_back(step_cost_from_json(cost));
+    if (json.contains("loss_scale"))
+        progress.loss_scale = loss_scale_of(json.at("loss_scale"));
     return progress;
 }
 

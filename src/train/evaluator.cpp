@@ -18,6 +18,7 @@
 #include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/data/order/keyed_permutation.hpp"
+#include "hetseq/model/autocast.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 
 namespace hetseq {
@@ -39,7 +40,8 @@ public:
     void add(const LoadedShare& share) {
         for (const MicroBatch& loaded : share.micro_batches()) {
             const MicroBatch micro_batch = share.on_device(loaded);
-            const ForwardResult result = model_.forward(micro_batch, {.mode = Mode::evaluate});
+            const ForwardResult result = 
+                run_forward(model_, micro_batch, {.mode = Mode::evaluate});
             add(result);
             if (scorer_ != nullptr)
                 scorer_->add(micro_batch, result, score_sums_);

@@ -44,14 +44,15 @@ void ParameterUpdate::step_behind_gate(double lr) {
     leave_out();
     has_stepped_ = true;
     const ProfilerRange range{"step behind the gate"};
-    gate_->clip(parameters_.gradients());
+    gate_->prepare(parameters_.gradients());
     step(lr);
 }
 
-void ParameterUpdate::apply(double lr, double norm) {
+void ParameterUpdate::apply(double lr, double norm, double scale) {
     if (!std::exchange(has_stepped_, false)) {
-        if (clip_norm_ > 0 && norm > clip_norm_)
-            parameters_.gradients().mul_(clip_norm_ / norm);
+        const bool clips = clip_norm_ > 0 && norm > clip_norm_;
+        if (clips || scale != 1)
+            parameters_.gradients().mul_((clips ? clip_norm_ / norm : 1) / scale);
         step(lr);
     }
     timer_ = 1 - timer_;

@@ -61,7 +61,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
       run_{continued(std::move(run))},
       reducer_{parts.parameters, parts.communicator, run_.bucket_bytes},
       parameter_update_{parts.parameters, parts.optimizer, options.clip_norm},
-      step_{parts.model, parts.parameters, reducer_, parameter_update_.gate()},
+      step_{parts.model, parts.parameters, reducer_, parameter_update_.gate(), run_.loss_scale},
       agreement_{parts.world, parts.model.loss_terms().size()},
       rebalancer_{parts.shares,
                   parts.recorder,
@@ -233,8 +233,8 @@ bool Trainer::may_change_parameters() const {
 // lets the other ranks know its share first. An update that is skipped has words to exchange, and
 // keeps the same order on all ranks.
 bool Trainer::optimizer_goes_first(Verdict verdict) const {
-    return verdict == Verdict::apply && std::isfinite(step_.gradient_norm()) &&
-           may_change_parameters() && !parts_.parameters.values().is_cpu();
+    return verdict == Verdict::apply && may_change_parameters() &&
+           !parts_.parameters.values().is_cpu();
 }
 
 void Trainer::update_parameters(Verdict verdict) {
@@ -244,13 +244,13 @@ void Trainer::update_parameters(Verdict verdict) {
     if (parts_.checkpoints != nullptr)
         report_.checkpoint_wait_ms =
             std::max(report_.checkpoint_wait_ms, parts_.checkpoints->wait_for_copy());
-    if (verdict == Verdict::skip || !std::isfinite(grad_norm_)) {
+    if (verdict != Verdict::apply) {
         parameter_update_.leave_out();
         skip(verdict);
         return;
     }
     report_.skips_in_a_row = 0;
-    parameter_update_.apply(lr_, grad_norm_);
+    parameter_update_.apply(lr_, grad_norm_, step_.gradient_scale());
     parts_.model.take_update_sums();
 }
 
@@ -274,7 +274,7 @@ void Trainer::skip(Verdict verdict) {
     ++report_.skips_in_a_row;
     parts_.recorder.event(update_ + 1, "skipped, its loss or gradient is not finite");
     const ForwardContext context{Mode::train, run_.seed, update_};
-    const bool is_loss = verdict == Verdict::skip;
+    const bool is_loss = verdict == Verdict::skip_loss;
     const auto samples = is_loss ? non_finite_samples(parts_.model, *share_, context)
                                  : step_.non_finite_gradient_samples(*share_, context);
     if (!samples.empty())
@@ -291,6 +291,7 @@ void Trainer::skip(Verdict verdict) {
 void Trainer::record(double step_ms) {
     const GlobalBatch& batch = share_->batch();
     report_.updates = update_ + 1;
+    report_.loss_scale = step_.loss_scale().state();
     report_.epochs = ends_epoch() ? batch.epoch + 1 : batch.epoch;
     report_.schedule_epochs += ends_epoch() ? 1 : 0;
     report_.samples += batch.size();
@@ -315,6 +316,7 @@ void Trainer::record(double step_ms) {
                            .losses = step_.losses(),
                            .lr = lr_,
                            .grad_norm = grad_norm_,
+                           .loss_scale = report_.loss_scale,
                            .samples = batch.size(),
                            .units = batch.units(),
                            .step_ms = step_ms,

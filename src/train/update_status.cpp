@@ -61,7 +61,9 @@ UpdateStatus::Reading UpdateStatus::read() const {
     else if (!std::all_of(reading.losses.begin(), reading.losses.end(), [](double loss) {
                  return std::isfinite(loss);
              }))
-        reading.verdict = Verdict::skip;
+        reading.verdict = Verdict::skip_loss;
+    else if (!std::isfinite(reading.gradient_norm))
+        reading.verdict = Verdict::skip_gradient;
     return reading;
 }
 

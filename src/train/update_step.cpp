@@ -14,6 +14,7 @@
 #include "hetseq/util/process/profiler_range.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/data/loading/loader.hpp"
+#include "hetseq/model/autocast.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/step_gate.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
@@ -63,11 +64,13 @@ void append_ids(const MicroBatch& micro_batch, std::vector<std::int64_t>& sample
 UpdateStep::UpdateStep(Model& model,
                        FlatParameters& parameters,
                        GradientReducer& reducer,
-                       StepGate* gate)
+                       StepGate* gate,
+                       const LossScale& loss_scale)
     : model_{model},
       parameters_{parameters},
       reducer_{reducer},
       gate_{gate},
+      loss_scale_{loss_scale},
       status_{model.loss_terms().size(), parameters.values().device()},
       norm_{parameters.gradients()},
       timer_{parameters.values().device()},
@@ -79,6 +82,7 @@ Verdict UpdateStep::run(LoadedShare& share,
                         const ForwardContext& context,
                         const std::function<void()>& behind_gate) {
     timing_ = {};
+    loss_scale_.begin();
     // Requested before this rank knew.
     if (reduced_cap_ && share.exceeds(*reduced_cap_))
         share.recut(*reduced_cap_);
@@ -98,21 +102,34 @@ Verdict UpdateStep::run(LoadedShare& share,
         reducer_.finish(send_status, [&] {
             if (gate_ == nullptr)
                 return;
-            gate_->set(status_.slots(), norm_.last());
+            gate_->set(status_.slots(), norm_.last(), loss_scale_.value());
             behind_gate();
         });
         UpdateStatus::Reading reading = status_.read();
         losses_ = std::move(reading.losses);
-        gradient_norm_ = reading.gradient_norm;
+        gradient_scale_ = loss_scale_.value();
+        gradient_norm_ = reading.gradient_norm / gradient_scale_;
         timing_.times = {{RankTime::compute, ms(RankTime::compute) + timer_.ms()},
                          {RankTime::wait, ms(RankTime::wait) + wait_timer_.ms()},
                          {RankTime::reduce, ms(RankTime::reduce) + reducer_.timing().buckets_ms}};
-        if (reading.verdict != Verdict::repeat)
+        const std::string reason = reason_to_repeat(reading.verdict);
+        if (reason.empty())
             return reading.verdict;
         timing_.is_regular = false;
-        log::info("update " + std::to_string(context.update + 1) +
-                  " is repeated: a rank ran out of memory");
+        log::info("update " + std::to_string(context.update + 1) + " is repeated: " + reason);
     }
+}
+
+// Empty: it is not repeated. Zeros of a rank that ran out of memory may hide an overflow.
+std::string UpdateStep::reason_to_repeat(Verdict verdict) {
+    if (verdict == Verdict::repeat)
+        return "a rank ran out of memory";
+    if (verdict == Verdict::apply)
+        loss_scale_.applied();
+    if (verdict != Verdict::skip_gradient || !loss_scale_.overflowed())
+        return "";
+    return "a gradient in fp16 was too large, and the loss scale is " +
+           format_number(loss_scale_.value()) + " now";
 }
 
 // A rank that runs out of memory starts its share again with smaller micro-batches. If a bucket was
@@ -151,12 +168,19 @@ void UpdateStep::forward_backward(const LoadedShare& share,
         at_work_ = i;
         const ProfilerRange range{"micro-batch", static_cast<std::int64_t>(i)};
         const at::Tensor loss = normalised_loss(
-            model_.forward(share.on_device(micro_batches[i]), context), weights, status_);
+            run_forward(model_, share.on_device(micro_batches[i]), context), weights, status_);
         if (i + 1 == micro_batches.size())
             reducer_.arm();
         if (loss.defined())
-            loss.backward();
+            backward(loss);
     }
+}
+
+void UpdateStep::backward(const at::Tensor& loss) const {
+    if (loss_scale_.value() == 1)
+        loss.backward();
+    else
+        loss.backward(at::full_like(loss, loss_scale_.value()));
 }
 
 // The one that did not fit is halved, not the largest: what takes most memory is not always what
@@ -194,7 +218,8 @@ std::vector<std::int64_t> UpdateStep::non_finite_gradient_samples(const LoadedSh
     std::vector<std::int64_t> samples;
     for (const MicroBatch& micro_batch : share.micro_batches()) {
         parameters_.zero_gradients();
-        normalised_loss(model_.forward(share.on_device(micro_batch), context), weights, status_)
+        normalised_loss(
+            run_forward(model_, share.on_device(micro_batch), context), weights, status_)
             .backward();
         if (!std::isfinite(norm_.of(parameters_.gradients()).item<double>()))
             append_ids(micro_batch, samples);
@@ -210,7 +235,8 @@ std::vector<std::int64_t> non_finite_samples(Model& model,
     std::vector<std::int64_t> samples;
     for (const MicroBatch& micro_batch : share.micro_batches()) {
         bool finite = true;
-        for (const at::Tensor& loss : model.forward(share.on_device(micro_batch), context).losses)
+        for (const at::Tensor& loss :
+             run_forward(model, share.on_device(micro_batch), context).losses)
             finite = finite && at::isfinite(loss).item<bool>();
         if (!finite)
             append_ids(micro_batch, samples);

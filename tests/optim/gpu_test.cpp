@@ -48,7 +48,7 @@ at::Tensor parameters_after_five_steps(Make make, at::Device device) {
                 optimizer->take_back();
             }
             gate.set(status, norm.of(flat.gradients()));
-            gate.clip(flat.gradients());
+            gate.prepare(flat.gradients());
         }
         optimizer->step(flat, 1e-2);
     }

@@ -125,14 +125,17 @@ TEST(AdadeltaKernelTest, ChangesNothingBehindAClosedGate) {
 
 struct Gate {
     float closed = -1;
-    float clip_factor = -1;
+    float factor = -1;
 };
 
-Gate gate_by_kernel(const std::vector<double>& status, double norm, double clip_norm) {
+Gate gate_by_kernel(const std::vector<double>& status,
+                    double norm,
+                    double clip_norm,
+                    double scale = 1) {
     Gate gate;
     const StepGateInput input{
-        status.data(), static_cast<std::int64_t>(status.size()), &norm, clip_norm};
-    simt::launch_independent({1}, {1}, [&] { step_gate(input, &gate.closed, &gate.clip_factor); });
+        status.data(), static_cast<std::int64_t>(status.size()), &norm, {clip_norm, scale}};
+    simt::launch_independent({1}, {1}, [&] { step_gate(input, &gate.closed, &gate.factor); });
     return gate;
 }
 
@@ -159,9 +162,9 @@ TEST(ScaleKernelTest, MultipliesEveryElement) {
 }
 
 TEST(StepGateKernelTest, ClipsLargerNormsOnly) {
-    EXPECT_EQ(gate_by_kernel({0}, 3, 0).clip_factor, 1);
-    EXPECT_EQ(gate_by_kernel({0}, 3, 4).clip_factor, 1);
-    EXPECT_EQ(gate_by_kernel({0}, 3, 1.5).clip_factor, 0.5F);
+    EXPECT_EQ(gate_by_kernel({0}, 3, 0).factor, 1);
+    EXPECT_EQ(gate_by_kernel({0}, 3, 4).factor, 1);
+    EXPECT_EQ(gate_by_kernel({0}, 3, 1.5).factor, 0.5F);
 }
 
 }  // namespace

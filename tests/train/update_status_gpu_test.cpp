@@ -42,7 +42,7 @@ TEST_F(UpdateStatusOnGpuTest, ALossThatIsNotFiniteSkipsTheUpdate) {
     status.add_loss(0, at::full({}, std::numeric_limits<double>::infinity(), on_gpu));
     status.send(at::zeros({}, on_gpu));
 
-    EXPECT_EQ(status.read().verdict, Verdict::skip);
+    EXPECT_EQ(status.read().verdict, Verdict::skip_loss);
 }
 
 }  // namespace

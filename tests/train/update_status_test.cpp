@@ -72,7 +72,7 @@ TEST_F(UpdateStatusTest, ALossThatIsNotFiniteOnOneRankSkipsTheUpdateOnAll) {
 
     reduce();
 
-    EXPECT_EQ(status_.read().verdict, Verdict::skip);
+    EXPECT_EQ(status_.read().verdict, Verdict::skip_loss);
 }
 
 TEST_F(UpdateStatusTest, ARankOutOfMemoryRepeatsTheUpdateOnAllWhateverTheLosses) {

@@ -182,7 +182,7 @@ TEST_F(UpdateStepTest, ALossThatIsNotFiniteOnOneRankSkipsOnAll) {
     if (world->rank() == world->size() - 1)
         weights[1] = std::nan("");
 
-    EXPECT_EQ(update->run_with(weights), Verdict::skip);
+    EXPECT_EQ(update->run_with(weights), Verdict::skip_loss);
 }
 
 // Throws once, in a backward of this rank, when the gradient of `parameter` is ready for the

@@ -10,6 +10,7 @@
 #include "hetseq/data/loading/micro_batch.hpp"
 #include "hetseq/data/prediction.hpp"
 #include "hetseq/model/corpus_scorer.hpp"
+#include "hetseq/model/precision.hpp"
 #include "hetseq/model/stored_model.hpp"
 
 namespace hetseq {
@@ -90,6 +91,13 @@ public:
     /// their types.
     void to(at::Device device, at::ScalarType dtype);
     void to(at::ScalarType dtype);
+    /// Converts to the type of parameters that `precision` has, on `device`, and says how
+    /// `run_forward` and `run_predict` (hetseq/model/autocast.hpp) compute.
+    void to(at::Device device, Precision precision);
+    const Arithmetic& arithmetic() const noexcept { return arithmetic_; }
+
+private:
+    Arithmetic arithmetic_;
 };
 
 }  // namespace hetseq

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include <c10/core/Device.h>
-#include <c10/core/ScalarType.h>
 
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/data/corpus_options.hpp"
 #include "hetseq/data/corpus_plan.hpp"
 #include "hetseq/data/schema.hpp"
+#include "hetseq/model/precision.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/session/options/options.hpp"
 
@@ -56,7 +56,8 @@ private:
 struct RunSettings : SettledOptions {
     Topology topology = {};
     at::Device device = at::kCPU;
-    at::ScalarType dtype = at::kFloat;
+    Precision precision = Precision::fp32;
+    std::vector<Precision> precisions = {};     // by rank
     std::vector<std::int64_t> threads = {};     // by rank
     CorpusSchema schema = {};                   // of the data files
     std::vector<std::int64_t> capacities = {};  // samples or padded tokens a micro-batch, by rank

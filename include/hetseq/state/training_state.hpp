@@ -11,6 +11,7 @@
 #include "hetseq/data/corpus_identity.hpp"
 #include "hetseq/state/allocation_log.hpp"
 #include "hetseq/state/evaluation.hpp"
+#include "hetseq/state/loss_scale.hpp"
 
 namespace hetseq {
 
@@ -32,6 +33,7 @@ struct TrainingProgress {
     std::int64_t skipped = 0;
     std::int64_t skips_in_a_row = 0;
     std::int64_t reallocations = 0;
+    std::optional<LossScale::State> loss_scale;  // none: no rank computed in fp16
     std::optional<Evaluation> last_valid;
     std::optional<Evaluation> best_valid;
     std::int64_t best_update = 0;

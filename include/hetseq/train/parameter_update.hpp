@@ -30,9 +30,9 @@ public:
     /// Steps if the gate, which was set before, is open. An update that is repeated comes here
     /// again: it found the gate closed. Throws DeviceError where the optimizer runs out of memory.
     void step_behind_gate(double lr);
-    /// The update is to be applied: steps, unless that is done. `norm`: of the gradients, finite.
-    /// Throws as above.
-    void apply(double lr, double norm);
+    /// The update is to be applied: steps, unless that is done. The gradients hold `scale` times
+    /// those whose norm is `norm`, finite. Throws as above.
+    void apply(double lr, double norm, double scale = 1);
     /// The update is not to be applied: what stepped behind the gate does not count.
     void leave_out();
 

@@ -41,7 +41,8 @@ struct TrainerRun {
     bool unlike_devices = false;  // replicas may differ in last bits; a checkpoint makes them one
     RunIdentity identity = {};    // for checkpoints
     TrainingProgress progress = {};  // of the checkpoint that is continued
-    std::int64_t held_update = -1;   // of that checkpoint, where the run's folder holds it; -1: not
+    LossScale loss_scale = {};
+    std::int64_t held_update = -1;  // of that checkpoint, where the run's folder holds it; -1: not
 };
 
 /// The parts that a trainer works with; all outlive it.

@@ -10,8 +10,9 @@
 
 namespace hetseq {
 
-/// The decision of all ranks about an update whose gradients are summed.
-enum class Verdict { apply, skip, repeat };
+/// The decision of all ranks about an update whose gradients are summed. It is left out where a
+/// loss is not finite (`skip_loss`), or where all are and the gradients are not (`skip_gradient`).
+enum class Verdict { apply, skip_loss, skip_gradient, repeat };
 
 /// What a rank says of its part of an update: its normalised losses, and what went wrong. Summed
 /// over ranks it is what all ranks know of the update. In fp64 whatever the gradients are, so that

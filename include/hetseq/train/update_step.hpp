@@ -11,6 +11,7 @@
 #include "hetseq/data/order/micro_batch_cap.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/gradient_norm.hpp"
+#include "hetseq/state/loss_scale.hpp"
 #include "hetseq/train/compute_timer.hpp"
 #include "hetseq/train/update_status.hpp"
 
@@ -29,11 +30,13 @@ public:
     UpdateStep(Model& model,
                FlatParameters& parameters,
                GradientReducer& reducer,
-               StepGate* gate = nullptr);
+               StepGate* gate = nullptr,
+               const LossScale& loss_scale = {});
 
     /// Collective. `weights`: the global W_j, by loss term; a term with W_j = 0 drops out. Runs
     /// again when a rank ran out of memory, with that rank's micro-batch halved (`share` is cut
-    /// again). Throws DeviceError on a rank whose memory does not hold a single sample.
+    /// again), and when a gradient overflowed, with a smaller loss scale. Afterwards the flat
+    /// gradients are `gradient_scale` times those of L. Throws DeviceError on a rank whose memory does not hold a single sample.
     /// `behind_gate`: called in each of these runs when the gate is set, before the host knows the
     /// verdict.
     Verdict run(
@@ -50,8 +53,12 @@ public:
 
     /// S_j / W_j of the last update, by loss term.
     const std::vector<double>& losses() const noexcept { return losses_; }
-    /// Of the last update: the norm of the summed gradients.
+    /// Of the last update: the norm of the summed gradients, without the loss scale.
     double gradient_norm() const noexcept { return gradient_norm_; }
+    /// What the flat gradients of the last update were multiplied with.
+    double gradient_scale() const noexcept { return gradient_scale_; }
+    /// That of the next update.
+    const LossScale& loss_scale() const noexcept { return loss_scale_; }
 
     struct Timing {
         RankTimes times = {};    // compute, wait and reduce
@@ -71,12 +78,15 @@ private:
     void forward_backward(const LoadedShare& share,
                           std::span<const double> weights,
                           const ForwardContext& context);
+    void backward(const at::Tensor& loss) const;
+    std::string reason_to_repeat(Verdict verdict);
     void halve_micro_batch(LoadedShare& share, const std::string& reason);
 
     Model& model_;
     FlatParameters& parameters_;
     GradientReducer& reducer_;
     StepGate* gate_;
+    LossScale loss_scale_;
     UpdateStatus status_;
     GradientNorm norm_;
     ComputeTimer timer_;
@@ -84,6 +94,7 @@ private:
         wait_timer_;  // by the device as well: there backward returns before it has computed
     std::vector<double> losses_;
     double gradient_norm_ = 0;
+    double gradient_scale_ = 1;
     std::size_t at_work_ = 0;  // the micro-batch that was computed last
     std::optional<MicroBatchCap> reduced_cap_;
     Timing timing_;

@@ -64,7 +64,7 @@ std::shared_ptr<Model> evaluated_model(const CommandContext& context, const RunS
         const Options& options = settings.options();
         std::shared_ptr<Model> model = context.parts.models.get(options.model)(options.parts);
         load_chosen_model(context.words.arguments.front(), checkpoint_of(context.words), *model);
-        model->to(settings.device, settings.dtype);
+        model->to(settings.device, settings.precision);
         return model;
     });
 }

@@ -7,6 +7,8 @@
 
 #include <c10/cuda/CUDACachingAllocator.h>
 
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/host/compute_capability.hpp"
 #include "hetseq/comm/host/device_memory.hpp"
 #include "hetseq/comm/host/host_name.hpp"
 
@@ -66,6 +68,13 @@ VisibleCudaDevices visible_cuda_devices() {
     if (count == 0)
         visible.why_none = "no CUDA device is visible";
     return visible;
+}
+
+int compute_capability(at::Device device) {
+    HETSEQ_ASSERT(device.is_cuda());
+    cudaDeviceProp properties{};
+    CUDA_TRY(cudaGetDeviceProperties(&properties, device.index()));
+    return 10 * properties.major + properties.minor;
 }
 
 void make_cuda_device_current(int index) {

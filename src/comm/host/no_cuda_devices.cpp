@@ -1,4 +1,5 @@
 #include "hetseq/util/error.hpp"
+#include "hetseq/comm/host/compute_capability.hpp"
 #include "hetseq/comm/host/device_memory.hpp"
 
 #include "cuda_devices.hpp"
@@ -7,6 +8,10 @@ namespace hetseq {
 
 VisibleCudaDevices visible_cuda_devices() {
     return {{}, "this hetseq was built without CUDA"};
+}
+
+int compute_capability(at::Device) {
+    throw InternalError("this hetseq was built without CUDA");
 }
 
 void make_cuda_device_current(int) {

@@ -21,8 +21,7 @@ const std::string parts_of_qkv[] = {"self.query.", "self.key.", "self.value."};
 // On a CPU, where no row is padding. Elsewhere a kernel for each sequence would cost more than
 // padding.
 bool attends_by_sequence(const at::Tensor& x, const TokenRows& rows) {
-    return x.is_cpu() && !rows.begins().empty() &&
-           (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble);
+    return x.is_cpu() && !rows.begins().empty();
 }
 
 // `qkv` (N, 3H). Returns (N, H).

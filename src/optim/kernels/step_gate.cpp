@@ -11,16 +11,16 @@ namespace hetseq::detail {
 
 void set_step_gate_cuda(const at::Tensor& status,
                         const at::Tensor& norm,
-                        double clip_norm,
+                        const GradientLimits& limits,
                         at::Tensor& closed,
-                        at::Tensor& clip_factor) {
+                        at::Tensor& factor) {
     const c10::cuda::CUDAGuard guard{closed.device()};
     const StepGateInput input{
-        status.const_data_ptr<double>(), status.numel(), norm.const_data_ptr<double>(), clip_norm};
-    AT_DISPATCH_FLOATING_TYPES(clip_factor.scalar_type(), "step_gate", [&] {
+        status.const_data_ptr<double>(), status.numel(), norm.const_data_ptr<double>(), limits};
+    AT_DISPATCH_FLOATING_TYPES(factor.scalar_type(), "step_gate", [&] {
         launch_step_gate(input,
                          closed.mutable_data_ptr<float>(),
-                         clip_factor.mutable_data_ptr<scalar_t>(),
+                         factor.mutable_data_ptr<scalar_t>(),
                          c10::cuda::getCurrentCUDAStream().stream());
         C10_CUDA_KERNEL_LAUNCH_CHECK();
     });

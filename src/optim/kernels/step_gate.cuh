@@ -10,14 +10,15 @@ namespace hetseq::detail {
 
 /// Writes what `StepGate` holds; for one thread.
 template <class T>
-__global__ void step_gate(StepGateInput input, float* closed, T* clip_factor) {
-    const double norm = *input.norm;
+__global__ void step_gate(StepGateInput input, float* closed, T* factor) {
+    const GradientLimits limits = input.limits;
+    const double norm = *input.norm / limits.scale;
     bool is_closed = !std::isfinite(norm) || input.status[0] > 0;
     for (std::int64_t i = 0; i < input.count; ++i)
         is_closed = is_closed || !std::isfinite(input.status[i]);
     *closed = is_closed ? 1.0F : 0.0F;
-    const bool clips = input.clip_norm > 0 && norm > input.clip_norm;
-    *clip_factor = static_cast<T>(clips ? input.clip_norm / norm : 1.0);
+    const bool clips = limits.clip_norm > 0 && norm > limits.clip_norm;
+    *factor = static_cast<T>((clips ? limits.clip_norm / norm : 1.0) / limits.scale);
 }
 
 inline constexpr unsigned scale_block_threads = 256;

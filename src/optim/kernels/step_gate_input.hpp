@@ -4,12 +4,18 @@
 
 namespace hetseq::detail {
 
+/// As in `StepGate`.
+struct GradientLimits {
+    double clip_norm = 0;
+    double scale = 1;
+};
+
 /// Memory of a GPU, as in `StepGate`.
 struct StepGateInput {
     const double* status = nullptr;
     std::int64_t count = 0;
     const double* norm = nullptr;
-    double clip_norm = 0;
+    GradientLimits limits = {};
 };
 
 }  // namespace hetseq::detail

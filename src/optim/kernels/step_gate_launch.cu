@@ -7,9 +7,9 @@ namespace hetseq::detail {
 template <class T>
 void launch_step_gate(const StepGateInput& input,
                       float* closed,
-                      T* clip_factor,
+                      T* factor,
                       cudaStream_t stream) {
-    step_gate<T><<<1, 1, 0, stream>>>(input, closed, clip_factor);
+    step_gate<T><<<1, 1, 0, stream>>>(input, closed, factor);
 }
 
 template void launch_step_gate(const StepGateInput&, float*, float*, cudaStream_t);

@@ -12,7 +12,7 @@ namespace hetseq::detail {
 template <class T>
 void launch_step_gate(const StepGateInput& input,
                       float* closed,
-                      T* clip_factor,
+                      T* factor,
                       cudaStream_t stream);
 
 /// Multiplies `values` by `factor`; as above.

@@ -4,7 +4,8 @@
 
 namespace hetseq::detail {
 
-void set_step_gate_cuda(const at::Tensor&, const at::Tensor&, double, at::Tensor&, at::Tensor&) {
+void set_step_gate_cuda(
+    const at::Tensor&, const at::Tensor&, const GradientLimits&, at::Tensor&, at::Tensor&) {
     throw_no_cuda("an optimizer's step on CUDA tensors cannot be gated");
 }
 

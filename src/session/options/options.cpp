@@ -13,6 +13,7 @@
 #include "hetseq/options/absolute_path.hpp"
 #include "hetseq/data/files/shard_spec.hpp"
 #include "hetseq/session/rank_device.hpp"
+#include "hetseq/session/rank_precision.hpp"
 
 namespace hetseq {
 
@@ -69,6 +70,19 @@ Option<std::string> device_option(const std::string& help) {
     return {{"device", "NAME|LIST", "auto", help, words}, read};
 }
 
+// Ranks and their devices are known later.
+Option<std::string> precision_option(const std::string& help) {
+    const std::vector<std::string> words = precision_choices();
+    const auto read = [words](const std::string& text) {
+        const bool is_list = text.find('=') != std::string::npos;
+        if (!is_list && std::find(words.begin(), words.end(), text) == words.end())
+            option_value::reject(
+                text, "one of " + join(words, ", ") + ", or a list by rank, host or device");
+        return text;
+    };
+    return {{"precision", "NAME|LIST", "fp32", help, words}, read};
+}
+
 Option<std::set<int>> signals_option(const std::string& name,
                                      const std::string& default_value,
                                      const std::string& help) {
@@ -88,8 +102,8 @@ void add_what_is_trained(OptionsOf<Options>& options) {
              "layout of the data files; by default the task's").fixed_with(FixedWith::position))
         .add(&Options::batching, text_option("batching", "NAME", "",
              "how rows become micro-batches; by default the task's").fixed_with(FixedWith::position))
-        .add(&Options::precision, choice_option("precision", {"fp32", "fp64"}, "fp32",
-             "type of parameters and arithmetic: fp32 or fp64").fixed_with(FixedWith::run))
+        .add(&Options::precision, precision_option(
+             "what a rank computes in, a word or a list (v100=fp16,a100=bf16,p100=fp32); auto: what its device does best").of_rank())
         .add(&Options::seed, seed_option(
              "seed of initialisation, order and dropout").fixed_with(FixedWith::position));
 }

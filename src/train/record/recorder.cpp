@@ -109,6 +109,10 @@ void Recorder::log_interval(const UpdateRecord& last) {
         line[options_.loss_terms[j]] = losses[j];
     line["lr"] = last.lr;
     line["grad_norm"] = last.grad_norm;
+    if (last.loss_scale) {
+        line["loss_scale"] = last.loss_scale->value;
+        line["overflows"] = last.loss_scale->overflows;
+    }
     line["samples"] = window_.samples;
     line["units"] = window_.units;
     line["samples_per_second"] = static_cast<double>(timed_samples_) / seconds;

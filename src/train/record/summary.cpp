@@ -212,6 +212,7 @@ std::string Summary::json(const TrainerReport& report) const {
               {"samples", report.samples},
               {"units", report.units},
               {"skipped", report.skipped},
+              {"overflows", report.loss_scale ? report.loss_scale->overflows : 0},
               {"stopped_by",
                report.stop == StopReason::none ? Json(nullptr) : Json(to_string(report.stop))},
               {"updates_since_start", report.times.updates()},

@@ -11,6 +11,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/agree.hpp"
+#include "hetseq/model/autocast.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 
@@ -127,7 +128,7 @@ double Calibrator::forward_backward_ms(const LoadedShare& share) {
     timer_.begin();
     for (const MicroBatch& micro_batch : share.micro_batches()) {
         const at::Tensor loss = normalised_loss(
-            model_.forward(share.on_device(micro_batch), {}), share.weights(), status_);
+            run_forward(model_, share.on_device(micro_batch), {}), share.weights(), status_);
         if (loss.defined())
             loss.backward();
     }

@@ -149,14 +149,14 @@ template void launch_adadelta(const AdadeltaArrays<double>&, const AdadeltaStep&
 template <class T>
 void launch_step_gate(const StepGateInput& input,
                       float* closed,
-                      T* clip_factor,
+                      T* factor,
                       cudaStream_t stream) {
     const std::vector<Use> uses{reads(input.status, input.count),
                                 reads(input.norm, 1),
                                 writes(closed, 1),
-                                writes(clip_factor, 1)};
+                                writes(factor, 1)};
     stand_in::launch(stream, "step gate", uses, [=] {
-        simt::launch_independent({1}, {1}, [&] { step_gate(input, closed, clip_factor); });
+        simt::launch_independent({1}, {1}, [&] { step_gate(input, closed, factor); });
     });
 }
 

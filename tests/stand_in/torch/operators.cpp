@@ -230,6 +230,51 @@ bool makes_host_wait(const c10::FunctionSchema& schema, const std::vector<c10::I
            std::any_of(arguments.begin(), arguments.end(), has_mask);
 }
 
+bool is_narrow(const c10::IValue& value) {
+    return value.isTensor() && value.toTensor().defined() &&
+           c10::isReducedFloatingType(value.toTensor().scalar_type());
+}
+
+// Products of 16 bits are summed in fp32 and rounded once, as tensor cores do; a softmax may read
+// 16 bits and give fp32, or the other way round. The CPU's kernels do so slowly, or not at all.
+bool computes_in_fp32(const std::string& name,
+                      torch::jit::Stack::iterator begin,
+                      torch::jit::Stack::iterator end) {
+    static const std::set<std::string> products{
+        "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"};
+    static const std::set<std::string> forward{"aten::_softmax", "aten::_log_softmax"};
+    static const std::set<std::string> backward{"aten::_softmax_backward_data",
+                                                "aten::_log_softmax_backward_data"};
+    const bool has_narrow = std::any_of(begin, end, is_narrow);
+    if (products.count(name) > 0)
+        return has_narrow;
+    if (forward.count(name) > 0 && has_narrow) {
+        *(end - 1) = false;  // half_to_float
+        return true;
+    }
+    if (backward.count(name) == 0 || !c10::isReducedFloatingType((end - 1)->toScalarType()))
+        return false;
+    *(end - 1) = at::kFloat;  // input_dtype
+    return true;
+}
+
+// LibTorch calls these operators with a tensor for the result, the last argument.
+void call_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    const auto begin = stack->end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size());
+    if (op.schema().overload_name() != "out" ||
+        !computes_in_fp32(op.schema().name(), begin, stack->end() - 1)) {
+        op.callBoxed(stack);
+        return;
+    }
+    const at::Tensor out = stack->back().toTensor();
+    for (auto argument = begin; argument != stack->end(); ++argument)
+        if (is_narrow(*argument))
+            *argument = argument->toTensor().to(at::kFloat);
+    op.callBoxed(stack);
+    out.copy_(stack->back().toTensor());
+    stack->back() = out;
+}
+
 void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
     Images images;
     const c10::FunctionSchema& schema = op.schema();
@@ -251,7 +296,7 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
     const c10::cuda::CUDAGuard guard{device_or_current(images.device())};
     const cudaStream_t stream = c10::cuda::getCurrentCUDAStream().stream();
     drain(stream);
-    op.callBoxed(stack);
+    call_on_cpu(op, stack);
     images.bring_back_new_shapes();
     const auto first_result = stack->end() - static_cast<std::ptrdiff_t>(schema.returns().size());
     for (auto result = first_result; result != stack->end(); ++result)

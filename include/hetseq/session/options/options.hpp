@@ -27,7 +27,7 @@ struct Options {
     std::string dataset;
     std::string batching;
     PartOptions parts;
-    std::string precision;  // fp32, fp64
+    std::string precision;  // a word, or a list by rank, host or device
     std::uint64_t seed = 1;
 
     // data

@@ -23,7 +23,8 @@ struct UpdateRecord {
     std::int64_t epoch = 0;      // counted from 1
     std::vector<double> losses;  // by term, normalised
     double lr = 0;
-    double grad_norm = 0;  // before clipping
+    double grad_norm = 0;                        // before clipping
+    std::optional<LossScale::State> loss_scale;  // none: there is none
     std::int64_t samples = 0;
     std::int64_t units = 0;
     double step_ms = 0;

@@ -20,6 +20,7 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/files/shard_header.hpp"
 #include "hetseq/data/loading/batch_reader.hpp"
+#include "hetseq/model/autocast.hpp"
 #include "hetseq/session/run_settings.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
@@ -90,7 +91,7 @@ PredictedBatch predicted(Model& model, at::Device device, BatchToPredict& task) 
                           .samples = task.batch.samples,
                           .predictions = {}};
     move_to(device, task.batch);
-    for (Prediction& prediction : model.predict(task.batch)) {
+    for (Prediction& prediction : run_predict(model, task.batch)) {
         for (at::Tensor* tensor : {&prediction.values, &prediction.row_lengths})
             if (tensor->defined())
                 *tensor = tensor->to(at::kCPU);

@@ -17,6 +17,7 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/model/autocast.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/session/run_settings.hpp"
 #include "hetseq/app/failure.hpp"
@@ -58,7 +59,7 @@ struct LineModel {
         MicroBatch input = collated(*collator, rows, at::arange(count, at::kLong), 0);
         for (auto& [name, tensor] : input.tensors)
             tensor = tensor.to(device);
-        return model->predict(input);
+        return run_predict(*model, input);
     }
 };
 

@@ -54,7 +54,7 @@ std::shared_ptr<Model> load_predicting_model(const PredictingRun& run,
             "some");
     load_chosen_model(run.folder, run.checkpoint, *model);
     log::info("predicts with " + chosen_model_name(run.folder, run.checkpoint));
-    model->to(settings.device, settings.dtype);
+    model->to(settings.device, settings.precision);
     return model;
 }
 

@@ -62,6 +62,14 @@ Translation translation_of(const CommandWords& words) {
     return translation;
 }
 
+at::ScalarType translating_type(const std::string& precision) {
+    if (precision != "fp32" && precision != "fp64")
+        throw BadConfig("--precision " + precision + " for a translation",
+                        "hetseq translates in fp32 or fp64",
+                        "leave it out, or give one of these");
+    return precision == "fp64" ? at::kDouble : at::kFloat;
+}
+
 // On the device and in the type that options say, without gradients.
 std::shared_ptr<Transformer> load_transformer(const Translation& options, at::Device device) {
     check_folder(options.folder);
@@ -71,7 +79,7 @@ std::shared_ptr<Transformer> load_transformer(const Translation& options, at::De
                            "give the folder of a translation run, its --save-dir");
     const std::shared_ptr<Transformer> model =
         make_transformer(read_transformer_config(options.folder / "config.json"));
-    const at::ScalarType type = options.common.precision == "fp64" ? at::kDouble : at::kFloat;
+    const at::ScalarType type = translating_type(options.common.precision);
     model->to(type);
     load_chosen_model(options.folder, options.checkpoint, *model);
     model->to(device, type);

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "hetseq/model/model.hpp"
+#include "hetseq/model/precision.hpp"
+
+namespace hetseq {
+
+/// While it lives, this thread computes in `arithmetic`: under autocast in 16 bits, and as it did
+/// before otherwise. Casts of parameters are kept until its end.
+class Autocast {
+public:
+    explicit Autocast(const Arithmetic& arithmetic);
+    ~Autocast();
+    Autocast(const Autocast&) = delete;
+    Autocast& operator=(const Autocast&) = delete;
+
+private:
+    struct Before {
+        at::DeviceType device;
+        bool was_enabled;
+        at::ScalarType type;
+        bool kept_casts;
+    };
+    std::optional<Before> before_;  // none: there is no autocast
+};
+
+/// `model.forward` in the model's arithmetic. Losses are fp32 at least.
+ForwardResult run_forward(Model& model, const MicroBatch& batch, const ForwardContext& context);
+/// `model.predict` likewise.
+std::vector<Prediction> run_predict(Model& model, const MicroBatch& batch);
+
+}  // namespace hetseq

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+namespace hetseq {
+
+/// What a rank computes in. Parameters, gradients and the optimizer are fp32 in all of them but
+/// fp64. bf16 and fp16: forward runs under LibTorch's autocast, which rounds the operands of matrix
+/// products and convolutions. tf32: an NVIDIA GPU since Ampere rounds them to 10 bits itself.
+enum class Precision { fp32, fp64, tf32, bf16, fp16 };
+
+std::string to_string(Precision precision);
+/// All of them, in the order of the enumeration.
+std::vector<std::string> precision_words();
+/// Throws InternalError for another word.
+Precision precision_of(const std::string& word);
+
+/// The type of parameters and gradients.
+at::ScalarType parameter_type(Precision precision);
+/// The type of products under autocast; none: there is no autocast.
+std::optional<at::ScalarType> autocast_type(Precision precision);
+
+/// How a model computes.
+struct Arithmetic {
+    Precision precision = Precision::fp32;
+    at::DeviceType device = at::kCPU;
+};
+
+}  // namespace hetseq

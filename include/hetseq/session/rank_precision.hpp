@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <c10/core/Device.h>
+
+#include "hetseq/comm/host/topology.hpp"
+#include "hetseq/model/precision.hpp"
+
+namespace hetseq {
+
+/// The words of --precision: "auto" and those of all precisions.
+std::vector<std::string> precision_choices();
+
+/// What `device`, of `rank`, computes in where --precision is `list`. auto: bf16 on GPUs since
+/// Ampere and on CPUs with instructions for it, fp16 on those since Volta, fp32 on others. tf32 is
+/// fp32 where there is none. Throws BadConfig for a precision that the device has not.
+Precision rank_precision(const std::string& list,
+                         const Topology& topology,
+                         int rank,
+                         at::Device device);
+
+/// Throws BadConfig where some ranks compute in fp64 and others do not.
+void check_precisions(const std::vector<Precision>& by_rank);
+
+}  // namespace hetseq
