@@ -73,8 +73,9 @@ def main():
 
     def update(chosen):
         optimizer.zero_grad()
-        model(**{name: ddp.on_device(column[chosen], options) for name, column in columns.items()}).backward()
-        optimizer.step()
+        with ddp.autocast(options):
+            loss = model(**{name: ddp.on_device(column[chosen], options) for name, column in columns.items()})
+        ddp.step(loss, optimizer, options)
 
     ddp.measure(f"bert {size}", options, len(columns["labels"]), update)
 

@@ -42,10 +42,14 @@ def arguments(description, batch, devices=("cpu",)):
     parser.add_argument("--batch", type=int, default=batch, help="samples of one rank's update")
     parser.add_argument("--updates", type=int, default=100)
     parser.add_argument("--device", choices=devices, default="cpu", help="cuda: a GPU for each rank of this host")
+    parser.add_argument("--precision", choices=("fp32", "tf32", "bf16", "fp16"), default="fp32",
+                        help="bf16, fp16: torch.autocast, and torch.amp.GradScaler in fp16")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--as-users-run-it", dest="tuned", action="store_false", default=False)
     mode.add_argument("--tuned", dest="tuned", action="store_true", help="all that we found to make it faster")
     options = parser.parse_args()
+    options.scaler = torch.amp.GradScaler(options.device, enabled=options.precision == "fp16")
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = options.precision == "tf32"
     if options.tuned:
         keep_freed_memory()
     return options
@@ -69,14 +73,12 @@ def start_ranks(device="cpu"):
 
 
 def use_own_gpu(local_rank):
-    """Exits with 71, as hetseq does, where this rank has none. Computes in fp32, as hetseq does: without TF32."""
+    """Exits with 71, as hetseq does, where this rank has none."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if local_rank >= count:
         print(f"no GPU for local rank {local_rank}: torch {torch.__version__} sees {count}", file=sys.stderr)
         sys.exit(71)
     torch.cuda.set_device(local_rank)
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cuda.matmul.allow_tf32 = False
 
 
 def read_all(pattern):
@@ -113,6 +115,22 @@ def wrapped(model):
                                    device_ids=[torch.cuda.current_device()] if on_gpu else None)
 
 
+def autocast(options):
+    """For forward and loss."""
+    types = {"bf16": torch.bfloat16, "fp16": torch.float16}
+    return torch.autocast(options.device, types.get(options.precision), enabled=options.precision in types)
+
+
+def step(loss, optimizer, options, clipped=(), backward=torch.Tensor.backward):
+    """Backward and the optimizer's step; the gradients of the parameters `clipped` get a norm of at most 1."""
+    backward(options.scaler.scale(loss))
+    if clipped:
+        options.scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(clipped, 1.0)
+    options.scaler.step(optimizer)
+    options.scaler.update()
+
+
 def measure(name, options, samples, update):
     """Times `update(sample numbers)` per update; the first fifth warms up. Rank 0 prints the JSON."""
     ranks = torch.distributed.get_world_size()
@@ -144,7 +162,7 @@ def report(name, options, key, measured):
     if torch.distributed.get_rank() == 0:
         print(json.dumps({
             "task": name, "program": f"PyTorch {torch.__version__} DDP over {torch.distributed.get_backend()}",
-            "tuned": options.tuned,
+            "tuned": options.tuned, "precision": options.precision,
             "ranks": torch.distributed.get_world_size(), "updates": options.updates,
             key: {text: float(numpy.percentile(measured, percent))
                   for text, percent in (("median", 50), ("p10", 10), ("p90", 90))}}))

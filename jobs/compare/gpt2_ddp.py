@@ -29,10 +29,10 @@ def main():
     def update(chosen):
         optimizer.zero_grad()
         batch = ddp.on_device(ids[chosen], options)
-        logits, targets = model(input_ids=batch).logits[:, :-1].flatten(0, 1), batch[:, 1:].flatten()
-        functional.cross_entropy(logits, targets).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        with ddp.autocast(options):
+            logits, targets = model(input_ids=batch).logits[:, :-1].flatten(0, 1), batch[:, 1:].flatten()
+            loss = functional.cross_entropy(logits, targets)
+        ddp.step(loss, optimizer, options, clipped=list(model.parameters()))
 
     ddp.measure("gpt2", options, len(ids), update)
 

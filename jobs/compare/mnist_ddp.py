@@ -46,8 +46,9 @@ def main():
     def update(chosen):
         optimizer.zero_grad()
         batch = ddp.on_device(images[chosen], options)
-        functional.nll_loss(model(batch), ddp.on_device(labels[chosen], options)).backward()
-        optimizer.step()
+        with ddp.autocast(options):
+            loss = functional.nll_loss(model(batch), ddp.on_device(labels[chosen], options))
+        ddp.step(loss, optimizer, options)
 
     ddp.measure("mnist", options, len(labels), update)
 

@@ -45,9 +45,10 @@ def main():
     def update(chosen):
         optimizer.zero_grad()
         batch = ddp.on_device(images[chosen], options)
-        logits = model(pixel_values=batch.unsqueeze(1).float() / 255 - 0.5).logits
-        backward(functional.cross_entropy(logits, ddp.on_device(labels[chosen], options)))
-        optimizer.step()
+        with ddp.autocast(options):
+            logits = model(pixel_values=batch.unsqueeze(1).float() / 255 - 0.5).logits
+            loss = functional.cross_entropy(logits, ddp.on_device(labels[chosen], options))
+        ddp.step(loss, optimizer, options, backward=backward)
 
     ddp.measure("resnet", options, len(images), update)
 

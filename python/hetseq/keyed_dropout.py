@@ -138,6 +138,9 @@ def attention(
     # As torch does it: half of the scale on each side keeps the product in range.
     half = math.sqrt(1 / math.sqrt(query.size(-1)) if scale is None else scale)
     scores = torch.matmul(query * half, (key * half).transpose(-2, -1))
+    # Autocast has no rule for _safe_softmax, whose gradient torch then refuses on a GPU.
+    if torch.is_autocast_enabled(scores.device.type) and scores.dtype in (torch.float16, torch.bfloat16):
+        scores = scores.float()
     if attn_mask is None:
         weights = torch.softmax(scores, -1)
     elif attn_mask.dtype == torch.bool:
