@@ -288,13 +288,12 @@ at::Tensor sequence_attention(const at::Tensor& queries,
                               const Dropout& dropout,
                               const DropoutExtent& extent) {
     if (c10::isReducedFloatingType(queries.scalar_type()))  // under autocast
-        return sequence_attention(
-            queries.to(at::kFloat),
-            keys_values.defined() ? keys_values.to(at::kFloat) : keys_values,
-            spans,
-            heads,
-            dropout,
-            extent);
+        return sequence_attention(queries.to(at::kFloat),
+                                  keys_values.defined() ? keys_values.to(at::kFloat) : keys_values,
+                                  spans,
+                                  heads,
+                                  dropout,
+                                  extent);
     HETSEQ_ASSERT(queries.is_contiguous() &&
                   (!keys_values.defined() || keys_values.is_contiguous()));
     const std::int64_t hidden = queries.size(1) / (keys_values.defined() ? 1 : 3);

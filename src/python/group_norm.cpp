@@ -154,8 +154,8 @@ struct GroupNorm : torch::autograd::Function<GroupNorm> {
                                  const OptionalTensor& bias,
                                  const std::vector<std::int64_t>& sizes,
                                  double eps) {
-        GroupsNormalised made = normalise(
-            x, weight, bias, sizes, eps, at::globalContext().userEnabledCuDNN());
+        GroupsNormalised made =
+            normalise(x, weight, bias, sizes, eps, at::globalContext().userEnabledCuDNN());
         variable_list kept{x, weight.value_or(at::Tensor{})};
         for (SavedGroup& group : made.saved)
             kept.insert(kept.end(), {group.mean, group.inverse, group.reserve});
@@ -200,8 +200,8 @@ std::tuple<at::Tensor, at::Tensor> group_norm(const at::Tensor& x,
     return {std::move(made[0]), std::move(made[1])};
 }
 
-/// For compiled code, which keeps tensors of a known shape: `saved` (2, groups, channels), means and
-/// inverses of standard deviations.
+/// For compiled code, which keeps tensors of a known shape: `saved` (2, groups, channels), means
+/// and inverses of standard deviations.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm_forward(const at::Tensor& x,
                                                                   const OptionalTensor& weight,
                                                                   const OptionalTensor& bias,

@@ -152,8 +152,9 @@ std::string rank_list(const std::vector<std::int64_t>& values) {
 }
 
 std::string rank_list(const std::vector<std::string>& values) {
-    if (std::all_of(
-            values.begin(), values.end(), [&](const auto& value) { return value == values.front(); }))
+    if (std::all_of(values.begin(), values.end(), [&](const auto& value) {
+            return value == values.front();
+        }))
         return values.front();
     std::string list;
     for (std::size_t r = 0; r < values.size(); ++r)

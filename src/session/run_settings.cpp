@@ -225,9 +225,8 @@ std::string limits(const RunSettings& settings, int rank, const std::string& mem
         });
     return format_number(info.cpu_share, 3) + " cores" + memory + ", threads " +
            std::to_string(settings.threads[r]) + narrow_words(settings.precisions[r]) +
-           ", measured up to " +
-           std::to_string(measured_up_to(settings, settings.capacities[r])) + " of " +
-           std::to_string(settings.capacities[r]) +
+           ", measured up to " + std::to_string(measured_up_to(settings, settings.capacities[r])) +
+           " of " + std::to_string(settings.capacities[r]) +
            (settings.is_ragged() ? " tokens" : " samples") +
            (sharing > 1 ? ", a device of " + std::to_string(sharing) + " ranks" : "");
 }

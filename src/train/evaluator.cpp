@@ -40,8 +40,7 @@ public:
     void add(const LoadedShare& share) {
         for (const MicroBatch& loaded : share.micro_batches()) {
             const MicroBatch micro_batch = share.on_device(loaded);
-            const ForwardResult result = 
-                run_forward(model_, micro_batch, {.mode = Mode::evaluate});
+            const ForwardResult result = run_forward(model_, micro_batch, {.mode = Mode::evaluate});
             add(result);
             if (scorer_ != nullptr)
                 scorer_->add(micro_batch, result, score_sums_);

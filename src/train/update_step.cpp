@@ -129,7 +129,7 @@ std::string UpdateStep::reason_to_repeat(Verdict verdict) {
     if (verdict != Verdict::skip_gradient || !loss_scale_.overflowed())
         return "";
     return "a gradient in fp16 was too large, and the loss scale is " +
-           format_number(loss_scale_.value()) + " now";
+           std::to_string(static_cast<std::int64_t>(loss_scale_.value())) + " now";
 }
 
 // A rank that runs out of memory starts its share again with smaller micro-batches. If a bucket was

@@ -56,6 +56,34 @@ TEST(RankValueTest, FirstEntryThatFitsCounts) {
     EXPECT_THAT(values_of("1=7,h1=4,h2=2"), testing::ElementsAre(4, 7, 2));
 }
 
+std::vector<std::string> precisions_of(const std::string& list) {
+    const Topology topology = two_hosts();
+    std::vector<std::string> words;
+    for (int rank = 0; rank < 3; ++rank)
+        words.push_back(rank_word("precision", list, {"auto", "fp32", "fp16"}, topology, rank));
+    return words;
+}
+
+TEST(RankWordOfDevicesTest, FindsByRankHostAndDevice) {
+    EXPECT_THAT(precisions_of("fp16"), testing::ElementsAre("fp16", "fp16", "fp16"));
+    EXPECT_THAT(precisions_of("1=auto,v100=fp16,h2=fp32"),
+                testing::ElementsAre("fp16", "auto", "fp32"));
+    EXPECT_THAT(precisions_of("a100=auto,p100=fp32,h1=fp16"),
+                testing::ElementsAre("fp16", "fp16", "fp32"));
+}
+
+TEST(RankWordOfDevicesTest, RefusesWhatItCannotReadOrFind) {
+    EXPECT_THROW(precisions_of("v100"), BadConfig);
+    EXPECT_THROW(precisions_of("v100=fp8,p100=fp32"), BadConfig);
+    EXPECT_THROW(precisions_of("v100=fp16"), BadConfig);
+    EXPECT_THROW(precisions_of(""), BadConfig);
+}
+
+TEST(RankListTest, WordsAreWrittenByRankWhereTheyDiffer) {
+    EXPECT_EQ(rank_list(std::vector<std::string>{"fp16", "fp16"}), "fp16");
+    EXPECT_EQ(rank_list(std::vector<std::string>{"fp16", "fp32"}), "0=fp16,1=fp32");
+}
+
 TEST(RankValueTest, RefusesWhatItCannotReadOrFind) {
     EXPECT_THROW(values_of("v100"), Error);
     EXPECT_THROW(values_of("v100=many"), Error);

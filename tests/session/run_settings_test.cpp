@@ -131,6 +131,26 @@ TEST_F(RunSettingsTest, TheSameSetUpFollowsFromWhatItWroteDown) {
     EXPECT_EQ(again.capacities, first.capacities);
 }
 
+TEST_F(RunSettingsTest, EachRankHasAPrecisionAndAllAreWrittenDown) {
+    const RunSettings settings = set_up({{"precision", "0=bf16,1-9=tf32"}});
+
+    std::vector<Precision> expected{Precision::bf16, Precision::fp32, Precision::fp32};
+    expected.resize(static_cast<std::size_t>(world_.size()));
+    EXPECT_EQ(settings.precisions, expected);
+    EXPECT_EQ(settings.precision, expected[static_cast<std::size_t>(world_.rank())]);
+    const std::vector<std::string> lists{"bf16", "0=bf16,1=fp32", "0=bf16,1=fp32,2=fp32"};
+    EXPECT_EQ(settings.values().at("precision"), lists[std::size_t(world_.size()) - 1]);
+}
+
+TEST_F(RunSettingsTest, APrecisionThatADeviceHasNotIsAnErrorOnAll) {
+    EXPECT_THAT(error_of({{"precision", "fp16"}}), HasSubstr("give this rank bf16 or fp32"));
+    EXPECT_THAT(error_of({{"precision", "0=fp16,1-9=fp32"}}), HasSubstr("--precision fp16 on"));
+    EXPECT_THAT(error_of({{"precision", "fp8"}}), HasSubstr("auto, fp32, fp64, tf32, bf16, fp16"));
+    if (world_.size() > 1)
+        EXPECT_THAT(error_of({{"precision", "0=fp32,1-9=fp64"}}),
+                    HasSubstr("gives fp64 to some ranks, and fp32 to rank 0"));
+}
+
 TEST_F(RunSettingsTest, ARankThatNoEntryFitsIsAnErrorOnAll) {
     const std::string last = std::to_string(world_.size() - 1);
     const std::string others = std::to_string(world_.size()) + "-9=64";  // ranks that are not there

@@ -78,6 +78,29 @@ TEST(TrainingStateTest, IsReadAsItWasWritten) {
     EXPECT_EQ(read.progress.costs[0].unit_ms, 0.25);
 }
 
+TEST(TrainingStateTest, HoldsTheLossScaleWhereThereIsOne) {
+    TrainingState state = some_state();
+    EXPECT_EQ(training_state_json(state).find("loss_scale"), std::string::npos);
+    state.progress.loss_scale = {.value = 1024, .good_updates = 17, .overflows = 3};
+
+    const auto read = parse_training_state(training_state_json(state), "S").progress.loss_scale;
+
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->value, 1024);
+    EXPECT_EQ(read->good_updates, 17);
+    EXPECT_EQ(read->overflows, 3);
+}
+
+TEST(TrainingStateTest, ALossScaleIsAPowerOfTwo) {
+    for (const Json& value : {Json(1000), Json(0.5), Json(0), Json(-2), Json("8")})
+        EXPECT_NE(error_after([&](Json& json) {
+                      json["progress"]["loss_scale"] = {
+                          {"value", value}, {"good_updates", 0}, {"overflows", 0}};
+                  }),
+                  "no error")
+            << value;
+}
+
 TEST(TrainingStateTest, KnowsItsData) {
     const TrainingState state = some_state();
 

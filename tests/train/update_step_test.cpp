@@ -57,8 +57,8 @@ public:
     }
 
     // The same update again, as if memory had never been short.
-    void start_over() {
-        step_.emplace(*model_, parameters_, reducer_);
+    void start_over(const LossScale& loss_scale = {}) {
+        step_.emplace(*model_, parameters_, reducer_, nullptr, loss_scale);
         share_->recut({.samples = micro_batch_});
     }
 
@@ -312,6 +312,108 @@ TEST_F(OutOfMemoryTest, WithAMicroBatchOfOneSampleIsAnError) {
     run_out_of_memory_once(alone.model(), "classifier.bias", 0);
 
     EXPECT_THROW(alone.run(), DeviceError);
+}
+
+constexpr LossScale::State first_scale{};  // 65,536
+
+// What came back to the loss's gradient has 11 bits and is below 65,520, as on a device in fp16,
+// where it is 64 times the loss scale by the number of samples.
+void narrow(const MicroBatch&, const ForwardContext&, ForwardResult& result) {
+    result.losses[1] = (result.losses[1] / 64).to(at::kHalf).to(at::kDouble) * 64;
+}
+
+class LossScaleInUpdateTest : public UpdateStepTest {
+protected:
+    // Rank 0 computes a part in 16 bits, and the others do not.
+    LossScaleInUpdateTest() : update_{together()} {
+        if (world->rank() == 0)
+            update_->model().set_spoil(narrow);
+        EXPECT_EQ(update_->run(), Verdict::apply);
+        without_scale_ = update_->gradients();
+        norm_ = update_->step().gradient_norm();
+        passed_ = update_->model().forwards();
+    }
+
+    void expect_scaled_by(double scale) {
+        EXPECT_EQ(update_->step().gradient_scale(), scale);
+        EXPECT_TRUE(update_->gradients().equal(without_scale_ * scale));
+        EXPECT_EQ(update_->step().gradient_norm(), norm_);
+    }
+    std::int64_t passes() const { return update_->model().forwards() / passed_; }
+
+    std::unique_ptr<Update> update_;
+    at::Tensor without_scale_;
+    double norm_ = 0;
+    std::int64_t passed_ = 0;
+};
+
+TEST_F(LossScaleInUpdateTest, ItChangesNoBitWhereItFits) {
+    update_->start_over(LossScale{{.value = 1024}});
+
+    EXPECT_EQ(update_->run(), Verdict::apply);
+
+    expect_scaled_by(1024);
+    EXPECT_EQ(passes(), 2);
+}
+
+TEST_F(LossScaleInUpdateTest, AnOverflowOnOneRankRepeatsTheUpdateOnAll) {
+    update_->start_over(LossScale{first_scale});
+
+    EXPECT_EQ(update_->run(), Verdict::apply);
+
+    expect_scaled_by(2048);
+    EXPECT_EQ(update_->step().loss_scale().state()->overflows, 2);
+    EXPECT_EQ(passes(), 4);
+    EXPECT_FALSE(update_->step().timing().is_regular);
+}
+
+TEST_F(LossScaleInUpdateTest, WhatStaysNotFiniteIsSkippedAndTheScaleIsAsBefore) {
+    if (world->rank() == world->size() - 1)
+        update_->model().set_spoil([](auto&, auto&, ForwardResult& result) {
+            result.losses[0] = result.losses[0] + (result.losses[0] * 0).sqrt();
+        });
+    update_->start_over(LossScale{first_scale});
+
+    EXPECT_EQ(update_->run(), Verdict::skip_gradient);
+
+    EXPECT_EQ(update_->step().loss_scale().value(), 65536);
+}
+
+TEST_F(LossScaleInUpdateTest, WithoutOneAGradientThatIsNotFiniteIsSkippedAtOnce) {
+    update_->model().set_spoil([](auto&, auto&, ForwardResult& result) {
+        result.losses[0] = result.losses[0] + (result.losses[0] * 0).sqrt();
+    });
+    update_->start_over();
+
+    EXPECT_EQ(update_->run(), Verdict::skip_gradient);
+
+    EXPECT_EQ(passes(), 2);
+}
+
+TEST_F(LossScaleInUpdateTest, ALossThatIsNotFiniteIsNoOverflow) {
+    update_->start_over(LossScale{first_scale});
+    std::vector<double> weights = update_->weights();
+    if (world->rank() == world->size() - 1)
+        weights[0] = std::nan("");
+
+    EXPECT_EQ(update_->run_with(weights), Verdict::skip_loss);
+
+    EXPECT_EQ(update_->step().loss_scale().value(), 65536);
+    EXPECT_EQ(update_->step().loss_scale().state()->overflows, 0);
+}
+
+// The zeros of the rank that ran out of memory may hide an overflow: the next pass finds it.
+TEST_F(LossScaleInUpdateTest, ARankThatRunsOutOfMemoryLeavesTheScaleAsItIs) {
+    update_->start_over(LossScale{first_scale});
+    const auto batches = static_cast<int>(std::ssize(update_->share().micro_batches()));
+    if (world->rank() == world->size() - 1)
+        run_out_of_memory_once(update_->model(), "embedding", batches - 1);
+
+    EXPECT_EQ(update_->run(), Verdict::apply);
+
+    EXPECT_EQ(update_->step().gradient_scale(), 2048);
+    EXPECT_EQ(update_->step().loss_scale().state()->overflows, 2);
+    EXPECT_LE((update_->gradients() / 2048 - without_scale_).abs().max().item<double>(), 1e-5);
 }
 
 TEST_F(UpdateStepTest, NonFiniteSamplesAreThoseOfTheMicroBatchesWithSuchALoss) {

@@ -9,9 +9,9 @@
 
 #include "hetseq/util/rank_time.hpp"
 #include "hetseq/data/order/micro_batch_cap.hpp"
+#include "hetseq/state/loss_scale.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/gradient_norm.hpp"
-#include "hetseq/state/loss_scale.hpp"
 #include "hetseq/train/compute_timer.hpp"
 #include "hetseq/train/update_status.hpp"
 
@@ -36,9 +36,9 @@ public:
     /// Collective. `weights`: the global W_j, by loss term; a term with W_j = 0 drops out. Runs
     /// again when a rank ran out of memory, with that rank's micro-batch halved (`share` is cut
     /// again), and when a gradient overflowed, with a smaller loss scale. Afterwards the flat
-    /// gradients are `gradient_scale` times those of L. Throws DeviceError on a rank whose memory does not hold a single sample.
-    /// `behind_gate`: called in each of these runs when the gate is set, before the host knows the
-    /// verdict.
+    /// gradients are `gradient_scale` times those of L. Throws DeviceError on a rank whose memory
+    /// does not hold a single sample. `behind_gate`: called in each of these runs when the gate is
+    /// set, before the host knows the verdict.
     Verdict run(
         LoadedShare& share,
         std::span<const double> weights,

@@ -5,10 +5,7 @@
 namespace hetseq::detail {
 
 template <class T>
-void launch_step_gate(const StepGateInput& input,
-                      float* closed,
-                      T* factor,
-                      cudaStream_t stream) {
+void launch_step_gate(const StepGateInput& input, float* closed, T* factor, cudaStream_t stream) {
     step_gate<T><<<1, 1, 0, stream>>>(input, closed, factor);
 }
 

@@ -10,10 +10,7 @@ namespace hetseq::detail {
 
 /// Puts the kernel into `stream`; all of it is memory of a GPU. For float and double.
 template <class T>
-void launch_step_gate(const StepGateInput& input,
-                      float* closed,
-                      T* factor,
-                      cudaStream_t stream);
+void launch_step_gate(const StepGateInput& input, float* closed, T* factor, cudaStream_t stream);
 
 /// Multiplies `values` by `factor`; as above.
 template <class T>

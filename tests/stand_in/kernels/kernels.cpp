@@ -147,10 +147,7 @@ template void launch_adadelta(const AdadeltaArrays<float>&, const AdadeltaStep&,
 template void launch_adadelta(const AdadeltaArrays<double>&, const AdadeltaStep&, cudaStream_t);
 
 template <class T>
-void launch_step_gate(const StepGateInput& input,
-                      float* closed,
-                      T* factor,
-                      cudaStream_t stream) {
+void launch_step_gate(const StepGateInput& input, float* closed, T* factor, cudaStream_t stream) {
     const std::vector<Use> uses{reads(input.status, input.count),
                                 reads(input.norm, 1),
                                 writes(closed, 1),

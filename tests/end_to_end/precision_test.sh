@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# --precision by rank on CPUs: fp32 keeps its bits, 16 bits come near it, and checkpoints of one continue in another.
+source "$(dirname "$0")/common.sh"
+make_images
+options=(--task mnist --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --device cpu --max-sentences 16
+  --batch-size 32 --max-update 10 --log-interval 5 --optimizer sgd --lr 0.05 --seed 3)
+train() { # RUN RANKS OPTION...
+  local run=$1 ranks=$2; shift 2
+  run_ranks "$ranks" "$bin/hetseq" train "${options[@]}" --save-dir "$work/$run" "$@"
+}
+trained() { train "$@"; expect_ok "$1"; }
+# near RUN OTHER TOLERANCE
+near() { "$bin/compare_models" "$work/$1/model.safetensors" "$work/$2/model.safetensors" "$3" || fail "$1 and $2 differ"; }
+unlike() { ! "$bin/compare_models" "$work/$1/model.safetensors" "$work/$2/model.safetensors" 0 || fail "$1 is $2"; }
+
+trained whole 1
+trained tf32 1 --precision tf32
+near whole tf32 0
+trained narrow 1 --precision bf16
+grep -q ' bf16 ' "$work/log" || fail 'the start report names no precision'
+near whole narrow 0.01
+unlike whole narrow
+trained list 3 --balance equal --precision '2=fp32,0-1=bf16'
+near whole list 0.01
+unlike narrow list
+grep -qx 'precision = 0=bf16,1=bf16,2=fp32' "$work/list/config.cfg" || fail 'config.cfg holds no list by rank'
+[[ $(json "$work/list/summary.json" overflows) == 0 ]] || fail 'summary.json tells of overflows'
+! grep -q loss_scale "$work/list/metrics.jsonl" || fail 'metrics.jsonl tells a loss scale that there is none of'
+
+# Nothing but fp64 is fixed with a run.
+trained moved 2 --precision bf16 --max-update 5
+trained moved 1 --max-update 10
+near whole moved 0.01
+train moved 1 --precision fp64 --max-update 12
+expect_error 65 "its --precision is 'fp32', this run's is 'fp64'"
+trained double 1 --precision fp64
+train double 1 --precision bf16 --max-update 12
+expect_error 65 "its --precision is 'fp64', this run's is 'bf16'"
+
+# Evaluation and predictions in a precision of their own.
+for precision in fp32 bf16; do
+  run_ranks 2 "$bin/hetseq" evaluate "$work/whole" --data "$work/data/t10k*.h5" --device cpu --precision $precision --json
+  expect_ok "evaluate in $precision"
+  json_output "$work/$precision.json"
+done
+python3 - "$work/fp32.json" "$work/bf16.json" <<'PYTHON' || fail 'evaluations differ'
+import json, sys
+a, b = (json.load(open(path))["loss"] for path in sys.argv[1:])
+print(f"losses {a} and {b}")
+sys.exit(a == b or abs(a - b) > 0.01 * a)
+PYTHON
+
+# What cannot be is said once, by all ranks.
+train refused 1 --precision fp16
+expect_error 78 '--precision fp16 on'
+train refused 2 --precision 0=fp64,1=bf16
+expect_error 78 '--precision gives fp64 to some ranks, and bf16 to rank 1'
+train refused 2 --precision 0=bf16
+expect_error 78 '--precision has no entry for rank 1'
+train refused 1 --precision half
+expect_error 78 "'half' is not one of auto, fp32, fp64, tf32, bf16, fp16"
+train refused 1 --fp16
+expect_error 78 '--precision fp16 or bf16 computes products in 16 bits'
+
+# Sequences and pairs.
+make_bert_and_numbers
+for precision in fp32 bf16; do
+  options=(--task bert --model-config tiny --data "$work/bert" --device cpu --max-sentences 8 --batch-size 16 --max-update 4
+    --optimizer adamw --lr 1e-3)
+  trained "bert-$precision" 2 --precision $precision
+  options=(--task translation --model-config tiny --data "$work/numbers/train*.h5" --device cpu --max-tokens 400
+    --batch-tokens 600 --max-update 4 --dropout 0.1 --lr 1e-3)
+  trained "numbers-$precision" 2 --precision $precision
+done
+for task in bert numbers; do
+  near $task-fp32 $task-bf16 0.02
+  unlike $task-fp32 $task-bf16
+done
+run_ranks 1 "$bin/hetseq" translate "$work/numbers-fp32" --precision bf16 </dev/null
+expect_error 78 'hetseq translates in fp32 or fp64'
+echo 'precisions by rank: ok'

@@ -1,0 +1,238 @@
+// 16 bits against fp64: the gradients of models, with initial and with trained weights.
+#include "hetseq/model/autocast.hpp"
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+
+#include <ATen/autocast_mode.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "hetseq/model/bert/bert.hpp"
+#include "hetseq/model/init.hpp"
+#include "hetseq/model/mnist_cnn.hpp"
+#include "hetseq/model/transformer/transformer.hpp"
+
+#include "gpu.hpp"
+#include "model/image_batch.hpp"
+
+namespace hetseq {
+namespace {
+
+constexpr std::int64_t samples = 24;  // that there are
+constexpr std::int64_t measured = 6;  // the first of them: the others train
+
+// Of the samples [begin, begin + count).
+MicroBatch rows_of(TensorDict rows, std::int64_t begin, std::int64_t count) {
+    MicroBatch batch;
+    for (auto& [name, tensor] : rows)
+        batch.tensors[name] = tensor.narrow(0, begin, count);
+    batch.sample_ids = at::arange(40 + begin, 40 + begin + count, at::kLong);
+    batch.samples = batch.units = count;
+    return batch;
+}
+
+MicroBatch images(std::int64_t begin, std::int64_t count) {
+    return rows_of(test::image_batch(samples).tensors, begin, count);
+}
+
+MicroBatch texts(std::int64_t begin, std::int64_t count) {
+    constexpr std::int64_t length = 16;
+    torch::manual_seed(6);
+    const at::Tensor lengths = length - at::arange(samples, at::kLong) % 5;
+    const TensorDict rows{
+        {"input_ids", at::randint(200, {samples, length}, at::kLong)},
+        {"segment_ids", at::randint(2, {samples, length}, at::kLong)},
+        {"attention_mask",
+         (at::arange(length, at::kLong).unsqueeze(0) < lengths.unsqueeze(1)).to(at::kLong)},
+        {"masked_labels", at::randint(200, {samples}, at::kLong)},
+        {"next_sentence_labels", at::randint(2, {samples}, at::kLong)}};
+    MicroBatch batch = rows_of(rows, begin, count);
+    batch.tensors["masked_positions"] = at::arange(count, at::kLong) * length + 3;
+    return batch;
+}
+
+MicroBatch pairs(std::int64_t begin, std::int64_t count) {
+    constexpr std::int64_t length = 9;
+    torch::manual_seed(7);
+    const TensorDict rows{{"source", at::randint(3, 90, {samples, length}, at::kLong)},
+                          {"source_lengths", length - at::arange(samples, at::kLong) % 5},
+                          {"target_input", at::randint(3, 90, {samples, length}, at::kLong)},
+                          {"labels", at::randint(3, 90, {samples, length}, at::kLong)}};
+    MicroBatch batch = rows_of(rows, begin, count);
+    batch.tensors["labels"] = batch.tensors["labels"].flatten();
+    batch.tensors["positions"] = at::arange(count * length, at::kLong);
+    return batch;
+}
+
+std::shared_ptr<Model> small_bert() {
+    BertConfig config = bert_config("tiny");
+    config.vocab_size = 200;
+    return make_bert(config);
+}
+
+std::shared_ptr<Model> small_transformer() {
+    TransformerConfig config = transformer_config("tiny");
+    config.source_vocab_size = config.target_vocab_size = 90;
+    return make_transformer(config, {.label_smoothing = 0.1});
+}
+
+struct Case {
+    std::string name;
+    std::function<std::shared_ptr<Model>()> make;
+    std::function<MicroBatch(std::int64_t begin, std::int64_t count)> batch;
+};
+
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+    return info.param.name;
+}
+
+MicroBatch on(at::Device device, MicroBatch batch) {
+    for (auto& [name, tensor] : batch.tensors)
+        tensor = tensor.to(device);
+    batch.sample_ids = batch.sample_ids.to(device);
+    return batch;
+}
+
+// All gradients as one vector in fp64 on the CPU.
+at::Tensor gradient_of(Model& model, const MicroBatch& batch, const ForwardContext& context = {}) {
+    at::Tensor sum;
+    for (const at::Tensor& loss : run_forward(model, batch, context).losses)
+        sum = sum.defined() ? sum + loss : loss;
+    std::vector<at::Tensor> flat;
+    const auto parameters = model.parameters();
+    const auto gradients = torch::autograd::grad({sum}, parameters, {}, {}, false, true);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        flat.push_back((gradients[i].defined() ? gradients[i] : at::zeros_like(parameters[i]))
+                           .flatten()
+                           .to(at::kCPU, at::kDouble));
+    return at::cat(flat);
+}
+
+// Steps of gradient descent on one batch, in fp64 on the CPU.
+void train(Model& model, const MicroBatch& batch, int steps) {
+    const auto parameters = model.parameters();
+    for (int step = 0; step < steps; ++step) {
+        const at::Tensor gradient = gradient_of(model, batch);
+        const at::NoGradGuard no_grad;
+        const double factor = 0.1 / gradient.norm().item<double>();
+        std::int64_t begin = 0;
+        for (const at::Tensor& parameter : parameters) {
+            const at::Tensor part = gradient.narrow(0, begin, parameter.numel());
+            parameter.sub_(part.view_as(parameter), factor);
+            begin += parameter.numel();
+        }
+    }
+}
+
+/// Roundings of each sample's gradient are what a device adds, so the sum of these gradients' norms
+/// measures it: the gradient itself may be small where they cancel.
+class PrecisionTest : public testing::TestWithParam<Case> {
+protected:
+    PrecisionTest() : model_{GetParam().make()} {
+        initialise_parameters(*model_, 3);
+        model_->to(at::kCPU, Precision::fp64);
+    }
+
+    void train_for(int steps) {
+        train(*model_, GetParam().batch(measured, samples - measured), steps);
+    }
+
+    // The norm of what `precision` changes in the gradient of all samples, relative to that sum.
+    double error(at::Device device, Precision precision) {
+        const MicroBatch all = GetParam().batch(0, measured);
+        const at::Tensor exact = gradient_of(*model_, all);
+        double norms = 0;
+        for (std::int64_t i = 0; i < measured; ++i)
+            norms += gradient_of(*model_, GetParam().batch(i, 1)).norm().item<double>();
+        model_->to(device, precision);
+        const at::Tensor rounded = gradient_of(*model_, on(device, all));
+        model_->to(at::kCPU, Precision::fp64);
+        const double result = (rounded - exact).norm().item<double>() / norms;
+        std::printf("%s %s: %.2g\n", GetParam().name.c_str(), to_string(precision).c_str(), result);
+        return result;
+    }
+
+    std::shared_ptr<Model> model_;
+};
+
+constexpr double of_bf16 = 5e-2, of_fp16 = 1e-2, of_fp32 = 1e-6;  // docs/precision.md
+
+TEST_P(PrecisionTest, InBf16OnACpuTheGradientIsWithinItsBound) {
+    const double initial = error(at::kCPU, Precision::bf16);
+    train_for(60);
+    const double trained = error(at::kCPU, Precision::bf16);
+
+    for (const double one : {initial, trained}) {
+        EXPECT_LT(one, of_bf16);
+        EXPECT_GT(one, of_bf16 / 1000);  // it did compute in 16 bits
+    }
+    EXPECT_LT(error(at::kCPU, Precision::fp32), of_fp32);
+}
+
+TEST_P(PrecisionTest, On16BitsOfAGpuTheGradientIsWithinItsBound) {
+    HETSEQ_NEEDS_GPU();
+    for (const int steps : {0, 60}) {
+        train_for(steps);
+        const double bf16 = error(test::gpu(), Precision::bf16);
+        const double fp16 = error(test::gpu(), Precision::fp16);
+
+        EXPECT_LT(bf16, of_bf16);
+        EXPECT_GT(bf16, of_bf16 / 1000);
+        EXPECT_LT(fp16, of_fp16);
+        EXPECT_GT(fp16, of_fp16 / 1000);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models,
+                         PrecisionTest,
+                         testing::Values(Case{"Mnist", [] { return make_mnist_cnn(); }, images},
+                                         Case{"Bert", small_bert, texts},
+                                         Case{"Transformer", small_transformer, pairs}),
+                         name_of);
+
+TEST(AutocastTest, IsThereWhileTheGuardLives) {
+    const at::Tensor x = at::ones({2, 3});
+    const auto product_type = [&] { return at::mm(x, x.t()).scalar_type(); };
+    {
+        const Autocast outer{{Precision::bf16, at::kCPU}};
+        EXPECT_EQ(product_type(), at::kBFloat16);
+        {
+            const Autocast nothing{{Precision::fp32, at::kCPU}};
+            EXPECT_EQ(product_type(), at::kBFloat16);
+        }
+        EXPECT_EQ(product_type(), at::kBFloat16);
+    }
+    EXPECT_EQ(product_type(), at::kFloat);
+    EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
+}
+
+// Another forward sees the parameters as they are then, not as they were cast before.
+TEST(AutocastTest, KeepsNoCastOfAParameter) {
+    at::Tensor weight = at::ones({2, 2}).requires_grad_();
+    const auto sum = [&] {
+        const Autocast autocast{{Precision::bf16, at::kCPU}};
+        return at::mm(at::ones({2, 2}), weight).sum().item<double>();
+    };
+    EXPECT_EQ(sum(), 8);
+    {
+        const at::NoGradGuard no_grad;
+        weight.mul_(2);
+    }
+
+    EXPECT_EQ(sum(), 16);
+}
+
+TEST(AutocastTest, LossesAreInFp32) {
+    const auto model = make_mnist_cnn();
+    initialise_parameters(*model, 1);
+    model->to(at::kCPU, Precision::bf16);
+    MicroBatch batch = images(0, samples);
+
+    EXPECT_EQ(run_forward(*model, batch, {}).losses[0].scalar_type(), at::kFloat);
+    EXPECT_EQ(model->parameters()[0].scalar_type(), at::kFloat);
+}
+
+}  // namespace
+}  // namespace hetseq
