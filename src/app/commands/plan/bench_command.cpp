@@ -180,8 +180,16 @@ void check_among_others(const HostComm& world) {
                         "start it with mpirun -np N hetseq bench reduce");
 }
 
+void check_counted(Precision precision) {
+    if (precision != Precision::fp32 && precision != Precision::fp64)
+        throw BadConfig("--precision " + to_string(precision) + " for a roofline",
+                        "the peaks of its GPUs are those of fp32 and fp64",
+                        "leave it out");
+}
+
 int bench_roofline(const CommandContext& context, const RunSettings& settings) {
     const std::span<const GpuPeaks> gpus = chosen_gpus(context.words);
+    check_counted(settings.precision);
     Replica replica(*context.environment, context.world, settings, context.parts, nullptr);
     return run_or_end(context.meeting, [&] {
         Json result{{"bench", "roofline"},
