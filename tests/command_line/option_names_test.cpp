@@ -35,9 +35,9 @@ TEST(MeantOptionTest, SaysHowTheSameIsDoneWithoutAnOption) {
     EXPECT_THAT(meant("--num-workers"), HasSubstr("reads"));
 }
 
-TEST(MeantOptionTest, SaysThatThereIsNoMixedPrecision) {
+TEST(MeantOptionTest, SaysHowOneComputesIn16Bits) {
     for (const char* option : {"--fp16", "--bf16", "--amp"})
-        EXPECT_THAT(meant(option), HasSubstr("fp32 or fp64 (--precision)")) << option;
+        EXPECT_THAT(meant(option), HasSubstr("--precision fp16 or bf16")) << option;
 }
 
 TEST(MeantOptionTest, FindsMisspellings) {

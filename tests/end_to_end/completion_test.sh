@@ -45,7 +45,7 @@ offers '--help --last --output' checkpoint average runs --
 offers '--help --json' info --
 
 # Choices, with a blank or '=' before them, and after a switch a new word.
-offers 'fp32 fp64' train --precision ''
+offers 'auto bf16 fp16 fp32 fp64 tf32' train --precision ''
 offers 'fp64' train --precision fp6
 offers 'collective independent serial' train --io =
 offers 'serial' train --io = s

@@ -104,6 +104,10 @@ def training_words(name, words):
     has_batch = take(words, "--batch-size", "4")
     for option in ("--balance", "--threads"):
         take(words, option)
+    if "cuda" in words:  # there may be none here
+        take(words, "--device", "cpu")
+    if "--precision" in words and "=" in words[words.index("--precision") + 1]:  # other devices'
+        words[words.index("--precision") + 1] += ",0-9=fp32"
     if task in of_unequal_rows:
         take(words, "--batch-tokens", "1000")
         take(words, "--warmup-updates", "1")  # the data are few

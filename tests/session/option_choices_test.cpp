@@ -29,7 +29,8 @@ TEST(OptionChoicesTest, ComeFromTheOptionOrTheParts) {
         return find_option(table, name)->choices;
     };
 
-    EXPECT_THAT(choices_of("precision"), ElementsAre("fp32", "fp64"));
+    EXPECT_THAT(choices_of("precision"),
+                ElementsAre("auto", "fp32", "fp64", "tf32", "bf16", "fp16"));
     EXPECT_THAT(choices_of("device"), ElementsAre("auto", "cpu", "cuda"));
     EXPECT_EQ(choices_of("task"), parts.tasks.names());
     EXPECT_EQ(choices_of("lr-scheduler"), parts.schedules.names());

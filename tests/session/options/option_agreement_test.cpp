@@ -109,7 +109,8 @@ TEST_F(OptionAgreementTest, OptionsOfARankMayDiffer) {
         }
 
     EXPECT_EQ(error_of(values), "");
-    EXPECT_EQ(count, 6);  // cache-dir, cache-mb, device, max-sentences, max-tokens, threads
+    // cache-dir, cache-mb, device, max-sentences, max-tokens, precision, threads
+    EXPECT_EQ(count, 7);
 }
 
 }  // namespace
