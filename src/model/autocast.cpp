@@ -39,7 +39,11 @@ ForwardResult run_forward(Model& model, const MicroBatch& batch, const ForwardCo
 
 std::vector<Prediction> run_predict(Model& model, const MicroBatch& batch) {
     const Autocast autocast{model.arithmetic()};
-    return model.predict(batch);
+    std::vector<Prediction> predictions = model.predict(batch);
+    for (Prediction& prediction : predictions)
+        if (c10::isReducedFloatingType(prediction.values.scalar_type()))
+            prediction.values = prediction.values.to(at::kFloat);
+    return predictions;
 }
 
 }  // namespace hetseq

@@ -50,6 +50,14 @@ print(f"losses {a} and {b}")
 sys.exit(a == b or abs(a - b) > 0.01 * a)
 PYTHON
 
+run_ranks 1 "$bin/hetseq" evaluate "$work/list" --data "$work/data/t10k*.h5" --device cpu --json
+expect_ok 'evaluate a run of three ranks of unlike precision on one'
+for precision in fp32 bf16; do
+  run_ranks 1 "$bin/hetseq" predict "$work/list" --data "$work/data/t10k*.h5" --device cpu --precision $precision \
+    --output "$work/$precision.h5"
+  expect_ok "predict in $precision"
+done
+
 # What cannot be is said once, by all ranks.
 train refused 1 --precision fp16
 expect_error 78 '--precision fp16 on'

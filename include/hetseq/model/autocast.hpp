@@ -29,7 +29,7 @@ private:
 
 /// `model.forward` in the model's arithmetic. Losses are fp32 at least.
 ForwardResult run_forward(Model& model, const MicroBatch& batch, const ForwardContext& context);
-/// `model.predict` likewise.
+/// `model.predict` likewise: files hold no 16 bits.
 std::vector<Prediction> run_predict(Model& model, const MicroBatch& batch);
 
 }  // namespace hetseq

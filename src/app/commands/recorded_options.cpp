@@ -28,6 +28,13 @@ void drop_option(OptionValues& values, const T& place) {
     values.erase(option_name(place));
 }
 
+// The training's devices may be others than these, but fp64 is for its numbers.
+void keep_fp64_alone(OptionValues& values) {
+    const auto precision = values.find(option_name(example_options.precision));
+    if (precision != values.end() && precision->second != "fp64")
+        values.erase(precision);
+}
+
 void choose_data(OptionValues& values, RunData data) {
     const auto validation = values.find(option_name(example_options.valid_data));
     if (data == RunData::validation_if_any && validation != values.end())
@@ -60,6 +67,7 @@ GivenOptions options_of_run(const std::filesystem::path& run,
                                               &example_options.max_sentences,
                                               &example_options.max_tokens})
         drop_option(result.file, *option_by_rank);
+    keep_fp64_alone(result.file);
     drop_option(result.file, example_options.batch_size);
     drop_option(result.file, example_options.batch_tokens);
     choose_data(result.file, data);
