@@ -5,6 +5,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/host/compute_capability.hpp"
+#include "hetseq/session/precision_choices.hpp"
 #include "hetseq/session/rank_list.hpp"
 
 namespace hetseq {
@@ -52,13 +53,6 @@ Precision on_gpu(Precision precision, const RankInfo& info, int capability) {
 }
 
 }  // namespace
-
-std::vector<std::string> precision_choices() {
-    std::vector<std::string> words{"auto"};
-    for (const std::string& word : precision_words())
-        words.push_back(word);
-    return words;
-}
 
 Precision rank_precision(const std::string& list,
                          const Topology& topology,

@@ -2,6 +2,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/command_line/command_description.hpp"
+#include "hetseq/model/precision.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
 
 #include <gmock/gmock.h>
@@ -29,8 +30,10 @@ TEST(OptionChoicesTest, ComeFromTheOptionOrTheParts) {
         return find_option(table, name)->choices;
     };
 
-    EXPECT_THAT(choices_of("precision"),
-                ElementsAre("auto", "fp32", "fp64", "tf32", "bf16", "fp16"));
+    std::vector<std::string> precisions{"auto"};
+    for (const std::string& word : precision_words())
+        precisions.push_back(word);
+    EXPECT_EQ(choices_of("precision"), precisions);
     EXPECT_THAT(choices_of("device"), ElementsAre("auto", "cpu", "cuda"));
     EXPECT_EQ(choices_of("task"), parts.tasks.names());
     EXPECT_EQ(choices_of("lr-scheduler"), parts.schedules.names());

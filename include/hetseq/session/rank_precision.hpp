@@ -11,9 +11,6 @@
 
 namespace hetseq {
 
-/// The words of --precision: "auto" and those of all precisions.
-std::vector<std::string> precision_choices();
-
 /// What `device`, of `rank`, computes in where --precision is `list`. auto: bf16 on GPUs since
 /// Ampere and on CPUs with instructions for it, fp16 on those since Volta, fp32 on others. tf32 is
 /// fp32 where there is none. Throws BadConfig for a precision that the device has not.

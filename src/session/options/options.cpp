@@ -12,8 +12,8 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/options/absolute_path.hpp"
 #include "hetseq/data/files/shard_spec.hpp"
+#include "hetseq/session/precision_choices.hpp"
 #include "hetseq/session/rank_device.hpp"
-#include "hetseq/session/rank_precision.hpp"
 
 namespace hetseq {
 
