@@ -72,8 +72,33 @@ std::vector<Entry> parse(const std::string& option, const std::string& list, con
     return entries;
 }
 
-bool is_one_of(const std::vector<std::string>& words, const std::string& text) {
-    return std::find(words.begin(), words.end(), text) != words.end();
+// What a key of a list may be, and whether it is the rank's.
+struct Keys {
+    std::string names;
+    std::string example;
+    std::function<bool(const std::string& key)> fits;
+};
+
+// The word that `list` has for a rank, or the one that it is; none where no entry fits.
+std::optional<std::string> fitting_word(const std::string& option,
+                                        const std::string& list,
+                                        const std::vector<std::string>& words,
+                                        const Keys& keys) {
+    const auto is_word = [&](const std::string& text) {
+        return std::find(words.begin(), words.end(), text) != words.end();
+    };
+    if (is_word(list))
+        return list;
+    const Form form{
+        is_word, "one of " + join(words, ", ") + ", or KEY=WORD by " + keys.names, keys.example};
+    for (const Entry& entry : parse(option, list, form))
+        if (keys.fits(entry.key))
+            return entry.value;
+    return std::nullopt;
+}
+
+std::string place_of(const RankInfo& info) {
+    return "on host " + info.host + ", device " + info.device_name;
 }
 
 [[noreturn]] void reject_rank(const std::string& option,
@@ -100,10 +125,7 @@ std::int64_t rank_value(const std::string& option,
     for (const Entry& entry : parse(option, list, numbers))
         if (key_fits(entry.key, info, topology))
             return *to_number(entry.value);
-    reject_rank(option,
-                rank,
-                "on host " + info.host + ", device " + info.device_name,
-                "rank, host or device");
+    reject_rank(option, rank, place_of(info), "rank, host or device");
 }
 
 std::string rank_word(const std::string& option,
@@ -111,16 +133,13 @@ std::string rank_word(const std::string& option,
                       const std::vector<std::string>& words,
                       int rank,
                       const std::string& host) {
-    if (is_one_of(words, list))
-        return list;
-    const Form form{[&](const std::string& text) { return is_one_of(words, text); },
-                    "one of " + join(words, ", ") + ", or KEY=WORD by rank or host",
-                    "0-3=" + words.back() + ",4=" + words.front()};
-    for (const Entry& entry : parse(option, list, form)) {
-        const auto ranks = to_ranks(entry.key);
-        if (ranks ? ranks->first <= rank && rank <= ranks->last : entry.key == host)
-            return entry.value;
-    }
+    const auto fits = [&](const std::string& key) {
+        const auto ranks = to_ranks(key);
+        return ranks ? ranks->first <= rank && rank <= ranks->last : key == host;
+    };
+    const std::string example = "0-3=" + words.back() + ",4=" + words.front();
+    if (const auto word = fitting_word(option, list, words, {"rank or host", example, fits}))
+        return *word;
     reject_rank(option, rank, "on host " + host, "rank or host");
 }
 
@@ -129,19 +148,13 @@ std::string rank_word(const std::string& option,
                       const std::vector<std::string>& words,
                       const Topology& topology,
                       int rank) {
-    if (is_one_of(words, list))
-        return list;
-    const Form form{[&](const std::string& text) { return is_one_of(words, text); },
-                    "one of " + join(words, ", ") + ", or KEY=WORD by rank, host or device",
-                    "v100=" + words.back() + ",p100=" + words.front()};
     const RankInfo& info = topology.rank(rank);
-    for (const Entry& entry : parse(option, list, form))
-        if (key_fits(entry.key, info, topology))
-            return entry.value;
-    reject_rank(option,
-                rank,
-                "on host " + info.host + ", device " + info.device_name,
-                "rank, host or device");
+    const auto fits = [&](const std::string& key) { return key_fits(key, info, topology); };
+    const std::string keys = "rank, host or device";
+    const std::string example = "v100=" + words.back() + ",p100=" + words.front();
+    if (const auto word = fitting_word(option, list, words, {keys, example, fits}))
+        return *word;
+    reject_rank(option, rank, place_of(info), keys);
 }
 
 std::string rank_list(const std::vector<std::int64_t>& values) {

@@ -77,10 +77,23 @@ std::string lines_of(const std::vector<fs::path>& paths) {
     return join(lines, "\n");
 }
 
+// fp64 on all ranks, or on none; the other precisions share a checkpoint.
+bool is_fp64(const std::string& precision) {
+    return precision.find("fp64") != std::string::npos;
+}
+
+bool differs_in_fp64(const SettledOptions& settled, const ResumePoint& point) {
+    const auto stored = point.state.run.options.find("precision");
+    return stored != point.state.run.options.end() &&
+           is_fp64(stored->second) != is_fp64(settled.options().precision);
+}
+
 // The first of these options whose value in the checkpoint differs; empty if there is none.
 std::string differing_option(FixedWith with,
                              const SettledOptions& settled,
                              const ResumePoint& point) {
+    if (with == FixedWith::run && differs_in_fp64(settled, point))
+        return "precision";
     for (const OptionSpec& spec : settled.table()) {
         if (spec.fixed_with != with)
             continue;
@@ -153,24 +166,6 @@ void ResumeCandidates::pass(const std::exception& error) {
               (tried_ < folders_.size() ? "; the one before it is tried" : ""));
 }
 
-namespace {
-
-// fp64 on all ranks, or on none; the other precisions share a checkpoint.
-bool is_fp64(const std::string& precision) {
-    return precision.find("fp64") != std::string::npos;
-}
-
-// Of what is fixed with the model: the first option that differs; empty if there is none.
-std::string foreign_option(const SettledOptions& settled, const ResumePoint& point) {
-    const auto stored = point.state.run.options.find("precision");
-    if (stored != point.state.run.options.end() &&
-        is_fp64(stored->second) != is_fp64(settled.options().precision))
-        return "precision";
-    return differing_option(FixedWith::run, settled, point);
-}
-
-}  // namespace
-
 void keep_batch_of_checkpoint(SettledOptions& settled, const ResumePoint& point) {
     if (!point.is_own && settled.options().reset_position)
         return;
@@ -191,7 +186,7 @@ void keep_batch_of_checkpoint(SettledOptions& settled, const ResumePoint& point)
 }
 
 std::string foreign_model(const SettledOptions& settled, const ResumePoint& point) {
-    const std::string name = foreign_option(settled, point);
+    const std::string name = differing_option(FixedWith::run, settled, point);
     if (name.empty())
         return "";
     return "its --" + name + " is '" + point.state.run.options.at(name) + "', this run's is '" +
@@ -202,9 +197,7 @@ void check_same_run(const SettledOptions& settled, const ResumePoint& point) {
     for (const FixedOptions& group : fixed_options) {
         if (!point.is_own && group.is_reset != nullptr && settled.options().*group.is_reset)
             continue;
-        const std::string name = group.with == FixedWith::run
-                                     ? foreign_option(settled, point)
-                                     : differing_option(group.with, settled, point);
+        const std::string name = differing_option(group.with, settled, point);
         if (!name.empty())
             throw BadConfig("--" + name + " is '" + settled.values().at(name) + "', " +
                                 point.folder.string() + " was trained with '" +

@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "hetseq/model/arithmetic.hpp"
 #include "hetseq/model/model.hpp"
-#include "hetseq/model/precision.hpp"
 
 namespace hetseq {
 

@@ -9,8 +9,8 @@
 
 #include "hetseq/data/loading/micro_batch.hpp"
 #include "hetseq/data/prediction.hpp"
+#include "hetseq/model/arithmetic.hpp"
 #include "hetseq/model/corpus_scorer.hpp"
-#include "hetseq/model/precision.hpp"
 #include "hetseq/model/stored_model.hpp"
 
 namespace hetseq {

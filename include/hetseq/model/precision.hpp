@@ -1,11 +1,7 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
-
-#include <c10/core/Device.h>
-#include <c10/core/ScalarType.h>
 
 namespace hetseq {
 
@@ -19,16 +15,5 @@ std::string to_string(Precision precision);
 std::vector<std::string> precision_words();
 /// Throws InternalError for another word.
 Precision precision_of(const std::string& word);
-
-/// The type of parameters and gradients.
-at::ScalarType parameter_type(Precision precision);
-/// The type of products under autocast; none: there is no autocast.
-std::optional<at::ScalarType> autocast_type(Precision precision);
-
-/// How a model computes.
-struct Arithmetic {
-    Precision precision = Precision::fp32;
-    at::DeviceType device = at::kCPU;
-};
 
 }  // namespace hetseq

@@ -58,29 +58,27 @@ Option<Balance> balance_option(const std::string& help) {
     return {{"balance", "NAME", "auto", help, {"auto", "declared", "equal", "file:"}}, balance_of};
 }
 
-Option<std::string> device_option(const std::string& help) {
-    const std::vector<std::string> words = device_words();
-    const auto read = [words](const std::string& text) {
+// A word, or a list of words by `keys`. Ranks and their devices are known later.
+Option<std::string> words_option(const std::string& name,
+                                 const std::string& default_value,
+                                 const std::string& help,
+                                 const std::vector<std::string>& words,
+                                 const std::string& keys) {
+    const auto read = [words, keys](const std::string& text) {
         const bool is_list = text.find('=') != std::string::npos;
         if (!is_list && std::find(words.begin(), words.end(), text) == words.end())
-            option_value::reject(text,
-                                 "one of " + join(words, ", ") + ", or a list by rank or host");
+            option_value::reject(text, "one of " + join(words, ", ") + ", or a list by " + keys);
         return text;
     };
-    return {{"device", "NAME|LIST", "auto", help, words}, read};
+    return {{name, "NAME|LIST", default_value, help, words}, read};
 }
 
-// Ranks and their devices are known later.
+Option<std::string> device_option(const std::string& help) {
+    return words_option("device", "auto", help, device_words(), "rank or host");
+}
+
 Option<std::string> precision_option(const std::string& help) {
-    const std::vector<std::string> words = precision_choices();
-    const auto read = [words](const std::string& text) {
-        const bool is_list = text.find('=') != std::string::npos;
-        if (!is_list && std::find(words.begin(), words.end(), text) == words.end())
-            option_value::reject(
-                text, "one of " + join(words, ", ") + ", or a list by rank, host or device");
-        return text;
-    };
-    return {{"precision", "NAME|LIST", "fp32", help, words}, read};
+    return words_option("precision", "fp32", help, precision_choices(), "rank, host or device");
 }
 
 Option<std::set<int>> signals_option(const std::string& name,

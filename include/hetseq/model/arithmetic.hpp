@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include "hetseq/model/precision.hpp"
+
+namespace hetseq {
+
+/// How a model computes.
+struct Arithmetic {
+    Precision precision = Precision::fp32;
+    at::DeviceType device = at::kCPU;
+};
+
+/// The type of parameters and gradients.
+at::ScalarType parameter_type(Precision precision);
+/// The type of products under autocast; none: there is no autocast.
+std::optional<at::ScalarType> autocast_type(Precision precision);
+
+}  // namespace hetseq
