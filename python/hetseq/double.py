@@ -107,13 +107,17 @@ def _set_generator_states(states: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def restored(model: nn.Module) -> Iterator[None]:
-    """Gradients, buffers, the mode of training and generators are afterwards as before."""
+    """Gradients, buffers, the mode of training and generators are afterwards as before. Meanwhile nothing is compiled, and
+    there is no autocast but the module's own: cuts are compared as exactly as the module computes."""
     gradients = {name: p.grad for name, p in model.named_parameters()}
     buffers = {name: (buffer, buffer.detach().clone()) for name, buffer in model.named_buffers()}
     modes = [(module, module.training) for module in model.modules()]
     generators = generator_states()
+    devices = {p.device.type for p in model.parameters()} or {"cpu"}
     try:
-        with _uncompiled():
+        with _uncompiled(), contextlib.ExitStack() as stack:
+            for device in devices:
+                stack.enter_context(torch.autocast(device, enabled=False))
             yield
     finally:
         _set_generator_states(generators)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Iterable, Mapping
 
 import torch
@@ -64,6 +65,17 @@ def metric_names(task: Task) -> list[str]:
     return [metric if isinstance(metric, str) else metric.name for metric in task.metrics]
 
 
+_coarse: set[str] = set()  # sums of 16 bits that were named
+
+
+def _name_coarse(name: str, value: torch.Tensor) -> None:
+    """Once for each sum."""
+    if value.dtype in (torch.bfloat16, torch.float16) and name not in _coarse:
+        _coarse.add(name)
+        warnings.warn(f"forward gave '{name}' in {str(value.dtype).removeprefix('torch.')}, which rounds the sum: compute it "
+                      "from logits.float(), or by cross_entropy, which is fp32 on all devices", stacklevel=2)
+
+
 def sums_of(results: Any, losses: list[str], metrics: list[str]) -> list[torch.Tensor]:
     names = losses + metrics
     if isinstance(results, torch.Tensor) and len(names) == 1:
@@ -76,6 +88,7 @@ def sums_of(results: Any, losses: list[str], metrics: list[str]) -> list[torch.T
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
             shape = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
             raise TaskError(f"forward gave {shape} for '{name}': give a sum over the micro-batch, a tensor of one number")
+        _name_coarse(name, value)
     if torch.is_grad_enabled() and not any(results[name].requires_grad for name in losses):
         raise TaskError(f"the sum of {', '.join(losses)} does not depend on a parameter to train: compute it with the "
                         "model, without detach() or no_grad()")

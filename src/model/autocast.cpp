@@ -28,12 +28,15 @@ Autocast::~Autocast() {
     at::autocast::set_autocast_cache_enabled(before_->kept_casts);
 }
 
+at::Tensor at_least_fp32(const at::Tensor& x) {
+    return c10::isReducedFloatingType(x.scalar_type()) ? x.to(at::kFloat) : x;
+}
+
 ForwardResult run_forward(Model& model, const MicroBatch& batch, const ForwardContext& context) {
     const Autocast autocast{model.arithmetic()};
     ForwardResult result = model.forward(batch, context);
     for (at::Tensor& loss : result.losses)
-        if (c10::isReducedFloatingType(loss.scalar_type()))
-            loss = loss.to(at::kFloat);
+        loss = at_least_fp32(loss);
     return result;
 }
 
@@ -41,8 +44,7 @@ std::vector<Prediction> run_predict(Model& model, const MicroBatch& batch) {
     const Autocast autocast{model.arithmetic()};
     std::vector<Prediction> predictions = model.predict(batch);
     for (Prediction& prediction : predictions)
-        if (c10::isReducedFloatingType(prediction.values.scalar_type()))
-            prediction.values = prediction.values.to(at::kFloat);
+        prediction.values = at_least_fp32(prediction.values);
     return predictions;
 }
 

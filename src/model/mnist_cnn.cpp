@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "hetseq/model/autocast.hpp"
 #include "hetseq/model/dropout.hpp"
 
 namespace hetseq {
@@ -58,7 +59,7 @@ private:
         x = dropout(x, options_.convolution_dropout, after_convolution);
         x = at::relu(at::linear(x, fc1_.weight, fc1_.bias));  // (n, 128)
         x = dropout(x, options_.hidden_dropout, after_hidden);
-        return at::log_softmax(at::linear(x, fc2_.weight, fc2_.bias), 1);
+        return at::log_softmax(at_least_fp32(at::linear(x, fc2_.weight, fc2_.bias)), 1);
     }
 
     Layer layer(const std::string& name, at::IntArrayRef weight_shape) {

@@ -9,6 +9,8 @@
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "hetseq/model/autocast.hpp"
+
 #include "kernels/softmax_loops.hpp"
 
 namespace hetseq::detail {
@@ -157,7 +159,7 @@ at::Tensor reduce_logits_anywhere(at::Tensor& logits,
                                   double smoothing,
                                   bool has_gradient) {
     const at::Tensor columns = labels.unsqueeze(1);
-    const at::Tensor wide = logits.scalar_type() == at::kDouble ? logits : logits.to(at::kFloat);
+    const at::Tensor wide = at_least_fp32(logits);
     const at::Tensor log_sum_exp = wide.logsumexp(1, /*keepdim=*/true);
     const at::Tensor nll = (log_sum_exp - wide.gather(1, columns)).sum(at::kDouble);
     const at::Tensor mean = (log_sum_exp.squeeze(1) - wide.mean(1)).sum(at::kDouble);

@@ -21,12 +21,30 @@ struct TensorShape {
     std::int64_t numel = 0;
     std::int64_t bytes = 0;
     const void* storage = nullptr;
-    bool is_fp64 = false;
+    Precision precision = Precision::fp32;
 };
+
+Precision precision_of(at::ScalarType type) {
+    switch (type) {
+        case at::kDouble:
+            return Precision::fp64;
+        case at::kBFloat16:
+            return Precision::bf16;
+        case at::kHalf:
+            return Precision::fp16;
+        default:
+            return Precision::fp32;
+    }
+}
+
+// That of a product of factors of both: fp64 if one of them has it, 16 bits if the other has fp32.
+Precision joined(Precision a, Precision b) {
+    return a == Precision::fp32 || b == Precision::fp64 ? b : a;
+}
 
 TensorShape shape_of(const at::Tensor& tensor) {
     TensorShape shape{tensor.sizes().vec(), tensor.numel()};
-    shape.is_fp64 = tensor.scalar_type() == at::kDouble;
+    shape.precision = precision_of(tensor.scalar_type());
     shape.bytes = static_cast<std::int64_t>(tensor.nbytes());
     if (tensor.has_storage()) {
         // An expanded tensor has more elements than memory.
@@ -198,7 +216,7 @@ void OperatorCounter::State::end(const at::RecordFunction& function, at::Observe
     for (const auto* shapes : {&std::as_const(call.inputs), &outputs})
         for (const TensorShape& shape : *shapes) {
             counted.tensor_bytes.push_back(shape.bytes);
-            counted.is_fp64 = counted.is_fp64 || shape.is_fp64;
+            counted.precision = joined(counted.precision, shape.precision);
         }
     const auto parts = state.operators.begin() + static_cast<std::ptrdiff_t>(call.counted_before);
     if (is_own(call.name))
@@ -206,7 +224,7 @@ void OperatorCounter::State::end(const at::RecordFunction& function, at::Observe
             counted.flops += part.flops;
             counted.tensor_bytes.insert(
                 counted.tensor_bytes.end(), part.tensor_bytes.begin(), part.tensor_bytes.end());
-            counted.is_fp64 = counted.is_fp64 || part.is_fp64;
+            counted.precision = joined(counted.precision, part.precision);
         });
     state.operators.erase(parts, state.operators.end());
     state.operators.push_back(std::move(counted));

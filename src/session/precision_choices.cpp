@@ -1,6 +1,6 @@
 #include "hetseq/session/precision_choices.hpp"
 
-#include "hetseq/model/precision.hpp"
+#include "hetseq/util/precision.hpp"
 
 namespace hetseq {
 

@@ -62,12 +62,12 @@ struct Form {
 std::vector<Entry> parse(const std::string& option, const std::string& list, const Form& form) {
     std::vector<Entry> entries;
     for (const std::string& text : split(list, ',')) {
-        const auto equals = text.find('=');
-        if (equals == std::string::npos || equals == 0 || !form.fits(text.substr(equals + 1)))
+        const std::vector<std::string> parts = split(text, '=');  // without blanks around them
+        if (parts.size() != 2 || parts[0].empty() || !form.fits(parts[1]))
             throw BadConfig("--" + option + ": cannot read '" + text + "'",
                             "expected " + form.expected,
                             "write for example " + form.example);
-        entries.push_back({text.substr(0, equals), text.substr(equals + 1)});
+        entries.push_back({parts[0], parts[1]});
     }
     return entries;
 }

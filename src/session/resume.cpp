@@ -111,8 +111,14 @@ std::string best_by_of(const RunIdentity& run) {
     return stored != run.options.end() ? stored->second : to_string(BestBy{});
 }
 
-std::string advice_on(const FixedOptions& group, const ResumePoint& point) {
+std::string advice_on(const FixedOptions& group,
+                      const std::string& name,
+                      const ResumePoint& point) {
     const std::string other = "start another run";
+    if (name == "precision")
+        return "give fp64 to all ranks or to none, as that run did, or " + other +
+               " that begins with its values: --save-dir OTHER --init-model " +
+               point.folder.string() + ", where the task has that option";
     if (*group.reset == 0)
         return "give the same, or " + other;
     return "give the same, or " + other + " from it: --save-dir OTHER --restore-file " +
@@ -203,7 +209,7 @@ void check_same_run(const SettledOptions& settled, const ResumePoint& point) {
                                 point.folder.string() + " was trained with '" +
                                 point.state.run.options.at(name) + "'",
                             "this option is fixed until the run ends",
-                            advice_on(group, point));
+                            advice_on(group, name, point));
     }
 }
 

@@ -209,12 +209,6 @@ std::int64_t measured_up_to(const RunSettings& settings, std::int64_t capacity) 
     return settings.is_ragged() ? capacity : std::min(capacity, settings.options().batch_size);
 }
 
-// Nothing for fp32 and fp64.
-std::string narrow_words(Precision precision) {
-    const bool is_wide = precision == Precision::fp32 || precision == Precision::fp64;
-    return is_wide ? "" : ", " + to_string(precision);
-}
-
 // `memory`: how much of it, after a comma; empty where that does not matter.
 std::string limits(const RunSettings& settings, int rank, const std::string& memory) {
     const RankInfo& info = settings.topology.rank(rank);

@@ -25,10 +25,8 @@ namespace {
 
 OperatorWork touching(std::string name, const std::vector<at::Tensor>& tensors) {
     OperatorWork work{.name = std::move(name)};
-    for (const at::Tensor& tensor : tensors) {
+    for (const at::Tensor& tensor : tensors)
         work.tensor_bytes.push_back(static_cast<std::int64_t>(tensor.nbytes()));
-        work.is_fp64 = work.is_fp64 || tensor.scalar_type() == at::kDouble;
-    }
     return work;
 }
 
@@ -76,6 +74,19 @@ private:
 };
 
 }  // namespace
+
+Precision computed_on_cpu(Precision of_gpu) {
+    if (of_gpu == Precision::fp16)
+        return Precision::bf16;
+    return of_gpu == Precision::tf32 ? Precision::fp32 : of_gpu;
+}
+
+void count_as(Precision of_gpu, StepCounts& counts) {
+    for (StepCounts::Pass& pass : counts.passes)
+        for (OperatorWork& work : pass.operators)
+            if (work.precision == computed_on_cpu(of_gpu))
+                work.precision = of_gpu;
+}
 
 StepCounts count_step(const RunSettings& settings, Replica& replica) {
     HETSEQ_ASSERT(settings.capacities.size() == 1);

@@ -47,7 +47,7 @@ expect_ok 'long samples left out'
 
 run_bench 2 step --task mnist --data "$work/data/train*.h5" --max-sentences 8 --max-update 10
 expect_ok step
-expect_keys bench task ranks threads batch_size batch_tokens updates samples_per_second units_per_second padding step_ms data_ms \
+expect_keys bench task ranks threads precision batch_size batch_tokens updates samples_per_second units_per_second padding step_ms data_ms \
   compute_ms wait_ms reduce_ms optimizer_ms finish_wait_over_last_bucket startup_s
 [[ $(json out.json batch_size) == 16 && $(json out.json updates) == 10 ]] || fail "values of step"
 
@@ -87,6 +87,16 @@ PY
 bench_bound --device v100
 expect_ok 'one GPU'
 [[ $(json out.json cost.micro_batch) == 16 ]] || fail "the cost of one GPU"
+bench_bound --device v100 --precision fp16
+expect_ok 'products in 16 bits'
+[[ $(json out.json devices.v100.tflops) == 125.0 ]] || fail "the peak in fp16"
+bench_bound --precision bf16
+expect_ok 'GPUs that have bf16'
+[[ $(python3 -c 'import json; print(*json.load(open("out.json"))["devices"])') == 'h100 a100' ]] || fail "GPUs in bf16"
+bench_bound --device p100 --precision bf16
+expect_error 78 'the device does not compute in it'
+bench_bound --precision v100=fp16,0-9=fp32
+expect_error 78 'operators are counted in one precision'
 bench_bound --device gtx
 expect_error 78 "'gtx' is not one of h100, a100, v100, p100"
 run_bench 2 roofline --task mnist --data "$work/data/train*.h5"

@@ -234,5 +234,22 @@ TEST(AutocastTest, LossesAreInFp32) {
     EXPECT_EQ(model->parameters()[0].scalar_type(), at::kFloat);
 }
 
+// In bf16 the logarithm of a probability near 1 would be 0 or a multiple of 0.004.
+TEST(AutocastTest, ProbabilitiesOfASureModelAreAsFineAsFp32) {
+    const auto model = make_mnist_cnn();
+    initialise_parameters(*model, 1);
+    const std::vector<NamedTensor> stored = model->stored_tensors();
+    for (const NamedTensor& parameter : stored)
+        if (parameter.name.starts_with("fc2."))
+            parameter.tensor.detach().mul_(30);
+    model->to(at::kCPU, Precision::bf16);
+
+    const std::vector<Prediction> predictions = run_predict(*model, images(0, samples));
+
+    EXPECT_EQ(predictions[0].values.scalar_type(), at::kFloat);
+    EXPECT_LT((predictions[0].values.sum(1) - 1).abs().max().item<double>(), 1e-6);
+    EXPECT_GT(predictions[0].values.max().item<double>(), 0.5);
+}
+
 }  // namespace
 }  // namespace hetseq

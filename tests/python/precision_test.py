@@ -41,6 +41,17 @@ TASKS = """
                 print("TYPES", F.linear(x, w).dtype, wide, flush=True)
             return super().forward(model, batch)
 
+    class Bits(Gpt2):
+        '''Looks at the bits of fp32, so that it does not run in fp64.'''
+        def forward(self, model, batch):
+            words = model.transformer.wte(batch["ids"])
+            positive = (words.view(torch.int32) >= 0).to(words.dtype)
+            return super().forward(model, batch) + 1e-3 * (words * positive).sum()
+
+    class Coarse(Gpt2):
+        def forward(self, model, batch):
+            return -model(input_ids=batch["ids"]).logits.log_softmax(-1)[..., 3].sum()
+
     class Numbers(Gpt2):
         '''Has an operator that is not made for bf16.'''
         def forward(self, model, batch):
@@ -116,6 +127,15 @@ class PrecisionTest(Case):
         told = self.hetseq(1, "train", "tasks.py:Numbers", "--precision", "bf16", "--max-sentences", BATCH, *self.options, code=78)
         self.assertEqual(told.count("product.numpy()"), 1, told)
         self.hetseq(1, "train", "tasks.py:Numbers", "--max-sentences", BATCH, *self.options)
+
+    def test_the_self_test_compares_outside_autocast(self):
+        self.hetseq(1, "train", "tasks.py:Bits", "--precision", "bf16", "--max-sentences", BATCH, *self.options)
+
+    def test_a_sum_in_16_bits_is_named_once(self):
+        told = self.hetseq(1, "train", "tasks.py:Coarse", "--precision", "bf16", "--max-sentences", BATCH, *self.options)
+        self.assertEqual(told.count("forward gave 'nll' in bfloat16"), 1, told)
+        told = self.hetseq(1, "train", "tasks.py:Coarse", "--max-sentences", BATCH, *self.options)
+        self.assertNotIn("bfloat16", told)
 
     def test_a_script_may_give_a_list(self):
         self.run_ranks(2, self.write("script.py", f"""

@@ -36,7 +36,7 @@ TEST(OperatorCounter, CountsTheArithmeticAndTheTensorsOfAProduct) {
     ASSERT_THAT(names_of(counter), ElementsAre("aten::mm"));
     const OperatorWork& product = counter.operators().front();
     EXPECT_EQ(product.flops, 2 * 3 * 5 * 7);
-    EXPECT_FALSE(product.is_fp64);
+    EXPECT_EQ(product.precision, Precision::fp32);
     EXPECT_THAT(product.tensor_bytes, UnorderedElementsAre(4 * 15, 4 * 35, 4 * 21));
 }
 
@@ -47,7 +47,7 @@ TEST(OperatorCounter, AnOperatorMadeOfOthersIsNotCountedItself) {
     at::matmul(rows, weight.t());
     EXPECT_THAT(names_of(counter), ElementsAre("aten::mm"));
     EXPECT_EQ(flops_of(counter), 2 * 6 * 5 * 7);
-    EXPECT_TRUE(counter.operators().front().is_fp64);
+    EXPECT_EQ(counter.operators().front().precision, Precision::fp64);
 }
 
 TEST(OperatorCounter, NeitherViewsNorEmptyMemoryAreWork) {

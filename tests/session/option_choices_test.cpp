@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/precision.hpp"
 #include "hetseq/command_line/command_description.hpp"
-#include "hetseq/model/precision.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
 
 #include <gmock/gmock.h>

@@ -72,6 +72,11 @@ TEST(RankWordOfDevicesTest, FindsByRankHostAndDevice) {
                 testing::ElementsAre("fp16", "fp16", "fp32"));
 }
 
+TEST(RankWordOfDevicesTest, BlanksAroundKeysAndWordsDoNotMatter) {
+    EXPECT_THAT(precisions_of(" 1 = auto , v100=fp16, h2 =fp32 "),
+                testing::ElementsAre("fp16", "auto", "fp32"));
+}
+
 TEST(RankWordOfDevicesTest, RefusesWhatItCannotReadOrFind) {
     EXPECT_THROW(precisions_of("v100"), BadConfig);
     EXPECT_THROW(precisions_of("v100=fp8,p100=fp32"), BadConfig);

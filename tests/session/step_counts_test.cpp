@@ -5,11 +5,17 @@
 namespace hetseq {
 namespace {
 
-const GpuPeaks small{"small", "a GPU of round numbers", 1, 0.5, 100, 1};
+const GpuPeaks small{.name = "small",
+                     .title = "a GPU of round numbers",
+                     .fp32_tflops = 1,
+                     .fp64_tflops = 0.5,
+                     .fp16_tflops = 4,
+                     .memory_gb_s = 100,
+                     .cache_mb = 1};
 
 // 1e9 operations take it a millisecond.
 OperatorWork busy(double ms) {
-    return {"product", ms * 1e9, false, {}};
+    return {"product", ms * 1e9, Precision::fp32, {}};
 }
 
 TEST(RooflineCost, IsTheLineThroughAHalfAndAFullMicroBatch) {

@@ -5,7 +5,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
-#include "hetseq/model/precision.hpp"
+#include "hetseq/util/precision.hpp"
 
 namespace hetseq {
 

@@ -27,6 +27,9 @@ private:
     std::optional<Before> before_;  // none: there is no autocast
 };
 
+/// `x`, in fp32 where it has 16 bits: what a loss, a sum or a file is made of.
+at::Tensor at_least_fp32(const at::Tensor& x);
+
 /// `model.forward` in the model's arithmetic. Losses are fp32 at least.
 ForwardResult run_forward(Model& model, const MicroBatch& batch, const ForwardContext& context);
 /// `model.predict` likewise: files hold no 16 bits.

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/util/precision.hpp"
+
 namespace hetseq {
 
 /// What a GPU can do at most, from its maker's data sheet.
@@ -13,9 +15,15 @@ struct GpuPeaks {
     std::string title;  // "NVIDIA V100 SXM2 32 GB"
     double fp32_tflops = 0;
     double fp64_tflops = 0;
+    double tf32_tflops = 0;  // 0: it has no such arithmetic, nor those below
+    double bf16_tflops = 0;
+    double fp16_tflops = 0;
     double memory_gb_s = 0;  // 10^9 bytes a second
     double cache_mb = 0;     // of the last level, 10^6 bytes
 };
+
+/// [10^12 operations a second]; 0: the GPU does not compute products in `precision`.
+double peak_tflops(const GpuPeaks& gpu, Precision precision);
 
 /// The GPUs that are known, fastest first.
 std::span<const GpuPeaks> gpu_peaks();
@@ -24,7 +32,7 @@ std::span<const GpuPeaks> gpu_peaks();
 struct OperatorWork {
     std::string name;  // "aten::addmm"
     double flops = 0;  // multiplications and additions of matrix products and convolutions
-    bool is_fp64 = false;
+    Precision precision = Precision::fp32;  // of the factors
     /// The bytes of each tensor that it reads or writes.
     std::vector<std::int64_t> tensor_bytes = {};
 };
@@ -46,7 +54,7 @@ constexpr double launch_us = 2;
 /// Williams, Waterman and Patterson 2009, "Roofline: an insightful visual performance model for
 /// multicore architectures": an operator takes at least flops / peak and bytes / bandwidth. A
 /// tensor that the last level's cache could hold counts no bytes, since an operator before may have
-/// left it there.
+/// left it there. The GPU must compute in the operators' precisions.
 RooflineBound roofline(std::span<const OperatorWork> operators, const GpuPeaks& gpu);
 
 }  // namespace hetseq

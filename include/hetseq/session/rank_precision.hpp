@@ -5,8 +5,8 @@
 
 #include <c10/core/Device.h>
 
+#include "hetseq/util/precision.hpp"
 #include "hetseq/comm/host/topology.hpp"
-#include "hetseq/model/precision.hpp"
 
 namespace hetseq {
 

@@ -7,11 +7,11 @@
 
 #include <c10/core/Device.h>
 
+#include "hetseq/util/precision.hpp"
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/data/corpus_options.hpp"
 #include "hetseq/data/corpus_plan.hpp"
 #include "hetseq/data/schema.hpp"
-#include "hetseq/model/precision.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/session/options/options.hpp"
 

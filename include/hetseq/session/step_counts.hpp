@@ -29,6 +29,12 @@ struct StepCounts {
     std::vector<OperatorWork> update;
 };
 
+/// What a CPU computes in, so that its operators have the shapes and bytes that a GPU's have in
+/// `of_gpu`.
+Precision computed_on_cpu(Precision of_gpu);
+/// The operators that were counted in `computed_on_cpu(of_gpu)` are `of_gpu`'s.
+void count_as(Precision of_gpu, StepCounts& counts);
+
 /// On one rank alone, with a CPU. Computes gradients and leaves the parameters as they are. Throws
 /// what reading and computing throw.
 StepCounts count_step(const RunSettings& settings, Replica& replica);

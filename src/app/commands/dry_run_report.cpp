@@ -48,6 +48,7 @@ Json rank_json(const Summary::Rank& rank, const RunSettings& settings) {
     Json json{{"rank", rank.rank},
               {"host", rank.host},
               {"device", rank.device},
+              {"precision", to_string(rank.precision)},
               {"threads", settings.threads[r]},
               {"capacity", settings.capacities[r]},
               {"share", rank.share}};

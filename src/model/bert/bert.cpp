@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include "hetseq/model/autocast.hpp"
+
 #include "bert_encoder.hpp"
 
 namespace hetseq {
@@ -103,7 +105,7 @@ std::vector<Prediction> BertForPreTraining::predict(const MicroBatch& batch) {
     const at::Tensor embeddings = pooled(hidden_rows(pass, first_places(batch)));
     const at::Tensor scores = at::linear(embeddings, next_sentence_.weight, next_sentence_.bias);
     return {{"embeddings", embeddings.to(at::kFloat)},
-            {"next_sentence", at::softmax(scores, 1).to(at::kFloat)}};
+            {"next_sentence", at::softmax(at_least_fp32(scores), 1).to(at::kFloat)}};
 }
 
 detail::CrossEntropy BertForPreTraining::masked_tokens(const at::Tensor& x,

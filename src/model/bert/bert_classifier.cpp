@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/model/autocast.hpp"
 
 #include "model/model_config_file.hpp"
 #include <nlohmann/json.hpp>
@@ -95,7 +96,7 @@ Dropout BertClassifier::next_dropout(ForwardPass& pass) const {
 at::Tensor BertClassifier::logits(const at::Tensor& rows, const Dropout& dropout) const {
     const at::Tensor scores =
         at::linear(dropped(rows, dropout), classifier_.weight, classifier_.bias);
-    return scores.scalar_type() == at::kDouble ? scores : scores.to(at::kFloat);
+    return at_least_fp32(scores);
 }
 
 at::Tensor BertClassifier::loss(const at::Tensor& scores, const at::Tensor& labels) const {

@@ -120,6 +120,7 @@ Json evaluation_json(const Evaluation& evaluation, std::int64_t update) {
 
 Summary summarise(const HostComm& world,
                   const Topology& topology,
+                  const std::vector<Precision>& precisions,
                   SharePlan& shares,
                   std::int64_t batch_size,
                   const TrainerReport& report,
@@ -163,6 +164,7 @@ Summary summarise(const HostComm& world,
                                                                        .host = info.host,
                                                                        .device = info.device_name,
                                                                        .is_gpu = info.has_gpu(),
+                                                                       .precision = precisions[i],
                                                                        .units = units[i],
                                                                        .share = ours[i],
                                                                        .peak_memory_mb = memory[i],
@@ -178,7 +180,9 @@ Summary summarise(const HostComm& world,
 std::vector<Summary::Class> Summary::classes() const {
     std::map<std::string, std::vector<const Rank*>> members;
     for (const Rank& rank : ranks)
-        members[rank.is_gpu ? rank.device : rank.device + " of " + rank.host].push_back(&rank);
+        members[(rank.is_gpu ? rank.device : rank.device + " of " + rank.host) +
+                narrow_words(rank.precision)]
+            .push_back(&rank);
     std::vector<Class> classes;
     for (const auto& [name, own] : members) {
         Class& one = classes.emplace_back();
@@ -241,6 +245,7 @@ std::string Summary::json(const TrainerReport& report) const {
         json["ranks"].push_back({{"rank", rank.rank},
                                  {"host", rank.host},
                                  {"device", rank.device},
+                                 {"precision", to_string(rank.precision)},
                                  {"units", rank.units},
                                  {"share", rank.share}});
         for (const RankTimeText& text : rank_time_texts)

@@ -26,6 +26,10 @@ Topology topology_of(const HostComm& world) {
     return topology;
 }
 
+std::vector<Precision> all_fp32(const HostComm& world) {
+    return std::vector<Precision>(static_cast<std::size_t>(world.size()), Precision::fp32);
+}
+
 std::vector<std::int64_t> first_of(const HostComm& world, std::vector<std::int64_t> values) {
     values.resize(static_cast<std::size_t>(world.size()));
     return values;
@@ -63,7 +67,8 @@ TrainerReport report_of(const HostComm& world, SharePlan& shares) {
 }
 
 Summary summary_of(const HostComm& world, SharePlan& shares) {
-    return summarise(world, topology_of(world), shares, batch, report_of(world, shares), 0);
+    return summarise(
+        world, topology_of(world), all_fp32(world), shares, batch, report_of(world, shares), 0);
 }
 
 TEST(SummaryTest, AnEqualSplitTakesAsLongAsTheSlowestRank) {
@@ -105,7 +110,8 @@ TEST(SummaryTest, OneUnitCannotBeCutButTheBoundCutsIt) {
     SharePlan shares(world, "equal", first_of(world, {1, 1, 1, 1}));
     const TrainerReport report = report_of(world, shares);
 
-    const Summary summary = summarise(world, topology_of(world), shares, 1, report, 0);
+    const Summary summary =
+        summarise(world, topology_of(world), all_fp32(world), shares, 1, report, 0);
 
     ASSERT_TRUE(summary.proportional_ms && summary.bound_ms);
     EXPECT_DOUBLE_EQ(*summary.proportional_ms, 1);  // rank 0 takes it
@@ -131,7 +137,8 @@ TEST(SummaryTest, WithoutAnyMeasurementThereIsNothingToCompare) {
     const HostComm world = test::world();
     SharePlan shares(world, "equal", first_of(world, {1, 1, 1, 1}));
 
-    const Summary summary = summarise(world, topology_of(world), shares, batch, {}, 0);
+    const Summary summary =
+        summarise(world, topology_of(world), all_fp32(world), shares, batch, {}, 0);
 
     EXPECT_FALSE(summary.equal_ms);
     EXPECT_FALSE(summary.proportional_ms);
@@ -174,6 +181,22 @@ TEST(SummaryTest, RanksOnLikeDevicesAreAClass) {
     EXPECT_EQ(one.ms[RankTime::wait].max, 10.0 * (world.size() - 1));
 }
 
+TEST(SummaryTest, RanksThatComputeInAnotherPrecisionAreAClassOfTheirOwn) {
+    const HostComm world = test::world();
+    SharePlan shares(world, "equal", first_of(world, {1, 1, 1, 1}));
+    std::vector<Precision> precisions = all_fp32(world);
+    precisions.back() = Precision::bf16;
+
+    const Summary summary = summarise(
+        world, topology_of(world), precisions, shares, batch, report_of(world, shares), 0);
+
+    const std::vector<Summary::Class> classes = summary.classes();
+    EXPECT_EQ(std::ssize(classes), std::min(world.size(), 2));
+    EXPECT_EQ(classes.back().name, "a CPU of node, bf16");
+    EXPECT_EQ(classes.back().ranks, 1);
+    EXPECT_NE(summary.json({}).find("\"precision\": \"bf16\""), std::string::npos);
+}
+
 // There are 40 updates. Every fourth ends an epoch with half a batch. At the 21st the devices slow
 // down and the cut changes.
 TEST(SummaryTest, TimesAreOfFullBatchesThatWereCutAsTheLastOne) {
@@ -195,7 +218,8 @@ TEST(SummaryTest, TimesAreOfFullBatchesThatWereCutAsTheLastOne) {
              .cut_since = update < 20 ? 0 : 20});
     }
 
-    const Summary summary = summarise(world, topology_of(world), shares, batch, report, 0);
+    const Summary summary =
+        summarise(world, topology_of(world), all_fp32(world), shares, batch, report, 0);
 
     EXPECT_DOUBLE_EQ(summary.step_ms.median, 300);
     EXPECT_DOUBLE_EQ(summary.step_ms.p10, 300);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/util/precision.hpp"
 #include "hetseq/util/rank_time.hpp"
 #include "hetseq/train/record/statistics.hpp"
 
@@ -23,6 +24,7 @@ struct Summary {
         std::string host;
         std::string device;
         bool is_gpu = false;
+        Precision precision = Precision::fp32;
         std::int64_t units = 0;
         std::int64_t share = 0;      // units of a full batch, as it was cut last
         ByRankTime<double> ms = {};  // medians of an update
@@ -34,7 +36,8 @@ struct Summary {
     struct Range {
         double min = 0, avg = 0, max = 0;
     };
-    /// Ranks on devices of one name. CPUs may have unlike quotas, so their classes are hosts.
+    /// Ranks on devices of one name that compute in one precision. CPUs may have unlike quotas, so
+    /// their classes are hosts.
     struct Class {
         std::string name;
         std::int64_t ranks = 0;
@@ -75,10 +78,11 @@ struct Summary {
     std::string text(const TrainerReport& report) const;
 };
 
-/// Collective; the same on all ranks. `batch_size`: units of a full batch; `start_seconds`: of the
-/// process, monotonic clock.
+/// Collective; the same on all ranks. `precisions`: by rank. `batch_size`: units of a full batch;
+/// `start_seconds`: of the process, monotonic clock.
 Summary summarise(const HostComm& world,
                   const Topology& topology,
+                  const std::vector<Precision>& precisions,
                   SharePlan& shares,
                   std::int64_t batch_size,
                   const TrainerReport& report,

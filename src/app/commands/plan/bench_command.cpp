@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <span>
 #include <string>
@@ -47,6 +48,13 @@ Json spread_json(const Distribution& values) {
     return {{"median", spread.median}, {"p10", spread.p10}, {"p90", spread.p90}};
 }
 
+std::vector<std::string> precision_texts(const std::vector<Precision>& precisions) {
+    std::vector<std::string> texts;
+    for (const Precision precision : precisions)
+        texts.push_back(to_string(precision));
+    return texts;
+}
+
 Json measure_step(const HostComm& world,
                   const RunSettings& settings,
                   const Replica& replica,
@@ -54,6 +62,7 @@ Json measure_step(const HostComm& world,
     const TrainerReport report = training.run(process_start_seconds());
     const Summary summary = summarise(world,
                                       settings.topology,
+                                      settings.precisions,
                                       training.shares(),
                                       training.shares().full_batch(replica.plan()),
                                       report,
@@ -63,6 +72,7 @@ Json measure_step(const HostComm& world,
               {"task", settings.options().task},
               {"ranks", world.size()},
               {"threads", settings.threads},
+              {"precision", precision_texts(settings.precisions)},
               {"batch_size", settings.options().batch_size},
               {"batch_tokens", settings.options().batch_tokens},
               {"updates", report.updates},
@@ -180,23 +190,45 @@ void check_among_others(const HostComm& world) {
                         "start it with mpirun -np N hetseq bench reduce");
 }
 
-void check_counted(Precision precision) {
-    if (precision != Precision::fp32 && precision != Precision::fp64)
-        throw BadConfig("--precision " + to_string(precision) + " for a roofline",
-                        "the peaks of its GPUs are those of fp32 and fp64",
-                        "leave it out");
+// What all ranks, of which there is one, are asked to compute in.
+Precision one_precision(const Options& options) {
+    const std::vector<std::string> words = precision_words();
+    if (std::find(words.begin(), words.end(), options.precision) == words.end())
+        throw BadConfig("--precision " + options.precision + " for a roofline",
+                        "operators are counted in one precision, for each GPU that has it",
+                        "give one of " + join(words, ", "));
+    return precision_of(options.precision);
 }
 
-int bench_roofline(const CommandContext& context, const RunSettings& settings) {
-    const std::span<const GpuPeaks> gpus = chosen_gpus(context.words);
-    check_counted(settings.precision);
+// Those of `gpus` that compute in `precision`.
+std::vector<GpuPeaks> able_gpus(std::span<const GpuPeaks> gpus, Precision precision) {
+    std::vector<GpuPeaks> able;
+    std::copy_if(gpus.begin(), gpus.end(), std::back_inserter(able), [&](const GpuPeaks& gpu) {
+        return peak_tflops(gpu, precision) > 0;
+    });
+    if (able.empty())
+        throw BadConfig("--precision " + to_string(precision) + " --device " + gpus.front().name,
+                        "the device does not compute in it",
+                        "give another of both");
+    return able;
+}
+
+int bench_roofline(const CommandContext& context, SettledOptions settled) {
+    const auto [precision, gpus] = agree_on(context.world, [&] {
+        const Precision asked = one_precision(settled.options());
+        return std::pair(asked, able_gpus(chosen_gpus(context.words), asked));
+    });
+    settled.settle(settled.options().precision, to_string(computed_on_cpu(precision)));
+    const RunSettings settings = set_up_ranks(context.world, std::move(settled), context.parts);
     Replica replica(*context.environment, context.world, settings, context.parts, nullptr);
     return run_or_end(context.meeting, [&] {
+        StepCounts counts = count_step(settings, replica);
+        count_as(precision, counts);
         Json result{{"bench", "roofline"},
                     {"note", "lower bounds from counts and data sheets; no device was measured"},
                     {"task", settings.options().task},
-                    {"precision", settings.options().precision}};
-        result.update(roofline_json(count_step(settings, replica), gpus));
+                    {"precision", to_string(precision)}};
+        result.update(roofline_json(counts, precision, gpus));
         print(context.world, result);
     });
 }
@@ -204,10 +236,8 @@ int bench_roofline(const CommandContext& context, const RunSettings& settings) {
 using Bench = int (*)(const CommandContext&, const RunSettings&);
 
 const std::map<std::string, Bench>& bench_kinds() {
-    static const std::map<std::string, Bench> kinds{{"data", bench_data},
-                                                    {"step", bench_step},
-                                                    {"reduce", bench_reduce},
-                                                    {"roofline", bench_roofline}};
+    static const std::map<std::string, Bench> kinds{
+        {"data", bench_data}, {"step", bench_step}, {"reduce", bench_reduce}};
     return kinds;
 }
 
@@ -240,6 +270,8 @@ int bench_command(const CommandContext& context) {
     SettledOptions settled = settle_options(world, given, context.parts);
     if (context.words.form == "data")
         agree_on(world, [&] { settle_read_size(settled, context.parts); });
+    if (context.words.form == "roofline")
+        return bench_roofline(context, std::move(settled));
     const RunSettings settings = set_up_ranks(world, std::move(settled), context.parts);
     return bench_kinds().at(context.words.form)(context, settings);
 }

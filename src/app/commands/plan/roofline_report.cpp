@@ -54,14 +54,13 @@ Json largest_json(std::span<const OperatorWork> operators) {
     return largest;
 }
 
-Json gpu_json(const StepCounts& counts, const GpuPeaks& gpu) {
+Json gpu_json(const StepCounts& counts, Precision precision, const GpuPeaks& gpu) {
     const StepCounts::Pass& pass = counts.passes.back();
     const RooflineBound bound = roofline(pass.operators, gpu);
     const RooflineBound update = roofline(counts.update, gpu);
     const double units = static_cast<double>(pass.units);
     return {{"name", gpu.title},
-            {"fp32_tflops", gpu.fp32_tflops},
-            {"fp64_tflops", gpu.fp64_tflops},
+            {"tflops", peak_tflops(gpu, precision)},
             {"memory_gb_s", gpu.memory_gb_s},
             {"cache_mb", gpu.cache_mb},
             {"compute_ms", bound.compute_ms},
@@ -75,7 +74,7 @@ Json gpu_json(const StepCounts& counts, const GpuPeaks& gpu) {
 
 }  // namespace
 
-Json roofline_json(const StepCounts& counts, std::span<const GpuPeaks> gpus) {
+Json roofline_json(const StepCounts& counts, Precision precision, std::span<const GpuPeaks> gpus) {
     const StepCounts::Pass& pass = counts.passes.back();
     Json json{{"samples", pass.samples},
               {"units", pass.units},
@@ -86,7 +85,7 @@ Json roofline_json(const StepCounts& counts, std::span<const GpuPeaks> gpus) {
               {"largest", largest_json(pass.operators)},
               {"launch_us", launch_us}};
     for (const GpuPeaks& gpu : gpus)
-        json["devices"][gpu.name] = gpu_json(counts, gpu);
+        json["devices"][gpu.name] = gpu_json(counts, precision, gpu);
     if (gpus.size() == 1)
         json["cost"] = Json::parse(step_cost_json(roofline_cost(counts, gpus.front())));
     return json;

@@ -114,6 +114,7 @@ struct PredictionSummary {
     std::string model;     // its file; several, whose mean was taken, with a comma between them
     std::string checksum;  // of that file; empty for a mean
     std::string data;
+    std::string precision;  // a word, or a list by rank
     fs::path output;
     std::int64_t bytes = 0;
     std::vector<PredictionFile::Dataset> datasets;
@@ -132,6 +133,7 @@ PredictionSummary begin_summary(const FilePrediction& options, const RunSettings
     PredictionSummary summary;
     summary.data = settings.options().data;
     summary.output = options.output;
+    summary.precision = settings.options().precision;
     const std::vector<fs::path> files =
         chosen_model_files(options.run.folder, options.run.checkpoint);
     for (const fs::path& file : files)
@@ -151,6 +153,7 @@ void describe(PredictionFile& file,
         file.set_attribute("model_xxh64", summary.checksum);
     file.set_attribute("data", summary.data);
     file.set_attribute("batch_size", options.run.batch_samples);
+    file.set_attribute("precision", summary.precision);
 }
 
 std::string as_json(const PredictionSummary& summary) {

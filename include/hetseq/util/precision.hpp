@@ -11,6 +11,8 @@ namespace hetseq {
 enum class Precision { fp32, fp64, tf32, bf16, fp16 };
 
 std::string to_string(Precision precision);
+/// ", bf16" behind a device's name; nothing for fp32 and fp64, in which all devices compute.
+std::string narrow_words(Precision precision);
 /// All of them, in the order of the enumeration.
 std::vector<std::string> precision_words();
 /// Throws InternalError for another word.

@@ -1,4 +1,4 @@
-#include "hetseq/model/precision.hpp"
+#include "hetseq/util/precision.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,6 +22,11 @@ constexpr std::array<std::pair<Precision, const char*>, 5> precisions{{
 
 std::string to_string(Precision precision) {
     return precisions[static_cast<std::size_t>(precision)].second;
+}
+
+std::string narrow_words(Precision precision) {
+    const bool is_wide = precision == Precision::fp32 || precision == Precision::fp64;
+    return is_wide ? "" : ", " + to_string(precision);
 }
 
 std::vector<std::string> precision_words() {
