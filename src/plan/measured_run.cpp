@@ -213,12 +213,12 @@ std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const Measur
         notes.push_back("batch: " + std::to_string(first.batch) + " units, as in " + first.name);
     }
     if (cluster.model.bytes == 0 && first.model_bytes > 0) {
-        cluster.model.bytes = first.model_bytes;
-        notes.push_back("model: " + format_number(first.model_bytes / 1e6) + " MB, as in " +
+        cluster.model.bytes = first.model_bytes * first.sent_share;
+        notes.push_back("model: " + format_number(cluster.model.bytes / 1e6) + " MB, as in " +
                         first.name);
     }
     if (!cluster.model.bucket_given && first.bucket_mib > 0)
-        cluster.model.bucket_mib = first.bucket_mib;
+        cluster.model.bucket_mib = first.bucket_mib * first.sent_share;
     for (DeviceClass& device : cluster.devices)
         if (!device.has_times)
             notes.push_back(fill_device(device, runs));

@@ -60,6 +60,7 @@ std::string cost_key(const RunSettings& settings, int rank, Replica& replica) {
                                    settings.topology.rank(rank).device_name,
                                    rank_limits(settings, rank),
                                    to_string(settings.precisions[static_cast<std::size_t>(rank)]),
+                                   settings.options().reduce_precision,
                                    settings.options().model,
                                    settings.options().batching,
                                    replica.model().config_json(),
@@ -100,14 +101,15 @@ std::vector<StepCost> pooled_costs(const HostComm& world,
 
 // Collective. The time that this rank takes in an update beside forward and backward, and what
 // reductions take from those [ms].
-double measured_update_ms(const HostComm& world, Replica& replica) {
+double measured_update_ms(const HostComm& world, const RunSettings& settings, Replica& replica) {
     const UpdateCost update = agree_on(world, [&] {
         return measure_update(replica.parameters(), [&](FlatParameters& parameters) {
             return replica.make_optimizer(parameters);
         });
     });
-    return update.ms + update.ms_per_cpu_ms *
-                           measure_reduction_cpu_ms(replica.parameters(), replica.communicator());
+    return update.ms + update.ms_per_cpu_ms * measure_reduction_cpu_ms(replica.parameters(),
+                                                                       replica.communicator(),
+                                                                       sent_type(settings));
 }
 
 // Collective. The ranks' costs; those that are not known are measured.
@@ -132,7 +134,7 @@ std::vector<StepCost> measured_costs(const HostComm& world,
                       settings.capacities,
                       cost,
                       {.memory_mb = memory_to_plan_with(settings, world.rank(), replica)});
-        const double update_ms = measured_update_ms(world, replica);
+        const double update_ms = measured_update_ms(world, settings, replica);
         if (!cost)
             measured.update_ms = update_ms;
         const std::int64_t capacity = settings.capacities[static_cast<std::size_t>(world.rank())];
@@ -194,7 +196,7 @@ std::vector<StepCost> measured_ragged_costs(const HostComm& world,
     if (measured.micro_batch < capacity)
         log::warn_here("memory holds micro-batches of " + std::to_string(measured.micro_batch) +
                        " tokens, --max-tokens is " + std::to_string(capacity));
-    measured.cost.update_ms = measured_update_ms(world, replica);
+    measured.cost.update_ms = measured_update_ms(world, settings, replica);
     work = ragged_work(settings, replica.feed().corpus(), measured.item_cost);
     measured.cost.micro_batch = in_units({measured.micro_batch}, work).front();
     const std::vector<StepCost> costs = pooled_costs(world, settings, measured.cost);

@@ -110,6 +110,7 @@ TrainerRun Training::trainer_run() const {
     return {.updates = length_.updates,
             .seed = options.seed,
             .bucket_bytes = bucket_bytes(parts_.settings, parts_.replica.parameters()),
+            .sent_type = sent_type(parts_.settings),
             .follow = options.balance.policy == "auto",
             .like_ranks = like_ranks(parts_.settings),
             .replay = shares_.replay,

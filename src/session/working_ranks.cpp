@@ -42,7 +42,8 @@ std::vector<int> working_ranks(const HostComm& world,
         return all;
 
     const double reduction_ms = world.all_reduce(
-        measure_reduction_ms(replica.parameters(), replica.communicator()), ReduceOp::max);
+        measure_reduction_ms(replica.parameters(), replica.communicator(), sent_type(settings)),
+        ReduceOp::max);
     const std::int64_t units = shares.full_batch(replica.plan());
     // Rank 0's numbers are taken, since CPUs of different makes round differently.
     const ComparedTimes own =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -28,8 +29,12 @@ private:
 
 GradientReducer::GradientReducer(FlatParameters& parameters,
                                  Communicator& communicator,
-                                 std::int64_t bucket_bytes)
+                                 std::int64_t bucket_bytes,
+                                 std::optional<at::ScalarType> sent)
     : parameters_{parameters}, communicator_{communicator} {
+    if (sent && *sent != parameters.gradients().scalar_type())
+        sent_ =
+            at::zeros_like(parameters.gradients(), parameters.gradients().options().dtype(*sent));
     make_buckets(bucket_bytes);
     for (std::size_t i = 0; i < bucket_of_.size(); ++i)
         torch::autograd::impl::set_post_acc_grad_hooks(
@@ -54,7 +59,9 @@ void GradientReducer::make_buckets(std::int64_t bucket_bytes) {
         bucket_of_.push_back(buckets_.size());
         ++count;
         if (is_last || end - begin >= least) {
-            buckets_.push_back({gradients.narrow(0, begin, end - begin), count, count, nullptr});
+            const at::Tensor own = gradients.narrow(0, begin, end - begin);
+            const at::Tensor sent = sent_.defined() ? sent_.narrow(0, begin, end - begin) : own;
+            buckets_.push_back({own, sent, count, count, nullptr});
             begin = end;
             count = 0;
         }
@@ -90,7 +97,9 @@ void GradientReducer::start_ready_buckets() {
 void GradientReducer::start_next() {
     const ProfilerRange range{"start bucket", static_cast<std::int64_t>(next_)};
     Bucket& bucket = buckets_[next_];
-    bucket.work = communicator_.start_all_reduce_sum(bucket.gradients);
+    if (sent_.defined())
+        bucket.sent.copy_(bucket.gradients);
+    bucket.work = communicator_.start_all_reduce_sum(bucket.sent);
     ++next_;
 }
 
@@ -106,7 +115,12 @@ void GradientReducer::finish(const std::function<void()>& then,
                              const std::function<void()>& meanwhile) {
     HETSEQ_ASSERT(status_work_ != nullptr);
     const std::unique_ptr<Work> status_work = std::move(status_work_);
-    status_work->wait_then(then, meanwhile);  // the last one: nobody is woken for those before it
+    const auto take_and_use = [&] {
+        if (sent_.defined())
+            parameters_.gradients().copy_(sent_);
+        then();
+    };
+    status_work->wait_then(take_and_use, meanwhile);  // the last: nobody is woken for those before
     for (Bucket& bucket : buckets_)
         bucket.work->wait();
     if (const std::unique_ptr<Work> sums_work = std::move(sums_work_))

@@ -59,7 +59,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
     : parts_{parts},
       options_{options},
       run_{continued(std::move(run))},
-      reducer_{parts.parameters, parts.communicator, run_.bucket_bytes},
+      reducer_{parts.parameters, parts.communicator, run_.bucket_bytes, run_.sent_type},
       parameter_update_{parts.parameters, parts.optimizer, options.clip_norm},
       step_{parts.model, parts.parameters, reducer_, parameter_update_.gate(), run_.loss_scale},
       agreement_{parts.world, parts.model.loss_terms().size()},

@@ -5,7 +5,6 @@ namespace hetseq {
 namespace {
 
 constexpr std::size_t largest_doubled = std::size_t{32} << 10;  // bytes: one exchange of everything
-constexpr std::size_t largest_direct = std::size_t{16} << 20;   // bytes: as much memory once more
 constexpr std::int64_t most_direct_ranks = 64;                  // each of which talks to all others
 
 bool is_power_of_two(std::int64_t n) noexcept {
@@ -19,7 +18,7 @@ AllReduceScheme all_reduce_scheme(std::size_t bytes, std::int64_t ranks) noexcep
         return AllReduceScheme::doubling;
     if (ranks > most_direct_ranks)
         return AllReduceScheme::hierarchical;
-    return bytes <= largest_direct ? AllReduceScheme::direct : AllReduceScheme::ring;
+    return bytes <= largest_direct_bytes ? AllReduceScheme::direct : AllReduceScheme::ring;
 }
 
 int halving_levels(std::int64_t n) noexcept {

@@ -14,6 +14,7 @@ near() { "$bin/compare_models" "$work/$1/model.safetensors" "$work/$2/model.safe
 unlike() { ! "$bin/compare_models" "$work/$1/model.safetensors" "$work/$2/model.safetensors" 0 || fail "$1 is $2"; }
 
 trained whole 1
+cp -r "$work/whole" "$work/longer"
 trained tf32 1 --precision tf32
 near whole tf32 0
 trained narrow 1 --precision bf16
@@ -26,6 +27,21 @@ unlike narrow list
 grep -qx 'precision = 0=bf16,1=bf16,2=fp32' "$work/list/config.cfg" || fail 'config.cfg holds no list by rank'
 [[ $(json "$work/list/summary.json" overflows) == 0 ]] || fail 'summary.json tells of overflows'
 ! grep -q loss_scale "$work/list/metrics.jsonl" || fail 'metrics.jsonl tells a loss scale that there is none of'
+
+# Gradients on the wire in bf16. One rank sends none; a rank without work sends zeros.
+trained alone 1 --reduce-precision bf16
+near whole alone 0
+trained sent 2 --reduce-precision bf16
+grep -q 'gradients are sent in bf16' "$work/log" || fail 'the start report does not say what is sent'
+near whole sent 0.002
+unlike whole sent
+trained sent-three 3 --reduce-precision bf16 --balance declared --max-sentences 0=10,1=0,2=22
+near whole sent-three 0.002
+trained sent 3 --max-update 12
+trained longer 1 --max-update 12
+near longer sent 0.002
+train refused 2 --reduce-precision bf16 --precision fp64
+expect_error 78 'gradients in fp64 would lose what fp64 is for'
 
 # Nothing but fp64 is fixed with a run.
 trained moved 2 --precision bf16 --max-update 5

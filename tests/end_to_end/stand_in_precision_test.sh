@@ -28,6 +28,10 @@ trained bf16 2 --device cuda --precision bf16
 near bf16
 trained mixed 3 --device 0-1=cuda,2=cpu --precision 0=fp16,1=bf16,2=fp32
 near mixed
+trained sent 2 --device cuda --reduce-precision bf16
+near sent
+trained sent-mixed 3 --device 0-1=cuda,2=cpu --precision 0=fp16,1=bf16,2=fp32 --reduce-precision bf16
+near sent-mixed
 STAND_IN_GPUS=1 trained shared 2 --device cuda --precision fp16
 near shared
 

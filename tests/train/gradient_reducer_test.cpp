@@ -275,6 +275,51 @@ TEST_F(GradientReducerTest, WithoutItsFirstBucketNothingHasLeft) {
     reducer_->disarm();
 }
 
+// Doubles at once what it is given.
+class DoublingCommunicator final : public Communicator {
+public:
+    int rank() const noexcept override { return 0; }
+    int size() const noexcept override { return 2; }
+    at::Device device() const noexcept override { return at::kCPU; }
+    std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override {
+        types.push_back(tensor.scalar_type());
+        tensor.mul_(2);
+        return std::make_unique<Nothing>();
+    }
+    void broadcast(at::Tensor, int) override {}
+
+    std::vector<at::ScalarType> types;
+
+private:
+    struct Nothing final : Work {
+        void wait() override {}
+        bool done() override { return true; }
+        double own_ms() override { return 0; }
+    };
+};
+
+TEST_F(GradientReducerTest, GradientsMayBeSentInAnotherTypeAndTheStatusInItsOwn) {
+    DoublingCommunicator doubling;
+    reducer_.reset();
+    GradientReducer reducer(flat_, doubling, 1, at::kBFloat16);
+    for (int update = 0; update < 2; ++update) {
+        flat_.gradients().zero_();
+        reducer.arm();
+        (chain_.loss() / 7).backward();
+        const at::Tensor own = flat_.gradients().clone();
+        at::Tensor seen;
+
+        reducer.start_rest(status_);
+        reducer.finish([&] { seen = flat_.gradients().clone(); });
+
+        EXPECT_TRUE(at::equal(seen, own.to(at::kBFloat16).to(at::kDouble) * 2));
+        EXPECT_FALSE(at::equal(seen, own * 2));
+    }
+    EXPECT_EQ(std::count(doubling.types.begin(), doubling.types.end(), at::kBFloat16), 8);
+    EXPECT_EQ(doubling.types.back(), at::kDouble);
+    EXPECT_EQ(flat_.gradients().scalar_type(), at::kDouble);
+}
+
 TEST_F(GradientReducerTest, ItsHooksAreGoneWithIt) {
     const auto hook_of = [](const at::Tensor& parameter) {
         return torch::autograd::impl::post_acc_grad_hooks(parameter).get();

@@ -27,6 +27,7 @@ struct MeasuredRun {
     double step_ms = 0;
     double model_bytes = 0;  // 0: not known
     double bucket_mib = 0;   // 0: not known
+    double sent_share = 1;   // of these bytes, what gradients in bf16 send
     std::int64_t batch = 0;  // units; 0: not known
 };
 

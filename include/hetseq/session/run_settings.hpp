@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
 
 #include "hetseq/util/precision.hpp"
 #include "hetseq/comm/host/topology.hpp"
@@ -84,6 +86,10 @@ std::string rank_limits(const RunSettings& settings, int rank);
 /// By rank, the same number for ranks that should be equally fast: those with the same device and
 /// the same limits (except memory).
 std::vector<int> like_ranks(const RunSettings& settings);
+
+/// The type in which gradients go from rank to rank; none: their own, as on one rank, which sends
+/// none.
+std::optional<at::ScalarType> sent_type(const RunSettings& settings);
 
 /// The start report: hosts, ranks, devices, threads and shares of a full batch; where the ranks'
 /// speed is known (`shares` of balance auto), their rates and the time their shares should take.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -18,10 +19,12 @@ class Work;
 class GradientReducer {
 public:
     /// Hooks the parameters; both arguments must outlive the reducer. Buckets end at parameters,
-    /// after `bucket_bytes` or more.
+    /// after `bucket_bytes` of gradients or more. `sent`: the type in which gradients are sent,
+    /// which takes memory for a copy of them; none: their own.
     GradientReducer(FlatParameters& parameters,
                     Communicator& communicator,
-                    std::int64_t bucket_bytes);
+                    std::int64_t bucket_bytes,
+                    std::optional<at::ScalarType> sent = std::nullopt);
     ~GradientReducer();
     GradientReducer(const GradientReducer&) = delete;
     GradientReducer& operator=(const GradientReducer&) = delete;
@@ -56,6 +59,7 @@ public:
 private:
     struct Bucket {
         at::Tensor gradients;  // (n), a view
+        at::Tensor sent;       // (n), what is summed: the gradients, or a copy of another type
         int parameters = 0;
         int missing = 0;  // parameters whose gradient is not ready yet
         std::unique_ptr<Work> work;
@@ -69,6 +73,7 @@ private:
 
     FlatParameters& parameters_;
     Communicator& communicator_;
+    at::Tensor sent_;  // a copy of the gradients; undefined: they are sent themselves
     std::vector<Bucket> buckets_;
     std::vector<std::size_t> bucket_of_;  // by parameter, in layout order
     std::size_t next_ = 0;                // the first bucket not yet started

@@ -35,9 +35,10 @@ struct TrainerRun {
     std::int64_t updates = 0;  // of the whole run
     std::uint64_t seed = 1;
     std::int64_t bucket_bytes = 8 << 20;
-    bool follow = false;               // whether shares follow the ranks' speeds
-    std::vector<int> like_ranks = {};  // by rank, the same number for like devices
-    AllocationsByUpdate replay = {};   // cuts to repeat, each from its update on
+    std::optional<at::ScalarType> sent_type = {};  // in which gradients are sent; none: their own
+    bool follow = false;                           // whether shares follow the ranks' speeds
+    std::vector<int> like_ranks = {};              // by rank, the same number for like devices
+    AllocationsByUpdate replay = {};               // cuts to repeat, each from its update on
     bool unlike_devices = false;  // replicas may differ in last bits; a checkpoint makes them one
     RunIdentity identity = {};    // for checkpoints
     TrainingProgress progress = {};  // of the checkpoint that is continued

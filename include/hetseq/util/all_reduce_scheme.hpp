@@ -13,6 +13,9 @@ enum class AllReduceScheme {
     hierarchical,  // within hosts, then between hosts by recursive halving
 };
 
+/// The longest tensor that is summed directly: it takes as much memory once more.
+constexpr std::size_t largest_direct_bytes = std::size_t{16} << 20;
+
 /// The scheme for `bytes` on `ranks`. It depends on nothing else, so that a run that is continued
 /// on as many ranks has the same bits.
 AllReduceScheme all_reduce_scheme(std::size_t bytes, std::int64_t ranks) noexcept;

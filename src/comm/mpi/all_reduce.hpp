@@ -41,9 +41,9 @@ void doubling_all_reduce(
 /// Gropp 2005, "Optimization of Collective Communication Operations in MPICH", sections 4.2
 /// and 4.1: pairwise exchange, for both halves.) Two steps whatever the number of ranks, each of
 /// which talks to all others: for few ranks, and tensors of a few MB. Every element is ((x_0 + x_1)
-/// + x_2) + ... in the order of ranks, summed once and then copied: all ranks end with the same
-/// bits, which do not depend on how the values are cut. After an exception MPI may still write to
-/// `values` and `scratch`.
+/// + x_2) + ... in the order of ranks, summed once (values of 16 bits in fp32, and rounded once)
+/// and then copied: all ranks end with the same bits, which do not depend on how the values are
+/// cut. After an exception MPI may still write to `values` and `scratch`.
 template <class Value>
 void direct_all_reduce(MPI_Comm comm,
                        Value* values,

@@ -162,15 +162,12 @@ private:
         }
     }
 
-    // In the order of ranks: the sum of those below this one, plus its own, plus those above.
+    // In the order of ranks.
     void add_parts(const Range& own) const {
-        const auto theirs = [&](int peer) { return piece(part(peer), next_sum_).begin; };
-        for (int peer = 1; peer < rank_; ++peer)
-            sum_into(theirs(0), theirs(peer), own.length);
-        if (rank_ > 0)
-            sum_into(own.begin, theirs(0), own.length);
-        for (int peer = rank_ + 1; peer < size_; ++peer)
-            sum_into(own.begin, theirs(peer), own.length);
+        std::vector<const Value*> parts;
+        for (int peer = 0; peer < size_; ++peer)
+            parts.push_back(peer == rank_ ? own.begin : piece(part(peer), next_sum_).begin);
+        sum_in_order<Value>(own.begin, parts, own.length);
     }
 
     MPI_Comm comm_;

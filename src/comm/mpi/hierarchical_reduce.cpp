@@ -240,21 +240,23 @@ private:
     }
 
     void add_received(const LaneInFlight& lane) const {
-        const LaneStage& stage = lane.stages[lane.stage];
-        const auto own = [&](const LaneTransfer& transfer) { return place(lane, transfer.part); };
+        const std::vector<LaneTransfer>& receives = lane.stages[lane.stage].receives;
+        const auto before = static_cast<std::size_t>(lane.stages[lane.stage].before_own);
         const std::byte* next = lane.received;
-        for (std::size_t i = 0; i < stage.receives.size(); ++i) {
-            const LaneTransfer& transfer = stage.receives[i];
-            const std::size_t length = transfer.part.length;
-            // The first of those before the own values takes in the others, then they take in that.
-            const auto before = static_cast<std::size_t>(stage.before_own);
-            if (i > 0 && i < before)
-                values_.add(lane.received, next, length);
-            if (i + 1 == before)
-                values_.add(own(transfer), lane.received, length);
-            if (i >= before)
-                values_.add(own(transfer), next, length);
-            next += length * values_.bytes;
+        for (std::size_t i = 0; i < receives.size();) {
+            const ElementRange part = receives[i].part;
+            std::byte* own = place(lane, part);
+            std::vector<const std::byte*> parts;
+            std::size_t own_place = std::max(i, before);
+            for (; i < receives.size() && receives[i].part == part; ++i) {
+                if (i == own_place)
+                    parts.push_back(own);
+                parts.push_back(next);
+                next += part.length * values_.bytes;
+            }
+            if (i == own_place)
+                parts.push_back(own);
+            values_.sum(own, parts, part.length);
         }
     }
 

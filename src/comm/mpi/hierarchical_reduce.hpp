@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include <mpi.h>
@@ -17,8 +18,10 @@ struct Values {
     std::byte* begin = nullptr;
     std::size_t count = 0;
     std::size_t bytes = 0;  // of one
-    /// total[i] = total[i] + other[i], for `count` of them
-    void (*add)(std::byte* total, const std::byte* other, std::size_t count) = nullptr;
+    /// target[i] = (parts[0][i] + parts[1][i]) + ..., for `count` of them; `target` may be a part
+    void (*sum)(std::byte* target,
+                std::span<const std::byte* const> parts,
+                std::size_t count) = nullptr;
 };
 
 constexpr std::size_t pieces_in_flight = 2;
@@ -42,7 +45,8 @@ struct HierarchicalRun {
 /// Hosts' sums are added by recursive halving (`halving_levels_of`): own + gets[0] + gets[1] at
 /// each level, by the host to which the element belongs in the end. It depends on the ranks, on the
 /// hosts, and, where the number of hosts is no power of two, on the host that owns the element;
-/// not on the lengths of messages and pieces. Each element is summed once and then copied.
+/// not on the lengths of messages and pieces. Each element is summed once and then copied. Values
+/// of 16 bits are rounded once for a host and once a level.
 
 /// Afterwards `ranges` of this rank holds sums; other values are as they were.
 void hierarchical_reduce_scatter(const HierarchicalRun& run,

@@ -11,6 +11,8 @@ namespace hetseq {
 struct ElementRange {
     std::size_t begin = 0;
     std::size_t length = 0;
+
+    bool operator==(const ElementRange&) const = default;
 };
 
 /// What belongs to each host: the ranges of its ranks, one after the other in the order of ranks.

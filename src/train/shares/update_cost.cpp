@@ -43,6 +43,13 @@ Part part_of(const at::Tensor& values, std::int64_t bytes) {
     return {length, static_cast<double>(values.numel()) / static_cast<double>(length)};
 }
 
+at::Tensor sent_zeros(const FlatParameters& parameters,
+                      const Part& part,
+                      std::optional<at::ScalarType> sent) {
+    const at::TensorOptions own = parameters.values().options();
+    return at::zeros({part.length}, sent ? own.dtype(*sent) : own);
+}
+
 }  // namespace
 
 UpdateCost measure_update(const FlatParameters& parameters,
@@ -74,9 +81,11 @@ UpdateCost measure_update(const FlatParameters& parameters,
     return {wall / updates * part.factor, wall / std::max(cpu_ms() - cpu_begin, shortest_ms)};
 }
 
-double measure_reduction_cpu_ms(const FlatParameters& parameters, Communicator& communicator) {
+double measure_reduction_cpu_ms(const FlatParameters& parameters,
+                                Communicator& communicator,
+                                std::optional<at::ScalarType> sent) {
     const Part part = part_of(parameters.values(), most_reduced_bytes);
-    const at::Tensor gradients = at::zeros({part.length}, parameters.values().options());
+    const at::Tensor gradients = sent_zeros(parameters, part, sent);
     communicator.all_reduce_sum(gradients);  // new memory is slow
     const double begin = cpu_ms();
     for (int i = 0; i < reductions; ++i)
@@ -84,9 +93,11 @@ double measure_reduction_cpu_ms(const FlatParameters& parameters, Communicator& 
     return communicator.device().is_cpu() ? (cpu_ms() - begin) / reductions * part.factor : 0;
 }
 
-double measure_reduction_ms(const FlatParameters& parameters, Communicator& communicator) {
+double measure_reduction_ms(const FlatParameters& parameters,
+                            Communicator& communicator,
+                            std::optional<at::ScalarType> sent) {
     const Part part = part_of(parameters.values(), most_bytes);
-    const at::Tensor gradients = at::zeros({part.length}, parameters.values().options());
+    const at::Tensor gradients = sent_zeros(parameters, part, sent);
     const at::Tensor first = gradients.narrow(0, 0, 1);
     std::vector<double> times;
     for (int i = 0; i <= reductions; ++i) {

@@ -117,6 +117,16 @@ struct Lengths {
     std::size_t piece_bytes;
 };
 
+template <class Value>
+void sum_parts(std::byte* target, std::span<const std::byte* const> parts, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        Value sum = reinterpret_cast<const Value*>(parts[0])[i];
+        for (const std::byte* part : parts.subspan(1))
+            sum = sum + reinterpret_cast<const Value*>(part)[i];
+        reinterpret_cast<Value*>(target)[i] = sum;
+    }
+}
+
 // Calls collective(run, values) with `tensor`.
 template <class Value, class Collective>
 void run_on(std::vector<Value>& tensor,
@@ -129,11 +139,7 @@ void run_on(std::vector<Value>& tensor,
     const Values values{reinterpret_cast<std::byte*>(tensor.data()),
                         tensor.size(),
                         sizeof(Value),
-                        [](std::byte* total, const std::byte* other, std::size_t count) {
-                            for (std::size_t i = 0; i < count; ++i)
-                                reinterpret_cast<Value*>(total)[i] +=
-                                    reinterpret_cast<const Value*>(other)[i];
-                        }};
+                        sum_parts<Value>};
     collective(
         HierarchicalRun{
             MPI_COMM_WORLD, hosts, lengths.message_bytes, lengths.piece_bytes, scratch, progress},
@@ -261,11 +267,7 @@ TEST(HierarchicalReduce, TakesNoMoreMemoryThanAFewPieces) {
     const Values values{reinterpret_cast<std::byte*>(tensor.data()),
                         tensor.size(),
                         sizeof(float),
-                        [](std::byte* total, const std::byte* other, std::size_t count) {
-                            for (std::size_t i = 0; i < count; ++i)
-                                reinterpret_cast<float*>(total)[i] +=
-                                    reinterpret_cast<const float*>(other)[i];
-                        }};
+                        sum_parts<float>};
     constexpr std::size_t piece_bytes = 16384;
 
     hierarchical_all_reduce({MPI_COMM_WORLD, hosts, 4096, piece_bytes, scratch, progress}, values);
@@ -291,7 +293,7 @@ TEST(HierarchicalReduce, AMissingRankIsAnErrorAtTheDeadline) {
     const Values values{reinterpret_cast<std::byte*>(tensor->data()),
                         tensor->size(),
                         sizeof(float),
-                        [](std::byte*, const std::byte*, std::size_t) {}};
+                        sum_parts<float>};
 
     if (rank != 0) {
         Progress progress{300ms, abandoned, "rank 0"};

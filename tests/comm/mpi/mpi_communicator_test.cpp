@@ -119,6 +119,39 @@ TEST_P(AllReduceTest, OneThreadGivesTheSameBitsAsTheCommunicationThread) {
     EXPECT_TRUE(at::equal(one, other));
 }
 
+// Terms of 8 bits, whose sum is exact in fp32.
+TEST_P(AllReduceTest, Bf16IsRoundedOnceWhateverTheSize) {
+    const HostComm world = test::world();
+    const auto communicator = make(world);
+    const auto terms = [&](int rank) {
+        return ((at::arange(GetParam(), at::kFloat) * 7).remainder(1000) * (rank + 1))
+            .to(at::kBFloat16);
+    };
+    at::Tensor exact = terms(0).to(at::kFloat);
+    for (int rank = 1; rank < world.size(); ++rank)
+        exact += terms(rank).to(at::kFloat);
+    at::Tensor tensor = terms(world.rank());
+
+    communicator->all_reduce_sum(tensor);
+
+    EXPECT_TRUE(at::equal(tensor, exact.to(at::kBFloat16)));
+}
+
+// More than is summed directly at once.
+TEST(MpiCommunicatorTest, ALongTensorOf16BitsIsSummedInParts) {
+    const HostComm world = test::world();
+    const auto communicator = make(world);
+    constexpr std::int64_t count = (std::int64_t{17} << 20) / 2 + 5;
+    at::Tensor tensor =
+        (at::arange(count, at::kFloat).remainder(100) + world.rank()).to(at::kBFloat16);
+
+    communicator->all_reduce_sum(tensor);
+
+    const int n = world.size();
+    const at::Tensor exact = at::arange(count, at::kFloat).remainder(100) * n + n * (n - 1) / 2;
+    EXPECT_TRUE(at::equal(tensor, exact.to(at::kBFloat16)));
+}
+
 TEST(MpiCommunicatorTest, HalfPrecisionSumsWholeNumbersExactly) {
     const HostComm world = test::world();
     const auto communicator = make(world);

@@ -1,3 +1,6 @@
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -53,6 +56,23 @@ hetseq::stand_in::Network network_of_environment() {
     return network;
 }
 
+// The upper half of a float.
+class Bf16 {
+public:
+    Bf16& operator+=(Bf16 other) {
+        const auto bits = std::bit_cast<std::uint32_t>(value() + other.value());
+        const bool is_nan = std::isnan(std::bit_cast<float>(bits));
+        const std::uint32_t to_even = 0x7fff + (bits >> 16 & 1);
+        bits_ = static_cast<std::uint16_t>((is_nan ? bits | 0x10000 : bits + to_even) >> 16);
+        return *this;
+    }
+
+private:
+    float value() const { return std::bit_cast<float>(std::uint32_t{bits_} << 16); }
+
+    std::uint16_t bits_;
+};
+
 using Addition = std::function<void(void* sum, const void* part)>;
 
 template <class T>
@@ -71,6 +91,8 @@ Addition addition(ncclDataType_t type, ncclRedOp_t operation, std::size_t count)
         return addition_of<float>(count);
     if (operation == ncclSum && type == ncclFloat64)
         return addition_of<double>(count);
+    if (operation == ncclSum && type == ncclBfloat16)
+        return addition_of<Bf16>(count);  // rounded at each rank, as around a ring
     report_misuse("a reduction that the stand-in does not imitate");
     return {};
 }
@@ -95,6 +117,8 @@ std::size_t size_of(ncclDataType_t type) {
             return sizeof(float);
         case ncclFloat64:
             return sizeof(double);
+        case ncclBfloat16:
+            return sizeof(Bf16);
         default:
             return 1;
     }

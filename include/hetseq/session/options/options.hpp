@@ -71,7 +71,8 @@ struct Options {
     std::string device = "auto";  // or a list by rank: rank_device
     std::string threads;          // 0: from the cores this rank may use
     double bucket_mb = 0;
-    double join_timeout = 0;  // [s]
+    std::string reduce_precision;  // fp32 or bf16
+    double join_timeout = 0;       // [s]
     std::int64_t log_interval = 0;
     std::string save_dir;
     bool overwrite = false;

@@ -2,6 +2,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+
+#include <c10/core/ScalarType.h>
 
 namespace hetseq {
 
@@ -25,10 +28,15 @@ UpdateCost measure_update(const FlatParameters& parameters,
 /// Collective. The processor time that summing the gradients takes this rank [ms], by that of at
 /// most 4 MiB. It is what reductions that overlap with backward take from it; waiting is not in it.
 /// 0 for a GPU.
-double measure_reduction_cpu_ms(const FlatParameters& parameters, Communicator& communicator);
+/// `sent`: the type in which gradients are sent, as in `GradientReducer`.
+double measure_reduction_cpu_ms(const FlatParameters& parameters,
+                                Communicator& communicator,
+                                std::optional<at::ScalarType> sent);
 
 /// Collective. The time from the start of summing the gradients to its end [ms], by that of at most
 /// 16 MiB of them; the median of several.
-double measure_reduction_ms(const FlatParameters& parameters, Communicator& communicator);
+double measure_reduction_ms(const FlatParameters& parameters,
+                            Communicator& communicator,
+                            std::optional<at::ScalarType> sent);
 
 }  // namespace hetseq

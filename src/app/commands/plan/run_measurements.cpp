@@ -103,6 +103,7 @@ void take_config(const std::string& path, const OptionTable& table, MeasuredRun&
     if (options.batch_size > 0)
         run.batch = options.batch_size;
     run.bucket_mib = options.bucket_mb;
+    run.sent_share = options.reduce_precision == "bf16" ? 0.5 : 1;
     take_micro_batches(options.max_sentences, run);
 }
 
