@@ -26,7 +26,7 @@ mkdir -p "$results"
 [[ $task == translation ]] && options+=(--batch-tokens "$batch") || options+=(--batch-size "$batch")
 for rate in "${rates[@]}"; do
   "$vcluster" down
-  "$vcluster" up h1:cpu=1.0,slots=1 h2:cpu=1.0,slots=1 --rate "$rate" --latency 0.1ms
+  "$vcluster" up h1:cpu=1.0,slots=1 h2:cpu=1.0,slots=1 --rate "$rate"
   for ((round = 1; round <= rounds; ++round)); do
     for type in fp32 bf16; do
       before=$(sent_by h2)
