@@ -1,8 +1,19 @@
 #include "hetseq/model/autocast.hpp"
 
+#include <map>
+#include <utility>
+
 #include <ATen/autocast_mode.h>
 
 namespace hetseq {
+
+// Parameters in the type of products, by the memory that they share.
+struct Autocast::NarrowCopies {
+    std::map<const c10::StorageImpl*, at::Tensor> by_storage;
+    NarrowCopies* outer = nullptr;
+};
+
+thread_local Autocast::NarrowCopies* Autocast::current = nullptr;
 
 Autocast::Autocast(const Arithmetic& arithmetic) {
     const auto type = autocast_type(arithmetic.precision);
@@ -16,16 +27,43 @@ Autocast::Autocast(const Arithmetic& arithmetic) {
     at::autocast::set_autocast_enabled(arithmetic.device, true);
     at::autocast::set_autocast_dtype(arithmetic.device, *type);
     at::autocast::set_autocast_cache_enabled(true);
+    copies_ = std::make_unique<NarrowCopies>();
+    copies_->outer = std::exchange(current, copies_.get());
 }
 
 Autocast::~Autocast() {
     if (!before_)
         return;
+    current = copies_->outer;
     if (at::autocast::decrement_nesting() == 0)
         at::autocast::clear_cache();
     at::autocast::set_autocast_enabled(before_->device, before_->was_enabled);
     at::autocast::set_autocast_dtype(before_->device, before_->type);
     at::autocast::set_autocast_cache_enabled(before_->kept_casts);
+}
+
+bool has_narrow_products(at::DeviceType device) {
+    return at::autocast::is_autocast_enabled(device);
+}
+
+at::Tensor narrowed(const at::Tensor& x) {
+    const at::DeviceType device = x.device().type();
+    return has_narrow_products(device) && x.scalar_type() == at::kFloat
+               ? x.to(at::autocast::get_autocast_dtype(device))
+               : x;
+}
+
+at::Tensor narrow_parameter(const at::Tensor& parameter) {
+    if (Autocast::current == nullptr || !parameter.is_cuda() ||
+        parameter.scalar_type() != at::kFloat)
+        return narrowed(parameter.detach());
+    const c10::Storage& storage = parameter.storage();
+    at::Tensor& copy = Autocast::current->by_storage[storage.unsafeGetStorageImpl()];
+    if (!copy.defined()) {
+        const auto count = static_cast<std::int64_t>(storage.nbytes() / parameter.element_size());
+        copy = narrowed(parameter.detach().as_strided({count}, {1}, 0));
+    }
+    return copy.as_strided(parameter.sizes(), parameter.strides(), parameter.storage_offset());
 }
 
 at::Tensor at_least_fp32(const at::Tensor& x) {

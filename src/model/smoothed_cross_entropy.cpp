@@ -5,7 +5,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -85,14 +84,6 @@ at::Tensor reduce(at::Tensor& logits,
     return at::tensor({sums.loss, sums.nll, sums.correct}, at::kDouble);
 }
 
-// The type of products under autocast, as at::linear has it.
-at::Tensor narrowed(const at::Tensor& x) {
-    const at::DeviceType device = x.device().type();
-    return at::autocast::is_autocast_enabled(device) && x.scalar_type() == at::kFloat
-               ? x.to(at::autocast::get_autocast_dtype(device))
-               : x;
-}
-
 struct Computed {
     at::Tensor sums;                        // (3) fp64
     at::Tensor x_gradient, table_gradient;  // undefined where none is needed
@@ -110,7 +101,7 @@ Computed compute(const at::Tensor& x,
         result.table_gradient = at::zeros_like(table);
     }
     const at::Tensor factors = narrowed(x);
-    const at::Tensor own_table = narrowed(table);
+    const at::Tensor own_table = narrow_parameter(table);
     const bool is_narrow = !factors.is_same(x);
     const std::int64_t most = rows_at_once(own_table), rows = x.size(0);
     at::Tensor buffer = at::empty({std::min(most, rows), table.size(0)}, factors.options());

@@ -26,6 +26,9 @@ TokenRows::TokenRows(const MicroBatch& batch)
         places_ = batch.tensors.at("token_places");
         HETSEQ_ASSERT(places_.numel() == begins_.back());
         positions_ = places_.remainder(width_);
+        if (places_.is_cuda())
+            row_of_ = at::full({sequences_ * width_}, -1, places_.options())
+                          .index_copy(0, places_, at::arange(places_.numel(), places_.options()));
         if (batch.sample_ids.defined())
             row_samples_ = batch.sample_ids.index_select(0, places_.floor_divide(width_));
     }

@@ -34,6 +34,8 @@ public:
     /// The rows of places in n * T, (M) int64.
     at::Tensor rows_of(const at::Tensor& places) const;
 
+    RowPlaces row_places() const { return {sequences_, width_, places_, row_of_}; }
+
     /// `dropout` of samples, for all rows or for those of `places` (M).
     Dropout of_rows(Dropout dropout) const;
     Dropout of_places(Dropout dropout, const at::Tensor& places) const;
@@ -43,6 +45,7 @@ private:
     std::vector<std::int64_t> begins_;
     at::Tensor key_mask_;
     at::Tensor places_, positions_, row_samples_;  // (N) each, where packed
+    at::Tensor row_of_;                            // (n * T), where packed on a GPU
 };
 
 }  // namespace hetseq::detail

@@ -2,9 +2,14 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
+
+#include "hetseq/model/autocast.hpp"
+
+#include "fused_ops.hpp"
 
 namespace hetseq::detail {
 
@@ -27,14 +32,39 @@ at::Tensor dropped(const at::Tensor& x, const Dropout& dropout) {
     return counter_dropout(x, dropout.p, dropout.key, dropout.sample_ids);
 }
 
-at::Tensor attention(const at::Tensor& query,
-                     const at::Tensor& key,
-                     const at::Tensor& value,
+Rows rows_of(const at::Tensor& x) {
+    return {x, x.is_cuda() ? narrowed(x) : x};
+}
+
+at::Tensor linear(const at::Tensor& x, const Affine& affine) {
+    return x.is_cuda() && has_narrow_products(at::kCUDA)
+               ? narrow_linear(narrowed(x), affine)
+               : at::linear(x, affine.weight, affine.bias);
+}
+
+at::Tensor attention(const at::Tensor& queries,
+                     const at::Tensor& keys_values,
                      std::int64_t heads,
                      const AttentionMask& mask,
                      const Dropout& dropout,
                      const DropoutExtent& extent) {
-    const std::int64_t n = query.size(0), hidden = query.size(2), width = hidden / heads;
+    const std::int64_t n = queries.size(0);
+    const std::vector<at::Tensor> parts =
+        keys_values.defined() ? keys_values.chunk(2, 2) : queries.chunk(3, 2);
+    const at::Tensor& query = keys_values.defined() ? queries : parts[0];
+    const at::Tensor& key = parts[parts.size() - 2];
+    const at::Tensor& value = parts.back();
+    const std::int64_t hidden = query.size(2), width = hidden / heads;
+    if (query.is_cuda() && dropout.p > 0)
+        return fused_attention(queries.flatten(0, 1),
+                               keys_values.defined() ? keys_values.flatten(0, 1) : keys_values,
+                               {n, query.size(1)},
+                               {n, key.size(1)},
+                               heads,
+                               mask,
+                               dropout,
+                               extent)
+            .view({n, query.size(1), hidden});
     const auto split = [&](const at::Tensor& x) {
         return x.unflatten(2, {heads, width}).transpose(1, 2);  // (n, heads, length, width)
     };
@@ -84,20 +114,22 @@ at::Tensor self_attention(const at::Tensor& qkv,
     return at::matmul(probabilities, split[2]).transpose(1, 2).reshape({n, length, hidden});
 }
 
-at::Tensor dropout_add_norm(const at::Tensor& x,
-                            const at::Tensor& residual,
-                            const Affine& norm,
-                            double eps,
-                            const Dropout& dropout) {
+Rows dropout_add_norm(const at::Tensor& x,
+                      const at::Tensor& residual,
+                      const Affine& norm,
+                      double eps,
+                      const Dropout& dropout) {
+    if (x.is_cuda())
+        return fused_dropout_add_norm(x, residual, norm, eps, dropout);
     const at::Tensor sum = residual + dropped(x, dropout);
-    return at::layer_norm(sum, norm.weight.sizes(), norm.weight, norm.bias, eps);
+    return rows_of(at::layer_norm(sum, norm.weight.sizes(), norm.weight, norm.bias, eps));
 }
 
 CrossEntropy linear_cross_entropy(const at::Tensor& x,
                                   const Affine& linear,
                                   const at::Tensor& labels,
                                   CountCorrect count_correct) {
-    const at::Tensor logits = at::linear(x, linear.weight, linear.bias);
+    const at::Tensor logits = detail::linear(x, linear);
     CrossEntropy result;
     result.loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum);
     if (count_correct == CountCorrect::yes)

@@ -45,6 +45,23 @@ struct Affine {
     at::Tensor weight, bias;
 };
 
+/// Where rows of tokens are in sequences of `length` places each.
+struct RowPlaces {
+    std::int64_t sequences = 0, length = 0;
+    at::Tensor places;  // (rows) int64, ascending, in sequences * length; undefined: all of these
+    at::Tensor
+        row_of;  // (sequences * length) int64: a place's row, -1 for padding; undefined likewise
+};
+
+/// Rows of tokens, and the same as factors of products: of 16 bits where a GPU computes in them.
+struct Rows {
+    at::Tensor wide, factors;
+};
+Rows rows_of(const at::Tensor& x);
+
+/// x weight^T + bias, x (..., inputs).
+at::Tensor linear(const at::Tensor& x, const Affine& affine);
+
 /// Multi-head scaled dot-product attention within each sequence.
 /// `qkv` (n, T, 3H): queries, keys and values side by side, each split into `heads`.
 /// `key_mask` (n, T) bool, false where a key is padding; undefined: no padding.
@@ -62,23 +79,23 @@ struct AttentionMask {
     bool is_causal = false;  // query i sees keys 0 to i; without `keys`
 };
 
-/// Multi-head scaled dot-product attention. `query` (n, T, H), `key` and `value` (n, S, H), each
-/// split into `heads`; they may be views. Dropout applies to the probabilities; its mask does not
-/// depend on how far T and S are padded, up to `extent`. Returns (n, T, H).
-at::Tensor attention(const at::Tensor& query,
-                     const at::Tensor& key,
-                     const at::Tensor& value,
+/// Multi-head scaled dot-product attention. `queries` (n, T, H) and `keys_values` (n, S, 2H), keys
+/// and values side by side; or `queries` (n, T, 3H) holds all three and `keys_values` is undefined.
+/// Each is split into `heads`. Dropout applies to the probabilities; its mask does not depend on
+/// how far T and S are padded, up to `extent`. Returns (n, T, H).
+at::Tensor attention(const at::Tensor& queries,
+                     const at::Tensor& keys_values,
                      std::int64_t heads,
                      const AttentionMask& mask,
                      const Dropout& dropout,
                      const DropoutExtent& extent);
 
 /// norm(residual + dropout(x)), x and residual (..., H).
-at::Tensor dropout_add_norm(const at::Tensor& x,
-                            const at::Tensor& residual,
-                            const Affine& norm,
-                            double eps,
-                            const Dropout& dropout);
+Rows dropout_add_norm(const at::Tensor& x,
+                      const at::Tensor& residual,
+                      const Affine& norm,
+                      double eps,
+                      const Dropout& dropout);
 
 /// Negative log-likelihoods of `labels` (M) under softmax(x weight^T + bias), x (M, H), summed; and
 /// how many labels are the likeliest class, where `count_correct`.

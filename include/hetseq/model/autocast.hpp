@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -24,8 +25,22 @@ private:
         at::ScalarType type;
         bool kept_casts;
     };
+    struct NarrowCopies;
+
     std::optional<Before> before_;  // none: there is no autocast
+    std::unique_ptr<NarrowCopies> copies_;
+
+    friend at::Tensor narrow_parameter(const at::Tensor& parameter);
+    static thread_local NarrowCopies* current;
 };
+
+/// `x` in the type of products, as at::linear casts it under autocast; itself without.
+at::Tensor narrowed(const at::Tensor& x);
+/// True where products of tensors on such a device are computed in 16 bits.
+bool has_narrow_products(at::DeviceType device);
+/// A parameter in the type of products, outside of the graph. While an `Autocast` lives, all
+/// parameters that share memory of a GPU are converted once, by one kernel.
+at::Tensor narrow_parameter(const at::Tensor& parameter);
 
 /// `x`, in fp32 where it has 16 bits: what a loss, a sum or a file is made of.
 at::Tensor at_least_fp32(const at::Tensor& x);

@@ -103,7 +103,7 @@ std::vector<Prediction> BertForPreTraining::predict(const MicroBatch& batch) {
     const ForwardContext context{.mode = Mode::evaluate};
     ForwardPass pass{batch, context};
     const at::Tensor embeddings = pooled(hidden_rows(pass, first_places(batch)));
-    const at::Tensor scores = at::linear(embeddings, next_sentence_.weight, next_sentence_.bias);
+    const at::Tensor scores = detail::linear(embeddings, next_sentence_);
     return {{"embeddings", embeddings.to(at::kFloat)},
             {"next_sentence", at::softmax(at_least_fp32(scores), 1).to(at::kFloat)}};
 }

@@ -94,9 +94,7 @@ Dropout BertClassifier::next_dropout(ForwardPass& pass) const {
 }
 
 at::Tensor BertClassifier::logits(const at::Tensor& rows, const Dropout& dropout) const {
-    const at::Tensor scores =
-        at::linear(dropped(rows, dropout), classifier_.weight, classifier_.bias);
-    return at_least_fp32(scores);
+    return at_least_fp32(linear(dropped(rows, dropout), classifier_));
 }
 
 at::Tensor BertClassifier::loss(const at::Tensor& scores, const at::Tensor& labels) const {

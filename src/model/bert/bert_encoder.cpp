@@ -7,6 +7,7 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "model/fused_ops.hpp"
 #include "model/sequence_attention.hpp"
 
 namespace hetseq::detail {
@@ -30,6 +31,15 @@ at::Tensor attend(const at::Tensor& qkv,
                   std::int64_t heads,
                   const Dropout& dropout,
                   const DropoutExtent& extent) {
+    if (qkv.is_cuda())
+        return fused_attention(qkv,
+                               {},
+                               rows.row_places(),
+                               rows.row_places(),
+                               heads,
+                               {rows.key_mask()},
+                               dropout,
+                               extent);
     if (attends_by_sequence(qkv, rows))
         return sequence_attention(
             qkv, {}, {rows.begins(), rows.begins(), {}}, heads, dropout, extent);
@@ -175,10 +185,10 @@ std::vector<CompanionFile> BertEncoder::companion_files() const {
 
 at::Tensor BertEncoder::hidden_rows(ForwardPass& pass, const at::Tensor& places) const {
     const TokenRows rows{pass.batch};
-    at::Tensor x = embed(rows, pass);
+    Rows x = embed(rows, pass);
     for (std::size_t i = 0; i + 1 < layers_.size(); ++i)
         x = encode(x, rows, layers_[i], pass);
-    if (!attends_by_sequence(x, rows))
+    if (!attends_by_sequence(x.wide, rows))
         return encode_places(x, rows, places, layers_.back(), pass);
     const auto [ascending, order] = at::sort(places);
     return encode_places(x, rows, ascending, layers_.back(), pass).index_select(0, order.argsort());
@@ -190,15 +200,15 @@ at::Tensor BertEncoder::first_places(const MicroBatch& batch) {
 }
 
 at::Tensor BertEncoder::pooled(const at::Tensor& hidden) const {
-    return at::tanh(at::linear(hidden, pooler_.weight, pooler_.bias));
+    return at::tanh(linear(hidden, pooler_));
 }
 
 at::Tensor BertEncoder::layer_norm(const at::Tensor& x, const Affine& norm) const {
     return at::layer_norm(x, norm.weight.sizes(), norm.weight, norm.bias, config_.layer_norm_eps);
 }
 
-at::Tensor BertEncoder::linear_activation(const at::Tensor& x, const Affine& linear) const {
-    const at::Tensor inner = at::linear(x, linear.weight, linear.bias);
+at::Tensor BertEncoder::linear_activation(const at::Tensor& x, const Affine& affine) const {
+    const at::Tensor inner = linear(x, affine);
     switch (config_.activation) {
         case BertConfig::Activation::gelu:
             return at::gelu(inner);
@@ -212,7 +222,7 @@ at::Tensor BertEncoder::linear_activation(const at::Tensor& x, const Affine& lin
     HETSEQ_ASSERT(false);
 }
 
-at::Tensor BertEncoder::embed(const TokenRows& rows, ForwardPass& pass) const {
+Rows BertEncoder::embed(const TokenRows& rows, ForwardPass& pass) const {
     HETSEQ_ASSERT(rows.width() <= config_.max_position_embeddings);
     const at::Tensor ids = rows.packed(pass.batch.tensors.at("input_ids"));  // (N)
     const at::Tensor segments = rows.packed(pass.batch.tensors.at("segment_ids"));
@@ -223,8 +233,8 @@ at::Tensor BertEncoder::embed(const TokenRows& rows, ForwardPass& pass) const {
                          : (sum.view({rows.sequences(), rows.width(), config_.hidden_size}) +
                             embeddings_.position.narrow(0, 0, rows.width()))
                                .flatten(0, 1);
-    return dropped(layer_norm(placed, embeddings_.norm),
-                   rows.of_rows(pass.next_dropout(config_.hidden_dropout)));
+    return rows_of(dropped(layer_norm(placed, embeddings_.norm),
+                           rows.of_rows(pass.next_dropout(config_.hidden_dropout))));
 }
 
 // The mask does not depend on the longest row of a micro-batch, where rows have unequal lengths.
@@ -234,56 +244,52 @@ DropoutExtent BertEncoder::attention_extent(const ForwardPass& pass, const Token
     return {longest, longest};
 }
 
-at::Tensor BertEncoder::encode(const at::Tensor& x,
-                               const TokenRows& rows,
-                               const Layer& layer,
-                               ForwardPass& pass) const {
-    const at::Tensor context = attend(at::linear(x, layer.qkv.weight, layer.qkv.bias),
+Rows BertEncoder::encode(const Rows& x,
+                         const TokenRows& rows,
+                         const Layer& layer,
+                         ForwardPass& pass) const {
+    const at::Tensor context = attend(linear(x.factors, layer.qkv),
                                       rows,
                                       config_.heads,
                                       pass.next_dropout(config_.attention_dropout),
                                       attention_extent(pass, rows));
     const Dropout of_attention = rows.of_rows(pass.next_dropout(config_.hidden_dropout));
     const Dropout of_output = rows.of_rows(pass.next_dropout(config_.hidden_dropout));
-    return after_attention(context, x, layer, of_attention, of_output);
+    return after_attention(context, x.wide, layer, of_attention, of_output);
 }
 
-at::Tensor BertEncoder::encode_places(const at::Tensor& x,
+at::Tensor BertEncoder::encode_places(const Rows& x,
                                       const TokenRows& rows,
                                       const at::Tensor& places,
                                       const Layer& layer,
                                       ForwardPass& pass) const {
-    const at::Tensor at_places = x.index_select(0, rows.rows_of(places));  // (M, H)
+    const at::Tensor at_places = x.wide.index_select(0, rows.rows_of(places));  // (M, H)
     const Dropout dropout = pass.next_dropout(config_.attention_dropout);
     const DropoutExtent extent = attention_extent(pass, rows);
     const at::Tensor context =
-        attends_by_sequence(x, rows)
-            ? attend_from(places, at_places, x, rows, layer.qkv, config_.heads, dropout, extent)
-            : attend(at::linear(x, layer.qkv.weight, layer.qkv.bias),
-                     rows,
-                     config_.heads,
-                     dropout,
-                     extent)
+        attends_by_sequence(x.wide, rows)
+            ? attend_from(
+                  places, at_places, x.wide, rows, layer.qkv, config_.heads, dropout, extent)
+            : attend(linear(x.factors, layer.qkv), rows, config_.heads, dropout, extent)
                   .index_select(0, rows.rows_of(places));
     const Dropout of_attention = rows.of_places(pass.next_dropout(config_.hidden_dropout), places);
     const Dropout of_output = rows.of_places(pass.next_dropout(config_.hidden_dropout), places);
-    return after_attention(context, at_places, layer, of_attention, of_output);
+    return after_attention(context, at_places, layer, of_attention, of_output).wide;
 }
 
-at::Tensor BertEncoder::after_attention(const at::Tensor& context,
-                                        const at::Tensor& x,
-                                        const Layer& layer,
-                                        const Dropout& of_attention,
-                                        const Dropout& of_output) const {
-    const at::Tensor attended = dropout_add_norm(
-        at::linear(context, layer.attention_output.weight, layer.attention_output.bias),
-        x,
-        layer.attention_norm,
-        config_.layer_norm_eps,
-        of_attention);
-    const at::Tensor inner = linear_activation(attended, layer.intermediate);
-    return dropout_add_norm(at::linear(inner, layer.output.weight, layer.output.bias),
-                            attended,
+Rows BertEncoder::after_attention(const at::Tensor& context,
+                                  const at::Tensor& x,
+                                  const Layer& layer,
+                                  const Dropout& of_attention,
+                                  const Dropout& of_output) const {
+    const Rows attended = dropout_add_norm(linear(context, layer.attention_output),
+                                           x,
+                                           layer.attention_norm,
+                                           config_.layer_norm_eps,
+                                           of_attention);
+    const at::Tensor inner = linear_activation(attended.factors, layer.intermediate);
+    return dropout_add_norm(linear(inner, layer.output),
+                            attended.wide,
                             layer.output_norm,
                             config_.layer_norm_eps,
                             of_output);

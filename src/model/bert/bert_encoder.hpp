@@ -47,7 +47,7 @@ protected:
     at::Tensor pooled(const at::Tensor& hidden) const;
     at::Tensor layer_norm(const at::Tensor& x, const Affine& norm) const;
     /// The configuration's activation of x weight^T + bias.
-    at::Tensor linear_activation(const at::Tensor& x, const Affine& linear) const;
+    at::Tensor linear_activation(const at::Tensor& x, const Affine& affine) const;
 
 private:
     struct Embeddings {
@@ -68,23 +68,23 @@ private:
     void register_layer(const std::string& prefix);
 
     DropoutExtent attention_extent(const ForwardPass& pass, const TokenRows& rows) const;
-    at::Tensor embed(const TokenRows& rows, ForwardPass& pass) const;  // (N, H)
-    at::Tensor encode(const at::Tensor& x,
-                      const TokenRows& rows,
-                      const Layer& layer,
-                      ForwardPass& pass) const;  // (N, H)
+    Rows embed(const TokenRows& rows, ForwardPass& pass) const;  // (N, H)
+    Rows encode(const Rows& x,
+                const TokenRows& rows,
+                const Layer& layer,
+                ForwardPass& pass) const;  // (N, H)
     /// The layer's output at `places` (M) alone, (M, H).
-    at::Tensor encode_places(const at::Tensor& x,
+    at::Tensor encode_places(const Rows& x,
                              const TokenRows& rows,
                              const at::Tensor& places,
                              const Layer& layer,
                              ForwardPass& pass) const;
     /// What follows the attention: `context` and `x` (M, H), as many as the dropouts have rows.
-    at::Tensor after_attention(const at::Tensor& context,
-                               const at::Tensor& x,
-                               const Layer& layer,
-                               const Dropout& of_attention,
-                               const Dropout& of_output) const;
+    Rows after_attention(const at::Tensor& context,
+                         const at::Tensor& x,
+                         const Layer& layer,
+                         const Dropout& of_attention,
+                         const Dropout& of_output) const;
 
     BertConfig config_;
     std::vector<CompanionFile> text_files_;

@@ -103,8 +103,7 @@ at::Tensor TensorStepDecoder::attend(const at::Tensor& query,
                                      const KeyValue& key_value,
                                      const AttentionMask& mask,
                                      const Affine& output) const {
-    const std::vector<at::Tensor> split = key_value.chunk(2, 2);
-    const at::Tensor seen = attention(query, split[0], split[1], config_.heads, mask, {}, {});
+    const at::Tensor seen = attention(query, key_value, config_.heads, mask, {}, {});
     return at::linear(seen, output.weight, output.bias);
 }
 

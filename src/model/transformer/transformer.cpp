@@ -19,6 +19,7 @@ using detail::Affine;
 using detail::AttentionMask;
 using detail::ForwardPass;
 using detail::FusedParameter;
+using detail::Rows;
 
 bool has_end(const std::string& text, const std::string& end) {
     return text.size() >= end.size() &&
@@ -57,39 +58,36 @@ public:
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
 
 private:
-    at::Tensor embed(const at::Tensor& ids,
-                     const at::Tensor& table,
-                     const at::Tensor& positions,
-                     ForwardPass& pass) const;                               // (n, length, H)
-    at::Tensor encode(ForwardPass& pass, const at::Tensor& key_mask) const;  // (n, S, H)
-    at::Tensor decode(const at::Tensor& memory,
+    Rows embed(const at::Tensor& ids,
+               const at::Tensor& table,
+               const at::Tensor& positions,
+               ForwardPass& pass) const;                               // (n, length, H)
+    Rows encode(ForwardPass& pass, const at::Tensor& key_mask) const;  // (n, S, H)
+    at::Tensor decode(const Rows& memory,
                       const at::Tensor& key_mask,
                       ForwardPass& pass) const;  // (n, T, H)
-    /// Attention and its output layer, (n, T, H).
-    at::Tensor attend(const at::Tensor& query,
-                      const at::Tensor& key,
-                      const at::Tensor& value,
+    /// Attention and its output layer, (n, T, H). The first two as in `detail::attention`.
+    at::Tensor attend(const at::Tensor& queries,
+                      const at::Tensor& keys_values,
                       const Affine& output,
                       const AttentionMask& mask,
                       ForwardPass& pass) const;
-    at::Tensor self_attend(const at::Tensor& x,
-                           const detail::SelfAttentionWeights& weights,
-                           const AttentionMask& mask,
-                           ForwardPass& pass) const;
-    at::Tensor cross_attend(const at::Tensor& x,
-                            const at::Tensor& memory,
-                            const detail::CrossAttentionWeights& weights,
-                            const AttentionMask& mask,
-                            ForwardPass& pass) const;
-    at::Tensor feed_forward(const at::Tensor& x,
-                            const detail::FeedForwardWeights& weights,
-                            ForwardPass& pass) const;
-    /// Residual, dropout and normalisation around a part of a layer, `part`: (n, T, H) to the same.
+    Rows self_attend(const Rows& x,
+                     const detail::SelfAttentionWeights& weights,
+                     const AttentionMask& mask,
+                     ForwardPass& pass) const;
+    Rows cross_attend(const Rows& x,
+                      const Rows& memory,
+                      const detail::CrossAttentionWeights& weights,
+                      const AttentionMask& mask,
+                      ForwardPass& pass) const;
+    Rows feed_forward(const Rows& x,
+                      const detail::FeedForwardWeights& weights,
+                      ForwardPass& pass) const;
+    /// Residual, dropout and normalisation around a part of a layer, `part`: the factors of a
+    /// product, (n, T, H), to the same shape.
     template <class Part>
-    at::Tensor around(const at::Tensor& x,
-                      const Affine& norm,
-                      ForwardPass& pass,
-                      const Part& part) const;
+    Rows around(const Rows& x, const Affine& norm, ForwardPass& pass, const Part& part) const;
     at::Tensor normalised(const at::Tensor& x, const Affine& norm) const;
 
     TransformerConfig config_;
@@ -167,107 +165,105 @@ at::Tensor EncoderDecoder::normalised(const at::Tensor& x, const Affine& norm) c
 }
 
 template <class Part>
-at::Tensor EncoderDecoder::around(const at::Tensor& x,
-                                  const Affine& norm,
-                                  ForwardPass& pass,
-                                  const Part& part) const {
-    const at::Tensor y = part(config_.pre_norm ? normalised(x, norm) : x);
+Rows EncoderDecoder::around(const Rows& x,
+                            const Affine& norm,
+                            ForwardPass& pass,
+                            const Part& part) const {
+    const at::Tensor y = part(config_.pre_norm ? normalised(x.wide, norm) : x.factors);
     const detail::Dropout dropout = pass.next_dropout(config_.dropout);
     if (!config_.pre_norm)
-        return detail::dropout_add_norm(y, x, norm, detail::TransformerWeights::norm_eps, dropout);
-    return x + counter_dropout(y, dropout.p, dropout.key, dropout.sample_ids);
+        return detail::dropout_add_norm(
+            y, x.wide, norm, detail::TransformerWeights::norm_eps, dropout);
+    const at::Tensor sum = x.wide + counter_dropout(y, dropout.p, dropout.key, dropout.sample_ids);
+    return {sum, sum};  // normalised before it is a factor
 }
 
-at::Tensor EncoderDecoder::embed(const at::Tensor& ids,
-                                 const at::Tensor& table,
-                                 const at::Tensor& positions,
-                                 ForwardPass& pass) const {
+Rows EncoderDecoder::embed(const at::Tensor& ids,
+                           const at::Tensor& table,
+                           const at::Tensor& positions,
+                           ForwardPass& pass) const {
     HETSEQ_ASSERT(ids.size(1) <= config_.max_positions);
     const double scale = std::sqrt(static_cast<double>(config_.width));
     const at::Tensor sum = at::embedding(table, ids) * scale + positions.narrow(0, 0, ids.size(1));
     const detail::Dropout dropout = pass.next_dropout(config_.dropout);
-    return counter_dropout(sum, dropout.p, dropout.key, dropout.sample_ids);
+    return detail::rows_of(counter_dropout(sum, dropout.p, dropout.key, dropout.sample_ids));
 }
 
-at::Tensor EncoderDecoder::attend(const at::Tensor& query,
-                                  const at::Tensor& key,
-                                  const at::Tensor& value,
+at::Tensor EncoderDecoder::attend(const at::Tensor& queries,
+                                  const at::Tensor& keys_values,
                                   const Affine& output,
                                   const AttentionMask& mask,
                                   ForwardPass& pass) const {
-    const at::Tensor seen = detail::attention(query,
-                                              key,
-                                              value,
+    const at::Tensor seen = detail::attention(queries,
+                                              keys_values,
                                               config_.heads,
                                               mask,
                                               pass.next_dropout(config_.attention_dropout),
                                               {config_.max_positions, config_.max_positions});
-    return at::linear(seen, output.weight, output.bias);
+    return detail::linear(seen, output);
 }
 
-at::Tensor EncoderDecoder::self_attend(const at::Tensor& x,
-                                       const detail::SelfAttentionWeights& weights,
-                                       const AttentionMask& mask,
-                                       ForwardPass& pass) const {
+Rows EncoderDecoder::self_attend(const Rows& x,
+                                 const detail::SelfAttentionWeights& weights,
+                                 const AttentionMask& mask,
+                                 ForwardPass& pass) const {
     return around(x, weights.norm, pass, [&](const at::Tensor& in) {
-        const at::Tensor qkv = at::linear(in, weights.qkv.weight, weights.qkv.bias);
-        const std::vector<at::Tensor> split = qkv.chunk(3, 2);
-        return attend(split[0], split[1], split[2], weights.output, mask, pass);
+        return attend(detail::linear(in, weights.qkv), {}, weights.output, mask, pass);
     });
 }
 
-at::Tensor EncoderDecoder::cross_attend(const at::Tensor& x,
-                                        const at::Tensor& memory,
-                                        const detail::CrossAttentionWeights& weights,
-                                        const AttentionMask& mask,
-                                        ForwardPass& pass) const {
+Rows EncoderDecoder::cross_attend(const Rows& x,
+                                  const Rows& memory,
+                                  const detail::CrossAttentionWeights& weights,
+                                  const AttentionMask& mask,
+                                  ForwardPass& pass) const {
     return around(x, weights.norm, pass, [&](const at::Tensor& in) {
-        const at::Tensor query = at::linear(in, weights.query.weight, weights.query.bias);
-        const std::vector<at::Tensor> split =
-            at::linear(memory, weights.key_value.weight, weights.key_value.bias).chunk(2, 2);
-        return attend(query, split[0], split[1], weights.output, mask, pass);
+        return attend(detail::linear(in, weights.query),
+                      detail::linear(memory.factors, weights.key_value),
+                      weights.output,
+                      mask,
+                      pass);
     });
 }
 
-at::Tensor EncoderDecoder::feed_forward(const at::Tensor& x,
-                                        const detail::FeedForwardWeights& weights,
-                                        ForwardPass& pass) const {
+Rows EncoderDecoder::feed_forward(const Rows& x,
+                                  const detail::FeedForwardWeights& weights,
+                                  ForwardPass& pass) const {
     return around(x, weights.norm, pass, [&](const at::Tensor& in) {
-        const at::Tensor inner = at::linear(in, weights.inner.weight, weights.inner.bias);
+        const at::Tensor inner = detail::linear(in, weights.inner);
         const at::Tensor active = config_.activation == TransformerConfig::Activation::relu
                                       ? at::relu(inner)
                                       : at::gelu(inner);
         const detail::Dropout dropout = pass.next_dropout(config_.activation_dropout);
-        return at::linear(counter_dropout(active, dropout.p, dropout.key, dropout.sample_ids),
-                          weights.output.weight,
-                          weights.output.bias);
+        return detail::linear(counter_dropout(active, dropout.p, dropout.key, dropout.sample_ids),
+                              weights.output);
     });
 }
 
-at::Tensor EncoderDecoder::encode(ForwardPass& pass, const at::Tensor& key_mask) const {
-    at::Tensor x = embed(
+Rows EncoderDecoder::encode(ForwardPass& pass, const at::Tensor& key_mask) const {
+    Rows x = embed(
         pass.batch.tensors.at("source"), weights_.source_table, weights_.source_positions, pass);
     for (const detail::EncoderLayerWeights& layer : weights_.encoder) {
         x = self_attend(x, layer.self, {key_mask}, pass);
         x = feed_forward(x, layer.feed_forward, pass);
     }
-    return weights_.encoder_norm ? normalised(x, *weights_.encoder_norm) : x;
+    return weights_.encoder_norm ? detail::rows_of(normalised(x.wide, *weights_.encoder_norm)) : x;
 }
 
 // Padding stands behind a target's tokens, so that no token sees it.
-at::Tensor EncoderDecoder::decode(const at::Tensor& memory,
+at::Tensor EncoderDecoder::decode(const Rows& memory,
                                   const at::Tensor& key_mask,
                                   ForwardPass& pass) const {
-    at::Tensor x = embed(pass.batch.tensors.at("target_input"),
-                         weights_.target_table,
-                         weights_.target_positions,
-                         pass);
+    Rows x = embed(pass.batch.tensors.at("target_input"),
+                   weights_.target_table,
+                   weights_.target_positions,
+                   pass);
     for (const detail::DecoderLayerWeights& layer : weights_.decoder) {
         x = self_attend(x, layer.self, {.keys = {}, .is_causal = true}, pass);
         x = cross_attend(x, memory, layer.cross, {key_mask}, pass);
         x = feed_forward(x, layer.feed_forward, pass);
     }
-    return weights_.decoder_norm ? normalised(x, *weights_.decoder_norm) : x;
+    return weights_.decoder_norm ? normalised(x.wide, *weights_.decoder_norm) : x.wide;
 }
 
 ForwardResult EncoderDecoder::forward(const MicroBatch& batch, const ForwardContext& context) {
@@ -276,7 +272,7 @@ ForwardResult EncoderDecoder::forward(const MicroBatch& batch, const ForwardCont
     const at::Tensor lengths = batch.tensors.at("source_lengths");
     const at::Tensor key_mask =
         at::arange(length, lengths.options()).unsqueeze(0) < lengths.unsqueeze(1);  // (n, S)
-    const at::Tensor memory = encode(pass, key_mask);
+    const Rows memory = encode(pass, key_mask);
     const at::Tensor x = decode(memory, key_mask, pass)
                              .flatten(0, 1)
                              .index_select(0, batch.tensors.at("positions"));  // (N, H)

@@ -341,6 +341,19 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) 
     return self;
 }
 
+// A product of 16 bits that is never rounded to them, which the CPU lacks.
+at::Tensor wide_mm(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
+    const c10::cuda::CUDAGuard guard{a.device()};
+    const cudaStream_t stream = c10::cuda::getCurrentCUDAStream().stream();
+    drain(stream);
+    Images images;
+    const at::Tensor product = at::mm(images.image(a).to(type), images.image(b).to(type));
+    const at::Tensor result = images.original(product);
+    count("operator", "aten::mm");
+    work_in_place(stream, "aten::mm", images.uses());
+    return result;
+}
+
 void record_stream(at::Tensor& self, c10::Stream stream) {
     c10::cuda::CUDACachingAllocator::recordStream(self.storage().data_ptr(),
                                                   c10::cuda::CUDAStream(stream));
@@ -363,6 +376,7 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
     library.impl("empty_strided", TORCH_FN(hetseq::stand_in::empty_strided));
     library.impl("copy_", TORCH_FN(hetseq::stand_in::copy));
     library.impl("record_stream", TORCH_FN(hetseq::stand_in::record_stream));
+    library.impl("mm.dtype", TORCH_FN(hetseq::stand_in::wide_mm));  // since LibTorch 2.8
 }
 
 TORCH_LIBRARY_IMPL(_, CUDA, library) {

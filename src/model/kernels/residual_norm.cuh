@@ -1,0 +1,112 @@
+// Dropout, residual and layer normalisation on a GPU in one pass over the rows.
+#pragma once
+
+#include "row_team.cuh"
+
+namespace hetseq::detail {
+
+/// norm(residual + dropout(x)) * weight + bias
+template <class T, class Team>
+__global__ void residual_norm(const T* x,
+                              const ComputedType<T>* residual,
+                              const ComputedType<T>* weight,
+                              const ComputedType<T>* bias,
+                              NormOutputs<T> out,
+                              NormPlaces places) {
+    using Value = ComputedType<T>;
+    const std::uint32_t row = row_of_team<Team>();
+    if (row >= places.rows)
+        return;
+    const std::int64_t begin = static_cast<std::int64_t>(row) * places.columns;
+    const DropoutRow dropout = places.dropout_of(row);
+    const auto keep_scale = static_cast<Value>(places.keep_scale);
+    Value total = 0;
+    for_each_element<Team>(
+        places.mask, dropout, places.columns, [&](std::uint32_t column, bool kept) {
+            const std::int64_t i = begin + column;
+            const Value added = kept ? static_cast<Value>(x[i]) * keep_scale : Value(0);
+            const Value sum = residual[i] + added;
+            out.sums[i] = sum;
+            total += sum;
+        });
+    const Value mean = Team::sum(total) / static_cast<Value>(places.columns);
+    // Each lane reads what it wrote.
+    Value squares = 0;
+    for_each_element<Team>(DropoutMask{}, dropout, places.columns, [&](std::uint32_t column, bool) {
+        const Value difference = out.sums[begin + column] - mean;
+        squares += difference * difference;
+    });
+    const Value variance = Team::sum(squares) / static_cast<Value>(places.columns);
+    const Value inverse = 1 / std::sqrt(variance + static_cast<Value>(places.eps));
+    for_each_element<Team>(DropoutMask{}, dropout, places.columns, [&](std::uint32_t column, bool) {
+        const std::int64_t i = begin + column;
+        const Value value = (out.sums[i] - mean) * inverse * weight[column] + bias[column];
+        out.wide[i] = value;
+        if (out.narrow != nullptr)
+            out.narrow[i] = static_cast<T>(value);
+    });
+    if (Team::lane() == 0) {
+        out.means[row] = mean;
+        out.inverse_deviations[row] = inverse;
+    }
+}
+
+/// Gradients of the residual and of x.
+template <class T, class Team>
+__global__ void residual_norm_backward(NormGradients<T> given,
+                                       const ComputedType<T>* weight,
+                                       ComputedType<T>* residual,
+                                       T* x,
+                                       NormPlaces places) {
+    using Value = ComputedType<T>;
+    const std::uint32_t row = row_of_team<Team>();
+    if (row >= places.rows)
+        return;
+    const std::int64_t begin = static_cast<std::int64_t>(row) * places.columns;
+    const DropoutRow dropout = places.dropout_of(row);
+    const Value mean = given.means[row], inverse = given.inverse_deviations[row];
+    Value sum = 0, product = 0;
+    for (std::uint32_t column = Team::lane(); column < places.columns; column += Team::lanes) {
+        const std::int64_t i = begin + column;
+        const Value gradient = given.of_output(i) * weight[column];
+        sum += gradient;
+        product += gradient * (given.sums[i] - mean) * inverse;
+    }
+    sum = Team::sum(sum) / static_cast<Value>(places.columns);
+    product = Team::sum(product) / static_cast<Value>(places.columns);
+    const auto keep_scale = static_cast<Value>(places.keep_scale);
+    for_each_element<Team>(
+        places.mask, dropout, places.columns, [&](std::uint32_t column, bool kept) {
+            const std::int64_t i = begin + column;
+            const Value normal = (given.sums[i] - mean) * inverse;
+            const Value gradient =
+                inverse * (given.of_output(i) * weight[column] - sum - normal * product);
+            residual[i] = gradient;
+            x[i] = kept ? static_cast<T>(gradient * keep_scale) : T(0);
+        });
+}
+
+/// Parts of the gradients of weight and bias, `parts` (strips, 2, columns): a thread for each
+/// column of a strip of rows. Blocks (x, y): columns and strips.
+template <class T>
+__global__ void norm_parameters_backward(NormGradients<T> given,
+                                         ComputedType<T>* parts,
+                                         std::int64_t rows,
+                                         std::uint32_t columns) {
+    using Value = ComputedType<T>;
+    const std::uint32_t column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (column >= columns)
+        return;
+    Value weight = 0, bias = 0;
+    for (std::int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
+        const std::int64_t i = row * columns + column;
+        const Value gradient = given.of_output(i);
+        weight += gradient * (given.sums[i] - given.means[row]) * given.inverse_deviations[row];
+        bias += gradient;
+    }
+    Value* const own = parts + static_cast<std::int64_t>(blockIdx.y) * 2 * columns;
+    own[column] = weight;
+    own[columns + column] = bias;
+}
+
+}  // namespace hetseq::detail

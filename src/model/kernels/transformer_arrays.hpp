@@ -1,0 +1,131 @@
+// What the kernels of Transformers work on, without LibTorch's headers.
+#pragma once
+
+#include <cstdint>
+
+#include "dropout_grid.hpp"
+
+namespace hetseq::detail {
+
+/// What is computed with values of type T: fp32 at least.
+template <class T>
+struct Computed {
+    using Type = float;
+};
+template <>
+struct Computed<double> {
+    using Type = double;
+};
+template <class T>
+using ComputedType = typename Computed<T>::Type;
+
+/// A row of a sample in the numbers of dropout's Philox calls.
+struct DropoutRow {
+    std::uint64_t sample = 0;
+    std::uint32_t first_call = 0;  // that touches the row
+    std::uint32_t skipped = 0;     // elements of its chunk before the row
+};
+
+inline constexpr unsigned row_block_threads = 256;
+
+/// Scores (samples, heads, queries, columns) and what lies over them.
+struct ScorePlaces {
+    std::uint32_t rows = 0;  // samples * heads * queries
+    std::uint32_t heads = 1;
+    std::uint32_t queries = 0;
+    std::uint32_t columns = 0;
+    bool is_causal = false;      // query i sees keys 0 to i
+    double scale = 1;            // of scores
+    const bool* keys = nullptr;  // (samples, columns), false for padding; null: all are seen
+    const std::int64_t* sample_ids = nullptr;  // (samples); null without dropout
+    DropoutMask mask;
+    double keep_scale = 1;  // of what dropout keeps
+    DropoutGrid grid;
+};
+
+/// Rows (rows, columns): which sample's element each one begins with, for dropout.
+struct NormPlaces {
+    std::uint32_t rows = 0;
+    std::uint32_t columns = 0;
+    double eps = 0;
+    const std::int64_t* sample_ids =
+        nullptr;  // by row, or one for `rows_of_sample`; null: no dropout
+    const std::int64_t* positions = nullptr;  // by row; null: row % rows_of_sample
+    std::uint32_t rows_of_sample = 1;
+    DropoutMask mask;
+    double keep_scale = 1;  // of what dropout keeps
+
+    HETSEQ_HOST_DEVICE DropoutRow dropout_of(std::uint32_t row) const {
+        if (sample_ids == nullptr)
+            return {};
+        const bool by_row = positions != nullptr;
+        const std::int64_t sample = sample_ids[by_row ? row : row / rows_of_sample];
+        const std::uint64_t first =
+            static_cast<std::uint64_t>(by_row ? positions[row] : row % rows_of_sample) * columns;
+        return {static_cast<std::uint64_t>(sample),
+                static_cast<std::uint32_t>(first / DropoutMask::chunk) * DropoutMask::lanes,
+                static_cast<std::uint32_t>(first % DropoutMask::chunk)};
+    }
+};
+
+/// What `residual_norm` writes, beside `sums`, the residual plus x after dropout.
+template <class T>
+struct NormOutputs {
+    using Value = ComputedType<T>;
+
+    Value* sums = nullptr;                // (rows, columns)
+    Value* means = nullptr;               // (rows)
+    Value* inverse_deviations = nullptr;  // (rows)
+    Value* wide = nullptr;                // (rows, columns)
+    T* narrow = nullptr;                  // the same in the type of products; null: `wide` has it
+};
+
+/// What `residual_norm` kept, and the gradients of its outputs; either may be null.
+template <class T>
+struct NormGradients {
+    using Value = ComputedType<T>;
+
+    const Value* sums = nullptr;
+    const Value* means = nullptr;
+    const Value* inverse_deviations = nullptr;
+    const Value* wide = nullptr;
+    const T* narrow = nullptr;
+
+    HETSEQ_HOST_DEVICE Value of_output(std::int64_t i) const {
+        return (wide == nullptr ? Value(0) : wide[i]) +
+               (narrow == nullptr ? Value(0) : static_cast<Value>(narrow[i]));
+    }
+};
+
+/// Rows that a thread of `norm_parameters_backward` adds up, and the strips of so many rows.
+inline constexpr std::int64_t least_strip_rows = 16;
+inline std::int64_t norm_strips(std::int64_t rows) {
+    constexpr std::int64_t most = 128;
+    const std::int64_t strips = (rows + least_strip_rows - 1) / least_strip_rows;
+    return strips < most ? strips : most;
+}
+
+inline constexpr unsigned head_block_threads = 256;
+inline constexpr int most_head_parts = 3;  // queries, keys and values side by side
+
+/// Rows (rows, parts * heads * width) of tokens, and for each part (samples, heads, length, width).
+struct HeadPlaces {
+    std::uint32_t samples = 0;
+    std::uint32_t length = 0;
+    std::uint32_t heads = 1;
+    std::uint32_t width = 0;
+    std::uint32_t rows = 0;
+    int parts = 1;
+    const std::int64_t* places =
+        nullptr;  // by row, in samples * length; null: rows are all of them
+    const std::int64_t* row_of = nullptr;  // by place, -1 for padding; null likewise
+
+    std::uint32_t columns() const { return heads * width; }
+};
+
+template <class P>
+struct HeadParts {
+    P* of[most_head_parts] = {};
+};
+
+}  // namespace hetseq::detail

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "transformer_arrays.hpp"
+
+namespace hetseq::detail {
+
+/// Each puts its kernel into `stream`: for float, double, c10::Half and c10::BFloat16. The kernels'
+/// own files (attention_softmax.cuh, residual_norm.cuh, head_rows.cuh) say what the arguments are.
+template <class T>
+void launch_attention_probabilities(const T* scores,
+                                    T* dropped,
+                                    ComputedType<T>* log_sums,
+                                    const ScorePlaces& places,
+                                    cudaStream_t stream);
+template <class T>
+void launch_attention_probabilities_backward(const T* scores,
+                                             const ComputedType<T>* log_sums,
+                                             const T* gradients,
+                                             T* out,
+                                             const ScorePlaces& places,
+                                             cudaStream_t stream);
+template <class T>
+void launch_residual_norm(const T* x,
+                          const ComputedType<T>* residual,
+                          const ComputedType<T>* weight,
+                          const ComputedType<T>* bias,
+                          const NormOutputs<T>& out,
+                          const NormPlaces& places,
+                          cudaStream_t stream);
+template <class T>
+void launch_residual_norm_backward(const NormGradients<T>& given,
+                                   const ComputedType<T>* weight,
+                                   ComputedType<T>* residual,
+                                   T* x,
+                                   const NormPlaces& places,
+                                   cudaStream_t stream);
+template <class T>
+void launch_norm_parameters_backward(const NormGradients<T>& given,
+                                     ComputedType<T>* parts,
+                                     std::int64_t rows,
+                                     std::uint32_t columns,
+                                     cudaStream_t stream);
+template <class T>
+void launch_heads_of_rows(const T* rows,
+                          const HeadParts<T>& heads,
+                          const HeadPlaces& at,
+                          cudaStream_t stream);
+template <class T>
+void launch_rows_of_heads(const HeadParts<const T>& heads,
+                          T* rows,
+                          const HeadPlaces& at,
+                          cudaStream_t stream);
+
+/// Neighbouring elements that a thread can move at once.
+inline int head_pack(const HeadPlaces& at) {
+    return at.width % 4 == 0 ? 4 : 1;
+}
+inline unsigned head_blocks(std::uint32_t places, const HeadPlaces& at, int pack) {
+    const std::uint32_t threads = places * (at.columns() / static_cast<std::uint32_t>(pack));
+    return (threads + head_block_threads - 1) / head_block_threads;
+}
+
+}  // namespace hetseq::detail
