@@ -50,7 +50,7 @@ class Llama(Texts):
 def plain(task, ids, precision, device, updates):
     torch.manual_seed(1)
     model = task.model(None).to(device).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0)
     scaler = torch.amp.GradScaler(device, enabled=precision == "fp16")
     types = {"bf16": torch.bfloat16, "fp16": torch.float16}
     batch, losses, skipped = {"ids": ids.to(device)}, [], 0
@@ -71,7 +71,7 @@ def plain(task, ids, precision, device, updates):
 
 def own(task, data, precision, device, updates, folder):
     hetseq.train(task, data=str(data), save_dir=str(folder), precision=precision, device=device, batch_size=task.count,
-                 max_sentences=task.count, max_update=updates, optimizer="adamw", lr=1e-3, weight_decay=0, clip_norm=0,
+                 max_sentences=task.count, max_update=updates, optimizer="adamw", lr=3e-4, weight_decay=0, clip_norm=0,
                  lr_scheduler="fixed", warmup_updates=0, log_interval=1, save_interval=0, cache_dir="none", seed=1)
     lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
     return [line["loss"] for line in lines if line["kind"] == "train"], json.loads((folder / "summary.json").read_text())["overflows"]
