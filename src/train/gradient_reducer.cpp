@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
@@ -17,14 +19,15 @@ namespace hetseq {
 // Called by autograd each time a backward has added to its parameter's gradient.
 class GradientReducer::Hook final : public torch::autograd::PostAccumulateGradHook {
 public:
-    Hook(GradientReducer& reducer, std::size_t bucket) : reducer_{reducer}, bucket_{bucket} {}
+    Hook(GradientReducer& reducer, std::size_t parameter)
+        : reducer_{reducer}, parameter_{parameter} {}
     void operator()(const torch::autograd::Variable&) override {
-        reducer_.on_gradient_ready(bucket_);
+        reducer_.on_gradient_ready(parameter_);
     }
 
 private:
     GradientReducer& reducer_;
-    std::size_t bucket_;
+    std::size_t parameter_;
 };
 
 GradientReducer::GradientReducer(FlatParameters& parameters,
@@ -37,8 +40,11 @@ GradientReducer::GradientReducer(FlatParameters& parameters,
             at::zeros_like(parameters.gradients(), parameters.gradients().options().dtype(*sent));
     make_buckets(bucket_bytes);
     for (std::size_t i = 0; i < bucket_of_.size(); ++i)
-        torch::autograd::impl::set_post_acc_grad_hooks(
-            parameters_.parameters()[i].tensor, std::make_unique<Hook>(*this, bucket_of_[i]));
+        torch::autograd::impl::set_post_acc_grad_hooks(parameters_.parameters()[i].tensor,
+                                                       std::make_unique<Hook>(*this, i));
+    if (!parameters_.gradients().is_cpu())
+        for (const FlatParameters::Parameter& parameter : parameters_.parameters())
+            views_.push_back(parameter.tensor.grad());
 }
 
 GradientReducer::~GradientReducer() {
@@ -61,7 +67,7 @@ void GradientReducer::make_buckets(std::int64_t bucket_bytes) {
         if (is_last || end - begin >= least) {
             const at::Tensor own = gradients.narrow(0, begin, end - begin);
             const at::Tensor sent = sent_.defined() ? sent_.narrow(0, begin, end - begin) : own;
-            buckets_.push_back({own, sent, count, count, nullptr});
+            buckets_.push_back({own, sent, count, count, {}, nullptr});
             begin = end;
             count = 0;
         }
@@ -79,10 +85,64 @@ void GradientReducer::disarm() {
         bucket.missing = bucket.parameters;
 }
 
-void GradientReducer::on_gradient_ready(std::size_t bucket) {
+void GradientReducer::add_gradients_of(const std::function<void()>& backward) {
+    if (views_.empty())
+        return backward();
+    take_gradients_apart();
+    try {
+        backward();
+    } catch (...) {
+        put_gradients_back();
+        throw;
+    }
+    for (Bucket& bucket : buckets_)
+        add_made(bucket);
+    put_gradients_back();
+}
+
+// Autograd keeps the tensor that it made where a parameter has no gradient yet.
+void GradientReducer::take_gradients_apart() {
+    for (const FlatParameters::Parameter& parameter : parameters_.parameters())
+        parameter.tensor.mutable_grad().reset();
+    gathers_ = true;
+}
+
+void GradientReducer::put_gradients_back() {
+    gathers_ = false;
+    for (std::size_t i = 0; i < views_.size(); ++i)
+        parameters_.parameters()[i].tensor.mutable_grad() = views_[i];
+    for (Bucket& bucket : buckets_)
+        bucket.made.clear();
+}
+
+void GradientReducer::add_made(Bucket& bucket) {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> sums, gradients;
+    for (const std::size_t i : bucket.made) {
+        at::Tensor& gradient = parameters_.parameters()[i].tensor.mutable_grad();
+        if (gradient.is_sparse()) {
+            views_[i].add_(gradient);
+        } else {
+            sums.push_back(views_[i]);
+            gradients.push_back(gradient);
+        }
+        gradient = views_[i];
+    }
+    if (!sums.empty())
+        at::_foreach_add_(sums, gradients);
+    bucket.made.clear();
+}
+
+void GradientReducer::on_gradient_ready(std::size_t parameter) {
+    Bucket& bucket = buckets_[bucket_of_[parameter]];
+    if (gathers_) {
+        bucket.made.push_back(parameter);
+        if (std::cmp_equal(bucket.made.size(), bucket.parameters))
+            add_made(bucket);
+    }
     if (!armed_)
         return;
-    --buckets_[bucket].missing;
+    --bucket.missing;
     start_ready_buckets();
 }
 

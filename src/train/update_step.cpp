@@ -177,10 +177,12 @@ void UpdateStep::forward_backward(const LoadedShare& share,
 }
 
 void UpdateStep::backward(const at::Tensor& loss) const {
-    if (loss_scale_.value() == 1)
-        loss.backward();
-    else
-        loss.backward(at::full_like(loss, loss_scale_.value()));
+    reducer_.add_gradients_of([&] {
+        if (loss_scale_.value() == 1)
+            loss.backward();
+        else
+            loss.backward(at::full_like(loss, loss_scale_.value()));
+    });
 }
 
 // The one that did not fit is halved, not the largest: what takes most memory is not always what

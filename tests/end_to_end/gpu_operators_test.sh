@@ -23,10 +23,13 @@ update() {
 }
 update mnist --task mnist --data 'data/train*.h5' --max-sentences 16
 update mnist-decay --task mnist --data 'data/train*.h5' --max-sentences 16 --weight-decay 0.01 --clip-norm 1
-update bert-tiny --task bert --model-config tiny --data 'bert/train*.h5' --max-sentences 16 --batch-size 16
-update transformer-tiny --task translation --model-config tiny --dropout 0.1 --data 'numbers/train*.h5' --batch-tokens 1000 \
-  --max-tokens 4000
+for precision in fp32 bf16 fp16; do
+  update bert-tiny-$precision --task bert --model-config tiny --data 'bert/train*.h5' --max-sentences 16 --batch-size 16 \
+    --precision $precision
+  update transformer-tiny-$precision --task translation --model-config tiny --dropout 0.1 --attention-dropout 0.1 \
+    --data 'numbers/train*.h5' --batch-tokens 1000 --max-tokens 4000 --precision $precision
+done
 diff <(grep -v '^#' "$expected") found.txt || {
-  tail -n +1 -- mnist.txt mnist-decay.txt bert-tiny.txt transformer-tiny.txt
+  tail -n +1 -- mnist*.txt bert*.txt transformer*.txt
   fail 'other counts than gpu_operators.txt (<) were found (>)'
 }

@@ -29,6 +29,10 @@ public:
     GradientReducer(const GradientReducer&) = delete;
     GradientReducer& operator=(const GradientReducer&) = delete;
 
+    /// Calls `backward`, whose gradients are added to the flat ones. On a GPU a kernel adds those
+    /// of a whole bucket, when all have come, in place of one kernel for each.
+    void add_gradients_of(const std::function<void()>& backward);
+
     /// The next backward is this rank's last of the update: buckets start as their gradients become
     /// ready.
     void arm();
@@ -61,13 +65,17 @@ private:
         at::Tensor gradients;  // (n), a view
         at::Tensor sent;       // (n), what is summed: the gradients, or a copy of another type
         int parameters = 0;
-        int missing = 0;  // parameters whose gradient is not ready yet
+        int missing = 0;                     // parameters whose gradient is not ready yet
+        std::vector<std::size_t> made;  // parameters whose gradient is not yet added
         std::unique_ptr<Work> work;
     };
     class Hook;
 
     void make_buckets(std::int64_t bucket_bytes);
-    void on_gradient_ready(std::size_t bucket);
+    void on_gradient_ready(std::size_t parameter);
+    void add_made(Bucket& bucket);
+    void take_gradients_apart();
+    void put_gradients_back();
     void start_ready_buckets();
     void start_next();
 
@@ -80,6 +88,8 @@ private:
     std::unique_ptr<Work> sums_work_;     // null: there are no sums
     std::unique_ptr<Work> status_work_;
     bool armed_ = false;
+    std::vector<at::Tensor> views_;  // by parameter, of the flat gradients; empty on a CPU
+    bool gathers_ = false;           // gradients are apart
     Timing timing_;
 };
 

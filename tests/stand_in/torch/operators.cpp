@@ -354,6 +354,20 @@ at::Tensor wide_mm(const at::Tensor& a, const at::Tensor& b, at::ScalarType type
     return result;
 }
 
+// One kernel for all, as libtorch_cuda has it. The dispatcher would add one by one.
+void add_all(at::TensorList sums, at::TensorList added, const at::Scalar& factor) {
+    if (sums.empty())
+        return;
+    const c10::cuda::CUDAGuard guard{sums[0].device()};
+    const cudaStream_t stream = c10::cuda::getCurrentCUDAStream().stream();
+    drain(stream);
+    Images images;
+    for (std::size_t i = 0; i < sums.size(); ++i)
+        images.image(sums[i], Access::write).add_(images.image(added[i]), factor);
+    count("operator", "aten::_foreach_add_");
+    work_in_place(stream, "aten::_foreach_add_", images.uses());
+}
+
 void record_stream(at::Tensor& self, c10::Stream stream) {
     c10::cuda::CUDACachingAllocator::recordStream(self.storage().data_ptr(),
                                                   c10::cuda::CUDAStream(stream));
@@ -376,6 +390,7 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
     library.impl("empty_strided", TORCH_FN(hetseq::stand_in::empty_strided));
     library.impl("copy_", TORCH_FN(hetseq::stand_in::copy));
     library.impl("record_stream", TORCH_FN(hetseq::stand_in::record_stream));
+    library.impl("_foreach_add_.List", TORCH_FN(hetseq::stand_in::add_all));
     library.impl("mm.dtype", TORCH_FN(hetseq::stand_in::wide_mm));  // since LibTorch 2.8
 }
 
