@@ -13,7 +13,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/model/autocast.hpp"
 
-#include "kernels/transformer_kernels.hpp"
+#include "kernels/fused/fused_kernels.hpp"
 
 namespace hetseq::detail {
 

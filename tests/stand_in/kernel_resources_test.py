@@ -56,7 +56,7 @@ def main():
                                                          text=True).stdout)[1]
     lines, faults = [f"nvcc {version}"], []
     with tempfile.TemporaryDirectory() as folder:
-        for source in sorted(glob.glob("src/*/kernels/*.cu")):
+        for source in sorted(glob.glob("src/*/kernels/**/*.cu", recursive=True)):
             for architecture in ARCHITECTURES:
                 registers, more = compile_source(nvcc, include, source, architecture, os.path.join(folder, "cubin"))
                 faults += more

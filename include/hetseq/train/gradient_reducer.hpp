@@ -65,7 +65,7 @@ private:
         at::Tensor gradients;  // (n), a view
         at::Tensor sent;       // (n), what is summed: the gradients, or a copy of another type
         int parameters = 0;
-        int missing = 0;                     // parameters whose gradient is not ready yet
+        int missing = 0;                // parameters whose gradient is not ready yet
         std::vector<std::size_t> made;  // parameters whose gradient is not yet added
         std::unique_ptr<Work> work;
     };

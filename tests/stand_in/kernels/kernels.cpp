@@ -9,12 +9,12 @@
 
 #include "../cuda/stand_in_cuda.hpp"
 #include "../simt/simt.hpp"
-#include "model/kernels/attention_softmax.cuh"
 #include "model/kernels/counter_dropout.cuh"
 #include "model/kernels/counter_dropout_launch.hpp"
-#include "model/kernels/head_rows.cuh"
-#include "model/kernels/residual_norm.cuh"
-#include "model/kernels/transformer_launch.hpp"
+#include "model/kernels/fused/attention_softmax.cuh"
+#include "model/kernels/fused/fused_launch.hpp"
+#include "model/kernels/fused/head_rows.cuh"
+#include "model/kernels/fused/residual_norm.cuh"
 #include "optim/kernels/adadelta.cuh"
 #include "optim/kernels/adadelta_launch.hpp"
 #include "optim/kernels/step_gate.cuh"
@@ -174,7 +174,7 @@ HETSEQ_INSTANTIATE(double)
 HETSEQ_INSTANTIATE(c10::Half)
 HETSEQ_INSTANTIATE(c10::BFloat16)
 
-// A thread works alone on a row: fibers take too long. tests/model/transformer_kernels_test.cpp
+// A thread works alone on a row: fibers take too long. tests/model/fused_kernels_test.cpp
 // runs whole warps.
 template <class T>
 void launch_attention_probabilities(const T* scores,

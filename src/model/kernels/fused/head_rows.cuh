@@ -1,7 +1,7 @@
 // Between rows of tokens and the heads of attention, on a GPU.
 #pragma once
 
-#include "transformer_arrays.hpp"
+#include "fused_arrays.hpp"
 
 namespace hetseq::detail {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "dropout_grid.hpp"
+#include "model/kernels/dropout_grid.hpp"
 
 namespace hetseq::detail {
 

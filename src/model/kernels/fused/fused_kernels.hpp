@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "transformer_arrays.hpp"
+#include "fused_arrays.hpp"
 
 namespace hetseq::detail {
 

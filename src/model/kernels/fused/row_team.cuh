@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "transformer_arrays.hpp"
+#include "fused_arrays.hpp"
 
 namespace hetseq::detail {
 

@@ -12,9 +12,9 @@
 
 #include "hetseq/model/dropout.hpp"
 
-#include "model/kernels/attention_softmax.cuh"
-#include "model/kernels/head_rows.cuh"
-#include "model/kernels/residual_norm.cuh"
+#include "model/kernels/fused/attention_softmax.cuh"
+#include "model/kernels/fused/head_rows.cuh"
+#include "model/kernels/fused/residual_norm.cuh"
 
 namespace hetseq::detail {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "transformer_arrays.hpp"
+#include "fused_arrays.hpp"
 
 namespace hetseq::detail {
 

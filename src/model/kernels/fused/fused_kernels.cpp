@@ -1,4 +1,4 @@
-#include "transformer_kernels.hpp"
+#include "fused_kernels.hpp"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@
 
 #include "hetseq/util/error.hpp"
 
-#include "transformer_launch.hpp"
+#include "fused_launch.hpp"
 
 namespace hetseq::detail {
 

@@ -1,6 +1,6 @@
 #include "hetseq/util/no_cuda.hpp"
 
-#include "transformer_kernels.hpp"
+#include "fused_kernels.hpp"
 
 namespace hetseq::detail {
 

@@ -1,4 +1,4 @@
-#include "transformer_launch.hpp"
+#include "fused_launch.hpp"
 
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
