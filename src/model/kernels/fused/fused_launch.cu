@@ -92,33 +92,9 @@ void launch_rows_of_heads(const HeadParts<const T>& heads,
         rows_of_heads<T, 1><<<blocks, head_block_threads, 0, stream>>>(heads, rows, at);
 }
 
-#define HETSEQ_INSTANTIATE(T)                                                                  \
-    template void launch_attention_probabilities(                                              \
-        const T*, T*, ComputedType<T>*, const ScorePlaces&, cudaStream_t);                     \
-    template void launch_attention_probabilities_backward(                                     \
-        const T*, const ComputedType<T>*, const T*, T*, const ScorePlaces&, cudaStream_t);     \
-    template void launch_residual_norm(const T*,                                               \
-                                       const ComputedType<T>*,                                 \
-                                       const ComputedType<T>*,                                 \
-                                       const ComputedType<T>*,                                 \
-                                       const NormOutputs<T>&,                                  \
-                                       const NormPlaces&,                                      \
-                                       cudaStream_t);                                          \
-    template void launch_residual_norm_backward(const NormGradients<T>&,                       \
-                                                const ComputedType<T>*,                        \
-                                                ComputedType<T>*,                              \
-                                                T*,                                            \
-                                                const NormPlaces&,                             \
-                                                cudaStream_t);                                 \
-    template void launch_norm_parameters_backward(                                             \
-        const NormGradients<T>&, ComputedType<T>*, std::int64_t, std::uint32_t, cudaStream_t); \
-    template void launch_heads_of_rows(                                                        \
-        const T*, const HeadParts<T>&, const HeadPlaces&, cudaStream_t);                       \
-    template void launch_rows_of_heads(                                                        \
-        const HeadParts<const T>&, T*, const HeadPlaces&, cudaStream_t);
-HETSEQ_INSTANTIATE(float)
-HETSEQ_INSTANTIATE(double)
-HETSEQ_INSTANTIATE(c10::Half)
-HETSEQ_INSTANTIATE(c10::BFloat16)
+HETSEQ_INSTANTIATE_FUSED(float)
+HETSEQ_INSTANTIATE_FUSED(double)
+HETSEQ_INSTANTIATE_FUSED(c10::Half)
+HETSEQ_INSTANTIATE_FUSED(c10::BFloat16)
 
 }  // namespace hetseq::detail

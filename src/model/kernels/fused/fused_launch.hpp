@@ -62,4 +62,30 @@ inline unsigned head_blocks(std::uint32_t places, const HeadPlaces& at, int pack
     return (threads + head_block_threads - 1) / head_block_threads;
 }
 
+/// What a source that defines these functions ends with.
+#define HETSEQ_INSTANTIATE_FUSED(T)                                                            \
+    template void launch_attention_probabilities(                                              \
+        const T*, T*, ComputedType<T>*, const ScorePlaces&, cudaStream_t);                     \
+    template void launch_attention_probabilities_backward(                                     \
+        const T*, const ComputedType<T>*, const T*, T*, const ScorePlaces&, cudaStream_t);     \
+    template void launch_residual_norm(const T*,                                               \
+                                       const ComputedType<T>*,                                 \
+                                       const ComputedType<T>*,                                 \
+                                       const ComputedType<T>*,                                 \
+                                       const NormOutputs<T>&,                                  \
+                                       const NormPlaces&,                                      \
+                                       cudaStream_t);                                          \
+    template void launch_residual_norm_backward(const NormGradients<T>&,                       \
+                                                const ComputedType<T>*,                        \
+                                                ComputedType<T>*,                              \
+                                                T*,                                            \
+                                                const NormPlaces&,                             \
+                                                cudaStream_t);                                 \
+    template void launch_norm_parameters_backward(                                             \
+        const NormGradients<T>&, ComputedType<T>*, std::int64_t, std::uint32_t, cudaStream_t); \
+    template void launch_heads_of_rows(                                                        \
+        const T*, const HeadParts<T>&, const HeadPlaces&, cudaStream_t);                       \
+    template void launch_rows_of_heads(                                                        \
+        const HeadParts<const T>&, T*, const HeadPlaces&, cudaStream_t);
+
 }  // namespace hetseq::detail
