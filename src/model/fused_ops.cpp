@@ -264,11 +264,12 @@ struct NarrowLinear : torch::autograd::Function<NarrowLinear> {
     static variable_list backward(AutogradContext* context, const variable_list& gradients) {
         const variable_list saved = context->get_saved_variables();
         const at::Tensor gradient = gradients[0].contiguous();
-        const at::Tensor of_x =
-            context->needs_input_grad(0) ? at::mm(gradient, saved[1]) : at::Tensor{};
-        if (!context->needs_input_grad(1))  // a frozen layer
-            return {of_x, {}, {}};
-        return {of_x, wide_product(gradient.t(), saved[0]), gradient.sum({0}, false, at::kFloat)};
+        const auto where_needed = [&](std::size_t input, const auto& compute) {
+            return context->needs_input_grad(input) ? compute() : at::Tensor{};
+        };
+        return {where_needed(0, [&] { return at::mm(gradient, saved[1]); }),
+                where_needed(1, [&] { return wide_product(gradient.t(), saved[0]); }),
+                where_needed(2, [&] { return gradient.sum({0}, false, at::kFloat); })};
     }
 };
 

@@ -192,6 +192,41 @@ INSTANTIATE_TEST_SUITE_P(Models,
                                          Case{"Transformer", small_transformer, pairs}),
                          name_of);
 
+// The gradients of biases where nothing else trains.
+std::vector<at::Tensor> gradients_of_biases(Precision precision) {
+    const auto model = small_bert();
+    initialise_parameters(*model, 1);
+    std::vector<at::Tensor> biases;
+    model->to(test::gpu(), precision);
+    for (const auto& [name, parameter] : model->named_parameters()) {
+        at::Tensor own = parameter;
+        own.set_requires_grad(name.ends_with("dense.bias"));
+        if (own.requires_grad())
+            biases.push_back(own);
+    }
+    MicroBatch batch = texts(0, measured);
+    for (auto& [name, tensor] : batch.tensors)
+        tensor = tensor.to(test::gpu());
+    batch.sample_ids = batch.sample_ids.to(test::gpu());
+    const ForwardResult result = run_forward(*model, batch, {.seed = 3});
+    (result.losses[0] + result.losses[1]).backward();
+    std::vector<at::Tensor> gradients;
+    for (const at::Tensor& bias : biases)
+        gradients.push_back(bias.grad().cpu());
+    return gradients;
+}
+
+TEST(AutocastTest, On16BitsOfAGpuBiasesTrainWhereWeightsAreFrozen) {
+    HETSEQ_NEEDS_GPU();
+    const auto wide = gradients_of_biases(Precision::fp32);
+    const auto narrow = gradients_of_biases(Precision::bf16);
+    ASSERT_EQ(wide.size(), narrow.size());
+    ASSERT_GT(wide.size(), 6U);
+    for (std::size_t i = 0; i < wide.size(); ++i)
+        EXPECT_LT((wide[i] - narrow[i]).norm().item<double>(), 0.05 * wide[i].norm().item<double>())
+            << i;
+}
+
 TEST(AutocastTest, IsThereWhileTheGuardLives) {
     const at::Tensor x = at::ones({2, 3});
     const auto product_type = [&] { return at::mm(x, x.t()).scalar_type(); };
