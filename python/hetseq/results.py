@@ -73,7 +73,7 @@ def _name_coarse(name: str, value: torch.Tensor) -> None:
     if value.dtype in (torch.bfloat16, torch.float16) and name not in _coarse:
         _coarse.add(name)
         warnings.warn(f"forward gave '{name}' in {str(value.dtype).removeprefix('torch.')}, which rounds the sum: compute it "
-                      "from logits.float(), or by cross_entropy, which is fp32 on all devices", stacklevel=2)
+                      "from values that are .float(), or a loss by cross_entropy, which is fp32 on all devices", stacklevel=2)
 
 
 def sums_of(results: Any, losses: list[str], metrics: list[str]) -> list[torch.Tensor]:

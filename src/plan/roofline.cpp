@@ -61,7 +61,7 @@ double peak_tflops(const GpuPeaks& gpu, Precision precision) {
         case Precision::fp64:
             return gpu.fp64_tflops;
         case Precision::tf32:
-            return gpu.tf32_tflops;
+            return gpu.tf32_tflops > 0 ? gpu.tf32_tflops : gpu.fp32_tflops;  // as it computes then
         case Precision::bf16:
             return gpu.bf16_tflops;
         case Precision::fp16:

@@ -82,10 +82,15 @@ Precision computed_on_cpu(Precision of_gpu) {
 }
 
 void count_as(Precision of_gpu, StepCounts& counts) {
-    for (StepCounts::Pass& pass : counts.passes)
+    const bool is_narrow = of_gpu == Precision::bf16 || of_gpu == Precision::fp16;
+    for (StepCounts::Pass& pass : counts.passes) {
+        if (is_narrow)  // a GPU converts all weights at once, and rows as they are made
+            std::erase_if(pass.operators,
+                          [](const OperatorWork& work) { return work.name == "aten::_to_copy"; });
         for (OperatorWork& work : pass.operators)
             if (work.precision == computed_on_cpu(of_gpu))
                 work.precision = of_gpu;
+    }
 }
 
 StepCounts count_step(const RunSettings& settings, Replica& replica) {

@@ -47,7 +47,7 @@ expect_ok 'long samples left out'
 
 run_bench 2 step --task mnist --data "$work/data/train*.h5" --max-sentences 8 --max-update 10
 expect_ok step
-expect_keys bench task ranks threads precision batch_size batch_tokens updates samples_per_second units_per_second padding step_ms data_ms \
+expect_keys bench task ranks threads precision reduce_precision batch_size batch_tokens updates samples_per_second units_per_second padding step_ms data_ms \
   compute_ms wait_ms reduce_ms optimizer_ms finish_wait_over_last_bucket startup_s
 [[ $(json out.json batch_size) == 16 && $(json out.json updates) == 10 ]] || fail "values of step"
 

@@ -43,6 +43,9 @@ near longer sent 0.002
 train refused 2 --reduce-precision bf16 --precision fp64
 expect_error 78 'gradients in fp64 would lose what fp64 is for'
 
+run_ranks 2 "$bin/hetseq" evaluate "$work/sent-three" --data "$work/data/t10k*.h5" --device cpu --precision fp64 --json
+expect_ok 'evaluate in fp64 what was trained with gradients in bf16'
+
 # Nothing but fp64 is fixed with a run.
 trained moved 2 --precision bf16 --max-update 5
 trained moved 1 --max-update 10

@@ -22,7 +22,8 @@ struct GpuPeaks {
     double cache_mb = 0;     // of the last level, 10^6 bytes
 };
 
-/// [10^12 operations a second]; 0: the GPU does not compute products in `precision`.
+/// [10^12 operations a second]; 0: the GPU does not compute products in `precision`. tf32 is fp32
+/// where there is none.
 double peak_tflops(const GpuPeaks& gpu, Precision precision);
 
 /// The GPUs that are known, fastest first.

@@ -32,7 +32,8 @@ struct StepCounts {
 /// What a CPU computes in, so that its operators have the shapes and bytes that a GPU's have in
 /// `of_gpu`.
 Precision computed_on_cpu(Precision of_gpu);
-/// The operators that were counted in `computed_on_cpu(of_gpu)` are `of_gpu`'s.
+/// The operators that were counted in `computed_on_cpu(of_gpu)` are `of_gpu`'s. In 16 bits
+/// conversions don't count.
 void count_as(Precision of_gpu, StepCounts& counts);
 
 /// On one rank alone, with a CPU. Computes gradients and leaves the parameters as they are. Throws

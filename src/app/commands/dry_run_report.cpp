@@ -84,6 +84,7 @@ std::string dry_run_json(const DryRunReport& report, const RunSettings& settings
               {"batch_size", settings.options().batch_size},
               {"batch_tokens", settings.options().batch_tokens},
               {"balance", settings.options().balance.policy},
+              {"reduce_precision", settings.options().reduce_precision},
               {"tried_updates", report.tried}};
     if (report.tried > 0) {
         const Spread& step = report.summary.step_ms;

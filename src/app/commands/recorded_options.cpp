@@ -35,6 +35,11 @@ void keep_fp64_alone(OptionValues& values) {
         values.erase(precision);
 }
 
+// Of what was sent nothing is left in a model.
+void forget_what_was_sent(OptionValues& values) {
+    drop_option(values, example_options.reduce_precision);
+}
+
 void choose_data(OptionValues& values, RunData data) {
     const auto validation = values.find(option_name(example_options.valid_data));
     if (data == RunData::validation_if_any && validation != values.end())
@@ -68,6 +73,7 @@ GivenOptions options_of_run(const std::filesystem::path& run,
                                               &example_options.max_tokens})
         drop_option(result.file, *option_by_rank);
     keep_fp64_alone(result.file);
+    forget_what_was_sent(result.file);
     drop_option(result.file, example_options.batch_size);
     drop_option(result.file, example_options.batch_tokens);
     choose_data(result.file, data);

@@ -12,7 +12,7 @@ void sum_into(Value* total, const Value* other, std::size_t count);
 
 /// target[i] = ((parts[0][i] + parts[1][i]) + parts[2][i]) + ..., for `count` elements. Values of
 /// 16 bits are added in fp32, and the sum is rounded once. `target` may be one of the parts, of
-/// which there is one at least.
+/// which there are two at least.
 template <class Value>
 void sum_in_order(Value* target, std::span<const Value* const> parts, std::size_t count);
 

@@ -185,7 +185,7 @@ void add_running(OptionsOf<Options>& options) {
         .add(&Options::bucket_mb, number_option("bucket-mb", "8",
              "gradients that are reduced at once [MiB], at most half of all where backward goes on meanwhile", 0.001, 4096))
         .add(&Options::reduce_precision, choice_option("reduce-precision", {"fp32", "bf16"}, "fp32",
-             "type in which gradients go from rank to rank: bf16 takes half the bytes and rounds each sum"))
+             "type in which gradients go from rank to rank; bf16: half the bytes, rounded when they are sent and when they are summed"))
         .add(&Options::join_timeout, number_option("join-timeout", "300",
              "seconds within which NCCL must start on the GPUs of all ranks; otherwise the job ends", 1, 86400).shown_as("S"))
         .add(&Options::log_interval, whole_number_option("log-interval", "100",

@@ -73,6 +73,7 @@ Json measure_step(const HostComm& world,
               {"ranks", world.size()},
               {"threads", settings.threads},
               {"precision", precision_texts(settings.precisions)},
+              {"reduce_precision", settings.options().reduce_precision},
               {"batch_size", settings.options().batch_size},
               {"batch_tokens", settings.options().batch_tokens},
               {"updates", report.updates},
@@ -200,23 +201,31 @@ Precision one_precision(const Options& options) {
     return precision_of(options.precision);
 }
 
-// Those of `gpus` that compute in `precision`.
 std::vector<GpuPeaks> able_gpus(std::span<const GpuPeaks> gpus, Precision precision) {
     std::vector<GpuPeaks> able;
     std::copy_if(gpus.begin(), gpus.end(), std::back_inserter(able), [&](const GpuPeaks& gpu) {
         return peak_tflops(gpu, precision) > 0;
     });
-    if (able.empty())
-        throw BadConfig("--precision " + to_string(precision) + " --device " + gpus.front().name,
-                        "the device does not compute in it",
-                        "give another of both");
     return able;
+}
+
+// Those of `gpus` that compute in `precision`.
+std::vector<GpuPeaks> chosen_able_gpus(std::span<const GpuPeaks> gpus, Precision precision) {
+    std::vector<GpuPeaks> able = able_gpus(gpus, precision);
+    if (!able.empty())
+        return able;
+    std::vector<std::string> others;
+    for (const GpuPeaks& gpu : able_gpus(gpu_peaks(), precision))
+        others.push_back(gpu.name);
+    throw BadConfig("--precision " + to_string(precision) + " --device " + gpus.front().name,
+                    "the device does not compute in it",
+                    "give another precision, or --device " + join(others, " or "));
 }
 
 int bench_roofline(const CommandContext& context, SettledOptions settled) {
     const auto [precision, gpus] = agree_on(context.world, [&] {
         const Precision asked = one_precision(settled.options());
-        return std::pair(asked, able_gpus(chosen_gpus(context.words), asked));
+        return std::pair(asked, chosen_able_gpus(chosen_gpus(context.words), asked));
     });
     settled.settle(settled.options().precision, to_string(computed_on_cpu(precision)));
     const RunSettings settings = set_up_ranks(context.world, std::move(settled), context.parts);
