@@ -146,9 +146,10 @@ TEST_F(RunSettingsTest, APrecisionThatADeviceHasNotIsAnErrorOnAll) {
     EXPECT_THAT(error_of({{"precision", "fp16"}}), HasSubstr("give this rank bf16 or fp32"));
     EXPECT_THAT(error_of({{"precision", "0=fp16,1-9=fp32"}}), HasSubstr("--precision fp16 on"));
     EXPECT_THAT(error_of({{"precision", "fp8"}}), HasSubstr("auto, fp32, fp64, tf32, bf16, fp16"));
-    if (world_.size() > 1)
+    if (world_.size() > 1) {
         EXPECT_THAT(error_of({{"precision", "0=fp32,1-9=fp64"}}),
                     HasSubstr("gives fp64 to some ranks, and fp32 to rank 0"));
+    }
 }
 
 TEST_F(RunSettingsTest, ARankThatNoEntryFitsIsAnErrorOnAll) {

@@ -67,7 +67,7 @@ protected:
     void SetUp() override {
         HETSEQ_NEEDS_GPU();
         if (GetParam() && !has_sparse_tensors())
-            GTEST_SKIP() << "no sparse tensors on this device: a stand-in";
+            GTEST_SKIP() << "no GPU: a stand-in for one has no sparse tensors";
     }
 
 private:
