@@ -10,10 +10,30 @@
 #include "hetseq/util/error.hpp"
 
 #include "kernels/counter_dropout.hpp"
+#include "saved_dropout.hpp"
 
 namespace hetseq {
 
 namespace detail {
+
+namespace {
+
+std::int64_t chunks_of(std::int64_t columns) {
+    return (columns + DropoutMask::chunk - 1) / DropoutMask::chunk;
+}
+
+}  // namespace
+
+DropoutLayout padded_layout(std::int64_t matrices,
+                            std::int64_t rows,
+                            std::int64_t columns,
+                            const DropoutExtent& extent) {
+    return {.rows = matrices * rows,
+            .columns = columns,
+            .inner_rows = rows,
+            .most_inner_rows = extent.rows,
+            .most_row_chunks = chunks_of(extent.columns)};
+}
 
 DropoutMask make_dropout_mask(double p, const DropoutKey& key) {
     HETSEQ_ASSERT(p >= 0 && p < 1);
@@ -45,17 +65,11 @@ void check_shapes(const at::Tensor& x, const at::Tensor& sample_ids) {
 detail::DropoutLayout layout_of(const at::Tensor& x,
                                 const at::Tensor& ids,
                                 const DropoutExtent& extent) {
-    const auto chunks = [](std::int64_t columns) {
-        return (columns + detail::DropoutMask::chunk - 1) / detail::DropoutMask::chunk;
-    };
     const std::int64_t elements = x.numel() / std::max<std::int64_t>(ids.numel(), 1);
     if (extent.columns == 0)
-        return {.columns = elements, .most_row_chunks = chunks(elements)};
-    return {.rows = x.numel() == 0 ? 0 : elements / x.size(3),
-            .columns = x.size(3),
-            .inner_rows = x.size(2),
-            .most_inner_rows = extent.rows,
-            .most_row_chunks = chunks(extent.columns)};
+        return {.columns = elements, .most_row_chunks = detail::chunks_of(elements)};
+    const std::int64_t matrices = x.numel() == 0 ? 0 : elements / (x.size(2) * x.size(3));
+    return detail::padded_layout(matrices, x.size(2), x.size(3), extent);
 }
 
 // With `positions`, each row is a token of a sample; without, samples are whole, up to `extent`.
@@ -89,10 +103,7 @@ struct CounterDropout : torch::autograd::Function<CounterDropout> {
                               const at::Tensor& sample_ids,
                               const std::optional<at::Tensor>& positions) {
         context->save_for_backward({sample_ids, positions.value_or(at::Tensor{})});
-        context->saved_data["p"] = p;
-        context->saved_data["seed"] = static_cast<std::int64_t>(key.seed);
-        context->saved_data["update"] = key.update;
-        context->saved_data["layer"] = static_cast<std::int64_t>(key.layer);
+        detail::save_dropout(*context, p, key);
         context->saved_data["most_rows"] = extent.rows;
         context->saved_data["most_columns"] = extent.columns;
         return apply_mask(x, detail::make_dropout_mask(p, key), extent, sample_ids, positions);
@@ -100,13 +111,12 @@ struct CounterDropout : torch::autograd::Function<CounterDropout> {
 
     static variable_list backward(AutogradContext* context, const variable_list& gradients) {
         const variable_list saved = context->get_saved_variables();
+        const detail::SavedDropout dropout = detail::saved_dropout(*context);
         const auto number = [&](const char* name) { return context->saved_data[name].toInt(); };
         const at::Tensor gradient =
             apply(gradients[0],
-                  context->saved_data["p"].toDouble(),
-                  DropoutKey{static_cast<std::uint64_t>(number("seed")),
-                             number("update"),
-                             static_cast<std::uint32_t>(number("layer"))},
+                  dropout.p,
+                  dropout.key,
                   DropoutExtent{number("most_rows"), number("most_columns")},
                   saved[0],
                   saved[1].defined() ? std::make_optional(saved[1]) : std::nullopt);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -14,6 +15,7 @@
 #include "hetseq/model/autocast.hpp"
 
 #include "kernels/fused/fused_kernels.hpp"
+#include "saved_dropout.hpp"
 
 namespace hetseq::detail {
 
@@ -40,22 +42,9 @@ void set_mask(Places& places, const Dropout& dropout) {
     places.sample_ids = numbers_or_null(dropout.sample_ids);
 }
 
-// What backward needs of a dropout besides its tensors.
-void save(AutogradContext& context, const Dropout& dropout) {
-    context.saved_data["p"] = dropout.p;
-    context.saved_data["seed"] = static_cast<std::int64_t>(dropout.key.seed);
-    context.saved_data["update"] = dropout.key.update;
-    context.saved_data["layer"] = static_cast<std::int64_t>(dropout.key.layer);
-}
-
 Dropout saved_dropout(AutogradContext& context, at::Tensor sample_ids, at::Tensor positions) {
-    const auto number = [&](const char* name) { return context.saved_data[name].toInt(); };
-    return {context.saved_data["p"].toDouble(),
-            {static_cast<std::uint64_t>(number("seed")),
-             number("update"),
-             static_cast<std::uint32_t>(number("layer"))},
-            std::move(sample_ids),
-            std::move(positions)};
+    const SavedDropout saved = detail::saved_dropout(context);
+    return {saved.p, saved.key, std::move(sample_ids), std::move(positions)};
 }
 
 HeadPlaces head_places(const RowPlaces& rows, std::int64_t heads, std::int64_t width, int parts) {
@@ -89,12 +78,7 @@ struct Scores {
                            .scale = scale,
                            .keys = keys.defined() ? keys.const_data_ptr<bool>() : nullptr};
         set_mask(places, dropout);
-        const DropoutLayout layout{
-            .rows = heads * queries,
-            .columns = columns,
-            .inner_rows = queries,
-            .most_inner_rows = extent.rows,
-            .most_row_chunks = (extent.columns + DropoutMask::chunk - 1) / DropoutMask::chunk};
+        const DropoutLayout layout = padded_layout(heads, queries, columns, extent);
         HETSEQ_ASSERT(fits_dropout_grid(layout));
         places.grid = dropout_grid(layout);
         return places;
@@ -131,7 +115,7 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
                                     query_rows.row_of,
                                     key_rows.places,
                                     key_rows.row_of});
-        save(*context, scores.dropout);
+        save_dropout(*context, scores.dropout.p, scores.dropout.key);
         context->saved_data["lengths"] =
             std::vector<std::int64_t>{scores.samples, scores.heads, scores.queries, scores.columns};
         context->saved_data["scale"] = scores.scale;
@@ -211,7 +195,7 @@ struct FusedNorm : torch::autograd::Function<FusedNorm> {
                                     weight,
                                     dropout.sample_ids,
                                     dropout.positions});
-        save(*context, dropout);
+        save_dropout(*context, dropout.p, dropout.key);
         context->saved_data["eps"] = eps;
         context->saved_data["type"] = static_cast<std::int64_t>(x.scalar_type());
         if (result.narrow.defined())

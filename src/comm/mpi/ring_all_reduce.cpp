@@ -1,9 +1,6 @@
 #include <algorithm>
 #include <array>
 
-#include <c10/util/BFloat16.h>
-#include <c10/util/Half.h>
-
 #include "hetseq/comm/mpi/mpi_try.hpp"
 
 #include "all_reduce.hpp"
@@ -179,8 +176,5 @@ void ring_all_reduce(MPI_Comm comm,
 
 template void ring_all_reduce(MPI_Comm, float*, std::size_t, std::size_t, Scratch&, Progress&);
 template void ring_all_reduce(MPI_Comm, double*, std::size_t, std::size_t, Scratch&, Progress&);
-template void ring_all_reduce(
-    MPI_Comm, c10::BFloat16*, std::size_t, std::size_t, Scratch&, Progress&);
-template void ring_all_reduce(MPI_Comm, c10::Half*, std::size_t, std::size_t, Scratch&, Progress&);
 
 }  // namespace hetseq

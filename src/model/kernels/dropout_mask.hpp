@@ -5,8 +5,9 @@
 #include "hetseq/model/philox.hpp"
 
 namespace hetseq {
+struct DropoutExtent;
 struct DropoutKey;
-}
+}  // namespace hetseq
 
 namespace hetseq::detail {
 
@@ -103,6 +104,12 @@ struct DropoutMatrices {
         return key;
     }
 };
+
+/// Of samples (matrices, rows, columns) that are padded, up to `extent`.
+DropoutLayout padded_layout(std::int64_t matrices,
+                            std::int64_t rows,
+                            std::int64_t columns,
+                            const DropoutExtent& extent);
 
 /// `p` as in `counter_dropout`.
 DropoutMask make_dropout_mask(double p, const DropoutKey& key);
