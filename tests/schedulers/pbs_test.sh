@@ -5,16 +5,18 @@ cd "$work"
 export PATH=$here/fake:$PATH FAKE_PBS=$work/spool
 
 # run_job ID [SECONDS]: as an execution host does, in the home folder and with few variables. All its processes get TERM at
-# the walltime, or after SECONDS as by qdel, and KILL 3 s later (kill_delay). Its status is in rc, its output in ID.log.
+# the walltime, or SECONDS after the first update as by qdel, and KILL 3 s later (kill_delay). Its status is in rc, its
+# output in ID.log.
 run_job() {
-  local id=$1 spooled=$FAKE_PBS/$1 killer pid seconds variables
+  local id=$1 spooled=$FAKE_PBS/$1 killer pid seconds variables trains=true
+  [[ -z ${2-} ]] || trains="[[ -s run/updates ]]"
   [[ ! -e $spooled.after || -e $FAKE_PBS/$(<"$spooled.after").rc ]] || fail "$id starts before $(<"$spooled.after") ended"
   seconds=${2:-$(awk -F: '{print 3600 * $1 + 60 * $2 + $3}' "$spooled.walltime")}
   mapfile -t variables <"$spooled.env"
   (cd / && exec setsid env -i HOME="$HOME" PATH="$PATH" FAKE_PBS="$FAKE_PBS" PBS_JOBID="$id" PBS_NODEFILE=/dev/null \
     PBS_O_WORKDIR="$(<"$spooled.workdir")" "${variables[@]}" bash "$spooled.SC") &>"$id.log" &
   pid=$!
-  (sleep "$seconds" && kill -TERM -- "-$pid" && sleep 3 && kill -KILL -- "-$pid") &>/dev/null &
+  (until eval "$trains"; do sleep 0.1; done; sleep "$seconds" && kill -TERM -- "-$pid" && sleep 3 && kill -KILL -- "-$pid") &>/dev/null &
   killer=$!
   rc=0
   wait "$pid" || rc=$?
@@ -73,7 +75,7 @@ qdel=2 submit_and_run 01:00:00 HETSEQ_JOB=settings
 ((ran == 1 && rc != 0)) || fail "exit code $rc of $ran jobs"
 expect_log 1.pbs.log 1 'stopped by TERM, as a cancelled job is'
 [[ -d $(echo run/checkpoints/update-*) ]] || fail 'qdel left no checkpoint'
-submit_and_run 00:00:02 HETSEQ_JOB=settings,FAKE_PBS_HIDES_WALLTIME=1
+submit_and_run 00:00:04 HETSEQ_JOB=settings,FAKE_PBS_HIDES_WALLTIME=1
 ((ran == 1 && rc != 0)) || fail "exit code $rc of $ran jobs"
 expect_log 1.pbs.log 1 'qstat shows no walltime'
 [[ -d $(echo run/checkpoints/update-*) ]] || fail 'the walltime left no checkpoint'

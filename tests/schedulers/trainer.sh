@@ -24,8 +24,7 @@ update=$((10#0${newest##*update-}))
 checkpoint() { [[ $writes == no ]] || mkdir -p "$run/checkpoints/$(printf 'update-%08d' "$update")"; }
 
 first=$update
-microseconds() { echo "${EPOCHREALTIME/[.,]/}"; }
-begin=$(microseconds)
+begin=${EPOCHREALTIME/[.,]/} # microseconds, read without a subshell: a signal to the whole group would end it and this script
 stop=''
 for signal in USR1 USR2 XCPU TERM; do
   # shellcheck disable=SC2064 # each trap names its own signal
@@ -39,7 +38,8 @@ while ((update < last)); do
     echo "stopped by $stop after update $update"
     exit 75
   fi
-  due=$((first + ($(microseconds) - begin) / 50000))
+  now=${EPOCHREALTIME/[.,]/}
+  due=$((first + (now - begin) / 50000))
   while ((update < due && update < last)); do
     echo $((++update)) >>"$run/updates"
   done
