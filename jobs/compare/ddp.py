@@ -22,8 +22,8 @@ from torch.nn.parallel import DistributedDataParallel
 def keep_freed_memory():
     """glibc keeps a large tensor's memory for the next one, as hetseq tells it to."""
     libc = ctypes.CDLL(None)
-    m_trim_threshold, m_mmap_threshold = -1, -3
-    libc.mallopt(m_mmap_threshold, 32 << 20)
+    m_trim_threshold, m_mmap_max = -1, -4
+    libc.mallopt(m_mmap_max, 0)
     libc.mallopt(m_trim_threshold, 2047 << 20)
 
 

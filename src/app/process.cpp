@@ -14,9 +14,9 @@
 namespace hetseq {
 
 void keep_freed_memory() {
-    // The largest allowed M_MMAP_THRESHOLD (32 MiB on 64 bits), and a trim threshold that no heap
-    // reaches.
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    // No mapping of its own for any block: the kernel would clear its pages anew each time, and
+    // M_MMAP_THRESHOLD ends at 32 MiB. And a trim threshold that few heaps reach.
+    mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, 2047 << 20);
 }
 
