@@ -1,6 +1,7 @@
 #include "hetseq/state/checkpoint_folder.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <functional>
@@ -117,7 +118,9 @@ std::vector<CheckpointFolder::Entry> CheckpointFolder::list() const {
             if (const auto former = update_of(name.substr(replaced.size())))
                 found.try_emplace(*former, at->path());
     }
-    if (error && error != std::errc::no_such_file_or_directory)
+    // By its number: libraries of LibTorch 2.7 bring parts of an older standard library, whose
+    // categories of errors are not ours.
+    if (error && error.value() != ENOENT)
         check(error, "cannot read " + path_.string());
     std::vector<Entry> entries;
     for (const auto& [update, path] : found)

@@ -209,7 +209,7 @@ void FolderLease::remove_judged(const std::string& judged) const {
         return;
     if (read_lease(other) != judged) {
         fs::create_hard_link(other, path_, error);
-        if (error && error != std::errc::file_exists)  // a file system without such links
+        if (error && error.value() != EEXIST)  // a file system without such links
             fs::rename(other, path_, error);
     }
     fs::remove(other, error);
