@@ -7,34 +7,36 @@
 
 namespace hetseq {
 
-// Parameters in the type of products, by the memory that they share.
-struct Autocast::NarrowCopies {
-    std::map<const c10::StorageImpl*, at::Tensor> by_storage;
-    NarrowCopies* outer = nullptr;
+struct Autocast::Narrow {
+    Arithmetic arithmetic;
+    std::map<const c10::StorageImpl*, at::Tensor> by_storage = {};  // parameters, by their memory
 };
 
-thread_local Autocast::NarrowCopies* Autocast::current = nullptr;
+thread_local Autocast::State Autocast::current;
 
-Autocast::Autocast(const Arithmetic& arithmetic) {
-    const auto type = autocast_type(arithmetic.precision);
-    if (!type)
+Autocast::Autocast(const Arithmetic& arithmetic)
+    : Autocast{autocast_type(arithmetic.precision) ? std::make_shared<Narrow>(Narrow{arithmetic})
+                                                   : nullptr} {}
+
+Autocast::Autocast(State state) {
+    if (state == nullptr)
         return;
-    before_ = {arithmetic.device,
-               at::autocast::is_autocast_enabled(arithmetic.device),
-               at::autocast::get_autocast_dtype(arithmetic.device),
-               at::autocast::is_autocast_cache_enabled()};
+    const auto [precision, device] = state->arithmetic;
+    before_ = {device,
+               at::autocast::is_autocast_enabled(device),
+               at::autocast::get_autocast_dtype(device),
+               at::autocast::is_autocast_cache_enabled(),
+               std::exchange(current, std::move(state))};
     at::autocast::increment_nesting();
-    at::autocast::set_autocast_enabled(arithmetic.device, true);
-    at::autocast::set_autocast_dtype(arithmetic.device, *type);
+    at::autocast::set_autocast_enabled(device, true);
+    at::autocast::set_autocast_dtype(device, *autocast_type(precision));
     at::autocast::set_autocast_cache_enabled(true);
-    copies_ = std::make_unique<NarrowCopies>();
-    copies_->outer = std::exchange(current, copies_.get());
 }
 
 Autocast::~Autocast() {
     if (!before_)
         return;
-    current = copies_->outer;
+    current = before_->state;
     if (at::autocast::decrement_nesting() == 0)
         at::autocast::clear_cache();
     at::autocast::set_autocast_enabled(before_->device, before_->was_enabled);

@@ -41,6 +41,11 @@ void Model::to(at::Device device, Precision precision) {
     arithmetic_ = {precision, device.type()};
 }
 
+void Model::recompute(std::int64_t layers) {
+    HETSEQ_ASSERT(layers >= 0 && layers <= recomputable_layers());
+    recomputed_layers_ = layers;
+}
+
 std::vector<Prediction> Model::predict(const MicroBatch&) {
     return {};
 }

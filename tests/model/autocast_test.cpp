@@ -9,74 +9,19 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "hetseq/model/bert/bert.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/model/mnist_cnn.hpp"
-#include "hetseq/model/transformer/transformer.hpp"
 
 #include "gpu.hpp"
-#include "model/image_batch.hpp"
+#include "model/small_models.hpp"
 
 namespace hetseq {
 namespace {
 
-constexpr std::int64_t samples = 24;  // that there are
-constexpr std::int64_t measured = 6;  // the first of them: the others train
+using test::images, test::pairs, test::samples, test::small_bert, test::small_transformer,
+    test::texts;
 
-// Of the samples [begin, begin + count).
-MicroBatch rows_of(TensorDict rows, std::int64_t begin, std::int64_t count) {
-    MicroBatch batch;
-    for (auto& [name, tensor] : rows)
-        batch.tensors[name] = tensor.narrow(0, begin, count);
-    batch.sample_ids = at::arange(40 + begin, 40 + begin + count, at::kLong);
-    batch.samples = batch.units = count;
-    return batch;
-}
-
-MicroBatch images(std::int64_t begin, std::int64_t count) {
-    return rows_of(test::image_batch(samples).tensors, begin, count);
-}
-
-MicroBatch texts(std::int64_t begin, std::int64_t count) {
-    constexpr std::int64_t length = 16;
-    torch::manual_seed(6);
-    const at::Tensor lengths = length - at::arange(samples, at::kLong) % 5;
-    const TensorDict rows{
-        {"input_ids", at::randint(200, {samples, length}, at::kLong)},
-        {"segment_ids", at::randint(2, {samples, length}, at::kLong)},
-        {"attention_mask",
-         (at::arange(length, at::kLong).unsqueeze(0) < lengths.unsqueeze(1)).to(at::kLong)},
-        {"masked_labels", at::randint(200, {samples}, at::kLong)},
-        {"next_sentence_labels", at::randint(2, {samples}, at::kLong)}};
-    MicroBatch batch = rows_of(rows, begin, count);
-    batch.tensors["masked_positions"] = at::arange(count, at::kLong) * length + 3;
-    return batch;
-}
-
-MicroBatch pairs(std::int64_t begin, std::int64_t count) {
-    constexpr std::int64_t length = 9;
-    torch::manual_seed(7);
-    const TensorDict rows{{"source", at::randint(3, 90, {samples, length}, at::kLong)},
-                          {"source_lengths", length - at::arange(samples, at::kLong) % 5},
-                          {"target_input", at::randint(3, 90, {samples, length}, at::kLong)},
-                          {"labels", at::randint(3, 90, {samples, length}, at::kLong)}};
-    MicroBatch batch = rows_of(rows, begin, count);
-    batch.tensors["labels"] = batch.tensors["labels"].flatten();
-    batch.tensors["positions"] = at::arange(count * length, at::kLong);
-    return batch;
-}
-
-std::shared_ptr<Model> small_bert() {
-    BertConfig config = bert_config("tiny");
-    config.vocab_size = 200;
-    return make_bert(config);
-}
-
-std::shared_ptr<Model> small_transformer() {
-    TransformerConfig config = transformer_config("tiny");
-    config.source_vocab_size = config.target_vocab_size = 90;
-    return make_transformer(config, {.label_smoothing = 0.1});
-}
+constexpr std::int64_t measured = 6;  // the first samples: the others train
 
 struct Case {
     std::string name;
@@ -86,13 +31,6 @@ struct Case {
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
     return info.param.name;
-}
-
-MicroBatch on(at::Device device, MicroBatch batch) {
-    for (auto& [name, tensor] : batch.tensors)
-        tensor = tensor.to(device);
-    batch.sample_ids = batch.sample_ids.to(device);
-    return batch;
 }
 
 // All gradients as one vector in fp64 on the CPU.
@@ -147,7 +85,7 @@ protected:
         for (std::int64_t i = 0; i < measured; ++i)
             norms += gradient_of(*model_, GetParam().batch(i, 1)).norm().item<double>();
         model_->to(device, precision);
-        const at::Tensor rounded = gradient_of(*model_, on(device, all));
+        const at::Tensor rounded = gradient_of(*model_, test::on(device, all));
         model_->to(at::kCPU, Precision::fp64);
         const double result = (rounded - exact).norm().item<double>() / norms;
         std::printf("%s %s: %.2g\n", GetParam().name.c_str(), to_string(precision).c_str(), result);
@@ -204,10 +142,7 @@ std::vector<at::Tensor> gradients_of_biases(Precision precision) {
         if (own.requires_grad())
             biases.push_back(own);
     }
-    MicroBatch batch = texts(0, measured);
-    for (auto& [name, tensor] : batch.tensors)
-        tensor = tensor.to(test::gpu());
-    batch.sample_ids = batch.sample_ids.to(test::gpu());
+    const MicroBatch batch = test::on(test::gpu(), texts(0, measured));
     const ForwardResult result = run_forward(*model, batch, {.seed = 3});
     (result.losses[0] + result.losses[1]).backward();
     std::vector<at::Tensor> gradients;

@@ -13,10 +13,20 @@ namespace hetseq {
 /// before otherwise. Casts of parameters are kept until its end.
 class Autocast {
 public:
+    /// An arithmetic in 16 bits, and what was converted in it.
+    struct Narrow;
+    /// Null: there is no autocast.
+    using State = std::shared_ptr<Narrow>;
+
     explicit Autocast(const Arithmetic& arithmetic);
+    /// As another one, which may be at its end: its converted parameters serve again.
+    explicit Autocast(State state);
     ~Autocast();
     Autocast(const Autocast&) = delete;
     Autocast& operator=(const Autocast&) = delete;
+
+    /// That of this thread.
+    static const State& state() noexcept { return current; }
 
 private:
     struct Before {
@@ -24,14 +34,13 @@ private:
         bool was_enabled;
         at::ScalarType type;
         bool kept_casts;
+        State state;
     };
-    struct NarrowCopies;
 
     std::optional<Before> before_;  // none: there is no autocast
-    std::unique_ptr<NarrowCopies> copies_;
 
     friend at::Tensor narrow_parameter(const at::Tensor& parameter);
-    static thread_local NarrowCopies* current;
+    static thread_local State current;
 };
 
 /// `x` in the type of products, as at::linear casts it under autocast; itself without.

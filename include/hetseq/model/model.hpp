@@ -76,6 +76,13 @@ public:
     /// An update was applied, and `update_sums` holds the sums of all its groups: the model takes
     /// them in, the same on all ranks.
     virtual void take_update_sums() {}
+    /// How many layers can be computed again in backward, of which forward then keeps the inputs
+    /// alone: a matter of memory and time, never of results.
+    virtual std::int64_t recomputable_layers() const { return 0; }
+    /// From now on training computes the first `layers` of these again, in [0,
+    /// recomputable_layers()].
+    virtual void recompute(std::int64_t layers);
+    std::int64_t recomputed_layers() const noexcept { return recomputed_layers_; }
     /// True if `predict` has something to say.
     virtual bool predicts() const { return false; }
     /// The model's statements on the samples of `batch`, without graph and dropout. Tensors that
@@ -98,6 +105,7 @@ public:
 
 private:
     Arithmetic arithmetic_;
+    std::int64_t recomputed_layers_ = 0;
 };
 
 }  // namespace hetseq

@@ -186,12 +186,42 @@ std::vector<CompanionFile> BertEncoder::companion_files() const {
 at::Tensor BertEncoder::hidden_rows(ForwardPass& pass, const at::Tensor& places) const {
     const TokenRows rows{pass.batch};
     Rows x = embed(rows, pass);
-    for (std::size_t i = 0; i + 1 < layers_.size(); ++i)
-        x = encode(x, rows, layers_[i], pass);
+    const std::size_t last = layers_.size() - 1;
+    for (std::size_t i = 0; i < last; ++i)
+        x = run(i, x, pass, [this, i, rows](const auto& inputs, ForwardPass& of) {
+            return encode(inputs.front(), rows, layers_[i], of);
+        });
+    const auto at_places = [&](const at::Tensor& chosen) {
+        return run(last,
+                   x,
+                   pass,
+                   [this, rows, chosen](const auto& inputs, ForwardPass& of) {
+                       const at::Tensor y =
+                           encode_places(inputs.front(), rows, chosen, layers_.back(), of);
+                       return Rows{y, y};
+                   })
+            .wide;
+    };
     if (!attends_by_sequence(x.wide, rows))
-        return encode_places(x, rows, places, layers_.back(), pass);
+        return at_places(places);
     const auto [ascending, order] = at::sort(places);
-    return encode_places(x, rows, ascending, layers_.back(), pass).index_select(0, order.argsort());
+    return at_places(ascending).index_select(0, order.argsort());
+}
+
+Rows BertEncoder::run(std::size_t index,
+                      const Rows& x,
+                      ForwardPass& pass,
+                      const LayerComputation& layer) const {
+    const bool again =
+        pass.context.mode == Mode::train && std::cmp_less(index, recomputed_layers());
+    const Layer& weights = layers_[index];
+    const bool trains = any_trains({weights.qkv,
+                                    weights.attention_output,
+                                    weights.attention_norm,
+                                    weights.intermediate,
+                                    weights.output,
+                                    weights.output_norm});
+    return run_layer(pass, {x}, again, trains, layer);
 }
 
 at::Tensor BertEncoder::first_places(const MicroBatch& batch) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -8,6 +9,7 @@
 #include "hetseq/model/bert/bert_config.hpp"
 #include "hetseq/model/model.hpp"
 
+#include "model/recomputed.hpp"
 #include "model/token_rows.hpp"
 #include "model/transformer_ops.hpp"
 
@@ -28,6 +30,7 @@ public:
     InitialDistribution initial_distribution(const std::string& name) const override;
     std::string config_json() const override { return to_json(config_); }
     std::vector<CompanionFile> companion_files() const override;
+    std::int64_t recomputable_layers() const override { return config_.layers; }
 
 protected:
     const BertConfig& config() const noexcept { return config_; }
@@ -67,6 +70,11 @@ private:
     void register_embeddings();
     void register_layer(const std::string& prefix);
 
+    /// `layer` of x, which is that of this index; backward may compute it again.
+    Rows run(std::size_t index,
+             const Rows& x,
+             ForwardPass& pass,
+             const LayerComputation& layer) const;
     DropoutExtent attention_extent(const ForwardPass& pass, const TokenRows& rows) const;
     Rows embed(const TokenRows& rows, ForwardPass& pass) const;  // (N, H)
     Rows encode(const Rows& x,

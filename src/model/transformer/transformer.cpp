@@ -7,6 +7,7 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "model/recomputed.hpp"
 #include "model/smoothed_cross_entropy.hpp"
 #include "model/transformer_ops.hpp"
 #include "transformer_weights.hpp"
@@ -55,15 +56,23 @@ public:
     InitialDistribution initial_distribution(const std::string& name) const override;
     std::string config_json() const override { return to_json(config_); }
     std::vector<CompanionFile> companion_files() const override;
+    std::int64_t recomputable_layers() const override {
+        return config_.encoder_layers + config_.decoder_layers;
+    }
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
 
 private:
+    /// `layer` of inputs, counted from the encoder's first; backward may compute it again.
+    Rows run(std::size_t index,
+             const std::vector<Rows>& inputs,
+             ForwardPass& pass,
+             const detail::LayerComputation& layer) const;
     Rows embed(const at::Tensor& ids,
                const at::Tensor& table,
                const at::Tensor& positions,
                ForwardPass& pass) const;                               // (n, length, H)
     Rows encode(ForwardPass& pass, const at::Tensor& key_mask) const;  // (n, S, H)
-    at::Tensor decode(const Rows& memory,
+    at::Tensor decode(const at::Tensor& memory,                        // factors of products
                       const at::Tensor& key_mask,
                       ForwardPass& pass) const;  // (n, T, H)
     /// Attention and its output layer, (n, T, H). The first two as in `detail::attention`.
@@ -77,7 +86,7 @@ private:
                      const AttentionMask& mask,
                      ForwardPass& pass) const;
     Rows cross_attend(const Rows& x,
-                      const Rows& memory,
+                      const at::Tensor& memory,
                       const detail::CrossAttentionWeights& weights,
                       const AttentionMask& mask,
                       ForwardPass& pass) const;
@@ -213,13 +222,13 @@ Rows EncoderDecoder::self_attend(const Rows& x,
 }
 
 Rows EncoderDecoder::cross_attend(const Rows& x,
-                                  const Rows& memory,
+                                  const at::Tensor& memory,
                                   const detail::CrossAttentionWeights& weights,
                                   const AttentionMask& mask,
                                   ForwardPass& pass) const {
     return around(x, weights.norm, pass, [&](const at::Tensor& in) {
         return attend(detail::linear(in, weights.query),
-                      detail::linear(memory.factors, weights.key_value),
+                      detail::linear(memory, weights.key_value),
                       weights.output,
                       mask,
                       pass);
@@ -240,29 +249,49 @@ Rows EncoderDecoder::feed_forward(const Rows& x,
     });
 }
 
+Rows EncoderDecoder::run(std::size_t index,
+                         const std::vector<Rows>& inputs,
+                         ForwardPass& pass,
+                         const detail::LayerComputation& layer) const {
+    constexpr bool trains = true;  // no layer is frozen
+    const bool again =
+        pass.context.mode == Mode::train && std::cmp_less(index, recomputed_layers());
+    return detail::run_layer(pass, inputs, again, trains, layer);
+}
+
 Rows EncoderDecoder::encode(ForwardPass& pass, const at::Tensor& key_mask) const {
     Rows x = embed(
         pass.batch.tensors.at("source"), weights_.source_table, weights_.source_positions, pass);
-    for (const detail::EncoderLayerWeights& layer : weights_.encoder) {
-        x = self_attend(x, layer.self, {key_mask}, pass);
-        x = feed_forward(x, layer.feed_forward, pass);
-    }
+    for (std::size_t i = 0; i < weights_.encoder.size(); ++i)
+        x = run(i, {x}, pass, [this, i, key_mask](const auto& inputs, ForwardPass& of) {
+            const detail::EncoderLayerWeights& layer = weights_.encoder[i];
+            return feed_forward(
+                self_attend(inputs[0], layer.self, {key_mask}, of), layer.feed_forward, of);
+        });
     return weights_.encoder_norm ? detail::rows_of(normalised(x.wide, *weights_.encoder_norm)) : x;
 }
 
 // Padding stands behind a target's tokens, so that no token sees it.
-at::Tensor EncoderDecoder::decode(const Rows& memory,
+at::Tensor EncoderDecoder::decode(const at::Tensor& memory,
                                   const at::Tensor& key_mask,
                                   ForwardPass& pass) const {
     Rows x = embed(pass.batch.tensors.at("target_input"),
                    weights_.target_table,
                    weights_.target_positions,
                    pass);
-    for (const detail::DecoderLayerWeights& layer : weights_.decoder) {
-        x = self_attend(x, layer.self, {.keys = {}, .is_causal = true}, pass);
-        x = cross_attend(x, memory, layer.cross, {key_mask}, pass);
-        x = feed_forward(x, layer.feed_forward, pass);
-    }
+    const std::size_t encoders = weights_.encoder.size();
+    const Rows keys{memory, memory};
+    for (std::size_t i = 0; i < weights_.decoder.size(); ++i)
+        x = run(encoders + i,
+                {x, keys},
+                pass,
+                [this, i, key_mask](const auto& inputs, ForwardPass& of) {
+                    const detail::DecoderLayerWeights& layer = weights_.decoder[i];
+                    Rows y =
+                        self_attend(inputs[0], layer.self, {.keys = {}, .is_causal = true}, of);
+                    y = cross_attend(y, inputs[1].factors, layer.cross, {key_mask}, of);
+                    return feed_forward(y, layer.feed_forward, of);
+                });
     return weights_.decoder_norm ? normalised(x.wide, *weights_.decoder_norm) : x.wide;
 }
 
@@ -273,7 +302,7 @@ ForwardResult EncoderDecoder::forward(const MicroBatch& batch, const ForwardCont
     const at::Tensor key_mask =
         at::arange(length, lengths.options()).unsqueeze(0) < lengths.unsqueeze(1);  // (n, S)
     const Rows memory = encode(pass, key_mask);
-    const at::Tensor x = decode(memory, key_mask, pass)
+    const at::Tensor x = decode(memory.factors, key_mask, pass)
                              .flatten(0, 1)
                              .index_select(0, batch.tensors.at("positions"));  // (N, H)
     const detail::SmoothedCrossEntropy sums =

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <torch/torch.h>
+
+#include "hetseq/model/bert/bert.hpp"
+#include "hetseq/model/transformer/transformer.hpp"
+
+#include "model/image_batch.hpp"
+
+/// Small models, and batches for them.
+namespace hetseq::test {
+
+constexpr std::int64_t samples = 24;  // that there are of each kind
+
+/// Of the samples [begin, begin + count).
+inline MicroBatch rows_of(TensorDict rows, std::int64_t begin, std::int64_t count) {
+    MicroBatch batch;
+    for (auto& [name, tensor] : rows)
+        batch.tensors[name] = tensor.narrow(0, begin, count);
+    batch.sample_ids = at::arange(40 + begin, 40 + begin + count, at::kLong);
+    batch.samples = batch.units = count;
+    return batch;
+}
+
+inline MicroBatch images(std::int64_t begin, std::int64_t count) {
+    return rows_of(image_batch(samples).tensors, begin, count);
+}
+
+inline MicroBatch texts(std::int64_t begin, std::int64_t count) {
+    constexpr std::int64_t length = 16;
+    torch::manual_seed(6);
+    const at::Tensor lengths = length - at::arange(samples, at::kLong) % 5;
+    const TensorDict rows{
+        {"input_ids", at::randint(200, {samples, length}, at::kLong)},
+        {"segment_ids", at::randint(2, {samples, length}, at::kLong)},
+        {"attention_mask",
+         (at::arange(length, at::kLong).unsqueeze(0) < lengths.unsqueeze(1)).to(at::kLong)},
+        {"masked_labels", at::randint(200, {samples}, at::kLong)},
+        {"next_sentence_labels", at::randint(2, {samples}, at::kLong)}};
+    MicroBatch batch = rows_of(rows, begin, count);
+    batch.tensors["masked_positions"] = at::arange(count, at::kLong) * length + 3;
+    return batch;
+}
+
+inline MicroBatch pairs(std::int64_t begin, std::int64_t count) {
+    constexpr std::int64_t length = 9;
+    torch::manual_seed(7);
+    const TensorDict rows{{"source", at::randint(3, 90, {samples, length}, at::kLong)},
+                          {"source_lengths", length - at::arange(samples, at::kLong) % 5},
+                          {"target_input", at::randint(3, 90, {samples, length}, at::kLong)},
+                          {"labels", at::randint(3, 90, {samples, length}, at::kLong)}};
+    MicroBatch batch = rows_of(rows, begin, count);
+    batch.tensors["labels"] = batch.tensors["labels"].flatten();
+    batch.tensors["positions"] = at::arange(count * length, at::kLong);
+    return batch;
+}
+
+inline std::shared_ptr<Model> small_bert() {
+    BertConfig config = bert_config("tiny");
+    config.vocab_size = 200;
+    return make_bert(config);
+}
+
+inline std::shared_ptr<Model> small_transformer() {
+    TransformerConfig config = transformer_config("tiny");
+    config.source_vocab_size = config.target_vocab_size = 90;
+    return make_transformer(config, {.label_smoothing = 0.1});
+}
+
+inline MicroBatch on(at::Device device, MicroBatch batch) {
+    for (auto& [name, tensor] : batch.tensors)
+        tensor = tensor.to(device);
+    batch.sample_ids = batch.sample_ids.to(device);
+    return batch;
+}
+
+}  // namespace hetseq::test
