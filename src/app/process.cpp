@@ -2,12 +2,12 @@
 
 #include <cstdio>
 #include <fstream>
-#include <sstream>
-#include <string>
+#include <optional>
 
 #include <unistd.h>
 
 #include "hetseq/util/clock.hpp"
+#include "hetseq/util/process/process_stat.hpp"
 
 #include <malloc.h>
 
@@ -21,19 +21,14 @@ void keep_freed_memory() {
 }
 
 double process_start_seconds() {
-    // Field 22 of /proc/self/stat counts clock ticks since boot; the command's name, field 2, may
-    // hold blanks.
-    std::ifstream stat("/proc/self/stat");
-    const std::string text((std::istreambuf_iterator<char>(stat)),
-                           std::istreambuf_iterator<char>());
-    std::istringstream fields(text.substr(text.rfind(')') + 1));
-    std::string field;
-    for (int i = 3; i <= 22; ++i)
-        fields >> field;
     std::ifstream uptime("/proc/uptime");
     double seconds_up = 0;
     uptime >> seconds_up;
-    const double age = seconds_up - std::stod(field) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    const std::optional<ProcessStat> own = process_stat(::getpid());
+    if (!own)
+        return monotonic_seconds();
+    const double age =
+        seconds_up - static_cast<double>(own->start) / static_cast<double>(sysconf(_SC_CLK_TCK));
     return monotonic_seconds() - age;
 }
 

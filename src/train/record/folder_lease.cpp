@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +17,7 @@
 #include "hetseq/util/files/temporary_name.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/process/activity.hpp"
+#include "hetseq/util/process/process_stat.hpp"
 #include "hetseq/comm/host/host_name.hpp"
 
 #include <fcntl.h>
@@ -30,39 +29,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The state and the start of a process: fields 3 and 22 of /proc/PID/stat. Field 2 may hold blanks.
-struct ProcessStat {
-    std::string state;
-    std::int64_t start = 0;
-};
-
-std::optional<ProcessStat> stat_of(std::int64_t pid) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-    const std::string text((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
-    const std::size_t name_end = text.rfind(')');
-    if (name_end == std::string::npos)
-        return std::nullopt;
-    std::istringstream fields(text.substr(name_end + 1));
-    ProcessStat stat;
-    fields >> stat.state;
-    std::string skipped;
-    for (int i = 4; i < 22; ++i)
-        fields >> skipped;
-    if (!(fields >> stat.start))
-        return std::nullopt;
-    return stat;
-}
-
 // /proc may hide the processes of other users, which kill still knows.
 bool is_alive(const LeaseHolder& holder) {
-    if (::kill(static_cast<pid_t>(holder.pid), 0) != 0 && errno == ESRCH)
-        return false;
-    const std::optional<ProcessStat> stat = stat_of(holder.pid);
+    const std::optional<ProcessStat> stat = process_stat(holder.pid);
     if (!stat)
-        return true;
-    const bool has_ended = stat->state == "Z" || stat->state == "X";
-    return !has_ended && stat->start == holder.process_start;
+        return ::kill(static_cast<pid_t>(holder.pid), 0) == 0 || errno != ESRCH;
+    return !stat->has_ended() && stat->start == holder.process_start;
 }
 
 std::string variable(const char* name) {
@@ -108,7 +80,7 @@ std::optional<std::string> read_lease(const fs::path& path) {
 }  // namespace
 
 LeaseHolder this_process() {
-    const std::optional<ProcessStat> own = stat_of(::getpid());
+    const std::optional<ProcessStat> own = process_stat(::getpid());
     return {.token = random_digits(),
             .host = host_name(),
             .boot = machine_id(),

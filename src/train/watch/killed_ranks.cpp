@@ -1,13 +1,13 @@
 #include "hetseq/train/watch/killed_ranks.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <optional>
 #include <utility>
 
 #include <unistd.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/process/process_stat.hpp"
 #include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host/memory_kills.hpp"
 #include "hetseq/comm/host/rank_ranges.hpp"
@@ -17,14 +17,9 @@ namespace hetseq {
 
 namespace {
 
-// A zombie has ended.
 bool is_alive(int process) {
-    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-    const std::string stat((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
-    const auto name_end = stat.rfind(')');  // the state follows the command's name
-    return name_end != stat.npos && name_end + 2 < stat.size() && stat[name_end + 2] != 'Z' &&
-           stat[name_end + 2] != 'X';
+    const std::optional<ProcessStat> stat = process_stat(process);
+    return stat && !stat->has_ended();
 }
 
 }  // namespace
