@@ -13,10 +13,12 @@ namespace hetseq {
 
 std::vector<StepCost> pool_like_ranks(std::span<const StepCost> costs, std::span<const int> kinds) {
     HETSEQ_ASSERT(costs.size() == kinds.size());
-    using Kind = std::tuple<int, std::int64_t, std::int64_t>;  // kind, micro-batch, most units
+    // Kind, micro-batch, most units, recomputed layers.
+    using Kind = std::tuple<int, std::int64_t, std::int64_t, std::int64_t>;
     std::map<Kind, std::vector<std::size_t>> members;
     for (std::size_t r = 0; r < costs.size(); ++r)
-        members[{kinds[r], costs[r].micro_batch, costs[r].max_units}].push_back(r);
+        members[{kinds[r], costs[r].micro_batch, costs[r].max_units, costs[r].recomputed_layers}]
+            .push_back(r);
     std::vector<StepCost> pooled{costs.begin(), costs.end()};
     for (const auto& [kind, ranks] : members) {
         std::vector<std::pair<double, std::size_t>> times;  // of a full micro-batch, rank

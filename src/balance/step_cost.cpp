@@ -85,6 +85,13 @@ double StepCost::rate() const {
     return 1 / (scale * (unit_ms + micro_batch_ms / static_cast<double>(micro_batch)));
 }
 
+bool recomputing_costs_less(const StepCost& cost, std::int64_t units, std::int64_t micro_batches) {
+    if (!cost.table.empty())
+        return false;
+    const double more = static_cast<double>(micro_batches) * cost.micro_batch_ms;
+    return (more + static_cast<double>(units) * cost.unit_ms) / 3 < more;
+}
+
 StepCost limited_to(StepCost cost, std::int64_t micro_batch) {
     if (micro_batch >= cost.micro_batch)
         return cost;

@@ -83,14 +83,18 @@ struct Keys {
 std::optional<std::string> fitting_word(const std::string& option,
                                         const std::string& list,
                                         const std::vector<std::string>& words,
-                                        const Keys& keys) {
+                                        const Keys& keys,
+                                        OrNumber or_number = OrNumber::no) {
+    const bool may_be_number = or_number == OrNumber::yes;
     const auto is_word = [&](const std::string& text) {
-        return std::find(words.begin(), words.end(), text) != words.end();
+        return std::find(words.begin(), words.end(), text) != words.end() ||
+               (may_be_number && to_number(text));
     };
     if (is_word(list))
         return list;
-    const Form form{
-        is_word, "one of " + join(words, ", ") + ", or KEY=WORD by " + keys.names, keys.example};
+    const std::string expected =
+        (may_be_number ? "N, " : "") + ("one of " + join(words, ", ")) + ", or KEY=WORD by ";
+    const Form form{is_word, expected + keys.names, keys.example};
     for (const Entry& entry : parse(option, list, form))
         if (keys.fits(entry.key))
             return entry.value;
@@ -147,12 +151,13 @@ std::string rank_word(const std::string& option,
                       const std::string& list,
                       const std::vector<std::string>& words,
                       const Topology& topology,
-                      int rank) {
+                      int rank,
+                      OrNumber or_number) {
     const RankInfo& info = topology.rank(rank);
     const auto fits = [&](const std::string& key) { return key_fits(key, info, topology); };
     const std::string keys = "rank, host or device";
     const std::string example = "v100=" + words.back() + ",p100=" + words.front();
-    if (const auto word = fitting_word(option, list, words, {keys, example, fits}))
+    if (const auto word = fitting_word(option, list, words, {keys, example, fits}, or_number))
         return *word;
     reject_rank(option, rank, place_of(info), keys);
 }

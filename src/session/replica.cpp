@@ -15,6 +15,7 @@
 #include "hetseq/train/best_by.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/replica_sync.hpp"
+#include "hetseq/session/rank_recomputation.hpp"
 
 namespace hetseq {
 
@@ -122,6 +123,10 @@ Replica::Replica(const MpiEnvironment& environment,
       feed_{data_, required_data(settings.options()), settings, parts, *model_, Shuffle::yes},
       plan_{agree_on(world, [&] { return feed_.plan(settings.batch_size()); })} {
     const Options& options = settings.options();
+    agree_on(world, [&] {
+        const std::string& word = settings.recompute[static_cast<std::size_t>(world.rank())];
+        model_->recompute(recomputed_from_start(word, *model_));
+    });
     if (model_->has_groups(Mode::train))
         plan_.set_groups(options.norm_group);
     check_best_by(options.trainer.best_by, result_names(*model_));

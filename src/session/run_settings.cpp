@@ -22,6 +22,7 @@
 #include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/rank_precision.hpp"
+#include "hetseq/session/rank_recomputation.hpp"
 #include "hetseq/session/threads.hpp"
 
 namespace hetseq {
@@ -92,6 +93,13 @@ void settle_precision(const HostComm& world, RunSettings& settings) {
     context.setAllowFP16ReductionCuBLAS(false);  // sums of products are fp32
     context.setAllowBF16ReductionCuBLAS(false);
     context.setDeterministicCuDNN(true);  // a continued run has the bits of a whole one
+}
+
+void settle_recomputation(const HostComm& world, RunSettings& settings) {
+    const std::string& list = settings.options().recompute;
+    settings.recompute = world.all_gather(
+        agree_on(world, [&] { return rank_recomputation(list, settings.topology, world.rank()); }));
+    settings.settle(list, rank_list(settings.recompute));
 }
 
 // The option that says what a rank's micro-batch holds.
@@ -243,6 +251,8 @@ std::string limits(const RunSettings& settings, int rank, const std::string& mem
         });
     return format_number(info.cpu_share, 3) + " cores" + memory + ", threads " +
            std::to_string(settings.threads[r]) + narrow_words(settings.precisions[r]) +
+           (recomputes_at_need(settings.recompute[r]) ? ""
+                                                      : ", recompute " + settings.recompute[r]) +
            ", measured up to " + std::to_string(measured_up_to(settings, settings.capacities[r])) +
            " of " + std::to_string(settings.capacities[r]) +
            (settings.is_ragged() ? " tokens" : " samples") +
@@ -261,6 +271,10 @@ void SettledOptions::settle(const std::int64_t& place, std::string text) {
 
 void SettledOptions::settle(const std::int64_t& place, std::int64_t value) {
     settle_text(&place, std::to_string(value));
+}
+
+bool RunSettings::recomputes_at_need(int rank) const {
+    return hetseq::recomputes_at_need(recompute[static_cast<std::size_t>(rank)]);
 }
 
 void SettledOptions::settle_text(const void* place, std::string text) {
@@ -293,6 +307,7 @@ RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Pa
     settings.topology = discover_devices(world, options);
     settings.device = at::Device(settings.topology.rank(world.rank()).device);
     settle_precision(world, settings);
+    settle_recomputation(world, settings);
     settings.corpus = settings.options().corpus;
     settle_capacities(world, settings);
     settle_batch(settings);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/device_memory.hpp"
@@ -45,6 +46,11 @@ std::int64_t memory_to_plan_with(const RunSettings& settings, int rank, Replica&
     return std::max<std::int64_t>(
         1,
         settings.topology.rank(rank).memory_mb - caches / settings.topology.ranks_on_host_of(rank));
+}
+
+CalibrationOptions calibration_options(const RunSettings& settings, int rank, Replica& replica) {
+    return {.memory_mb = memory_to_plan_with(settings, rank, replica),
+            .may_recompute = settings.recomputes_at_need(rank)};
 }
 
 // The other users of memory while speeds are measured.
@@ -125,15 +131,14 @@ std::vector<StepCost> measured_costs(const HostComm& world,
     if (unknown > 0) {
         log::info("measuring the speed of " + std::to_string(unknown) + " of " +
                   std::to_string(world.size()) + " ranks");
-        StepCost measured =
-            calibrate(world,
-                      replica.model(),
-                      replica.parameters(),
-                      replica.feed().loader(),
-                      replica.plan(),
-                      settings.capacities,
-                      cost,
-                      {.memory_mb = memory_to_plan_with(settings, world.rank(), replica)});
+        StepCost measured = calibrate(world,
+                                      replica.model(),
+                                      replica.parameters(),
+                                      replica.feed().loader(),
+                                      replica.plan(),
+                                      settings.capacities,
+                                      cost,
+                                      calibration_options(settings, world.rank(), replica));
         const double update_ms = measured_update_ms(world, settings, replica);
         if (!cost)
             measured.update_ms = update_ms;
@@ -191,7 +196,7 @@ std::vector<StepCost> measured_ragged_costs(const HostComm& world,
                          replica.feed().loader(),
                          replica.plan(),
                          settings.capacities,
-                         {.memory_mb = memory_to_plan_with(settings, world.rank(), replica)});
+                         calibration_options(settings, world.rank(), replica));
     const std::int64_t capacity = settings.capacities[static_cast<std::size_t>(world.rank())];
     if (measured.micro_batch < capacity)
         log::warn_here("memory holds micro-batches of " + std::to_string(measured.micro_batch) +
@@ -221,6 +226,15 @@ RecordedAllocations recorded_allocations(const HostComm& world, const RunSetting
                                 settings.capacities,
                                 settings.options().batch_size);
     });
+}
+
+// Costs may have been measured by another rank of the kind, or by an earlier run.
+void recompute_as_measured(const StepCost& cost, Model& model) {
+    model.recompute(std::min(cost.recomputed_layers, model.recomputable_layers()));
+    if (model.recomputed_layers() > 0)
+        log::warn_here("memory holds more where backward computes " +
+                       count_text(model.recomputed_layers(), "layer") +
+                       " again, and this costs least");
 }
 
 // `known`: the ranks' costs, by rank; empty: not known.
@@ -328,6 +342,9 @@ StartingShares make_starting_shares(const HostComm& world,
             : share_plan(world, settings, recorded, replica, start.costs),
         balance == "auto" ? start.replay : recorded.by_update};
     agree_on(world, [&] { check_groups(shares.plan, replica.plan(), "training"); });
+    if (settings.recomputes_at_need(world.rank()))
+        recompute_as_measured(shares.plan.costs()[static_cast<std::size_t>(world.rank())],
+                              replica.model());
     // Calibration took more memory than training does; LibTorch would keep it from CUDA's
     // libraries.
     if (!settings.device.is_cpu())

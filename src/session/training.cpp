@@ -112,6 +112,7 @@ TrainerRun Training::trainer_run() const {
             .bucket_bytes = bucket_bytes(parts_.settings, parts_.replica.parameters()),
             .sent_type = sent_type(parts_.settings),
             .follow = options.balance.policy == "auto",
+            .recomputes_at_need = parts_.settings.recomputes_at_need(parts_.world.rank()),
             .like_ranks = like_ranks(parts_.settings),
             .replay = shares_.replay,
             .unlike_devices = are_unlike_devices,

@@ -74,10 +74,13 @@ SettledOptions options_on(const RunSettings& settings, const std::vector<int>& r
             values.push_back(rank_value(name, *list, settings.topology, rank));
         options.settle(*list, rank_list(values));
     }
-    std::vector<std::string> precisions;
-    for (const int rank : ranks)
+    std::vector<std::string> precisions, recompute;
+    for (const int rank : ranks) {
         precisions.push_back(to_string(settings.precisions[static_cast<std::size_t>(rank)]));
+        recompute.push_back(settings.recompute[static_cast<std::size_t>(rank)]);
+    }
     options.settle(typed.precision, rank_list(precisions));
+    options.settle(typed.recompute, rank_list(recompute));
     const bool all_on_gpus = std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
         return settings.topology.rank(rank).has_gpu();
     });

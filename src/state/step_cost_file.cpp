@@ -68,6 +68,8 @@ Json step_cost_to_json(const StepCost& cost) {
         json["update_ms"] = cost.update_ms;
     if (cost.max_units < largest_count)
         json["max_units"] = cost.max_units;
+    if (cost.recomputed_layers > 0)
+        json["recomputed_layers"] = cost.recomputed_layers;
     if (!cost.table.empty())
         for (const CostPoint& point : cost.table.points())
             json["table"].push_back({point.units, point.ms});
@@ -84,6 +86,8 @@ StepCost step_cost_from_json(const ReadJson& json) {
         cost.update_ms = json_number(json.at("update_ms"), 0, most_ms);
     if (json.contains("max_units"))
         cost.max_units = json_integer(json.at("max_units"), 0, largest_count);
+    if (json.contains("recomputed_layers"))
+        cost.recomputed_layers = json_integer(json.at("recomputed_layers"), 0, largest_count);
     cost.scale = json_number(json.at("scale"), least_scale, most_scale);
     if (json.contains("table"))
         cost.table = table_from_json(json.at("table"));

@@ -81,6 +81,12 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
       update_{first_update_},
       requested_{update_} {
     static_cast<TrainingProgress&>(report_) = run_.progress;
+    if (run_.recomputes_at_need)
+        step_.recompute_at_need([this](std::int64_t micro_batches) {
+            const auto rank = static_cast<std::size_t>(parts_.world.rank());
+            return recomputing_costs_less(
+                parts_.shares.costs()[rank], rebalancer_.allocation()[rank], micro_batches);
+        });
 }
 
 TrainerReport Trainer::run() {
@@ -144,6 +150,7 @@ void Trainer::end() {
     note_optimizer_time();
     rebalancer_.save_to(report_);
     report_.full_allocation = rebalancer_.full_allocation();
+    report_.recomputed_layers = parts_.model.recomputed_layers();
     if (parts_.checkpoints == nullptr)
         return;
     if (std::max(parts_.checkpoints->last_update(), run_.held_update) != report_.updates)

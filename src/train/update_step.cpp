@@ -132,7 +132,7 @@ std::string UpdateStep::reason_to_repeat(Verdict verdict) {
            std::to_string(static_cast<std::int64_t>(loss_scale_.value())) + " now";
 }
 
-// A rank that runs out of memory starts its share again with smaller micro-batches. If a bucket was
+// A rank that runs out of memory starts its share again in less of it. If a bucket was
 // started already, it finishes with zeros and makes all ranks repeat the update.
 void UpdateStep::compute(LoadedShare& share,
                          std::span<const double> weights,
@@ -145,7 +145,7 @@ void UpdateStep::compute(LoadedShare& share,
             if (!is_out_of_memory(error))
                 throw;
             timing_.is_regular = false;
-            halve_micro_batch(share, error.what());
+            make_room(share, error.what());
         }
         if (reducer_.started()) {
             reducer_.zero_unstarted();
@@ -185,29 +185,52 @@ void UpdateStep::backward(const at::Tensor& loss) const {
     });
 }
 
+void UpdateStep::make_room(LoadedShare& share, const std::string& reason) {
+    if (!recomputes_first(share))
+        return halve_micro_batch(share, reason);
+    model_.recompute(model_.recomputable_layers());
+    log::warn_here("out of memory: backward computes " +
+                   count_text(model_.recomputed_layers(), "layer") + " again from now on (" +
+                   first_line(reason) + ")");
+}
+
+bool UpdateStep::recomputes_first(const LoadedShare& share) const {
+    const auto& parts = share.micro_batches();
+    if (recomputing_costs_less_ == nullptr || parts.empty() ||
+        model_.recomputed_layers() == model_.recomputable_layers())
+        return false;
+    return !parts[at_work_].is_divisible() || recomputing_costs_less_(std::ssize(parts));
+}
+
+// What may help where a micro-batch cannot be made smaller.
+std::string UpdateStep::other_cures() const {
+    const bool recomputes = model_.recomputed_layers() < model_.recomputable_layers();
+    return std::string(recomputes ? "give --recompute all, or " : "") +
+           "use a smaller model or a larger device";
+}
+
 // The one that did not fit is halved, not the largest: what takes most memory is not always what
 // counts most samples or tokens. A cap so halved is below all earlier ones, so this ends with
 // single samples after a few steps.
 void UpdateStep::halve_micro_batch(LoadedShare& share, const std::string& reason) {
     if (share.micro_batches().empty())
-        throw DeviceError("out of memory, without any micro-batch",
-                          first_line(reason),
-                          "use a smaller model or a larger device");
+        throw DeviceError(
+            "out of memory, without any micro-batch", first_line(reason), other_cures());
     const MicroBatch& part = share.micro_batches()[at_work_];
     const bool is_ragged = share.batch().items != nullptr;
     if (part.samples > 1 && !part.is_divisible())
         throw DeviceError("out of memory: this device does not hold a group of " +
                               count_text(part.samples, "sample"),
                           first_line(reason),
-                          "lower --norm-group, or use a smaller model or a larger device");
+                          "lower --norm-group, or " + other_cures());
     if (part.samples <= 1)
-        throw DeviceError("out of memory: this device does not hold a single sample, " +
-                              sample_text(part, is_ragged),
-                          first_line(reason),
-                          std::string("use a smaller model or a larger device") +
-                              (is_ragged ? ", or leave such samples out with --skip-too-long and "
-                                           "a lower --max-length"
-                                         : ""));
+        throw DeviceError(
+            "out of memory: this device does not hold a single sample, " +
+                sample_text(part, is_ragged),
+            first_line(reason),
+            other_cures() + (is_ragged ? ", or leave such samples out with --skip-too-long and "
+                                         "a lower --max-length"
+                                       : ""));
     reduced_cap_ = half_of(part, is_ragged);
     share.recut(*reduced_cap_);
     log::warn_here("out of memory: micro-batch halved to " + cap_text(*reduced_cap_) + " (" +

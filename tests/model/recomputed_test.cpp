@@ -1,5 +1,5 @@
 // Layers that are computed again in backward: the same bits, with less memory.
-#include "model/recomputed.hpp"
+#include "hetseq/model/recomputed.hpp"
 
 #include <functional>
 #include <map>
@@ -185,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(Models,
 TEST(RecomputedLayerTest, WhatItThrowsInBackwardIsThrownThere) {
     const at::Tensor x = at::ones({3}).requires_grad_();
     int runs = 0;
-    const auto outputs = detail::recomputed({x}, false, [&](const std::vector<at::Tensor>& inputs) {
+    const auto outputs = recomputed({x}, false, [&](const std::vector<at::Tensor>& inputs) {
         if (++runs == 2)
             throw std::bad_alloc();
         return std::vector<at::Tensor>{inputs.front() * 2};

@@ -13,12 +13,13 @@
 #include "hetseq/data/schema.hpp"
 #include "hetseq/model/dropout.hpp"
 #include "hetseq/model/model.hpp"
+#include "hetseq/model/recomputed.hpp"
 
 namespace hetseq::test {
 
 /// A small model with everything that makes data parallelism hard: a tied parameter, one that is
 /// never used, one that only some samples use, two loss terms with weights of their own, and
-/// dropout.
+/// dropout. Its hidden layer can be recomputed.
 ///
 /// Input: "tokens" (n, T) int64 in [0, 20), 0 is padding; "labels" (n) int64 in [0, 4).
 class ToyModel : public Model {
@@ -63,11 +64,7 @@ public:
         ++forwards_;
         const at::Tensor tokens = batch.tensors.at("tokens");
         const at::Tensor labels = batch.tensors.at("labels");
-        at::Tensor state =
-            at::gelu(hidden_->forward(at::embedding(embedding_, tokens)));  // (n, T, H)
-        if (context.mode == Mode::train)
-            state = counter_dropout(
-                state, dropout_, {context.seed, context.update, 1}, batch.sample_ids);
+        const at::Tensor state = hidden_state(tokens, batch.sample_ids, context);
         const at::Tensor rows = at::nonzero(labels == 3).squeeze(1);
         at::Tensor pooled = state.mean(1);  // (n, H)
         if (rows.numel() > 0)
@@ -88,7 +85,25 @@ public:
         return result;
     }
 
+    std::int64_t recomputable_layers() const override { return 1; }
+
 private:
+    // (n, T, H)
+    at::Tensor hidden_state(const at::Tensor& tokens,
+                            const at::Tensor& sample_ids,
+                            const ForwardContext& context) {
+        const auto layer = [this, sample_ids, context](const std::vector<at::Tensor>& inputs) {
+            const at::Tensor state = at::gelu(hidden_->forward(inputs.front()));
+            return std::vector<at::Tensor>{
+                context.mode == Mode::train
+                    ? counter_dropout(
+                          state, dropout_, {context.seed, context.update, 1}, sample_ids)
+                    : state};
+        };
+        const std::vector<at::Tensor> inputs{at::embedding(embedding_, tokens)};
+        return (recomputed_layers() > 0 ? recomputed(inputs, true, layer) : layer(inputs)).front();
+    }
+
     double dropout_;
     Spoil spoil_;
     std::int64_t forwards_ = 0;

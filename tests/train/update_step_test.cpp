@@ -22,6 +22,7 @@
 #include "train/failing_allocator.hpp"
 #include "train/toy_model.hpp"
 #include "train/toy_run.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq::test {
 namespace {
@@ -208,6 +209,15 @@ protected:
         failed_after_ = micro_batch < 0 ? static_cast<int>(passed_) + micro_batch : micro_batch;
         run_out_of_memory_once(update_->model(), parameter, failed_after_);
     }
+    // Rank 0 holds the hidden layer's values of no sample.
+    void lacks_memory_for_layers() {
+        if (world->rank() == 0)
+            update_->model().set_spoil([model = &update_->model()](const auto&...) {
+                if (model->recomputed_layers() == 0)
+                    throw std::bad_alloc();
+            });
+    }
+    void fail_at_each_tensor();
     std::int64_t count_micro_batches() const {
         return std::ssize(update_->share().micro_batches());
     }
@@ -259,7 +269,7 @@ TEST_F(OutOfMemoryTest, AfterTheFirstBucketAllRanksRepeatTheUpdate) {
 
 // Rank 0's allocator fails at each tensor of forward and backward in turn: in the forward, in the
 // backward before any bucket has left, and after each.
-TEST_F(OutOfMemoryTest, WhereverTheAllocatorFailsTheGradientsAreTheSame) {
+void OutOfMemoryTest::fail_at_each_tensor() {
     FailingAllocator allocator;
     const at::Tensor reference = reference_gradients();
     FailingAllocator::arm();
@@ -287,6 +297,43 @@ TEST_F(OutOfMemoryTest, WhereverTheAllocatorFailsTheGradientsAreTheSame) {
     }
 }
 
+TEST_F(OutOfMemoryTest, WhereverTheAllocatorFailsTheGradientsAreTheSame) {
+    fail_at_each_tensor();
+}
+
+TEST_F(OutOfMemoryTest, AlsoWhileALayerIsComputedAgain) {
+    update_->model().recompute(1);
+    fail_at_each_tensor();
+}
+
+TEST_F(OutOfMemoryTest, LayersAreRecomputedWhereThatCostsLessThanSmallerMicroBatches) {
+    lacks_memory_for_layers();
+    update_->step().recompute_at_need([](std::int64_t) { return true; });
+
+    EXPECT_EQ(update_->run(), Verdict::apply);
+
+    EXPECT_EQ(update_->model().recomputed_layers(), world->rank() == 0 ? 1 : 0);
+    EXPECT_FALSE(update_->step().reduced_cap());
+    expect_reference(update_->gradients());
+}
+
+TEST_F(OutOfMemoryTest, ElseMicroBatchesAreHalvedUntilTheyAreSingleSamples) {
+    lacks_memory_for_layers();
+    std::int64_t asked_for = 0;
+    update_->step().recompute_at_need([&](std::int64_t micro_batches) {
+        asked_for = micro_batches;
+        return false;
+    });
+
+    EXPECT_EQ(update_->run(), Verdict::apply);
+
+    const bool lacked = world->rank() == 0;
+    EXPECT_EQ(update_->model().recomputed_layers(), lacked ? 1 : 0);
+    EXPECT_EQ(update_->step().reduced_cap().value_or(MicroBatchCap{}).samples == 1, lacked);
+    EXPECT_EQ(asked_for > passed_, lacked);
+    expect_reference(update_->gradients());
+}
+
 // Shares that were loaded before are cut to what the memory is known to hold.
 TEST_F(OutOfMemoryTest, ItIsRememberedForSharesThatAreLoaded) {
     if (world->rank() == 0)
@@ -311,7 +358,12 @@ TEST_F(OutOfMemoryTest, WithAMicroBatchOfOneSampleIsAnError) {
     Update alone(test::environment(), HostComm::serial(), *corpus, 1);
     run_out_of_memory_once(alone.model(), "classifier.bias", 0);
 
-    EXPECT_THROW(alone.run(), DeviceError);
+    try {
+        alone.run();
+        FAIL() << "memory held the sample";
+    } catch (const DeviceError& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("--recompute all"));
+    }
 }
 
 constexpr LossScale::State first_scale{};  // 65,536

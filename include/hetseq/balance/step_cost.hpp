@@ -21,7 +21,8 @@ struct StepCost {
     std::int64_t max_units = std::numeric_limits<std::int64_t>::max();
     double scale = 1;      // > 0; how much slower than the line or the table the rank is now
     double update_ms = 0;  // once an update, whatever the scale: what is not forward and backward
-    StepTable table = {};  // measured times, for a device that no line describes
+    std::int64_t recomputed_layers = 0;  // of the model, which backward computes again meanwhile
+    StepTable table = {};                // measured times, for a device that no line describes
 
     /// Time for `units` >= 0 [ms].
     double time_ms(std::int64_t units) const;
@@ -33,6 +34,10 @@ struct StepCost {
     /// infinite if units cost nothing.
     double rate() const;
 };
+
+/// True if computing all layers again in backward, a third more work (Chen et al. 2016), costs less
+/// than twice as many micro-batches would, for a rank that takes `units` in `micro_batches`.
+bool recomputing_costs_less(const StepCost& cost, std::int64_t units, std::int64_t micro_batches);
 
 /// The same device with micro-batches of at most `micro_batch` > 0 units.
 StepCost limited_to(StepCost cost, std::int64_t micro_batch);

@@ -27,13 +27,17 @@ std::string rank_word(const std::string& option,
                       int rank,
                       const std::string& host);
 
+/// Whether a whole number may stand for a word.
+enum class OrNumber { no, yes };
+
 /// The word of a rank whose device is known: KEY may also be a host's name or words of a device's
 /// name, as in `rank_value`.
 std::string rank_word(const std::string& option,
                       const std::string& list,
                       const std::vector<std::string>& words,
                       const Topology& topology,
-                      int rank);
+                      int rank,
+                      OrNumber or_number = OrNumber::no);
 
 /// The same values written as a list by rank: "0=64,1=16", or a single one when all are equal.
 std::string rank_list(const std::vector<std::int64_t>& values);

@@ -60,6 +60,7 @@ struct RunSettings : SettledOptions {
     at::Device device = at::kCPU;
     Precision precision = Precision::fp32;
     std::vector<Precision> precisions = {};     // by rank
+    std::vector<std::string> recompute = {};    // by rank: what --recompute says of it
     std::vector<std::int64_t> threads = {};     // by rank
     CorpusSchema schema = {};                   // of the data files
     std::vector<std::int64_t> capacities = {};  // samples or padded tokens a micro-batch, by rank
@@ -69,6 +70,8 @@ struct RunSettings : SettledOptions {
 
     /// True if samples have unequal lengths.
     bool is_ragged() const { return !ragged_fields(schema).empty(); }
+    /// True if memory decides what `rank` computes again in backward.
+    bool recomputes_at_need(int rank) const;
     /// Of the global batch.
     BatchSize batch_size() const noexcept { return {options().batch_size, options().batch_tokens}; }
 };

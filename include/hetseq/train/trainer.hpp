@@ -37,6 +37,7 @@ struct TrainerRun {
     std::int64_t bucket_bytes = 8 << 20;
     std::optional<at::ScalarType> sent_type = {};  // in which gradients are sent; none: their own
     bool follow = false;                           // whether shares follow the ranks' speeds
+    bool recomputes_at_need = false;               // where memory lacks and that costs least
     std::vector<int> like_ranks = {};              // by rank, the same number for like devices
     AllocationsByUpdate replay = {};               // cuts to repeat, each from its update on
     bool unlike_devices = false;  // replicas may differ in last bits; a checkpoint makes them one
@@ -68,6 +69,7 @@ struct TrainerParts {
 struct TrainerReport : TrainingProgress {
     StopReason stop = StopReason::none;
     RunTimes times;
+    std::int64_t recomputed_layers = 0;  // of this rank's model, at the end
     // Of this rank's ragged rows, since the run was last started; 0 for rows of one shape.
     std::int64_t values = 0;
     std::int64_t padded_values = 0;

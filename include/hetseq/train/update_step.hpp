@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hetseq/util/rank_time.hpp"
@@ -33,12 +34,18 @@ public:
                StepGate* gate = nullptr,
                const LossScale& loss_scale = {});
 
+    /// Where this rank's memory runs out, the model's layers may be computed again in backward: if
+    /// `costs_less` than halving the given number of micro-batches, or these cannot be halved.
+    void recompute_at_need(std::function<bool(std::int64_t micro_batches)> costs_less) {
+        recomputing_costs_less_ = std::move(costs_less);
+    }
+
     /// Collective. `weights`: the global W_j, by loss term; a term with W_j = 0 drops out. Runs
     /// again when a rank ran out of memory, with that rank's micro-batch halved (`share` is cut
-    /// again), and when a gradient overflowed, with a smaller loss scale. Afterwards the flat
-    /// gradients are `gradient_scale` times those of L. Throws DeviceError on a rank whose memory
-    /// does not hold a single sample. `behind_gate`: called in each of these runs when the gate is
-    /// set, before the host knows the verdict.
+    /// again) or its layers recomputed, and when a gradient overflowed, with a smaller loss scale.
+    /// Afterwards the flat gradients are `gradient_scale` times those of L. Throws DeviceError on a
+    /// rank whose memory does not hold a single sample. `behind_gate`: called in each of these runs
+    /// when the gate is set, before the host knows the verdict.
     Verdict run(
         LoadedShare& share,
         std::span<const double> weights,
@@ -80,6 +87,9 @@ private:
                           const ForwardContext& context);
     void backward(const at::Tensor& loss) const;
     std::string reason_to_repeat(Verdict verdict);
+    void make_room(LoadedShare& share, const std::string& reason);
+    bool recomputes_first(const LoadedShare& share) const;
+    std::string other_cures() const;
     void halve_micro_batch(LoadedShare& share, const std::string& reason);
 
     Model& model_;
@@ -97,6 +107,7 @@ private:
     double gradient_scale_ = 1;
     std::size_t at_work_ = 0;  // the micro-batch that was computed last
     std::optional<MicroBatchCap> reduced_cap_;
+    std::function<bool(std::int64_t)> recomputing_costs_less_;  // null: not at need
     Timing timing_;
 };
 

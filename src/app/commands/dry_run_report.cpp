@@ -49,6 +49,7 @@ Json rank_json(const Summary::Rank& rank, const RunSettings& settings) {
               {"host", rank.host},
               {"device", rank.device},
               {"precision", to_string(rank.precision)},
+              {"recomputed_layers", rank.recomputed_layers},
               {"threads", settings.threads[r]},
               {"capacity", settings.capacities[r]},
               {"share", rank.share}};

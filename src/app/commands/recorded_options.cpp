@@ -69,6 +69,7 @@ GivenOptions options_of_run(const std::filesystem::path& run,
     for (const std::string* option_by_rank : {&example_options.cache_mb,
                                               &example_options.device,
                                               &example_options.threads,
+                                              &example_options.recompute,
                                               &example_options.max_sentences,
                                               &example_options.max_tokens})
         drop_option(result.file, *option_by_rank);

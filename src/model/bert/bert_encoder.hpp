@@ -9,7 +9,7 @@
 #include "hetseq/model/bert/bert_config.hpp"
 #include "hetseq/model/model.hpp"
 
-#include "model/recomputed.hpp"
+#include "model/recomputed_layer.hpp"
 #include "model/token_rows.hpp"
 #include "model/transformer_ops.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "hetseq/util/error.hpp"
 
-#include "model/recomputed.hpp"
+#include "model/recomputed_layer.hpp"
 #include "model/smoothed_cross_entropy.hpp"
 #include "model/transformer_ops.hpp"
 #include "transformer_weights.hpp"

@@ -14,6 +14,8 @@
 #include "hetseq/data/files/shard_spec.hpp"
 #include "hetseq/session/precision_choices.hpp"
 #include "hetseq/session/rank_device.hpp"
+#include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/rank_recomputation.hpp"
 
 namespace hetseq {
 
@@ -63,14 +65,21 @@ Option<std::string> words_option(const std::string& name,
                                  const std::string& default_value,
                                  const std::string& help,
                                  const std::vector<std::string>& words,
-                                 const std::string& keys) {
-    const auto read = [words, keys](const std::string& text) {
+                                 const std::string& keys,
+                                 OrNumber or_number = OrNumber::no) {
+    const bool may_be_number = or_number == OrNumber::yes;
+    const auto read = [words, keys, may_be_number](const std::string& text) {
         const bool is_list = text.find('=') != std::string::npos;
-        if (!is_list && std::find(words.begin(), words.end(), text) == words.end())
-            option_value::reject(text, "one of " + join(words, ", ") + ", or a list by " + keys);
+        const bool is_number = may_be_number && !text.empty() &&
+                               text.find_first_not_of("0123456789") == std::string::npos;
+        if (!is_list && !is_number && std::find(words.begin(), words.end(), text) == words.end())
+            option_value::reject(text,
+                                 (may_be_number ? "a number or " : "") +
+                                     ("one of " + join(words, ", ")) + ", or a list by " + keys);
         return text;
     };
-    return {{name, "NAME|LIST", default_value, help, words}, read};
+    const std::string type = may_be_number ? "N|NAME|LIST" : "NAME|LIST";
+    return {{name, type, default_value, help, words}, read};
 }
 
 Option<std::string> device_option(const std::string& help) {
@@ -79,6 +88,11 @@ Option<std::string> device_option(const std::string& help) {
 
 Option<std::string> precision_option(const std::string& help) {
     return words_option("precision", "fp32", help, precision_choices(), "rank, host or device");
+}
+
+Option<std::string> recompute_option(const std::string& help) {
+    return words_option(
+        "recompute", "auto", help, recompute_words(), "rank, host or device", OrNumber::yes);
 }
 
 Option<std::set<int>> signals_option(const std::string& name,
@@ -102,6 +116,8 @@ void add_what_is_trained(OptionsOf<Options>& options) {
              "how rows become micro-batches; by default the task's").fixed_with(FixedWith::position))
         .add(&Options::precision, precision_option(
              "what a rank computes in, a word or a list (v100=fp16,a100=bf16,p100=fp32); auto: what its device does best").of_rank())
+        .add(&Options::recompute, recompute_option(
+             "layers that backward computes again, to save memory: N, all or none, or a list (v100=all,a100=none); auto: all where memory lacks and this costs least").of_rank())
         .add(&Options::seed, seed_option(
              "seed of initialisation, order and dropout").fixed_with(FixedWith::position));
 }

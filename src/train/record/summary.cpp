@@ -155,20 +155,23 @@ Summary summarise(const HostComm& world,
         medians[text.time] = median(times.by_time[text.time]);
     const auto unit_ms = median(times.unit_ms);
     const auto memory = world.all_gather(peak_memory_mb());
+    const auto recomputed = world.all_gather(report.recomputed_layers);
     const std::vector<std::int64_t> ours =
         report.full_allocation.empty() ? shares.allocation(batch_size) : report.full_allocation;
     for (int r = 0; r < world.size(); ++r) {
         const auto i = static_cast<std::size_t>(r);
         const RankInfo& info = topology.rank(r);
-        Summary::Rank& rank = summary.ranks.emplace_back(Summary::Rank{.rank = r,
-                                                                       .host = info.host,
-                                                                       .device = info.device_name,
-                                                                       .is_gpu = info.has_gpu(),
-                                                                       .precision = precisions[i],
-                                                                       .units = units[i],
-                                                                       .share = ours[i],
-                                                                       .peak_memory_mb = memory[i],
-                                                                       .unit_ms = unit_ms[i]});
+        Summary::Rank& rank =
+            summary.ranks.emplace_back(Summary::Rank{.rank = r,
+                                                     .host = info.host,
+                                                     .device = info.device_name,
+                                                     .is_gpu = info.has_gpu(),
+                                                     .precision = precisions[i],
+                                                     .recomputed_layers = recomputed[i],
+                                                     .units = units[i],
+                                                     .share = ours[i],
+                                                     .peak_memory_mb = memory[i],
+                                                     .unit_ms = unit_ms[i]});
         for (const RankTimeText& text : rank_time_texts)
             rank.ms[text.time] = medians[text.time][i];
     }
@@ -246,6 +249,7 @@ std::string Summary::json(const TrainerReport& report) const {
                                  {"host", rank.host},
                                  {"device", rank.device},
                                  {"precision", to_string(rank.precision)},
+                                 {"recomputed_layers", rank.recomputed_layers},
                                  {"units", rank.units},
                                  {"share", rank.share}});
         for (const RankTimeText& text : rank_time_texts)

@@ -78,7 +78,12 @@ StepCost calibrate(const HostComm& world,
     parameters.zero_gradients();
     if (known)
         return *known;
-    return measures ? cost_of(calibrator, capacity) : StepCost{.micro_batch = 0};
+    if (!measures)
+        return {.micro_batch = 0};
+    StepCost cost = cost_of(calibrator, capacity);
+    if (options.may_recompute)
+        cost.recomputed_layers = model.recomputed_layers();
+    return cost;
 }
 
 }  // namespace hetseq

@@ -60,27 +60,77 @@ Calibrator::Calibrator(Model& model,
       options_{options},
       timer_{parameters.values().device()} {}
 
+bool Calibrator::can_recompute() const {
+    return options_.may_recompute && model_.recomputed_layers() < model_.recomputable_layers();
+}
+
+// Shares are whole again, and memory as it was before.
+void Calibrator::recompute(std::int64_t layers) {
+    model_.recompute(layers);
+    PeakMemory::release();
+    for (LoadedShare& share : shares_)
+        share.recut({});
+}
+
 double Calibrator::first_look() {
     peak_.reset();
     note_memory(0);
-    try_size(0);
+    try {
+        try_size(0);
+    } catch (const DeviceError&) {
+        if (!can_recompute())
+            throw;
+        recompute(model_.recomputable_layers());
+        found_ = {};
+        return first_look();
+    }
     measure_block(0);
-    return static_cast<double>(shares_.front().samples()) / sizes_.front().pass_ms;
+    return static_cast<double>(shares_.front().samples()) / found_.sizes.front().pass_ms;
 }
 
 void Calibrator::measure(double update_ms) {
+    measure_sizes(update_ms);
+    if (holds_all() || !can_recompute())
+        return;
+    const double rate = largest_rate();
+    Found without = std::exchange(found_, {});
+    recompute(model_.recomputable_layers());
+    first_look();
+    measure_sizes(update_ms);
+    if (largest_rate() > rate)
+        return;
+    recompute(0);
+    found_ = std::move(without);
+}
+
+// The largest share, of one micro-batch.
+bool Calibrator::holds_all() const {
+    return size_of(others_ - 1) <= memory_limit();
+}
+
+// Units a millisecond in the largest micro-batches that memory holds.
+double Calibrator::largest_rate() const {
+    const Size& largest = found_.sizes.front();
+    std::vector<double> times = largest.blocks_ms;
+    times.push_back(largest.pass_ms);
+    const auto middle = times.begin() + std::ssize(times) / 2;
+    std::nth_element(times.begin(), middle, times.end());
+    return static_cast<double>(size_of(largest)) / *middle;
+}
+
+void Calibrator::measure_sizes(double update_ms) {
     begin_ = std::chrono::steady_clock::now();
     const double soft_ms = 1000 * options_.seconds;
     const double limit_ms = std::max(soft_ms, options_.updates * update_ms);
     const auto is_time_for = [&](std::size_t share) {
         return size_of(share) <= memory_limit() && elapsed_ms() + 2 * expected_ms(share) < limit_ms;
     };
-    for (std::size_t i = 1; i < others_ && !full_; ++i)
-        if (size_of(i) > size_of(sizes_.back()) && is_time_for(i))
+    for (std::size_t i = 1; i < others_ && !found_.is_full; ++i)
+        if (size_of(i) > size_of(found_.sizes.back()) && is_time_for(i))
             try_size(i);
-    std::reverse(sizes_.begin(), sizes_.end());
+    std::reverse(found_.sizes.begin(), found_.sizes.end());
     add_halved();
-    for (std::size_t i = others_; i < shares_.size() && !full_; ++i)
+    for (std::size_t i = others_; i < shares_.size() && !found_.is_full; ++i)
         if (shares_[i].samples() > 0 && is_time_for(i))
             try_size(i);
     // Within the limit every size once, but for the halved one, and the largest as often as tells
@@ -88,14 +138,14 @@ void Calibrator::measure(double update_ms) {
     // of its cost. Within the seconds all of them again.
     const auto is_due = [&](std::size_t i) {
         const std::size_t wanted = i == 0 ? least_blocks : 1;
-        return sizes_[i].micro_batches == 1 && sizes_[i].blocks_ms.size() < wanted;
+        return found_.sizes[i].micro_batches == 1 && found_.sizes[i].blocks_ms.size() < wanted;
     };
     bool measured = true;
-    while (measured && standard_error(sizes_.front().blocks_ms) > precise) {
+    while (measured && standard_error(found_.sizes.front().blocks_ms) > precise) {
         measured = false;
-        for (std::size_t i = 0; i < sizes_.size(); ++i) {
+        for (std::size_t i = 0; i < found_.sizes.size(); ++i) {
             const double left_ms = (is_due(i) ? limit_ms : soft_ms) - elapsed_ms();
-            if (std::max(block_ms, sizes_[i].pass_ms) < left_ms) {
+            if (std::max(block_ms, found_.sizes[i].pass_ms) < left_ms) {
                 measure_block(i);
                 measured = true;
             }
@@ -120,8 +170,8 @@ double Calibrator::elapsed_ms() const {
 
 // A pass of another share, by the one tried last.
 double Calibrator::expected_ms(std::size_t share) const {
-    return sizes_.back().pass_ms * static_cast<double>(size_of(share)) /
-           static_cast<double>(size_of(sizes_.back()));
+    return found_.sizes.back().pass_ms * static_cast<double>(size_of(share)) /
+           static_cast<double>(size_of(found_.sizes.back()));
 }
 
 double Calibrator::forward_backward_ms(const LoadedShare& share) {
@@ -139,9 +189,9 @@ double Calibrator::forward_backward_ms(const LoadedShare& share) {
 
 void Calibrator::try_size(std::size_t share) {
     peak_.reset();
-    sizes_.push_back({.share = share});
+    found_.sizes.push_back({.share = share});
     within_memory(share, [&] {
-        sizes_.back().pass_ms = forward_backward_ms(shares_[share]);
+        found_.sizes.back().pass_ms = forward_backward_ms(shares_[share]);
         note_memory(size_of(share));
     });
 }
@@ -154,9 +204,9 @@ void Calibrator::within_memory(std::size_t share, Function&& function) {
     } catch (const std::exception& error) {
         if (!is_out_of_memory(error))
             throw;
-        full_ = true;
-        std::erase_if(sizes_, [&](const Size& size) { return size.share >= share; });
-        if (sizes_.empty())
+        found_.is_full = true;
+        std::erase_if(found_.sizes, [&](const Size& size) { return size.share >= share; });
+        if (found_.sizes.empty())
             throw DeviceError("calibration ran out of memory",
                               error.what(),
                               "lower --max-sentences or --max-tokens on this rank, or give it 0");
@@ -164,18 +214,18 @@ void Calibrator::within_memory(std::size_t share, Function&& function) {
 }
 
 void Calibrator::add_halved() {
-    Size halved = sizes_.front();
+    Size halved = found_.sizes.front();
     if (shares_[halved.share].samples() < 2)
         return;
     halved.micro_batches = 2;
     halved.blocks_ms.clear();
-    sizes_.push_back(halved);
+    found_.sizes.push_back(halved);
 }
 
 void Calibrator::measure_block(std::size_t index) {
-    LoadedShare& share = shares_[sizes_[index].share];
-    within_memory(sizes_[index].share, [&] {
-        Size& size = sizes_[index];
+    LoadedShare& share = shares_[found_.sizes[index].share];
+    within_memory(found_.sizes[index].share, [&] {
+        Size& size = found_.sizes[index];
         if (std::cmp_not_equal(share.micro_batches().size(), size.micro_batches))
             share.recut(
                 {.samples = (share.samples() + size.micro_batches - 1) / size.micro_batches});
@@ -190,24 +240,25 @@ void Calibrator::measure_block(std::size_t index) {
 
 void Calibrator::note_memory(std::int64_t size) {
     const double mb = peak_.mb();
-    if (size > peak_size_)
-        mb_per_unit_ = std::max(0.0, (mb - peak_mb_) / static_cast<double>(size - peak_size_));
-    peak_size_ = size;
-    peak_mb_ = mb;
+    if (size > found_.peak_size)
+        found_.mb_per_unit =
+            std::max(0.0, (mb - found_.peak_mb) / static_cast<double>(size - found_.peak_size));
+    found_.peak_size = size;
+    found_.peak_mb = mb;
 }
 
 std::int64_t Calibrator::memory_limit() const {
-    if (full_) {
+    if (found_.is_full) {
         std::int64_t most = 0;
-        for (const Size& size : sizes_)
+        for (const Size& size : found_.sizes)
             most = std::max(most, size_of(size));
         return most;
     }
-    if (options_.memory_mb == 0 || mb_per_unit_ == 0)
+    if (options_.memory_mb == 0 || found_.mb_per_unit == 0)
         return std::numeric_limits<std::int64_t>::max();
-    const double free_mb = memory_part * static_cast<double>(options_.memory_mb) - peak_mb_;
+    const double free_mb = memory_part * static_cast<double>(options_.memory_mb) - found_.peak_mb;
     return std::max<std::int64_t>(
-        1, peak_size_ + static_cast<std::int64_t>(std::floor(free_mb / mb_per_unit_)));
+        1, found_.peak_size + static_cast<std::int64_t>(std::floor(free_mb / found_.mb_per_unit)));
 }
 
 std::vector<LoadedShare> take_shares(const HostComm& world, Loader& loader) {

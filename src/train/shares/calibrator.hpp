@@ -50,6 +50,7 @@ public:
     /// At the smallest size; samples a millisecond.
     double first_look();
     /// At all sizes, while memory and time last. `update_ms`: what an update will take about.
+    /// Leaves the model's layers recomputed where that is allowed and faster.
     void measure(double update_ms);
     /// The largest size that memory holds.
     std::int64_t memory_limit() const;
@@ -61,10 +62,23 @@ public:
         double pass_ms = 0;  // the last time known
         std::vector<double> blocks_ms = {};
     };
-    const std::vector<Size>& sizes() const noexcept { return sizes_; }
+    const std::vector<Size>& sizes() const noexcept { return found_.sizes; }
     const LoadedShare& share(const Size& size) const { return shares_[size.share]; }
 
 private:
+    /// What was found out while the model's layers are recomputed, or are not.
+    struct Found {
+        std::vector<Size> sizes = {};  // that fit, in the order in which they are measured
+        bool is_full = false;          // memory did not hold the next
+        std::int64_t peak_size = 0;
+        double peak_mb = 0, mb_per_unit = 0;
+    };
+
+    bool can_recompute() const;
+    void recompute(std::int64_t layers);
+    bool holds_all() const;
+    double largest_rate() const;
+    void measure_sizes(double update_ms);
     std::int64_t size_of(std::size_t share) const;
     std::int64_t size_of(const Size& size) const { return size_of(size.share); }
     double elapsed_ms() const;
@@ -84,11 +98,8 @@ private:
     CalibrationOptions options_;
     ComputeTimer timer_;
     std::chrono::steady_clock::time_point begin_;
-    std::vector<Size> sizes_;  // that fit, in the order in which they are measured
-    bool full_ = false;
+    Found found_;
     PeakMemory peak_;
-    std::int64_t peak_size_ = 0;
-    double peak_mb_ = 0, mb_per_unit_ = 0;
 };
 
 /// Collective. All outstanding shares, whatever fails: the other ranks read them with this one.

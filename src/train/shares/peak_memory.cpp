@@ -3,7 +3,13 @@
 #include <fstream>
 #include <string>
 
+#include <malloc.h>
+
 namespace hetseq {
+
+void PeakMemory::release() {
+    malloc_trim(0);
+}
 
 void PeakMemory::reset() {
     std::ofstream{"/proc/self/clear_refs"} << "5\n";  // proc(5): resets VmHWM

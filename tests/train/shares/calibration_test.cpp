@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include <ATen/ATen.h>
@@ -32,6 +33,10 @@ struct Demands {
     std::int64_t mb_per_sample = 0;          // that it fills
     std::int64_t memory_mb = 0;              // that it may fill
     std::chrono::milliseconds per_sample{};  // that it sleeps
+    std::chrono::milliseconds per_pass{};    // beside
+    // While its layer is recomputed, where that is allowed.
+    std::optional<std::int64_t> most_recomputed_samples{};
+    int times_as_long = 1;
 };
 
 // A model that draws from LibTorch's generator, as a user's may.
@@ -41,11 +46,13 @@ public:
 
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
         at::rand({3});
-        if (batch.samples > demands_.most_samples)
+        const bool again = recomputed_layers() > 0;
+        if (batch.samples > (again ? *demands_.most_recomputed_samples : demands_.most_samples))
             throw std::bad_alloc();
         passes_ = batch.samples > largest_ ? 1 : passes_ + (batch.samples == largest_ ? 1 : 0);
         largest_ = std::max(largest_, batch.samples);
-        std::this_thread::sleep_for(batch.samples * demands_.per_sample);
+        std::this_thread::sleep_for((again ? demands_.times_as_long : 1) *
+                                    (demands_.per_pass + batch.samples * demands_.per_sample));
         const at::Tensor filled =
             at::ones({batch.samples * demands_.mb_per_sample * mib}, at::kByte);
         return ToyModel::forward(batch, context);
@@ -85,14 +92,18 @@ protected:
         Loader loader(corpus, collator, {.seed = 4, .loss_terms = 2});
         const BatchPlan plan(corpus.samples(), 40);
         const at::Tensor generator = state_of_generator();
-        const StepCost cost = calibrate(world_,
-                                        model,
-                                        parameters,
-                                        loader,
-                                        plan,
-                                        capacities,
-                                        known,
-                                        {.seconds = 0.3, .memory_mb = demands.memory_mb});
+        const StepCost cost =
+            calibrate(world_,
+                      model,
+                      parameters,
+                      loader,
+                      plan,
+                      capacities,
+                      known,
+                      {.seconds = 0.3,
+                       .memory_mb = demands.memory_mb,
+                       .may_recompute = demands.most_recomputed_samples.has_value()});
+        EXPECT_EQ(model.recomputed_layers(), cost.recomputed_layers);
         largest_ = model.largest();
         passes_ = model.passes();
         EXPECT_TRUE(at::equal(parameters.values(), before));
@@ -156,6 +167,38 @@ TEST_F(CalibrationTest, TooLittleMemoryForAnythingEndsAllRanks) {
     const bool small = world_.rank() == world_.size() - 1;
 
     EXPECT_THROW(calibrate_toy(all(8), {.most_samples = small ? 0 : 1000}), Error);
+}
+
+TEST_F(CalibrationTest, ALayerIsRecomputedWhereMemoryLacksAndLargerMicroBatchesAreFaster) {
+    const StepCost cost = calibrate_toy(all(16),
+                                        {.most_samples = 3,
+                                         .per_pass = std::chrono::milliseconds(8),
+                                         .most_recomputed_samples = 16});
+
+    EXPECT_EQ(cost.recomputed_layers, 1);
+    EXPECT_EQ(cost.micro_batch, 16);
+}
+
+TEST_F(CalibrationTest, NotWhereSmallerMicroBatchesAreFaster) {
+    const StepCost cost = calibrate_toy(all(16),
+                                        {.most_samples = 8,
+                                         .per_sample = std::chrono::milliseconds(1),
+                                         .most_recomputed_samples = 16,
+                                         .times_as_long = 3});
+
+    EXPECT_EQ(cost.recomputed_layers, 0);
+    EXPECT_EQ(cost.micro_batch, 8);
+}
+
+TEST_F(CalibrationTest, NotWhereMemoryHoldsTheCapacity) {
+    EXPECT_EQ(calibrate_toy(all(16), {.most_recomputed_samples = 16}).recomputed_layers, 0);
+}
+
+TEST_F(CalibrationTest, RecomputedWhereMemoryHoldsNothingOtherwise) {
+    const StepCost cost = calibrate_toy(all(16), {.most_samples = 0, .most_recomputed_samples = 4});
+
+    EXPECT_EQ(cost.recomputed_layers, 1);
+    EXPECT_EQ(cost.micro_batch, 4);
 }
 
 // Room for about 12 samples: the kernel would kill a process that tried 16 or 32.

@@ -28,6 +28,7 @@ struct Options {
     std::string batching;
     PartOptions parts;
     std::string precision;  // a word, or a list by rank, host or device
+    std::string recompute;  // auto, none, all or layers, or a list by rank, host or device
     std::uint64_t seed = 1;
 
     // data

@@ -25,6 +25,7 @@ struct Summary {
         std::string device;
         bool is_gpu = false;
         Precision precision = Precision::fp32;
+        std::int64_t recomputed_layers = 0;
         std::int64_t units = 0;
         std::int64_t share = 0;      // units of a full batch, as it was cut last
         ByRankTime<double> ms = {};  // medians of an update

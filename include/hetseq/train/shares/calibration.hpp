@@ -19,6 +19,7 @@ struct CalibrationOptions {
     double seconds = 5;          // a rank starts nothing that would end later,
     double updates = 5;          // or after the time of so many updates, if that is longer
     std::int64_t memory_mb = 0;  // that this rank may use; 0: its device says when it is full
+    bool may_recompute = false;  // all layers of the model, where memory lacks otherwise
 };
 
 /// Collective. Measures what an update costs this rank's device, without communication. It runs
@@ -33,6 +34,9 @@ struct CalibrationOptions {
 /// the capacity, or less if memory does not hold it. On a GPU this is found by trying. On a CPU
 /// running out of memory kills the process, so a line through the measured peaks must stay below 90
 /// % of `memory_mb`.
+///
+/// With `may_recompute`, where memory does not hold the largest size, all sizes are measured again
+/// while backward computes the model's layers again. The faster way stays, for training too.
 ///
 /// `known`: the cost of a rank that need not be measured.
 ///

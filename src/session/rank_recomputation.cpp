@@ -1,0 +1,39 @@
+#include "hetseq/session/rank_recomputation.hpp"
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/quantity.hpp"
+#include "hetseq/model/model.hpp"
+#include "hetseq/session/rank_list.hpp"
+
+namespace hetseq {
+
+std::vector<std::string> recompute_words() {
+    return {"auto", "none", "all"};
+}
+
+std::string rank_recomputation(const std::string& list, const Topology& topology, int rank) {
+    return rank_word("recompute", list, recompute_words(), topology, rank, OrNumber::yes);
+}
+
+bool recomputes_at_need(const std::string& word) {
+    return word == "auto";
+}
+
+std::int64_t recomputed_from_start(const std::string& word, const Model& model) {
+    if (recomputes_at_need(word))
+        return 0;
+    const std::int64_t most = model.recomputable_layers();
+    const std::int64_t layers = word == "none" ? 0 : word == "all" ? most : std::stoll(word);
+    if (most == 0 && (layers > 0 || word == "all"))
+        throw BadConfig("--recompute " + word + " with this model",
+                        "it has no layers to compute again: BERT and the Transformer have, and a "
+                        "task in Python may name some",
+                        "leave --recompute out");
+    if (layers > most)
+        throw BadConfig("--recompute " + word,
+                        "the model has " + count_text(most, "layer"),
+                        "give at most as many, or all");
+    return layers;
+}
+
+}  // namespace hetseq
