@@ -15,6 +15,7 @@ from .cut_test import CutTest
 from .draw_places import scope, without_shells
 from .group_norms import SUMS, GroupNorms
 from .optimizers import Adapter
+from .recomputation import Recomputation
 from .results import metric_names, rows_of, sums_of, weights_of
 from .task import Config, Task, TaskError, describe
 from .unchanged import Buffers, Parameters
@@ -50,6 +51,7 @@ class Binding:
         self.module: Optional[torch.nn.Module] = None
         self.failure: Optional[BaseException] = None
         self.keyed: Optional[randomness.Handle] = None
+        self.recomputation: Optional[Recomputation] = None
         self.has_trained = False
         self.config: Optional[Config] = None
         self.optimizers: dict[int, Adapter] = {}
@@ -71,10 +73,11 @@ class Binding:
         self.end()
         self.module = module
         self.keyed = randomness.install(module)
+        self.recomputation = Recomputation(module, self.task.recompute)
         scope.looks_at_groups, scope.exact = self.task.groups, self.task.exact
         self.buffers = Buffers(module)
         self.has_trained, self.cut_test = False, CutTest(self.task)
-        return _description(self.task, module, self.keyed.norms)
+        return _description(self.task, module, self.keyed.norms, len(self.recomputation))
 
     def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool) -> list[torch.Tensor]:
         module, task = self.module, self.task
@@ -104,8 +107,14 @@ class Binding:
     def take_sums(self) -> None:
         self.keyed.norms.take_sums()
 
+    def recompute(self, count: int) -> None:
+        self.recomputation.set(count)
+
     def end(self) -> None:
         """The module is as it was before, and torch too."""
+        if self.recomputation is not None:
+            self.recomputation.remove()
+            self.recomputation = None
         if self.keyed is not None:
             self.keyed.remove()
             self.keyed = None
@@ -243,7 +252,8 @@ def _own_memory(module: torch.nn.Module) -> None:
                 part._buffers[name] = buffer.contiguous()
 
 
-def _description(task: Task, module: torch.nn.Module, norms: GroupNorms) -> tuple[str, list[torch.Tensor]]:
+def _description(task: Task, module: torch.nn.Module, norms: GroupNorms, recomputable: int) -> tuple[
+        str, list[torch.Tensor]]:
     _own_memory(module)
     settings = _parameter_settings(task, module)
     stored = set(module.state_dict(keep_vars=True))
@@ -252,7 +262,7 @@ def _description(task: Task, module: torch.nn.Module, norms: GroupNorms) -> tupl
     buffers += [{"name": SUMS, "is_stored": False} for _ in own]
     tensors = [parameter for _, parameter in module.named_parameters()] + [buffer for _, buffer in module.named_buffers()] + own
     description = {"parameters": [settings[name] for name, _ in _parameters(module)], "buffers": buffers,
-                   "config": _config_json(module),
+                   "config": _config_json(module), "recomputable": recomputable,
                    "has_groups": norms.exists or task.groups, "evaluates_groups": task.groups, "sums": SUMS}
     return json.dumps(description), tensors
 
@@ -278,7 +288,7 @@ def _implement(name: str, method: Callable[..., Any]) -> None:
 
 
 for _name in ("describe", "model", "self_test", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
-              "optimizer_restored", "optimizer_end", "schedule", "take_sums"):
+              "optimizer_restored", "optimizer_end", "schedule", "take_sums", "recompute"):
     _implement("task_" + _name, getattr(Binding, _name))
 
 

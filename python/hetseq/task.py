@@ -153,6 +153,8 @@ class Task:
     groups: whether `forward` looks at several samples together, within `hetseq.groups(batch)`.
     exact: False says that a sample's loss may depend on the other samples of its micro-batch, and so the result on how
         batches are cut: the self-test does not compare cuts. All else is checked.
+    recompute: names of modules, such as "encoder.layer.*", that backward may compute again to save memory: forward then
+        keeps their inputs alone. `--recompute` says how many of them, in the order of the model.
     buffers: "constant": a buffer that changes in training is an error; "rank0": it may, and rank 0's is kept.
     """
 
@@ -167,6 +169,7 @@ class Task:
     groups: bool = False
     exact: bool = True
     self_test: bool = True
+    recompute: Sequence[str] = ()
 
     def model(self, config: Config) -> torch.nn.Module:
         """The module to train, with its initial values. It is called with torch's generators seeded by the run."""
@@ -218,20 +221,21 @@ def task(model: torch.nn.Module, fields: Mapping[str, Union[Field, Ragged]], los
          tokens: str = "", collate: Optional[Callable[[Batch], Batch]] = None,
          param_groups: Optional[Callable[[torch.nn.Module], Iterable[Mapping[str, Any]]]] = None,
          defaults: Optional[Mapping[str, Any]] = None, buffers: str = "constant", groups: bool = False,
-         exact: bool = True) -> Task:
+         exact: bool = True, recompute: Sequence[str] = ()) -> Task:
     """A task from a module and a function of it.
 
     loss: from the module and a batch to the summed loss, or to a dict of summed losses and metrics by name.
     weights: as Task.weights, or a function of a batch.
-    buffers, groups, exact: as those of Task.
+    buffers, groups, exact, recompute: as those of Task.
     """
     given_model, given_weights, given_defaults = model, weights, dict(defaults or {})
     given_fields, given_losses, given_metrics, given_tokens = fields, losses, metrics, tokens
-    given_buffers, given_groups, given_exact = buffers, groups, exact
+    given_buffers, given_groups, given_exact, given_recompute = buffers, groups, exact, recompute
 
     class FromModel(Task):
         fields, losses, metrics, tokens = given_fields, given_losses, given_metrics, given_tokens
         defaults, buffers, groups, exact = given_defaults, given_buffers, given_groups, given_exact
+        recompute = given_recompute
 
         def model(self, config: Config) -> torch.nn.Module:
             return given_model
@@ -400,6 +404,8 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
     for name in ("groups", "exact", "self_test"):
         if not isinstance(getattr(task, name), bool):
             raise TaskError(f"{name} is {getattr(task, name)!r}: say True or False")
+    if isinstance(task.recompute, str) or not all(isinstance(name, str) for name in task.recompute):
+        raise TaskError(f"recompute is {task.recompute!r}: give a list of modules' names, such as ['encoder.layer.*']")
     if task.buffers not in ("constant", "rank0"):
         raise TaskError(f"buffers is {task.buffers!r}: use 'constant' or 'rank0'")
     metrics = _metrics(task, losses)

@@ -78,6 +78,8 @@ TORCH_LIBRARY(hetseq, library) {
     library.def("task_optimizer_restored(int handle) -> ()");
     library.def("task_optimizer_end(int handle) -> ()");
     library.def("task_take_sums() -> ()");
+    // How many of the modules that the task names are computed again in backward.
+    library.def("task_recompute(int count) -> ()");
     library.def("task_schedule(int update, int epoch) -> float");
     library.def("task_weights(str[] names, Tensor[] tensors) -> float[]");
 }

@@ -1,6 +1,7 @@
 #include "python_model.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -52,6 +53,7 @@ public:
           config_{description.at("config")},
           predicts_{task.predicts},
           is_exact_{task.is_exact},
+          recomputable_{description.at("recomputable")},
           has_groups_{description.at("has_groups")},
           evaluates_groups_{description.at("evaluates_groups")} {
         std::size_t i = 0;
@@ -124,6 +126,12 @@ public:
             call_python("hetseq::task_take_sums", {});
     }
 
+    std::int64_t recomputable_layers() const override { return recomputable_; }
+    void recompute(std::int64_t layers) override {
+        Model::recompute(layers);
+        call_python("hetseq::task_recompute", {layers});
+    }
+
     bool predicts() const override { return predicts_; }
 
     std::vector<Prediction> predict(const MicroBatch& batch) override {
@@ -146,6 +154,7 @@ private:
     std::string config_;
     bool predicts_;
     bool is_exact_;
+    std::int64_t recomputable_;
     bool has_groups_;
     bool evaluates_groups_;
     at::Tensor sums_;         // undefined: the module keeps no statistics of groups

@@ -15,6 +15,7 @@ bool is_out_of_memory(const std::exception& error) {
     const std::string text = error.what();
     for (const char* sign : {"DefaultCPUAllocator: can't allocate memory",
                              "CUDA error: out of memory",
+                             "CUDA out of memory",  // told by Python within a backward
                              "CUBLAS_STATUS_ALLOC_FAILED",
                              "CUDNN_STATUS_ALLOC_FAILED"})
         if (text.find(sign) != std::string::npos)

@@ -2,7 +2,6 @@
 #include "hetseq/model/autocast.hpp"
 
 #include <cstdio>
-#include <functional>
 #include <memory>
 
 #include <ATen/autocast_mode.h>
@@ -18,20 +17,10 @@
 namespace hetseq {
 namespace {
 
-using test::images, test::pairs, test::samples, test::small_bert, test::small_transformer,
-    test::texts;
+using test::ModelCase, test::images, test::pairs, test::samples, test::small_bert,
+    test::small_transformer, test::texts;
 
 constexpr std::int64_t measured = 6;  // the first samples: the others train
-
-struct Case {
-    std::string name;
-    std::function<std::shared_ptr<Model>()> make;
-    std::function<MicroBatch(std::int64_t begin, std::int64_t count)> batch;
-};
-
-std::string name_of(const testing::TestParamInfo<Case>& info) {
-    return info.param.name;
-}
 
 // All gradients as one vector in fp64 on the CPU.
 at::Tensor gradient_of(Model& model, const MicroBatch& batch, const ForwardContext& context = {}) {
@@ -66,7 +55,7 @@ void train(Model& model, const MicroBatch& batch, int steps) {
 
 /// Roundings of each sample's gradient are what a device adds, so the sum of these gradients' norms
 /// measures it: the gradient itself may be small where they cancel.
-class PrecisionTest : public testing::TestWithParam<Case> {
+class PrecisionTest : public testing::TestWithParam<ModelCase> {
 protected:
     PrecisionTest() : model_{GetParam().make()} {
         initialise_parameters(*model_, 3);
@@ -123,12 +112,13 @@ TEST_P(PrecisionTest, On16BitsOfAGpuTheGradientIsWithinItsBound) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models,
-                         PrecisionTest,
-                         testing::Values(Case{"Mnist", [] { return make_mnist_cnn(); }, images},
-                                         Case{"Bert", small_bert, texts},
-                                         Case{"Transformer", small_transformer, pairs}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Models,
+    PrecisionTest,
+    testing::Values(ModelCase{"Mnist", [] { return make_mnist_cnn(); }, images},
+                    ModelCase{"Bert", small_bert, texts},
+                    ModelCase{"Transformer", small_transformer, pairs}),
+    test::name_of);
 
 // The gradients of biases where nothing else trains.
 std::vector<at::Tensor> gradients_of_biases(Precision precision) {

@@ -1,10 +1,8 @@
 // Layers that are computed again in backward: the same bits, with less memory.
 #include "hetseq/model/recomputed.hpp"
 
-#include <functional>
 #include <map>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -22,21 +20,7 @@
 namespace hetseq {
 namespace {
 
-using test::pairs, test::small_bert, test::small_transformer, test::texts;
-
-struct Case {
-    std::string name;
-    std::function<std::shared_ptr<Model>()> make;
-    std::function<MicroBatch(std::int64_t begin, std::int64_t count)> batch;
-};
-
-void PrintTo(const Case& one, std::ostream* out) {
-    *out << one.name;
-}
-
-std::string name_of(const testing::TestParamInfo<Case>& info) {
-    return info.param.name;
-}
+using test::ModelCase, test::pairs, test::small_bert, test::small_transformer, test::texts;
 
 // With what it says of the lengths of its rows, so that nothing is computed for padding.
 MicroBatch packed_texts(std::int64_t begin, std::int64_t count) {
@@ -62,7 +46,7 @@ at::Tensor loss_of(Model& model, const MicroBatch& batch) {
     return sum;
 }
 
-class RecomputedTest : public testing::TestWithParam<Case> {
+class RecomputedTest : public testing::TestWithParam<ModelCase> {
 protected:
     RecomputedTest() : model_{GetParam().make()} { initialise_parameters(*model_, 3); }
 
@@ -175,11 +159,11 @@ TEST_P(RecomputedTest, ForwardKeepsLess) {
 
 INSTANTIATE_TEST_SUITE_P(Models,
                          RecomputedTest,
-                         testing::Values(Case{"Bert", small_bert, texts},
-                                         Case{"BertWithoutPadding", small_bert, packed_texts},
-                                         Case{"Transformer", small_transformer, pairs},
-                                         Case{"PreNorm", pre_norm_transformer, pairs}),
-                         name_of);
+                         testing::Values(ModelCase{"Bert", small_bert, texts},
+                                         ModelCase{"BertWithoutPadding", small_bert, packed_texts},
+                                         ModelCase{"Transformer", small_transformer, pairs},
+                                         ModelCase{"PreNorm", pre_norm_transformer, pairs}),
+                         test::name_of);
 
 // Memory that runs out when a layer is computed again is told as elsewhere.
 TEST(RecomputedLayerTest, WhatItThrowsInBackwardIsThrownThere) {

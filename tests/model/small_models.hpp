@@ -1,8 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <ostream>
+#include <string>
 
+#include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include "hetseq/model/bert/bert.hpp"
@@ -75,6 +79,21 @@ inline MicroBatch on(at::Device device, MicroBatch batch) {
         tensor = tensor.to(device);
     batch.sample_ids = batch.sample_ids.to(device);
     return batch;
+}
+
+/// A model, and batches of the samples [begin, begin + count).
+struct ModelCase {
+    std::string name;
+    std::function<std::shared_ptr<Model>()> make;
+    std::function<MicroBatch(std::int64_t begin, std::int64_t count)> batch;
+};
+
+inline void PrintTo(const ModelCase& one, std::ostream* out) {
+    *out << one.name;
+}
+
+inline std::string name_of(const testing::TestParamInfo<ModelCase>& info) {
+    return info.param.name;
 }
 
 }  // namespace hetseq::test

@@ -329,7 +329,8 @@ class GroupNormsTest(Case):
         self.train_all(1, {"eager": whole, "whole": {**whole, "compiled": "whole", "self_test": True},
                            "inductor": {**whole, "compiled": "inductor"},
                            "checkpoints": {**whole, "compiled": "whole", "checkpoints": True}})
-        self.assertEqual(max(map(int, (self.folder / "graphs.txt").read_text().split())), 2)  # torch ends one at momentum=None
+        graphs = max(map(int, (self.folder / "graphs.txt").read_text().split()))
+        self.assertLessEqual(graphs, 2)  # torch ends one at momentum=None, not so 2.7
         self.train_all(3, {"parts3": {**unlike, "compiled": "parts"}, "whole3": {**unlike, "compiled": "whole"}})
         for run in ("whole", "inductor", "checkpoints", "parts3", "whole3"):
             with self.subTest(run):
