@@ -106,6 +106,9 @@ const std::vector<OtherName>& other_names() {
         {"pretrained-model", "init-model"},
         {"finetune-from-model", "init-model"},
         {"dtype", "precision"},
+        {"gradient-checkpointing", "recompute"},
+        {"activation-checkpointing", "recompute"},
+        {"checkpoint-activations", "recompute"},
         {"hidden-dropout", "dropout"},
         {"random-seed", "seed"},
         // data

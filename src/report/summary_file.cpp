@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <fstream>
 
+#include "hetseq/util/precision.hpp"
+#include "hetseq/util/quantity.hpp"
+
 #include "json_numbers.hpp"
 #include "run_files.hpp"
 #include <nlohmann/json.hpp>
@@ -34,6 +37,11 @@ RunSummary::Rank rank_of(const Json& json, std::size_t number) {
     std::string name = "rank " + std::to_string(number);
     for (const std::string& part : {text_of(json, "host"), text_of(json, "device")})
         name += part.empty() ? "" : ", " + part;
+    const std::string precision = text_of(json, "precision");
+    if (!precision.empty() && precision != to_string(Precision::fp32))
+        name += ", " + precision;
+    if (const double layers = time("recomputed_layers").value_or(0); layers > 0)
+        name += ", " + count_text(static_cast<std::int64_t>(layers), "layer") + " recomputed";
     RunSummary::Rank rank{name};
     for (const RankTimeText& text : rank_time_texts)
         rank.times[text.time] = time(std::string(text.key));

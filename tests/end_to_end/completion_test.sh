@@ -47,6 +47,7 @@ offers '--help --json' info --
 # Choices, with a blank or '=' before them, and after a switch a new word.
 offers 'auto bf16 fp16 fp32 fp64 tf32' train --precision ''
 offers 'fp64' train --precision fp6
+offers 'all auto none' train --recompute ''
 offers 'collective independent serial' train --io =
 offers 'serial' train --io = s
 offers 'bert mnist sequence-classification token-classification translation' check --task ''

@@ -40,6 +40,27 @@ TemporaryFolder& write_run(TemporaryFolder& folder) {
     return folder;
 }
 
+TEST(RunRecordTest, ARanksNameSaysHowItComputes) {
+    TemporaryFolder folder;
+    write_run(folder);
+    folder.write("summary.json", R"({"status":"finished","ranks":[
+        {"host":"n1","device":"V100","precision":"fp16","recomputed_layers":12},
+        {"host":"n2","device":"A100","precision":"bf16","recomputed_layers":1},
+        {"host":"n3","device":"P100","precision":"fp32","recomputed_layers":0},
+        {"host":"n4","device":"K80"}]})");
+
+    const RunRecord run = read_run(folder.path().string());
+
+    std::vector<std::string> names;
+    for (const RunSummary::Rank& rank : run.summary->ranks)
+        names.push_back(rank.name);
+    EXPECT_THAT(names,
+                ElementsAre("rank 0, n1, V100, fp16, 12 layers recomputed",
+                            "rank 1, n2, A100, bf16, 1 layer recomputed",
+                            "rank 2, n3, P100",
+                            "rank 3, n4, K80"));
+}
+
 TEST(RunRecordTest, AFinishedRunIsReadWhole) {
     TemporaryFolder folder;
 

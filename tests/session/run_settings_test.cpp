@@ -142,6 +142,19 @@ TEST_F(RunSettingsTest, EachRankHasAPrecisionAndAllAreWrittenDown) {
     EXPECT_EQ(settings.values().at("precision"), lists[std::size_t(world_.size()) - 1]);
 }
 
+TEST_F(RunSettingsTest, EachRankHasAWordOrANumberOfLayersToRecompute) {
+    const RunSettings settings = set_up({{"recompute", "0=all,1=3,2-9=auto"}});
+
+    std::vector<std::string> expected{"all", "3", "auto"};
+    expected.resize(static_cast<std::size_t>(world_.size()));
+    EXPECT_EQ(settings.recompute, expected);
+    EXPECT_EQ(settings.values().at("recompute"), rank_list(expected));
+    EXPECT_FALSE(settings.recomputes_at_need(0));
+    EXPECT_THAT(error_of({{"recompute", "some"}}), HasSubstr("a number or one of auto, none, all"));
+    EXPECT_THAT(error_of({{"recompute", "0-9=some"}}),
+                HasSubstr("expected N, one of auto, none, all"));
+}
+
 TEST_F(RunSettingsTest, APrecisionThatADeviceHasNotIsAnErrorOnAll) {
     EXPECT_THAT(error_of({{"precision", "fp16"}}), HasSubstr("give this rank bf16 or fp32"));
     EXPECT_THAT(error_of({{"precision", "0=fp16,1-9=fp32"}}), HasSubstr("--precision fp16 on"));

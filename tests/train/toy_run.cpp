@@ -114,6 +114,7 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
                      .identity = {.devices = std::vector<std::string>(
                                       static_cast<std::size_t>(world.size()), "cpu")},
                      .progress = run.progress,
+                     .loss_scale = run.loss_scale,
                      .held_update = run.held_update});
     ToyResult result;
     result.report = trainer.run();

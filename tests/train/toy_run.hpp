@@ -47,6 +47,7 @@ struct ToyRun {
     std::int64_t stop_after = 0;
     std::int64_t patience = 0;
     TrainingProgress progress = {};  // of a run that is continued, but for its tensors
+    LossScale loss_scale = {};
     std::int64_t held_update = -1;
     Schedule schedule = {};  // empty: `lr` all along
     /// See ToyModel::Spoil.

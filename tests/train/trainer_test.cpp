@@ -270,6 +270,27 @@ TEST_F(TrainerTest, StopsAfterSoManyUpdatesOfThisStart) {
     EXPECT_EQ(train(run).report.stop, StopReason::none);  // it ends there anyway
 }
 
+// It doubles in the seventh update. The restart comes before.
+TEST_F(TrainerTest, TheLossScaleGrowsAcrossARestart) {
+    ToyRun whole = run_of(10);
+    whole.loss_scale = LossScale{{.value = 65536, .good_updates = 1993}};
+    const LossScale::State undisturbed = train(whole).report.loss_scale.value();
+    ToyRun first = whole;
+    first.stop_after = 4;
+
+    const TrainerReport stopped = train(first).report;
+
+    EXPECT_EQ(stopped.loss_scale.value().value, 65536);
+    ToyRun second = whole;
+    second.progress = stopped;
+    second.loss_scale = LossScale{stopped.loss_scale.value()};
+    const LossScale::State continued = train(second).report.loss_scale.value();
+    EXPECT_EQ(continued.value, 131072);
+    EXPECT_EQ(continued.good_updates, 3);
+    EXPECT_EQ(undisturbed.value, continued.value);
+    EXPECT_EQ(undisturbed.good_updates, continued.good_updates);
+}
+
 // After 4 updates of 3 an epoch, with the order begun anew.
 TEST_F(TrainerTest, TheScheduleHasEpochsOfItsOwn) {
     ToyRun run = run_of(8);

@@ -72,8 +72,10 @@ std::shared_ptr<Model> evaluated_model(const CommandContext& context, const RunS
 std::string as_json(const Evaluation& evaluation,
                     const std::string& model,
                     const Options& options) {
-    nlohmann::ordered_json json{
-        {"model", model}, {"data", options.data}, {"loss", evaluation.loss()}};
+    nlohmann::ordered_json json{{"model", model},
+                                {"data", options.data},
+                                {"precision", options.precision},
+                                {"loss", evaluation.loss()}};
     for (const auto& loss : evaluation.losses)
         json[loss.name] = loss.value;
     for (const auto& metric : evaluation.metrics)

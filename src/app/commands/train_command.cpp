@@ -161,6 +161,7 @@ int run_training(const CommandContext& context,
                                     report,
                                     start_seconds);
         summary.is_exact = replica.model().is_exact();
+        summary.reduce_precision = settings.options().reduce_precision;
         agree_on(world, [&] {
             if (folder != nullptr && world.rank() == 0)
                 write_results(*folder, summary, report, replica.model());

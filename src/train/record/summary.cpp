@@ -232,6 +232,7 @@ std::string Summary::json(const TrainerReport& report) const {
               {"unit", unit},
               {"padding", padding},
               {"exact", is_exact},
+              {"reduce_precision", reduce_precision},
               {"step_ms", {{"median", step_ms.median}, {"p10", step_ms.p10}, {"p90", step_ms.p90}}},
               {"finish_wait_over_last_bucket", finish_ratio},
               {"balance",

@@ -109,8 +109,8 @@ TEST_F(OptionAgreementTest, OptionsOfARankMayDiffer) {
         }
 
     EXPECT_EQ(error_of(values), "");
-    // cache-dir, cache-mb, device, max-sentences, max-tokens, precision, threads
-    EXPECT_EQ(count, 7);
+    // cache-dir, cache-mb, device, max-sentences, max-tokens, precision, recompute, threads
+    EXPECT_EQ(count, 8);
 }
 
 }  // namespace

@@ -51,10 +51,11 @@ struct Summary {
     double startup_s = 0;           // from the process's start to the first update
     double samples_per_second = 0;  // steady state
     double units_per_second = 0;
-    std::string unit = "samples";  // what rates are told in
-    double reported_units = 1;     // of that, in a unit of the ranks' work
-    double padding = 0;            // values added to ragged rows, over their own
-    bool is_exact = true;          // results do not depend on the cut (Model::is_exact)
+    std::string unit = "samples";           // what rates are told in
+    double reported_units = 1;              // of that, in a unit of the ranks' work
+    double padding = 0;                     // values added to ragged rows, over their own
+    bool is_exact = true;                   // results do not depend on the cut (Model::is_exact)
+    std::string reduce_precision = "fp32";  // in which gradients went from rank to rank
     double finish_ratio =
         0;  // median of the wait in finish() over the last bucket's own time, slowest rank
     std::string policy;
