@@ -21,16 +21,28 @@ at::Tensor fused_attention(const at::Tensor& queries,
                            const Dropout& dropout,
                            const DropoutExtent& extent);
 
-/// `dropout_add_norm` on a GPU, in one kernel. In 16 bits the sum and the result are fp32, and the
-/// result is there in x's type too.
+/// norm(residual + dropout(x + x_bias)) on a GPU, in one kernel; x and residual (..., H). In 16
+/// bits the sum and the result are fp32, and the result is there in x's type too. Elsewhere both
+/// results share their memory, and the gradients of both are added in the kernel of backward.
 Rows fused_dropout_add_norm(const at::Tensor& x,
+                            const at::Tensor& x_bias,
                             const at::Tensor& residual,
                             const Affine& norm,
                             double eps,
                             const Dropout& dropout);
 
-/// x weight^T + bias in 16 bits, where `Autocast` is. `x` (..., inputs) of 16 bits. The gradients
-/// of weight and bias are sums in fp32 that are never rounded to 16 bits.
+/// dropout(words + positions + segments) on a GPU, in one kernel; as `fused_dropout_add_norm` in
+/// two tensors, the second of which is of `type`.
+Rows fused_embedding(const Embedding& embedding, const Dropout& dropout, at::ScalarType type);
+
+/// activation(x weight^T + bias) on a GPU, in a product and one kernel. `x` (..., inputs) of the
+/// type of products. The gradients of weight and bias are sums in fp32 at least.
+at::Tensor fused_linear_activation(const at::Tensor& x,
+                                   const Affine& affine,
+                                   Activation activation);
+
+/// x weight^T + bias in 16 bits, where `Autocast` is. `x` (..., inputs) of 16 bits; the bias may be
+/// undefined. The gradients of weight and bias are sums in fp32 that are never rounded to 16 bits.
 at::Tensor narrow_linear(const at::Tensor& x, const Affine& affine);
 
 }  // namespace hetseq::detail

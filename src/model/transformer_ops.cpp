@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
 
+#include "hetseq/util/error.hpp"
 #include "hetseq/model/autocast.hpp"
 
 #include "fused_ops.hpp"
@@ -40,6 +41,25 @@ at::Tensor linear(const at::Tensor& x, const Affine& affine) {
     return x.is_cuda() && has_narrow_products(at::kCUDA)
                ? narrow_linear(narrowed(x), affine)
                : at::linear(x, affine.weight, affine.bias);
+}
+
+at::Tensor linear_activation(const at::Tensor& x, const Affine& affine, Activation activation) {
+    if (x.is_cuda())
+        return fused_linear_activation(narrowed(x), affine, activation);
+    const at::Tensor inner = linear(x, affine);
+    switch (activation) {
+        case Activation::gelu:
+            return at::gelu(inner);
+        case Activation::gelu_tanh:
+            return at::gelu(inner, "tanh");
+        case Activation::relu:
+            return at::relu(inner);
+        case Activation::silu:
+            return at::silu(inner);
+        case Activation::tanh:
+            return at::tanh(inner);
+    }
+    HETSEQ_ASSERT(false);
 }
 
 at::Tensor attention(const at::Tensor& queries,
@@ -114,14 +134,16 @@ at::Tensor self_attention(const at::Tensor& qkv,
     return at::matmul(probabilities, split[2]).transpose(1, 2).reshape({n, length, hidden});
 }
 
-Rows dropout_add_norm(const at::Tensor& x,
-                      const at::Tensor& residual,
-                      const Affine& norm,
-                      double eps,
-                      const Dropout& dropout) {
+Rows linear_dropout_add_norm(const at::Tensor& x,
+                             const Affine& linear,
+                             const at::Tensor& residual,
+                             const Affine& norm,
+                             double eps,
+                             const Dropout& dropout) {
     if (x.is_cuda())
-        return fused_dropout_add_norm(x, residual, norm, eps, dropout);
-    const at::Tensor sum = residual + dropped(x, dropout);
+        return fused_dropout_add_norm(
+            detail::linear(x, {linear.weight, {}}), linear.bias, residual, norm, eps, dropout);
+    const at::Tensor sum = residual + dropped(detail::linear(x, linear), dropout);
     return rows_of(at::layer_norm(sum, norm.weight.sizes(), norm.weight, norm.bias, eps));
 }
 

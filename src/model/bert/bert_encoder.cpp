@@ -19,6 +19,20 @@ const std::string body_prefix = "bert.";
 const std::string norm_name = "LayerNorm.";
 const std::string parts_of_qkv[] = {"self.query.", "self.key.", "self.value."};
 
+Activation activation_of(BertConfig::Activation activation) {
+    switch (activation) {
+        case BertConfig::Activation::gelu:
+            return Activation::gelu;
+        case BertConfig::Activation::gelu_tanh:
+            return Activation::gelu_tanh;
+        case BertConfig::Activation::relu:
+            return Activation::relu;
+        case BertConfig::Activation::silu:
+            return Activation::silu;
+    }
+    HETSEQ_ASSERT(false);
+}
+
 // On a CPU, where no row is padding. Elsewhere a kernel for each sequence would cost more than
 // padding.
 bool attends_by_sequence(const at::Tensor& x, const TokenRows& rows) {
@@ -200,7 +214,7 @@ at::Tensor BertEncoder::first_places(const MicroBatch& batch) {
 }
 
 at::Tensor BertEncoder::pooled(const at::Tensor& hidden) const {
-    return at::tanh(linear(hidden, pooler_));
+    return detail::linear_activation(hidden, pooler_, Activation::tanh);
 }
 
 at::Tensor BertEncoder::layer_norm(const at::Tensor& x, const Affine& norm) const {
@@ -208,32 +222,37 @@ at::Tensor BertEncoder::layer_norm(const at::Tensor& x, const Affine& norm) cons
 }
 
 at::Tensor BertEncoder::linear_activation(const at::Tensor& x, const Affine& affine) const {
-    const at::Tensor inner = linear(x, affine);
-    switch (config_.activation) {
-        case BertConfig::Activation::gelu:
-            return at::gelu(inner);
-        case BertConfig::Activation::gelu_tanh:
-            return at::gelu(inner, "tanh");
-        case BertConfig::Activation::relu:
-            return at::relu(inner);
-        case BertConfig::Activation::silu:
-            return at::silu(inner);
-    }
-    HETSEQ_ASSERT(false);
+    return detail::linear_activation(x, affine, activation_of(config_.activation));
+}
+
+at::Tensor BertEncoder::embedding_sum(const at::Tensor& ids,
+                                      const at::Tensor& segments,
+                                      const TokenRows& rows) const {
+    if (ids.is_cuda())
+        return fused_embedding({.words = embeddings_.word,
+                                .ids = ids,
+                                .padding_id = config_.pad_token_id,
+                                .positions = embeddings_.position,
+                                .position_ids = rows.positions(),
+                                .length = rows.width(),
+                                .segments = embeddings_.segment,
+                                .segment_ids = segments},
+                               {},
+                               embeddings_.word.scalar_type())
+            .wide;
+    const at::Tensor sum = at::embedding(embeddings_.word, ids, config_.pad_token_id) +
+                           at::embedding(embeddings_.segment, segments);
+    return rows.is_packed() ? sum + at::embedding(embeddings_.position, rows.positions())
+                            : (sum.view({rows.sequences(), rows.width(), config_.hidden_size}) +
+                               embeddings_.position.narrow(0, 0, rows.width()))
+                                  .flatten(0, 1);
 }
 
 Rows BertEncoder::embed(const TokenRows& rows, ForwardPass& pass) const {
     HETSEQ_ASSERT(rows.width() <= config_.max_position_embeddings);
     const at::Tensor ids = rows.packed(pass.batch.tensors.at("input_ids"));  // (N)
     const at::Tensor segments = rows.packed(pass.batch.tensors.at("segment_ids"));
-    const at::Tensor sum = at::embedding(embeddings_.word, ids, config_.pad_token_id) +
-                           at::embedding(embeddings_.segment, segments);
-    const at::Tensor placed =
-        rows.is_packed() ? sum + at::embedding(embeddings_.position, rows.positions())
-                         : (sum.view({rows.sequences(), rows.width(), config_.hidden_size}) +
-                            embeddings_.position.narrow(0, 0, rows.width()))
-                               .flatten(0, 1);
-    return rows_of(dropped(layer_norm(placed, embeddings_.norm),
+    return rows_of(dropped(layer_norm(embedding_sum(ids, segments, rows), embeddings_.norm),
                            rows.of_rows(pass.next_dropout(config_.hidden_dropout))));
 }
 
@@ -263,7 +282,8 @@ at::Tensor BertEncoder::encode_places(const Rows& x,
                                       const at::Tensor& places,
                                       const Layer& layer,
                                       ForwardPass& pass) const {
-    const at::Tensor at_places = x.wide.index_select(0, rows.rows_of(places));  // (M, H)
+    const at::Tensor at_rows = rows.rows_of(places);               // (M)
+    const at::Tensor at_places = x.wide.index_select(0, at_rows);  // (M, H)
     const Dropout dropout = pass.next_dropout(config_.attention_dropout);
     const DropoutExtent extent = attention_extent(pass, rows);
     const at::Tensor context =
@@ -271,9 +291,10 @@ at::Tensor BertEncoder::encode_places(const Rows& x,
             ? attend_from(
                   places, at_places, x.wide, rows, layer.qkv, config_.heads, dropout, extent)
             : attend(linear(x.factors, layer.qkv), rows, config_.heads, dropout, extent)
-                  .index_select(0, rows.rows_of(places));
+                  .index_select(0, at_rows);
     const Dropout of_attention = rows.of_places(pass.next_dropout(config_.hidden_dropout), places);
-    const Dropout of_output = rows.of_places(pass.next_dropout(config_.hidden_dropout), places);
+    Dropout of_output = of_attention;
+    of_output.key = pass.next_dropout(config_.hidden_dropout).key;
     return after_attention(context, at_places, layer, of_attention, of_output).wide;
 }
 
@@ -282,17 +303,15 @@ Rows BertEncoder::after_attention(const at::Tensor& context,
                                   const Layer& layer,
                                   const Dropout& of_attention,
                                   const Dropout& of_output) const {
-    const Rows attended = dropout_add_norm(linear(context, layer.attention_output),
-                                           x,
-                                           layer.attention_norm,
-                                           config_.layer_norm_eps,
-                                           of_attention);
+    const Rows attended = linear_dropout_add_norm(context,
+                                                  layer.attention_output,
+                                                  x,
+                                                  layer.attention_norm,
+                                                  config_.layer_norm_eps,
+                                                  of_attention);
     const at::Tensor inner = linear_activation(attended.factors, layer.intermediate);
-    return dropout_add_norm(linear(inner, layer.output),
-                            attended.wide,
-                            layer.output_norm,
-                            config_.layer_norm_eps,
-                            of_output);
+    return linear_dropout_add_norm(
+        inner, layer.output, attended.wide, layer.output_norm, config_.layer_norm_eps, of_output);
 }
 
 }  // namespace hetseq::detail

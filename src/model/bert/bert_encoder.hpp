@@ -69,6 +69,10 @@ private:
 
     DropoutExtent attention_extent(const ForwardPass& pass, const TokenRows& rows) const;
     Rows embed(const TokenRows& rows, ForwardPass& pass) const;  // (N, H)
+    /// Of the rows' ids and segments, (N) both. Returns (N, H).
+    at::Tensor embedding_sum(const at::Tensor& ids,
+                             const at::Tensor& segments,
+                             const TokenRows& rows) const;
     Rows encode(const Rows& x,
                 const TokenRows& rows,
                 const Layer& layer,

@@ -1,7 +1,5 @@
-#include "fused_ops.hpp"
-
-#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,13 +7,12 @@
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/version.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/model/autocast.hpp"
 
-#include "kernels/fused/fused_kernels.hpp"
-#include "saved_dropout.hpp"
+#include "model/fused_ops.hpp"
+#include "model/kernels/fused/fused_kernels.hpp"
+#include "token_places.hpp"
 
 namespace hetseq::detail {
 
@@ -23,29 +20,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-std::uint32_t to_size(std::int64_t number) {
-    HETSEQ_ASSERT(number >= 0 && number < (std::int64_t{1} << 32));
-    return static_cast<std::uint32_t>(number);
-}
-
-const std::int64_t* numbers_or_null(const at::Tensor& tensor) {
-    return tensor.defined() ? tensor.const_data_ptr<std::int64_t>() : nullptr;
-}
-
-template <class Places>
-void set_mask(Places& places, const Dropout& dropout) {
-    if (dropout.p == 0)
-        return;
-    places.mask = make_dropout_mask(dropout.p, dropout.key);
-    places.keep_scale = places.mask.scale();
-    places.sample_ids = numbers_or_null(dropout.sample_ids);
-}
-
-Dropout saved_dropout(AutogradContext& context, at::Tensor sample_ids, at::Tensor positions) {
-    const SavedDropout saved = detail::saved_dropout(context);
-    return {saved.p, saved.key, std::move(sample_ids), std::move(positions)};
-}
 
 HeadPlaces head_places(const RowPlaces& rows, std::int64_t heads, std::int64_t width, int parts) {
     const std::int64_t all = rows.sequences * rows.length;
@@ -165,98 +139,6 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
     }
 };
 
-NormPlaces norm_places(const at::Tensor& x, double eps, const Dropout& dropout) {
-    NormPlaces places{.rows = to_size(x.size(0)), .columns = to_size(x.size(1)), .eps = eps};
-    set_mask(places, dropout);
-    if (dropout.p == 0)
-        return places;
-    places.positions = numbers_or_null(dropout.positions);
-    places.rows_of_sample =
-        to_size(x.size(0) / std::max<std::int64_t>(dropout.sample_ids.numel(), 1));
-    HETSEQ_ASSERT(fits_token_grid(x.size(0), x.size(1)));
-    return places;
-}
-
-struct FusedNorm : torch::autograd::Function<FusedNorm> {
-    static variable_list forward(AutogradContext* context,
-                                 const at::Tensor& x,
-                                 const at::Tensor& residual,
-                                 const at::Tensor& weight,
-                                 const at::Tensor& bias,
-                                 double eps,
-                                 const Dropout& dropout) {
-        RECORD_FUNCTION("hetseq::residual_norm", std::vector<c10::IValue>({x, residual}));
-        context->set_materialize_grads(false);
-        const ResidualNormed result =
-            residual_norm_cuda(x, residual, weight, bias, norm_places(x, eps, dropout));
-        context->save_for_backward({result.sums,
-                                    result.means,
-                                    result.inverse_deviations,
-                                    weight,
-                                    dropout.sample_ids,
-                                    dropout.positions});
-        save_dropout(*context, dropout.p, dropout.key);
-        context->saved_data["eps"] = eps;
-        context->saved_data["type"] = static_cast<std::int64_t>(x.scalar_type());
-        if (result.narrow.defined())
-            return {result.wide, result.narrow};
-        return {result.wide};
-    }
-
-    static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-        const variable_list saved = context->get_saved_variables();
-        const ResidualNormed kept{{}, {}, saved[0], saved[1], saved[2]};
-        const auto contiguous = [&](std::size_t i) {
-            return i < gradients.size() && gradients[i].defined() ? gradients[i].contiguous()
-                                                                  : at::Tensor{};
-        };
-        const at::Tensor of_wide = contiguous(0), of_narrow = contiguous(1);
-        if (!of_wide.defined() && !of_narrow.defined())
-            return {{}, {}, {}, {}, {}, {}};
-        const ResidualNormGradients result = residual_norm_backward_cuda(
-            kept,
-            of_wide,
-            of_narrow,
-            saved[3],
-            static_cast<at::ScalarType>(context->saved_data["type"].toInt()),
-            norm_places(saved[0],
-                        context->saved_data["eps"].toDouble(),
-                        saved_dropout(*context, saved[4], saved[5])));
-        return {result.x, result.residual, result.weight, result.bias, {}, {}};
-    }
-};
-
-// The product of 16 bits in fp32, which LibTorch gives without rounding since 2.8.
-at::Tensor wide_product(const at::Tensor& a, const at::Tensor& b) {
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 8
-    return at::mm(a, b, at::kFloat);
-#else
-    return at::mm(a, b).to(at::kFloat);
-#endif
-}
-
-struct NarrowLinear : torch::autograd::Function<NarrowLinear> {
-    static at::Tensor forward(AutogradContext* context,
-                              const at::Tensor& x,
-                              const at::Tensor& weight,
-                              const at::Tensor& bias) {
-        const at::Tensor factors = narrow_parameter(weight);
-        context->save_for_backward({x, factors});
-        return at::addmm(narrow_parameter(bias), x, factors.t());
-    }
-
-    static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-        const variable_list saved = context->get_saved_variables();
-        const at::Tensor gradient = gradients[0].contiguous();
-        const auto where_needed = [&](std::size_t input, const auto& compute) {
-            return context->needs_input_grad(input) ? compute() : at::Tensor{};
-        };
-        return {where_needed(0, [&] { return at::mm(gradient, saved[1]); }),
-                where_needed(1, [&] { return wide_product(gradient.t(), saved[0]); }),
-                where_needed(2, [&] { return gradient.sum({0}, false, at::kFloat); })};
-    }
-};
-
 }  // namespace
 
 at::Tensor fused_attention(const at::Tensor& queries,
@@ -282,26 +164,6 @@ at::Tensor fused_attention(const at::Tensor& queries,
                mask.keys.defined() ? mask.keys.to(at::kBool).contiguous() : at::Tensor{},
                dropout,
                extent});
-}
-
-Rows fused_dropout_add_norm(const at::Tensor& x,
-                            const at::Tensor& residual,
-                            const Affine& norm,
-                            double eps,
-                            const Dropout& dropout) {
-    const auto flat = [](const at::Tensor& y) { return y.flatten(0, -2).contiguous(); };
-    const auto shaped = [&](const at::Tensor& y) { return y.view(x.sizes()); };
-    const variable_list result =
-        FusedNorm::apply(flat(x), flat(residual), norm.weight, norm.bias, eps, dropout);
-    return {shaped(result.front()), shaped(result.back())};
-}
-
-at::Tensor narrow_linear(const at::Tensor& x, const Affine& affine) {
-    const at::Tensor product =
-        NarrowLinear::apply(x.flatten(0, -2).contiguous(), affine.weight, affine.bias);
-    std::vector<std::int64_t> sizes = x.sizes().vec();
-    sizes.back() = product.size(1);
-    return product.view(sizes);
 }
 
 }  // namespace hetseq::detail

@@ -1,0 +1,81 @@
+#include <optional>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "model/fused_ops.hpp"
+#include "model/kernels/fused/fused_kernels.hpp"
+#include "token_places.hpp"
+
+namespace hetseq::detail {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct FusedNorm : torch::autograd::Function<FusedNorm> {
+    static variable_list forward(AutogradContext* context,
+                                 const at::Tensor& x,
+                                 const at::Tensor& x_bias,
+                                 const at::Tensor& residual,
+                                 const at::Tensor& weight,
+                                 const at::Tensor& bias,
+                                 double eps,
+                                 const Dropout& dropout) {
+        RECORD_FUNCTION("hetseq::residual_norm", std::vector<c10::IValue>({x, residual}));
+        context->set_materialize_grads(false);
+        const ResidualNormed result = residual_norm_cuda(
+            x, residual, {weight, bias, x_bias}, token_places(x.sizes(), dropout, eps));
+        context->save_for_backward({result.sums,
+                                    result.means,
+                                    result.inverse_deviations,
+                                    weight,
+                                    bias,
+                                    x_bias,
+                                    dropout.sample_ids,
+                                    dropout.positions});
+        save_dropout(*context, dropout.p, dropout.key);
+        context->saved_data["eps"] = eps;
+        context->saved_data["type"] = static_cast<std::int64_t>(x.scalar_type());
+        return {result.wide, result.narrow.defined() ? result.narrow : same_memory(result.wide)};
+    }
+
+    static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+        const at::Tensor of_wide = gradient_or_none(gradients, 0),
+                         of_narrow = gradient_or_none(gradients, 1);
+        if (!of_wide.defined() && !of_narrow.defined())
+            return variable_list(7);
+        const variable_list saved = context->get_saved_variables();
+        const ResidualNormGradients result = residual_norm_backward_cuda(
+            {{}, {}, saved[0], saved[1], saved[2]},
+            of_wide,
+            of_narrow,
+            {saved[3], saved[4], saved[5]},
+            static_cast<at::ScalarType>(context->saved_data["type"].toInt()),
+            token_places(saved[0].sizes(),
+                         saved_dropout(*context, saved[6], saved[7]),
+                         context->saved_data["eps"].toDouble()));
+        const NormTensors& of = result.parameters;
+        return {result.x, of.x_bias, result.residual, of.weight, of.bias, {}, {}};
+    }
+};
+
+}  // namespace
+
+Rows fused_dropout_add_norm(const at::Tensor& x,
+                            const at::Tensor& x_bias,
+                            const at::Tensor& residual,
+                            const Affine& norm,
+                            double eps,
+                            const Dropout& dropout) {
+    const auto flat = [](const at::Tensor& y) { return y.flatten(0, -2).contiguous(); };
+    const auto shaped = [&](const at::Tensor& y) { return y.view(x.sizes()); };
+    const variable_list result =
+        FusedNorm::apply(flat(x), x_bias, flat(residual), norm.weight, norm.bias, eps, dropout);
+    return {shaped(result.front()), shaped(result.back())};
+}
+
+}  // namespace hetseq::detail

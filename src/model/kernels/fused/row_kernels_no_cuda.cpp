@@ -1,0 +1,49 @@
+#include "hetseq/util/no_cuda.hpp"
+
+#include "fused_kernels.hpp"
+
+namespace hetseq::detail {
+
+namespace {
+
+constexpr const char* what = "a Transformer's kernels cannot run on a CUDA tensor";
+
+}  // namespace
+
+ResidualNormed residual_norm_cuda(const at::Tensor&,
+                                  const at::Tensor&,
+                                  const NormTensors&,
+                                  const TokenPlaces&) {
+    throw_no_cuda(what);
+}
+
+ResidualNormGradients residual_norm_backward_cuda(const ResidualNormed&,
+                                                  const at::Tensor&,
+                                                  const at::Tensor&,
+                                                  const NormTensors&,
+                                                  at::ScalarType,
+                                                  const TokenPlaces&) {
+    throw_no_cuda(what);
+}
+
+at::Tensor bias_activation_cuda(const at::Tensor&, const at::Tensor&, Activation) {
+    throw_no_cuda(what);
+}
+
+BiasActivationGradients bias_activation_backward_cuda(const at::Tensor&,
+                                                      const at::Tensor&,
+                                                      const at::Tensor&,
+                                                      Activation) {
+    throw_no_cuda(what);
+}
+
+EmbeddingSums embedding_sum_cuda(const EmbeddingTensors&, at::ScalarType, const TokenPlaces&) {
+    throw_no_cuda(what);
+}
+
+at::Tensor embedding_sum_backward_cuda(
+    const at::Tensor&, const at::Tensor&, double, at::ScalarType, const TokenPlaces&) {
+    throw_no_cuda(what);
+}
+
+}  // namespace hetseq::detail
