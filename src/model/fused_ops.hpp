@@ -8,12 +8,17 @@
 
 namespace hetseq::detail {
 
+/// Products (..., outputs), and the bias that attention adds to them; undefined where it is added.
+struct Projected {
+    at::Tensor rows, bias;
+};
+
 /// Multi-head scaled dot-product attention on a GPU. Between the two products one kernel makes
 /// probabilities of scores, and one at each end takes rows to heads and back. Scores are fp32
 /// inside of the kernel. `queries` (R, H) and `keys_values` (N, 2H), keys and values side by side;
 /// or `queries` (N, 3H) holds all three and `keys_values` is undefined. Returns (R, H).
-at::Tensor fused_attention(const at::Tensor& queries,
-                           const at::Tensor& keys_values,
+at::Tensor fused_attention(const Projected& queries,
+                           const Projected& keys_values,
                            const RowPlaces& query_rows,
                            const RowPlaces& key_rows,
                            std::int64_t heads,
@@ -21,9 +26,10 @@ at::Tensor fused_attention(const at::Tensor& queries,
                            const Dropout& dropout,
                            const DropoutExtent& extent);
 
-/// norm(residual + dropout(x + x_bias)) on a GPU, in one kernel; x and residual (..., H). In 16
-/// bits the sum and the result are fp32, and the result is there in x's type too. Elsewhere both
-/// results share their memory, and the gradients of both are added in the kernel of backward.
+/// norm(residual + dropout(x + x_bias)) on a GPU, in one kernel; x and residual (..., H). The
+/// residual and x's bias may be undefined. In 16 bits the sum and the result are fp32, and the
+/// result is there in x's type too. Elsewhere both results share their memory, and the gradients of
+/// both are added in the kernel of backward.
 Rows fused_dropout_add_norm(const at::Tensor& x,
                             const at::Tensor& x_bias,
                             const at::Tensor& residual,

@@ -25,6 +25,13 @@ double lowest(at::ScalarType type) {
     return value;
 }
 
+// The rows (n * length, outputs) of the product.
+Projected without_bias(const Projection& of) {
+    if (!of.x.defined())
+        return {};
+    return {linear(of.x, {of.layer.weight, {}}).flatten(0, 1), of.layer.bias};
+}
+
 }  // namespace
 
 at::Tensor dropped(const at::Tensor& x, const Dropout& dropout) {
@@ -75,16 +82,6 @@ at::Tensor attention(const at::Tensor& queries,
     const at::Tensor& key = parts[parts.size() - 2];
     const at::Tensor& value = parts.back();
     const std::int64_t hidden = query.size(2), width = hidden / heads;
-    if (query.is_cuda() && dropout.p > 0)
-        return fused_attention(queries.flatten(0, 1),
-                               keys_values.defined() ? keys_values.flatten(0, 1) : keys_values,
-                               {n, query.size(1)},
-                               {n, key.size(1)},
-                               heads,
-                               mask,
-                               dropout,
-                               extent)
-            .view({n, query.size(1), hidden});
     const auto split = [&](const at::Tensor& x) {
         return x.unflatten(2, {heads, width}).transpose(1, 2);  // (n, heads, length, width)
     };
@@ -114,6 +111,30 @@ at::Tensor attention(const at::Tensor& queries,
     return at::matmul(probabilities, split(value))
         .transpose(1, 2)
         .reshape({n, query.size(1), hidden});
+}
+
+at::Tensor projected_attention(const Projection& queries,
+                               const Projection& keys_values,
+                               std::int64_t heads,
+                               const AttentionMask& mask,
+                               const Dropout& dropout,
+                               const DropoutExtent& extent) {
+    const auto product = [](const Projection& of) {
+        return of.x.defined() ? linear(of.x, of.layer) : at::Tensor{};
+    };
+    if (!queries.x.is_cuda() || dropout.p == 0)
+        return attention(product(queries), product(keys_values), heads, mask, dropout, extent);
+    const std::int64_t n = queries.x.size(0);
+    const Projection& keys = keys_values.x.defined() ? keys_values : queries;
+    return fused_attention(without_bias(queries),
+                           without_bias(keys_values),
+                           {n, queries.x.size(1)},
+                           {n, keys.x.size(1)},
+                           heads,
+                           mask,
+                           dropout,
+                           extent)
+        .unflatten(0, {n, queries.x.size(1)});
 }
 
 at::Tensor self_attention(const at::Tensor& qkv,

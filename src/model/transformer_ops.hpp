@@ -109,6 +109,19 @@ at::Tensor attention(const at::Tensor& queries,
                      const Dropout& dropout,
                      const DropoutExtent& extent);
 
+/// A linear layer in front of attention. `x` may be undefined, where there is none.
+struct Projection {
+    at::Tensor x;  // (n, length, inputs)
+    Affine layer{};
+};
+/// `attention` of what the layers make.
+at::Tensor projected_attention(const Projection& queries,
+                               const Projection& keys_values,
+                               std::int64_t heads,
+                               const AttentionMask& mask,
+                               const Dropout& dropout,
+                               const DropoutExtent& extent);
+
 /// norm(residual + dropout(x weight^T + bias)), x (..., inputs) and residual (..., H).
 Rows linear_dropout_add_norm(const at::Tensor& x,
                              const Affine& linear,

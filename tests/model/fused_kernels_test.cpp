@@ -187,6 +187,7 @@ TEST_P(HeadKernelTest, RowsBecomeHeadsAndHeadsBecomeRows) {
     const at::Tensor row_of =
         at::full({all}, -1, at::kLong).index_copy(0, places, at::arange(places.numel(), at::kLong));
     const at::Tensor rows = numbers({count, c.parts * columns}, 9).to(at::kFloat);
+    const at::Tensor bias = numbers({c.parts * columns}, 10).to(at::kFloat);
     HeadPlaces where{.samples = static_cast<std::uint32_t>(c.samples),
                      .length = static_cast<std::uint32_t>(c.length),
                      .heads = static_cast<std::uint32_t>(c.heads),
@@ -205,31 +206,47 @@ TEST_P(HeadKernelTest, RowsBecomeHeadsAndHeadsBecomeRows) {
         to.of[part] = heads.back().mutable_data_ptr<float>();
         from.of[part] = to.of[part];
     }
-    at::Tensor back = at::full_like(rows, -7);
+    at::Tensor back = at::full_like(rows, -7), summed = at::full_like(rows, -7);
+    at::Tensor sums = at::full_like(bias, -7);
     const int pack = c.width % 4 == 0 ? 4 : 1;
     const auto blocks = [&](std::int64_t n) {
         return static_cast<unsigned>((n * columns / pack + 255) / 256);
     };
 
     simt::launch_independent({blocks(all)}, {head_block_threads}, [&] {
-        pack == 4 ? heads_of_rows<float, 4>(rows.const_data_ptr<float>(), to, where)
-                  : heads_of_rows<float, 1>(rows.const_data_ptr<float>(), to, where);
+        pack == 4 ? heads_of_rows<float, 4>(
+                        rows.const_data_ptr<float>(), bias.const_data_ptr<float>(), to, where)
+                  : heads_of_rows<float, 1>(
+                        rows.const_data_ptr<float>(), bias.const_data_ptr<float>(), to, where);
     });
     simt::launch_independent({blocks(count)}, {head_block_threads}, [&] {
         pack == 4 ? rows_of_heads<float, 4>(from, back.mutable_data_ptr<float>(), where)
                   : rows_of_heads<float, 1>(from, back.mutable_data_ptr<float>(), where);
     });
 
+    const auto and_sums = [&]<int width>() {
+        using Columns = ColumnsOf<Pack<float, width>>;
+        const auto packs = static_cast<std::uint32_t>(c.parts * columns / width);
+        simt::launch({column_blocks<Columns>(packs)}, {Columns::threads}, [&] {
+            rows_of_heads_and_sums<float, width, Columns>(
+                from, summed.mutable_data_ptr<float>(), sums.mutable_data_ptr<float>(), where);
+        });
+    };
+    pack == 4 ? and_sums.operator()<4>() : and_sums.operator()<1>();
+
+    const at::Tensor biased = rows + bias;
     const at::Tensor padded =
-        c.is_packed ? at::zeros({all, rows.size(1)}, rows.options()).index_copy(0, places, rows)
-                    : rows;
+        c.is_packed ? at::zeros({all, rows.size(1)}, rows.options()).index_copy(0, places, biased)
+                    : biased;
     const at::Tensor expected =
         padded.view({c.samples, c.length, c.parts, c.heads, c.width}).permute({2, 0, 3, 1, 4});
     for (int part = 0; part < c.parts; ++part)
         EXPECT_TRUE(at::equal(heads[static_cast<std::size_t>(part)],
                               expected[part].reshape({-1, c.length, c.width})))
             << part;
-    EXPECT_TRUE(at::equal(back, rows));
+    EXPECT_TRUE(at::equal(back, biased));
+    EXPECT_TRUE(at::equal(summed, biased));
+    EXPECT_TRUE(at::allclose(sums, biased.sum(0), 1e-5, 1e-5));
 }
 
 }  // namespace

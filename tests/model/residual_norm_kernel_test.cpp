@@ -84,29 +84,31 @@ INSTANTIATE_TEST_SUITE_P(Cases,
                                          NormCase{3, 3, 70, false, 0}));
 
 // What a kernel gives: the output, the gradients of x, residual, weight, bias and x's bias, and the
-// output in x's type. `given`: the same without the output; without x's bias that has no gradient.
+// output in x's type. `given`: the same without the output. An undefined residual or an absent bias
+// of x has no gradient.
 template <class T>
 std::vector<at::Tensor> norm_by_kernel(const std::vector<at::Tensor>& given,
                                        const at::Tensor& of_wide,
                                        const std::optional<at::Tensor>& of_narrow,
                                        const TokenPlaces& places) {
     using Value = ComputedType<T>;
-    const at::Tensor &x = given[0], &residual = given[1];
-    const bool has_x_bias = given.size() == 5;
+    const at::Tensor& x = given[0];
+    const bool has_residual = given[1].defined(), has_x_bias = given.size() == 5;
+    const auto* const residual = has_residual ? given[1].const_data_ptr<Value>() : nullptr;
     const std::int64_t rows = places.rows;
-    at::Tensor sums = at::empty_like(residual), wide = at::empty_like(residual);
-    at::Tensor means = at::empty({rows}, residual.options()), inverses = at::empty_like(means);
+    at::Tensor sums = at::empty(x.sizes(), given[2].options()), wide = at::empty_like(sums);
+    at::Tensor means = at::empty({rows}, sums.options()), inverses = at::empty_like(means);
     at::Tensor narrow = at::empty_like(x), of_x = at::empty_like(x);
-    at::Tensor of_residual = at::empty_like(residual);
+    at::Tensor of_residual = at::full_like(sums, -7);
     const NormParameters<const Value> parameters{
         given[2].const_data_ptr<Value>(),
         given[3].const_data_ptr<Value>(),
         has_x_bias ? given[4].const_data_ptr<Value>() : nullptr};
-    at::Tensor of_parameters = at::full({3, places.columns}, -7, residual.options());
+    at::Tensor of_parameters = at::full({3, places.columns}, -7, sums.options());
     auto* const of = of_parameters.mutable_data_ptr<Value>();
     simt::launch({row_blocks<Warp>(rows)}, {row_block_threads}, [&] {
         residual_norm<T, Warp>(x.const_data_ptr<T>(),
-                               residual.const_data_ptr<Value>(),
+                               residual,
                                parameters,
                                {sums.mutable_data_ptr<Value>(),
                                 means.mutable_data_ptr<Value>(),
@@ -121,11 +123,12 @@ std::vector<at::Tensor> norm_by_kernel(const std::vector<at::Tensor>& given,
                                 of_wide.const_data_ptr<Value>(),
                                 of_narrow ? of_narrow->const_data_ptr<T>() : nullptr};
     simt::launch({row_blocks<Warp>(rows)}, {row_block_threads}, [&] {
-        residual_norm_backward<T, Warp>(kept,
-                                        parameters.weight,
-                                        of_residual.mutable_data_ptr<Value>(),
-                                        of_x.mutable_data_ptr<T>(),
-                                        places);
+        residual_norm_backward<T, Warp>(
+            kept,
+            parameters.weight,
+            has_residual ? of_residual.mutable_data_ptr<Value>() : nullptr,
+            of_x.mutable_data_ptr<T>(),
+            places);
     });
     using Columns = ColumnsOf<Value>;
     simt::launch({column_blocks<Columns>(places.columns)}, {Columns::threads}, [&] {
@@ -164,6 +167,17 @@ TEST_P(NormKernelTest, AddsTheGradientsOfBothOutputs) {
     for (std::size_t i = 0; i < found.size(); ++i)
         EXPECT_TRUE(at::allclose(found[i], expected[i], 1e-11, 1e-11)) << i;
     EXPECT_TRUE(at::equal(found[5], at::full_like(found[5], -7)));
+}
+
+TEST_P(NormKernelTest, WithoutAResidualIsThatOfZeros) {
+    const auto found =
+        norm_by_kernel<double>({x, {}, weight, bias, x_bias}, gradient, std::nullopt, places());
+
+    auto expected = norm_by_kernel<double>(
+        {x, at::zeros_like(x), weight, bias, x_bias}, gradient, std::nullopt, places());
+    expected[2].fill_(-7);  // has not been written
+    for (std::size_t i = 0; i < found.size(); ++i)
+        EXPECT_TRUE(at::equal(found[i], expected[i])) << i;
 }
 
 TEST_P(NormKernelTest, In16BitsGivesTheResultInBothTypes) {

@@ -39,14 +39,15 @@ bool attends_by_sequence(const at::Tensor& x, const TokenRows& rows) {
     return x.is_cpu() && !rows.begins().empty();
 }
 
-// `qkv` (N, 3H). Returns (N, H).
-at::Tensor attend(const at::Tensor& qkv,
+// Of the layer `qkv` of x, (N, 3H). Returns (N, H).
+at::Tensor attend(const at::Tensor& x,
+                  const Affine& layer,
                   const TokenRows& rows,
                   std::int64_t heads,
                   const Dropout& dropout,
                   const DropoutExtent& extent) {
-    if (qkv.is_cuda())
-        return fused_attention(qkv,
+    if (x.is_cuda())
+        return fused_attention({linear(x, {layer.weight, {}}), layer.bias},
                                {},
                                rows.row_places(),
                                rows.row_places(),
@@ -54,6 +55,7 @@ at::Tensor attend(const at::Tensor& qkv,
                                {rows.key_mask()},
                                dropout,
                                extent);
+    const at::Tensor qkv = linear(x, layer);
     if (attends_by_sequence(qkv, rows))
         return sequence_attention(
             qkv, {}, {rows.begins(), rows.begins(), {}}, heads, dropout, extent);
@@ -221,6 +223,11 @@ at::Tensor BertEncoder::layer_norm(const at::Tensor& x, const Affine& norm) cons
     return at::layer_norm(x, norm.weight.sizes(), norm.weight, norm.bias, config_.layer_norm_eps);
 }
 
+at::Tensor BertEncoder::normed_factors(const at::Tensor& x, const Affine& norm) const {
+    return x.is_cuda() ? fused_dropout_add_norm(x, {}, {}, norm, config_.layer_norm_eps, {}).factors
+                       : layer_norm(x, norm);
+}
+
 at::Tensor BertEncoder::linear_activation(const at::Tensor& x, const Affine& affine) const {
     return detail::linear_activation(x, affine, activation_of(config_.activation));
 }
@@ -267,7 +274,8 @@ Rows BertEncoder::encode(const Rows& x,
                          const TokenRows& rows,
                          const Layer& layer,
                          ForwardPass& pass) const {
-    const at::Tensor context = attend(linear(x.factors, layer.qkv),
+    const at::Tensor context = attend(x.factors,
+                                      layer.qkv,
                                       rows,
                                       config_.heads,
                                       pass.next_dropout(config_.attention_dropout),
@@ -290,12 +298,12 @@ at::Tensor BertEncoder::encode_places(const Rows& x,
         attends_by_sequence(x.wide, rows)
             ? attend_from(
                   places, at_places, x.wide, rows, layer.qkv, config_.heads, dropout, extent)
-            : attend(linear(x.factors, layer.qkv), rows, config_.heads, dropout, extent)
+            : attend(x.factors, layer.qkv, rows, config_.heads, dropout, extent)
                   .index_select(0, at_rows);
     const Dropout of_attention = rows.of_places(pass.next_dropout(config_.hidden_dropout), places);
     Dropout of_output = of_attention;
     of_output.key = pass.next_dropout(config_.hidden_dropout).key;
-    return after_attention(context, at_places, layer, of_attention, of_output).wide;
+    return after_attention(context, at_places, layer, of_attention, of_output).factors;
 }
 
 Rows BertEncoder::after_attention(const at::Tensor& context,

@@ -63,6 +63,8 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
     static at::Tensor forward(AutogradContext* context,
                               const at::Tensor& queries,
                               const std::optional<at::Tensor>& keys_values,
+                              const std::optional<at::Tensor>& queries_bias,
+                              const std::optional<at::Tensor>& keys_values_bias,
                               const RowPlaces& query_rows,
                               const RowPlaces& key_rows,
                               const Scores& scores) {
@@ -70,10 +72,13 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
         const bool has_all = !keys_values;
         const std::int64_t width = queries.size(1) / (has_all ? 3 : 1) / scores.heads;
         const HeadPlaces of_queries = head_places(query_rows, scores.heads, width, has_all ? 3 : 1);
-        std::vector<at::Tensor> heads = heads_of_rows_cuda(queries.contiguous(), of_queries);
+        std::vector<at::Tensor> heads = heads_of_rows_cuda(
+            queries.contiguous(), queries_bias.value_or(at::Tensor{}), of_queries);
         if (!has_all)
-            for (at::Tensor& part : heads_of_rows_cuda(
-                     keys_values->contiguous(), head_places(key_rows, scores.heads, width, 2)))
+            for (at::Tensor& part :
+                 heads_of_rows_cuda(keys_values->contiguous(),
+                                    keys_values_bias.value_or(at::Tensor{}),
+                                    head_places(key_rows, scores.heads, width, 2)))
                 heads.push_back(std::move(part));
         const at::Tensor products = at::bmm(heads[0], heads[1].transpose(1, 2));
         const Probabilities probabilities = attention_probabilities_cuda(products, scores.places());
@@ -97,6 +102,8 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
         context->saved_data["extent"] =
             std::vector<std::int64_t>{scores.extent.rows, scores.extent.columns};
         context->saved_data["has_all"] = has_all;
+        context->saved_data["has_queries_bias"] = queries_bias.has_value();
+        context->saved_data["has_keys_values_bias"] = keys_values_bias.has_value();
         HeadPlaces of_context = of_queries;
         of_context.parts = 1;
         return rows_of_heads_cuda({at::bmm(probabilities.dropped, heads[2])}, of_context);
@@ -120,7 +127,7 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
         const bool has_all = context->saved_data["has_all"].toBool();
         const std::int64_t width = saved[0].size(2);
         const at::Tensor of_context = heads_of_rows_cuda(
-            gradients[0].contiguous(), head_places(query_rows, scores.heads, width, 1))[0];
+            gradients[0].contiguous(), {}, head_places(query_rows, scores.heads, width, 1))[0];
         const at::Tensor of_values = at::bmm(saved[4].transpose(1, 2), of_context);
         const at::Tensor of_products = attention_probabilities_backward_cuda(
             saved[3],
@@ -129,30 +136,43 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
             scores.places());
         const at::Tensor of_queries = at::bmm(of_products, saved[1]);
         const at::Tensor of_keys = at::bmm(of_products.transpose(1, 2), saved[0]);
-        const auto rows = [&](const std::vector<at::Tensor>& heads, const RowPlaces& places) {
-            return rows_of_heads_cuda(
-                heads, head_places(places, scores.heads, width, static_cast<int>(heads.size())));
+        // The gradients of rows and of their bias.
+        const auto rows = [&](const std::vector<at::Tensor>& heads,
+                              const RowPlaces& places,
+                              const char* has_bias) -> RowsAndSums {
+            const HeadPlaces at =
+                head_places(places, scores.heads, width, static_cast<int>(heads.size()));
+            if (context->saved_data[has_bias].toBool())
+                return rows_of_heads_and_sums_cuda(heads, at);
+            return {rows_of_heads_cuda(heads, at), {}};
         };
-        if (has_all)
-            return {rows({of_queries, of_keys, of_values}, query_rows), {}, {}, {}, {}};
-        return {rows({of_queries}, query_rows), rows({of_keys, of_values}, key_rows), {}, {}, {}};
+        if (has_all) {
+            const RowsAndSums of_all =
+                rows({of_queries, of_keys, of_values}, query_rows, "has_queries_bias");
+            return {of_all.rows, {}, of_all.sums, {}, {}, {}, {}};
+        }
+        const RowsAndSums of_one = rows({of_queries}, query_rows, "has_queries_bias");
+        const RowsAndSums of_two = rows({of_keys, of_values}, key_rows, "has_keys_values_bias");
+        return {of_one.rows, of_two.rows, of_one.sums, of_two.sums, {}, {}, {}};
     }
 };
 
 }  // namespace
 
-at::Tensor fused_attention(const at::Tensor& queries,
-                           const at::Tensor& keys_values,
+at::Tensor fused_attention(const Projected& queries,
+                           const Projected& keys_values,
                            const RowPlaces& query_rows,
                            const RowPlaces& key_rows,
                            std::int64_t heads,
                            const AttentionMask& mask,
                            const Dropout& dropout,
                            const DropoutExtent& extent) {
-    const std::int64_t hidden = queries.size(1) / (keys_values.defined() ? 1 : 3);
+    const std::int64_t hidden = queries.rows.size(1) / (keys_values.rows.defined() ? 1 : 3);
     return FusedAttention::apply(
-        queries,
-        keys_values.defined() ? std::make_optional(keys_values) : std::nullopt,
+        queries.rows,
+        if_defined(keys_values.rows),
+        if_defined(queries.bias),
+        if_defined(keys_values.bias),
         query_rows,
         key_rows,
         Scores{query_rows.sequences,

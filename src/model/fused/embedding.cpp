@@ -107,7 +107,6 @@ struct FusedEmbedding : torch::autograd::Function<FusedEmbedding> {
 }  // namespace
 
 Rows fused_embedding(const Embedding& embedding, const Dropout& dropout, at::ScalarType type) {
-    const bool has_segments = embedding.segments.defined();
     const auto flat = [](const at::Tensor& ids) {
         return ids.defined() ? ids.flatten().contiguous() : ids;
     };
@@ -119,14 +118,13 @@ Rows fused_embedding(const Embedding& embedding, const Dropout& dropout, at::Sca
                                   embedding.length,
                                   embedding.segments,
                                   flat(embedding.segment_ids)};
-    const variable_list sums =
-        FusedEmbedding::apply(embedding.words,
-                              embedding.positions,
-                              has_segments ? std::make_optional(embedding.segments) : std::nullopt,
-                              tables,
-                              embedding.padding_id,
-                              type,
-                              dropout);
+    const variable_list sums = FusedEmbedding::apply(embedding.words,
+                                                     embedding.positions,
+                                                     if_defined(embedding.segments),
+                                                     tables,
+                                                     embedding.padding_id,
+                                                     type,
+                                                     dropout);
     std::vector<std::int64_t> sizes = embedding.ids.sizes().vec();
     sizes.push_back(embedding.words.size(1));
     return {sums[0].view(sizes), sums[1].view(sizes)};

@@ -11,6 +11,7 @@
 
 #include "model/fused_ops.hpp"
 #include "model/kernels/fused/fused_kernels.hpp"
+#include "token_places.hpp"
 
 namespace hetseq::detail {
 
@@ -106,10 +107,7 @@ at::Tensor of_rows(const at::Tensor& x, const Product& product) {
 
 at::Tensor narrow_linear(const at::Tensor& x, const Affine& affine) {
     return of_rows(x, [&](const at::Tensor& rows) {
-        return NarrowLinear::apply(
-            rows,
-            affine.weight,
-            affine.bias.defined() ? std::make_optional(affine.bias) : std::nullopt);
+        return NarrowLinear::apply(rows, affine.weight, if_defined(affine.bias));
     });
 }
 

@@ -19,26 +19,30 @@ using torch::autograd::variable_list;
 struct FusedNorm : torch::autograd::Function<FusedNorm> {
     static variable_list forward(AutogradContext* context,
                                  const at::Tensor& x,
-                                 const at::Tensor& x_bias,
-                                 const at::Tensor& residual,
+                                 const std::optional<at::Tensor>& x_bias,
+                                 const std::optional<at::Tensor>& residual,
                                  const at::Tensor& weight,
                                  const at::Tensor& bias,
                                  double eps,
                                  const Dropout& dropout) {
-        RECORD_FUNCTION("hetseq::residual_norm", std::vector<c10::IValue>({x, residual}));
+        RECORD_FUNCTION("hetseq::residual_norm", std::vector<c10::IValue>({x}));
         context->set_materialize_grads(false);
-        const ResidualNormed result = residual_norm_cuda(
-            x, residual, {weight, bias, x_bias}, token_places(x.sizes(), dropout, eps));
+        const ResidualNormed result =
+            residual_norm_cuda(x,
+                               residual.value_or(at::Tensor{}),
+                               {weight, bias, x_bias.value_or(at::Tensor{})},
+                               token_places(x.sizes(), dropout, eps));
         context->save_for_backward({result.sums,
                                     result.means,
                                     result.inverse_deviations,
                                     weight,
                                     bias,
-                                    x_bias,
+                                    x_bias.value_or(at::Tensor{}),
                                     dropout.sample_ids,
                                     dropout.positions});
         save_dropout(*context, dropout.p, dropout.key);
         context->saved_data["eps"] = eps;
+        context->saved_data["has_residual"] = residual.has_value();
         context->saved_data["type"] = static_cast<std::int64_t>(x.scalar_type());
         return {result.wide, result.narrow.defined() ? result.narrow : same_memory(result.wide)};
     }
@@ -54,6 +58,7 @@ struct FusedNorm : torch::autograd::Function<FusedNorm> {
             of_wide,
             of_narrow,
             {saved[3], saved[4], saved[5]},
+            context->saved_data["has_residual"].toBool(),
             static_cast<at::ScalarType>(context->saved_data["type"].toInt()),
             token_places(saved[0].sizes(),
                          saved_dropout(*context, saved[6], saved[7]),
@@ -71,11 +76,17 @@ Rows fused_dropout_add_norm(const at::Tensor& x,
                             const Affine& norm,
                             double eps,
                             const Dropout& dropout) {
-    const auto flat = [](const at::Tensor& y) { return y.flatten(0, -2).contiguous(); };
-    const auto shaped = [&](const at::Tensor& y) { return y.view(x.sizes()); };
-    const variable_list result =
-        FusedNorm::apply(flat(x), x_bias, flat(residual), norm.weight, norm.bias, eps, dropout);
-    return {shaped(result.front()), shaped(result.back())};
+    const auto flat = [](const at::Tensor& y) {
+        return y.defined() ? y.flatten(0, -2).contiguous() : y;
+    };
+    const variable_list result = FusedNorm::apply(flat(x),
+                                                  if_defined(x_bias),
+                                                  if_defined(flat(residual)),
+                                                  norm.weight,
+                                                  norm.bias,
+                                                  eps,
+                                                  dropout);
+    return {result.front().view(x.sizes()), result.back().view(x.sizes())};
 }
 
 }  // namespace hetseq::detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include <ATen/core/Tensor.h>
@@ -11,6 +12,11 @@
 #include "model/transformer_ops.hpp"
 
 namespace hetseq::detail {
+
+/// `tensor`, as a Function takes one that may be undefined.
+inline std::optional<at::Tensor> if_defined(const at::Tensor& tensor) {
+    return tensor.defined() ? std::make_optional(tensor) : std::nullopt;
+}
 
 inline const std::int64_t* numbers_or_null(const at::Tensor& tensor) {
     return tensor.defined() ? tensor.const_data_ptr<std::int64_t>() : nullptr;

@@ -68,11 +68,10 @@ private:
     at::Tensor decode(const Rows& memory,
                       const at::Tensor& key_mask,
                       ForwardPass& pass) const;  // (n, T, H)
-    /// (n, T, H). The first two as in `detail::attention`.
-    at::Tensor attend(const at::Tensor& queries,
-                      const at::Tensor& keys_values,
+    at::Tensor attend(const detail::Projection& queries,
+                      const detail::Projection& keys_values,
                       const AttentionMask& mask,
-                      ForwardPass& pass) const;
+                      ForwardPass& pass) const;  // (n, T, H)
     Rows self_attend(const Rows& x,
                      const detail::SelfAttentionWeights& weights,
                      const AttentionMask& mask,
@@ -203,16 +202,16 @@ Rows EncoderDecoder::embed(const at::Tensor& ids,
     return detail::rows_of(detail::dropped(sum, dropout));
 }
 
-at::Tensor EncoderDecoder::attend(const at::Tensor& queries,
-                                  const at::Tensor& keys_values,
+at::Tensor EncoderDecoder::attend(const detail::Projection& queries,
+                                  const detail::Projection& keys_values,
                                   const AttentionMask& mask,
                                   ForwardPass& pass) const {
-    return detail::attention(queries,
-                             keys_values,
-                             config_.heads,
-                             mask,
-                             pass.next_dropout(config_.attention_dropout),
-                             {config_.max_positions, config_.max_positions});
+    return detail::projected_attention(queries,
+                                       keys_values,
+                                       config_.heads,
+                                       mask,
+                                       pass.next_dropout(config_.attention_dropout),
+                                       {config_.max_positions, config_.max_positions});
 }
 
 Rows EncoderDecoder::self_attend(const Rows& x,
@@ -220,7 +219,7 @@ Rows EncoderDecoder::self_attend(const Rows& x,
                                  const AttentionMask& mask,
                                  ForwardPass& pass) const {
     return around(x, weights.norm, weights.output, pass, [&](const at::Tensor& in) {
-        return attend(detail::linear(in, weights.qkv), {}, mask, pass);
+        return attend({in, weights.qkv}, {}, mask, pass);
     });
 }
 
@@ -230,10 +229,7 @@ Rows EncoderDecoder::cross_attend(const Rows& x,
                                   const AttentionMask& mask,
                                   ForwardPass& pass) const {
     return around(x, weights.norm, weights.output, pass, [&](const at::Tensor& in) {
-        return attend(detail::linear(in, weights.query),
-                      detail::linear(memory.factors, weights.key_value),
-                      mask,
-                      pass);
+        return attend({in, weights.query}, {memory.factors, weights.key_value}, mask, pass);
     });
 }
 

@@ -119,13 +119,14 @@ void launch_residual_norm(const T* x,
     std::vector<Use> uses = token_uses(places);
     uses.insert(uses.end(),
                 {reads(x, elements),
-                 reads(residual, elements),
                  reads(parameters.weight, places.columns),
                  reads(parameters.bias, places.columns),
                  writes(out.sums, elements),
                  writes(out.means, places.rows),
                  writes(out.inverse_deviations, places.rows),
                  writes(out.wide, elements)});
+    if (residual != nullptr)
+        uses.push_back(reads(residual, elements));
     if (parameters.x_bias != nullptr)
         uses.push_back(reads(parameters.x_bias, places.columns));
     if (out.narrow != nullptr)
@@ -148,8 +149,9 @@ void launch_residual_norm_backward(const NormGradients<T>& given,
     std::vector<Use> uses = token_uses(places);
     const std::vector<Use> of_gradients = gradient_uses(given, places.rows, places.columns);
     uses.insert(uses.end(), of_gradients.begin(), of_gradients.end());
-    uses.insert(uses.end(),
-                {reads(weight, places.columns), writes(residual, elements), writes(x, elements)});
+    uses.insert(uses.end(), {reads(weight, places.columns), writes(x, elements)});
+    if (residual != nullptr)
+        uses.push_back(writes(residual, elements));
     stand_in::launch(stream, "residual norm backward", uses, [=] {
         simt::launch_independent({row_blocks<Single>(places.rows)}, {row_block_threads}, [&] {
             residual_norm_backward<T, Single>(given, weight, residual, x, places);
@@ -273,17 +275,20 @@ void launch_embedding_sum_backward(const ComputedType<T>* of_wide,
 
 template <class T>
 void launch_heads_of_rows(const T* rows,
+                          const ComputedType<T>* bias,
                           const HeadParts<T>& heads,
                           const HeadPlaces& at,
                           cudaStream_t stream) {
     std::vector<Use> uses = head_uses(heads, at);
     uses.push_back(reads(rows, std::int64_t{at.rows} * at.parts * at.columns()));
+    if (bias != nullptr)
+        uses.push_back(reads(bias, std::int64_t{at.parts} * at.columns()));
     stand_in::launch(stream, "heads of rows", uses, [=] {
         const int pack = head_pack(at);
         simt::launch_independent(
             {head_blocks(at.samples * at.length, at, pack)}, {head_block_threads}, [&] {
-                pack == 4 ? heads_of_rows<T, 4>(rows, heads, at)
-                          : heads_of_rows<T, 1>(rows, heads, at);
+                pack == 4 ? heads_of_rows<T, 4>(rows, bias, heads, at)
+                          : heads_of_rows<T, 1>(rows, bias, heads, at);
             });
     });
 }
@@ -299,6 +304,25 @@ void launch_rows_of_heads(const HeadParts<const T>& heads,
         const int pack = head_pack(at);
         simt::launch_independent({head_blocks(at.rows, at, pack)}, {head_block_threads}, [&] {
             pack == 4 ? rows_of_heads<T, 4>(heads, rows, at) : rows_of_heads<T, 1>(heads, rows, at);
+        });
+    });
+}
+
+template <class T>
+void launch_rows_of_heads_and_sums(const HeadParts<const T>& heads,
+                                   T* rows,
+                                   ComputedType<T>* sums,
+                                   const HeadPlaces& at,
+                                   cudaStream_t stream) {
+    std::vector<Use> uses = head_uses(heads, at);
+    const std::int64_t columns = std::int64_t{at.parts} * at.columns();
+    uses.insert(uses.end(), {writes(rows, at.rows * columns), writes(sums, columns)});
+    stand_in::launch(stream, "rows of heads", uses, [=] {
+        using Team = SingleColumn;
+        const int pack = head_pack(at);
+        simt::launch_independent({column_blocks<Team>(head_packs(at, pack))}, {Team::threads}, [&] {
+            pack == 4 ? rows_of_heads_and_sums<T, 4, Team>(heads, rows, sums, at)
+                      : rows_of_heads_and_sums<T, 1, Team>(heads, rows, sums, at);
         });
     });
 }

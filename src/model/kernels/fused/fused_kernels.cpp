@@ -53,7 +53,9 @@ at::Tensor attention_probabilities_backward_cuda(const at::Tensor& scores,
     return out;
 }
 
-std::vector<at::Tensor> heads_of_rows_cuda(const at::Tensor& rows, const HeadPlaces& at) {
+std::vector<at::Tensor> heads_of_rows_cuda(const at::Tensor& rows,
+                                           const at::Tensor& bias,
+                                           const HeadPlaces& at) {
     HETSEQ_ASSERT(rows.is_contiguous());
     const c10::cuda::CUDAGuard guard{rows.device()};
     std::vector<at::Tensor> heads;
@@ -66,30 +68,70 @@ std::vector<at::Tensor> heads_of_rows_cuda(const at::Tensor& rows, const HeadPla
         HeadParts<scalar_t> parts;
         for (int part = 0; part < at.parts; ++part)
             parts.of[part] = heads[static_cast<std::size_t>(part)].mutable_data_ptr<scalar_t>();
-        launch_heads_of_rows<scalar_t>(
-            rows.const_data_ptr<scalar_t>(), parts, at, current_stream());
+        launch_heads_of_rows<scalar_t>(rows.const_data_ptr<scalar_t>(),
+                                       data_or_null<ComputedType<scalar_t>>(bias),
+                                       parts,
+                                       at,
+                                       current_stream());
         C10_CUDA_KERNEL_LAUNCH_CHECK();
     });
     return heads;
 }
 
-at::Tensor rows_of_heads_cuda(const std::vector<at::Tensor>& heads, const HeadPlaces& at) {
+namespace {
+
+const at::Tensor& one_of(const std::vector<at::Tensor>& heads, const HeadPlaces& at) {
     const auto one = std::find_if(
         heads.begin(), heads.end(), [](const at::Tensor& part) { return part.defined(); });
     HETSEQ_ASSERT(one != heads.end() && std::ssize(heads) == at.parts);
-    const c10::cuda::CUDAGuard guard{one->device()};
-    at::Tensor rows = at::empty({at.rows, std::int64_t{at.parts} * at.columns()}, one->options());
+    return *one;
+}
+
+at::Tensor empty_rows(const at::TensorOptions& options, const HeadPlaces& at) {
+    return at::empty({at.rows, std::int64_t{at.parts} * at.columns()}, options);
+}
+
+template <class T>
+HeadParts<const T> head_parts(const std::vector<at::Tensor>& heads) {
+    HeadParts<const T> parts;
+    for (std::size_t part = 0; part < heads.size(); ++part)
+        parts.of[part] = data_or_null<T>(heads[part]);
+    return parts;
+}
+
+}  // namespace
+
+at::Tensor rows_of_heads_cuda(const std::vector<at::Tensor>& heads, const HeadPlaces& at) {
+    const at::Tensor& one = one_of(heads, at);
+    const c10::cuda::CUDAGuard guard{one.device()};
+    at::Tensor rows = empty_rows(one.options(), at);
     if (rows.numel() == 0)
         return rows;
     HETSEQ_DISPATCH(rows.scalar_type(), "rows_of_heads", [&] {
-        HeadParts<const scalar_t> parts;
-        for (int part = 0; part < at.parts; ++part)
-            parts.of[part] = data_or_null<scalar_t>(heads[static_cast<std::size_t>(part)]);
         launch_rows_of_heads<scalar_t>(
-            parts, rows.mutable_data_ptr<scalar_t>(), at, current_stream());
+            head_parts<scalar_t>(heads), rows.mutable_data_ptr<scalar_t>(), at, current_stream());
         C10_CUDA_KERNEL_LAUNCH_CHECK();
     });
     return rows;
+}
+
+RowsAndSums rows_of_heads_and_sums_cuda(const std::vector<at::Tensor>& heads,
+                                        const HeadPlaces& at) {
+    const at::Tensor& one = one_of(heads, at);
+    const c10::cuda::CUDAGuard guard{one.device()};
+    RowsAndSums result{empty_rows(one.options(), at), {}};
+    result.sums =
+        at::empty({result.rows.size(1)}, one.options().dtype(computed_type(one.scalar_type())));
+    HETSEQ_DISPATCH(one.scalar_type(), "rows_of_heads_and_sums", [&] {
+        launch_rows_of_heads_and_sums<scalar_t>(
+            head_parts<scalar_t>(heads),
+            result.rows.mutable_data_ptr<scalar_t>(),
+            result.sums.mutable_data_ptr<ComputedType<scalar_t>>(),
+            at,
+            current_stream());
+        C10_CUDA_KERNEL_LAUNCH_CHECK();
+    });
+    return result;
 }
 
 }  // namespace hetseq::detail

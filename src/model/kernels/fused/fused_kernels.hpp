@@ -43,7 +43,8 @@ struct ResidualNormed {
     at::Tensor narrow;  // the same in x's type where that has 16 bits; undefined otherwise
     at::Tensor sums, means, inverse_deviations;  // for backward
 };
-/// norm(residual + dropout(x + x_bias)). `x` (rows, columns); the others have fp32 at least.
+/// norm(residual + dropout(x + x_bias)). `x` (rows, columns); the others have fp32 at least. The
+/// residual may be undefined.
 ResidualNormed residual_norm_cuda(const at::Tensor& x,
                                   const at::Tensor& residual,
                                   const NormTensors& parameters,
@@ -52,12 +53,14 @@ struct ResidualNormGradients {
     at::Tensor x, residual;
     NormTensors parameters;
 };
-/// In two kernels. `of_wide` and `of_narrow`: gradients of the outputs, of which one may be
-/// undefined. Where x has no 16 bits, both are of its type. `type`: x's.
+/// In two kernels; without the gradient of a residual where `has_residual` is false. `of_wide` and
+/// `of_narrow`: gradients of the outputs, of which one may be undefined. Where x has no 16 bits,
+/// both are of its type. `type`: x's.
 ResidualNormGradients residual_norm_backward_cuda(const ResidualNormed& kept,
                                                   const at::Tensor& of_wide,
                                                   const at::Tensor& of_narrow,
                                                   const NormTensors& parameters,
+                                                  bool has_residual,
                                                   at::ScalarType type,
                                                   const TokenPlaces& places);
 
@@ -98,9 +101,17 @@ at::Tensor embedding_sum_backward_cuda(const at::Tensor& of_wide,
                                        at::ScalarType type,
                                        const TokenPlaces& places);
 
-/// `rows` (rows, parts * heads * width) to (n * heads, length, width) for each part.
-std::vector<at::Tensor> heads_of_rows_cuda(const at::Tensor& rows, const HeadPlaces& at);
+/// `rows` + `bias` to (n * heads, length, width) for each part. `rows` (rows, parts * heads *
+/// width); `bias` (parts * heads * width) of fp32 at least, or undefined.
+std::vector<at::Tensor> heads_of_rows_cuda(const at::Tensor& rows,
+                                           const at::Tensor& bias,
+                                           const HeadPlaces& at);
 /// The other way round. Parts may be undefined, but for one.
 at::Tensor rows_of_heads_cuda(const std::vector<at::Tensor>& heads, const HeadPlaces& at);
+struct RowsAndSums {
+    at::Tensor rows;
+    at::Tensor sums;  // (parts * heads * width) of the rows, fp32 at least
+};
+RowsAndSums rows_of_heads_and_sums_cuda(const std::vector<at::Tensor>& heads, const HeadPlaces& at);
 
 }  // namespace hetseq::detail

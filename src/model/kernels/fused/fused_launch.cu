@@ -122,14 +122,15 @@ void launch_embedding_sum_backward(const ComputedType<T>* of_wide,
 
 template <class T>
 void launch_heads_of_rows(const T* rows,
+                          const ComputedType<T>* bias,
                           const HeadParts<T>& heads,
                           const HeadPlaces& at,
                           cudaStream_t stream) {
     const unsigned blocks = head_blocks(at.samples * at.length, at, head_pack(at));
     if (head_pack(at) == 4)
-        heads_of_rows<T, 4><<<blocks, head_block_threads, 0, stream>>>(rows, heads, at);
+        heads_of_rows<T, 4><<<blocks, head_block_threads, 0, stream>>>(rows, bias, heads, at);
     else
-        heads_of_rows<T, 1><<<blocks, head_block_threads, 0, stream>>>(rows, heads, at);
+        heads_of_rows<T, 1><<<blocks, head_block_threads, 0, stream>>>(rows, bias, heads, at);
 }
 
 template <class T>
@@ -142,6 +143,30 @@ void launch_rows_of_heads(const HeadParts<const T>& heads,
         rows_of_heads<T, 4><<<blocks, head_block_threads, 0, stream>>>(heads, rows, at);
     else
         rows_of_heads<T, 1><<<blocks, head_block_threads, 0, stream>>>(heads, rows, at);
+}
+
+template <class T, int pack>
+void launch_packed_rows_of_heads_and_sums(const HeadParts<const T>& heads,
+                                          T* rows,
+                                          ComputedType<T>* sums,
+                                          const HeadPlaces& at,
+                                          cudaStream_t stream) {
+    using Team = ColumnsOf<Pack<T, pack>>;
+    rows_of_heads_and_sums<T, pack, Team>
+        <<<column_blocks<Team>(head_packs(at, pack)), Team::threads, 0, stream>>>(
+            heads, rows, sums, at);
+}
+
+template <class T>
+void launch_rows_of_heads_and_sums(const HeadParts<const T>& heads,
+                                   T* rows,
+                                   ComputedType<T>* sums,
+                                   const HeadPlaces& at,
+                                   cudaStream_t stream) {
+    if (head_pack(at) == 4)
+        launch_packed_rows_of_heads_and_sums<T, 4>(heads, rows, sums, at, stream);
+    else
+        launch_packed_rows_of_heads_and_sums<T, 1>(heads, rows, sums, at, stream);
 }
 
 HETSEQ_INSTANTIATE_FUSED(float)

@@ -75,6 +75,7 @@ void launch_embedding_sum_backward(const ComputedType<T>* of_wide,
                                    cudaStream_t stream);
 template <class T>
 void launch_heads_of_rows(const T* rows,
+                          const ComputedType<T>* bias,
                           const HeadParts<T>& heads,
                           const HeadPlaces& at,
                           cudaStream_t stream);
@@ -83,6 +84,13 @@ void launch_rows_of_heads(const HeadParts<const T>& heads,
                           T* rows,
                           const HeadPlaces& at,
                           cudaStream_t stream);
+
+template <class T>
+void launch_rows_of_heads_and_sums(const HeadParts<const T>& heads,
+                                   T* rows,
+                                   ComputedType<T>* sums,
+                                   const HeadPlaces& at,
+                                   cudaStream_t stream);
 
 /// Neighbouring elements that a thread can move at once.
 inline int head_pack(const HeadPlaces& at) {
@@ -93,65 +101,72 @@ inline unsigned head_blocks(std::uint32_t places, const HeadPlaces& at, int pack
     return (threads + head_block_threads - 1) / head_block_threads;
 }
 
+/// Packs of all parts of a row.
+inline std::uint32_t head_packs(const HeadPlaces& at, int pack) {
+    return static_cast<std::uint32_t>(at.parts) * at.columns() / static_cast<std::uint32_t>(pack);
+}
+
 /// Blocks of `bias_activation` side by side in a row.
 inline unsigned activation_blocks(std::uint32_t columns) {
     return (columns + activation_columns - 1) / activation_columns;
 }
 
 /// What a source that defines these functions ends with.
-#define HETSEQ_INSTANTIATE_FUSED(T)                                                        \
-    template void launch_attention_probabilities(                                          \
-        const T*, T*, ComputedType<T>*, const ScorePlaces&, cudaStream_t);                 \
-    template void launch_attention_probabilities_backward(                                 \
-        const T*, const ComputedType<T>*, const T*, T*, const ScorePlaces&, cudaStream_t); \
-    template void launch_residual_norm(const T*,                                           \
-                                       const ComputedType<T>*,                             \
-                                       const NormParameters<const ComputedType<T>>&,       \
-                                       const NormOutputs<T>&,                              \
-                                       const TokenPlaces&,                                 \
-                                       cudaStream_t);                                      \
-    template void launch_residual_norm_backward(const NormGradients<T>&,                   \
-                                                const ComputedType<T>*,                    \
-                                                ComputedType<T>*,                          \
-                                                T*,                                        \
-                                                const TokenPlaces&,                        \
-                                                cudaStream_t);                             \
-    template void launch_norm_parameters_backward(const NormGradients<T>&,                 \
-                                                  const T*,                                \
-                                                  const NormParameters<ComputedType<T>>&,  \
-                                                  std::uint32_t,                           \
-                                                  std::uint32_t,                           \
-                                                  cudaStream_t);                           \
-    template void launch_bias_activation(const T*,                                         \
-                                         const ComputedType<T>*,                           \
-                                         T*,                                               \
-                                         std::uint32_t,                                    \
-                                         std::uint32_t,                                    \
-                                         Activation,                                       \
-                                         cudaStream_t);                                    \
-    template void launch_bias_activation_backward(const T*,                                \
-                                                  const ComputedType<T>*,                  \
-                                                  const T*,                                \
-                                                  T*,                                      \
-                                                  ComputedType<T>*,                        \
-                                                  std::uint32_t,                           \
-                                                  std::uint32_t,                           \
-                                                  Activation,                              \
-                                                  cudaStream_t);                           \
-    template void launch_embedding_sum(const EmbeddingTables<ComputedType<T>>&,            \
-                                       ComputedType<T>*,                                   \
-                                       T*,                                                 \
-                                       const TokenPlaces&,                                 \
-                                       cudaStream_t);                                      \
-    template void launch_embedding_sum_backward(const ComputedType<T>*,                    \
-                                                const T*,                                  \
-                                                ComputedType<T>*,                          \
-                                                double,                                    \
-                                                const TokenPlaces&,                        \
-                                                cudaStream_t);                             \
-    template void launch_heads_of_rows(                                                    \
-        const T*, const HeadParts<T>&, const HeadPlaces&, cudaStream_t);                   \
-    template void launch_rows_of_heads(                                                    \
-        const HeadParts<const T>&, T*, const HeadPlaces&, cudaStream_t);
+#define HETSEQ_INSTANTIATE_FUSED(T)                                                              \
+    template void launch_attention_probabilities(                                                \
+        const T*, T*, ComputedType<T>*, const ScorePlaces&, cudaStream_t);                       \
+    template void launch_attention_probabilities_backward(                                       \
+        const T*, const ComputedType<T>*, const T*, T*, const ScorePlaces&, cudaStream_t);       \
+    template void launch_residual_norm(const T*,                                                 \
+                                       const ComputedType<T>*,                                   \
+                                       const NormParameters<const ComputedType<T>>&,             \
+                                       const NormOutputs<T>&,                                    \
+                                       const TokenPlaces&,                                       \
+                                       cudaStream_t);                                            \
+    template void launch_residual_norm_backward(const NormGradients<T>&,                         \
+                                                const ComputedType<T>*,                          \
+                                                ComputedType<T>*,                                \
+                                                T*,                                              \
+                                                const TokenPlaces&,                              \
+                                                cudaStream_t);                                   \
+    template void launch_norm_parameters_backward(const NormGradients<T>&,                       \
+                                                  const T*,                                      \
+                                                  const NormParameters<ComputedType<T>>&,        \
+                                                  std::uint32_t,                                 \
+                                                  std::uint32_t,                                 \
+                                                  cudaStream_t);                                 \
+    template void launch_bias_activation(const T*,                                               \
+                                         const ComputedType<T>*,                                 \
+                                         T*,                                                     \
+                                         std::uint32_t,                                          \
+                                         std::uint32_t,                                          \
+                                         Activation,                                             \
+                                         cudaStream_t);                                          \
+    template void launch_bias_activation_backward(const T*,                                      \
+                                                  const ComputedType<T>*,                        \
+                                                  const T*,                                      \
+                                                  T*,                                            \
+                                                  ComputedType<T>*,                              \
+                                                  std::uint32_t,                                 \
+                                                  std::uint32_t,                                 \
+                                                  Activation,                                    \
+                                                  cudaStream_t);                                 \
+    template void launch_embedding_sum(const EmbeddingTables<ComputedType<T>>&,                  \
+                                       ComputedType<T>*,                                         \
+                                       T*,                                                       \
+                                       const TokenPlaces&,                                       \
+                                       cudaStream_t);                                            \
+    template void launch_embedding_sum_backward(const ComputedType<T>*,                          \
+                                                const T*,                                        \
+                                                ComputedType<T>*,                                \
+                                                double,                                          \
+                                                const TokenPlaces&,                              \
+                                                cudaStream_t);                                   \
+    template void launch_heads_of_rows(                                                          \
+        const T*, const ComputedType<T>*, const HeadParts<T>&, const HeadPlaces&, cudaStream_t); \
+    template void launch_rows_of_heads(                                                          \
+        const HeadParts<const T>&, T*, const HeadPlaces&, cudaStream_t);                         \
+    template void launch_rows_of_heads_and_sums(                                                 \
+        const HeadParts<const T>&, T*, ComputedType<T>*, const HeadPlaces&, cudaStream_t);
 
 }  // namespace hetseq::detail

@@ -6,7 +6,7 @@
 
 namespace hetseq::detail {
 
-/// norm(residual + dropout(x + x_bias)) * weight + bias
+/// norm(residual + dropout(x + x_bias)) * weight + bias. Without a residual that is null.
 template <class T, class Team>
 __global__ void residual_norm(const T* x,
                               const ComputedType<T>* residual,
@@ -26,7 +26,7 @@ __global__ void residual_norm(const T* x,
             const std::int64_t i = begin + column;
             const Value shift = parameters.x_bias == nullptr ? Value(0) : parameters.x_bias[column];
             const Value added = kept ? (static_cast<Value>(x[i]) + shift) * keep_scale : Value(0);
-            const Value sum = residual[i] + added;
+            const Value sum = residual == nullptr ? added : residual[i] + added;
             out.sums[i] = sum;
             total += sum;
         });
@@ -53,7 +53,7 @@ __global__ void residual_norm(const T* x,
     }
 }
 
-/// Gradients of the residual and of x.
+/// Gradients of the residual, which may be null, and of x.
 template <class T, class Team>
 __global__ void residual_norm_backward(NormGradients<T> given,
                                        const ComputedType<T>* weight,
@@ -83,7 +83,8 @@ __global__ void residual_norm_backward(NormGradients<T> given,
             const Value normal = (given.sums[i] - mean) * inverse;
             const Value gradient =
                 inverse * (given.of_output(i) * weight[column] - sum - normal * product);
-            residual[i] = gradient;
+            if (residual != nullptr)
+                residual[i] = gradient;
             x[i] = kept ? static_cast<T>(gradient * keep_scale) : T(0);
         });
 }

@@ -47,7 +47,7 @@ ResidualNormed residual_norm_cuda(const at::Tensor& x,
                                   const at::Tensor& residual,
                                   const NormTensors& parameters,
                                   const TokenPlaces& places) {
-    HETSEQ_ASSERT(x.is_contiguous() && residual.is_contiguous() && x.sizes() == residual.sizes());
+    HETSEQ_ASSERT(x.is_contiguous() && (!residual.defined() || x.sizes() == residual.sizes()));
     const c10::cuda::CUDAGuard guard{x.device()};
     const at::TensorOptions computed = x.options().dtype(computed_type(x.scalar_type()));
     const bool is_narrow = has_16_bits(x.scalar_type());
@@ -61,7 +61,7 @@ ResidualNormed residual_norm_cuda(const at::Tensor& x,
     HETSEQ_DISPATCH(x.scalar_type(), "residual_norm", [&] {
         using Value = ComputedType<scalar_t>;
         launch_residual_norm<scalar_t>(x.const_data_ptr<scalar_t>(),
-                                       residual.const_data_ptr<Value>(),
+                                       data_or_null<Value>(residual),
                                        {data_or_null<Value>(parameters.weight),
                                         data_or_null<Value>(parameters.bias),
                                         data_or_null<Value>(parameters.x_bias)},
@@ -81,6 +81,7 @@ ResidualNormGradients residual_norm_backward_cuda(const ResidualNormed& kept,
                                                   const at::Tensor& of_wide,
                                                   const at::Tensor& of_narrow,
                                                   const NormTensors& parameters,
+                                                  bool has_residual,
                                                   at::ScalarType type,
                                                   const TokenPlaces& places) {
     const c10::cuda::CUDAGuard guard{kept.sums.device()};
@@ -89,7 +90,7 @@ ResidualNormGradients residual_norm_backward_cuda(const ResidualNormed& kept,
     };
     ResidualNormGradients gradients{
         at::empty(kept.sums.sizes(), kept.sums.options().dtype(type)),
-        at::empty_like(kept.sums),
+        has_residual ? at::empty_like(kept.sums) : at::Tensor{},
         {like(parameters.weight), like(parameters.bias), like(parameters.x_bias)}};
     HETSEQ_DISPATCH(type, "residual_norm_backward", [&] {
         using Value = ComputedType<scalar_t>;
@@ -97,7 +98,7 @@ ResidualNormGradients residual_norm_backward_cuda(const ResidualNormed& kept,
         if (places.rows > 0) {
             launch_residual_norm_backward<scalar_t>(given,
                                                     data_or_null<Value>(parameters.weight),
-                                                    gradients.residual.mutable_data_ptr<Value>(),
+                                                    mutable_data_or_null<Value>(gradients.residual),
                                                     gradients.x.mutable_data_ptr<scalar_t>(),
                                                     places,
                                                     current_stream());

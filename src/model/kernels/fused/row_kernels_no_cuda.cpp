@@ -6,7 +6,7 @@ namespace hetseq::detail {
 
 namespace {
 
-constexpr const char* what = "a Transformer's kernels cannot run on a CUDA tensor";
+constexpr const char* no_row_kernels = "a Transformer's kernels cannot run on a CUDA tensor";
 
 }  // namespace
 
@@ -14,36 +14,37 @@ ResidualNormed residual_norm_cuda(const at::Tensor&,
                                   const at::Tensor&,
                                   const NormTensors&,
                                   const TokenPlaces&) {
-    throw_no_cuda(what);
+    throw_no_cuda(no_row_kernels);
 }
 
 ResidualNormGradients residual_norm_backward_cuda(const ResidualNormed&,
                                                   const at::Tensor&,
                                                   const at::Tensor&,
                                                   const NormTensors&,
+                                                  bool,
                                                   at::ScalarType,
                                                   const TokenPlaces&) {
-    throw_no_cuda(what);
+    throw_no_cuda(no_row_kernels);
 }
 
 at::Tensor bias_activation_cuda(const at::Tensor&, const at::Tensor&, Activation) {
-    throw_no_cuda(what);
+    throw_no_cuda(no_row_kernels);
 }
 
 BiasActivationGradients bias_activation_backward_cuda(const at::Tensor&,
                                                       const at::Tensor&,
                                                       const at::Tensor&,
                                                       Activation) {
-    throw_no_cuda(what);
+    throw_no_cuda(no_row_kernels);
 }
 
 EmbeddingSums embedding_sum_cuda(const EmbeddingTensors&, at::ScalarType, const TokenPlaces&) {
-    throw_no_cuda(what);
+    throw_no_cuda(no_row_kernels);
 }
 
 at::Tensor embedding_sum_backward_cuda(
     const at::Tensor&, const at::Tensor&, double, at::ScalarType, const TokenPlaces&) {
-    throw_no_cuda(what);
+    throw_no_cuda(no_row_kernels);
 }
 
 }  // namespace hetseq::detail
