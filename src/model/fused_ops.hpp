@@ -37,6 +37,14 @@ Rows fused_dropout_add_norm(const at::Tensor& x,
                             double eps,
                             const Dropout& dropout);
 
+/// dropout(norm(x)) on a GPU, in one kernel, of x (N, H) in fp32 at least; as
+/// `fused_dropout_add_norm` in two tensors, the second of which is of `type`.
+Rows fused_norm_dropout(const at::Tensor& x,
+                        const Affine& norm,
+                        double eps,
+                        const Dropout& dropout,
+                        at::ScalarType type);
+
 /// dropout(words + positions + segments) on a GPU, in one kernel; as `fused_dropout_add_norm` in
 /// two tensors, the second of which is of `type`.
 Rows fused_embedding(const Embedding& embedding, const Dropout& dropout, at::ScalarType type);

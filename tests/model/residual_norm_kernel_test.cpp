@@ -180,6 +180,33 @@ TEST_P(NormKernelTest, WithoutAResidualIsThatOfZeros) {
         EXPECT_TRUE(at::equal(found[i], expected[i])) << i;
 }
 
+TEST_P(NormKernelTest, DropsItsOutput) {
+    const NormCase c = GetParam();
+    TokenPlaces where = places();
+    where.drops_output = true;
+    at::Tensor sums = at::empty_like(x), wide = at::empty_like(x), narrow = at::empty_like(x);
+    at::Tensor means = at::empty({rows}, at::kDouble), inverses = at::empty_like(means);
+
+    simt::launch({row_blocks<Warp>(rows)}, {row_block_threads}, [&] {
+        residual_norm<double, Warp>(
+            nullptr,
+            x.const_data_ptr<double>(),
+            {weight.const_data_ptr<double>(), bias.const_data_ptr<double>(), nullptr},
+            {sums.mutable_data_ptr<double>(),
+             means.mutable_data_ptr<double>(),
+             inverses.mutable_data_ptr<double>(),
+             wide.mutable_data_ptr<double>(),
+             narrow.mutable_data_ptr<double>()},
+            where);
+    });
+
+    const at::Tensor normed = at::layer_norm(x, {c.columns}, weight, bias, 1e-5);
+    const at::Tensor expected = c.is_packed ? token_dropout(normed, c.p, key, ids, positions)
+                                            : counter_dropout(normed, c.p, key, ids);
+    EXPECT_TRUE(at::allclose(wide, expected, 1e-11, 1e-12));
+    EXPECT_TRUE(at::equal(narrow, wide));
+}
+
 TEST_P(NormKernelTest, In16BitsGivesTheResultInBothTypes) {
     const at::Tensor narrow_x = x.to(at::kHalf), of_narrow = gradient.to(at::kHalf);
     std::vector<at::Tensor> leaves;

@@ -203,11 +203,11 @@ TEST_P(EmbeddingKernelTest, IsTheComposedOperatorsInBothDirections) {
             places_in<double>(tables), sum.mutable_data_ptr<double>(), nullptr, where);
     });
     simt::launch({row_blocks<Warp>(where.rows)}, {row_block_threads}, [&] {
-        embedding_sum_backward<double, Warp>(part.const_data_ptr<double>(),
-                                             rest.const_data_ptr<double>(),
-                                             of_rows.mutable_data_ptr<double>(),
-                                             GetParam().scale,
-                                             where);
+        outputs_backward<double, Warp>(part.const_data_ptr<double>(),
+                                       rest.const_data_ptr<double>(),
+                                       of_rows.mutable_data_ptr<double>(),
+                                       GetParam().scale,
+                                       where);
     });
 
     EXPECT_TRUE(at::allclose(sum, expected.detach(), 1e-12, 1e-13));

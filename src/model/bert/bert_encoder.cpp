@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/model/autocast.hpp"
 
 #include "model/fused_ops.hpp"
 #include "model/sequence_attention.hpp"
@@ -259,8 +260,12 @@ Rows BertEncoder::embed(const TokenRows& rows, ForwardPass& pass) const {
     HETSEQ_ASSERT(rows.width() <= config_.max_position_embeddings);
     const at::Tensor ids = rows.packed(pass.batch.tensors.at("input_ids"));  // (N)
     const at::Tensor segments = rows.packed(pass.batch.tensors.at("segment_ids"));
-    return rows_of(dropped(layer_norm(embedding_sum(ids, segments, rows), embeddings_.norm),
-                           rows.of_rows(pass.next_dropout(config_.hidden_dropout))));
+    const at::Tensor sum = embedding_sum(ids, segments, rows);
+    const Dropout dropout = rows.of_rows(pass.next_dropout(config_.hidden_dropout));
+    if (sum.is_cuda())
+        return fused_norm_dropout(
+            sum, embeddings_.norm, config_.layer_norm_eps, dropout, product_type(sum));
+    return rows_of(dropped(layer_norm(sum, embeddings_.norm), dropout));
 }
 
 // The mask does not depend on the longest row of a micro-batch, where rows have unequal lengths.

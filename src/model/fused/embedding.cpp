@@ -82,7 +82,7 @@ struct FusedEmbedding : torch::autograd::Function<FusedEmbedding> {
         const double scale = context.saved_data["scale"].toDouble();
         if (!of_narrow.defined() && (!of_wide.defined() || (dropout.p == 0 && scale == 1)))
             return of_wide;
-        return embedding_sum_backward_cuda(
+        return outputs_backward_cuda(
             of_wide,
             of_narrow,
             scale,

@@ -16,6 +16,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// Wide and narrow, or both of one memory.
+variable_list outputs_of(const ResidualNormed& result) {
+    return {result.wide, result.narrow.defined() ? result.narrow : same_memory(result.wide)};
+}
+
 struct FusedNorm : torch::autograd::Function<FusedNorm> {
     static variable_list forward(AutogradContext* context,
                                  const at::Tensor& x,
@@ -31,6 +36,7 @@ struct FusedNorm : torch::autograd::Function<FusedNorm> {
             residual_norm_cuda(x,
                                residual.value_or(at::Tensor{}),
                                {weight, bias, x_bias.value_or(at::Tensor{})},
+                               x.scalar_type(),
                                token_places(x.sizes(), dropout, eps));
         context->save_for_backward({result.sums,
                                     result.means,
@@ -44,7 +50,7 @@ struct FusedNorm : torch::autograd::Function<FusedNorm> {
         context->saved_data["eps"] = eps;
         context->saved_data["has_residual"] = residual.has_value();
         context->saved_data["type"] = static_cast<std::int64_t>(x.scalar_type());
-        return {result.wide, result.narrow.defined() ? result.narrow : same_memory(result.wide)};
+        return outputs_of(result);
     }
 
     static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -58,7 +64,7 @@ struct FusedNorm : torch::autograd::Function<FusedNorm> {
             of_wide,
             of_narrow,
             {saved[3], saved[4], saved[5]},
-            context->saved_data["has_residual"].toBool(),
+            {.has_residual = context->saved_data["has_residual"].toBool()},
             static_cast<at::ScalarType>(context->saved_data["type"].toInt()),
             token_places(saved[0].sizes(),
                          saved_dropout(*context, saved[6], saved[7]),
@@ -68,7 +74,64 @@ struct FusedNorm : torch::autograd::Function<FusedNorm> {
     }
 };
 
+struct NormThenDropout : torch::autograd::Function<NormThenDropout> {
+    static variable_list forward(AutogradContext* context,
+                                 const at::Tensor& x,
+                                 const at::Tensor& weight,
+                                 const at::Tensor& bias,
+                                 double eps,
+                                 const Dropout& dropout,
+                                 const at::ScalarType type) {
+        RECORD_FUNCTION("hetseq::norm_dropout", std::vector<c10::IValue>({x}));
+        context->set_materialize_grads(false);
+        TokenPlaces places = token_places(x.sizes(), dropout, eps);
+        places.drops_output = true;
+        const ResidualNormed result = residual_norm_cuda({}, x, {weight, bias, {}}, type, places);
+        context->save_for_backward({result.sums,
+                                    result.means,
+                                    result.inverse_deviations,
+                                    weight,
+                                    bias,
+                                    dropout.sample_ids,
+                                    dropout.positions});
+        save_dropout(*context, dropout.p, dropout.key);
+        context->saved_data["type"] = static_cast<std::int64_t>(type);
+        return outputs_of(result);
+    }
+
+    static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+        const at::Tensor of_wide = gradient_or_none(gradients, 0),
+                         of_narrow = gradient_or_none(gradients, 1);
+        if (!of_wide.defined() && !of_narrow.defined())
+            return variable_list(6);
+        const variable_list saved = context->get_saved_variables();
+        const auto type = static_cast<at::ScalarType>(context->saved_data["type"].toInt());
+        const at::IntArrayRef sizes = saved[0].sizes();
+        const Dropout dropout = saved_dropout(*context, saved[5], saved[6]);
+        const ResidualNormGradients result = residual_norm_backward_cuda(
+            {{}, {}, saved[0], saved[1], saved[2]},
+            outputs_backward_cuda(of_wide, of_narrow, 1, type, token_places(sizes, dropout)),
+            {},
+            {saved[3], saved[4], {}},
+            {.has_x = false},
+            type,
+            token_places(sizes, {}));
+        const NormTensors& of = result.parameters;
+        return {result.residual, of.weight, of.bias, {}, {}, {}};
+    }
+};
+
 }  // namespace
+
+Rows fused_norm_dropout(const at::Tensor& x,
+                        const Affine& norm,
+                        double eps,
+                        const Dropout& dropout,
+                        at::ScalarType type) {
+    const variable_list result =
+        NormThenDropout::apply(x.contiguous(), norm.weight, norm.bias, eps, dropout, type);
+    return {result.front(), result.back()};
+}
 
 Rows fused_dropout_add_norm(const at::Tensor& x,
                             const at::Tensor& x_bias,

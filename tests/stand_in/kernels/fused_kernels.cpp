@@ -118,13 +118,14 @@ void launch_residual_norm(const T* x,
     const std::int64_t elements = std::int64_t{places.rows} * places.columns;
     std::vector<Use> uses = token_uses(places);
     uses.insert(uses.end(),
-                {reads(x, elements),
-                 reads(parameters.weight, places.columns),
+                {reads(parameters.weight, places.columns),
                  reads(parameters.bias, places.columns),
                  writes(out.sums, elements),
                  writes(out.means, places.rows),
                  writes(out.inverse_deviations, places.rows),
                  writes(out.wide, elements)});
+    if (x != nullptr)
+        uses.push_back(reads(x, elements));
     if (residual != nullptr)
         uses.push_back(reads(residual, elements));
     if (parameters.x_bias != nullptr)
@@ -149,7 +150,9 @@ void launch_residual_norm_backward(const NormGradients<T>& given,
     std::vector<Use> uses = token_uses(places);
     const std::vector<Use> of_gradients = gradient_uses(given, places.rows, places.columns);
     uses.insert(uses.end(), of_gradients.begin(), of_gradients.end());
-    uses.insert(uses.end(), {reads(weight, places.columns), writes(x, elements)});
+    uses.push_back(reads(weight, places.columns));
+    if (x != nullptr)
+        uses.push_back(writes(x, elements));
     if (residual != nullptr)
         uses.push_back(writes(residual, elements));
     stand_in::launch(stream, "residual norm backward", uses, [=] {
@@ -253,12 +256,12 @@ void launch_embedding_sum(const EmbeddingTables<ComputedType<T>>& tables,
 }
 
 template <class T>
-void launch_embedding_sum_backward(const ComputedType<T>* of_wide,
-                                   const T* of_narrow,
-                                   ComputedType<T>* out,
-                                   double scale,
-                                   const TokenPlaces& places,
-                                   cudaStream_t stream) {
+void launch_outputs_backward(const ComputedType<T>* of_wide,
+                             const T* of_narrow,
+                             ComputedType<T>* out,
+                             double scale,
+                             const TokenPlaces& places,
+                             cudaStream_t stream) {
     const std::int64_t elements = std::int64_t{places.rows} * places.columns;
     std::vector<Use> uses = token_uses(places);
     uses.push_back(writes(out, elements));
@@ -266,9 +269,9 @@ void launch_embedding_sum_backward(const ComputedType<T>* of_wide,
         uses.push_back(reads(of_wide, elements));
     if (of_narrow != nullptr)
         uses.push_back(reads(of_narrow, elements));
-    stand_in::launch(stream, "embedding sum backward", uses, [=] {
+    stand_in::launch(stream, "outputs backward", uses, [=] {
         simt::launch_independent({row_blocks<Single>(places.rows)}, {row_block_threads}, [&] {
-            embedding_sum_backward<T, Single>(of_wide, of_narrow, out, scale, places);
+            outputs_backward<T, Single>(of_wide, of_narrow, out, scale, places);
         });
     });
 }

@@ -35,13 +35,14 @@ __global__ void embedding_sum(EmbeddingTables<ComputedType<T>> tables,
         });
 }
 
-/// The gradient of the words' rows, of those of both outputs. Either may be null.
+/// The gradient in front of dropout, times `scale`, of those of an output in two types. Either may
+/// be null.
 template <class T, class Team>
-__global__ void embedding_sum_backward(const ComputedType<T>* of_wide,
-                                       const T* of_narrow,
-                                       ComputedType<T>* out,
-                                       double scale,
-                                       TokenPlaces places) {
+__global__ void outputs_backward(const ComputedType<T>* of_wide,
+                                 const T* of_narrow,
+                                 ComputedType<T>* out,
+                                 double scale,
+                                 TokenPlaces places) {
     using Value = ComputedType<T>;
     const std::uint32_t row = row_of_team<Team>();
     if (row >= places.rows)

@@ -53,7 +53,8 @@ struct TokenPlaces {
     const std::int64_t* positions = nullptr;  // by row; null: row % rows_of_sample
     std::uint32_t rows_of_sample = 1;
     DropoutMask mask{};
-    double keep_scale = 1;  // of what dropout keeps
+    double keep_scale = 1;      // of what dropout keeps
+    bool drops_output = false;  // of a normalisation, in place of x
 
     HETSEQ_HOST_DEVICE DropoutRow dropout_of(std::uint32_t row) const {
         if (sample_ids == nullptr)

@@ -43,24 +43,29 @@ struct ResidualNormed {
     at::Tensor narrow;  // the same in x's type where that has 16 bits; undefined otherwise
     at::Tensor sums, means, inverse_deviations;  // for backward
 };
-/// norm(residual + dropout(x + x_bias)). `x` (rows, columns); the others have fp32 at least. The
-/// residual may be undefined.
+/// norm(residual + dropout(x + x_bias)). `x` (rows, columns) of `type`; the others have fp32 at
+/// least. One of x and the residual may be undefined: x where the places say `drops_output`.
 ResidualNormed residual_norm_cuda(const at::Tensor& x,
                                   const at::Tensor& residual,
                                   const NormTensors& parameters,
+                                  at::ScalarType type,
                                   const TokenPlaces& places);
+/// What a normalisation has, and what therefore has gradients.
+struct NormInputs {
+    bool has_x = true, has_residual = true;
+};
 struct ResidualNormGradients {
     at::Tensor x, residual;
     NormTensors parameters;
 };
-/// In two kernels; without the gradient of a residual where `has_residual` is false. `of_wide` and
+/// In two kernels. Dropout is that of x. `of_wide` and
 /// `of_narrow`: gradients of the outputs, of which one may be undefined. Where x has no 16 bits,
 /// both are of its type. `type`: x's.
 ResidualNormGradients residual_norm_backward_cuda(const ResidualNormed& kept,
                                                   const at::Tensor& of_wide,
                                                   const at::Tensor& of_narrow,
                                                   const NormTensors& parameters,
-                                                  bool has_residual,
+                                                  const NormInputs& inputs,
                                                   at::ScalarType type,
                                                   const TokenPlaces& places);
 
@@ -94,12 +99,13 @@ struct EmbeddingSums {
 EmbeddingSums embedding_sum_cuda(const EmbeddingTensors& tables,
                                  at::ScalarType type,
                                  const TokenPlaces& places);
-/// The gradient of the words' rows, (rows, columns). One of both gradients may be undefined.
-at::Tensor embedding_sum_backward_cuda(const at::Tensor& of_wide,
-                                       const at::Tensor& of_narrow,
-                                       double scale,
-                                       at::ScalarType type,
-                                       const TokenPlaces& places);
+/// The gradient in front of dropout, times `scale`, of those of an output in two types, (rows,
+/// columns). One of both may be undefined. `type`: of the narrow one.
+at::Tensor outputs_backward_cuda(const at::Tensor& of_wide,
+                                 const at::Tensor& of_narrow,
+                                 double scale,
+                                 at::ScalarType type,
+                                 const TokenPlaces& places);
 
 /// `rows` + `bias` to (n * heads, length, width) for each part. `rows` (rows, parts * heads *
 /// width); `bias` (parts * heads * width) of fp32 at least, or undefined.

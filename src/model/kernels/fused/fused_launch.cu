@@ -109,15 +109,14 @@ void launch_embedding_sum(const EmbeddingTables<ComputedType<T>>& tables,
 }
 
 template <class T>
-void launch_embedding_sum_backward(const ComputedType<T>* of_wide,
-                                   const T* of_narrow,
-                                   ComputedType<T>* out,
-                                   double scale,
-                                   const TokenPlaces& places,
-                                   cudaStream_t stream) {
-    embedding_sum_backward<T, Warp>
-        <<<row_blocks<Warp>(places.rows), row_block_threads, 0, stream>>>(
-            of_wide, of_narrow, out, scale, places);
+void launch_outputs_backward(const ComputedType<T>* of_wide,
+                             const T* of_narrow,
+                             ComputedType<T>* out,
+                             double scale,
+                             const TokenPlaces& places,
+                             cudaStream_t stream) {
+    outputs_backward<T, Warp><<<row_blocks<Warp>(places.rows), row_block_threads, 0, stream>>>(
+        of_wide, of_narrow, out, scale, places);
 }
 
 template <class T>

@@ -67,12 +67,12 @@ void launch_embedding_sum(const EmbeddingTables<ComputedType<T>>& tables,
                           const TokenPlaces& places,
                           cudaStream_t stream);
 template <class T>
-void launch_embedding_sum_backward(const ComputedType<T>* of_wide,
-                                   const T* of_narrow,
-                                   ComputedType<T>* out,
-                                   double scale,
-                                   const TokenPlaces& places,
-                                   cudaStream_t stream);
+void launch_outputs_backward(const ComputedType<T>* of_wide,
+                             const T* of_narrow,
+                             ComputedType<T>* out,
+                             double scale,
+                             const TokenPlaces& places,
+                             cudaStream_t stream);
 template <class T>
 void launch_heads_of_rows(const T* rows,
                           const ComputedType<T>* bias,
@@ -156,12 +156,12 @@ inline unsigned activation_blocks(std::uint32_t columns) {
                                        T*,                                                       \
                                        const TokenPlaces&,                                       \
                                        cudaStream_t);                                            \
-    template void launch_embedding_sum_backward(const ComputedType<T>*,                          \
-                                                const T*,                                        \
-                                                ComputedType<T>*,                                \
-                                                double,                                          \
-                                                const TokenPlaces&,                              \
-                                                cudaStream_t);                                   \
+    template void launch_outputs_backward(const ComputedType<T>*,                                \
+                                          const T*,                                              \
+                                          ComputedType<T>*,                                      \
+                                          double,                                                \
+                                          const TokenPlaces&,                                    \
+                                          cudaStream_t);                                         \
     template void launch_heads_of_rows(                                                          \
         const T*, const ComputedType<T>*, const HeadParts<T>&, const HeadPlaces&, cudaStream_t); \
     template void launch_rows_of_heads(                                                          \

@@ -6,7 +6,42 @@
 
 namespace hetseq::detail {
 
-/// norm(residual + dropout(x + x_bias)) * weight + bias. Without a residual that is null.
+/// `mask`, or one that keeps all.
+__device__ __forceinline__ DropoutMask mask_if(bool applies, DropoutMask mask) {
+    if (!applies)
+        mask.threshold = DropoutMask{}.threshold;
+    return mask;
+}
+
+/// Writes the sums of a row, and returns the sum of those that are this lane's.
+template <class T, class Team>
+__device__ __forceinline__ ComputedType<T> add_residual(const T* x,
+                                                        const ComputedType<T>* residual,
+                                                        const ComputedType<T>* x_bias,
+                                                        ComputedType<T>* sums,
+                                                        std::int64_t begin,
+                                                        const DropoutRow& dropout,
+                                                        const TokenPlaces& places) {
+    using Value = ComputedType<T>;
+    const auto keep_scale = static_cast<Value>(places.keep_scale);
+    Value total = 0;
+    for_each_element<Team>(mask_if(!places.drops_output, places.mask),
+                           dropout,
+                           places.columns,
+                           [&](std::uint32_t column, bool kept) {
+                               const std::int64_t i = begin + column;
+                               const Value shift = x_bias == nullptr ? Value(0) : x_bias[column];
+                               Value sum = residual == nullptr ? Value(0) : residual[i];
+                               if (x != nullptr && kept)
+                                   sum += (static_cast<Value>(x[i]) + shift) * keep_scale;
+                               sums[i] = sum;
+                               total += sum;
+                           });
+    return total;
+}
+
+/// norm(residual + dropout(x + x_bias)) * weight + bias. One of x and the residual may be null.
+/// Where `drops_output`, x is null and dropout follows.
 template <class T, class Team>
 __global__ void residual_norm(const T* x,
                               const ComputedType<T>* residual,
@@ -19,17 +54,8 @@ __global__ void residual_norm(const T* x,
         return;
     const std::int64_t begin = static_cast<std::int64_t>(row) * places.columns;
     const DropoutRow dropout = places.dropout_of(row);
-    const auto keep_scale = static_cast<Value>(places.keep_scale);
-    Value total = 0;
-    for_each_element<Team>(
-        places.mask, dropout, places.columns, [&](std::uint32_t column, bool kept) {
-            const std::int64_t i = begin + column;
-            const Value shift = parameters.x_bias == nullptr ? Value(0) : parameters.x_bias[column];
-            const Value added = kept ? (static_cast<Value>(x[i]) + shift) * keep_scale : Value(0);
-            const Value sum = residual == nullptr ? added : residual[i] + added;
-            out.sums[i] = sum;
-            total += sum;
-        });
+    const Value total =
+        add_residual<T, Team>(x, residual, parameters.x_bias, out.sums, begin, dropout, places);
     const Value mean = Team::sum(total) / static_cast<Value>(places.columns);
     // Each lane reads what it wrote.
     Value squares = 0;
@@ -39,10 +65,13 @@ __global__ void residual_norm(const T* x,
     });
     const Value variance = Team::sum(squares) / static_cast<Value>(places.columns);
     const Value inverse = 1 / std::sqrt(variance + static_cast<Value>(places.eps));
-    for_each_element<Team>(DropoutMask{}, dropout, places.columns, [&](std::uint32_t column, bool) {
+    const Value scale = places.drops_output ? static_cast<Value>(places.keep_scale) : Value(1);
+    const DropoutMask mask = mask_if(places.drops_output, places.mask);
+    for_each_element<Team>(mask, dropout, places.columns, [&](std::uint32_t column, bool kept) {
         const std::int64_t i = begin + column;
-        const Value value =
-            (out.sums[i] - mean) * inverse * parameters.weight[column] + parameters.bias[column];
+        const Value normal = (out.sums[i] - mean) * inverse;
+        const Value shifted = normal * parameters.weight[column] + parameters.bias[column];
+        const Value value = kept ? shifted * scale : Value(0);
         out.wide[i] = value;
         if (out.narrow != nullptr)
             out.narrow[i] = static_cast<T>(value);
@@ -53,7 +82,7 @@ __global__ void residual_norm(const T* x,
     }
 }
 
-/// Gradients of the residual, which may be null, and of x.
+/// Gradients of the residual and of x, of which one may be null. Dropout is that of x.
 template <class T, class Team>
 __global__ void residual_norm_backward(NormGradients<T> given,
                                        const ComputedType<T>* weight,
@@ -85,7 +114,8 @@ __global__ void residual_norm_backward(NormGradients<T> given,
                 inverse * (given.of_output(i) * weight[column] - sum - normal * product);
             if (residual != nullptr)
                 residual[i] = gradient;
-            x[i] = kept ? static_cast<T>(gradient * keep_scale) : T(0);
+            if (x != nullptr)
+                x[i] = kept ? static_cast<T>(gradient * keep_scale) : T(0);
         });
 }
 

@@ -46,21 +46,24 @@ EmbeddingTables<Value> embedding_tables(const EmbeddingTensors& tables) {
 ResidualNormed residual_norm_cuda(const at::Tensor& x,
                                   const at::Tensor& residual,
                                   const NormTensors& parameters,
+                                  at::ScalarType type,
                                   const TokenPlaces& places) {
-    HETSEQ_ASSERT(x.is_contiguous() && (!residual.defined() || x.sizes() == residual.sizes()));
-    const c10::cuda::CUDAGuard guard{x.device()};
-    const at::TensorOptions computed = x.options().dtype(computed_type(x.scalar_type()));
-    const bool is_narrow = has_16_bits(x.scalar_type());
-    ResidualNormed result{at::empty(x.sizes(), computed),
-                          is_narrow ? at::empty_like(x) : at::Tensor{},
-                          at::empty(x.sizes(), computed),
-                          at::empty({std::int64_t{places.rows}}, computed),
-                          at::empty({std::int64_t{places.rows}}, computed)};
-    if (x.numel() == 0)
+    const at::Tensor& one = residual.defined() ? residual : x;
+    HETSEQ_ASSERT(!x.defined() || (x.scalar_type() == type && x.sizes() == one.sizes()));
+    HETSEQ_ASSERT(!x.defined() || !places.drops_output);
+    const c10::cuda::CUDAGuard guard{one.device()};
+    const at::TensorOptions computed = one.options().dtype(computed_type(type));
+    ResidualNormed result{
+        at::empty(one.sizes(), computed),
+        has_16_bits(type) ? at::empty(one.sizes(), computed.dtype(type)) : at::Tensor{},
+        at::empty(one.sizes(), computed),
+        at::empty({std::int64_t{places.rows}}, computed),
+        at::empty({std::int64_t{places.rows}}, computed)};
+    if (one.numel() == 0)
         return result;
-    HETSEQ_DISPATCH(x.scalar_type(), "residual_norm", [&] {
+    HETSEQ_DISPATCH(type, "residual_norm", [&] {
         using Value = ComputedType<scalar_t>;
-        launch_residual_norm<scalar_t>(x.const_data_ptr<scalar_t>(),
+        launch_residual_norm<scalar_t>(data_or_null<scalar_t>(x),
                                        data_or_null<Value>(residual),
                                        {data_or_null<Value>(parameters.weight),
                                         data_or_null<Value>(parameters.bias),
@@ -81,7 +84,7 @@ ResidualNormGradients residual_norm_backward_cuda(const ResidualNormed& kept,
                                                   const at::Tensor& of_wide,
                                                   const at::Tensor& of_narrow,
                                                   const NormTensors& parameters,
-                                                  bool has_residual,
+                                                  const NormInputs& inputs,
                                                   at::ScalarType type,
                                                   const TokenPlaces& places) {
     const c10::cuda::CUDAGuard guard{kept.sums.device()};
@@ -89,8 +92,8 @@ ResidualNormGradients residual_norm_backward_cuda(const ResidualNormed& kept,
         return tensor.defined() ? at::empty_like(tensor) : tensor;
     };
     ResidualNormGradients gradients{
-        at::empty(kept.sums.sizes(), kept.sums.options().dtype(type)),
-        has_residual ? at::empty_like(kept.sums) : at::Tensor{},
+        inputs.has_x ? at::empty(kept.sums.sizes(), kept.sums.options().dtype(type)) : at::Tensor{},
+        inputs.has_residual ? at::empty_like(kept.sums) : at::Tensor{},
         {like(parameters.weight), like(parameters.bias), like(parameters.x_bias)}};
     HETSEQ_DISPATCH(type, "residual_norm_backward", [&] {
         using Value = ComputedType<scalar_t>;
@@ -99,14 +102,14 @@ ResidualNormGradients residual_norm_backward_cuda(const ResidualNormed& kept,
             launch_residual_norm_backward<scalar_t>(given,
                                                     data_or_null<Value>(parameters.weight),
                                                     mutable_data_or_null<Value>(gradients.residual),
-                                                    gradients.x.mutable_data_ptr<scalar_t>(),
+                                                    mutable_data_or_null<scalar_t>(gradients.x),
                                                     places,
                                                     current_stream());
             C10_CUDA_KERNEL_LAUNCH_CHECK();
         }
         launch_norm_parameters_backward<scalar_t>(
             given,
-            gradients.x.const_data_ptr<scalar_t>(),
+            data_or_null<scalar_t>(gradients.x),
             {gradients.parameters.weight.mutable_data_ptr<Value>(),
              gradients.parameters.bias.mutable_data_ptr<Value>(),
              mutable_data_or_null<Value>(gradients.parameters.x_bias)},
@@ -184,24 +187,24 @@ EmbeddingSums embedding_sum_cuda(const EmbeddingTensors& tables,
     return sums;
 }
 
-at::Tensor embedding_sum_backward_cuda(const at::Tensor& of_wide,
-                                       const at::Tensor& of_narrow,
-                                       double scale,
-                                       at::ScalarType type,
-                                       const TokenPlaces& places) {
+at::Tensor outputs_backward_cuda(const at::Tensor& of_wide,
+                                 const at::Tensor& of_narrow,
+                                 double scale,
+                                 at::ScalarType type,
+                                 const TokenPlaces& places) {
     const at::Tensor& one = of_wide.defined() ? of_wide : of_narrow;
     const c10::cuda::CUDAGuard guard{one.device()};
     at::Tensor out = at::empty(one.sizes(), one.options().dtype(computed_type(type)));
     if (out.numel() == 0)
         return out;
-    HETSEQ_DISPATCH(type, "embedding_sum_backward", [&] {
+    HETSEQ_DISPATCH(type, "outputs_backward", [&] {
         using Value = ComputedType<scalar_t>;
-        launch_embedding_sum_backward<scalar_t>(data_or_null<Value>(of_wide),
-                                                data_or_null<scalar_t>(of_narrow),
-                                                out.mutable_data_ptr<Value>(),
-                                                scale,
-                                                places,
-                                                current_stream());
+        launch_outputs_backward<scalar_t>(data_or_null<Value>(of_wide),
+                                          data_or_null<scalar_t>(of_narrow),
+                                          out.mutable_data_ptr<Value>(),
+                                          scale,
+                                          places,
+                                          current_stream());
         C10_CUDA_KERNEL_LAUNCH_CHECK();
     });
     return out;

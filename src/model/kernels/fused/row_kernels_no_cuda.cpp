@@ -10,10 +10,8 @@ constexpr const char* no_row_kernels = "a Transformer's kernels cannot run on a 
 
 }  // namespace
 
-ResidualNormed residual_norm_cuda(const at::Tensor&,
-                                  const at::Tensor&,
-                                  const NormTensors&,
-                                  const TokenPlaces&) {
+ResidualNormed residual_norm_cuda(
+    const at::Tensor&, const at::Tensor&, const NormTensors&, at::ScalarType, const TokenPlaces&) {
     throw_no_cuda(no_row_kernels);
 }
 
@@ -21,7 +19,7 @@ ResidualNormGradients residual_norm_backward_cuda(const ResidualNormed&,
                                                   const at::Tensor&,
                                                   const at::Tensor&,
                                                   const NormTensors&,
-                                                  bool,
+                                                  const NormInputs&,
                                                   at::ScalarType,
                                                   const TokenPlaces&) {
     throw_no_cuda(no_row_kernels);
@@ -42,7 +40,7 @@ EmbeddingSums embedding_sum_cuda(const EmbeddingTensors&, at::ScalarType, const 
     throw_no_cuda(no_row_kernels);
 }
 
-at::Tensor embedding_sum_backward_cuda(
+at::Tensor outputs_backward_cuda(
     const at::Tensor&, const at::Tensor&, double, at::ScalarType, const TokenPlaces&) {
     throw_no_cuda(no_row_kernels);
 }
