@@ -59,6 +59,15 @@ struct Scores {
     }
 };
 
+// Those of rows and, where they have one, of their bias.
+RowsAndSums gradients_of_rows(const std::vector<at::Tensor>& heads,
+                              const HeadPlaces& at,
+                              bool has_bias) {
+    if (has_bias)
+        return rows_of_heads_and_sums_cuda(heads, at);
+    return {rows_of_heads_cuda(heads, at), {}};
+}
+
 struct FusedAttention : torch::autograd::Function<FusedAttention> {
     static at::Tensor forward(AutogradContext* context,
                               const at::Tensor& queries,
@@ -109,21 +118,25 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
         return rows_of_heads_cuda({at::bmm(probabilities.dropped, heads[2])}, of_context);
     }
 
-    static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-        const variable_list saved = context->get_saved_variables();
+    static Scores saved_scores(AutogradContext* context, const variable_list& saved) {
         const auto lengths = context->saved_data["lengths"].toIntVector();
         const auto extent = context->saved_data["extent"].toIntVector();
-        const Scores scores{lengths[0],
-                            lengths[1],
-                            lengths[2],
-                            lengths[3],
-                            context->saved_data["scale"].toDouble(),
-                            context->saved_data["is_causal"].toBool(),
-                            saved[6],
-                            saved_dropout(*context, saved[7], {}),
-                            {extent[0], extent[1]}};
-        const RowPlaces query_rows{lengths[0], lengths[2], saved[8], saved[9]};
-        const RowPlaces key_rows{lengths[0], lengths[3], saved[10], saved[11]};
+        return {lengths[0],
+                lengths[1],
+                lengths[2],
+                lengths[3],
+                context->saved_data["scale"].toDouble(),
+                context->saved_data["is_causal"].toBool(),
+                saved[6],
+                saved_dropout(*context, saved[7], {}),
+                {extent[0], extent[1]}};
+    }
+
+    static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+        const variable_list saved = context->get_saved_variables();
+        const Scores scores = saved_scores(context, saved);
+        const RowPlaces query_rows{scores.samples, scores.queries, saved[8], saved[9]};
+        const RowPlaces key_rows{scores.samples, scores.columns, saved[10], saved[11]};
         const bool has_all = context->saved_data["has_all"].toBool();
         const std::int64_t width = saved[0].size(2);
         const at::Tensor of_context = heads_of_rows_cuda(
@@ -136,15 +149,13 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
             scores.places());
         const at::Tensor of_queries = at::bmm(of_products, saved[1]);
         const at::Tensor of_keys = at::bmm(of_products.transpose(1, 2), saved[0]);
-        // The gradients of rows and of their bias.
         const auto rows = [&](const std::vector<at::Tensor>& heads,
                               const RowPlaces& places,
-                              const char* has_bias) -> RowsAndSums {
-            const HeadPlaces at =
-                head_places(places, scores.heads, width, static_cast<int>(heads.size()));
-            if (context->saved_data[has_bias].toBool())
-                return rows_of_heads_and_sums_cuda(heads, at);
-            return {rows_of_heads_cuda(heads, at), {}};
+                              const char* has_bias) {
+            return gradients_of_rows(
+                heads,
+                head_places(places, scores.heads, width, static_cast<int>(heads.size())),
+                context->saved_data[has_bias].toBool());
         };
         if (has_all) {
             const RowsAndSums of_all =

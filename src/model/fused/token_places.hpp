@@ -15,7 +15,7 @@ namespace hetseq::detail {
 
 /// `tensor`, as a Function takes one that may be undefined.
 inline std::optional<at::Tensor> if_defined(const at::Tensor& tensor) {
-    return tensor.defined() ? std::make_optional(tensor) : std::nullopt;
+    return tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt;
 }
 
 inline const std::int64_t* numbers_or_null(const at::Tensor& tensor) {
