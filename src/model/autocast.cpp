@@ -48,11 +48,15 @@ bool has_narrow_products(at::DeviceType device) {
     return at::autocast::is_autocast_enabled(device);
 }
 
-at::Tensor narrowed(const at::Tensor& x) {
+at::ScalarType product_type(const at::Tensor& x) {
     const at::DeviceType device = x.device().type();
     return has_narrow_products(device) && x.scalar_type() == at::kFloat
-               ? x.to(at::autocast::get_autocast_dtype(device))
-               : x;
+               ? at::autocast::get_autocast_dtype(device)
+               : x.scalar_type();
+}
+
+at::Tensor narrowed(const at::Tensor& x) {
+    return x.to(product_type(x));
 }
 
 at::Tensor narrow_parameter(const at::Tensor& parameter) {

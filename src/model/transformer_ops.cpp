@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
 
+#include "hetseq/util/error.hpp"
 #include "hetseq/model/autocast.hpp"
 
 #include "fused_ops.hpp"
@@ -22,6 +23,13 @@ double lowest(at::ScalarType type) {
         value = static_cast<double>(std::numeric_limits<scalar_t>::lowest());
     });
     return value;
+}
+
+// The rows (n * length, outputs) of the product.
+Projected without_bias(const Projection& of) {
+    if (!of.x.defined())
+        return {};
+    return {linear(of.x, {of.layer.weight, {}}).flatten(0, 1), of.layer.bias};
 }
 
 }  // namespace
@@ -42,6 +50,25 @@ at::Tensor linear(const at::Tensor& x, const Affine& affine) {
                : at::linear(x, affine.weight, affine.bias);
 }
 
+at::Tensor linear_activation(const at::Tensor& x, const Affine& affine, Activation activation) {
+    if (x.is_cuda())
+        return fused_linear_activation(narrowed(x), affine, activation);
+    const at::Tensor inner = linear(x, affine);
+    switch (activation) {
+        case Activation::gelu:
+            return at::gelu(inner);
+        case Activation::gelu_tanh:
+            return at::gelu(inner, "tanh");
+        case Activation::relu:
+            return at::relu(inner);
+        case Activation::silu:
+            return at::silu(inner);
+        case Activation::tanh:
+            return at::tanh(inner);
+    }
+    HETSEQ_ASSERT(false);
+}
+
 at::Tensor attention(const at::Tensor& queries,
                      const at::Tensor& keys_values,
                      std::int64_t heads,
@@ -55,16 +82,6 @@ at::Tensor attention(const at::Tensor& queries,
     const at::Tensor& key = parts[parts.size() - 2];
     const at::Tensor& value = parts.back();
     const std::int64_t hidden = query.size(2), width = hidden / heads;
-    if (query.is_cuda() && dropout.p > 0)
-        return fused_attention(queries.flatten(0, 1),
-                               keys_values.defined() ? keys_values.flatten(0, 1) : keys_values,
-                               {n, query.size(1)},
-                               {n, key.size(1)},
-                               heads,
-                               mask,
-                               dropout,
-                               extent)
-            .view({n, query.size(1), hidden});
     const auto split = [&](const at::Tensor& x) {
         return x.unflatten(2, {heads, width}).transpose(1, 2);  // (n, heads, length, width)
     };
@@ -96,6 +113,30 @@ at::Tensor attention(const at::Tensor& queries,
         .reshape({n, query.size(1), hidden});
 }
 
+at::Tensor projected_attention(const Projection& queries,
+                               const Projection& keys_values,
+                               std::int64_t heads,
+                               const AttentionMask& mask,
+                               const Dropout& dropout,
+                               const DropoutExtent& extent) {
+    const auto product = [](const Projection& of) {
+        return of.x.defined() ? linear(of.x, of.layer) : at::Tensor{};
+    };
+    if (!queries.x.is_cuda() || dropout.p == 0)
+        return attention(product(queries), product(keys_values), heads, mask, dropout, extent);
+    const std::int64_t n = queries.x.size(0);
+    const Projection& keys = keys_values.x.defined() ? keys_values : queries;
+    return fused_attention(without_bias(queries),
+                           without_bias(keys_values),
+                           {n, queries.x.size(1)},
+                           {n, keys.x.size(1)},
+                           heads,
+                           mask,
+                           dropout,
+                           extent)
+        .unflatten(0, {n, queries.x.size(1)});
+}
+
 at::Tensor self_attention(const at::Tensor& qkv,
                           const at::Tensor& key_mask,
                           std::int64_t heads,
@@ -114,14 +155,16 @@ at::Tensor self_attention(const at::Tensor& qkv,
     return at::matmul(probabilities, split[2]).transpose(1, 2).reshape({n, length, hidden});
 }
 
-Rows dropout_add_norm(const at::Tensor& x,
-                      const at::Tensor& residual,
-                      const Affine& norm,
-                      double eps,
-                      const Dropout& dropout) {
+Rows linear_dropout_add_norm(const at::Tensor& x,
+                             const Affine& linear,
+                             const at::Tensor& residual,
+                             const Affine& norm,
+                             double eps,
+                             const Dropout& dropout) {
     if (x.is_cuda())
-        return fused_dropout_add_norm(x, residual, norm, eps, dropout);
-    const at::Tensor sum = residual + dropped(x, dropout);
+        return fused_dropout_add_norm(
+            detail::linear(x, {linear.weight, {}}), linear.bias, residual, norm, eps, dropout);
+    const at::Tensor sum = residual + dropped(detail::linear(x, linear), dropout);
     return rows_of(at::layer_norm(sum, norm.weight.sizes(), norm.weight, norm.bias, eps));
 }
 

@@ -7,6 +7,8 @@
 #include "hetseq/model/dropout.hpp"
 #include "hetseq/model/model.hpp"
 
+#include "kernels/fused/fused_arrays.hpp"
+
 namespace hetseq::detail {
 
 enum class CountCorrect { no, yes };
@@ -48,9 +50,9 @@ struct Affine {
 /// Where rows of tokens are in sequences of `length` places each.
 struct RowPlaces {
     std::int64_t sequences = 0, length = 0;
-    at::Tensor places;  // (rows) int64, ascending, in sequences * length; undefined: all of these
+    at::Tensor places{};  // (rows) int64, ascending, in sequences * length; undefined: all of these
     at::Tensor
-        row_of;  // (sequences * length) int64: a place's row, -1 for padding; undefined likewise
+        row_of{};  // (sequences * length) int64: a place's row, -1 for padding; undefined likewise
 };
 
 /// Rows of tokens, and the same as factors of products: of 16 bits where a GPU computes in them.
@@ -59,8 +61,25 @@ struct Rows {
 };
 Rows rows_of(const at::Tensor& x);
 
-/// x weight^T + bias, x (..., inputs).
+/// x weight^T + bias, x (..., inputs). The bias may be undefined.
 at::Tensor linear(const at::Tensor& x, const Affine& affine);
+
+/// activation(x weight^T + bias), x (..., inputs).
+at::Tensor linear_activation(const at::Tensor& x, const Affine& affine, Activation activation);
+
+/// Rows of tables: those of words times `scale`, of positions and, where there are any, of
+/// segments.
+struct Embedding {
+    at::Tensor words;              // (V, H)
+    at::Tensor ids;                // (...) int64
+    std::int64_t padding_id = -1;  // has no gradient
+    double scale = 1;
+    at::Tensor positions;       // (P, H)
+    at::Tensor position_ids{};  // as `ids`; undefined: sequences of `length` from 0 on
+    std::int64_t length = 1;
+    at::Tensor segments{};     // (S, H)
+    at::Tensor segment_ids{};  // as `ids`
+};
 
 /// Multi-head scaled dot-product attention within each sequence.
 /// `qkv` (n, T, 3H): queries, keys and values side by side, each split into `heads`.
@@ -90,12 +109,26 @@ at::Tensor attention(const at::Tensor& queries,
                      const Dropout& dropout,
                      const DropoutExtent& extent);
 
-/// norm(residual + dropout(x)), x and residual (..., H).
-Rows dropout_add_norm(const at::Tensor& x,
-                      const at::Tensor& residual,
-                      const Affine& norm,
-                      double eps,
-                      const Dropout& dropout);
+/// A linear layer in front of attention. `x` may be undefined, where there is none.
+struct Projection {
+    at::Tensor x;  // (n, length, inputs)
+    Affine layer{};
+};
+/// `attention` of what the layers make.
+at::Tensor projected_attention(const Projection& queries,
+                               const Projection& keys_values,
+                               std::int64_t heads,
+                               const AttentionMask& mask,
+                               const Dropout& dropout,
+                               const DropoutExtent& extent);
+
+/// norm(residual + dropout(x weight^T + bias)), x (..., inputs) and residual (..., H).
+Rows linear_dropout_add_norm(const at::Tensor& x,
+                             const Affine& linear,
+                             const at::Tensor& residual,
+                             const Affine& norm,
+                             double eps,
+                             const Dropout& dropout);
 
 /// Negative log-likelihoods of `labels` (M) under softmax(x weight^T + bias), x (M, H), summed; and
 /// how many labels are the likeliest class, where `count_correct`.

@@ -4,27 +4,21 @@
 #include "stand_in/simt/simt.hpp"
 // clang-format on
 
-#include <optional>
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include "hetseq/model/dropout.hpp"
 
+#include "model/kernel_numbers.hpp"
 #include "model/kernels/fused/attention_softmax.cuh"
 #include "model/kernels/fused/head_rows.cuh"
-#include "model/kernels/fused/residual_norm.cuh"
 
 namespace hetseq::detail {
 namespace {
 
-const DropoutKey key{.seed = 5, .update = 7, .layer = 3};
-
-at::Tensor numbers(at::IntArrayRef sizes, int seed, double scale = 1) {
-    torch::manual_seed(seed);
-    return at::randn(sizes, at::kDouble) * scale;
-}
+using test::key;
+using test::numbers;
 
 struct AttentionCase {
     std::int64_t samples, heads, queries, columns;
@@ -165,148 +159,6 @@ TEST(AttentionKernel, ARowWithoutKeysIsFinite) {
     EXPECT_TRUE(at::equal(of_scores, at::zeros_like(of_scores)));
 }
 
-struct NormCase {
-    std::int64_t samples, rows_of_sample, columns;
-    bool is_packed;
-    double p;
-};
-
-class NormKernelTest : public testing::TestWithParam<NormCase> {
-protected:
-    NormKernelTest() {
-        const NormCase c = GetParam();
-        rows = c.samples * c.rows_of_sample;
-        ids = at::arange(c.samples, at::kLong) * 5 + 1;
-        if (c.is_packed) {
-            ids = ids.repeat_interleave(c.rows_of_sample);
-            positions = at::arange(rows, at::kLong).remainder(c.rows_of_sample) * 3 + 1;
-        }
-        x = numbers({rows, c.columns}, 4);
-        residual = numbers({rows, c.columns}, 5);
-        weight = numbers({c.columns}, 6);
-        bias = numbers({c.columns}, 7);
-        gradient = numbers({rows, c.columns}, 8);
-    }
-
-    at::Tensor reference(const std::vector<at::Tensor>& leaves) const {
-        const NormCase c = GetParam();
-        const at::Tensor dropped = c.is_packed ? token_dropout(leaves[0], c.p, key, ids, positions)
-                                               : counter_dropout(leaves[0], c.p, key, ids);
-        return at::layer_norm(leaves[1] + dropped, {c.columns}, leaves[2], leaves[3], 1e-5);
-    }
-
-    NormPlaces places() const {
-        const NormCase c = GetParam();
-        NormPlaces places{.rows = static_cast<std::uint32_t>(rows),
-                          .columns = static_cast<std::uint32_t>(c.columns),
-                          .eps = 1e-5};
-        if (c.p > 0) {
-            places.mask = make_dropout_mask(c.p, key);
-            places.keep_scale = places.mask.scale();
-            places.sample_ids = ids.const_data_ptr<std::int64_t>();
-            places.positions = c.is_packed ? positions.const_data_ptr<std::int64_t>() : nullptr;
-            places.rows_of_sample = static_cast<std::uint32_t>(rows / ids.numel());
-        }
-        return places;
-    }
-
-    std::int64_t rows = 0;
-    at::Tensor ids, positions, x, residual, weight, bias, gradient;
-};
-
-INSTANTIATE_TEST_SUITE_P(Cases,
-                         NormKernelTest,
-                         testing::Values(NormCase{2, 5, 37, false, 0.2},
-                                         NormCase{3, 7, 128, false, 0.1},
-                                         NormCase{2, 4, 300, true, 0.5},
-                                         NormCase{1, 50, 16, true, 0.1},
-                                         NormCase{2, 3, 1, false, 0.3},
-                                         NormCase{3, 3, 70, false, 0}));
-
-// What a kernel gives: the output, and the gradients of x, residual, weight and bias.
-template <class T>
-std::vector<at::Tensor> norm_by_kernel(const std::vector<at::Tensor>& given,
-                                       const at::Tensor& of_wide,
-                                       const std::optional<at::Tensor>& of_narrow,
-                                       const NormPlaces& places) {
-    using Value = ComputedType<T>;
-    const at::Tensor &x = given[0], &residual = given[1], &weight = given[2], &bias = given[3];
-    const std::int64_t rows = places.rows, columns = places.columns;
-    const std::int64_t strips = norm_strips(rows);
-    at::Tensor sums = at::empty_like(residual), wide = at::empty_like(residual);
-    at::Tensor means = at::empty({rows}, residual.options()), inverses = at::empty_like(means);
-    at::Tensor narrow = at::empty_like(x), of_x = at::empty_like(x);
-    at::Tensor of_residual = at::empty_like(residual);
-    at::Tensor parts = at::empty({strips, 2, columns}, residual.options());
-    simt::launch({row_blocks<Warp>(rows)}, {row_block_threads}, [&] {
-        residual_norm<T, Warp>(x.const_data_ptr<T>(),
-                               residual.const_data_ptr<Value>(),
-                               weight.const_data_ptr<Value>(),
-                               bias.const_data_ptr<Value>(),
-                               {sums.mutable_data_ptr<Value>(),
-                                means.mutable_data_ptr<Value>(),
-                                inverses.mutable_data_ptr<Value>(),
-                                wide.mutable_data_ptr<Value>(),
-                                narrow.mutable_data_ptr<T>()},
-                               places);
-    });
-    const NormGradients<T> kept{sums.const_data_ptr<Value>(),
-                                means.const_data_ptr<Value>(),
-                                inverses.const_data_ptr<Value>(),
-                                of_wide.const_data_ptr<Value>(),
-                                of_narrow ? of_narrow->const_data_ptr<T>() : nullptr};
-    simt::launch({row_blocks<Warp>(rows)}, {row_block_threads}, [&] {
-        residual_norm_backward<T, Warp>(kept,
-                                        weight.const_data_ptr<Value>(),
-                                        of_residual.mutable_data_ptr<Value>(),
-                                        of_x.mutable_data_ptr<T>(),
-                                        places);
-    });
-    simt::launch_independent(
-        {static_cast<unsigned>((columns + 255) / 256), static_cast<unsigned>(strips)},
-        {row_block_threads},
-        [&] {
-            norm_parameters_backward<T>(
-                kept, parts.mutable_data_ptr<Value>(), rows, places.columns);
-        });
-    const at::Tensor of_parameters = parts.sum(0);
-    return {wide, of_x, of_residual, of_parameters[0], of_parameters[1], narrow};
-}
-
-TEST_P(NormKernelTest, IsTheComposedOperatorsInBothDirections) {
-    std::vector<at::Tensor> leaves;
-    for (const at::Tensor& tensor : {x, residual, weight, bias})
-        leaves.push_back(tensor.clone().requires_grad_());
-    const at::Tensor expected = reference(leaves);
-    expected.backward(gradient);
-
-    const auto found =
-        norm_by_kernel<double>({x, residual, weight, bias}, gradient, std::nullopt, places());
-
-    EXPECT_TRUE(at::allclose(found[0], expected.detach(), 1e-11, 1e-12));
-    for (std::size_t i = 0; i < leaves.size(); ++i)
-        EXPECT_TRUE(at::allclose(found[i + 1], leaves[i].grad(), 1e-9, 1e-11)) << i;
-}
-
-// The gradients of both outputs add up.
-TEST_P(NormKernelTest, In16BitsGivesTheResultInBothTypes) {
-    const at::Tensor narrow_x = x.to(at::kHalf), of_narrow = gradient.to(at::kHalf);
-    std::vector<at::Tensor> leaves;
-    for (const at::Tensor& tensor : {narrow_x.to(at::kDouble), residual, weight, bias})
-        leaves.push_back(tensor.clone().requires_grad_());
-    const at::Tensor expected = reference(leaves);
-    expected.backward(gradient + of_narrow.to(at::kDouble));
-    const auto fp32 = [](const at::Tensor& tensor) { return tensor.to(at::kFloat); };
-
-    const auto found = norm_by_kernel<c10::Half>(
-        {narrow_x, fp32(residual), fp32(weight), fp32(bias)}, fp32(gradient), of_narrow, places());
-
-    EXPECT_TRUE(at::allclose(found[0].to(at::kDouble), expected.detach(), 1e-4, 1e-4));
-    EXPECT_TRUE(at::equal(found[5], found[0].to(at::kHalf)));
-    EXPECT_TRUE(at::allclose(found[1].to(at::kDouble), leaves[0].grad(), 2e-3, 2e-3));
-    EXPECT_TRUE(at::allclose(found[2].to(at::kDouble), leaves[1].grad(), 1e-3, 1e-3));
-}
-
 struct HeadCase {
     std::int64_t samples, length, heads, width;
     int parts;
@@ -335,6 +187,7 @@ TEST_P(HeadKernelTest, RowsBecomeHeadsAndHeadsBecomeRows) {
     const at::Tensor row_of =
         at::full({all}, -1, at::kLong).index_copy(0, places, at::arange(places.numel(), at::kLong));
     const at::Tensor rows = numbers({count, c.parts * columns}, 9).to(at::kFloat);
+    const at::Tensor bias = numbers({c.parts * columns}, 10).to(at::kFloat);
     HeadPlaces where{.samples = static_cast<std::uint32_t>(c.samples),
                      .length = static_cast<std::uint32_t>(c.length),
                      .heads = static_cast<std::uint32_t>(c.heads),
@@ -353,31 +206,47 @@ TEST_P(HeadKernelTest, RowsBecomeHeadsAndHeadsBecomeRows) {
         to.of[part] = heads.back().mutable_data_ptr<float>();
         from.of[part] = to.of[part];
     }
-    at::Tensor back = at::full_like(rows, -7);
+    at::Tensor back = at::full_like(rows, -7), summed = at::full_like(rows, -7);
+    at::Tensor sums = at::full_like(bias, -7);
     const int pack = c.width % 4 == 0 ? 4 : 1;
     const auto blocks = [&](std::int64_t n) {
         return static_cast<unsigned>((n * columns / pack + 255) / 256);
     };
 
     simt::launch_independent({blocks(all)}, {head_block_threads}, [&] {
-        pack == 4 ? heads_of_rows<float, 4>(rows.const_data_ptr<float>(), to, where)
-                  : heads_of_rows<float, 1>(rows.const_data_ptr<float>(), to, where);
+        pack == 4 ? heads_of_rows<float, 4>(
+                        rows.const_data_ptr<float>(), bias.const_data_ptr<float>(), to, where)
+                  : heads_of_rows<float, 1>(
+                        rows.const_data_ptr<float>(), bias.const_data_ptr<float>(), to, where);
     });
     simt::launch_independent({blocks(count)}, {head_block_threads}, [&] {
         pack == 4 ? rows_of_heads<float, 4>(from, back.mutable_data_ptr<float>(), where)
                   : rows_of_heads<float, 1>(from, back.mutable_data_ptr<float>(), where);
     });
 
+    const auto and_sums = [&]<int width>() {
+        using Columns = ColumnsOf<Pack<float, width>>;
+        const auto packs = static_cast<std::uint32_t>(c.parts * columns / width);
+        simt::launch({column_blocks<Columns>(packs)}, {Columns::threads}, [&] {
+            rows_of_heads_and_sums<float, width, Columns>(
+                from, summed.mutable_data_ptr<float>(), sums.mutable_data_ptr<float>(), where);
+        });
+    };
+    pack == 4 ? and_sums.operator()<4>() : and_sums.operator()<1>();
+
+    const at::Tensor biased = rows + bias;
     const at::Tensor padded =
-        c.is_packed ? at::zeros({all, rows.size(1)}, rows.options()).index_copy(0, places, rows)
-                    : rows;
+        c.is_packed ? at::zeros({all, rows.size(1)}, rows.options()).index_copy(0, places, biased)
+                    : biased;
     const at::Tensor expected =
         padded.view({c.samples, c.length, c.parts, c.heads, c.width}).permute({2, 0, 3, 1, 4});
     for (int part = 0; part < c.parts; ++part)
         EXPECT_TRUE(at::equal(heads[static_cast<std::size_t>(part)],
                               expected[part].reshape({-1, c.length, c.width})))
             << part;
-    EXPECT_TRUE(at::equal(back, rows));
+    EXPECT_TRUE(at::equal(back, biased));
+    EXPECT_TRUE(at::equal(summed, biased));
+    EXPECT_TRUE(at::allclose(sums, biased.sum(0), 1e-5, 1e-5));
 }
 
 }  // namespace

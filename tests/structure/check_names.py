@@ -102,6 +102,9 @@ def function_signature(statement):
     """'name(types)' of the function whose body follows; None where it is none, or internal to its unit."""
     if statement and statement[0].startswith("TORCH_LIBRARY"):  # a macro, which names its function by the line
         return None
+    if "__launch_bounds__" in statement:  # of a kernel, with an argument
+        at = statement.index("__launch_bounds__")
+        statement = statement[:at] + statement[skip_group(statement, at + 1):]
     i = 0
     while i < len(statement) and statement[i] != "(":
         if statement[i] in ("=", "static", "friend", "__attribute__"):

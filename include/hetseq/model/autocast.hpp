@@ -43,6 +43,8 @@ private:
     static thread_local State current;
 };
 
+/// The type of products of `x`: 16 bits where at::linear would cast it under autocast.
+at::ScalarType product_type(const at::Tensor& x);
 /// `x` in the type of products, as at::linear casts it under autocast; itself without.
 at::Tensor narrowed(const at::Tensor& x);
 /// True where products of tensors on such a device are computed in 16 bits.

@@ -111,7 +111,7 @@ std::vector<Prediction> BertForPreTraining::predict(const MicroBatch& batch) {
 detail::CrossEntropy BertForPreTraining::masked_tokens(const at::Tensor& x,
                                                        const ForwardPass& pass) const {
     return detail::linear_cross_entropy(
-        layer_norm(linear_activation(x, transform_), transform_norm_),
+        normed_factors(linear_activation(x, transform_), transform_norm_),
         decoder_,
         pass.batch.tensors.at("masked_labels"),
         pass.count_correct());

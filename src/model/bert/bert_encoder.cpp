@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/model/autocast.hpp"
 
 #include "model/fused_ops.hpp"
 #include "model/sequence_attention.hpp"
@@ -19,20 +20,35 @@ const std::string body_prefix = "bert.";
 const std::string norm_name = "LayerNorm.";
 const std::string parts_of_qkv[] = {"self.query.", "self.key.", "self.value."};
 
+Activation activation_of(BertConfig::Activation activation) {
+    switch (activation) {
+        case BertConfig::Activation::gelu:
+            return Activation::gelu;
+        case BertConfig::Activation::gelu_tanh:
+            return Activation::gelu_tanh;
+        case BertConfig::Activation::relu:
+            return Activation::relu;
+        case BertConfig::Activation::silu:
+            return Activation::silu;
+    }
+    HETSEQ_ASSERT(false);
+}
+
 // On a CPU, where no row is padding. Elsewhere a kernel for each sequence would cost more than
 // padding.
 bool attends_by_sequence(const at::Tensor& x, const TokenRows& rows) {
     return x.is_cpu() && !rows.begins().empty();
 }
 
-// `qkv` (N, 3H). Returns (N, H).
-at::Tensor attend(const at::Tensor& qkv,
+// Of the layer `qkv` of x, (N, 3H). Returns (N, H).
+at::Tensor attend(const at::Tensor& x,
+                  const Affine& layer,
                   const TokenRows& rows,
                   std::int64_t heads,
                   const Dropout& dropout,
                   const DropoutExtent& extent) {
-    if (qkv.is_cuda())
-        return fused_attention(qkv,
+    if (x.is_cuda())
+        return fused_attention({linear(x, {layer.weight, {}}), layer.bias},
                                {},
                                rows.row_places(),
                                rows.row_places(),
@@ -40,6 +56,7 @@ at::Tensor attend(const at::Tensor& qkv,
                                {rows.key_mask()},
                                dropout,
                                extent);
+    const at::Tensor qkv = linear(x, layer);
     if (attends_by_sequence(qkv, rows))
         return sequence_attention(
             qkv, {}, {rows.begins(), rows.begins(), {}}, heads, dropout, extent);
@@ -230,41 +247,55 @@ at::Tensor BertEncoder::first_places(const MicroBatch& batch) {
 }
 
 at::Tensor BertEncoder::pooled(const at::Tensor& hidden) const {
-    return at::tanh(linear(hidden, pooler_));
+    return detail::linear_activation(hidden, pooler_, Activation::tanh);
 }
 
 at::Tensor BertEncoder::layer_norm(const at::Tensor& x, const Affine& norm) const {
     return at::layer_norm(x, norm.weight.sizes(), norm.weight, norm.bias, config_.layer_norm_eps);
 }
 
+at::Tensor BertEncoder::normed_factors(const at::Tensor& x, const Affine& norm) const {
+    return x.is_cuda() ? fused_dropout_add_norm(x, {}, {}, norm, config_.layer_norm_eps, {}).factors
+                       : layer_norm(x, norm);
+}
+
 at::Tensor BertEncoder::linear_activation(const at::Tensor& x, const Affine& affine) const {
-    const at::Tensor inner = linear(x, affine);
-    switch (config_.activation) {
-        case BertConfig::Activation::gelu:
-            return at::gelu(inner);
-        case BertConfig::Activation::gelu_tanh:
-            return at::gelu(inner, "tanh");
-        case BertConfig::Activation::relu:
-            return at::relu(inner);
-        case BertConfig::Activation::silu:
-            return at::silu(inner);
-    }
-    HETSEQ_ASSERT(false);
+    return detail::linear_activation(x, affine, activation_of(config_.activation));
+}
+
+at::Tensor BertEncoder::embedding_sum(const at::Tensor& ids,
+                                      const at::Tensor& segments,
+                                      const TokenRows& rows) const {
+    if (ids.is_cuda())
+        return fused_embedding({.words = embeddings_.word,
+                                .ids = ids,
+                                .padding_id = config_.pad_token_id,
+                                .positions = embeddings_.position,
+                                .position_ids = rows.positions(),
+                                .length = rows.width(),
+                                .segments = embeddings_.segment,
+                                .segment_ids = segments},
+                               {},
+                               embeddings_.word.scalar_type())
+            .wide;
+    const at::Tensor sum = at::embedding(embeddings_.word, ids, config_.pad_token_id) +
+                           at::embedding(embeddings_.segment, segments);
+    return rows.is_packed() ? sum + at::embedding(embeddings_.position, rows.positions())
+                            : (sum.view({rows.sequences(), rows.width(), config_.hidden_size}) +
+                               embeddings_.position.narrow(0, 0, rows.width()))
+                                  .flatten(0, 1);
 }
 
 Rows BertEncoder::embed(const TokenRows& rows, ForwardPass& pass) const {
     HETSEQ_ASSERT(rows.width() <= config_.max_position_embeddings);
     const at::Tensor ids = rows.packed(pass.batch.tensors.at("input_ids"));  // (N)
     const at::Tensor segments = rows.packed(pass.batch.tensors.at("segment_ids"));
-    const at::Tensor sum = at::embedding(embeddings_.word, ids, config_.pad_token_id) +
-                           at::embedding(embeddings_.segment, segments);
-    const at::Tensor placed =
-        rows.is_packed() ? sum + at::embedding(embeddings_.position, rows.positions())
-                         : (sum.view({rows.sequences(), rows.width(), config_.hidden_size}) +
-                            embeddings_.position.narrow(0, 0, rows.width()))
-                               .flatten(0, 1);
-    return rows_of(dropped(layer_norm(placed, embeddings_.norm),
-                           rows.of_rows(pass.next_dropout(config_.hidden_dropout))));
+    const at::Tensor sum = embedding_sum(ids, segments, rows);
+    const Dropout dropout = rows.of_rows(pass.next_dropout(config_.hidden_dropout));
+    if (sum.is_cuda())
+        return fused_norm_dropout(
+            sum, embeddings_.norm, config_.layer_norm_eps, dropout, product_type(sum));
+    return rows_of(dropped(layer_norm(sum, embeddings_.norm), dropout));
 }
 
 // The mask does not depend on the longest row of a micro-batch, where rows have unequal lengths.
@@ -278,7 +309,8 @@ Rows BertEncoder::encode(const Rows& x,
                          const TokenRows& rows,
                          const Layer& layer,
                          ForwardPass& pass) const {
-    const at::Tensor context = attend(linear(x.factors, layer.qkv),
+    const at::Tensor context = attend(x.factors,
+                                      layer.qkv,
                                       rows,
                                       config_.heads,
                                       pass.next_dropout(config_.attention_dropout),
@@ -293,18 +325,20 @@ at::Tensor BertEncoder::encode_places(const Rows& x,
                                       const at::Tensor& places,
                                       const Layer& layer,
                                       ForwardPass& pass) const {
-    const at::Tensor at_places = x.wide.index_select(0, rows.rows_of(places));  // (M, H)
+    const at::Tensor at_rows = rows.rows_of(places);               // (M)
+    const at::Tensor at_places = x.wide.index_select(0, at_rows);  // (M, H)
     const Dropout dropout = pass.next_dropout(config_.attention_dropout);
     const DropoutExtent extent = attention_extent(pass, rows);
     const at::Tensor context =
         attends_by_sequence(x.wide, rows)
             ? attend_from(
                   places, at_places, x.wide, rows, layer.qkv, config_.heads, dropout, extent)
-            : attend(linear(x.factors, layer.qkv), rows, config_.heads, dropout, extent)
-                  .index_select(0, rows.rows_of(places));
+            : attend(x.factors, layer.qkv, rows, config_.heads, dropout, extent)
+                  .index_select(0, at_rows);
     const Dropout of_attention = rows.of_places(pass.next_dropout(config_.hidden_dropout), places);
-    const Dropout of_output = rows.of_places(pass.next_dropout(config_.hidden_dropout), places);
-    return after_attention(context, at_places, layer, of_attention, of_output).wide;
+    Dropout of_output = of_attention;
+    of_output.key = pass.next_dropout(config_.hidden_dropout).key;
+    return after_attention(context, at_places, layer, of_attention, of_output).factors;
 }
 
 Rows BertEncoder::after_attention(const at::Tensor& context,
@@ -312,17 +346,15 @@ Rows BertEncoder::after_attention(const at::Tensor& context,
                                   const Layer& layer,
                                   const Dropout& of_attention,
                                   const Dropout& of_output) const {
-    const Rows attended = dropout_add_norm(linear(context, layer.attention_output),
-                                           x,
-                                           layer.attention_norm,
-                                           config_.layer_norm_eps,
-                                           of_attention);
+    const Rows attended = linear_dropout_add_norm(context,
+                                                  layer.attention_output,
+                                                  x,
+                                                  layer.attention_norm,
+                                                  config_.layer_norm_eps,
+                                                  of_attention);
     const at::Tensor inner = linear_activation(attended.factors, layer.intermediate);
-    return dropout_add_norm(linear(inner, layer.output),
-                            attended.wide,
-                            layer.output_norm,
-                            config_.layer_norm_eps,
-                            of_output);
+    return linear_dropout_add_norm(
+        inner, layer.output, attended.wide, layer.output_norm, config_.layer_norm_eps, of_output);
 }
 
 }  // namespace hetseq::detail

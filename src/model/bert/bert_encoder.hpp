@@ -40,15 +40,18 @@ protected:
     Affine add_linear(const std::string& name, std::int64_t outputs, std::int64_t inputs);
     Affine add_norm(const std::string& name);
 
-    /// The hidden states at `places` (M) int64 of n * T tokens, (M, H). The last layer is computed
-    /// for these alone, and nothing for padding that the batch tells of (`note_row_lengths`).
-    /// Takes "input_ids", "segment_ids" and "attention_mask" as `make_bert` describes them.
+    /// The hidden states at `places` (M) int64 of n * T tokens, (M, H), as factors of products. The
+    /// last layer is computed for these alone, and nothing for padding that the batch tells of
+    /// (`note_row_lengths`). Takes "input_ids", "segment_ids" and "attention_mask" as `make_bert`
+    /// describes them.
     at::Tensor hidden_rows(ForwardPass& pass, const at::Tensor& places) const;
     /// The places of the sequences' first tokens, (n) int64.
     static at::Tensor first_places(const MicroBatch& batch);
     /// With a pooler: (n, H) of `hidden` (n, H), the first tokens' hidden states.
     at::Tensor pooled(const at::Tensor& hidden) const;
     at::Tensor layer_norm(const at::Tensor& x, const Affine& norm) const;
+    /// The same of what an activation gave, as factors of a product.
+    at::Tensor normed_factors(const at::Tensor& x, const Affine& norm) const;
     /// The configuration's activation of x weight^T + bias.
     at::Tensor linear_activation(const at::Tensor& x, const Affine& affine) const;
 
@@ -77,6 +80,10 @@ private:
              const LayerComputation& layer) const;
     DropoutExtent attention_extent(const ForwardPass& pass, const TokenRows& rows) const;
     Rows embed(const TokenRows& rows, ForwardPass& pass) const;  // (N, H)
+    /// Of the rows' ids and segments, (N) both. Returns (N, H).
+    at::Tensor embedding_sum(const at::Tensor& ids,
+                             const at::Tensor& segments,
+                             const TokenRows& rows) const;
     Rows encode(const Rows& x,
                 const TokenRows& rows,
                 const Layer& layer,

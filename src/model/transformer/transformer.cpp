@@ -6,7 +6,9 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/model/autocast.hpp"
 
+#include "model/fused_ops.hpp"
 #include "model/recomputed_layer.hpp"
 #include "model/smoothed_cross_entropy.hpp"
 #include "model/transformer_ops.hpp"
@@ -75,12 +77,10 @@ private:
     at::Tensor decode(const at::Tensor& memory,                        // factors of products
                       const at::Tensor& key_mask,
                       ForwardPass& pass) const;  // (n, T, H)
-    /// Attention and its output layer, (n, T, H). The first two as in `detail::attention`.
-    at::Tensor attend(const at::Tensor& queries,
-                      const at::Tensor& keys_values,
-                      const Affine& output,
+    at::Tensor attend(const detail::Projection& queries,
+                      const detail::Projection& keys_values,
                       const AttentionMask& mask,
-                      ForwardPass& pass) const;
+                      ForwardPass& pass) const;  // (n, T, H)
     Rows self_attend(const Rows& x,
                      const detail::SelfAttentionWeights& weights,
                      const AttentionMask& mask,
@@ -93,10 +93,14 @@ private:
     Rows feed_forward(const Rows& x,
                       const detail::FeedForwardWeights& weights,
                       ForwardPass& pass) const;
-    /// Residual, dropout and normalisation around a part of a layer, `part`: the factors of a
-    /// product, (n, T, H), to the same shape.
+    /// Residual, dropout and normalisation around a part of a layer: `part` makes of the factors of
+    /// a product, (n, T, H), what goes into the linear layer `output`.
     template <class Part>
-    Rows around(const Rows& x, const Affine& norm, ForwardPass& pass, const Part& part) const;
+    Rows around(const Rows& x,
+                const Affine& norm,
+                const Affine& output,
+                ForwardPass& pass,
+                const Part& part) const;
     at::Tensor normalised(const at::Tensor& x, const Affine& norm) const;
 
     TransformerConfig config_;
@@ -176,14 +180,15 @@ at::Tensor EncoderDecoder::normalised(const at::Tensor& x, const Affine& norm) c
 template <class Part>
 Rows EncoderDecoder::around(const Rows& x,
                             const Affine& norm,
+                            const Affine& output,
                             ForwardPass& pass,
                             const Part& part) const {
     const at::Tensor y = part(config_.pre_norm ? normalised(x.wide, norm) : x.factors);
     const detail::Dropout dropout = pass.next_dropout(config_.dropout);
     if (!config_.pre_norm)
-        return detail::dropout_add_norm(
-            y, x.wide, norm, detail::TransformerWeights::norm_eps, dropout);
-    const at::Tensor sum = x.wide + counter_dropout(y, dropout.p, dropout.key, dropout.sample_ids);
+        return detail::linear_dropout_add_norm(
+            y, output, x.wide, norm, detail::TransformerWeights::norm_eps, dropout);
+    const at::Tensor sum = x.wide + detail::dropped(detail::linear(y, output), dropout);
     return {sum, sum};  // normalised before it is a factor
 }
 
@@ -193,31 +198,37 @@ Rows EncoderDecoder::embed(const at::Tensor& ids,
                            ForwardPass& pass) const {
     HETSEQ_ASSERT(ids.size(1) <= config_.max_positions);
     const double scale = std::sqrt(static_cast<double>(config_.width));
-    const at::Tensor sum = at::embedding(table, ids) * scale + positions.narrow(0, 0, ids.size(1));
     const detail::Dropout dropout = pass.next_dropout(config_.dropout);
-    return detail::rows_of(counter_dropout(sum, dropout.p, dropout.key, dropout.sample_ids));
+    if (ids.is_cuda())
+        return detail::fused_embedding({.words = table,
+                                        .ids = ids,
+                                        .scale = scale,
+                                        .positions = positions,
+                                        .length = ids.size(1)},
+                                       dropout,
+                                       product_type(table));
+    const at::Tensor sum = at::embedding(table, ids) * scale + positions.narrow(0, 0, ids.size(1));
+    return detail::rows_of(detail::dropped(sum, dropout));
 }
 
-at::Tensor EncoderDecoder::attend(const at::Tensor& queries,
-                                  const at::Tensor& keys_values,
-                                  const Affine& output,
+at::Tensor EncoderDecoder::attend(const detail::Projection& queries,
+                                  const detail::Projection& keys_values,
                                   const AttentionMask& mask,
                                   ForwardPass& pass) const {
-    const at::Tensor seen = detail::attention(queries,
-                                              keys_values,
-                                              config_.heads,
-                                              mask,
-                                              pass.next_dropout(config_.attention_dropout),
-                                              {config_.max_positions, config_.max_positions});
-    return detail::linear(seen, output);
+    return detail::projected_attention(queries,
+                                       keys_values,
+                                       config_.heads,
+                                       mask,
+                                       pass.next_dropout(config_.attention_dropout),
+                                       {config_.max_positions, config_.max_positions});
 }
 
 Rows EncoderDecoder::self_attend(const Rows& x,
                                  const detail::SelfAttentionWeights& weights,
                                  const AttentionMask& mask,
                                  ForwardPass& pass) const {
-    return around(x, weights.norm, pass, [&](const at::Tensor& in) {
-        return attend(detail::linear(in, weights.qkv), {}, weights.output, mask, pass);
+    return around(x, weights.norm, weights.output, pass, [&](const at::Tensor& in) {
+        return attend({in, weights.qkv}, {}, mask, pass);
     });
 }
 
@@ -226,26 +237,21 @@ Rows EncoderDecoder::cross_attend(const Rows& x,
                                   const detail::CrossAttentionWeights& weights,
                                   const AttentionMask& mask,
                                   ForwardPass& pass) const {
-    return around(x, weights.norm, pass, [&](const at::Tensor& in) {
-        return attend(detail::linear(in, weights.query),
-                      detail::linear(memory, weights.key_value),
-                      weights.output,
-                      mask,
-                      pass);
+    return around(x, weights.norm, weights.output, pass, [&](const at::Tensor& in) {
+        return attend({in, weights.query}, {memory, weights.key_value}, mask, pass);
     });
 }
 
 Rows EncoderDecoder::feed_forward(const Rows& x,
                                   const detail::FeedForwardWeights& weights,
                                   ForwardPass& pass) const {
-    return around(x, weights.norm, pass, [&](const at::Tensor& in) {
-        const at::Tensor inner = detail::linear(in, weights.inner);
-        const at::Tensor active = config_.activation == TransformerConfig::Activation::relu
-                                      ? at::relu(inner)
-                                      : at::gelu(inner);
-        const detail::Dropout dropout = pass.next_dropout(config_.activation_dropout);
-        return detail::linear(counter_dropout(active, dropout.p, dropout.key, dropout.sample_ids),
-                              weights.output);
+    return around(x, weights.norm, weights.output, pass, [&](const at::Tensor& in) {
+        const at::Tensor active = detail::linear_activation(
+            in,
+            weights.inner,
+            config_.activation == TransformerConfig::Activation::relu ? detail::Activation::relu
+                                                                      : detail::Activation::gelu);
+        return detail::dropped(active, pass.next_dropout(config_.activation_dropout));
     });
 }
 

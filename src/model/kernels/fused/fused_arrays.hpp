@@ -38,22 +38,23 @@ struct ScorePlaces {
     double scale = 1;            // of scores
     const bool* keys = nullptr;  // (samples, columns), false for padding; null: all are seen
     const std::int64_t* sample_ids = nullptr;  // (samples); null without dropout
-    DropoutMask mask;
+    DropoutMask mask{};
     double keep_scale = 1;  // of what dropout keeps
-    DropoutGrid grid;
+    DropoutGrid grid{};
 };
 
 /// Rows (rows, columns): which sample's element each one begins with, for dropout.
-struct NormPlaces {
+struct TokenPlaces {
     std::uint32_t rows = 0;
     std::uint32_t columns = 0;
-    double eps = 0;
+    double eps = 0;  // of a normalisation
     const std::int64_t* sample_ids =
         nullptr;  // by row, or one for `rows_of_sample`; null: no dropout
     const std::int64_t* positions = nullptr;  // by row; null: row % rows_of_sample
     std::uint32_t rows_of_sample = 1;
-    DropoutMask mask;
-    double keep_scale = 1;  // of what dropout keeps
+    DropoutMask mask{};
+    double keep_scale = 1;      // of what dropout keeps
+    bool drops_output = false;  // of a normalisation, in place of x
 
     HETSEQ_HOST_DEVICE DropoutRow dropout_of(std::uint32_t row) const {
         if (sample_ids == nullptr)
@@ -80,6 +81,16 @@ struct NormOutputs {
     T* narrow = nullptr;                  // the same in the type of products; null: `wide` has it
 };
 
+/// wide[i] + narrow[i], of which either may be null.
+template <class T>
+HETSEQ_HOST_DEVICE ComputedType<T> sum_of(const ComputedType<T>* wide,
+                                          const T* narrow,
+                                          std::int64_t i) {
+    using Value = ComputedType<T>;
+    return (wide == nullptr ? Value(0) : wide[i]) +
+           (narrow == nullptr ? Value(0) : static_cast<Value>(narrow[i]));
+}
+
 /// What `residual_norm` kept, and the gradients of its outputs; either may be null.
 template <class T>
 struct NormGradients {
@@ -91,19 +102,41 @@ struct NormGradients {
     const Value* wide = nullptr;
     const T* narrow = nullptr;
 
-    HETSEQ_HOST_DEVICE Value of_output(std::int64_t i) const {
-        return (wide == nullptr ? Value(0) : wide[i]) +
-               (narrow == nullptr ? Value(0) : static_cast<Value>(narrow[i]));
-    }
+    HETSEQ_HOST_DEVICE Value of_output(std::int64_t i) const { return sum_of(wide, narrow, i); }
 };
 
-/// Rows that a thread of `norm_parameters_backward` adds up, and the strips of so many rows.
-inline constexpr std::int64_t least_strip_rows = 16;
-inline std::int64_t norm_strips(std::int64_t rows) {
-    constexpr std::int64_t most = 128;
-    const std::int64_t strips = (rows + least_strip_rows - 1) / least_strip_rows;
-    return strips < most ? strips : most;
+/// What `residual_norm` takes for each column; with Value const, and their gradients.
+template <class Value>
+struct NormParameters {
+    Value* weight = nullptr;
+    Value* bias = nullptr;
+    Value* x_bias = nullptr;  // null where x has no bias
+};
+
+enum class Activation { gelu, gelu_tanh, relu, silu, tanh };
+/// Whether backward needs the output alone. It may then lie where the product lay.
+HETSEQ_HOST_DEVICE constexpr bool is_kept_output(Activation activation) {
+    return activation == Activation::relu || activation == Activation::tanh;
 }
+/// Of a row, what a team of `bias_activation` computes.
+inline constexpr std::uint32_t activation_columns = 512;
+
+/// Tables (..., columns) of which `embedding_sum` adds a row each.
+template <class Value>
+struct EmbeddingTables {
+    const Value* words = nullptr;
+    const std::int64_t* ids = nullptr;  // by row
+    double scale = 1;                   // of the words
+    const Value* positions = nullptr;
+    const std::int64_t* position_ids = nullptr;  // by row; null: row % length
+    std::uint32_t length = 1;
+    const Value* segments = nullptr;            // null: none
+    const std::int64_t* segment_ids = nullptr;  // by row
+
+    HETSEQ_HOST_DEVICE std::int64_t position_of(std::uint32_t row) const {
+        return position_ids == nullptr ? row % length : position_ids[row];
+    }
+};
 
 inline constexpr unsigned head_block_threads = 256;
 inline constexpr int most_head_parts = 3;  // queries, keys and values side by side

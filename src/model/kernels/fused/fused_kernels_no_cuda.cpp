@@ -21,25 +21,17 @@ at::Tensor attention_probabilities_backward_cuda(const at::Tensor&,
     throw_no_cuda(what);
 }
 
-ResidualNormed residual_norm_cuda(
-    const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, const NormPlaces&) {
-    throw_no_cuda(what);
-}
-
-ResidualNormGradients residual_norm_backward_cuda(const ResidualNormed&,
-                                                  const at::Tensor&,
-                                                  const at::Tensor&,
-                                                  const at::Tensor&,
-                                                  at::ScalarType,
-                                                  const NormPlaces&) {
-    throw_no_cuda(what);
-}
-
-std::vector<at::Tensor> heads_of_rows_cuda(const at::Tensor&, const HeadPlaces&) {
+std::vector<at::Tensor> heads_of_rows_cuda(const at::Tensor&,
+                                           const at::Tensor&,
+                                           const HeadPlaces&) {
     throw_no_cuda(what);
 }
 
 at::Tensor rows_of_heads_cuda(const std::vector<at::Tensor>&, const HeadPlaces&) {
+    throw_no_cuda(what);
+}
+
+RowsAndSums rows_of_heads_and_sums_cuda(const std::vector<at::Tensor>&, const HeadPlaces&) {
     throw_no_cuda(what);
 }
 

@@ -1,6 +1,7 @@
 // Between rows of tokens and the heads of attention, on a GPU.
 #pragma once
 
+#include "column_block.cuh"
 #include "fused_arrays.hpp"
 
 namespace hetseq::detail {
@@ -22,9 +23,22 @@ __device__ __forceinline__ std::int64_t head_place(const HeadPlaces& at,
            column % width;
 }
 
-/// A thread for each pack of each place; padding becomes zeros.
 template <class T, int pack>
-__global__ void heads_of_rows(const T* rows, HeadParts<T> heads, HeadPlaces at) {
+__device__ __forceinline__ Pack<T, pack> added(const Pack<T, pack>& a, const ComputedType<T>* b) {
+    Pack<T, pack> sum;
+#pragma unroll
+    for (int i = 0; i < pack; ++i)
+        sum.values[i] = static_cast<T>(static_cast<ComputedType<T>>(a.values[i]) + b[i]);
+    return sum;
+}
+
+/// A thread for each pack of each place; padding becomes zeros. `bias` (parts * heads * width) is
+/// added to the rows; it may be null.
+template <class T, int pack>
+__global__ void heads_of_rows(const T* rows,
+                              const ComputedType<T>* bias,
+                              HeadParts<T> heads,
+                              HeadPlaces at) {
     using P = Pack<T, pack>;
     const std::uint32_t width = at.width / pack, columns = at.heads * width;
     const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -41,6 +55,8 @@ __global__ void heads_of_rows(const T* rows, HeadParts<T> heads, HeadPlaces at) 
         P value{};
         if (row >= 0)
             value = from[static_cast<std::int64_t>(part) * columns];
+        if (row >= 0 && bias != nullptr)
+            value = added<T, pack>(value, bias + (part * columns + column) * pack);
         reinterpret_cast<P*>(heads.of[part])[to] = value;
     }
 }
@@ -64,6 +80,40 @@ __global__ void rows_of_heads(HeadParts<const T> heads, T* rows, HeadPlaces at) 
             break;
         to[static_cast<std::int64_t>(part) * columns] =
             heads.of[part] == nullptr ? P{} : reinterpret_cast<const P*>(heads.of[part])[from];
+    }
+}
+
+/// The same, and `sums` (parts * heads * width) of the rows. A thread for a pack of columns of some
+/// rows.
+template <class T, int pack, class Team>
+__global__ __launch_bounds__(Team::threads) void rows_of_heads_and_sums(HeadParts<const T> heads,
+                                                                        T* rows,
+                                                                        ComputedType<T>* sums,
+                                                                        HeadPlaces at) {
+    using P = Pack<T, pack>;
+    const std::uint32_t width = at.width / pack, columns = at.heads * width;
+    const std::uint32_t column = Team::column();
+    const bool is_there = column < at.parts * columns;
+    const std::uint32_t part = column / columns;
+    const T* const from = part == 0 ? heads.of[0] : part == 1 ? heads.of[1] : heads.of[2];
+    ComputedType<T> own[pack] = {};
+    for (std::uint32_t row = Team::lane(); is_there && row < at.rows; row += Team::lanes) {
+        const auto place = at.places == nullptr ? row : static_cast<std::uint32_t>(at.places[row]);
+        P value{};
+        if (from != nullptr)
+            value = reinterpret_cast<const P*>(
+                from)[head_place(at, place, column - part * columns, width)];
+        reinterpret_cast<P*>(rows)[static_cast<std::int64_t>(row) * at.parts * columns + column] =
+            value;
+#pragma unroll
+        for (int i = 0; i < pack; ++i)
+            own[i] += static_cast<ComputedType<T>>(value.values[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < pack; ++i) {
+        const ComputedType<T> sum = Team::sum(own[i]);
+        if (is_there && Team::lane() == 0)
+            sums[column * pack + i] = sum;
     }
 }
 

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <ATen/ATen.h>
+#include <torch/torch.h>
+
+#include "hetseq/model/dropout.hpp"
+
+namespace hetseq::test {
+
+/// What tests of kernels drop by.
+inline const DropoutKey key{.seed = 5, .update = 7, .layer = 3};
+
+/// Normally distributed, fp64.
+inline at::Tensor numbers(at::IntArrayRef sizes, int seed, double scale = 1) {
+    torch::manual_seed(seed);
+    return at::randn(sizes, at::kDouble) * scale;
+}
+
+}  // namespace hetseq::test
