@@ -17,6 +17,7 @@ class Gpt2(hetseq.Task):
                "positions": hetseq.Option(128, "tokens that the network can look at")}
     defaults = {"optimizer": "adamw", "lr": 1e-3, "lr-scheduler": "inverse_sqrt", "warmup-updates": 100, "clip-norm": 1,
                 "max-sentences": 16}
+    recompute = ["transformer.h.*"]  # where memory lacks
 
     def model(self, config):
         dropout = 0.1 if config.dropout is None else config.dropout

@@ -1,26 +1,27 @@
 #!/usr/bin/env bash
-# What recomputing layers costs and saves: BERT on one rank, in rounds; time of an update's compute, and peak memory.
+# What recomputing layers costs and saves on one rank, in rounds: time of an update's compute, and peak memory.
 set -euo pipefail
 shopt -s inherit_errexit
 
 usage='usage: jobs/compare/recompute.sh DATA
-DATA: shards of rows for BERT (docs/bert.md)
+DATA: shards for the task
 environment:
   HETSEQ   the program (build/cpu/bin/hetseq)
-  CONFIG   its --model-config (base)
+  TASK     what is trained (--task bert --model-config base)
   LAYERS   values of --recompute (0 6 12)
-  BATCH    sequences of an update, one micro-batch (16)
+  BATCH    samples of an update, one micro-batch (16)
   UPDATES  of a run (4)
   ROUNDS   of all runs (3)'
 (($# == 1)) || { echo "$usage" >&2; exit 64; }
 read -ra layers <<<"${LAYERS:-0 6 12}"
+read -ra task <<<"${TASK:---task bert --model-config base}"
 output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
 for ((round = 0; round < ${ROUNDS:-3}; ++round)); do
   for count in "${layers[@]}"; do
-    "${HETSEQ:-build/cpu/bin/hetseq}" train --task bert --model-config "${CONFIG:-base}" --data "$1" \
-      --batch-size "${BATCH:-16}" --max-sentences "${BATCH:-16}" --max-update "${UPDATES:-4}" --recompute "$count" \
-      --balance declared --cache-dir none --json >"$output/$count-$round.json" 2>"$output/log" || { cat "$output/log" >&2; exit 1; }
+    "${HETSEQ:-build/cpu/bin/hetseq}" train "${task[@]}" --data "$1" --batch-size "${BATCH:-16}" \
+      --max-sentences "${BATCH:-16}" --max-update "${UPDATES:-4}" --recompute "$count" --balance declared --cache-dir none \
+      --json >"$output/$count-$round.json" 2>"$output/log" || { cat "$output/log" >&2; exit 1; }
   done
 done
 python3 - "$output" "${layers[@]}" <<'PY'

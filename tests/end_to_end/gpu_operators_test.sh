@@ -29,7 +29,11 @@ for precision in fp32 bf16 fp16; do
   update transformer-tiny-$precision --task translation --model-config tiny --dropout 0.1 --attention-dropout 0.1 \
     --data 'numbers/train*.h5' --batch-tokens 1000 --max-tokens 4000 --precision $precision
 done
-diff <(grep -v '^#' "$expected") found.txt || {
+# Before LibTorch 2.8 a product of 16 bits with a result in fp32 is two operators.
+libtorch=$("$bin/hetseq_stand_in" info 2>/dev/null | sed -nE 's/^LibTorch +2\.([0-9]+)\..*/\1/p')
+others='^#'
+((libtorch >= 8)) || others='^#|-(bf16|fp16) '
+diff <(grep -vE "$others" "$expected") <(grep -vE "$others" found.txt) || {
   tail -n +1 -- mnist*.txt bert*.txt transformer*.txt
   fail 'other counts than gpu_operators.txt (<) were found (>)'
 }
