@@ -18,6 +18,7 @@ Three things work together:
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
@@ -374,7 +375,7 @@ class _Replayed:
         if self._calls_left > 0:
             self._calls_left -= 1
             return self._function(*args, **kwargs)
-        return self._handle._replay(self._state, self._function, *args, **kwargs)
+        return self._handle._replay(self._state, functools.partial(self._function, *args, **kwargs))
 
 
 # What torch.utils.checkpoint makes of a function that is checkpointed without reentrant autograd;
@@ -518,19 +519,13 @@ class Handle:
         for record, place in zip((self._root, *self._records), places):
             record.upcoming, record.call, record.draws = place
 
-    def _replay(
-        self,
-        state: _State,
-        function: Callable[..., Any],
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
+    def _replay(self, state: _State, function: Callable[[], Any]) -> Any:
         _, _, before = self._state()
         record, forward, places = state
         self._set_places(places)
         try:
             with _Inside(record, forward, self._mode, replays=True):
-                return function(*args, **kwargs)
+                return function()
         finally:
             self._set_places(before)
 

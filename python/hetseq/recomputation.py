@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import fnmatch
+import functools
 from typing import Any, Sequence
 
 import torch
 from torch import nn
+from torch.utils import _pytree
 from torch.utils.checkpoint import checkpoint
 
 from .draw_places import scope, without_shells
@@ -17,8 +19,10 @@ from .task import TaskError
 class _Recomputed:
     """In the place of a module's `forward`. What it draws is the same each time (randomness.py)."""
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, name: str, module: nn.Module) -> None:
+        self._name = name
         self._module = module
+        self._is_checked = False
         self._had_own = "forward" in vars(module)
         self._original = module.forward
         self.again = False
@@ -32,9 +36,23 @@ class _Recomputed:
         kwargs = {name: _without_cache(value) for name, value in kwargs.items()}
         if "use_cache" in kwargs:
             kwargs["use_cache"] = False
-        if not (self.again and torch.is_grad_enabled()):
+        again = self.again and torch.is_grad_enabled()
+        if torch.compiler.is_compiling() or self._is_checked and not again:
+            return self._run(again, args, kwargs)
+        before = _seen_of(self._module, args, kwargs)
+        result = self._run(again, args, kwargs)
+        self._is_checked = True
+        for what, seen in _seen_of(self._module, args, kwargs).items():
+            if seen != before[what]:
+                raise TaskError(f"recompute names '{self._name}', which changes {what}: computed again it would give "
+                                "something else. Leave it out of recompute, or let it work on a copy")
+        return result
+
+    def _run(self, again: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not again:
             return self._original(*args, **kwargs)
-        return checkpoint(self._original, *args, use_reentrant=False, **kwargs)
+        # Names of arguments may be those of checkpoint's own.
+        return checkpoint(functools.partial(self._original, **kwargs), *args, use_reentrant=False)
 
     def remove(self) -> None:
         if self._had_own:
@@ -45,6 +63,18 @@ class _Recomputed:
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A copied module computes nothing again."""
         return copy.deepcopy(self._original, memo)
+
+
+def _seen_of(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """What a module could change, such that it can be compared. Statistics of batch normalisations are hetseq's
+    (group_norms.py)."""
+    others = [part for part in module.modules() if not isinstance(part, nn.modules.batchnorm._BatchNorm)]
+    values, form = _pytree.tree_flatten((args, kwargs))
+    numbers = [(name, key, value) for name, part in module.named_modules() for key, value in vars(part).items()
+               if isinstance(value, (int, float))]
+    return {"what it is given": (form, [(id(value), getattr(value, "_version", 0)) for value in values]),
+            "a buffer of its own": [b._version for part in others for b in part.buffers(recurse=False)],
+            "a number of its own": numbers}
 
 
 def _without_cache(value: Any) -> Any:
@@ -72,7 +102,7 @@ class Recomputation:
             outer = next((other for other in names if name.startswith(other + ".")), None)
             if outer is not None:
                 raise TaskError(f"recompute names '{outer}' and '{name}', which is a part of it: name one of them")
-        self._all = [_Recomputed(modules[name]) for name in names]
+        self._all = [_Recomputed(name, modules[name]) for name in names]
 
     def __len__(self) -> int:
         return len(self._all)

@@ -49,6 +49,22 @@ TASKS = """
         def forward(self, model, batch):
             return model(batch["ids"]).square().sum()
 
+    class Names(Ids):
+        '''Arguments with the names that checkpoint has for its own.'''
+        class module(nn.Module):
+            class Part(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.linear = nn.Linear(8, 8)
+                def forward(self, x, *, debug=1.0, function=1.0, state=1.0, use_reentrant=1.0):
+                    return F.dropout(self.linear(x), 0.1) * debug * function * state * use_reentrant
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(50, 8)
+                self.parts = nn.ModuleList([self.Part()])
+            def forward(self, ids):
+                return self.parts[0](self.table(ids), debug=2.0, function=0.5, state=3.0, use_reentrant=0.25).mean(1)
+
     class Shared(Ids):
         '''One module twice, which gives a tuple, draws, and takes its second input by name; and a frozen one.'''
         class module(nn.Module):
@@ -126,6 +142,58 @@ class RecomputeTest(Case):
 
     def test_a_module_that_runs_twice_and_one_that_is_frozen(self):
         self.expect_same("Shared", 2)
+
+    def test_names_of_arguments(self):
+        self.expect_same("Names", 1)
+
+    def test_a_module_that_changes_what_it_is_given_or_holds(self):
+        out = self.run_ranks(1, self.write("changing.py", """
+            import hetseq, tasks, torch
+            from torch import nn
+            class Part(nn.Module):
+                def __init__(self, change):
+                    super().__init__()
+                    self.linear, self.change, self.calls = nn.Linear(8, 8), change, 0
+                    self.register_buffer("seen", torch.zeros(()))
+                def forward(self, given):
+                    return self.change(self, given, self.linear(given["x"]))
+            def puts(part, given, y):
+                given["x"] = y
+                return y
+            def appends(part, given, y):
+                given["all"].append(y)
+                return y
+            def scales(part, given, y):
+                given["all"][0].mul_(1)
+                return y
+            def counts(part, given, y):
+                part.calls += 1
+                return y
+            def notes(part, given, y):
+                part.seen += 1
+                return y
+            class Model(nn.Module):
+                def __init__(self, change):
+                    super().__init__()
+                    self.table, self.parts = nn.Embedding(50, 8), nn.ModuleList([Part(change)])
+                def forward(self, ids):
+                    x = self.table(ids)
+                    return self.parts[0]({"x": x, "all": [x * 2]}).mean(1)
+            for change in (puts, appends, scales, counts, notes):
+                for count in ("none", "all"):
+                    class Changing(tasks.Ids):
+                        buffers, self_test = "rank0", False
+                        def model(self, config):
+                            return Model(change)
+                    try:
+                        hetseq.train(Changing(), data="ids.h5", max_update=1, recompute=count)
+                    except hetseq.Error as error:
+                        print("REFUSED", str(error).replace("\\n", " "))
+        """))
+        refused = [line for line in out.splitlines() if line.startswith("REFUSED")]
+        wanted = ["what it is given"] * 6 + ["a number of its own"] * 2 + ["a buffer of its own"] * 2
+        for line, what in zip(refused, wanted, strict=True):
+            self.assertIn(f"recompute names 'parts.0', which changes {what}", line)
 
     def test_batch_normalisation(self):
         self.expect_same("Norms", 2)
