@@ -89,10 +89,11 @@ class Binding:
             module.train(training)
         self.keyed.norms.keeps = training
         results = self.keyed.forward(task.forward, module, dict(zip(names, tensors)))
+        if self.has_trained and task.buffers == "constant":
+            self.buffers.check()
         if not training and self.has_trained:
             self.cut_test.run_in_validation(module, self.keyed, dict(zip(names, tensors)))
-        if training and task.buffers == "constant":
-            self.buffers.check()
+            self.buffers.begin()  # the test has written them, with the values that they had
         if self.has_trained:
             self.parameters.check()
         return sums_of(results, list(task.losses), [] if training else metric_names(task))

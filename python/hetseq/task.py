@@ -418,7 +418,9 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
     defaults = {name.replace("_", "-"): option_text(value) for name, value in task.defaults.items()}
     for option, method in (("optimizer", "optimizer"), ("lr-scheduler", "schedule")):
         if overrides(task, method):
-            defaults.setdefault(option, "python")
+            if defaults.setdefault(option, "python") != "python":
+                raise TaskError(f"defaults names the {option} '{defaults[option]}', and the task has a method {method}, which "
+                                f"would not be used: leave one of them out, or say {{'{option}': 'python'}}")
     return {"kind": type(task).__name__ + " data", "fields": [_field(*item, task.fields) for item in task.fields.items()],
             "tokens": task.tokens, "losses": losses, "metrics": metrics, "weights": _weight_rules(task, losses),
             "exact": task.exact, "collates": overrides(task, "collate"), "predicts": overrides(task, "predict"),

@@ -213,6 +213,18 @@ class TrainTest(MlpCase):
 
             class Kept(Changing):
                 buffers = "rank0"
+
+            class Tested(Mlp):
+                '''Its metric is 0 for all samples, so that the self-test looks at it in validations too.'''
+                def model(self, config):
+                    model = super().model(config)
+                    model.register_buffer("scale", torch.ones(2))
+                    return model
+                def forward(self, model, batch):
+                    losses = super().forward(model, batch)
+                    if not model.training:
+                        losses["accuracy"] = losses["accuracy"] * 0
+                    return losses
         """)
         words = ("--batch-size", 20, "--max-update", 2, "--save-dir")
         self.train(2, *words, "constant", "--max-sentences", 10, task="buffers.py:Constant")
@@ -220,6 +232,8 @@ class TrainTest(MlpCase):
         told = self.train(1, *words, "changing", task="buffers.py:Changing", code=78)
         self.assertIn("the buffer 3.seen changed in training", told)
         self.train(1, *words, "kept", task="buffers.py:Kept")
+        self.train(1, "--batch-size", 20, "--max-update", 4, "--save-dir", "tested", "--valid-data", "data.h5",
+                   "--valid-interval", 1, task="buffers.py:Tested")
         self.assertGreater(tensors(self.model("kept"))["3.seen"].item(), 7)
 
     def test_rows_of_unequal_length_arrive_padded_and_are_weighed_by_tokens(self):
@@ -467,6 +481,10 @@ class ScriptTest(MlpCase):
 
             nll = lambda model, batch: Mlp.forward(None, model, batch)["nll"]
             check("losses is the text 'nll'", losses="nll")
+            check("defaults names the optimizer 'adamw', and the task has a method optimizer",
+                  defaults={"optimizer": "adamw"}, optimizer=lambda self, groups, lr: torch.optim.NAdam(groups, lr=lr))
+            check("defaults names the lr-scheduler 'fixed', and the task has a method schedule",
+                  defaults={"lr_scheduler": "fixed"}, schedule=lambda self, update, epoch, config: 0.1)
             check("metrics is the text 'accuracy'", metrics="accuracy")
             check("fields is a list", fields=["x"])
             check("field 'x' has the shape 6", fields={"x": hetseq.Field(torch.float64, 6)})
