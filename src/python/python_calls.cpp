@@ -32,8 +32,8 @@ std::vector<c10::IValue> call_python(const char* name, std::vector<c10::IValue> 
     } catch (const std::exception& error) {
         failure = text_of(error);
     }
-    if (failure.rfind(memory_mark, 0) == 0)
-        TORCH_CHECK_WITH(OutOfMemoryError, false, failure);
+    if (failure.rfind(memory_mark, 0) == 0)  // the last line has the exception
+        TORCH_CHECK_WITH(OutOfMemoryError, false, failure.substr(failure.rfind('\n') + 1));
     throw BadConfig("the task's Python failed:\n" + failure);
 }
 

@@ -352,6 +352,10 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
                                                 "capacity" + padded,
                                                 "share (" + unit + ")",
                                                 "of the batch"}};
+    const bool recomputes =
+        !std::all_of(settings.recompute.begin(), settings.recompute.end(), recomputes_at_need);
+    if (recomputes)
+        rows[0].push_back("recompute");
     if (measured)
         rows[0].insert(rows[0].end(), {unit + "/s", "ms"});
     for (const RankInfo& info : settings.topology.ranks) {
@@ -368,6 +372,8 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
                                                  : shares.costs()[r].micro_batch),
              std::to_string(std::llround(static_cast<double>(allocation[r]) * units_of_cost)),
              format_number(part, 3) + " %"});
+        if (recomputes)
+            rows.back().push_back(settings.recompute[r]);
         if (measured)
             rows.back().insert(rows.back().end(),
                                {format_number(rate, 4),

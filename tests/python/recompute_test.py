@@ -222,7 +222,8 @@ class RecomputeTest(Case):
         words = ["train", "short.py:Short", "--data", "ids.h5", "--batch-size", BATCH, "--max-update", 4, "--lr", 1e-2,
                  "--balance", "declared"]
         out = self.hetseq(1, *words, "--save-dir", "short")
-        self.assertIn("out of memory: backward computes 3 layers again from now on", out)
+        self.assertIn("out of memory: backward computes 3 layers again from now on "
+                      "(torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB)", out)
         self.assertEqual(self.layers("short"), [3])
         self.assertIn("--recompute all", self.hetseq(1, *words, "--save-dir", "none", "--recompute", "none", code=71))
 
