@@ -99,6 +99,8 @@ class Recomputation:
             if isinstance(modules[name], (nn.ModuleList, nn.ModuleDict)):
                 raise TaskError(f"recompute names '{name}', a {type(modules[name]).__name__}, which has no forward: name "
                                 f"its modules, '{name}.*'")
+            if isinstance(modules[name], torch.jit.ScriptModule):
+                raise TaskError(f"recompute names '{name}', which is TorchScript: leave it out, or name a module around it")
             outer = next((other for other in names if name.startswith(other + ".")), None)
             if outer is not None:
                 raise TaskError(f"recompute names '{outer}' and '{name}', which is a part of it: name one of them")

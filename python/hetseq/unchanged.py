@@ -45,7 +45,7 @@ class Parameters:
     def check(self) -> None:
         """Raises TaskError where one is other than it was."""
         for parameters, name, parameter, trains, dtype, place in self._places:
-            if parameters.get(name) is not parameter:
+            if name not in parameters or parameters[name] is not parameter:
                 self._refuse(parameters, name, "was replaced or removed", "change its values in place, under "
                              "torch.no_grad()")
             if parameter.requires_grad is not trains:

@@ -554,6 +554,32 @@ class ScriptTest(MlpCase):
             check("weights gives", weights=lambda self, batch: batch["ids"].numel())
         """)
 
+    def test_a_part_in_torchscript_trains_as_the_part_itself(self):
+        self.script(1, """
+            import torch, hetseq
+            from mlp import Mlp
+
+            class Scripted(Mlp):
+                def model(self, config):
+                    model = super().model(config)
+                    model[2] = torch.jit.script(model[2])
+                    return model
+
+            options = dict(data="data.h5", batch_size=20, max_update=3, lr=0.1)
+            plain = hetseq.train(Mlp(), **options)
+            scripted = hetseq.train(Scripted(), **options)
+            for a, b in zip(plain.parameters(), scripted.parameters(), strict=True):
+                assert (a - b).abs().max() < 1e-6
+            task = Scripted()
+            task.recompute = ["2"]
+            try:
+                hetseq.train(task, **options)
+            except hetseq.Error as error:
+                assert "recompute names '2', which is TorchScript" in str(error), str(error)
+            else:
+                raise AssertionError("recomputed")
+        """)
+
     def test_options_of_numpy_and_plain_defaults_are_options(self):
         self.script(1, """
             import numpy as np, hetseq
