@@ -106,8 +106,9 @@ def training_words(name, words):
         take(words, option)
     if "cuda" in words:  # there may be none here
         take(words, "--device", "cpu")
-    if "--precision" in words and "=" in words[words.index("--precision") + 1]:  # other devices'
-        words[words.index("--precision") + 1] += ",0-9=fp32"
+    for option, here in (("--precision", "fp32"), ("--recompute", "none")):  # of other devices
+        if option in words and "=" in words[words.index(option) + 1]:
+            words[words.index(option) + 1] += f",0-9={here}"
     if task in of_unequal_rows:
         take(words, "--batch-tokens", "1000")
         take(words, "--warmup-updates", "1")  # the data are few
