@@ -4,19 +4,12 @@
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/recompute_choices.hpp"
 
 namespace hetseq {
 
-std::vector<std::string> recompute_words() {
-    return {"auto", "none", "all"};
-}
-
 std::string rank_recomputation(const std::string& list, const Topology& topology, int rank) {
     return rank_word("recompute", list, recompute_words(), topology, rank, OrNumber::yes);
-}
-
-bool recomputes_at_need(const std::string& word) {
-    return word == "auto";
 }
 
 std::int64_t recomputed_from_start(const std::string& word, const Model& model) {

@@ -23,6 +23,7 @@
 #include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/rank_precision.hpp"
 #include "hetseq/session/rank_recomputation.hpp"
+#include "hetseq/session/recompute_choices.hpp"
 #include "hetseq/session/threads.hpp"
 
 namespace hetseq {

@@ -15,7 +15,7 @@
 #include "hetseq/session/precision_choices.hpp"
 #include "hetseq/session/rank_device.hpp"
 #include "hetseq/session/rank_list.hpp"
-#include "hetseq/session/rank_recomputation.hpp"
+#include "hetseq/session/recompute_choices.hpp"
 
 namespace hetseq {
 
