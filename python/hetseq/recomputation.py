@@ -22,6 +22,7 @@ class _Recomputed:
     def __init__(self, name: str, module: nn.Module) -> None:
         self._name = name
         self._module = module
+        self._parts = list(module.named_modules())
         self._is_checked = False
         self._had_own = "forward" in vars(module)
         self._original = module.forward
@@ -39,10 +40,10 @@ class _Recomputed:
         again = self.again and torch.is_grad_enabled()
         if torch.compiler.is_compiling() or self._is_checked and not again:
             return self._run(again, args, kwargs)
-        before = _seen_of(self._module, args, kwargs)
+        before = self._seen(args, kwargs)
         result = self._run(again, args, kwargs)
         self._is_checked = True
-        for what, seen in _seen_of(self._module, args, kwargs).items():
+        for what, seen in self._seen(args, kwargs).items():
             if seen != before[what]:
                 raise TaskError(f"recompute names '{self._name}', which changes {what}: computed again it would give "
                                 "something else. Leave it out of recompute, or let it work on a copy")
@@ -54,6 +55,16 @@ class _Recomputed:
         # Names of arguments may be those of checkpoint's own.
         return checkpoint(functools.partial(self._original, **kwargs), *args, use_reentrant=False)
 
+    def _seen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """What the module could change, such that it can be compared. Statistics of batch normalisations are hetseq's
+        (group_norms.py)."""
+        values, form = _pytree.tree_flatten((args, kwargs))
+        others = [part for _, part in self._parts if not isinstance(part, nn.modules.batchnorm._BatchNorm)]
+        return {"what it is given": (form, [(id(value), getattr(value, "_version", 0)) for value in values]),
+                "a buffer of its own": [buffer._version for part in others for buffer in part.buffers(recurse=False)],
+                "a number of its own": [(name, key, value) for name, part in self._parts
+                                        for key, value in vars(part).items() if isinstance(value, (int, float))]}
+
     def remove(self) -> None:
         if self._had_own:
             self._module.__dict__["forward"] = self._original
@@ -63,18 +74,6 @@ class _Recomputed:
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A copied module computes nothing again."""
         return copy.deepcopy(self._original, memo)
-
-
-def _seen_of(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """What a module could change, such that it can be compared. Statistics of batch normalisations are hetseq's
-    (group_norms.py)."""
-    others = [part for part in module.modules() if not isinstance(part, nn.modules.batchnorm._BatchNorm)]
-    values, form = _pytree.tree_flatten((args, kwargs))
-    numbers = [(name, key, value) for name, part in module.named_modules() for key, value in vars(part).items()
-               if isinstance(value, (int, float))]
-    return {"what it is given": (form, [(id(value), getattr(value, "_version", 0)) for value in values]),
-            "a buffer of its own": [b._version for part in others for b in part.buffers(recurse=False)],
-            "a number of its own": numbers}
 
 
 def _without_cache(value: Any) -> Any:

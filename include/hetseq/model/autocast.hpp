@@ -25,7 +25,7 @@ public:
     Autocast(const Autocast&) = delete;
     Autocast& operator=(const Autocast&) = delete;
 
-    /// That of this thread.
+    /// The state of this thread.
     static const State& state() noexcept { return current; }
 
 private:
