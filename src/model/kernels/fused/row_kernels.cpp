@@ -3,6 +3,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <c10/core/ScalarType.h>
 
 #include "hetseq/util/error.hpp"
 
@@ -12,10 +13,6 @@
 namespace hetseq::detail {
 
 namespace {
-
-bool has_16_bits(at::ScalarType type) {
-    return type == at::kHalf || type == at::kBFloat16;
-}
 
 template <class T>
 NormGradients<T> norm_gradients(const ResidualNormed& kept,
@@ -53,12 +50,13 @@ ResidualNormed residual_norm_cuda(const at::Tensor& x,
     HETSEQ_ASSERT(!x.defined() || !places.drops_output);
     const c10::cuda::CUDAGuard guard{one.device()};
     const at::TensorOptions computed = one.options().dtype(computed_type(type));
-    ResidualNormed result{
-        at::empty(one.sizes(), computed),
-        has_16_bits(type) ? at::empty(one.sizes(), computed.dtype(type)) : at::Tensor{},
-        at::empty(one.sizes(), computed),
-        at::empty({std::int64_t{places.rows}}, computed),
-        at::empty({std::int64_t{places.rows}}, computed)};
+    ResidualNormed result{at::empty(one.sizes(), computed),
+                          c10::isReducedFloatingType(type)
+                              ? at::empty(one.sizes(), computed.dtype(type))
+                              : at::Tensor{},
+                          at::empty(one.sizes(), computed),
+                          at::empty({std::int64_t{places.rows}}, computed),
+                          at::empty({std::int64_t{places.rows}}, computed)};
     if (one.numel() == 0)
         return result;
     HETSEQ_DISPATCH(type, "residual_norm", [&] {
@@ -171,8 +169,9 @@ EmbeddingSums embedding_sum_cuda(const EmbeddingTensors& tables,
     const c10::cuda::CUDAGuard guard{tables.words.device()};
     const at::TensorOptions options = tables.words.options();
     const std::vector<std::int64_t> sizes{places.rows, places.columns};
-    EmbeddingSums sums{at::empty(sizes, options),
-                       has_16_bits(type) ? at::empty(sizes, options.dtype(type)) : at::Tensor{}};
+    EmbeddingSums sums{
+        at::empty(sizes, options),
+        c10::isReducedFloatingType(type) ? at::empty(sizes, options.dtype(type)) : at::Tensor{}};
     if (sums.wide.numel() == 0)
         return sums;
     HETSEQ_DISPATCH(type, "embedding_sum", [&] {
