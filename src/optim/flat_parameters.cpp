@@ -75,6 +75,16 @@ std::vector<FlatParameters::Segment> join_neighbours(
     return segments;
 }
 
+std::vector<FlatParameters::Block> cut_into_blocks(
+    const std::vector<FlatParameters::Parameter>& parameters) {
+    constexpr std::int64_t most = FlatParameters::most_in_block;
+    std::vector<FlatParameters::Block> blocks;
+    for (const auto& parameter : parameters)
+        for (std::int64_t begin = 0; begin < parameter.numel; begin += most)
+            blocks.push_back({parameter.offset + begin, std::min(most, parameter.numel - begin)});
+    return blocks;
+}
+
 void check_alike(const std::vector<FlatParameters::Parameter>& parameters) {
     if (parameters.empty())
         throw BadConfig("the model has no parameter to train",
@@ -99,6 +109,8 @@ FlatParameters::FlatParameters(const TensorRegistry& model,
     values_ = at::zeros({total}, options);
     gradients_ = at::zeros({total}, options);
     segments_ = join_neighbours(parameters_, total);
+    blocks_ = cut_into_blocks(parameters_);
+    held_ = {{0, total, 0}};
     for (auto& parameter : parameters_) {
         const auto view = [&](const at::Tensor& flat) {
             return flat.narrow(0, parameter.offset, parameter.numel).view(parameter.tensor.sizes());
@@ -112,6 +124,27 @@ FlatParameters::FlatParameters(const TensorRegistry& model,
 
 void FlatParameters::zero_gradients() {
     gradients_.zero_();
+}
+
+void FlatParameters::shard_state(std::vector<OwnedRange> ranges, int rank) {
+    held_.clear();
+    std::int64_t end = 0;
+    for (const OwnedRange& range : ranges) {
+        HETSEQ_ASSERT(range.begin == end && range.length > 0);
+        end += range.length;
+        if (range.owner == rank)
+            held_.push_back({range.begin, range.length, held_numel()});
+    }
+    HETSEQ_ASSERT(end == values_.numel());
+    state_ranges_ = std::move(ranges);
+}
+
+std::int64_t FlatParameters::held_numel() const noexcept {
+    return held_.empty() ? 0 : held_.back().state_offset + held_.back().numel;
+}
+
+at::Tensor FlatParameters::state_zeros() const {
+    return at::zeros({held_numel()}, values_.options());
 }
 
 }  // namespace hetseq

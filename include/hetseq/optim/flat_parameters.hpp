@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "hetseq/util/owned_range.hpp"
 #include "hetseq/model/tensor_registry.hpp"
 
 namespace hetseq {
@@ -49,9 +50,40 @@ public:
     };
     const std::vector<Segment>& segments() const noexcept { return segments_; }
 
+    /// At most this many elements of one parameter, counted from its first. Norms are sums of
+    /// blocks' squares in the order of blocks, and shards end where blocks do: so a norm has the
+    /// same bits wherever its squares are computed.
+    static constexpr std::int64_t most_in_block = 16384;
+    struct Block {
+        std::int64_t offset = 0;  // elements
+        std::int64_t numel = 0;   // without padding
+    };
+    const std::vector<Block>& blocks() const noexcept { return blocks_; }  // in layout order
+
+    /// Cuts the optimizer's state over ranks, before an optimizer is made: `ranges` cover
+    /// `values()` in order and end where blocks do. This rank is `rank`, and holds the state of
+    /// what it owns.
+    void shard_state(std::vector<OwnedRange> ranges, int rank);
+    /// By whom the state is held; empty: by every rank.
+    const std::vector<OwnedRange>& state_ranges() const noexcept { return state_ranges_; }
+
+    /// Elements whose state this rank holds: all, unless the state is cut.
+    struct Held {
+        std::int64_t offset = 0;        // in `values()`
+        std::int64_t numel = 0;         // with padding
+        std::int64_t state_offset = 0;  // in a tensor of the state, which holds these alone
+    };
+    const std::vector<Held>& held() const noexcept { return held_; }  // in layout order
+    std::int64_t held_numel() const noexcept;                         // of all
+    /// A tensor of the state (held_numel), zero, of the parameters' type and device.
+    at::Tensor state_zeros() const;
+
 private:
     std::vector<Parameter> parameters_;
     std::vector<Segment> segments_;
+    std::vector<Block> blocks_;
+    std::vector<OwnedRange> state_ranges_;
+    std::vector<Held> held_;
     at::Tensor values_, gradients_;
 };
 
