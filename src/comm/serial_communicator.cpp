@@ -24,15 +24,27 @@ public:
     at::Device device() const noexcept override { return device_; }
 
     std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override {
-        HETSEQ_ASSERT(tensor.device() == device_ && tensor.is_contiguous());
-        HETSEQ_ASSERT(tensor.is_floating_point());
-        return std::make_unique<CompleteWork>();
+        return complete(tensor);
+    }
+    std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor tensor,
+                                                   std::vector<OwnedRange> /*ranges*/) override {
+        return complete(tensor);
+    }
+    std::unique_ptr<Work> start_all_gather(at::Tensor tensor,
+                                           std::vector<OwnedRange> /*ranges*/) override {
+        return complete(tensor);
     }
     void broadcast(at::Tensor tensor, int root) override {
         HETSEQ_ASSERT(tensor.device() == device_ && tensor.is_contiguous() && root == 0);
     }
 
 private:
+    std::unique_ptr<Work> complete(const at::Tensor& tensor) const {
+        HETSEQ_ASSERT(tensor.device() == device_ && tensor.is_contiguous());
+        HETSEQ_ASSERT(tensor.is_floating_point());
+        return std::make_unique<CompleteWork>();
+    }
+
     at::Device device_;
 };
 

@@ -13,6 +13,7 @@
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 
+#include "train/whole_sums.hpp"
 #include <gmock/gmock.h>
 
 namespace hetseq {
@@ -22,7 +23,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 /// One rank of two that hold the same: records what starts, and doubles it when waited for.
-class RecordingCommunicator final : public Communicator {
+class RecordingCommunicator final : public test::WholeSums {
 public:
     struct Start {
         std::int64_t offset = 0;  // elements, in the storage
@@ -276,7 +277,7 @@ TEST_F(GradientReducerTest, WithoutItsFirstBucketNothingHasLeft) {
 }
 
 // Doubles at once what it is given.
-class DoublingCommunicator final : public Communicator {
+class DoublingCommunicator final : public test::WholeSums {
 public:
     int rank() const noexcept override { return 0; }
     int size() const noexcept override { return 2; }

@@ -5,8 +5,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
+
+#include "hetseq/util/owned_range.hpp"
 
 namespace hetseq {
 
@@ -54,6 +57,15 @@ public:
     /// Starts summing `tensor` over all ranks, in place. Collective; `tensor` is contiguous,
     /// floating point and on `device()`. The result has the same bits on all ranks.
     virtual std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) = 0;
+    /// Starts summing `tensor` as above, but each rank gets the sums of its own ranges alone: what
+    /// it does not own has no meaning afterwards. `ranges` cover the tensor in order, the same ones
+    /// on all ranks; a rank may own none, or several. Where `start_all_reduce_sum` sums directly
+    /// (docs/mpi.md), the sums have its bits.
+    virtual std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor tensor,
+                                                           std::vector<OwnedRange> ranges) = 0;
+    /// Starts copying what each rank owns of `tensor` to all ranks. Its type and `ranges` as above.
+    virtual std::unique_ptr<Work> start_all_gather(at::Tensor tensor,
+                                                   std::vector<OwnedRange> ranges) = 0;
     /// Copies the `tensor` of `root` to all ranks. Collective; blocks.
     virtual void broadcast(at::Tensor tensor, int root) = 0;
 

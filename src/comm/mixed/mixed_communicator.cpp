@@ -30,6 +30,15 @@ public:
     std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override {
         return meeting_->start_all_reduce_sum(std::move(tensor));
     }
+    std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor tensor,
+                                                   std::vector<OwnedRange> ranges) override {
+        return meeting_->start_reduce_scatter_sum(std::move(tensor),
+                                                  meeting_ranges(place_.groups, ranges));
+    }
+    std::unique_ptr<Work> start_all_gather(at::Tensor tensor,
+                                           std::vector<OwnedRange> ranges) override {
+        return meeting_->start_all_gather(std::move(tensor), meeting_ranges(place_.groups, ranges));
+    }
     void broadcast(at::Tensor tensor, int root) override {
         for (const at::Tensor& piece : pieces_of(tensor, piece_bytes_))
             meeting_->broadcast(piece, place_.groups.meeting_rank_of(root));
@@ -58,6 +67,19 @@ std::vector<at::Tensor> pieces_of(const at::Tensor& tensor, std::int64_t bytes) 
     for (std::int64_t begin = 0; begin < values.numel(); begin += most)
         pieces.push_back(values.narrow(0, begin, std::min(most, values.numel() - begin)));
     return pieces;
+}
+
+std::vector<OwnedRange> meeting_ranges(const DeviceGroups& groups,
+                                       const std::vector<OwnedRange>& ranges) {
+    std::vector<OwnedRange> met;
+    for (const OwnedRange& range : ranges) {
+        const int owner = groups.meeting_rank_of(range.owner);
+        if (!met.empty() && met.back().owner == owner)
+            met.back().length += range.length;
+        else
+            met.push_back({owner, range.begin, range.length});
+    }
+    return met;
 }
 
 std::unique_ptr<Communicator> make_mixed_communicator(const HostComm& world,

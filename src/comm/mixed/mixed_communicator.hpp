@@ -24,6 +24,11 @@ struct MixedPlace {
 /// least).
 std::vector<at::Tensor> pieces_of(const at::Tensor& tensor, std::int64_t bytes);
 
+/// `ranges`, which cover a tensor in order and are owned by ranks of the job, as ranges owned by
+/// those who meet for them: a group's belong to its speaker. Neighbours of one owner are joined.
+std::vector<OwnedRange> meeting_ranges(const DeviceGroups& groups,
+                                       const std::vector<OwnedRange>& ranges);
+
 /// Collective. Sums and broadcasts over ranks with unlike devices. An all-reduce is reduced by NCCL
 /// to the first rank of each group of GPUs, summed by MPI over these and the ranks on CPUs in host
 /// memory, and broadcast by NCCL: the same bits on all ranks. Throws on all ranks where MPI takes

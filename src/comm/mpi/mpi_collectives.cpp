@@ -1,6 +1,7 @@
 #include "mpi_collectives.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include <ATen/Dispatch.h>
@@ -12,6 +13,7 @@
 #include "hetseq/comm/mpi/mpi_handle.hpp"
 #include "hetseq/comm/mpi/mpi_try.hpp"
 
+#include "direct_ranges.hpp"
 #include "sum_into.hpp"
 
 namespace hetseq {
@@ -78,6 +80,23 @@ void long_all_reduce(MPI_Comm comm,
     }
 }
 
+bool is_hierarchical(const at::Tensor& tensor, int ranks) {
+    return all_reduce_scheme(tensor.nbytes(), ranks) == AllReduceScheme::hierarchical;
+}
+
+// By rank, as hierarchical collectives take them; none where a rank has several.
+std::optional<std::vector<ElementRange>> ranges_by_rank(const std::vector<OwnedRange>& ranges,
+                                                        int ranks) {
+    std::vector<ElementRange> by_rank(static_cast<std::size_t>(ranks));
+    for (const OwnedRange& range : ranges) {
+        ElementRange& own = by_rank.at(static_cast<std::size_t>(range.owner));
+        if (own.length > 0)
+            return std::nullopt;
+        own = {static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.length)};
+    }
+    return by_rank;
+}
+
 template <class Value>
 Values values_of(Value* values, std::size_t count) {
     return {reinterpret_cast<std::byte*>(values),
@@ -110,20 +129,38 @@ void MpiCollectives::all_reduce_sum(const at::Tensor& tensor) {
         tensor.copy_(wide);
         return;
     }
-    guarded(tensor, [&](Progress& progress) { sum(tensor, progress); });
+    guarded("reduce_thread", tensor, [&](Progress& progress) { sum(tensor, progress); });
+}
+
+// What is so small is exchanged as a whole: that is fastest, and has an all-reduce's bits.
+void MpiCollectives::reduce_scatter_sum(const at::Tensor& tensor,
+                                        const std::vector<OwnedRange>& ranges) {
+    check(tensor);
+    if (all_reduce_scheme(tensor.nbytes(), size()) == AllReduceScheme::doubling)
+        return all_reduce_sum(tensor);
+    guarded("reduce_scatter", tensor, [&](Progress& progress) {
+        sum_ranges(tensor, ranges, progress);
+    });
+}
+
+void MpiCollectives::all_gather(const at::Tensor& tensor, const std::vector<OwnedRange>& ranges) {
+    check(tensor);
+    guarded(
+        "all_gather", tensor, [&](Progress& progress) { gather_ranges(tensor, ranges, progress); });
 }
 
 void MpiCollectives::broadcast(const at::Tensor& tensor, int root) {
     check(tensor);
-    guarded(tensor, [&](Progress& progress) { send_all(tensor, root, progress); });
+    guarded("reduce_thread", tensor, [&](Progress& progress) { send_all(tensor, root, progress); });
 }
 
-void MpiCollectives::guarded(const at::Tensor& tensor,
+void MpiCollectives::guarded(const char* fault,
+                             const at::Tensor& tensor,
                              const std::function<void(Progress&)>& collective) {
     const activity::Waiting waiting;  // where this is the job's thread
     Progress progress{deadline_, abandoned_, others_};
     try {
-        fault_point("reduce_thread", activity::now().update);
+        fault_point(fault, activity::now().update);
         collective(progress);
     } catch (...) {
         static_cast<void>(new at::Tensor(tensor));
@@ -148,15 +185,50 @@ void MpiCollectives::sum(const at::Tensor& tensor, Progress& progress) {
                 case AllReduceScheme::ring:
                     return long_all_reduce(comm, values, count, message_bytes_, scratch, progress);
                 case AllReduceScheme::hierarchical:
-                    return hierarchical_all_reduce({comm,
-                                                    hosts_,
-                                                    message_bytes_,
-                                                    hierarchical_piece_bytes,
-                                                    *scratch_,
-                                                    progress},
+                    return hierarchical_all_reduce(hierarchical(progress),
                                                    values_of(values, count));
             }
         });
+}
+
+HierarchicalRun MpiCollectives::hierarchical(Progress& progress) {
+    return {
+        mpi_handle(comm_), hosts_, message_bytes_, hierarchical_piece_bytes, *scratch_, progress};
+}
+
+void MpiCollectives::sum_ranges(const at::Tensor& tensor,
+                                const std::vector<OwnedRange>& ranges,
+                                Progress& progress) {
+    const bool in_levels = is_hierarchical(tensor, size());
+    const auto by_rank = in_levels ? ranges_by_rank(ranges, size()) : std::nullopt;
+    if (in_levels && !by_rank)
+        return sum(tensor, progress);
+    AT_DISPATCH_FLOATING_TYPES_AND2(
+        at::kBFloat16, at::kHalf, tensor.scalar_type(), "reduce_scatter_sum", [&] {
+            auto* values = tensor.mutable_data_ptr<scalar_t>();
+            const auto count = static_cast<std::size_t>(tensor.numel());
+            if (by_rank)
+                hierarchical_reduce_scatter(
+                    hierarchical(progress), values_of(values, count), *by_rank);
+            else
+                direct_reduce_scatter(
+                    mpi_handle(comm_), values, ranges, message_bytes_, scratch_->front(), progress);
+        });
+}
+
+void MpiCollectives::gather_ranges(const at::Tensor& tensor,
+                                   const std::vector<OwnedRange>& ranges,
+                                   Progress& progress) {
+    auto* const bytes = static_cast<std::byte*>(tensor.mutable_data_ptr());
+    const std::size_t of_one = tensor.element_size();
+    const auto by_rank =
+        is_hierarchical(tensor, size()) ? ranges_by_rank(ranges, size()) : std::nullopt;
+    if (by_rank)
+        hierarchical_all_gather(hierarchical(progress),
+                                {bytes, static_cast<std::size_t>(tensor.numel()), of_one, nullptr},
+                                *by_rank);
+    else
+        direct_all_gather(mpi_handle(comm_), bytes, of_one, ranges, message_bytes_, progress);
 }
 
 void MpiCollectives::send_all(const at::Tensor& tensor, int root, Progress& progress) {

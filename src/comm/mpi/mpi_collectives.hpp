@@ -11,6 +11,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "hetseq/util/owned_range.hpp"
 #include "hetseq/comm/host_comm.hpp"
 
 #include "all_reduce.hpp"
@@ -39,6 +40,9 @@ public:
     /// Sums `tensor` over all ranks, in place; it is contiguous and floating point. The result has
     /// the same bits on all ranks.
     void all_reduce_sum(const at::Tensor& tensor);
+    /// As `Communicator` has them (hetseq/comm/communicator.hpp).
+    void reduce_scatter_sum(const at::Tensor& tensor, const std::vector<OwnedRange>& ranges);
+    void all_gather(const at::Tensor& tensor, const std::vector<OwnedRange>& ranges);
     /// Copies the `tensor` of `root`, which is contiguous, to all ranks.
     void broadcast(const at::Tensor& tensor, int root);
 
@@ -47,8 +51,17 @@ public:
     bool abandoned() const noexcept { return abandoned_; }
 
 private:
-    void guarded(const at::Tensor& tensor, const std::function<void(Progress&)>& collective);
+    void guarded(const char* fault,
+                 const at::Tensor& tensor,
+                 const std::function<void(Progress&)>& collective);
     void sum(const at::Tensor& tensor, Progress& progress);
+    void sum_ranges(const at::Tensor& tensor,
+                    const std::vector<OwnedRange>& ranges,
+                    Progress& progress);
+    void gather_ranges(const at::Tensor& tensor,
+                       const std::vector<OwnedRange>& ranges,
+                       Progress& progress);
+    HierarchicalRun hierarchical(Progress& progress);
     void send_all(const at::Tensor& tensor, int root, Progress& progress);
 
     HostComm comm_;

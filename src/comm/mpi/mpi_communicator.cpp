@@ -51,9 +51,22 @@ public:
     at::Device device() const noexcept override { return at::kCPU; }
 
     std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override {
-        HETSEQ_ASSERT(tensor.device().is_cpu() && tensor.is_contiguous() &&
-                      tensor.is_floating_point());
+        check(tensor);
         return start([this, tensor] { collectives_.all_reduce_sum(tensor); });
+    }
+    std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor tensor,
+                                                   std::vector<OwnedRange> ranges) override {
+        check(tensor);
+        return start([this, tensor, ranges = std::move(ranges)] {
+            collectives_.reduce_scatter_sum(tensor, ranges);
+        });
+    }
+    std::unique_ptr<Work> start_all_gather(at::Tensor tensor,
+                                           std::vector<OwnedRange> ranges) override {
+        check(tensor);
+        return start([this, tensor, ranges = std::move(ranges)] {
+            collectives_.all_gather(tensor, ranges);
+        });
     }
 
     void broadcast(at::Tensor tensor, int root) override {
@@ -61,6 +74,11 @@ public:
     }
 
 private:
+    static void check(const at::Tensor& tensor) {
+        HETSEQ_ASSERT(tensor.device().is_cpu() && tensor.is_contiguous() &&
+                      tensor.is_floating_point());
+    }
+
     std::unique_ptr<Work> start(std::function<void()> collective) {
         return std::make_unique<MpiWork>(thread_, thread_.enqueue(std::move(collective)));
     }

@@ -1,0 +1,368 @@
+#include "direct_ranges.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/mpi/mpi_try.hpp"
+
+#include "sum_into.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr int scatter_tag = 5;
+constexpr int gather_tag = 6;
+// To or from each rank. A receiver that is late would otherwise hold what it did not ask for.
+constexpr std::size_t messages_a_peer = 8;
+// Open MPI asks the receiver of messages of this length before it sends all of them.
+constexpr std::size_t least_asked_for = std::size_t{128} << 10;
+
+std::size_t as_size(std::int64_t number) noexcept {
+    return static_cast<std::size_t>(number);
+}
+
+int rank_of(MPI_Comm comm) {
+    int rank = 0;
+    MPI_TRY(MPI_Comm_rank(comm, &rank));
+    return rank;
+}
+
+int size_of(MPI_Comm comm) {
+    int size = 1;
+    MPI_TRY(MPI_Comm_size(comm, &size));
+    return size;
+}
+
+// A stretch of bytes that is one message.
+struct Piece {
+    std::byte* begin = nullptr;
+    std::size_t bytes = 0;
+};
+
+// The pieces of each rank's ranges.
+std::vector<std::vector<Piece>> cut_by_owner(std::byte* values,
+                                             std::size_t value_bytes,
+                                             std::span<const OwnedRange> ranges,
+                                             int ranks,
+                                             std::size_t message_bytes) {
+    const std::size_t most = std::max<std::size_t>(message_bytes / value_bytes, 1) * value_bytes;
+    std::vector<std::vector<Piece>> pieces(as_size(ranks));
+    for (const OwnedRange& range : ranges) {
+        std::byte* const begin = values + as_size(range.begin) * value_bytes;
+        const std::size_t bytes = as_size(range.length) * value_bytes;
+        for (std::size_t done = 0; done < bytes; done += most)
+            pieces.at(as_size(range.owner)).push_back({begin + done, std::min(most, bytes - done)});
+    }
+    return pieces;
+}
+
+// Messages on their way, each with a number that says what it is.
+class Messages {
+public:
+    explicit Messages(MPI_Comm comm) : comm_{comm} {}
+
+    void send(const Piece& piece, int peer, int tag, std::size_t number) {
+        MPI_TRY(MPI_Isend(piece.begin,
+                          static_cast<int>(piece.bytes),
+                          MPI_BYTE,
+                          peer,
+                          tag,
+                          comm_,
+                          &added(number)));
+    }
+    void receive(const Piece& piece, int peer, int tag, std::size_t number) {
+        MPI_TRY(MPI_Irecv(piece.begin,
+                          static_cast<int>(piece.bytes),
+                          MPI_BYTE,
+                          peer,
+                          tag,
+                          comm_,
+                          &added(number)));
+    }
+    bool empty() const noexcept { return requests_.empty(); }
+
+    /// The numbers of those that have arrived or left since.
+    const std::vector<std::size_t>& take_complete() {
+        complete_.clear();
+        if (requests_.empty())
+            return complete_;
+        int count = 0;
+        indices_.resize(requests_.size());
+        // One call for all: each makes MPI look at its network.
+        MPI_TRY(MPI_Testsome(static_cast<int>(requests_.size()),
+                             requests_.data(),
+                             &count,
+                             indices_.data(),
+                             MPI_STATUSES_IGNORE));
+        for (int i = 0; i < count; ++i)
+            complete_.push_back(numbers_[as_size(indices_[as_size(i)])]);
+        drop_complete();
+        return complete_;
+    }
+
+private:
+    MPI_Request& added(std::size_t number) {
+        numbers_.push_back(number);
+        return requests_.emplace_back(MPI_REQUEST_NULL);
+    }
+
+    void drop_complete() {
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < requests_.size(); ++i)
+            if (requests_[i] != MPI_REQUEST_NULL) {
+                requests_[kept] = requests_[i];
+                numbers_[kept++] = numbers_[i];
+            }
+        requests_.resize(kept);
+        numbers_.resize(kept);
+    }
+
+    MPI_Comm comm_;
+    std::vector<MPI_Request> requests_;
+    std::vector<std::size_t> numbers_;  // of `requests_`
+    std::vector<int> indices_;
+    std::vector<std::size_t> complete_;
+};
+
+// What goes to one peer, or comes from it, in order, a few pieces at a time.
+struct PeerQueue {
+    const std::vector<Piece>* pieces = nullptr;
+    std::size_t started = 0;
+    std::size_t in_flight = 0;
+
+    bool may_start() const noexcept {
+        return started < pieces->size() && in_flight < messages_a_peer;
+    }
+    const Piece& start() {
+        ++in_flight;
+        return (*pieces)[started++];
+    }
+};
+
+// Numbers of messages: sends by peer, then receives.
+template <class Value>
+class Scatter {
+public:
+    Scatter(MPI_Comm comm,
+            Value* values,
+            std::span<const OwnedRange> ranges,
+            std::size_t message_bytes,
+            Scratch& scratch)
+        : rank_{rank_of(comm)},
+          size_{size_of(comm)},
+          pieces_{cut_by_owner(reinterpret_cast<std::byte*>(values),
+                               sizeof(Value),
+                               ranges,
+                               size_,
+                               message_length(ranges, message_bytes))},
+          messages_{comm},
+          sends_(as_size(size_)) {
+        for (int peer = 0; peer < size_; ++peer)
+            sends_[as_size(peer)].pieces = peer == rank_ ? &none_ : &pieces_[as_size(peer)];
+        make_slots(scratch);
+        post_receives();
+        post_sends();
+    }
+
+    bool complete() const noexcept { return messages_.empty(); }
+
+    /// Takes in what has arrived and starts what may start then. True when anything moved.
+    bool advance() {
+        const std::vector<std::size_t>& complete = messages_.take_complete();
+        for (const std::size_t number : complete)
+            if (number < as_size(size_))
+                --sends_[number].in_flight;
+            else
+                part_has_come(number - as_size(size_));
+        if (complete.empty())
+            return false;
+        post_receives();
+        post_sends();
+        return true;
+    }
+
+private:
+    // Where the parts of one own piece arrive.
+    struct Slot {
+        std::byte* parts = nullptr;
+        std::size_t piece = 0;
+        std::size_t missing = 0;
+    };
+
+    // Longer ones where the parts do not fit the window all at once.
+    std::size_t message_length(std::span<const OwnedRange> ranges, std::size_t wanted) const {
+        std::vector<std::size_t> owned(as_size(size_), 0);
+        for (const OwnedRange& range : ranges)
+            owned.at(as_size(range.owner)) += as_size(range.length) * sizeof(Value);
+        const std::size_t most = *std::max_element(owned.begin(), owned.end());
+        return most * as_size(size_ - 1) <= scatter_window_bytes
+                   ? wanted
+                   : std::max(wanted, least_asked_for);
+    }
+
+    const std::vector<Piece>& own() const { return pieces_[as_size(rank_)]; }
+
+    void make_slots(Scratch& scratch) {
+        std::size_t longest = 0;
+        for (const Piece& piece : own())
+            longest = std::max(longest, piece.bytes);
+        const std::size_t of_slot = longest * as_size(size_ - 1);
+        if (of_slot == 0)
+            return;
+        const std::size_t fitting = std::max<std::size_t>(scatter_window_bytes / of_slot, 1);
+        slots_.resize(std::min(fitting, own().size()));
+        scratch.resize(std::max(scratch.size(), slots_.size() * of_slot));
+        for (std::size_t i = 0; i < slots_.size(); ++i)
+            slots_[i].parts = scratch.data() + i * of_slot;
+    }
+
+    Piece part(const Slot& slot, int peer) const {
+        const std::size_t bytes = own()[slot.piece].bytes;
+        return {slot.parts + as_size(peer < rank_ ? peer : peer - 1) * bytes, bytes};
+    }
+
+    // In the order of pieces, since the messages of a peer come in it.
+    void post_receives() {
+        for (; next_piece_ < own().size(); ++next_piece_) {
+            const std::size_t index = next_piece_ % slots_.size();
+            Slot& slot = slots_[index];
+            if (slot.missing > 0)
+                return;
+            slot.piece = next_piece_;
+            slot.missing = as_size(size_ - 1);
+            for (int peer = 0; peer < size_; ++peer)
+                if (peer != rank_)
+                    messages_.receive(part(slot, peer), peer, scatter_tag, as_size(size_) + index);
+        }
+    }
+
+    // Starting with the next rank, so that not all send to the same.
+    void post_sends() {
+        for (int distance = 1; distance < size_; ++distance) {
+            const int peer = (rank_ + distance) % size_;
+            PeerQueue& queue = sends_[as_size(peer)];
+            while (queue.may_start())
+                messages_.send(queue.start(), peer, scatter_tag, as_size(peer));
+        }
+    }
+
+    void part_has_come(std::size_t index) {
+        Slot& slot = slots_[index];
+        if (--slot.missing > 0)
+            return;
+        const Piece& sum = own()[slot.piece];
+        std::vector<const Value*> parts;  // in the order of ranks
+        for (int peer = 0; peer < size_; ++peer)
+            parts.push_back(
+                reinterpret_cast<const Value*>(peer == rank_ ? sum.begin : part(slot, peer).begin));
+        sum_in_order<Value>(reinterpret_cast<Value*>(sum.begin), parts, sum.bytes / sizeof(Value));
+    }
+
+    int rank_;
+    int size_;
+    std::vector<std::vector<Piece>> pieces_;  // by owner
+    const std::vector<Piece> none_;
+    Messages messages_;
+    std::vector<PeerQueue> sends_;  // by peer
+    std::vector<Slot> slots_;
+    std::size_t next_piece_ = 0;  // the first own one whose parts were not asked for
+};
+
+// Numbers of messages: sends by peer, then receives by peer.
+class Gather {
+public:
+    Gather(MPI_Comm comm,
+           std::byte* values,
+           std::size_t value_bytes,
+           std::span<const OwnedRange> ranges,
+           std::size_t message_bytes)
+        : rank_{rank_of(comm)},
+          size_{size_of(comm)},
+          pieces_{cut_by_owner(values, value_bytes, ranges, size_, message_bytes)},
+          messages_{comm},
+          queues_(2 * as_size(size_)) {
+        for (int peer = 0; peer < size_; ++peer) {
+            sends(peer).pieces = peer == rank_ ? &none_ : &pieces_[as_size(rank_)];
+            receives(peer).pieces = peer == rank_ ? &none_ : &pieces_[as_size(peer)];
+        }
+        start_more();
+    }
+
+    bool complete() const noexcept { return messages_.empty(); }
+
+    bool advance() {
+        const std::vector<std::size_t>& complete = messages_.take_complete();
+        for (const std::size_t number : complete)
+            --queues_[number].in_flight;
+        if (complete.empty())
+            return false;
+        start_more();
+        return true;
+    }
+
+private:
+    PeerQueue& sends(int peer) { return queues_[as_size(peer)]; }
+    PeerQueue& receives(int peer) { return queues_[as_size(size_ + peer)]; }
+
+    void start_more() {
+        for (int distance = 1; distance < size_; ++distance) {
+            const int from = (rank_ + size_ - distance) % size_;
+            while (receives(from).may_start())
+                messages_.receive(receives(from).start(), from, gather_tag, as_size(size_ + from));
+            const int to = (rank_ + distance) % size_;
+            while (sends(to).may_start())
+                messages_.send(sends(to).start(), to, gather_tag, as_size(to));
+        }
+    }
+
+    int rank_;
+    int size_;
+    std::vector<std::vector<Piece>> pieces_;  // by owner
+    const std::vector<Piece> none_;
+    Messages messages_;
+    std::vector<PeerQueue> queues_;
+};
+
+}  // namespace
+
+template <class Value>
+void direct_reduce_scatter(MPI_Comm comm,
+                           Value* values,
+                           std::span<const OwnedRange> ranges,
+                           std::size_t message_bytes,
+                           Scratch& scratch,
+                           Progress& progress) {
+    if (size_of(comm) == 1)
+        return;
+    Scatter<Value> scatter{comm, values, ranges, message_bytes, scratch};
+    complete(scatter, progress);
+}
+
+void direct_all_gather(MPI_Comm comm,
+                       std::byte* values,
+                       std::size_t value_bytes,
+                       std::span<const OwnedRange> ranges,
+                       std::size_t message_bytes,
+                       Progress& progress) {
+    if (size_of(comm) == 1)
+        return;
+    Gather gather{comm, values, value_bytes, ranges, message_bytes};
+    complete(gather, progress);
+}
+
+template void direct_reduce_scatter(
+    MPI_Comm, float*, std::span<const OwnedRange>, std::size_t, Scratch&, Progress&);
+template void direct_reduce_scatter(
+    MPI_Comm, double*, std::span<const OwnedRange>, std::size_t, Scratch&, Progress&);
+template void direct_reduce_scatter(
+    MPI_Comm, c10::BFloat16*, std::span<const OwnedRange>, std::size_t, Scratch&, Progress&);
+template void direct_reduce_scatter(
+    MPI_Comm, c10::Half*, std::span<const OwnedRange>, std::size_t, Scratch&, Progress&);
+
+}  // namespace hetseq
