@@ -24,21 +24,21 @@ at::Tensor terms(int rank, std::int64_t count, at::ScalarType type) {
     return (at::cos(i * (rank + 3) + 0.7) * at::exp2(at::remainder(i + 3 * rank, 13))).to(type);
 }
 
-std::unique_ptr<Communicator> make(const HostComm& world,
-                                   ThreadSupport threads = test::environment().thread_support()) {
+std::unique_ptr<Communicator> make_ranged(
+    const HostComm& world, ThreadSupport threads = test::environment().thread_support()) {
     return make_mpi_communicator(world, threads, {});
 }
 
 class RangesTest : public testing::TestWithParam<std::int64_t> {
 protected:
     const HostComm world_ = test::world();
-    const std::unique_ptr<Communicator> communicator_ = make(world_);
+    const std::unique_ptr<Communicator> communicator_ = make_ranged(world_);
 };
 
 // Nothing, fewer than ranks, exchanged as a whole, a message and a bit, many messages.
 INSTANTIATE_TEST_SUITE_P(Counts,
                          RangesTest,
-                         testing::Values(0, 1, 3, 5, 4096, 16384, 40001, 300007, 2000003));
+                         testing::Values(0, 1, 3, 5, 4096, 16384, 40001, 500009));
 
 TEST_P(RangesTest, AnOwnerHasTheBitsOfAnAllReduce) {
     for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf})
@@ -49,11 +49,13 @@ TEST_P(RangesTest, AnOwnerHasTheBitsOfAnAllReduce) {
 
             communicator_->start_reduce_scatter_sum(own_sums, ranges)->wait();
 
-            for (const OwnedRange& range : ranges)
-                if (range.owner == world_.rank())
-                    EXPECT_TRUE(at::equal(own_sums.narrow(0, range.begin, range.length),
-                                          sums.narrow(0, range.begin, range.length)))
-                        << type << " from " << range.begin;
+            for (const OwnedRange& range : ranges) {
+                if (range.owner != world_.rank())
+                    continue;
+                EXPECT_TRUE(at::equal(own_sums.narrow(0, range.begin, range.length),
+                                      sums.narrow(0, range.begin, range.length)))
+                    << type << " from " << range.begin;
+            }
         }
 }
 
@@ -74,7 +76,7 @@ TEST_P(RangesTest, AllHaveWhatTheOwnersHad) {
 
 TEST(Ranges, RunOnTheCallersThreadWhereMpiAllowsNoOther) {
     const HostComm world = test::world();
-    const auto communicator = make(world, ThreadSupport::serialized);
+    const auto communicator = make_ranged(world, ThreadSupport::serialized);
     const auto ranges = test::cuts_of(100003, world.size()).back();
     const at::Tensor values = at::ones({100003}, at::kFloat);
 
@@ -87,7 +89,7 @@ TEST(Ranges, RunOnTheCallersThreadWhereMpiAllowsNoOther) {
 // Several at once, of which a rank has started all while another has not begun.
 TEST(Ranges, FollowOneAnotherInOrder) {
     const HostComm world = test::world();
-    const auto communicator = make(world);
+    const auto communicator = make_ranged(world);
     std::vector<at::Tensor> buckets;
     std::vector<std::unique_ptr<Work>> works;
     if (world.rank() == world.size() - 1)
