@@ -1,7 +1,5 @@
 #include "kernels/adadelta.hpp"
 
-#include <ATen/ops/zeros_like.h>
-
 #include "hetseq/util/error.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
@@ -17,14 +15,14 @@ class Adadelta final : public detail::GatedOptimizer {
 public:
     Adadelta(FlatParameters& parameters, const OptimizerOptions& options)
         : options_{options},
-          square_avg_{at::zeros_like(parameters.values())},
-          acc_delta_{at::zeros_like(parameters.values())} {
+          square_avg_{parameters.state_zeros()},
+          acc_delta_{parameters.state_zeros()} {
         for (const auto& param_group : detail::parameter_groups(parameters, options.weight_decay))
             for (const detail::Stretch& stretch : param_group.stretches)
                 parts_.push_back({{stretch.of(parameters.values()),
                                    stretch.of(parameters.gradients()),
-                                   stretch.of(square_avg_),
-                                   stretch.of(acc_delta_)},
+                                   stretch.of_state(square_avg_),
+                                   stretch.of_state(acc_delta_)},
                                   param_group.weight_decay,
                                   param_group.learning_rate_factor});
     }
@@ -54,7 +52,7 @@ private:
     };
 
     OptimizerOptions options_;
-    at::Tensor square_avg_, acc_delta_;  // (n)
+    at::Tensor square_avg_, acc_delta_;  // (held)
     std::vector<Part> parts_;
 };
 

@@ -1,7 +1,6 @@
 #include <ATen/ops/_fused_adam_ops.h>
 #include <ATen/ops/_fused_adamw_ops.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
@@ -21,8 +20,8 @@ public:
     Adam(FlatParameters& parameters, const OptimizerOptions& options, Decay decay)
         : options_{options},
           decay_{decay},
-          exp_avg_{at::zeros_like(parameters.values())},
-          exp_avg_sq_{at::zeros_like(parameters.values())},
+          exp_avg_{parameters.state_zeros()},
+          exp_avg_sq_{parameters.state_zeros()},
           device_step_{at::zeros({}, parameters.values().options().dtype(at::kFloat))} {
         for (const auto& param_group : detail::parameter_groups(parameters, options.weight_decay))
             groups_.push_back(group(parameters, param_group));
@@ -50,8 +49,8 @@ private:
                     param_group.learning_rate_factor,
                     param_group.of(parameters.values()),
                     param_group.of(parameters.gradients()),
-                    param_group.of(exp_avg_),
-                    param_group.of(exp_avg_sq_),
+                    param_group.of_state(exp_avg_),
+                    param_group.of_state(exp_avg_sq_),
                     {}};
         group.steps.assign(group.values.size(), device_step_);
         return group;

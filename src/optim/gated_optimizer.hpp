@@ -18,6 +18,7 @@ public:
         return true;
     }
     void take_back() final { --count(); }
+    bool follows_shards() const final { return true; }
 
 protected:
     /// One more step; returns how many these are.

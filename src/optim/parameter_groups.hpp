@@ -10,14 +10,36 @@
 
 namespace hetseq::detail {
 
-/// Elements that an optimizer treats alike.
+/// Elements whose state a rank holds, and that an optimizer treats alike.
 struct Stretch {
-    std::int64_t offset = 0;
+    std::int64_t offset = 0;  // among the parameters
     std::int64_t numel = 0;
+    std::int64_t state_offset = 0;  // in a tensor of the state
 
     /// The view of `flat`, which is laid out like the parameters.
     at::Tensor of(const at::Tensor& flat) const { return flat.narrow(0, offset, numel); }
+    /// The view of a tensor of the state.
+    at::Tensor of_state(const at::Tensor& state) const {
+        return state.narrow(0, state_offset, numel);
+    }
+    bool is_followed_by(const Stretch& next) const {
+        return offset + numel == next.offset && state_offset + numel == next.state_offset;
+    }
 };
+
+/// The elements [offset, offset + numel) of the parameters whose state is held.
+inline std::vector<Stretch> held_stretches(const FlatParameters& parameters,
+                                           std::int64_t offset,
+                                           std::int64_t numel) {
+    std::vector<Stretch> stretches;
+    for (const FlatParameters::Held& held : parameters.held()) {
+        const std::int64_t begin = std::max(offset, held.offset);
+        const std::int64_t end = std::min(offset + numel, held.offset + held.numel);
+        if (begin < end)
+            stretches.push_back({begin, end - begin, held.state_offset + begin - held.offset});
+    }
+    return stretches;
+}
 
 /// Stretches with one weight decay and one factor of the learning rate.
 struct ParameterGroup {
@@ -32,14 +54,32 @@ struct ParameterGroup {
             views.push_back(stretch.of(flat));
         return views;
     }
+    std::vector<at::Tensor> of_state(const at::Tensor& state) const {
+        std::vector<at::Tensor> views;
+        views.reserve(stretches.size());
+        for (const Stretch& stretch : stretches)
+            views.push_back(stretch.of_state(state));
+        return views;
+    }
 };
 
-/// The groups of all elements, in the order of their first ones. Neighbours that are treated
-/// alike are one stretch: a GPU launches a kernel for each stretch, or for some of them.
+/// Appends `stretch`, or makes the last one longer: a GPU launches a kernel for each, or for some.
+inline void append(std::vector<Stretch>& stretches, const Stretch& stretch) {
+    if (!stretches.empty() && stretches.back().is_followed_by(stretch))
+        stretches.back().numel += stretch.numel;
+    else
+        stretches.push_back(stretch);
+}
+
+/// The groups of all elements whose state is held, in the order of their first ones. Neighbours
+/// that are treated alike are one stretch.
 inline std::vector<ParameterGroup> parameter_groups(const FlatParameters& parameters,
                                                     double weight_decay) {
     std::vector<ParameterGroup> all;
     for (const auto& segment : parameters.segments()) {
+        const auto held = held_stretches(parameters, segment.offset, segment.numel);
+        if (held.empty())
+            continue;
         const double decay = segment.decays ? weight_decay : 0;
         auto found = std::find_if(all.begin(), all.end(), [&](const ParameterGroup& group) {
             return group.weight_decay == decay &&
@@ -47,12 +87,8 @@ inline std::vector<ParameterGroup> parameter_groups(const FlatParameters& parame
         });
         if (found == all.end())
             found = all.insert(all.end(), {decay, segment.learning_rate_factor, {}});
-        std::vector<Stretch>& stretches = found->stretches;
-        if (!stretches.empty() &&
-            stretches.back().offset + stretches.back().numel == segment.offset)
-            stretches.back().numel += segment.numel;
-        else
-            stretches.push_back({segment.offset, segment.numel});
+        for (const Stretch& stretch : held)
+            append(found->stretches, stretch);
     }
     return all;
 }

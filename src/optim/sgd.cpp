@@ -1,5 +1,4 @@
 #include <ATen/ops/_fused_sgd.h>
-#include <ATen/ops/zeros_like.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
@@ -16,7 +15,7 @@ class Sgd final : public detail::GatedOptimizer {
 public:
     Sgd(FlatParameters& parameters, const OptimizerOptions& options) : options_{options} {
         if (options.momentum > 0)
-            momentum_ = at::zeros_like(parameters.values());
+            momentum_ = parameters.state_zeros();
         for (const auto& param_group : detail::parameter_groups(parameters, options.weight_decay))
             groups_.push_back(group(parameters, param_group));
     }
@@ -58,11 +57,11 @@ private:
                 param_group.learning_rate_factor,
                 param_group.of(parameters.values()),
                 param_group.of(parameters.gradients()),
-                momentum_.defined() ? param_group.of(momentum_) : std::vector<at::Tensor>{}};
+                momentum_.defined() ? param_group.of_state(momentum_) : std::vector<at::Tensor>{}};
     }
 
     OptimizerOptions options_;
-    at::Tensor momentum_;  // (n), undefined without momentum
+    at::Tensor momentum_;  // (held), undefined without momentum
     std::vector<Group> groups_;
 };
 

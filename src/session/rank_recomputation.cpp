@@ -4,7 +4,7 @@
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/session/rank_list.hpp"
-#include "hetseq/session/recompute_choices.hpp"
+#include "hetseq/session/word_choices.hpp"
 
 namespace hetseq {
 

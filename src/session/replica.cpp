@@ -16,6 +16,7 @@
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/replica_sync.hpp"
 #include "hetseq/session/rank_recomputation.hpp"
+#include "hetseq/session/sharding.hpp"
 
 namespace hetseq {
 
@@ -136,7 +137,14 @@ Replica::Replica(const MpiEnvironment& environment,
                        values = options.parts](FlatParameters& parameters) {
         return make(parameters, values);
     };
-    optimizer_ = make_optimizer_(parameters_);
+    agree_on(world, [&] {
+        shard_state(settings, parameters_, world.rank());
+        optimizer_ = make_optimizer_(parameters_);
+        check_follows_shards(*optimizer_, parameters_, options.parts.optimizer.name);
+    });
+    if (!parameters_.state_ranges().empty())
+        optimizer_->use_sum(
+            [this](const at::Tensor& sums) { communicator_->all_reduce_sum(sums); });
     checkpoint_files_ = agree_on(
         world, [&] { return hetseq::checkpoint_files(*model_, parameters_, *optimizer_); });
     if (folder != nullptr)

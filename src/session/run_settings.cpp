@@ -23,8 +23,9 @@
 #include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/rank_precision.hpp"
 #include "hetseq/session/rank_recomputation.hpp"
-#include "hetseq/session/recompute_choices.hpp"
+#include "hetseq/session/sharding.hpp"
 #include "hetseq/session/threads.hpp"
+#include "hetseq/session/word_choices.hpp"
 
 namespace hetseq {
 
@@ -101,6 +102,13 @@ void settle_recomputation(const HostComm& world, RunSettings& settings) {
     settings.recompute = world.all_gather(
         agree_on(world, [&] { return rank_recomputation(list, settings.topology, world.rank()); }));
     settings.settle(list, rank_list(settings.recompute));
+}
+
+void settle_shards(const HostComm& world, RunSettings& settings) {
+    const std::string& list = settings.options().shard_by;
+    settings.shard_by = world.all_gather(
+        agree_on(world, [&] { return rank_shard_part(list, settings.topology, world.rank()); }));
+    settings.settle(list, rank_list(settings.shard_by));
 }
 
 // The option that says what a rank's micro-batch holds.
@@ -309,6 +317,7 @@ RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Pa
     settings.device = at::Device(settings.topology.rank(world.rank()).device);
     settle_precision(world, settings);
     settle_recomputation(world, settings);
+    settle_shards(world, settings);
     settings.corpus = settings.options().corpus;
     settle_capacities(world, settings);
     settle_batch(settings);

@@ -13,6 +13,7 @@
 #include "hetseq/session/group_shares.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_identity.hpp"
+#include "hetseq/session/sharding.hpp"
 
 namespace hetseq {
 
@@ -22,33 +23,6 @@ namespace {
 bool are_unlike(const std::vector<std::string>& devices) {
     return std::any_of(
         devices.begin(), devices.end(), [&](const auto& name) { return name != devices[0]; });
-}
-
-// Whether gradients can be summed while backward goes on without slowing it: the network or a GPU
-// does it, or a core that no rank computes on. The same on all ranks.
-bool sums_beside_backward(const RunSettings& settings) {
-    if (settings.topology.hosts > 1)
-        return true;
-    const std::vector<RankInfo>& ranks = settings.topology.ranks;
-    return std::any_of(ranks.begin(), ranks.end(), [&](const RankInfo& info) {
-        const auto threads = settings.threads[static_cast<std::size_t>(info.rank)];
-        return info.has_gpu() || info.cpu_share >= static_cast<double>(threads + 1);
-    });
-}
-
-// A bucket holds at most half of a small model, so that its first gradients are summed while
-// backward still runs. Where that gains nothing the model is one bucket: the same bits, since
-// gradients of these sizes are summed directly (docs/mpi.md).
-std::int64_t bucket_bytes(const RunSettings& settings, const FlatParameters& parameters) {
-    // The communicator over MPI sums both halves and the whole of these sizes directly.
-    constexpr std::int64_t least_direct = std::int64_t{64} << 10;
-    constexpr std::int64_t most_direct = std::int64_t{16} << 20;
-    const auto all = static_cast<std::int64_t>(parameters.gradients().nbytes());
-    const auto wanted = static_cast<std::int64_t>(settings.options().bucket_mb * (1 << 20));
-    if (all > least_direct && all <= std::min(2 * wanted, most_direct) &&
-        !sums_beside_backward(settings))
-        return all;
-    return std::min(wanted, all / 2);
 }
 
 // 1 where no rank needs one, whatever the checkpoint's was.
@@ -107,19 +81,20 @@ TrainerRun Training::trainer_run() const {
     const Options& options = parts_.settings.options();
     RunIdentity run = identity();
     const bool are_unlike_devices = are_unlike(run.devices);
-    return {.updates = length_.updates,
-            .seed = options.seed,
-            .bucket_bytes = bucket_bytes(parts_.settings, parts_.replica.parameters()),
-            .sent_type = sent_type(parts_.settings),
-            .follow = options.balance.policy == "auto",
-            .recomputes_at_need = parts_.settings.recomputes_at_need(parts_.world.rank()),
-            .like_ranks = like_ranks(parts_.settings),
-            .replay = shares_.replay,
-            .unlike_devices = are_unlike_devices,
-            .identity = std::move(run),
-            .progress = start_.progress,
-            .loss_scale = loss_scale(parts_.settings, start_.progress),
-            .held_update = start_.held_update};
+    return {
+        .updates = length_.updates,
+        .seed = options.seed,
+        .bucket_bytes = bucket_bytes(parts_.settings, parts_.replica.parameters()),
+        .sent_type = sent_type(parts_.settings),
+        .follow = options.balance.policy == "auto",
+        .recomputes_at_need = parts_.settings.recomputes_at_need(parts_.world.rank()),
+        .like_ranks = like_ranks(parts_.settings),
+        .replay = shares_.replay,
+        .unlike_devices = are_unlike_devices && parts_.replica.parameters().state_ranges().empty(),
+        .identity = std::move(run),
+        .progress = start_.progress,
+        .loss_scale = loss_scale(parts_.settings, start_.progress),
+        .held_update = start_.held_update};
 }
 
 TrainerParts Training::trainer_parts(Recorder& recorder, RunControl& control) {

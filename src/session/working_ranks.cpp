@@ -40,6 +40,8 @@ std::vector<int> working_ranks(const HostComm& world,
     const auto count = std::count(gpus.begin(), gpus.end(), true);
     if (count == 0 || count == std::ssize(gpus) || settings.options().balance.policy != "auto")
         return all;
+    if (settings.options().shard != "none")
+        return all;  // the CPUs' memory may be what the model needs
 
     const double reduction_ms = world.all_reduce(
         measure_reduction_ms(replica.parameters(), replica.communicator(), sent_type(settings)),
@@ -74,13 +76,15 @@ SettledOptions options_on(const RunSettings& settings, const std::vector<int>& r
             values.push_back(rank_value(name, *list, settings.topology, rank));
         options.settle(*list, rank_list(values));
     }
-    std::vector<std::string> precisions, recompute;
+    std::vector<std::string> precisions, recompute, shard_by;
     for (const int rank : ranks) {
         precisions.push_back(to_string(settings.precisions[static_cast<std::size_t>(rank)]));
         recompute.push_back(settings.recompute[static_cast<std::size_t>(rank)]);
+        shard_by.push_back(settings.shard_by[static_cast<std::size_t>(rank)]);
     }
     options.settle(typed.precision, rank_list(precisions));
     options.settle(typed.recompute, rank_list(recompute));
+    options.settle(typed.shard_by, rank_list(shard_by));
     const bool all_on_gpus = std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
         return settings.topology.rank(rank).has_gpu();
     });

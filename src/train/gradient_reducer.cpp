@@ -1,6 +1,5 @@
 #include "hetseq/train/gradient_reducer.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
@@ -13,6 +12,7 @@
 #include "hetseq/util/process/profiler_range.hpp"
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/gradient_buckets.hpp"
 
 namespace hetseq {
 
@@ -53,24 +53,14 @@ GradientReducer::~GradientReducer() {
 }
 
 void GradientReducer::make_buckets(std::int64_t bucket_bytes) {
-    const at::Tensor gradients = parameters_.gradients();
-    const auto& parameters = parameters_.parameters();
-    const std::int64_t least = std::max<std::int64_t>(
-        1, bucket_bytes / static_cast<std::int64_t>(gradients.element_size()));
-    std::int64_t begin = 0;
-    int count = 0;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const bool is_last = i + 1 == parameters.size();
-        const std::int64_t end = is_last ? gradients.numel() : parameters[i + 1].offset;
-        bucket_of_.push_back(buckets_.size());
-        ++count;
-        if (is_last || end - begin >= least) {
-            const at::Tensor own = gradients.narrow(0, begin, end - begin);
-            const at::Tensor sent = sent_.defined() ? sent_.narrow(0, begin, end - begin) : own;
-            buckets_.push_back({own, sent, count, count, {}, nullptr});
-            begin = end;
-            count = 0;
-        }
+    for (const GradientBucket& bucket : cut_buckets(parameters_, bucket_bytes)) {
+        bucket_of_.insert(bucket_of_.end(), bucket.parameters, buckets_.size());
+        const at::Tensor own = parameters_.gradients().narrow(0, bucket.offset, bucket.numel);
+        const at::Tensor sent =
+            sent_.defined() ? sent_.narrow(0, bucket.offset, bucket.numel) : own;
+        const int count = static_cast<int>(bucket.parameters);
+        buckets_.push_back(
+            {own, sent, ranges_in(bucket, parameters_.state_ranges()), count, count, {}, nullptr});
     }
 }
 
@@ -159,8 +149,13 @@ void GradientReducer::start_next() {
     Bucket& bucket = buckets_[next_];
     if (sent_.defined())
         bucket.sent.copy_(bucket.gradients);
-    bucket.work = communicator_.start_all_reduce_sum(bucket.sent);
+    bucket.work = is_sharded() ? communicator_.start_reduce_scatter_sum(bucket.sent, bucket.ranges)
+                               : communicator_.start_all_reduce_sum(bucket.sent);
     ++next_;
+}
+
+bool GradientReducer::is_sharded() const noexcept {
+    return !parameters_.state_ranges().empty();
 }
 
 void GradientReducer::start_rest(const at::Tensor& status, const at::Tensor& sums) {
@@ -168,23 +163,49 @@ void GradientReducer::start_rest(const at::Tensor& status, const at::Tensor& sum
         start_next();
     if (sums.defined())
         sums_work_ = communicator_.start_all_reduce_sum(sums);
-    status_work_ = communicator_.start_all_reduce_sum(status);
+    status_ = status;
+    if (!is_sharded())
+        status_work_ = communicator_.start_all_reduce_sum(status);
 }
 
-void GradientReducer::finish(const std::function<void()>& then,
-                             const std::function<void()>& meanwhile) {
-    HETSEQ_ASSERT(status_work_ != nullptr);
+void GradientReducer::finish(const Calls& calls) {
+    HETSEQ_ASSERT(status_.defined());
+    if (is_sharded())
+        finish_sharded(calls);
     const std::unique_ptr<Work> status_work = std::move(status_work_);
     const auto take_and_use = [&] {
-        if (sent_.defined())
-            parameters_.gradients().copy_(sent_);
-        then();
+        if (!is_sharded())
+            take_sums();
+        calls.then();
     };
-    status_work->wait_then(take_and_use, meanwhile);  // the last: nobody is woken for those before
+    status_work->wait_then(take_and_use, calls.meanwhile);  // the last: nobody is woken for others
     for (Bucket& bucket : buckets_)
         bucket.work->wait();
     if (const std::unique_ptr<Work> sums_work = std::move(sums_work_))
         sums_work->wait();
+    take_timing(*status_work);
+    status_.reset();
+    next_ = 0;
+    armed_ = false;
+}
+
+// What the status tells depends on the gradients' sums, so it starts behind them. The device is
+// asked for both before the host waits.
+void GradientReducer::finish_sharded(const Calls& calls) {
+    Work& last = sums_work_ != nullptr ? *sums_work_ : *buckets_.back().work;
+    const auto tell = [&] {
+        take_sums();
+        calls.before_status();
+    };
+    last.wait_then(tell, [&] { status_work_ = communicator_.start_all_reduce_sum(status_); });
+}
+
+void GradientReducer::take_sums() {
+    if (sent_.defined())
+        parameters_.gradients().copy_(sent_);
+}
+
+void GradientReducer::take_timing(Work& status_work) {
     timing_ = {};
     for (Bucket& bucket : buckets_) {
         timing_.last_bucket_ms = bucket.work->own_ms();
@@ -192,10 +213,8 @@ void GradientReducer::finish(const std::function<void()>& then,
         bucket.work.reset();
         bucket.missing = bucket.parameters;
     }
-    timing_.last_bucket_ms += status_work->own_ms();
-    timing_.buckets_ms += status_work->own_ms();
-    next_ = 0;
-    armed_ = false;
+    timing_.last_bucket_ms += status_work.own_ms();
+    timing_.buckets_ms += status_work.own_ms();
 }
 
 void GradientReducer::zero_unstarted() {

@@ -16,10 +16,12 @@ namespace hetseq {
 
 namespace {
 
-std::optional<StepGate> gate_of(const at::Tensor& gradients,
+// Where the state is cut over ranks, a step takes all of them, which must know the verdict alike.
+std::optional<StepGate> gate_of(const FlatParameters& parameters,
                                 Optimizer& optimizer,
                                 double clip_norm) {
-    if (gradients.is_cpu())
+    const at::Tensor gradients = parameters.gradients();
+    if (gradients.is_cpu() || !parameters.state_ranges().empty())
         return std::nullopt;
     StepGate gate{gradients.options(), clip_norm};
     return optimizer.use_gate(gate.closed()) ? std::optional{gate} : std::nullopt;
@@ -31,7 +33,7 @@ ParameterUpdate::ParameterUpdate(FlatParameters& parameters, Optimizer& optimize
     : parameters_{parameters},
       optimizer_{optimizer},
       clip_norm_{clip_norm},
-      gate_{gate_of(parameters.gradients(), optimizer, clip_norm)},
+      gate_{gate_of(parameters, optimizer, clip_norm)},
       timers_{ComputeTimer{parameters.values().device()},
               ComputeTimer{parameters.values().device()}} {}
 

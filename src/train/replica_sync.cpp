@@ -61,6 +61,8 @@ void share_model(Communicator& communicator, FlatParameters& parameters, const M
 void copy_replica(Communicator& communicator, FlatParameters& parameters, Optimizer& optimizer) {
     const at::NoGradGuard no_grad;
     communicator.broadcast(parameters.values(), 0);
+    if (!parameters.state_ranges().empty())
+        return;  // each part of the state is one rank's
     for (const auto& [name, tensor] : optimizer.state())
         broadcast(communicator, tensor);
     optimizer.restored();

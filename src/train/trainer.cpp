@@ -61,6 +61,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
       run_{continued(std::move(run))},
       reducer_{parts.parameters, parts.communicator, run_.bucket_bytes, run_.sent_type},
       parameter_update_{parts.parameters, parts.optimizer, options.clip_norm},
+      gather_{parts.parameters, parts.communicator, run_.bucket_bytes},
       step_{parts.model, parts.parameters, reducer_, parameter_update_.gate(), run_.loss_scale},
       agreement_{parts.world, parts.model.loss_terms().size()},
       rebalancer_{parts.shares,
@@ -142,6 +143,7 @@ bool Trainer::asked_to_stop() {
 }
 
 void Trainer::end() {
+    gather_.wait();
     activity::enter(Phase::ending, report_.updates);
     if (report_.stop != StopReason::none)
         parts_.recorder.event(
@@ -226,6 +228,7 @@ Requests Trainer::requests() const {
 Verdict Trainer::run_step() {
     const ForwardContext context{Mode::train, run_.seed, update_};
     lr_ = parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs);
+    gather_wait_ms_ = gather_.wait();
     return step_.run(*share_, agreement_.weights(), context, [this] {
         if (may_change_parameters())
             parameter_update_.step_behind_gate(lr_);
@@ -258,14 +261,16 @@ void Trainer::update_parameters(Verdict verdict) {
     }
     report_.skips_in_a_row = 0;
     parameter_update_.apply(lr_, grad_norm_, step_.gradient_scale());
+    gather_.start();
     parts_.model.take_update_sums();
 }
 
 // The part of an update that is neither forward and backward nor waiting. It is 0 on a GPU, where
 // the host runs ahead.
 void Trainer::note_own_time(double since_agreed_ms) {
-    own_update_ms_ =
-        std::max(0.0, since_agreed_ms - step_.ms(RankTime::compute) - step_.ms(RankTime::wait));
+    own_update_ms_ = std::max(
+        0.0,
+        since_agreed_ms - gather_wait_ms_ - step_.ms(RankTime::compute) - step_.ms(RankTime::wait));
 }
 
 // When the next update's gradients are ready, the device has finished the optimizer, so reading its
@@ -315,6 +320,10 @@ void Trainer::record(double step_ms) {
         .is_full = batch.is_full,
         .cut_since = rebalancer_.cut_since() - first_update_};
     times.times[RankTime::data] = share_->wait_ms();
+    if (!parts_.parameters.state_ranges().empty()) {
+        times.times[RankTime::wait] = step_.ms(RankTime::wait) + gather_wait_ms_;
+        times.times[RankTime::reduce] = step_.ms(RankTime::reduce) + gather_.own_ms();
+    }
     if (reducer_.timing().last_bucket_ms > 0)
         times.finish_ratio = step_.ms(RankTime::wait) / reducer_.timing().last_bucket_ms;
     report_.times.add(times);
@@ -334,8 +343,9 @@ void Trainer::record(double step_ms) {
 void Trainer::compare_replicas_when_due() {
     if (options_.check_interval == 0 || report_.updates % options_.check_interval != 0)
         return;
-    const ReplicaDrift drift = compare_replicas(
-        parts_.world, parts_.communicator, parts_.parameters, run_.identity.devices);
+    gather_.wait();
+    const ReplicaDrift drift =
+        compare_replicas(parts_.world, parts_.communicator, parts_.parameters, like_devices());
     if (drift.is_within(tolerance_of_unlike_devices))
         return;
     const std::string message = "the ranks' parameters drift apart: " + drift.text();
@@ -350,6 +360,13 @@ void Trainer::compare_replicas_when_due() {
     if (parts_.checkpoints != nullptr)
         parts_.checkpoints->wait_for_copy();
     copy_replica(parts_.communicator, parts_.parameters, parts_.optimizer);
+}
+
+// By rank. Values that are gathered have the same bits on unlike devices too.
+std::vector<std::string> Trainer::like_devices() const {
+    const std::vector<std::string>& devices = run_.identity.devices;
+    return parts_.parameters.state_ranges().empty() ? devices
+                                                    : std::vector<std::string>(devices.size());
 }
 
 bool Trainer::ends_epoch() const {
@@ -368,6 +385,7 @@ bool Trainer::validates_after(std::int64_t update) const {
 void Trainer::validate_when_due() {
     if (!validates_after(update_))
         return;
+    gather_.wait();
     const Evaluation evaluation = parts_.evaluator->run(most_in_memory());
     const bool best = is_better(parts_.world, evaluation, report_.best_valid, options_.best_by);
     parts_.recorder.valid(update_ + 1, share_->batch().epoch + 1, evaluation, best);
@@ -405,6 +423,7 @@ void Trainer::save_when_due() {
 
 // Saving goes on in the background. Nobody writes to the tensors before the next optimizer step.
 void Trainer::save() {
+    gather_.wait();
     activity::enter(Phase::saving);
     if (parts_.folder != nullptr)
         parts_.folder->look_after_parts();

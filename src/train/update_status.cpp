@@ -15,11 +15,15 @@ constexpr std::int64_t first_loss = 1;
 
 }  // namespace
 
-UpdateStatus::UpdateStatus(std::size_t loss_terms, at::Device device)
-    : all_{at::zeros({first_loss + static_cast<std::int64_t>(loss_terms) + 1},
+UpdateStatus::UpdateStatus(std::size_t loss_terms, at::Device device, std::size_t squares)
+    : loss_terms_{loss_terms},
+      all_{at::zeros({first_loss + static_cast<std::int64_t>(loss_terms + squares) + 1},
                      at::TensorOptions(at::kDouble).device(device))},
       slots_{all_.narrow(0, 0, all_.numel() - 1)},
       losses_{slots_.narrow(0, first_loss, static_cast<std::int64_t>(loss_terms))},
+      squares_{slots_.narrow(0,
+                             first_loss + static_cast<std::int64_t>(loss_terms),
+                             static_cast<std::int64_t>(squares))},
       sent_{at::zeros(all_.sizes(), at::kDouble)} {
     if (device.is_cpu())
         return;
@@ -51,10 +55,10 @@ UpdateStatus::Reading UpdateStatus::read() const {
     if (arrived_)
         arrived_->synchronize();
     const double* values = sent_.const_data_ptr<double>();
-    const std::int64_t norm = sent_.numel() - 1;
+    const auto losses_end = first_loss + static_cast<std::int64_t>(loss_terms_);
     Reading reading;
-    reading.losses.assign(values + first_loss, values + norm);
-    reading.gradient_norm = values[norm];
+    reading.losses.assign(values + first_loss, values + losses_end);
+    reading.gradient_norm = values[sent_.numel() - 1];
     // A sum over ranks is finite only where each rank's loss is.
     if (values[out_of_memory] > 0)
         reading.verdict = Verdict::repeat;

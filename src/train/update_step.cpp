@@ -71,8 +71,10 @@ UpdateStep::UpdateStep(Model& model,
       reducer_{reducer},
       gate_{gate},
       loss_scale_{loss_scale},
-      status_{model.loss_terms().size(), parameters.values().device()},
-      norm_{parameters.gradients()},
+      status_{model.loss_terms().size(),
+              parameters.values().device(),
+              parameters.state_ranges().empty() ? 0 : parameters.blocks().size()},
+      norm_{parameters},
       timer_{parameters.values().device()},
       wait_timer_{parameters.values().device()},
       losses_(model.loss_terms().size()) {}
@@ -95,16 +97,7 @@ Verdict UpdateStep::run(LoadedShare& share,
         reducer_.start_rest(status_.slots(), model_.update_sums());
         // A rank that is stuck from here on is behind the others, which go on.
         activity::enter(Phase::reducing);
-        const auto send_status = [this] {
-            wait_timer_.end();
-            status_.send(norm_.of(parameters_.gradients()));
-        };
-        reducer_.finish(send_status, [&] {
-            if (gate_ == nullptr)
-                return;
-            gate_->set(status_.slots(), norm_.last(), loss_scale_.value());
-            behind_gate();
-        });
+        finish_reduction(behind_gate);
         UpdateStatus::Reading reading = status_.read();
         losses_ = std::move(reading.losses);
         gradient_scale_ = loss_scale_.value();
@@ -118,6 +111,26 @@ Verdict UpdateStep::run(LoadedShare& share,
         timing_.is_regular = false;
         log::info("update " + std::to_string(context.update + 1) + " is repeated: " + reason);
     }
+}
+
+// Where the state is cut over ranks, each has the sums of what it holds, and tells their squares.
+void UpdateStep::finish_reduction(const std::function<void()>& behind_gate) {
+    const bool has_all = parameters_.state_ranges().empty();
+    reducer_.finish(
+        {.before_status = [&] { norm_.held_squares(parameters_.gradients(), status_.squares()); },
+         .then =
+             [&] {
+                 wait_timer_.end();
+                 status_.send(has_all ? norm_.of(parameters_.gradients())
+                                      : norm_.from_squares(status_.squares()));
+             },
+         .meanwhile =
+             [&] {
+                 if (gate_ == nullptr)
+                     return;
+                 gate_->set(status_.slots(), norm_.last(), loss_scale_.value());
+                 behind_gate();
+             }});
 }
 
 // Empty: it is not repeated. Zeros of a rank that ran out of memory may hide an overflow.

@@ -30,7 +30,7 @@ at::Tensor parameters_after_five_steps(Make make, at::Device device) {
     const auto optimizer = make(flat, options);
     StepGate gate{flat.gradients().options(), clip_norm};
     const at::Tensor status = at::zeros({2}, at::TensorOptions(at::kDouble).device(device));
-    GradientNorm norm{flat.gradients()};
+    GradientNorm norm{flat};
     if (!device.is_cpu())
         optimizer->use_gate(gate.closed());
     for (int step = 0; step < 5; ++step) {
@@ -39,7 +39,7 @@ at::Tensor parameters_after_five_steps(Make make, at::Device device) {
         flat.zero_gradients();
         module.loss(x, step % 2 == 0).backward();
         if (device.is_cpu()) {
-            const double length = gradient_norm(flat.gradients()).item<double>();
+            const double length = norm.of(flat.gradients()).item<double>();
             flat.gradients().mul_(std::min(1.0, clip_norm / length));
         } else {
             if (step == 2) {
@@ -86,12 +86,42 @@ TEST_F(OptimizerOnGpuTest, SgdGivesWhatItGivesOnTheCpu) {
     expect_same_on_both(make_sgd);
 }
 
+double norm_of(const at::Tensor& x) {
+    TensorRegistry model;
+    model.register_parameter("x", x.clone());
+    const FlatParameters flat{model, [](const std::string&) { return true; }};
+    return GradientNorm{flat}.of(flat.values()).item<double>();
+}
+
 TEST_F(OptimizerOnGpuTest, TheGradientsNormIsThatOfTheCpu) {
     const at::Tensor gradients = at::randn({100'003}, at::kFloat);
 
-    const double on_gpu = gradient_norm(gradients.to(test::gpu())).item<double>();
+    EXPECT_NEAR(norm_of(gradients.to(test::gpu())) / norm_of(gradients), 1, 1e-12);
+}
 
-    EXPECT_NEAR(on_gpu / gradient_norm(gradients).item<double>(), 1, 1e-12);
+// Three runs of blocks are held, by one number of this device and one of another.
+TEST_F(OptimizerOnGpuTest, SquaresOfWhatIsHeldAddUpToTheNorm) {
+    constexpr std::int64_t block = FlatParameters::most_in_block;
+    const std::int64_t numel = 5 * block;
+    const at::Tensor gradients = at::randn({numel}, at::kFloat);
+    at::Tensor sum = at::zeros({5}, at::TensorOptions(at::kDouble).device(test::gpu()));
+    TensorRegistry model;
+    model.register_parameter("x", gradients.to(test::gpu()));
+    FlatParameters flat{model, [](const std::string&) { return true; }};
+
+    for (const int rank : {0, 1}) {
+        flat.shard_state({{0, 0, block},
+                          {1, block, block},
+                          {0, 2 * block, block},
+                          {1, 3 * block, block},
+                          {0, 4 * block, block}},
+                         rank);
+        const at::Tensor squares = at::ones_like(sum);
+        GradientNorm{flat}.held_squares(flat.values(), squares);
+        sum += squares;
+    }
+
+    EXPECT_NEAR(GradientNorm{flat}.from_squares(sum).item<double>() / norm_of(gradients), 1, 1e-12);
 }
 
 }  // namespace

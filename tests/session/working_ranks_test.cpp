@@ -23,6 +23,7 @@ RunSettings unlike_ranks(OptionValues values) {
              .device_uuid = rank == 1 ? "" : "GPU-" + std::to_string(rank)});
     settings.precisions = {Precision::fp16, Precision::fp32, Precision::bf16};
     settings.recompute = {"all", "none", "2"};
+    settings.shard_by = {"1", "3", "2"};
     return settings;
 }
 
@@ -41,6 +42,7 @@ TEST(WorkingRanksTest, OptionsOfSomeRanksKeepTheirValuesAndTheGlobalBatch) {
     EXPECT_EQ(values.at("cache-mb"), "100");
     EXPECT_EQ(values.at("precision"), "0=fp16,1=bf16");
     EXPECT_EQ(values.at("recompute"), "0=all,1=2");
+    EXPECT_EQ(values.at("shard-by"), "0=1,1=2");
     EXPECT_EQ(values.at("batch-size"), "100");
 }
 

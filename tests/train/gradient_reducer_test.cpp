@@ -311,7 +311,7 @@ TEST_F(GradientReducerTest, GradientsMayBeSentInAnotherTypeAndTheStatusInItsOwn)
         at::Tensor seen;
 
         reducer.start_rest(status_);
-        reducer.finish([&] { seen = flat_.gradients().clone(); });
+        reducer.finish({.then = [&] { seen = flat_.gradients().clone(); }});
 
         EXPECT_TRUE(at::equal(seen, own.to(at::kBFloat16).to(at::kDouble) * 2));
         EXPECT_FALSE(at::equal(seen, own * 2));

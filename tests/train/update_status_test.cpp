@@ -23,7 +23,7 @@ protected:
     /// Sums the status of all ranks behind the gradients of a model in bf16.
     void reduce() {
         reducer_.start_rest(status_.slots());
-        reducer_.finish([this] { status_.send(at::scalar_tensor(norm, at::kDouble)); });
+        reducer_.finish({.then = [this] { status_.send(at::scalar_tensor(norm, at::kDouble)); }});
     }
     static constexpr double norm = 0.1;  // more digits than fp32 holds
     bool is_last() const { return world_.rank() == world_.size() - 1; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,8 +28,15 @@ public:
     virtual bool use_gate(const at::Tensor& /*closed*/) { return false; }
     /// The last step found its gate closed: it does not count.
     virtual void take_back() {}
-    /// State by name: for checkpoints. A name without '/' is of a tensor that is flat like the
-    /// parameters ("exp_avg"), or of a scalar on the CPU ("step", int64, the count of steps). A
+    /// True: it holds the state of `FlatParameters::held` alone, and steps no other elements.
+    virtual bool follows_shards() const { return false; }
+    /// Where the state is cut over ranks: `sum` sums a tensor (fp64, on the parameters' device)
+    /// over them. It is called in a step, on all ranks alike, for what a rule needs of whole
+    /// parameters.
+    virtual void use_sum(std::function<void(const at::Tensor&)> /*sum*/) {}
+    /// State by name: for checkpoints. A name without '/' is of a tensor of what is held, in
+    /// `FlatParameters::state_zeros`'s layout: flat like the parameters where all is ("exp_avg");
+    /// or of a scalar on the CPU ("step", int64, the count of steps), the same on all ranks. A
     /// name with '/' is of any tensor of its own ("exp_avg/encoder.weight"), on the CPU or the
     /// device. The tensors are the optimizer's own, the same ones in all calls: copying into them
     /// restores it, followed by `restored`.

@@ -61,6 +61,7 @@ struct RunSettings : SettledOptions {
     Precision precision = Precision::fp32;
     std::vector<Precision> precisions = {};     // by rank
     std::vector<std::string> recompute = {};    // by rank: what --recompute says of it
+    std::vector<std::string> shard_by = {};     // likewise: a word, or a number
     std::vector<std::int64_t> threads = {};     // by rank
     CorpusSchema schema = {};                   // of the data files
     std::vector<std::int64_t> capacities = {};  // samples or padded tokens a micro-batch, by rank

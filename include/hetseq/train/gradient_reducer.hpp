@@ -8,6 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "hetseq/util/owned_range.hpp"
+
 namespace hetseq {
 
 class Communicator;
@@ -18,8 +20,8 @@ class Work;
 /// What ranks say of the update follows the last bucket.
 class GradientReducer {
 public:
-    /// Hooks the parameters; both arguments must outlive the reducer. Buckets end at parameters,
-    /// after `bucket_bytes` of gradients or more. `sent`: the type in which gradients are sent,
+    /// Hooks the parameters; both arguments must outlive the reducer. Buckets are those of
+    /// `cut_buckets`. `sent`: the type in which gradients are sent,
     /// which takes memory for a copy of them; none: their own.
     GradientReducer(FlatParameters& parameters,
                     Communicator& communicator,
@@ -42,11 +44,18 @@ public:
     /// then `sums`, where that is defined, and `status`. Both may be of another type than the
     /// gradients.
     void start_rest(const at::Tensor& status, const at::Tensor& sums = {});
+    /// What `finish` calls. All may ask the device for work.
+    struct Calls {
+        /// Gradients are summed and `start_rest`'s status is not: where the optimizer's state is
+        /// cut over ranks, a rank then tells of those that it holds. Not called elsewhere.
+        std::function<void()> before_status = [] {};
+        std::function<void()> then = [] {};       // all is summed; this is waited for too
+        std::function<void()> meanwhile = [] {};  // behind it, and not waited for
+    };
     /// Waits until all that was started is summed. Gradients, sums and status hold the sums then,
-    /// the same bits on all ranks. `then` may ask the device to use them, and is waited for too.
-    /// `meanwhile` may ask the device for more behind it, which is not waited for.
-    void finish(
-        const std::function<void()>& then = [] {}, const std::function<void()>& meanwhile = [] {});
+    /// the same bits on all ranks; of gradients a rank has those whose state it holds.
+    void finish(const Calls& calls);
+    void finish() { finish(Calls{}); }
 
     /// True if a bucket of this update was started already, so that its memory must not be touched.
     bool started() const noexcept { return next_ > 0; }
@@ -64,6 +73,7 @@ private:
     struct Bucket {
         at::Tensor gradients;  // (n), a view
         at::Tensor sent;       // (n), what is summed: the gradients, or a copy of another type
+        std::vector<OwnedRange> ranges;  // who has the sums; empty: all ranks
         int parameters = 0;
         int missing = 0;                // parameters whose gradient is not ready yet
         std::vector<std::size_t> made;  // parameters whose gradient is not yet added
@@ -78,6 +88,10 @@ private:
     void put_gradients_back();
     void start_ready_buckets();
     void start_next();
+    bool is_sharded() const noexcept;
+    void take_sums();
+    void finish_sharded(const Calls& calls);
+    void take_timing(Work& status_work);
 
     FlatParameters& parameters_;
     Communicator& communicator_;
@@ -86,7 +100,8 @@ private:
     std::vector<std::size_t> bucket_of_;  // by parameter, in layout order
     std::size_t next_ = 0;                // the first bucket not yet started
     std::unique_ptr<Work> sums_work_;     // null: there are no sums
-    std::unique_ptr<Work> status_work_;
+    at::Tensor status_;
+    std::unique_ptr<Work> status_work_;  // null where the state is cut: started by `finish`
     bool armed_ = false;
     std::vector<at::Tensor> views_;  // by parameter, of the flat gradients; empty on a CPU
     bool gathers_ = false;           // gradients are apart

@@ -23,8 +23,8 @@ public:
     ParameterUpdate(const ParameterUpdate&) = delete;
     ParameterUpdate& operator=(const ParameterUpdate&) = delete;
 
-    /// Null on a CPU, where the host knows the verdict when the device does, and for an optimizer
-    /// that cannot be gated.
+    /// Null on a CPU, where the host knows the verdict when the device does, where the state is cut
+    /// over ranks, and for an optimizer that cannot be gated.
     StepGate* gate() noexcept { return gate_ ? &*gate_ : nullptr; }
 
     /// Steps if the gate, which was set before, is open. An update that is repeated comes here

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
@@ -19,6 +20,7 @@
 #include "hetseq/train/trainer_options.hpp"
 #include "hetseq/train/update_agreement.hpp"
 #include "hetseq/train/update_step.hpp"
+#include "hetseq/train/value_gather.hpp"
 
 namespace hetseq {
 
@@ -106,6 +108,7 @@ private:
     void skip(Verdict verdict);
     void record(double step_ms);
     void compare_replicas_when_due();
+    std::vector<std::string> like_devices() const;
     void validate_when_due();
     void keep_best(const Evaluation& evaluation);
     void save_when_due();
@@ -120,6 +123,7 @@ private:
     TrainerRun run_;
     GradientReducer reducer_;
     ParameterUpdate parameter_update_;
+    ValueGather gather_;
     UpdateStep step_;
     UpdateAgreement agreement_;
     Rebalancer rebalancer_;
@@ -132,6 +136,7 @@ private:
     std::optional<LoadedShare> next_share_;  // loaded, its weights told to the other ranks
     std::vector<double> compute_ms_;         // by rank, of the update before
     double own_update_ms_ = 0;               // of the last update, beside computing
+    double gather_wait_ms_ = 0;              // before it, for the values of the one before
     double lr_ = 0;
     double grad_norm_ = 0;
     bool checkpoint_asked_ = false;  // by a signal or the clock

@@ -19,8 +19,9 @@ enum class Verdict { apply, skip_loss, skip_gradient, repeat };
 /// the losses of many ranks and micro-batches keep their digits.
 class UpdateStatus {
 public:
-    /// On `device`, where the losses are.
-    UpdateStatus(std::size_t loss_terms, at::Device device);
+    /// On `device`, where the losses are. `squares`: how many numbers ranks tell of the gradients
+    /// that they hold alone (`GradientNorm::held_squares`).
+    UpdateStatus(std::size_t loss_terms, at::Device device, std::size_t squares = 0);
 
     void zero();
     /// Adds one micro-batch's part of S_j / W_j.
@@ -29,7 +30,8 @@ public:
 
     /// Contiguous; what is to be summed over ranks, as `StepGate` takes it: ranks that ran out of
     /// memory, then the losses.
-    at::Tensor slots() const { return slots_; }  // (1 + loss terms), fp64
+    at::Tensor slots() const { return slots_; }      // (1 + loss terms + squares), fp64
+    at::Tensor squares() const { return squares_; }  // (squares), a view of it
 
     /// Sends what the slots hold to the host, with the norm of the gradients (a scalar, fp64, on
     /// the device). Does not wait for the device.
@@ -44,9 +46,11 @@ public:
     Reading read() const;
 
 private:
-    at::Tensor all_;                     // (1 + loss terms + 1): the slots, and the gradients' norm
-    at::Tensor slots_;                   // a view of it
-    at::Tensor losses_;                  // (loss terms), a view of it
+    std::size_t loss_terms_;
+    at::Tensor all_;     // the slots, and the gradients' norm
+    at::Tensor slots_;   // a view of it
+    at::Tensor losses_;  // (loss terms), a view of it
+    at::Tensor squares_;
     at::Tensor sent_;                    // like `all_`, on the host
     std::optional<c10::Event> arrived_;  // on a GPU
 };

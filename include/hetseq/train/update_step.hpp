@@ -86,6 +86,7 @@ private:
                           std::span<const double> weights,
                           const ForwardContext& context);
     void backward(const at::Tensor& loss) const;
+    void finish_reduction(const std::function<void()>& behind_gate);
     std::string reason_to_repeat(Verdict verdict);
     void make_room(LoadedShare& share, const std::string& reason);
     bool recomputes_first(const LoadedShare& share) const;

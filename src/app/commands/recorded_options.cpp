@@ -70,6 +70,7 @@ GivenOptions options_of_run(const std::filesystem::path& run,
                                               &example_options.device,
                                               &example_options.threads,
                                               &example_options.recompute,
+                                              &example_options.shard_by,
                                               &example_options.max_sentences,
                                               &example_options.max_tokens})
         drop_option(result.file, *option_by_rank);

@@ -14,18 +14,16 @@ std::int64_t gradient_norm_sums(std::int64_t numel) {
     return sums_of_squares(numel);
 }
 
-void gradient_norm_cuda(const at::Tensor& gradients, at::Tensor& sums, at::Tensor& norm) {
+void sums_of_squares_cuda(const at::Tensor& gradients, at::Tensor& sums) {
     const c10::cuda::CUDAGuard guard{gradients.device()};
     AT_DISPATCH_FLOATING_TYPES_AND2(
-        at::kHalf, at::kBFloat16, gradients.scalar_type(), "gradient_norm", [&] {
+        at::kHalf, at::kBFloat16, gradients.scalar_type(), "sums_of_squares", [&] {
             launch_sum_of_squares(gradients.const_data_ptr<scalar_t>(),
                                   gradients.numel(),
                                   sums.mutable_data_ptr<double>(),
                                   c10::cuda::getCurrentCUDAStream().stream());
             C10_CUDA_KERNEL_LAUNCH_CHECK();
         });
-    at::sum_out(norm, sums, 0);
-    norm.sqrt_();
 }
 
 }  // namespace hetseq::detail

@@ -6,12 +6,12 @@
 
 namespace hetseq::detail {
 
-/// How many sums `gradient_norm_cuda` of `numel` elements makes first.
+/// How many sums `sums_of_squares_cuda` of `numel` elements makes.
 std::int64_t gradient_norm_sums(std::int64_t numel);
 
-/// Writes sqrt of the summed squares of `gradients` (n) to `norm`, an fp64 scalar on their GPU:
-/// without a copy of them, and the same in every call. `sums`: as many in fp64 as above, scratch.
-/// Throws DeviceError in a build without CUDA, as the other function does.
-void gradient_norm_cuda(const at::Tensor& gradients, at::Tensor& sums, at::Tensor& norm);
+/// Writes sums whose sum is that of the squares of `gradients` (n), contiguous, to `sums`: as many
+/// in fp64 as above, on their GPU. Without a copy of them, and the same in every call. Throws
+/// DeviceError in a build without CUDA, as the other function does.
+void sums_of_squares_cuda(const at::Tensor& gradients, at::Tensor& sums);
 
 }  // namespace hetseq::detail

@@ -8,7 +8,7 @@ std::int64_t gradient_norm_sums(std::int64_t) {
     throw_no_cuda("no norm of CUDA tensors can be taken");
 }
 
-void gradient_norm_cuda(const at::Tensor&, at::Tensor&, at::Tensor&) {
+void sums_of_squares_cuda(const at::Tensor&, at::Tensor&) {
     throw_no_cuda("no norm of CUDA tensors can be taken");
 }
 

@@ -12,10 +12,9 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/options/absolute_path.hpp"
 #include "hetseq/data/files/shard_spec.hpp"
-#include "hetseq/session/precision_choices.hpp"
 #include "hetseq/session/rank_device.hpp"
 #include "hetseq/session/rank_list.hpp"
-#include "hetseq/session/recompute_choices.hpp"
+#include "hetseq/session/word_choices.hpp"
 
 namespace hetseq {
 
@@ -95,6 +94,11 @@ Option<std::string> recompute_option(const std::string& help) {
         "recompute", "auto", help, recompute_words(), "rank, host or device", OrNumber::yes);
 }
 
+Option<std::string> shard_by_option(const std::string& help) {
+    return words_option(
+        "shard-by", "memory", help, shard_words(), "rank, host or device", OrNumber::yes);
+}
+
 Option<std::set<int>> signals_option(const std::string& name,
                                      const std::string& default_value,
                                      const std::string& help) {
@@ -118,6 +122,10 @@ void add_what_is_trained(OptionsOf<Options>& options) {
              "what a rank computes in, a word or a list (v100=fp16,a100=bf16,p100=fp32); auto: what its device does best").of_rank())
         .add(&Options::recompute, recompute_option(
              "layers that backward computes again, to save memory: N, all or none, or a list (v100=all,a100=none); auto: all where memory lacks and this costs least").of_rank())
+        .add(&Options::shard, choice_option("shard", {"none", "optimizer"}, "none",
+             "what is cut over the ranks, to save memory: nothing, or the optimizer's state"))
+        .add(&Options::shard_by, shard_by_option(
+             "parts of what is cut: memory (in proportion to what a rank has left), even, or a list of numbers (v100=1,a100=5)").of_rank())
         .add(&Options::seed, seed_option(
              "seed of initialisation, order and dropout").fixed_with(FixedWith::position));
 }

@@ -37,10 +37,10 @@ struct Part {
     std::int64_t length;
     double factor;
 };
-Part part_of(const at::Tensor& values, std::int64_t bytes) {
+Part part_of(const at::Tensor& values, std::int64_t numel, std::int64_t bytes) {
     const std::int64_t length =
-        std::min(values.numel(), bytes / static_cast<std::int64_t>(values.element_size()));
-    return {length, static_cast<double>(values.numel()) / static_cast<double>(length)};
+        std::min(numel, bytes / static_cast<std::int64_t>(values.element_size()));
+    return {length, static_cast<double>(numel) / static_cast<double>(length)};
 }
 
 at::Tensor sent_zeros(const FlatParameters& parameters,
@@ -55,15 +55,15 @@ at::Tensor sent_zeros(const FlatParameters& parameters,
 UpdateCost measure_update(const FlatParameters& parameters,
                           const std::function<std::unique_ptr<Optimizer>(FlatParameters&)>& make) {
     const at::Tensor values = parameters.values();
-    if (!values.is_cpu())
+    if (!values.is_cpu() || parameters.held_numel() == 0)
         return {};
-    const Part part = part_of(values, most_bytes);
+    const Part part = part_of(values, parameters.held_numel(), most_bytes);
     TensorRegistry some;
     some.register_parameter("values",
                             at::zeros({part.length}, values.options().requires_grad(false)));
     FlatParameters own{some, [](const std::string&) { return true; }};
     const auto optimizer = make(own);
-    GradientNorm norm{own.gradients()};
+    GradientNorm norm{own};
     own.gradients().fill_(some_gradient);
     const auto update = [&] {
         norm.of(own.gradients());
@@ -84,7 +84,7 @@ UpdateCost measure_update(const FlatParameters& parameters,
 double measure_reduction_cpu_ms(const FlatParameters& parameters,
                                 Communicator& communicator,
                                 std::optional<at::ScalarType> sent) {
-    const Part part = part_of(parameters.values(), most_reduced_bytes);
+    const Part part = part_of(parameters.values(), parameters.values().numel(), most_reduced_bytes);
     const at::Tensor gradients = sent_zeros(parameters, part, sent);
     communicator.all_reduce_sum(gradients);  // new memory is slow
     const double begin = cpu_ms();
@@ -96,7 +96,7 @@ double measure_reduction_cpu_ms(const FlatParameters& parameters,
 double measure_reduction_ms(const FlatParameters& parameters,
                             Communicator& communicator,
                             std::optional<at::ScalarType> sent) {
-    const Part part = part_of(parameters.values(), most_bytes);
+    const Part part = part_of(parameters.values(), parameters.values().numel(), most_bytes);
     const at::Tensor gradients = sent_zeros(parameters, part, sent);
     const at::Tensor first = gradients.narrow(0, 0, 1);
     std::vector<double> times;

@@ -109,8 +109,9 @@ TEST_F(OptionAgreementTest, OptionsOfARankMayDiffer) {
         }
 
     EXPECT_EQ(error_of(values), "");
-    // cache-dir, cache-mb, device, max-sentences, max-tokens, precision, recompute, threads
-    EXPECT_EQ(count, 8);
+    // cache-dir, cache-mb, device, max-sentences, max-tokens, precision, recompute, shard-by,
+    // threads
+    EXPECT_EQ(count, 9);
 }
 
 }  // namespace

@@ -29,6 +29,8 @@ struct Options {
     PartOptions parts;
     std::string precision;  // a word, or a list by rank, host or device
     std::string recompute;  // auto, none, all or layers, or a list by rank, host or device
+    std::string shard;      // none, optimizer
+    std::string shard_by;   // memory, even or a part, or a list by rank, host or device
     std::uint64_t seed = 1;
 
     // data
