@@ -32,8 +32,10 @@ public:
     using Spoil =
         std::function<void(const MicroBatch&, const ForwardContext&, ForwardResult& result)>;
 
-    explicit ToyModel(double dropout) : dropout_{dropout} {
-        embedding_ = register_parameter("embedding", torch::empty({vocabulary, width}));
+    /// `stretch`: the embedding has as many times the rows, of which tokens use every `stretch`th.
+    explicit ToyModel(double dropout, std::int64_t stretch = 1)
+        : dropout_{dropout}, stretch_{stretch} {
+        embedding_ = register_parameter("embedding", torch::empty({stretch * vocabulary, width}));
         hidden_ = register_module("hidden", torch::nn::Linear(width, width));
         rare_ = register_module("rare", torch::nn::Linear(width, width));
         unused_ = register_parameter("unused", torch::empty({3}));
@@ -62,7 +64,7 @@ public:
 
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
         ++forwards_;
-        const at::Tensor tokens = batch.tensors.at("tokens");
+        const at::Tensor tokens = batch.tensors.at("tokens") * stretch_;
         const at::Tensor labels = batch.tensors.at("labels");
         const at::Tensor state = hidden_state(tokens, batch.sample_ids, context);
         const at::Tensor rows = at::nonzero(labels == 3).squeeze(1);
@@ -105,6 +107,7 @@ private:
     }
 
     double dropout_;
+    std::int64_t stretch_;
     Spoil spoil_;
     std::int64_t forwards_ = 0;
     at::Tensor embedding_, unused_;

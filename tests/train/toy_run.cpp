@@ -1,15 +1,18 @@
 #include "train/toy_run.hpp"
 
+#include <map>
 #include <memory>
 #include <new>
 
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/balance/cut_shards.hpp"
 #include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/gradient_buckets.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/optim/schedule.hpp"
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
@@ -36,10 +39,17 @@ public:
 std::unique_ptr<Optimizer> make_optimizer(FlatParameters& parameters, const ToyRun& run) {
     if (run.optimizer == "full")
         return std::make_unique<FullOptimizer>();
-    OptimizerOptions options{.name = run.optimizer, .weight_decay = 0.01};
-    if (run.optimizer == "lamb")
-        return make_lamb(parameters, options);
-    return run.optimizer == "sgd" ? make_sgd(parameters, options) : make_adam(parameters, options);
+    using Make = std::unique_ptr<Optimizer> (*)(FlatParameters&, const OptimizerOptions&);
+    const std::map<std::string, Make> makes{{"adam", make_adam},
+                                            {"adamw", make_adamw},
+                                            {"lamb", make_lamb},
+                                            {"sgd", make_sgd},
+                                            {"momentum", make_sgd},
+                                            {"adadelta", make_adadelta}};
+    return makes.at(run.optimizer)(parameters,
+                                   {.name = run.optimizer,
+                                    .weight_decay = 0.01,
+                                    .momentum = run.optimizer == "momentum" ? 0.9 : 0});
 }
 
 // Changes a value as a faulty memory would, unseen by autograd.
@@ -56,11 +66,16 @@ ToyModel::Spoil corruption(const HostComm& world, ToyModel& model, const ToyRun&
 ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, const ToyRun& run) {
     const auto communicator = make_communicator(world, environment, run.device);
     DataContext context(world, environment.thread_support() == ThreadSupport::multiple);
-    ToyModel model(run.dropout);
+    ToyModel model(run.dropout, run.stretch);
     initialise_parameters(model, seed);
     model.to(run.device, run.dtype);
     model.set_spoil(run.corrupted_update < 0 ? run.spoil : corruption(world, model, run));
     FlatParameters parameters(model, [&](const std::string& name) { return model.decays(name); });
+    if (!run.shards.empty())
+        parameters.shard_state(
+            cut_shards(blocks_of(parameters, cut_buckets(parameters, run.bucket_bytes)),
+                       run.shards),
+            world.rank());
     SharePlan shares(world, run.balance, run.capacities);
     Corpus corpus(
         context, run.data, toy_schema(), {.shuffle_blocks = 2, .block_length = 8, .cache_mb = 1});
@@ -74,6 +89,8 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
     const BatchPlan valid_plan(corpus.samples(), shares.total_capacity());
     Evaluator evaluator(world, model, valid_loader, valid_plan, shares);
     const auto optimizer = make_optimizer(parameters, run);
+    if (!run.shards.empty())
+        optimizer->use_sum([&](const at::Tensor& sums) { communicator->all_reduce_sum(sums); });
     const Schedule schedule = run.schedule ? run.schedule : fixed_schedule({.lr = run.lr});
     std::unique_ptr<CheckpointWriter> checkpoints;
     if (run.saves)

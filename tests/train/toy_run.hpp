@@ -27,10 +27,12 @@ struct ToyRun {
     std::int64_t updates = 10;
     double dropout = 0;
     at::ScalarType dtype = at::kDouble;
-    std::string optimizer = "adam";  // or "lamb", "sgd", or "full": out of memory
+    std::string optimizer = "adam";  // or another, or "full": out of memory
     double lr = 1e-3;
     double clip_norm = 0;
     std::int64_t bucket_bytes = 256;
+    std::vector<std::int64_t> shards = {};  // parts of the state by rank; empty: it is not cut
+    std::int64_t stretch = 1;               // see ToyModel
     bool validate = false;
     bool follow = false;
     AllocationsByUpdate replay = {};
