@@ -15,8 +15,8 @@
 #include "hetseq/train/best_by.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/replica_sync.hpp"
-#include "hetseq/session/rank_recomputation.hpp"
-#include "hetseq/session/sharding.hpp"
+#include "hetseq/session/ranks/rank_recomputation.hpp"
+#include "hetseq/session/ranks/sharding.hpp"
 
 namespace hetseq {
 

@@ -11,9 +11,9 @@
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/run_control.hpp"
 #include "hetseq/session/group_shares.hpp"
+#include "hetseq/session/ranks/sharding.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_identity.hpp"
-#include "hetseq/session/sharding.hpp"
 
 namespace hetseq {
 
