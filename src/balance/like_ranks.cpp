@@ -26,8 +26,10 @@ std::vector<StepCost> pool_like_ranks(std::span<const StepCost> costs, std::span
             times.emplace_back(costs[r].time_ms(costs[r].micro_batch), r);
         const auto middle = times.begin() + (std::ssize(times) - 1) / 2;
         std::nth_element(times.begin(), middle, times.end());
-        for (const std::size_t r : ranks)
+        for (const std::size_t r : ranks) {
             pooled[r] = costs[middle->second];
+            pooled[r].activations_mb = costs[r].activations_mb;
+        }
     }
     return pooled;
 }

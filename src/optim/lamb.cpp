@@ -203,6 +203,10 @@ public:
 
     void use_sum(std::function<void(const at::Tensor&)> sum) override { sum_ = std::move(sum); }
 
+    std::int64_t state_tensors() const override {
+        return Optimizer::state_tensors() + (directions_.defined() ? 1 : 0);
+    }
+
     std::map<std::string, at::Tensor> state() const override {
         return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}, {"step", steps()}};
     }

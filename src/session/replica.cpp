@@ -7,6 +7,7 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/device_memory.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/state/training_state.hpp"
@@ -15,6 +16,7 @@
 #include "hetseq/train/best_by.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/replica_sync.hpp"
+#include "hetseq/train/shares/peak_memory.hpp"
 #include "hetseq/session/ranks/rank_recomputation.hpp"
 #include "hetseq/session/ranks/sharding.hpp"
 
@@ -31,6 +33,33 @@ std::vector<std::string> result_names(const Model& model) {
     for (const std::string& score : model.scores())
         names.push_back(score);
     return names;
+}
+
+constexpr double bytes_a_mib = 1 << 20;
+
+// Of the device, before a model takes any.
+double memory_in_use_mb(at::Device device) {
+    return device.is_cpu() ? resident_memory_mb() : used_device_memory_mb(device);
+}
+
+// An optimizer of the kind that is made, for a few parameters.
+struct SmallOptimizer {
+    std::unique_ptr<FlatParameters> parameters;
+    std::unique_ptr<Optimizer> optimizer;
+};
+
+// One in Python is made once, for its own parameters. It is taken to hold what Adam holds.
+SmallOptimizer small_optimizer(
+    const std::function<std::unique_ptr<Optimizer>(FlatParameters&)>& make,
+    const PartOptions& options) {
+    TensorRegistry some;
+    some.register_parameter("values", at::zeros({1}));
+    SmallOptimizer small;
+    small.parameters =
+        std::make_unique<FlatParameters>(some, [](const std::string&) { return true; });
+    small.optimizer = options.optimizer.name == "python" ? make_adam(*small.parameters, {})
+                                                         : make(*small.parameters);
+    return small;
 }
 
 FlatParameters flat_parameters(Model& model) {
@@ -119,6 +148,7 @@ Replica::Replica(const MpiEnvironment& environment,
     : communicator_{make_communicator(
           world, environment, settings.device, communicator_options(settings.options()))},
       data_{world, environment.thread_support() == ThreadSupport::multiple},
+      process_mb_{memory_in_use_mb(settings.device)},
       model_{build_model(world, settings, parts)},
       parameters_{agree_on(world, [&] { return flat_parameters(*model_); })},
       feed_{data_, required_data(settings.options()), settings, parts, *model_, Shuffle::yes},
@@ -137,8 +167,14 @@ Replica::Replica(const MpiEnvironment& environment,
                        values = options.parts](FlatParameters& parameters) {
         return make(parameters, values);
     };
+    const auto small =
+        agree_on(world, [&] { return small_optimizer(make_optimizer_, options.parts); });
+    memory_.emplace(
+        world, settings, parameters_, *small.optimizer, own_memory(settings), folder != nullptr);
     agree_on(world, [&] {
-        shard_state(settings, parameters_, world.rank());
+        shard_state(settings, parameters_, memory_->room_for_state(), world.rank());
+        memory_->note_shards(parameters_);
+        memory_->check(settings);
         optimizer_ = make_optimizer_(parameters_);
         check_follows_shards(*optimizer_, parameters_, options.parts.optimizer.name);
     });
@@ -154,7 +190,20 @@ Replica::Replica(const MpiEnvironment& environment,
             checkpoint_files_,
             CheckpointWriter::Options{.keep_last = options.keep_last});
     share_model(*communicator_, parameters_, *model_);
+    memory_->note_resident(world, resident_memory_mb());
     warn_if_inexact(*model_);
+}
+
+// A model that comes from outside was there before this one.
+OwnMemory Replica::own_memory(const RunSettings& settings) const {
+    const std::int64_t caches =
+        feed_.corpus().cache_bytes() + (valid_feed_ ? valid_feed_->corpus().cache_bytes() : 0);
+    const double of_model = model_->initialises_itself() && settings.device.is_cpu()
+                                ? static_cast<double>(parameters_.values().nbytes()) / bytes_a_mib
+                                : 0;
+    return {.process_mb = std::max(0.0, process_mb_ - of_model),
+            .data_mb = static_cast<double>(caches) / bytes_a_mib /
+                       settings.topology.ranks_on_host_of(communicator_->rank())};
 }
 
 void Replica::identify_data(const RunIdentity* before) {

@@ -36,6 +36,7 @@ constexpr std::int64_t largest_count = std::numeric_limits<std::int64_t>::max();
 constexpr const char* where_costs_are =
     "name a step-cost-*.json of a run's --cache-dir, or what hetseq bench roofline --device printed";
 constexpr double most_ms = 1e12;  // products with units stay finite
+constexpr double most_mb = 1e12;
 constexpr double least_scale = 1e-9, most_scale = 1e9;
 constexpr double largest_square = 1e6;
 
@@ -70,6 +71,8 @@ Json step_cost_to_json(const StepCost& cost) {
         json["max_units"] = cost.max_units;
     if (cost.recomputed_layers > 0)
         json["recomputed_layers"] = cost.recomputed_layers;
+    if (cost.activations_mb > 0)
+        json["activations_mb"] = cost.activations_mb;
     if (!cost.table.empty())
         for (const CostPoint& point : cost.table.points())
             json["table"].push_back({point.units, point.ms});
@@ -88,6 +91,8 @@ StepCost step_cost_from_json(const ReadJson& json) {
         cost.max_units = json_integer(json.at("max_units"), 0, largest_count);
     if (json.contains("recomputed_layers"))
         cost.recomputed_layers = json_integer(json.at("recomputed_layers"), 0, largest_count);
+    if (json.contains("activations_mb"))
+        cost.activations_mb = json_number(json.at("activations_mb"), 0, most_mb);
     cost.scale = json_number(json.at("scale"), least_scale, most_scale);
     if (json.contains("table"))
         cost.table = table_from_json(json.at("table"));

@@ -22,6 +22,7 @@ struct StepCost {
     double scale = 1;      // > 0; how much slower than the line or the table the rank is now
     double update_ms = 0;  // once an update, whatever the scale: what is not forward and backward
     std::int64_t recomputed_layers = 0;  // of the model, which backward computes again meanwhile
+    double activations_mb = 0;           // of a full micro-batch [MiB]; 0: not measured
     StepTable table = {};                // measured times, for a device that no line describes
 
     /// Time for `units` >= 0 [ms].

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,6 +31,8 @@ public:
     virtual void take_back() {}
     /// True: it holds the state of `FlatParameters::held` alone, and steps no other elements.
     virtual bool follows_shards() const { return false; }
+    /// How many tensors of the size of `FlatParameters::state_zeros` it holds.
+    virtual std::int64_t state_tensors() const;
     /// Where the state is cut over ranks: `sum` sums a tensor (fp64, on the parameters' device)
     /// over them. It is called in a step, on all ranks alike, for what a rule needs of whole
     /// parameters.

@@ -16,6 +16,7 @@
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
+#include "hetseq/session/ranks/rank_memory.hpp"
 #include "hetseq/session/run_settings.hpp"
 
 namespace hetseq {
@@ -89,6 +90,8 @@ public:
     std::unique_ptr<Optimizer> make_optimizer(FlatParameters& parameters) const {
         return make_optimizer_(parameters);
     }
+    /// What the ranks' memory holds, by what is known when the optimizer is made.
+    MemoryAccount& memory() noexcept { return *memory_; }
     Feed& feed() noexcept { return feed_; }
     const Feed& feed() const noexcept { return feed_; }
     const BatchPlan& plan() const noexcept { return plan_; }
@@ -100,8 +103,11 @@ public:
     }
 
 private:
+    OwnMemory own_memory(const RunSettings& settings) const;
+
     std::unique_ptr<Communicator> communicator_;
     DataContext data_;
+    double process_mb_;  // that the device held before the model was made
     std::shared_ptr<Model> model_;
     FlatParameters parameters_;
     Feed feed_;
@@ -110,6 +116,7 @@ private:
     std::optional<CorpusIdentity> data_identity_;
     std::optional<CorpusIdentity> valid_data_identity_;
     std::function<std::unique_ptr<Optimizer>(FlatParameters&)> make_optimizer_;
+    std::optional<MemoryAccount> memory_;
     std::unique_ptr<Optimizer> optimizer_;
     std::vector<CheckpointFile> checkpoint_files_;
     std::unique_ptr<CheckpointWriter> checkpoints_;

@@ -47,9 +47,17 @@ namespace hetseq {
 
 namespace {
 
+// By rank; 0: not measured.
+std::vector<double> activations_mb(const SharePlan& shares) {
+    std::vector<double> mb;
+    for (const StepCost& cost : shares.costs())
+        mb.push_back(cost.activations_mb);
+    return mb;
+}
+
 void say_start(const CommandContext& context,
                const RunSettings& settings,
-               const Replica& replica,
+               Replica& replica,
                Training& training) {
     const ThreadSupport threads = context.environment->thread_support();
     if (threads != ThreadSupport::multiple)
@@ -60,7 +68,8 @@ void say_start(const CommandContext& context,
               count_text(replica.parameter_count(), "parameter") + ", " +
               count_text(replica.plan().samples(), "sample") + ", " +
               count_text(replica.plan().batches_per_epoch(), "update") + " an epoch, " +
-              count_text(training.length().updates, "update") + " to run");
+              count_text(training.length().updates, "update") + " to run\nmemory [MiB]\n" +
+              replica.memory().table(settings));
 }
 
 void write_results(const RunFolder& folder,
@@ -309,6 +318,7 @@ Attempt train_ranks_of(const CommandContext& context,
     }
     Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
     StartingShares shares = make_starting_shares(world, settings, replica, start);
+    replica.memory().note_activations(activations_mb(shares.plan));
     if (all_ranks && !replica.model().initialises_itself()) {
         std::vector<int> ranks = working_ranks(world, settings, replica, shares.plan);
         if (std::ssize(ranks) < world.size()) {

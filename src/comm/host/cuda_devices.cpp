@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/host/compute_capability.hpp"
@@ -19,6 +20,8 @@
 namespace hetseq {
 
 namespace {
+
+constexpr double bytes_of_mb = 1 << 20;
 
 // CUDA itself would say so at the first kernel alone.
 std::string why_no_code_runs(const ComputeCapability& capability) {
@@ -83,6 +86,23 @@ void make_cuda_device_current(int index) {
 
 void release_cached_memory() {
     c10::cuda::CUDACachingAllocator::emptyCache();
+}
+
+double used_device_memory_mb(at::Device device) {
+    const c10::cuda::CUDAGuard guard{device};
+    std::size_t free = 0, total = 0;
+    CUDA_TRY(cudaMemGetInfo(&free, &total));
+    return static_cast<double>(total - free) / bytes_of_mb;
+}
+
+double peak_device_memory_mb(at::Device device) {
+    constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+    return static_cast<double>(stats.allocated_bytes[all].peak) / bytes_of_mb;
+}
+
+void reset_peak_device_memory(at::Device device) {
+    c10::cuda::CUDACachingAllocator::resetPeakStats(device.index());
 }
 
 }  // namespace hetseq

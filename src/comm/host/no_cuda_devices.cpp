@@ -20,4 +20,14 @@ void make_cuda_device_current(int) {
 
 void release_cached_memory() {}
 
+double used_device_memory_mb(at::Device) {
+    return 0;
+}
+
+double peak_device_memory_mb(at::Device) {
+    return 0;
+}
+
+void reset_peak_device_memory(at::Device) {}
+
 }  // namespace hetseq

@@ -1,7 +1,6 @@
 #include "hetseq/session/ranks/sharding.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/balance/cut_shards.hpp"
@@ -33,29 +32,6 @@ bool is_word(const std::string& word) {
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// What a rank's memory has left [MiB]; ranks that share a device share it.
-std::int64_t memory_left_mb(const RunSettings& settings,
-                            const FlatParameters& parameters,
-                            const RankInfo& info) {
-    const auto sharing = std::count_if(
-        settings.topology.ranks.begin(), settings.topology.ranks.end(), [&](const RankInfo& other) {
-            return other.rank == info.rank ||
-                   (info.has_gpu() && other.device_uuid == info.device_uuid);
-        });
-    const std::size_t whole = parameters.values().nbytes() + parameters.gradients().nbytes();
-    return std::max<std::int64_t>(info.memory_mb / sharing - static_cast<std::int64_t>(whole >> 20),
-                                  0);
-}
-
-std::int64_t part_of(const RunSettings& settings,
-                     const FlatParameters& parameters,
-                     const RankInfo& info) {
-    const std::string& word = settings.shard_by[static_cast<std::size_t>(info.rank)];
-    if (word == "memory")
-        return memory_left_mb(settings, parameters, info);
-    return word == "even" ? 1 : std::stoll(word);
-}
-
 }  // namespace
 
 std::string rank_shard_part(const std::string& list, const Topology& topology, int rank) {
@@ -74,9 +50,8 @@ std::int64_t bucket_bytes(const RunSettings& settings, const FlatParameters& par
     return std::min(wanted, all / 2);
 }
 
-std::vector<std::int64_t> shard_parts(const RunSettings& settings,
-                                      const FlatParameters& parameters) {
-    const std::vector<std::string>& words = settings.shard_by;
+std::vector<std::int64_t> shard_parts(const std::vector<std::string>& words,
+                                      const std::vector<std::int64_t>& room) {
     const std::string& first = words.front();
     for (const std::string& word : words)
         if (is_word(first) ? word != first : is_word(word))
@@ -85,32 +60,27 @@ std::vector<std::int64_t> shard_parts(const RunSettings& settings,
                 "parts are all by memory, all even, or all numbers",
                 "give one of the words alone, or a list of numbers");
     std::vector<std::int64_t> parts;
-    for (const RankInfo& info : settings.topology.ranks)
-        parts.push_back(part_of(settings, parameters, info));
-    if (std::accumulate(parts.begin(), parts.end(), std::int64_t{0}) > 0)
-        return parts;
-    if (first != "memory")
-        throw BadConfig("--shard-by gives no rank a part",
-                        "all numbers are 0",
-                        "give at least one rank a number above 0");
-    const auto most = std::max_element(
-        settings.topology.ranks.begin(),
-        settings.topology.ranks.end(),
-        [](const RankInfo& a, const RankInfo& b) { return a.memory_mb < b.memory_mb; });
-    const std::size_t whole = parameters.values().nbytes() + parameters.gradients().nbytes();
-    throw BadConfig("no rank has memory for the optimizer's state",
-                    "values and gradients take " + std::to_string(whole >> 20) +
-                        " MiB, and the largest memory of a rank, " + std::to_string(most->rank) +
-                        ", is " + std::to_string(most->memory_mb) + " MiB",
-                    "use a smaller model, larger devices, or fewer ranks on a host");
+    for (std::size_t r = 0; r < words.size(); ++r)
+        parts.push_back(first == "memory" ? room[r] : first == "even" ? 1 : std::stoll(words[r]));
+    if (std::all_of(parts.begin(), parts.end(), [](std::int64_t part) { return part == 0; }))
+        throw BadConfig("--shard-by " + first + " gives no rank a part of the optimizer's state",
+                        first == "memory"
+                            ? "no rank's memory has any left beside values and gradients"
+                            : "all numbers are 0",
+                        first == "memory" ? "use a smaller model, or devices with more memory"
+                                          : "give at least one rank a number above 0");
+    return parts;
 }
 
-void shard_state(const RunSettings& settings, FlatParameters& parameters, int rank) {
+void shard_state(const RunSettings& settings,
+                 FlatParameters& parameters,
+                 const std::vector<std::int64_t>& room,
+                 int rank) {
     if (settings.options().shard == "none" || settings.topology.ranks.size() == 1)
         return;
     const auto buckets = cut_buckets(parameters, bucket_bytes(settings, parameters));
     parameters.shard_state(
-        cut_shards(blocks_of(parameters, buckets), shard_parts(settings, parameters)), rank);
+        cut_shards(blocks_of(parameters, buckets), shard_parts(settings.shard_by, room)), rank);
 }
 
 void check_follows_shards(const Optimizer& optimizer,

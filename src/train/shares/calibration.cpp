@@ -81,8 +81,7 @@ StepCost calibrate(const HostComm& world,
     if (!measures)
         return {.micro_batch = 0};
     StepCost cost = cost_of(calibrator, capacity);
-    if (options.may_recompute)
-        cost.recomputed_layers = model.recomputed_layers();
+    calibrator.describe(cost, cost.micro_batch);
     return cost;
 }
 

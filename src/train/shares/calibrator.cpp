@@ -54,11 +54,13 @@ Calibrator::Calibrator(Model& model,
                        std::size_t others,
                        const CalibrationOptions& options)
     : model_{model},
+      gradients_{parameters.gradients()},
       status_{model.loss_terms().size(), parameters.values().device()},
       shares_{std::move(shares)},
       others_{others},
       options_{options},
-      timer_{parameters.values().device()} {}
+      timer_{parameters.values().device()},
+      peak_{parameters.values().device()} {}
 
 bool Calibrator::can_recompute() const {
     return options_.may_recompute && model_.recomputed_layers() < model_.recomputable_layers();
@@ -73,8 +75,10 @@ void Calibrator::recompute(std::int64_t layers) {
 }
 
 double Calibrator::first_look() {
+    gradients_.zero_();  // or its pages would count as activations
     peak_.reset();
     note_memory(0);
+    found_.base_mb = found_.peak_mb;
     try {
         try_size(0);
     } catch (const DeviceError&) {
@@ -259,6 +263,18 @@ std::int64_t Calibrator::memory_limit() const {
     const double free_mb = memory_part * static_cast<double>(options_.memory_mb) - found_.peak_mb;
     return std::max<std::int64_t>(
         1, found_.peak_size + static_cast<std::int64_t>(std::floor(free_mb / found_.mb_per_unit)));
+}
+
+// On the line through the measured peaks.
+double Calibrator::activations_mb(std::int64_t size) const {
+    const auto beyond = static_cast<double>(size - found_.peak_size);
+    return std::max(0.0, found_.peak_mb - found_.base_mb + beyond * found_.mb_per_unit);
+}
+
+void Calibrator::describe(StepCost& cost, std::int64_t micro_batch) const {
+    if (options_.may_recompute)
+        cost.recomputed_layers = model_.recomputed_layers();
+    cost.activations_mb = activations_mb(micro_batch);
 }
 
 std::vector<LoadedShare> take_shares(const HostComm& world, Loader& loader) {

@@ -54,6 +54,9 @@ public:
     void measure(double update_ms);
     /// The largest size that memory holds.
     std::int64_t memory_limit() const;
+    /// Adds to `cost` what else it was measured with: the layers that are recomputed, and the
+    /// memory that a micro-batch of this size takes.
+    void describe(StepCost& cost, std::int64_t micro_batch) const;
 
     /// A share that was measured, in one or two micro-batches.
     struct Size {
@@ -72,6 +75,7 @@ private:
         bool is_full = false;          // memory did not hold the next
         std::int64_t peak_size = 0;
         double peak_mb = 0, mb_per_unit = 0;
+        double base_mb = 0;  // before the first pass
     };
 
     bool can_recompute() const;
@@ -90,8 +94,10 @@ private:
     void add_halved();
     void measure_block(std::size_t index);
     void note_memory(std::int64_t size);
+    double activations_mb(std::int64_t size) const;
 
     Model& model_;
+    at::Tensor gradients_;
     UpdateStatus status_;  // what the losses are added to, as in training
     std::vector<LoadedShare> shares_;
     std::size_t others_;

@@ -3,24 +3,42 @@
 #include <fstream>
 #include <string>
 
+#include "hetseq/comm/host/device_memory.hpp"
+
 #include <malloc.h>
 
 namespace hetseq {
+
+namespace {
+
+// Of /proc/self/status, "VmHWM:" for one [MiB].
+double status_mb(const std::string& wanted) {
+    std::ifstream status{"/proc/self/status"};
+    for (std::string key; status >> key; status.ignore(256, '\n'))
+        if (double kib = 0; key == wanted && status >> kib)
+            return kib / 1024;
+    return 0;
+}
+
+}  // namespace
+
+double resident_memory_mb() {
+    return status_mb("VmRSS:");
+}
 
 void PeakMemory::release() {
     malloc_trim(0);
 }
 
 void PeakMemory::reset() {
-    std::ofstream{"/proc/self/clear_refs"} << "5\n";  // proc(5): resets VmHWM
+    if (device_.is_cpu())
+        std::ofstream{"/proc/self/clear_refs"} << "5\n";  // proc(5): resets VmHWM
+    else
+        reset_peak_device_memory(device_);
 }
 
 double PeakMemory::mb() const {
-    std::ifstream status{"/proc/self/status"};
-    for (std::string key; status >> key; status.ignore(256, '\n'))
-        if (double kib = 0; key == "VmHWM:" && status >> kib)
-            return kib / 1024;
-    return 0;
+    return device_.is_cpu() ? status_mb("VmHWM:") : peak_device_memory_mb(device_);
 }
 
 }  // namespace hetseq

@@ -225,9 +225,8 @@ RaggedCalibration calibrate_ragged(const HostComm& world,
     if (samples.empty())
         return result;
     result.cost = fit_line(in_units(samples, result.item_cost), 1).cost;
-    if (options.may_recompute)
-        result.cost.recomputed_layers = model.recomputed_layers();
     result.micro_batch = std::min(capacity, calibrator.memory_limit());
+    calibrator.describe(result.cost, result.micro_batch);
     return result;
 }
 

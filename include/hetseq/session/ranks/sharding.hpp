@@ -20,15 +20,18 @@ std::string rank_shard_part(const std::string& list, const Topology& topology, i
 /// (docs/mpi.md).
 std::int64_t bucket_bytes(const RunSettings& settings, const FlatParameters& parameters);
 
-/// The ranks' parts of what is cut. By memory: what a rank's memory [MiB] has left beside values
-/// and gradients of `parameters`. Throws BadConfig where no rank has a part, and where the words of
-/// ranks are of unlike kinds.
-std::vector<std::int64_t> shard_parts(const RunSettings& settings,
-                                      const FlatParameters& parameters);
+/// The ranks' parts of what is cut, from the words of --shard-by and, for "memory", from the `room`
+/// that memory has, by rank. Throws BadConfig where no rank has a part, and where words are of
+/// unlike kinds.
+std::vector<std::int64_t> shard_parts(const std::vector<std::string>& words,
+                                      const std::vector<std::int64_t>& room);
 
 /// Cuts the optimizer's state over the ranks if --shard says so, before an optimizer is made. On
-/// one rank there is nothing to cut.
-void shard_state(const RunSettings& settings, FlatParameters& parameters, int rank);
+/// one rank there is nothing to cut. Throws as above.
+void shard_state(const RunSettings& settings,
+                 FlatParameters& parameters,
+                 const std::vector<std::int64_t>& room,
+                 int rank);
 
 /// Throws BadConfig where the state is cut and `optimizer`, called `name`, does not know that.
 void check_follows_shards(const Optimizer& optimizer,

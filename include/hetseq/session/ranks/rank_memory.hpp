@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hetseq/plan/memory_terms.hpp"
+
+namespace hetseq {
+
+class FlatParameters;
+class HostComm;
+class Optimizer;
+struct RunSettings;
+
+/// What one rank knows of its memory before an optimizer is made [MiB].
+struct OwnMemory {
+    double process_mb = 0;  // that its device held before the model was made
+    double data_mb = 0;     // that its caches of data may take, of the host
+};
+
+/// What all ranks' memory has to hold. The same on all ranks.
+class MemoryAccount {
+public:
+    /// Collective. `small`: an optimizer of the kind that will be made. `saves`: whether
+    /// checkpoints are written. All of the state is each rank's at first.
+    MemoryAccount(const HostComm& world,
+                  const RunSettings& settings,
+                  const FlatParameters& parameters,
+                  const Optimizer& small,
+                  const OwnMemory& own,
+                  bool saves);
+
+    /// What each rank's memory has left for the optimizer's state, and for the copy of it that
+    /// checkpoints are written from [elements]; 0 or more.
+    std::vector<std::int64_t> room_for_state() const;
+    /// Who holds the state: as `parameters` say.
+    void note_shards(const FlatParameters& parameters);
+    /// Throws BadConfig, with the numbers and with what would make it fit, where a rank's memory
+    /// does not hold what it must before any micro-batch.
+    void check(const RunSettings& settings) const;
+    /// Collective. What this process holds of the host when model, optimizer and checkpoints have
+    /// their memory, on ranks that compute there: what is not theirs is the process's.
+    void note_resident(const HostComm& world, double mb);
+    /// What a rank's largest micro-batch takes, as measured; by rank.
+    void note_activations(const std::vector<double>& mb);
+
+    std::vector<MemoryTerm> terms(int rank) const;
+    double has_mb(int rank) const { return ranks_.at(static_cast<std::size_t>(rank)).has_mb; }
+    /// A row for each rank, a column for each term that any of them has [MiB].
+    std::string table(const RunSettings& settings) const;
+
+private:
+    bool fits(int rank) const;
+    bool would_fit_sharded() const;
+    void give_state(const std::vector<std::int64_t>& elements);
+
+    ModelMemory model_;
+    std::vector<RankMemory> ranks_;
+    std::vector<bool> is_on_host_;    // by rank: its device's memory is the host's
+    std::int64_t saved_tensors_ = 0;  // of the state
+    double bucket_mb_ = 0;
+    bool follows_shards_ = false;
+    bool saves_ = false;
+};
+
+}  // namespace hetseq

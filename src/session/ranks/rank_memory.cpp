@@ -1,0 +1,217 @@
+#include "hetseq/session/ranks/rank_memory.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+#include "hetseq/train/checkpoint/checkpoint_files.hpp"
+#include "hetseq/session/ranks/sharding.hpp"
+#include "hetseq/session/run_settings.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr double mib_bytes = 1 << 20;
+constexpr double usable = 0.9;          // of a rank's memory, as where micro-batches are measured
+constexpr double most_scratch_mb = 32;  // of sums, whatever the ranks
+constexpr double checkpoint_file_mb = 256;
+
+// Of its device; ranks that share one share it.
+double memory_of(const RunSettings& settings, const RankInfo& info) {
+    const auto sharing = std::count_if(
+        settings.topology.ranks.begin(), settings.topology.ranks.end(), [&](const RankInfo& other) {
+            return other.rank == info.rank ||
+                   (info.has_gpu() && other.device_uuid == info.device_uuid);
+        });
+    return static_cast<double>(info.memory_mb) / static_cast<double>(sharing);
+}
+
+// What a rank copies of a state that each rank holds: its files.
+double copied_mb(double state_mb, int rank, int ranks) {
+    const auto files =
+        static_cast<std::size_t>(std::max(1.0, std::ceil(state_mb / checkpoint_file_mb)));
+    std::size_t own = 0;
+    for (std::size_t file = 1; file <= files; ++file)
+        own += checkpoint_owner(file, ranks) == rank ? 1 : 0;
+    return state_mb * static_cast<double>(own) / static_cast<double>(files);
+}
+
+std::int64_t saved_tensors(const Optimizer& optimizer) {
+    return optimizer.Optimizer::state_tensors();
+}
+
+}  // namespace
+
+MemoryAccount::MemoryAccount(const HostComm& world,
+                             const RunSettings& settings,
+                             const FlatParameters& parameters,
+                             const Optimizer& small,
+                             const OwnMemory& own,
+                             bool saves)
+    : model_{.elements = parameters.values().numel(),
+             .element_bytes = static_cast<std::int64_t>(parameters.values().element_size()),
+             .state_tensors = small.state_tensors(),
+             .sent_bytes = sent_type(settings) ? 2 : 0},
+      saved_tensors_{saved_tensors(small)},
+      bucket_mb_{static_cast<double>(bucket_bytes(settings, parameters)) / mib_bytes},
+      follows_shards_{small.follows_shards()},
+      saves_{saves} {
+    const std::vector<double> process = world.all_gather(own.process_mb);
+    const std::vector<double> data = world.all_gather(own.data_mb);
+    for (const RankInfo& info : settings.topology.ranks) {
+        const auto r = static_cast<std::size_t>(info.rank);
+        ranks_.push_back({.has_mb = memory_of(settings, info),
+                          .process_mb = process[r],
+                          .data_mb = info.has_gpu() ? 0 : data[r],
+                          .cast_bytes = narrow_words(settings.precisions[r]).empty() ? 0 : 2});
+        is_on_host_.push_back(!info.has_gpu());
+    }
+    give_state(std::vector<std::int64_t>(ranks_.size(), model_.elements));
+}
+
+void MemoryAccount::give_state(const std::vector<std::int64_t>& elements) {
+    const int count = static_cast<int>(ranks_.size());
+    const double values_mb =
+        static_cast<double>(model_.elements * model_.element_bytes) / mib_bytes;
+    const bool is_cut =
+        std::accumulate(elements.begin(), elements.end(), std::int64_t{0}) == model_.elements &&
+        count > 1;
+    for (int rank = 0; rank < count; ++rank) {
+        const auto r = static_cast<std::size_t>(rank);
+        RankMemory& memory = ranks_[r];
+        memory.state_elements = elements[r];
+        const double saved_mb =
+            static_cast<double>(elements[r] * model_.element_bytes * saved_tensors_) / mib_bytes;
+        const double part = static_cast<double>(elements[r]) / static_cast<double>(model_.elements);
+        memory.copies_mb = !saves_ || !is_on_host_[r]
+                               ? 0
+                               : (rank == 0 ? values_mb : 0) +
+                                     (is_cut ? saved_mb : copied_mb(saved_mb, rank, count));
+        memory.scratch_mb = count == 1 ? 0
+                            : is_cut   ? std::min(most_scratch_mb, bucket_mb_ * part * (count - 1))
+                                       : std::min(bucket_mb_, most_scratch_mb);
+    }
+}
+
+std::vector<std::int64_t> MemoryAccount::room_for_state() const {
+    MemoryAccount without = *this;
+    without.give_state(std::vector<std::int64_t>(ranks_.size(), 0));
+    std::vector<std::int64_t> room;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        const double left_mb =
+            usable * ranks_[r].has_mb - sum_of(memory_terms(model_, without.ranks_[r]));
+        const std::int64_t held =
+            model_.state_tensors + (saves_ && is_on_host_[r] ? saved_tensors_ : 0);
+        const auto bytes =
+            static_cast<double>(std::max<std::int64_t>(held, 1) * model_.element_bytes);
+        room.push_back(std::max<std::int64_t>(std::llround(left_mb * mib_bytes / bytes), 0));
+    }
+    return room;
+}
+
+void MemoryAccount::note_shards(const FlatParameters& parameters) {
+    if (parameters.state_ranges().empty())
+        return;
+    std::vector<std::int64_t> elements(ranks_.size(), 0);
+    for (const OwnedRange& range : parameters.state_ranges())
+        elements[static_cast<std::size_t>(range.owner)] += range.length;
+    give_state(elements);
+}
+
+void MemoryAccount::note_resident(const HostComm& world, double mb) {
+    const std::vector<double> resident = world.all_gather(mb);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        if (!is_on_host_[r])
+            continue;
+        RankMemory held = ranks_[r];
+        held.process_mb = held.data_mb = held.scratch_mb = held.activations_mb = 0;
+        held.cast_bytes = 0;
+        ranks_[r].process_mb = std::max(0.0, resident[r] - sum_of(memory_terms(model_, held)));
+    }
+}
+
+void MemoryAccount::note_activations(const std::vector<double>& mb) {
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        ranks_[r].activations_mb = mb[r];
+        if (mb[r] > 0)
+            ranks_[r].cast_bytes = 0;  // measured with them
+    }
+}
+
+std::vector<MemoryTerm> MemoryAccount::terms(int rank) const {
+    return memory_terms(model_, ranks_.at(static_cast<std::size_t>(rank)));
+}
+
+bool MemoryAccount::fits(int rank) const {
+    return has_mb(rank) == 0 || sum_of(terms(rank)) <= has_mb(rank);
+}
+
+bool MemoryAccount::would_fit_sharded() const {
+    const std::vector<std::int64_t> room = room_for_state();
+    const std::int64_t all = std::accumulate(room.begin(), room.end(), std::int64_t{0});
+    if (!follows_shards_ || ranks_.size() == 1 || all < model_.elements)
+        return false;
+    MemoryAccount sharded = *this;
+    std::vector<std::int64_t> elements;
+    for (const std::int64_t own : room)
+        elements.push_back(static_cast<std::int64_t>(static_cast<double>(model_.elements) *
+                                                     static_cast<double>(own) /
+                                                     static_cast<double>(all)));
+    elements.front() +=
+        model_.elements - std::accumulate(elements.begin(), elements.end(), std::int64_t{0});
+    sharded.give_state(elements);
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        if (!sharded.fits(static_cast<int>(r)))
+            return false;
+    return true;
+}
+
+void MemoryAccount::check(const RunSettings& settings) const {
+    const bool is_sharded = settings.options().shard != "none";
+    for (const RankInfo& info : settings.topology.ranks) {
+        if (fits(info.rank))
+            continue;
+        const bool by_memory = is_sharded && settings.shard_by.front() == "memory";
+        std::string cure =
+            "use a smaller model, devices with more memory, or fewer ranks on a host";
+        if (!by_memory && would_fit_sharded())
+            cure = is_sharded ? "give --shard-by memory: cut so, it fits"
+                              : "give --shard optimizer: cut by memory, it fits";
+        throw BadConfig("the memory of rank " + std::to_string(info.rank) + " on " + info.host +
+                            " does not hold the model: " + memory_text(terms(info.rank)) +
+                            " before any micro-batch",
+                        "it has " + std::to_string(std::llround(has_mb(info.rank))) + " MiB",
+                        cure);
+    }
+}
+
+std::string MemoryAccount::table(const RunSettings& settings) const {
+    std::vector<std::vector<std::string>> rows{{"rank"}};
+    std::vector<std::vector<MemoryTerm>> all;
+    for (const RankInfo& info : settings.topology.ranks)
+        all.push_back(terms(info.rank));
+    std::vector<std::size_t> shown;
+    for (std::size_t t = 0; t < all.front().size(); ++t)
+        if (std::any_of(all.begin(), all.end(), [&](const auto& own) { return own[t].mb >= 0.5; }))
+            shown.push_back(t);
+    for (const std::size_t t : shown)
+        rows[0].push_back(all.front()[t].name);
+    rows[0].insert(rows[0].end(), {"together", "of MiB"});
+    for (std::size_t r = 0; r < all.size(); ++r) {
+        std::vector<std::string> row{std::to_string(r)};
+        for (const std::size_t t : shown)
+            row.push_back(std::to_string(std::llround(all[r][t].mb)));
+        row.push_back(std::to_string(std::llround(sum_of(all[r]))));
+        row.push_back(std::to_string(std::llround(ranks_[r].has_mb)));
+        rows.push_back(std::move(row));
+    }
+    return format_table(rows);
+}
+
+}  // namespace hetseq
