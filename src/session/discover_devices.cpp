@@ -4,7 +4,7 @@
 #include "hetseq/comm/host/host_name.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/session/options/options.hpp"
-#include "hetseq/session/ranks/rank_device.hpp"
+#include "hetseq/session/rank_device.hpp"
 
 namespace hetseq {
 

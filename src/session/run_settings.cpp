@@ -20,12 +20,12 @@
 #include "hetseq/session/options/merged_values.hpp"
 #include "hetseq/session/options/option_agreement.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
-#include "hetseq/session/ranks/rank_list.hpp"
+#include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/ranks/rank_precision.hpp"
 #include "hetseq/session/ranks/rank_recomputation.hpp"
 #include "hetseq/session/ranks/sharding.hpp"
-#include "hetseq/session/ranks/word_choices.hpp"
 #include "hetseq/session/threads.hpp"
+#include "hetseq/session/word_choices.hpp"
 
 namespace hetseq {
 

@@ -11,7 +11,7 @@
 #include "hetseq/balance/compare_times.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/train/shares/update_cost.hpp"
-#include "hetseq/session/ranks/rank_list.hpp"
+#include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/replica.hpp"
 
 namespace hetseq {

@@ -5,7 +5,7 @@
 #include "hetseq/command_line/option_parser.hpp"
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/session/options/options.hpp"
-#include "hetseq/session/ranks/rank_list.hpp"
+#include "hetseq/session/rank_list.hpp"
 
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"

@@ -7,7 +7,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/session/ranks/rank_list.hpp"
+#include "hetseq/session/rank_list.hpp"
 
 #include "test_world.hpp"
 #include <gmock/gmock.h>

@@ -12,9 +12,9 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/options/absolute_path.hpp"
 #include "hetseq/data/files/shard_spec.hpp"
-#include "hetseq/session/ranks/rank_device.hpp"
-#include "hetseq/session/ranks/rank_list.hpp"
-#include "hetseq/session/ranks/word_choices.hpp"
+#include "hetseq/session/rank_device.hpp"
+#include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/word_choices.hpp"
 
 namespace hetseq {
 

@@ -5,8 +5,8 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/host/compute_capability.hpp"
-#include "hetseq/session/ranks/rank_list.hpp"
-#include "hetseq/session/ranks/word_choices.hpp"
+#include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/word_choices.hpp"
 
 namespace hetseq {
 

@@ -3,8 +3,8 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/model/model.hpp"
-#include "hetseq/session/ranks/rank_list.hpp"
-#include "hetseq/session/ranks/word_choices.hpp"
+#include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/word_choices.hpp"
 
 namespace hetseq {
 

@@ -7,9 +7,9 @@
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/gradient_buckets.hpp"
 #include "hetseq/optim/optimizer.hpp"
-#include "hetseq/session/ranks/rank_list.hpp"
-#include "hetseq/session/ranks/word_choices.hpp"
+#include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/run_settings.hpp"
+#include "hetseq/session/word_choices.hpp"
 
 namespace hetseq {
 

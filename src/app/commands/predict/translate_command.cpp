@@ -21,7 +21,7 @@
 #include "hetseq/model/transformer/transformer.hpp"
 #include "hetseq/session/discover_devices.hpp"
 #include "hetseq/session/options/options.hpp"
-#include "hetseq/session/ranks/rank_list.hpp"
+#include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/threads.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"

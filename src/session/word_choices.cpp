@@ -1,4 +1,4 @@
-#include "hetseq/session/ranks/word_choices.hpp"
+#include "hetseq/session/word_choices.hpp"
 
 #include "hetseq/util/precision.hpp"
 

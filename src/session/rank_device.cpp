@@ -1,9 +1,9 @@
-#include "hetseq/session/ranks/rank_device.hpp"
+#include "hetseq/session/rank_device.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "hetseq/session/ranks/rank_list.hpp"
+#include "hetseq/session/rank_list.hpp"
 
 namespace hetseq {
 

@@ -1,4 +1,4 @@
-#include "hetseq/session/ranks/rank_list.hpp"
+#include "hetseq/session/rank_list.hpp"
 
 #include <algorithm>
 #include <charconv>
