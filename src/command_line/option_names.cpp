@@ -109,6 +109,12 @@ const std::vector<OtherName>& other_names() {
         {"gradient-checkpointing", "recompute"},
         {"activation-checkpointing", "recompute"},
         {"checkpoint-activations", "recompute"},
+        {"zero", "shard"},
+        {"zero-stage", "shard"},
+        {"fsdp", "shard"},
+        {"sharding", "shard"},
+        {"shard-optimizer", "shard"},
+        {"distributed-optimizer", "shard"},
         {"hidden-dropout", "dropout"},
         {"random-seed", "seed"},
         // data

@@ -143,7 +143,7 @@ bool Trainer::asked_to_stop() {
 }
 
 void Trainer::end() {
-    gather_.wait();
+    wait_for_values();
     activity::enter(Phase::ending, report_.updates);
     if (report_.stop != StopReason::none)
         parts_.recorder.event(
@@ -228,11 +228,19 @@ Requests Trainer::requests() const {
 Verdict Trainer::run_step() {
     const ForwardContext context{Mode::train, run_.seed, update_};
     lr_ = parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs);
-    gather_wait_ms_ = gather_.wait();
+    gather_wait_ms_ = wait_for_values();
     return step_.run(*share_, agreement_.weights(), context, [this] {
         if (may_change_parameters())
             parameter_update_.step_behind_gate(lr_);
     });
+}
+
+// Those that other ranks have stepped.
+double Trainer::wait_for_values() {
+    if (!gather_.is_under_way())
+        return 0;
+    activity::enter(Phase::reducing);
+    return gather_.wait();
 }
 
 bool Trainer::may_change_parameters() const {
@@ -343,7 +351,7 @@ void Trainer::record(double step_ms) {
 void Trainer::compare_replicas_when_due() {
     if (options_.check_interval == 0 || report_.updates % options_.check_interval != 0)
         return;
-    gather_.wait();
+    wait_for_values();
     const ReplicaDrift drift =
         compare_replicas(parts_.world, parts_.communicator, parts_.parameters, like_devices());
     if (drift.is_within(tolerance_of_unlike_devices))
@@ -385,7 +393,7 @@ bool Trainer::validates_after(std::int64_t update) const {
 void Trainer::validate_when_due() {
     if (!validates_after(update_))
         return;
-    gather_.wait();
+    wait_for_values();
     const Evaluation evaluation = parts_.evaluator->run(most_in_memory());
     const bool best = is_better(parts_.world, evaluation, report_.best_valid, options_.best_by);
     parts_.recorder.valid(update_ + 1, share_->batch().epoch + 1, evaluation, best);
@@ -423,7 +431,7 @@ void Trainer::save_when_due() {
 
 // Saving goes on in the background. Nobody writes to the tensors before the next optimizer step.
 void Trainer::save() {
-    gather_.wait();
+    wait_for_values();
     activity::enter(Phase::saving);
     if (parts_.folder != nullptr)
         parts_.folder->look_after_parts();

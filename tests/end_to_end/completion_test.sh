@@ -48,6 +48,8 @@ offers '--help --json' info --
 offers 'auto bf16 fp16 fp32 fp64 tf32' train --precision ''
 offers 'fp64' train --precision fp6
 offers 'all auto none' train --recompute ''
+offers 'none optimizer' train --shard ''
+offers 'even memory' train --shard-by ''
 offers 'collective independent serial' train --io =
 offers 'serial' train --io = s
 offers 'bert mnist sequence-classification token-classification translation' check --task ''

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A rank that is killed or crashes, at any moment, a checkpoint's writing included, ends the job in seconds; the same
 # command then continues from the newest checkpoint to the parameters of an undisturbed run.
-updates=42
+updates=50
 source "$(dirname "$0")/common.sh"
 train+=(--save-interval-updates 2 --balance equal --precision fp64)
 
@@ -62,6 +62,12 @@ if mkdir "$group" 2>/dev/null && echo 64M >"$group/$limit"; then
 else
   echo 'no control groups here: the rank that is killed for memory was left out'
 fi
+
+# With the state cut over the ranks: the same checkpoints, and the same parameters. Rank 2 writes what others hold.
+train+=(--shard optimizer --shard-by 0=1,1=3,2=0)
+for fault in 1:reduce_scatter:41 1:all_gather:43 1:checkpoint_collect:46 2:checkpoint_write:48; do
+  ends_at "$fault:kill" 137 "SIGKILL, sharded, ${fault%:*}"
+done
 
 ends_at "1:ending:$updates:kill" 137 'SIGKILL, ending'
 run_ranks 3 "${train[@]}" --save-dir "$run"

@@ -9,6 +9,13 @@ for fault in starting:0 agreeing:5 computing:5 reducing:5 optimizing:5 saving:3 
   table "throw, ${fault%:*}"
 done
 
+# Where the optimizer's state is cut over the ranks.
+for fault in reduce_scatter:5 all_gather:5; do
+  run_faulty 3 "1:$fault:throw" "${train[@]}" --shard optimizer --save-dir "$work/${fault%:*}"
+  expect_block 70 '\[rank 1 on .*\] a fault on purpose' 'rank 1 of 3 on '
+  table "throw, ${fault%:*}"
+done
+
 # Met before a collective: all ranks learn of it there, and leave in order.
 for fault in loading:5 'loader_thread:*' 'io_thread:*' validating:6; do
   run_faulty 3 "1:$fault:throw" "${train[@]}" --save-dir "$work/${fault%:*}"
@@ -26,6 +33,17 @@ for fault in checkpoint_copy:2 checkpoint_write:2; do
     [[ ! -e $run/checkpoints/update-00000002 && -e $run/checkpoints/update-00000004 ]] || fail "$fault: the checkpoints"
     table "throw, ${fault%:*}"
   done
+done
+
+# The others wait for what this rank holds of the state, so it takes part though it has failed.
+for rank in 0 1; do
+  run=$work/collect-$rank
+  run_faulty 3 "$rank:checkpoint_collect:2:throw" "${train[@]}" --shard optimizer --save-interval-updates 2 --keep-last 0 \
+    --save-dir "$run"
+  expect_ok "checkpoint_collect on rank $rank"
+  expect_count 1 "\\[rank $rank on .*\\] the checkpoint of update 2 is not saved: a fault on purpose"
+  [[ ! -e $run/checkpoints/update-00000002 && -e $run/checkpoints/update-00000004 ]] || fail 'collect: the checkpoints'
+  table 'throw, checkpoint_collect'
 done
 
 # Rank 0, which speaks for all, and two ranks at once.

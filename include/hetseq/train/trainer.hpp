@@ -100,6 +100,7 @@ private:
     Requests requests() const;
     bool asked_to_stop();
     Verdict run_step();
+    double wait_for_values();
     bool may_change_parameters() const;
     bool optimizer_goes_first(Verdict verdict) const;
     void update_parameters(Verdict verdict);

@@ -24,6 +24,7 @@ public:
 
     /// Collective. Nobody may touch the values until `wait` has returned.
     void start();
+    bool is_under_way() const noexcept { return !works_.empty(); }
     /// Returns the time it waited [ms]; 0 where nothing was started.
     double wait();
     /// The last gather's own time, of all buckets [ms].
