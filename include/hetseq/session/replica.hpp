@@ -92,6 +92,7 @@ public:
     }
     /// What the ranks' memory holds, by what is known when the optimizer is made.
     MemoryAccount& memory() noexcept { return *memory_; }
+    const MemoryAccount& memory() const noexcept { return *memory_; }
     Feed& feed() noexcept { return feed_; }
     const Feed& feed() const noexcept { return feed_; }
     const BatchPlan& plan() const noexcept { return plan_; }

@@ -1,5 +1,7 @@
 #include "dry_run_report.hpp"
 
+#include <cmath>
+
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 
@@ -31,18 +33,26 @@ std::string rate_text(const DryRunReport& report) {
            ", without validation and checkpoints\n";
 }
 
-std::string memory_text(const DryRunReport& report, const Topology& topology) {
-    std::vector<std::vector<std::string>> rows{{"rank", "host", "memory at its peak", "of"}};
+std::string whole_mb(double mb) {
+    return std::to_string(std::llround(mb)) + " MiB";
+}
+
+std::string memory_table(const DryRunReport& report, const Topology& topology) {
+    std::vector<std::vector<std::string>> rows{
+        {"rank", "host", "memory reckoned", "at its peak", "of"}};
     for (const Summary::Rank& rank : report.summary.ranks)
         rows.push_back({std::to_string(rank.rank),
                         rank.host,
-                        format_number(rank.peak_memory_mb) + " MiB",
+                        whole_mb(sum_of(report.memory[static_cast<std::size_t>(rank.rank)])),
+                        whole_mb(rank.peak_memory_mb),
                         rank.is_gpu ? "the host's"
                                     : std::to_string(topology.rank(rank.rank).memory_mb) + " MiB"});
     return format_table(rows);
 }
 
-Json rank_json(const Summary::Rank& rank, const RunSettings& settings) {
+Json rank_json(const Summary::Rank& rank,
+               const std::vector<MemoryTerm>& memory,
+               const RunSettings& settings) {
     const RankInfo& info = settings.topology.rank(rank.rank);
     const auto r = static_cast<std::size_t>(rank.rank);
     Json json{{"rank", rank.rank},
@@ -57,6 +67,8 @@ Json rank_json(const Summary::Rank& rank, const RunSettings& settings) {
         json[std::string(text.key)] = rank.ms[text.time];
     json["peak_memory_mb"] = rank.peak_memory_mb;
     json["memory_mb"] = info.memory_mb;
+    for (const MemoryTerm& term : memory)
+        json["memory"][term.name] = term.mb;
     return json;
 }
 
@@ -69,7 +81,7 @@ double DryRunReport::seconds_left() const {
 std::string dry_run_text(const DryRunReport& report, const Topology& topology) {
     std::string text = "dry run: everything was checked; " + action_text(report) + "\n";
     if (report.tried > 0)
-        text += rate_text(report) + memory_text(report, topology);
+        text += rate_text(report) + memory_table(report, topology);
     return text;
 }
 
@@ -93,7 +105,8 @@ std::string dry_run_json(const DryRunReport& report, const RunSettings& settings
         json["samples_per_second"] = report.summary.samples_per_second;
         json["seconds"] = report.seconds_left();
         for (const Summary::Rank& rank : report.summary.ranks)
-            json["ranks"].push_back(rank_json(rank, settings));
+            json["ranks"].push_back(
+                rank_json(rank, report.memory[static_cast<std::size_t>(rank.rank)], settings));
     }
     return json.dump(2) + "\n";
 }

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "hetseq/plan/memory_terms.hpp"
 #include "hetseq/train/record/summary.hpp"
 #include "hetseq/session/run_settings.hpp"
 
@@ -19,6 +21,7 @@ struct DryRunReport {
     std::int64_t parameters = 0;
     std::int64_t tried = 0;  // updates; 0: nothing is known of rate, time and memory
     Summary summary = {};    // of those
+    std::vector<std::vector<MemoryTerm>> memory = {};  // that was reckoned with, by rank
 
     /// The time of the remaining updates, without validation and checkpoints [s].
     double seconds_left() const;

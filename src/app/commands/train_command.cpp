@@ -212,6 +212,8 @@ int try_out(const CommandContext& context,
             Training& training,
             DryRunReport plan) {
     return run_or_end(context.meeting, [&] {
+        for (int rank = 0; rank < context.world.size(); ++rank)
+            plan.memory.push_back(replica.memory().terms(rank));
         const double begin = monotonic_seconds();
         const TrainerReport report = training.try_out();
         plan.tried = report.times.updates();
