@@ -1,0 +1,151 @@
+#include "hetseq/session/ranks/rank_memory.hpp"
+
+#include <numeric>
+
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+#include "hetseq/session/ranks/sharding.hpp"
+#include "hetseq/session/run_settings.hpp"
+
+#include "test_world.hpp"
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::int64_t elements = std::int64_t{1} << 20;  // values of 4 MiB
+
+// Ranks on CPUs, of which the first has `first_mb` and the others `others_mb` of memory.
+class RankMemoryTest : public testing::Test {
+protected:
+    RankMemoryTest() {
+        TensorRegistry model;
+        for (const char* name : {"a", "b", "c", "d"})
+            model.register_parameter(name, at::zeros({elements / 4}));
+        parameters_.emplace(model, [](const std::string&) { return true; });
+        adam_ = make_adam(*parameters_, {});
+    }
+
+    RunSettings settings(OptionValues values, std::int64_t first_mb, std::int64_t others_mb) const {
+        values.insert({{"task", "mnist"}, {"device", "cpu"}});
+        RunSettings settings = set_up_ranks(
+            world_, settle_options(world_, {values, {}}, builtin_parts()), builtin_parts());
+        for (RankInfo& info : settings.topology.ranks)
+            info.memory_mb = info.rank == 0 ? first_mb : others_mb;
+        return settings;
+    }
+    MemoryAccount account(const RunSettings& settings, bool saves = false) const {
+        return {world_, settings, *parameters_, *adam_, {.process_mb = 10}, saves};
+    }
+    double term(const MemoryAccount& account, int rank, const std::string& name) const {
+        for (const MemoryTerm& term : account.terms(rank))
+            if (term.name == name)
+                return term.mb;
+        return -1;
+    }
+    static std::string error_of(const MemoryAccount& account, const RunSettings& settings) {
+        try {
+            account.check(settings);
+        } catch (const BadConfig& error) {
+            return error.what();
+        }
+        return "";
+    }
+
+    HostComm world_ = test::world();
+    std::optional<FlatParameters> parameters_;
+    std::unique_ptr<Optimizer> adam_;
+};
+
+TEST_F(RankMemoryTest, EachRankHoldsAllUnlessTheStateIsCut) {
+    RunSettings run = settings({{"shard", "optimizer"}, {"shard-by", "0=1,1-9=3"}}, 1000, 1000);
+    MemoryAccount whole = account(run, /*saves=*/true);
+
+    EXPECT_EQ(term(whole, 0, "values"), 4);
+    EXPECT_EQ(term(whole, 0, "state"), 8);
+    // The file of the state is rank 1's, of which there may be none.
+    EXPECT_EQ(term(whole, 0, "copies"), world_.size() == 1 ? 12 : 4);
+
+    shard_state(run, *parameters_, whole.room_for_state(), world_.rank());
+    whole.note_shards(*parameters_);
+    double state = 0;
+    for (int rank = 0; rank < world_.size(); ++rank) {
+        state += term(whole, rank, "state");
+        EXPECT_EQ(term(whole, rank, "copies"), term(whole, rank, "state") + (rank == 0 ? 4 : 0));
+    }
+    EXPECT_EQ(state, 8);
+    EXPECT_NEAR(term(whole, 0, "state"), 8.0 / (3 * world_.size() - 2), 0.2);
+}
+
+TEST_F(RankMemoryTest, RoomIsWhatIsLeftForAStateAndItsCopy) {
+    const RunSettings run = settings({}, 100, 20);
+    // 10 of the process, 8 of values and gradients; 8 bytes an element of the state.
+    const double scratch = world_.size() > 1 ? term(account(run), 0, "scratch") : 0;
+    const auto room = account(run).room_for_state();
+    EXPECT_NEAR(static_cast<double>(room[0]), (90 - 18 - scratch) * (1 << 20) / 8, 1);
+    for (std::size_t r = 1; r < room.size(); ++r)
+        EXPECT_EQ(room[r], 0);  // 18 are used
+    const auto with_copies = account(run, /*saves=*/true).room_for_state();
+    EXPECT_NEAR(static_cast<double>(with_copies[0]), (90 - 18 - scratch - 4) * (1 << 20) / 16, 1);
+}
+
+TEST_F(RankMemoryTest, WhatCannotFitIsAnErrorWithTheNumbersAndACure) {
+    const RunSettings whole = settings({}, 1000, 27);
+    const std::string text = error_of(account(whole), whole);
+    if (world_.size() == 1) {
+        EXPECT_EQ(text, "");
+        return;
+    }
+    EXPECT_THAT(text, HasSubstr("the memory of rank 1 on "));
+    EXPECT_THAT(text, HasSubstr("process 10 + values 4 + gradients 4 + state 8"));
+    EXPECT_THAT(text, HasSubstr("it has 27 MiB"));
+    EXPECT_THAT(text, HasSubstr("--shard optimizer"));
+
+    const RunSettings even =
+        settings({{"shard", "optimizer"}, {"shard-by", "0=0,1-9=1"}}, 1000, 21);
+    MemoryAccount cut = account(even);
+    shard_state(even, *parameters_, cut.room_for_state(), world_.rank());
+    cut.note_shards(*parameters_);
+    EXPECT_THAT(error_of(cut, even), HasSubstr("--shard-by memory"));
+}
+
+TEST_F(RankMemoryTest, WhereNothingHelpsTheCureIsAnother) {
+    const RunSettings run = settings({}, 15, 15);
+
+    EXPECT_THAT(error_of(account(run), run), HasSubstr("use a smaller model"));
+    EXPECT_THAT(error_of(account(run), run), Not(HasSubstr("--shard")));
+}
+
+TEST_F(RankMemoryTest, TheTableHasAColumnForEachTermThatThereIs) {
+    const RunSettings run = settings({}, 1000, 1000);
+    MemoryAccount all = account(run);
+    EXPECT_THAT(all.table(run), Not(HasSubstr("activations")));
+
+    all.note_activations(std::vector<double>(static_cast<std::size_t>(world_.size()), 33));
+
+    EXPECT_THAT(all.table(run), HasSubstr("activations"));
+    EXPECT_THAT(all.table(run), Not(HasSubstr("casts")));
+    EXPECT_EQ(term(all, 0, "activations"), 33);
+}
+
+TEST(ShardPartsTest, AreWordsOfOneKindOrNumbers) {
+    EXPECT_THAT(shard_parts({"memory", "memory"}, {7, 0}), ElementsAre(7, 0));
+    EXPECT_THAT(shard_parts({"even", "even"}, {7, 0}), ElementsAre(1, 1));
+    EXPECT_THAT(shard_parts({"3", "0"}, {7, 0}), ElementsAre(3, 0));
+    EXPECT_THROW(shard_parts({"3", "even"}, {7, 0}), BadConfig);
+    EXPECT_THROW(shard_parts({"memory", "even"}, {7, 0}), BadConfig);
+    EXPECT_THROW(shard_parts({"0", "0"}, {7, 0}), BadConfig);
+    EXPECT_THROW(shard_parts({"memory", "memory"}, {0, 0}), BadConfig);
+}
+
+}  // namespace
+}  // namespace hetseq
