@@ -10,6 +10,7 @@
 #include "hetseq/comm/agree.hpp"
 
 #include "comm/communicators.hpp"
+#include "comm/joined_ranges.hpp"
 
 namespace hetseq {
 
@@ -72,13 +73,8 @@ std::vector<at::Tensor> pieces_of(const at::Tensor& tensor, std::int64_t bytes) 
 std::vector<OwnedRange> meeting_ranges(const DeviceGroups& groups,
                                        const std::vector<OwnedRange>& ranges) {
     std::vector<OwnedRange> met;
-    for (const OwnedRange& range : ranges) {
-        const int owner = groups.meeting_rank_of(range.owner);
-        if (!met.empty() && met.back().owner == owner)
-            met.back().length += range.length;
-        else
-            met.push_back({owner, range.begin, range.length});
-    }
+    for (const OwnedRange& range : ranges)
+        add_joined(met, {groups.meeting_rank_of(range.owner), range.begin, range.length});
     return met;
 }
 

@@ -31,8 +31,10 @@ std::vector<OwnedRange> meeting_ranges(const DeviceGroups& groups,
 
 /// Collective. Sums and broadcasts over ranks with unlike devices. An all-reduce is reduced by NCCL
 /// to the first rank of each group of GPUs, summed by MPI over these and the ranks on CPUs in host
-/// memory, and broadcast by NCCL: the same bits on all ranks. Throws on all ranks where MPI takes
-/// calls of one thread alone, since a GPU's gradients come from others.
+/// memory, and broadcast by NCCL: the same bits on all ranks. A reduce-scatter and an all-gather go
+/// the same way, where each group has one rank's part of what MPI does: all ranges of its ranks.
+/// Throws on all ranks where MPI takes calls of one thread alone, since a GPU's gradients come from
+/// others.
 std::unique_ptr<Communicator> make_mixed_communicator(const HostComm& world,
                                                       const DeviceGroups& groups,
                                                       at::Device device,

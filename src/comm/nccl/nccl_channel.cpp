@@ -24,10 +24,12 @@ constexpr Backoff::Options device_waits{.longest_sleep = longest_device_sleep,
 
 NcclChannel::NcclChannel(
     const ncclUniqueId& id, int rank, int size, c10::DeviceIndex device, Options options)
-    : stream_{c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device)},
+    : rank_{rank},
+      size_{size},
+      stream_{c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device)},
       deadline_{options.join_deadline},
       options_{std::move(options)} {
-    join(id, rank, size);
+    join(id);
 }
 
 NcclChannel::~NcclChannel() {
@@ -85,10 +87,10 @@ void NcclChannel::poll(const char* what, Done&& done) {
     });
 }
 
-void NcclChannel::join(const ncclUniqueId& id, int rank, int size) {
+void NcclChannel::join(const ncclUniqueId& id) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    guarded([&] { NCCL_TRY(ncclCommInitRankConfig(&comm_, size, id, rank, &config)); });
+    guarded([&] { NCCL_TRY(ncclCommInitRankConfig(&comm_, size_, id, rank_, &config)); });
     const activity::Waiting waiting;
     poll("NCCL's start on all ranks", [&] { return launched(); });
 }

@@ -36,6 +36,8 @@ public:
     /// All ranks are ready: from now on `deadline` counts, and `while_waiting` is called in waits.
     void joined(std::function<void()> while_waiting = [] {});
 
+    int rank() const noexcept { return rank_; }
+    int size() const noexcept { return size_; }
     /// One of LibTorch's, which are never destroyed: its allocator records events on a stream that
     /// used a tensor when the tensor is freed, which may be after this channel's end.
     const c10::cuda::CUDAStream& stream() const noexcept { return stream_; }
@@ -68,7 +70,7 @@ public:
     bool passed(cudaEvent_t event) const;
 
 private:
-    void join(const ncclUniqueId& id, int rank, int size);
+    void join(const ncclUniqueId& id);
     /// Throws the failure of an earlier use.
     void check() const;
     template <class Done>
@@ -80,6 +82,8 @@ private:
     ncclResult_t state() const;
     [[noreturn]] void fail(std::exception_ptr failure);
 
+    int rank_;
+    int size_;
     ncclComm_t comm_ = nullptr;
     c10::cuda::CUDAStream stream_;
     CudaEvents timed_events_{CudaEvents::Timing::on};

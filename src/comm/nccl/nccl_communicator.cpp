@@ -7,6 +7,7 @@
 #include "comm/communicators.hpp"
 #include "comm/host/cuda_devices.hpp"
 #include "nccl_join.hpp"
+#include "nccl_ranges.hpp"
 #include "nccl_try.hpp"
 #include "nccl_version.hpp"
 #include "nccl_work.hpp"
@@ -27,6 +28,18 @@ public:
     std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override {
         check(tensor);
         return nccl_all_reduce_sum(channel_, tensor);
+    }
+    std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor tensor,
+                                                   std::vector<OwnedRange> ranges) override {
+        check(tensor);
+        return nccl_work(
+            channel_, tensor, [&] { launch_nccl_reduce_scatter(*channel_, tensor, ranges); });
+    }
+    std::unique_ptr<Work> start_all_gather(at::Tensor tensor,
+                                           std::vector<OwnedRange> ranges) override {
+        check(tensor);
+        return nccl_work(
+            channel_, tensor, [&] { launch_nccl_all_gather(*channel_, tensor, ranges); });
     }
     void broadcast(at::Tensor tensor, int root) override {
         check(tensor);

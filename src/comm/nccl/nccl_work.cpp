@@ -18,21 +18,6 @@ namespace {
 
 constexpr int first = 0;  // rank
 
-ncclDataType_t nccl_type(at::ScalarType type) {
-    switch (type) {
-        case at::kFloat:
-            return ncclFloat32;
-        case at::kDouble:
-            return ncclFloat64;
-        case at::kHalf:
-            return ncclFloat16;
-        case at::kBFloat16:
-            return ncclBfloat16;
-        default:
-            throw InternalError(std::string("there is no all-reduce of ") + at::toString(type));
-    }
-}
-
 class NcclWork final : public Work {
 public:
     NcclWork(std::shared_ptr<NcclChannel> channel, at::Tensor tensor, NcclSpan span)
@@ -60,27 +45,6 @@ private:
     NcclSpan span_;
 };
 
-// `launch()` asks NCCL for work on the channel's stream.
-template <class Launch>
-std::unique_ptr<Work> start(const std::shared_ptr<NcclChannel>& channel,
-                            const at::Tensor& tensor,
-                            Launch&& launch) {
-    const c10::cuda::CUDAGuard guard{tensor.device()};
-    cudaStream_t stream = channel->stream().stream();
-    NcclSpan span;
-    span.ready = record_ready(*channel, tensor.device());
-    channel->guarded([&] {
-        CUDA_TRY(cudaStreamWaitEvent(stream, span.ready.get(), 0));
-        span.begin = channel->timed_events().record(stream);
-    });
-    // Before the launch: one that fails may have put its kernel into the stream.
-    keep_for(*channel, tensor);
-    // Returns when NCCL has launched it, or `end` could be recorded ahead of the kernel.
-    launch();
-    channel->guarded([&] { span.end = channel->timed_events().record(stream); });
-    return std::make_unique<NcclWork>(channel, tensor, std::move(span));
-}
-
 }  // namespace
 
 double NcclSpan::ms() const {
@@ -107,10 +71,44 @@ void keep_for(const NcclChannel& channel, const at::Tensor& tensor) {
     c10::cuda::CUDACachingAllocator::recordStream(tensor.storage().data_ptr(), channel.stream());
 }
 
+ncclDataType_t nccl_type(at::ScalarType type) {
+    switch (type) {
+        case at::kFloat:
+            return ncclFloat32;
+        case at::kDouble:
+            return ncclFloat64;
+        case at::kHalf:
+            return ncclFloat16;
+        case at::kBFloat16:
+            return ncclBfloat16;
+        default:
+            throw InternalError(std::string("NCCL sums no values of ") + at::toString(type));
+    }
+}
+
+std::unique_ptr<Work> nccl_work(const std::shared_ptr<NcclChannel>& channel,
+                                const at::Tensor& tensor,
+                                const std::function<void()>& launch) {
+    const c10::cuda::CUDAGuard guard{tensor.device()};
+    cudaStream_t stream = channel->stream().stream();
+    NcclSpan span;
+    span.ready = record_ready(*channel, tensor.device());
+    channel->guarded([&] {
+        CUDA_TRY(cudaStreamWaitEvent(stream, span.ready.get(), 0));
+        span.begin = channel->timed_events().record(stream);
+    });
+    // Before the launch: one that fails may have put its kernel into the stream.
+    keep_for(*channel, tensor);
+    // Returns when NCCL has launched it, or `end` could be recorded ahead of the kernel.
+    launch();
+    channel->guarded([&] { span.end = channel->timed_events().record(stream); });
+    return std::make_unique<NcclWork>(channel, tensor, std::move(span));
+}
+
 std::unique_ptr<Work> nccl_all_reduce_sum(const std::shared_ptr<NcclChannel>& channel,
                                           const at::Tensor& tensor) {
     const ncclDataType_t type = nccl_type(tensor.scalar_type());
-    return start(channel, tensor, [&] {
+    return nccl_work(channel, tensor, [&] {
         channel->launch([&](ncclComm_t comm) {
             void* values = tensor.mutable_data_ptr();
             NCCL_TRY(ncclAllReduce(values,
@@ -127,12 +125,12 @@ std::unique_ptr<Work> nccl_all_reduce_sum(const std::shared_ptr<NcclChannel>& ch
 std::unique_ptr<Work> nccl_broadcast(const std::shared_ptr<NcclChannel>& channel,
                                      const at::Tensor& tensor,
                                      int root) {
-    return start(channel, tensor, [&] { launch_nccl_broadcast(*channel, tensor, root); });
+    return nccl_work(channel, tensor, [&] { launch_nccl_broadcast(*channel, tensor, root); });
 }
 
 std::unique_ptr<Work> nccl_reduce_and_broadcast(const std::shared_ptr<NcclChannel>& channel,
                                                 const at::Tensor& tensor) {
-    return start(channel, tensor, [&] {
+    return nccl_work(channel, tensor, [&] {
         launch_nccl_reduce(*channel, tensor);
         launch_nccl_broadcast(*channel, tensor, first);
     });

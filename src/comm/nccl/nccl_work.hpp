@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include <cuda_runtime_api.h>
+#include <nccl.h>
 
 #include <ATen/core/Tensor.h>
 
@@ -32,9 +34,17 @@ void let_current_stream_wait(at::Device device, cudaEvent_t event);
 /// uses it.
 void keep_for(const NcclChannel& channel, const at::Tensor& tensor);
 
-/// NCCL does this to `tensor`, in place: contiguous, on the device of `channel`. It is done on the
-/// channel's stream, after everything that the current stream was given. A sum is over all ranks,
-/// of one of the types that gradients have.
+/// Of values that are summed: one of the types that gradients have.
+ncclDataType_t nccl_type(at::ScalarType type);
+
+/// The work that `launch()` asks NCCL for on the channel's stream, in place in `tensor`:
+/// contiguous, on the device of `channel`. It is done after everything that the current stream was
+/// given.
+std::unique_ptr<Work> nccl_work(const std::shared_ptr<NcclChannel>& channel,
+                                const at::Tensor& tensor,
+                                const std::function<void()>& launch);
+
+/// NCCL does this to `tensor`, as above. A sum is over all ranks.
 std::unique_ptr<Work> nccl_all_reduce_sum(const std::shared_ptr<NcclChannel>& channel,
                                           const at::Tensor& tensor);
 std::unique_ptr<Work> nccl_broadcast(const std::shared_ptr<NcclChannel>& channel,

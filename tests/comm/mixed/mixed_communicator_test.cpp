@@ -4,15 +4,14 @@
 #include <thread>
 
 #include <ATen/ATen.h>
-#include <c10/core/DeviceGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/communicator.hpp"
 
+#include "comm/mixed/layouts.hpp"
 #include "stand_in/nccl/stand_in_nccl.hpp"
-#include "test_world.hpp"
 #include <gmock/gmock.h>
 
 namespace hetseq {
@@ -20,59 +19,18 @@ namespace {
 
 using namespace std::chrono_literals;
 using stand_in::network;
+using test::cpu;
+using test::Layout;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
-constexpr int cpu = -1;
-
-// The first ranks have these GPUs; fewer ranks run where there are fewer.
-struct Layout {
-    const char* name;
-    std::vector<int> gpus;                     // each rank's, or `cpu`
-    std::vector<int> versions = {0, 0, 0, 0};  // of NCCL: 0 is the usual one
-};
-
-void PrintTo(const Layout& layout, std::ostream* out) {
-    *out << layout.name;
-}
-
-class MixedCommunicatorTest : public testing::TestWithParam<Layout> {
+class MixedCommunicatorTest : public test::LayoutTest {
 protected:
-    void SetUp() override {
-        network() = {};
-        stand_in::take_misuses();
-    }
-    void TearDown() override {
-        cudaDeviceSynchronize();  // an abandoned collective may still look at `network`
-        network() = {};
-        EXPECT_THAT(stand_in::take_misuses(), IsEmpty());
-    }
-
-    std::size_t rank() const { return static_cast<std::size_t>(world_.rank()); }
-    at::Device device(const Layout& layout) const {
-        const int gpu = layout.gpus[rank()];
-        return gpu == cpu ? at::Device(at::kCPU)
-                          : at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(gpu));
-    }
-    std::unique_ptr<Communicator> make(const Layout& layout,
-                                       const CommunicatorOptions& options = {
-                                           .deadline = 20s,
-                                           .join_deadline = 20s,
-                                           .largest_bytes = 1 << 20}) {
-        current_.reset_device(device(layout));
-        if (layout.versions[rank()] != 0)
-            network().version = layout.versions[rank()];
-        return make_communicator(world_, test::environment(), device(layout), options);
-    }
     // All ranks' tensors are one rank's, bit for bit.
     void expect_same_bits(const at::Tensor& tensor) const {
         const at::Tensor host = tensor.cpu();
         const std::string own(static_cast<const char*>(host.const_data_ptr()), host.nbytes());
         EXPECT_EQ(world_.broadcast(own, world_.size() - 1), own);
     }
-
-    HostComm world_ = test::world();
-    c10::OptionalDeviceGuard current_;  // as each rank's own is
 };
 
 // All ranks can compute the values of any rank.
@@ -223,16 +181,10 @@ TEST_P(MixedCommunicatorTest, AnExceptionAbandonsWhatIsInFlight) {
     world_.barrier();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Layouts,
-    MixedCommunicatorTest,
-    testing::Values(Layout{"GpusAndACpu", {0, cpu, 1, 2}},
-                    Layout{"CpusBeforeGpus", {cpu, 0, 1, cpu}},
-                    Layout{"OneGpuForAll", {0, 0, 0, 0}},
-                    Layout{"TwoGpusForTwoEach", {0, 1, 0, 1}},
-                    Layout{"UnlikeVersions", {0, 1, 2, 3}, {22809, 22105, 22809, 22105}},
-                    Layout{"AllAtOnce", {0, 1, 0, cpu}, {22809, 22105, 22809, 0}}),
-    [](const auto& layout) { return std::string(layout.param.name); });
+INSTANTIATE_TEST_SUITE_P(Layouts,
+                         MixedCommunicatorTest,
+                         testing::ValuesIn(test::all_layouts()),
+                         test::name_of_layout);
 
 class MixedStartTest : public MixedCommunicatorTest {};
 
@@ -259,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts,
                          MixedStartTest,
                          testing::Values(Layout{"GpusAndACpu", {0, cpu, 1, 2}},
                                          Layout{"TwoGpusForTwoEach", {0, 1, 0, 1}}),
-                         [](const auto& layout) { return std::string(layout.param.name); });
+                         test::name_of_layout);
 
 }  // namespace
 }  // namespace hetseq

@@ -11,18 +11,13 @@
 #include "comm/communicators.hpp"
 #include "comm/mpi/direct_ranges.hpp"
 #include "comm/range_cuts.hpp"
+#include "comm/range_values.hpp"
 #include "test_world.hpp"
 
 namespace hetseq {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Of unlike size, so that another order of additions shows in the last bits.
-at::Tensor terms(int rank, std::int64_t count, at::ScalarType type) {
-    const at::Tensor i = at::arange(count, at::kDouble);
-    return (at::cos(i * (rank + 3) + 0.7) * at::exp2(at::remainder(i + 3 * rank, 13))).to(type);
-}
 
 std::unique_ptr<Communicator> make_ranged(
     const HostComm& world, ThreadSupport threads = test::environment().thread_support()) {
@@ -43,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Counts,
 TEST_P(RangesTest, AnOwnerHasTheBitsOfAnAllReduce) {
     for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf})
         for (const auto& ranges : test::cuts_of(GetParam(), world_.size())) {
-            const at::Tensor sums = terms(world_.rank(), GetParam(), type);
+            const at::Tensor sums = test::terms(world_.rank(), GetParam(), type);
             const at::Tensor own_sums = sums.clone();
             communicator_->all_reduce_sum(sums);
 
@@ -52,8 +47,7 @@ TEST_P(RangesTest, AnOwnerHasTheBitsOfAnAllReduce) {
             for (const OwnedRange& range : ranges) {
                 if (range.owner != world_.rank())
                     continue;
-                EXPECT_TRUE(at::equal(own_sums.narrow(0, range.begin, range.length),
-                                      sums.narrow(0, range.begin, range.length)))
+                EXPECT_TRUE(at::equal(test::part_of(own_sums, range), test::part_of(sums, range)))
                     << type << " from " << range.begin;
             }
         }
@@ -62,14 +56,14 @@ TEST_P(RangesTest, AnOwnerHasTheBitsOfAnAllReduce) {
 TEST_P(RangesTest, AllHaveWhatTheOwnersHad) {
     for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf})
         for (const auto& ranges : test::cuts_of(GetParam(), world_.size())) {
-            const at::Tensor values = terms(world_.rank(), GetParam(), type);
+            const at::Tensor values = test::terms(world_.rank(), GetParam(), type);
 
             communicator_->start_all_gather(values, ranges)->wait();
 
             for (const OwnedRange& range : ranges)
-                EXPECT_TRUE(at::equal(
-                    values.narrow(0, range.begin, range.length),
-                    terms(range.owner, GetParam(), type).narrow(0, range.begin, range.length)))
+                EXPECT_TRUE(
+                    at::equal(test::part_of(values, range),
+                              test::part_of(test::terms(range.owner, GetParam(), type), range)))
                     << type << " from " << range.begin << " of rank " << range.owner;
         }
 }

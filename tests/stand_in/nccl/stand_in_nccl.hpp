@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
 
 #include <nccl.h>
 
@@ -21,14 +22,16 @@ struct Network {
     bool kernels_hang = false;               // until the communicator is aborted
     std::chrono::microseconds launch_time{100};  // STAND_IN_NCCL_LAUNCH_US: until a call is done
     std::chrono::microseconds kernel_time{100};  // STAND_IN_NCCL_KERNEL_US: on the stream
-    /// Device memory that NCCL takes at the first collective of a kind and size: broadcast, reduce
-    /// and all-reduce, of less than 64 KiB and of more [bytes].
+    /// Device memory that NCCL takes at the first collective of a kind and size, of less than
+    /// 64 KiB and of more [bytes].
     std::size_t connection_memory = 4u << 20;
 };
 Network& network();
 
 int aborted_communicators();
 int destroyed_communicators();
-long collectives();
+/// How many of a kind the program has asked for: "a reduction", "an all-reduce", "a broadcast",
+/// "a reduce-scatter", "an all-gather"; "a group", of those, with at least one in it.
+long calls(const std::string& kind);
 
 }  // namespace hetseq::stand_in

@@ -96,6 +96,29 @@ bool bootstrap(Transport& transport,
     return true;
 }
 
+std::optional<bool> all_alike(Transport& transport, int sequence, std::uint64_t asked) {
+    const int tag = tag_of(transport, sequence);
+    const int first = transport.world_ranks[0];
+    char alike = 1;
+    if (transport.rank != 0) {
+        if (!send(transport, first, tag, &asked, sizeof asked) ||
+            !receive(transport, first, tag, &alike, sizeof alike))
+            return std::nullopt;
+        return alike != 0;
+    }
+    for (int rank = 1; rank < transport.size(); ++rank) {
+        std::uint64_t others = 0;
+        const int other = transport.world_ranks[static_cast<std::size_t>(rank)];
+        if (!receive(transport, other, tag, &others, sizeof others))
+            return std::nullopt;
+        if (others != asked)
+            alike = 0;
+    }
+    if (!broadcast(transport, sequence, &alike, sizeof alike, 0))
+        return std::nullopt;
+    return alike != 0;
+}
+
 bool reduce_to_all(Transport& transport,
                    int sequence,
                    const void* from,

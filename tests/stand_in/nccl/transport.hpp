@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace hetseq::stand_in {
@@ -39,6 +41,9 @@ bool bootstrap(Transport& transport,
                const Member& mine,
                int size,
                const std::function<void(const std::vector<Member>&)>& check);
+
+/// Whether `asked` is the same on all ranks. Nothing: aborted.
+std::optional<bool> all_alike(Transport& transport, int sequence, std::uint64_t asked);
 
 /// `combine(sum, part)` adds a rank's values; ranks follow one another in order. False: aborted.
 bool reduce_to_all(Transport& transport,

@@ -295,7 +295,8 @@ void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
     }
     const c10::cuda::CUDAGuard guard{device_or_current(images.device())};
     const cudaStream_t stream = c10::cuda::getCurrentCUDAStream().stream();
-    drain(stream);
+    if (!makes_views(schema))
+        drain(stream);
     call_on_cpu(op, stack);
     images.bring_back_new_shapes();
     const auto first_result = stack->end() - static_cast<std::ptrdiff_t>(schema.returns().size());
