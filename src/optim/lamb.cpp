@@ -48,10 +48,8 @@ public:
         ratios_ = at::zeros({count}, options);
         has_no_ratio_ = at::empty({count}, options.dtype(at::kBool));
         zero_ = at::zeros({}, options);
-        if (options.device().is_cpu())
+        if (options.device().is_cpu() || !parameters.state_ranges().empty())
             cut_into_blocks(parameters, layers);
-        else if (!parameters.state_ranges().empty())
-            squares_ = at::zeros({2, count}, options.dtype(at::kDouble));
     }
 
     /// `sum`: over ranks, where each holds some; null: this one holds all.
@@ -64,7 +62,7 @@ public:
         if (values.is_cpu())
             return set_by_blocks(values, directions, sum);
         if (sum)
-            return set_from_pieces(layers, sum);
+            return set_from_pieces(sum);
         for (std::size_t i = 0; i < layers.size(); ++i) {
             at::Tensor value_norm = value_norms_[at(i)], direction_norm = direction_norms_[at(i)];
             at::linalg_vector_norm_out(value_norm, layers[i].pieces[0].value);
@@ -86,15 +84,17 @@ public:
     at::Tensor ratio(std::size_t layer) const { return ratios_[at(layer)]; }
 
 private:
-    /// Blocks [begin, begin + count) of the layers', which lie there in a tensor.
+    /// Blocks [begin, begin + count) of all layers', which lie there in a tensor.
     struct Run {
         std::int64_t begin = 0;
+        const LambLayer::Piece* piece = nullptr;
         std::vector<FlatParameters::Block> of_values, of_directions;
     };
 
     static std::int64_t at(std::size_t index) { return static_cast<std::int64_t>(index); }
 
-    // LibTorch's norm on the CPU depends on the number of threads, which ranks may have unlike.
+    // LibTorch's norm on the CPU depends on the number of threads, which ranks may have unlike. A
+    // run is what is held of one layer.
     void cut_into_blocks(const FlatParameters& parameters, const std::vector<LambLayer>& layers) {
         std::int64_t count = 0;
         for (const LambLayer& layer : layers) {
@@ -110,14 +110,14 @@ private:
             }
             ends_.back() = count;
         }
-        squares_ = at::zeros({2, count}, at::kDouble);
+        squares_ = at::zeros({2, count}, parameters.values().options().dtype(at::kDouble));
     }
 
     void add_block(std::int64_t index,
                    const FlatParameters::Block& block,
                    const LambLayer::Piece& piece) {
-        if (runs_.empty() || runs_.back().begin + std::ssize(runs_.back().of_values) != index)
-            runs_.push_back({index, {}, {}});
+        if (runs_.empty() || runs_.back().piece != &piece)
+            runs_.push_back({index, &piece, {}, {}});
         runs_.back().of_values.push_back(block);
         runs_.back().of_directions.push_back(
             {block.offset - piece.offset + piece.state_offset, block.numel});
@@ -144,17 +144,21 @@ private:
         }
     }
 
-    void set_from_pieces(const std::vector<LambLayer>& layers,
-                         const std::function<void(const at::Tensor&)>& sum) {
+    // A piece's squares as one number, at its first block: the layout of ranks on CPUs.
+    void set_from_pieces(const std::function<void(const at::Tensor&)>& sum) {
         squares_.zero_();
-        for (std::size_t i = 0; i < layers.size(); ++i)
-            for (const LambLayer::Piece& piece : layers[i].pieces) {
-                squares_[0][at(i)].add_(square_of(piece.value));
-                squares_[1][at(i)].add_(square_of(piece.direction));
-            }
+        for (const Run& run : runs_) {
+            squares_[0][run.begin].copy_(square_of(run.piece->value));
+            squares_[1][run.begin].copy_(square_of(run.piece->direction));
+        }
         sum(squares_);
-        value_norms_.copy_(squares_[0].sqrt());
-        direction_norms_.copy_(squares_[1].sqrt());
+        std::int64_t begin = 0;
+        for (std::size_t i = 0; i < ends_.size(); ++i) {
+            const at::Tensor norms = squares_.slice(1, begin, ends_[i]).sum(1).sqrt_();
+            value_norms_[at(i)].copy_(norms[0]);
+            direction_norms_[at(i)].copy_(norms[1]);
+            begin = ends_[i];
+        }
     }
 
     static at::Tensor square_of(const at::Tensor& x) {
@@ -163,8 +167,8 @@ private:
 
     at::Tensor value_norms_, direction_norms_, ratios_, has_no_ratio_;  // (layers)
     at::Tensor zero_;
-    at::Tensor squares_;              // (2, blocks) on a CPU, or (2, layers), of what is held, fp64
-    std::vector<Run> runs_;           // on a CPU
+    at::Tensor squares_;              // (2, blocks) of all layers, fp64
+    std::vector<Run> runs_;           // of what is held
     std::vector<std::int64_t> ends_;  // by layer, of its blocks
 };
 

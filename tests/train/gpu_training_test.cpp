@@ -62,6 +62,7 @@ protected:
     }
     static ToyResult on_one_cpu(ToyRun run) {
         run.capacities = {6};
+        run.shards = {};
         run.device = at::kCPU;
         return train_toy(test::environment(), HostComm::serial(), run);
     }
@@ -70,6 +71,16 @@ protected:
     }
     static double largest_difference(const at::Tensor& a, const at::Tensor& b) {
         return ((a - b).abs() / a.abs().clamp_min(1)).max().item<double>();
+    }
+
+    // Parts 1, 3, 0, 2 of the state; the embedding, of three blocks, is cut.
+    ToyRun sharded() const {
+        const std::vector<std::int64_t> parts{1, 3, 0, 2};
+        ToyRun run = on_gpus();
+        run.shards = {parts.begin(), parts.begin() + world_.size()};
+        run.stretch = 250;
+        run.clip_norm = 0.05;
+        return run;
     }
 
     HostComm world_ = test::world();
@@ -135,6 +146,31 @@ TEST_P(GpuTrainingTest, ALossThatIsNotFiniteOnOneRankSkipsOnAll) {
     EXPECT_EQ(result.report.skipped, 1);
     EXPECT_LE(largest_difference(on_gpus(shorter).parameters.cpu(), result.parameters.cpu()),
               1e-12);
+}
+
+TEST_P(GpuTrainingTest, AStateCutOverRanksGivesWhatOneCpuGives) {
+    for (const char* optimizer : {"adamw", "lamb", "momentum", "adadelta"}) {
+        ToyRun run = sharded();
+        run.optimizer = optimizer;
+
+        const ToyResult result = on_gpus(run);
+
+        EXPECT_LE(largest_difference(on_one_cpu(run).parameters, result.parameters.cpu()), 1e-12)
+            << optimizer;
+    }
+}
+
+// Values come from those who hold their state, so GPUs and CPUs hold the same bits.
+TEST_P(GpuTrainingTest, UnlikeDevicesHoldTheSameBitsWhereTheStateIsCut) {
+    ToyRun run = sharded();
+    run.dtype = at::kFloat;
+    run.check_interval = 1;
+    run.drift = DriftPolicy::abort;
+
+    const at::Tensor values = on_gpus(run).parameters.cpu();
+
+    const std::string own(static_cast<const char*>(values.const_data_ptr()), values.nbytes());
+    EXPECT_EQ(world_.broadcast(own, 0), own);
 }
 
 // The device steps behind its gate before the host knows: that step must not count.

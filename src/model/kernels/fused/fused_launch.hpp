@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include <cuda_runtime_api.h>
 
 #include "fused_arrays.hpp"
