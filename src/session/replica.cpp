@@ -144,7 +144,9 @@ Replica::Replica(const MpiEnvironment& environment,
             world,
             folder->checkpoints(),
             checkpoint_files_,
-            CheckpointWriter::Options{.keep_last = options.keep_last});
+            CheckpointWriter::Options{
+                .keep_last = options.keep_last,
+                .threads_may_call_mpi = environment.thread_support() == ThreadSupport::multiple});
     share_model(*communicator_, parameters_, *model_);
     warn_if_inexact(*model_);
 }
