@@ -2,6 +2,7 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
 
 #include "train/checkpoint/checkpoint_fixture.hpp"
+#include <pthread.h>
 
 namespace hetseq {
 
@@ -425,6 +427,44 @@ TEST_F(ShardedCheckpointTest, WithoutThreadsInMpiTheCallerCollects) {
     const Files others = read_manifest(checkpoints_.of_update(2)).files;
     EXPECT_EQ(files.at("model.safetensors"), others.at("model.safetensors"));
     EXPECT_EQ(files.size(), others.size());
+}
+
+// While one exists, this process starts no thread: its stack would not fit into any memory.
+class NoThreads {
+public:
+    NoThreads() {
+        ::pthread_getattr_default_np(&before_);
+        pthread_attr_t endless = before_;
+        ::pthread_attr_setstacksize(&endless, std::size_t{1} << 47);
+        ::pthread_setattr_default_np(&endless);
+    }
+    ~NoThreads() { ::pthread_setattr_default_np(&before_); }
+    NoThreads(const NoThreads&) = delete;
+    NoThreads& operator=(const NoThreads&) = delete;
+
+private:
+    pthread_attr_t before_{};
+};
+
+TEST_F(ShardedCheckpointTest, ARankThatGetsNoThreadSavesByItself) {
+    const Shard shard(3, alternating, world_);
+    CheckpointWriter writer(world_, checkpoints_, shard.files(), {.threads_may_call_mpi = true});
+    collecting_thread = std::thread::id();
+    std::optional<NoThreads> none;
+    if (is_last_rank())
+        none.emplace();
+
+    writer.start(state_of(5));
+    if (is_last_rank()) {
+        EXPECT_FALSE(writer.is_copying());
+    }
+    writer.finish();
+    none.reset();
+    world_.barrier();
+
+    EXPECT_EQ(read_manifest(checkpoints_.of_update(5)).files, saved_alone(3, 5));
+    EXPECT_EQ(collecting_thread.load() == std::this_thread::get_id(),
+              is_last_rank() && world_.size() > 1);
 }
 
 // The others have started a checkpoint for which rank 0 never comes.
