@@ -188,7 +188,9 @@ Replica::Replica(const MpiEnvironment& environment,
             world,
             folder->checkpoints(),
             checkpoint_files_,
-            CheckpointWriter::Options{.keep_last = options.keep_last});
+            CheckpointWriter::Options{
+                .keep_last = options.keep_last,
+                .threads_may_call_mpi = environment.thread_support() == ThreadSupport::multiple});
     share_model(*communicator_, parameters_, *model_);
     memory_->note_resident(world, resident_memory_mb());
     warn_if_inexact(*model_);

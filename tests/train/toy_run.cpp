@@ -94,11 +94,12 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
     const Schedule schedule = run.schedule ? run.schedule : fixed_schedule({.lr = run.lr});
     std::unique_ptr<CheckpointWriter> checkpoints;
     if (run.saves)
-        checkpoints =
-            std::make_unique<CheckpointWriter>(world,
-                                               run.folder->checkpoints(),
-                                               checkpoint_files(model, parameters, *optimizer),
-                                               CheckpointWriter::Options{});
+        checkpoints = std::make_unique<CheckpointWriter>(
+            world,
+            run.folder->checkpoints(),
+            checkpoint_files(model, parameters, *optimizer),
+            CheckpointWriter::Options{.threads_may_call_mpi =
+                                          environment.thread_support() == ThreadSupport::multiple});
     Recorder recorder(nullptr, 1, {});
 
     Trainer trainer({.world = world,

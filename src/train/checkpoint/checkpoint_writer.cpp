@@ -1,27 +1,26 @@
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
 
-#include <cstring>
+#include <cstddef>
 #include <exception>
+#include <filesystem>
+#include <optional>
+#include <span>
 #include <system_error>
 #include <type_traits>
 #include <utility>
 
-#include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-#include <ATen/core/grad_mode.h>
-#include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
-
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/atomic_file.hpp"
-#include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/process/activity.hpp"
 #include "hetseq/util/process/fault_point.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
-#include "hetseq/model/tensor_types.hpp"
+#include "hetseq/comm/mpi/peer_transfers.hpp"
+
+#include "checkpoint_copies.hpp"
+#include "own_files.hpp"
 
 namespace hetseq {
 
@@ -34,34 +33,22 @@ bool is_ready(const std::future<T>& future) {
     return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-// The memory is filled, so that none of its pages is new when training waits for a copy.
-at::Tensor memory_for(const at::Tensor& tensor) {
-    return at::zeros(tensor.sizes(),
-                     tensor.options().device(at::kCPU).pinned_memory(!tensor.device().is_cpu()));
+template <class Work>
+std::future<std::invoke_result_t<Work>> run_now(Work work) {
+    std::packaged_task<std::invoke_result_t<Work>()> task(std::move(work));
+    task();
+    return task.get_future();
 }
 
-c10::impl::VirtualGuardImpl guard_of(at::Device device) {
-    return c10::impl::VirtualGuardImpl(device.type());
-}
-
-// The device of the tensors that are not on the CPU.
-std::optional<at::Device> device_of(const std::vector<CheckpointFile>& files) {
-    for (const CheckpointFile& file : files)
-        for (const NamedTensor& stored : file.tensors)
-            if (!stored.tensor.device().is_cpu())
-                return stored.tensor.device();
-    return std::nullopt;
-}
-
-// Like std::async. If no thread can be started, the future holds that error.
+// Like std::async. If no thread can be started, the work is done before it returns: other ranks may
+// wait for it.
 template <class Work>
 std::future<std::invoke_result_t<Work>> start_in_thread(Work work) {
+    const auto shared = std::make_shared<Work>(std::move(work));
     try {
-        return std::async(std::launch::async, std::move(work));
+        return std::async(std::launch::async, [shared] { return (*shared)(); });
     } catch (const std::system_error&) {
-        std::promise<std::invoke_result_t<Work>> failed;
-        failed.set_exception(std::current_exception());
-        return failed.get_future();
+        return run_now([shared] { return (*shared)(); });
     }
 }
 
@@ -70,13 +57,6 @@ std::set<std::int64_t> updates_in(const CheckpointFolder& folder) {
     for (const CheckpointFolder::Entry& entry : folder.list())
         updates.insert(entry.update);
     return updates;
-}
-
-void copy_tensor(const at::Tensor& from, const at::Tensor& to) {
-    if (from.device().is_cpu() && from.is_contiguous())
-        std::memcpy(to.mutable_data_ptr(), from.const_data_ptr(), from.nbytes());
-    else
-        to.copy_(from, /*non_blocking=*/true);
 }
 
 }  // namespace
@@ -88,18 +68,19 @@ CheckpointWriter::CheckpointWriter(const HostComm& world,
     : world_{world.duplicate()},
       folder_{std::move(folder)},
       files_{std::move(files)},
-      copies_(files_.size()),
-      options_{options} {
-    for (std::size_t i = 0; i < files_.size(); ++i)
-        for (const NamedTensor& stored : files_[i].tensors)
-            if (is_mine(i))
-                copies_[i].push_back(memory_for(stored.tensor));
-    if (const auto device = device_of(files_))
-        tensors_ready_.emplace(device->type(), c10::EventFlag::PYTORCH_DEFAULT);
-}
+      copies_{std::make_unique<CheckpointCopies>(files_, world_.rank(), world_.size())},
+      transfers_{
+          std::make_unique<PeerTransfers>(world_, copies_->transfers(), PeerTransfers::Options{})},
+      options_{options} {}
 
-bool CheckpointWriter::is_mine(std::size_t file) const {
-    return checkpoint_owner(file, world_.size()) == world_.rank();
+// MPI keeps what it may still read.
+CheckpointWriter::~CheckpointWriter() {
+    if (std::uncaught_exceptions() > 0)
+        transfers_->abandon();
+    if (written_.valid())
+        written_.wait();
+    if (transfers_->incomplete())
+        static_cast<void>(copies_.release());
 }
 
 std::int64_t CheckpointWriter::bytes() const {
@@ -114,74 +95,59 @@ void CheckpointWriter::start(const TrainingState& state) {
     begin_ = monotonic_seconds();
     last_update_ = state.progress.updates;
     best_update_ = state.progress.best_update;
-    if (tensors_ready_) {
-        const at::Device device = *device_of(files_);
-        tensors_ready_->record(guard_of(device).getStream(device));
-    }
+    copies_->mark();
     std::promise<void> copied;
     copied_ = copied.get_future();
-    written_ = start_in_thread(
-        [this,
-         copied = std::move(copied),
-         text = world_.rank() == 0 ? training_state_json(state) : std::string()]() mutable {
-            const activity::Helper::Thread helps(helper_);
-            copy(copied);
-            fault_point("checkpoint_write", last_update_);
-            const std::filesystem::path path = folder_.begin(last_update_);
-            std::vector<FileDigest> digests = write(path);
-            if (!text.empty())
-                digests.push_back(write_atomically(path / TrainingState::file_name, text));
-            return digests;
-        });
+    auto work = [this,
+                 copied = std::move(copied),
+                 text = world_.rank() == 0 ? training_state_json(state) : std::string()]() mutable {
+        return save(copied, text);
+    };
+    const bool may_use_thread = options_.threads_may_call_mpi || !transfers_->between_ranks();
+    written_ = may_use_thread ? start_in_thread(std::move(work)) : run_now(std::move(work));
     stage_ = Stage::writing;
+}
+
+// Other ranks wait for the parts that this one holds: it sends them, and takes theirs, also where
+// it has failed. `state` is empty on other ranks than 0.
+std::vector<FileDigest> CheckpointWriter::save(std::promise<void>& copied,
+                                               const std::string& state) {
+    const activity::Helper::Thread helps(helper_);
+    std::filesystem::path folder;
+    std::optional<OwnFiles> files;
+    std::exception_ptr failure;
+    try {
+        copy(copied);
+        fault_point("checkpoint_write", last_update_);
+        folder = folder_.begin(last_update_);
+        files.emplace(files_, folder, world_.rank(), world_.size());
+        if (transfers_->between_ranks())
+            fault_point("checkpoint_collect", last_update_);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    transfers_->move([&](std::size_t transfer, std::span<const std::byte> bytes) {
+        if (!failure)
+            files->write(copies_->file_of(transfer), bytes);
+    });
+    if (failure)
+        std::rethrow_exception(failure);
+    std::vector<FileDigest> digests = files->finish();
+    if (!state.empty())
+        digests.push_back(write_atomically(folder / TrainingState::file_name, state));
+    return digests;
 }
 
 // Sets `copied` in any case, since the rank waits for it before its next optimizer step.
 void CheckpointWriter::copy(std::promise<void>& copied) {
     try {
         fault_point("checkpoint_copy", last_update_);
-        copy_tensors();
+        copies_->copy();
     } catch (...) {
         copied.set_exception(std::current_exception());
         throw;
     }
     copied.set_value();
-}
-
-// On a device, the copy runs on a separate stream, beside the device's own work. Autograd must not
-// see it: gradients would then be accumulated on that stream for as long as the copies live.
-void CheckpointWriter::copy_tensors() {
-    const at::NoGradGuard no_grad;
-    at::set_num_threads(1);
-    std::optional<c10::StreamGuard> on_side;
-    if (tensors_ready_) {
-        const at::Device device = *device_of(files_);
-        on_side.emplace(guard_of(device).getStreamFromGlobalPool(device));
-        tensors_ready_->block(on_side->current_stream());
-    }
-    for (std::size_t i = 0; i < files_.size(); ++i)
-        for (std::size_t t = 0; t < copies_[i].size(); ++t) {
-            copy_tensor(files_[i].tensors[t].tensor, copies_[i][t]);
-            activity::progress();
-        }
-    if (on_side)
-        on_side->current_stream().synchronize();
-}
-
-std::vector<FileDigest> CheckpointWriter::write(const std::filesystem::path& folder) const {
-    std::vector<FileDigest> digests(files_.size());
-    for (std::size_t i = 0; i < files_.size(); ++i) {
-        if (!is_mine(i))
-            continue;
-        std::vector<SafetensorData> tensors;
-        for (std::size_t t = 0; t < copies_[i].size(); ++t)
-            tensors.push_back({files_[i].tensors[t].name,
-                               file_type_of(copies_[i][t].scalar_type()),
-                               copies_[i][t].sizes().vec(),
-                               copies_[i][t].const_data_ptr()});
-        digests[i] = write_safetensors(folder / files_[i].name, tensors, {{"format", "pt"}});
-    }
-    return digests;
 }
 
 bool CheckpointWriter::is_copying() const {
@@ -245,6 +211,9 @@ void CheckpointWriter::end_writing() {
         }
         if (world_.rank() == 0)
             state_digest_ = digests.back();
+    } catch (const CommError&) {  // the ranks are no longer in step
+        stage_ = Stage::idle;
+        throw;
     } catch (const std::exception& error) {
         report(error);
         digests_.back() = 1;

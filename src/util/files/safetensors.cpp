@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <utility>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/util/files/regular_file.hpp"
 
 #include "safetensors_header.hpp"
@@ -62,35 +62,38 @@ std::uint64_t header_length(std::ifstream& file,
     return length;
 }
 
-/// Wider types first.
-std::vector<SafetensorData> aligned_order(std::span<const SafetensorData> tensors) {
-    std::vector<SafetensorData> ordered(tensors.begin(), tensors.end());
-    std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
-        return size_of(a.type) > size_of(b.type);
-    });
-    return ordered;
-}
-
-std::size_t bytes_of(const SafetensorData& tensor) {
-    std::size_t bytes = size_of(tensor.type);
-    for (const std::int64_t extent : tensor.shape)
-        bytes *= static_cast<std::size_t>(extent);
+std::uint64_t bytes_of(const SafetensorEntry& entry) {
+    std::uint64_t bytes = size_of(entry.type);
+    for (const std::int64_t extent : entry.shape)
+        bytes *= static_cast<std::uint64_t>(extent);
     return bytes;
 }
 
-std::string header_text(const std::vector<SafetensorData>& tensors,
+// In the order of the data, with their places in it.
+std::vector<SafetensorEntry> laid_out(std::vector<SafetensorEntry> entries) {
+    std::vector<SafetensorType> types;
+    for (const SafetensorEntry& entry : entries)
+        types.push_back(entry.type);
+    std::vector<SafetensorEntry> ordered;
+    std::uint64_t begin = 0;
+    for (const std::size_t index : safetensors_order(types)) {
+        SafetensorEntry& entry = ordered.emplace_back(std::move(entries[index]));
+        entry.begin = begin;
+        entry.end = begin += bytes_of(entry);
+    }
+    return ordered;
+}
+
+std::string header_text(const std::vector<SafetensorEntry>& entries,
                         const std::map<std::string, std::string>& metadata) {
     nlohmann::ordered_json header = nlohmann::ordered_json::object();
     if (!metadata.empty())
         header["__metadata__"] = metadata;
-    std::size_t begin = 0;
-    for (const SafetensorData& tensor : tensors) {
-        HETSEQ_ASSERT(!header.contains(tensor.name));
-        const std::size_t end = begin + bytes_of(tensor);
-        header[tensor.name] = {{"dtype", name_of(tensor.type)},
-                               {"shape", tensor.shape},
-                               {"data_offsets", {begin, end}}};
-        begin = end;
+    for (const SafetensorEntry& entry : entries) {
+        HETSEQ_ASSERT(!header.contains(entry.name));
+        header[entry.name] = {{"dtype", name_of(entry.type)},
+                              {"shape", entry.shape},
+                              {"data_offsets", {entry.begin, entry.end}}};
     }
     std::string text = header.dump();
     text.resize((text.size() + header_alignment - 1) / header_alignment * header_alignment, ' ');
@@ -127,22 +130,64 @@ const SafetensorEntry* SafetensorsReader::find(const std::string& name) const no
 }
 
 void SafetensorsReader::read(const SafetensorEntry& entry, void* out) {
-    read_bytes(file_, path_, data_start_ + entry.begin, out, entry.bytes());
+    read(entry, 0, entry.bytes(), out);
+}
+
+void SafetensorsReader::read(const SafetensorEntry& entry,
+                             std::uint64_t first,
+                             std::size_t bytes,
+                             void* out) {
+    HETSEQ_ASSERT(first <= entry.bytes() && bytes <= entry.bytes() - first);
+    read_bytes(file_, path_, data_start_ + entry.begin + first, out, bytes);
+}
+
+std::vector<std::size_t> safetensors_order(std::span<const SafetensorType> types) {
+    std::vector<std::size_t> order(types.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return size_of(types[a]) > size_of(types[b]);
+    });
+    return order;
+}
+
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
+                                     std::vector<SafetensorEntry> entries,
+                                     const std::map<std::string, std::string>& metadata)
+    : entries_{laid_out(std::move(entries))},
+      file_{path},
+      missing_{entries_.empty() ? 0 : entries_.back().end} {
+    const std::string header = header_text(entries_, metadata);
+    const std::uint64_t length = header.size();
+    file_.write(&length, length_bytes);
+    file_.write(header);
+}
+
+void SafetensorsWriter::write(const void* data, std::size_t bytes) {
+    HETSEQ_ASSERT(bytes <= missing_);
+    file_.write(data, bytes);
+    missing_ -= bytes;
+}
+
+FileDigest SafetensorsWriter::finish(const std::function<void()>& before_naming) {
+    HETSEQ_ASSERT(missing_ == 0);
+    return file_.commit(before_naming);
 }
 
 FileDigest write_safetensors(const std::filesystem::path& path,
                              std::span<const SafetensorData> tensors,
                              const std::map<std::string, std::string>& metadata,
                              const std::function<void()>& before_naming) {
-    const std::vector<SafetensorData> ordered = aligned_order(tensors);
-    const std::string header = header_text(ordered, metadata);
-    const std::uint64_t length = header.size();
-    AtomicFile file{path};
-    file.write(&length, length_bytes);
-    file.write(header);
-    for (const SafetensorData& tensor : ordered)
-        file.write(tensor.data, bytes_of(tensor));
-    return file.commit(before_naming);
+    std::vector<SafetensorEntry> entries;
+    std::vector<SafetensorType> types;
+    for (const SafetensorData& tensor : tensors) {
+        entries.push_back({.name = tensor.name, .type = tensor.type, .shape = tensor.shape});
+        types.push_back(tensor.type);
+    }
+    SafetensorsWriter writer(path, std::move(entries), metadata);
+    const std::vector<std::size_t> order = safetensors_order(types);
+    for (std::size_t i = 0; i < order.size(); ++i)
+        writer.write(tensors[order[i]].data, writer.entries()[i].bytes());
+    return writer.finish(before_naming);
 }
 
 }  // namespace hetseq

@@ -2,8 +2,6 @@
 #include <functional>
 #include <memory>
 
-#include <unistd.h>
-
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
@@ -11,7 +9,6 @@
 #include "hetseq/util/files/manifest.hpp"
 #include "hetseq/util/files/safetensors.hpp"
 #include "hetseq/comm/agree.hpp"
-#include "hetseq/comm/communicator.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
@@ -20,7 +17,7 @@
 #include "hetseq/train/replica_sync.hpp"
 
 #include "model/mixed_model.hpp"
-#include "test_world.hpp"
+#include "train/checkpoint/checkpoint_fixture.hpp"
 #include "train/toy_model.hpp"
 #include <gmock/gmock.h>
 
@@ -62,34 +59,8 @@ struct Replica {
     std::unique_ptr<Optimizer> optimizer;
 };
 
-TrainingState state_of(std::int64_t update) {
-    TrainingState state;
-    state.progress.updates = update;
-    state.run.options["task"] = "toy";
-    return state;
-}
-
-class CheckpointTest : public testing::Test {
+class CheckpointTest : public CheckpointFixture {
 protected:
-    CheckpointTest()
-        : base_{world_.broadcast(
-              (fs::temp_directory_path() / ("hetseq_checkpoint_" + std::to_string(::getpid())))
-                  .string(),
-              0)},
-          checkpoints_{base_ / "checkpoints"},
-          communicator_{make_communicator(world_, environment(), at::kCPU)} {
-        on_rank_0([&] { fs::create_directories(base_); });
-    }
-    ~CheckpointTest() override {
-        on_rank_0([&] { fs::remove_all(base_); });
-    }
-
-    void on_rank_0(const std::function<void()>& work) const {
-        world_.barrier();
-        if (world_.rank() == 0)
-            work();
-        world_.barrier();
-    }
     fs::path save(const Replica& replica, std::int64_t update) const {
         CheckpointWriter writer(world_, checkpoints_, replica.files(), {});
         writer.start(state_of(update));
@@ -111,11 +82,6 @@ protected:
         }
         return "nothing";
     }
-
-    HostComm world_ = test::world();
-    fs::path base_;
-    CheckpointFolder checkpoints_;
-    std::unique_ptr<Communicator> communicator_;
 };
 
 TEST_F(CheckpointTest, RestoresParametersOptimizerAndState) {
@@ -283,7 +249,7 @@ TEST_F(CheckpointTest, OneThatDoesNotFitIsRefusedAndChangesNothing) {
 TEST_F(CheckpointTest, ATensorOfAnotherShapeIsNamedWithBoth) {
     const fs::path folder = save(Replica(1), 5);
     std::vector<CheckpointFile> files = Replica(1).files();
-    files[0].tensors[0].tensor = at::zeros({3, 5});
+    files[0].tensors[0] = whole_tensor({files[0].tensors[0].name, at::zeros({3, 5})});
     std::string text;
     try {
         load_checkpoint(world_, *communicator_, folder, files);
@@ -319,7 +285,7 @@ TEST_F(CheckpointTest, OneThatCannotBeCopiedKeepsNobodyWaiting) {
     const fs::path before = save(replica, 5);
     std::vector<CheckpointFile> files = replica.files();
     at::Tensor moving = at::ones({4, 2}).t();  // copied element by element
-    files[0].tensors[0].tensor = moving;       // of rank 0's file
+    files[0].tensors[0] = whole_tensor({files[0].tensors[0].name, moving});  // of rank 0's file
     CheckpointWriter writer(world_, checkpoints_, files, {});
     moving.as_strided_({3, 2}, {1, 3});
 

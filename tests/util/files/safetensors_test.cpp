@@ -1,7 +1,9 @@
 #include "hetseq/util/files/safetensors.hpp"
 
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <iterator>
 
 #include <gtest/gtest.h>
 
@@ -92,6 +94,71 @@ TEST(SafetensorsTest, EveryTensorIsAligned) {
     const SafetensorsReader reader{folder / "a.safetensors"};
     for (const SafetensorEntry& entry : reader.entries())
         EXPECT_EQ(entry.begin % size_of(entry.type), 0u) << entry.name;
+}
+
+TEST(SafetensorsTest, TensorsAreOrderedByWidthAndThenStay) {
+    const SafetensorType types[] = {SafetensorType::U8,
+                                    SafetensorType::F32,
+                                    SafetensorType::I64,
+                                    SafetensorType::I32,
+                                    SafetensorType::BOOL};
+
+    EXPECT_EQ(safetensors_order(types), (std::vector<std::size_t>{2, 1, 3, 0, 4}));
+}
+
+std::string bytes_of_file(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(SafetensorsTest, BytesThatComeInPiecesGiveTheSameFile) {
+    const TemporaryFolder folder;
+    const std::string narrow = "abc", wide = "0123456789ABCDEF";
+    const SafetensorData tensors[] = {
+        {"narrow", SafetensorType::U8, {3}, narrow.data()},
+        {"empty", SafetensorType::F32, {0}, nullptr},
+        {"wide", SafetensorType::I64, {1, 2}, wide.data()},
+    };
+    const FileDigest whole = write_safetensors(folder / "whole", tensors, {{"format", "pt"}});
+    SafetensorsWriter writer(folder / "pieces",
+                             {{.name = "narrow", .type = SafetensorType::U8, .shape = {3}},
+                              {.name = "empty", .type = SafetensorType::F32, .shape = {0}},
+                              {.name = "wide", .type = SafetensorType::I64, .shape = {1, 2}}},
+                             {{"format", "pt"}});
+
+    for (const char byte : wide + narrow)
+        writer.write(&byte, 1);
+    EXPECT_FALSE(std::filesystem::exists(folder / "pieces"));
+    const FileDigest pieces = writer.finish();
+
+    EXPECT_EQ(writer.entries().front().name, "wide");
+    EXPECT_EQ(pieces, whole);
+    EXPECT_EQ(bytes_of_file(folder / "pieces"), bytes_of_file(folder / "whole"));
+}
+
+TEST(SafetensorsTest, AFileThatLacksBytesIsNotFinished) {
+    const TemporaryFolder folder;
+    SafetensorsWriter writer(folder / "a",
+                             {{.name = "a", .type = SafetensorType::U8, .shape = {3}}});
+    writer.write("ab", 2);
+
+    EXPECT_THROW(writer.finish(), InternalError);
+    EXPECT_THROW(writer.write("cd", 2), InternalError);
+}
+
+TEST(SafetensorsTest, APartOfATensorIsRead) {
+    const TemporaryFolder folder;
+    const SafetensorData tensors[] = {{"before", SafetensorType::U8, {2}, "xy"},
+                                      {"cut", SafetensorType::U8, {5}, "01234"}};
+    write_safetensors(folder / "a", tensors);
+    SafetensorsReader reader{folder / "a"};
+    std::string part(3, '-');
+
+    reader.read(*reader.find("cut"), 1, 3, part.data());
+    EXPECT_EQ(part, "123");
+    reader.read(*reader.find("cut"), 5, 0, part.data());
+    EXPECT_EQ(part, "123");
+    EXPECT_THROW(reader.read(*reader.find("cut"), 3, 3, part.data()), InternalError);
 }
 
 // The example of the format's description: {"test":{"dtype":"I32","shape":[2,2],...}}, padded.

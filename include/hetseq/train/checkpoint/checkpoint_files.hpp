@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+
 #include "hetseq/model/model.hpp"
 
 namespace hetseq {
@@ -13,24 +15,48 @@ namespace hetseq {
 class FlatParameters;
 class Optimizer;
 
-/// One safetensors file of a checkpoint: views of live tensors.
+/// A run of a tensor's elements in row-major order, and who holds it.
+struct CheckpointPart {
+    static constexpr int every_rank = -1;
+
+    int holder = every_rank;  // or a rank
+    std::int64_t numel = 0;
+    at::Tensor values;  // a view of the live tensor; undefined where this rank does not hold it
+};
+
+/// A tensor of a file: its parts, one after the other. All ranks have the same list but for
+/// `values`.
+struct CheckpointTensor {
+    std::string name;
+    at::ScalarType type = at::kFloat;
+    std::vector<std::int64_t> shape;
+    std::vector<CheckpointPart> parts;
+
+    std::int64_t bytes() const;
+};
+
+/// A tensor that every rank holds, whole.
+CheckpointTensor whole_tensor(const NamedTensor& stored);
+
+/// One safetensors file of a checkpoint.
 struct CheckpointFile {
     std::string name;
-    std::vector<NamedTensor> tensors;
+    std::vector<CheckpointTensor> tensors;
 
     std::int64_t bytes() const;
 };
 
 /// model.safetensors, with the model's stored tensors, and the optimizer's state cut by parameter
 /// ("exp_avg/encoder.weight") into files of about `file_bytes`,
-/// optimizer-00001-of-00003.safetensors and so on. The files do not depend on the ranks. Throws
-/// BadConfig for a tensor of a type that files do not have.
+/// optimizer-00001-of-00003.safetensors and so on. What the files will hold does not depend on the
+/// ranks, nor on who holds the state. Throws BadConfig for a tensor of a type that files do not
+/// have.
 std::vector<CheckpointFile> checkpoint_files(const Model& model,
                                              const FlatParameters& parameters,
                                              const Optimizer& optimizer,
                                              std::int64_t file_bytes = 256 << 20);
 
-/// The rank that writes and reads the file of this index.
+/// The rank that writes the file of this index, and reads from it what every rank holds.
 int checkpoint_owner(std::size_t file, int ranks) noexcept;
 
 /// Throws BadData, MissingInput or IoError, naming the tensor and both shapes or types, unless

@@ -16,8 +16,9 @@ class HostComm;
 /// that names the file.
 TrainingState verified_state(const HostComm& world, const std::filesystem::path& folder);
 
-/// Collective. Fills the tensors of `files` from `folder`: each file is read by one rank. Throws on
-/// all ranks, before any tensor is touched, when one does not fit; IoError when reading fails.
+/// Collective. Fills the tensors of `files` from `folder`: what every rank holds is read by one
+/// rank and handed out, a part that one rank holds is read by it. Throws on all ranks, before any
+/// tensor is touched, when one does not fit; IoError when reading fails.
 void load_checkpoint(const HostComm& world,
                      Communicator& communicator,
                      const std::filesystem::path& folder,

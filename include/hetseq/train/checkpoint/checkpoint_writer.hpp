@@ -2,14 +2,11 @@
 
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <future>
-#include <optional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
-
-#include <c10/core/Event.h>
 
 #include "hetseq/util/files/checksum.hpp"
 #include "hetseq/util/process/activity.hpp"
@@ -20,25 +17,34 @@
 
 namespace hetseq {
 
-/// Saves checkpoints while training goes on. A thread copies this rank's files into memory that is
-/// taken once, then writes them. When all ranks have written, rank 0 gives the folder its name. All
-/// ranks call the same members in the same order from one thread.
+class CheckpointCopies;
+class PeerTransfers;
+
+/// Saves checkpoints while training goes on. A thread copies what this rank gives to the files into
+/// memory that is taken once. Then it writes this rank's files, with the parts of tensors that
+/// other ranks hold and send, and sends its own parts. When all ranks have written, rank 0 gives
+/// the folder its name. All ranks call the same members in the same order from one thread.
 class CheckpointWriter {
 public:
     struct Options {
-        std::int64_t keep_last = 0;  // 0: all
-        int most_failures = 3;       // in a row, after which `poll` and `start` throw
+        std::int64_t keep_last = 0;         // 0: all
+        int most_failures = 3;              // in a row, after which `poll` and `start` throw
+        bool threads_may_call_mpi = false;  // MPI gave MPI_THREAD_MULTIPLE
     };
 
-    /// Collective. `files` are views of tensors that outlive the writer; takes memory for a copy
-    /// of this rank's.
+    /// Collective. `files` are views of tensors that outlive the writer.
     CheckpointWriter(const HostComm& world,
                      CheckpointFolder folder,
                      std::vector<CheckpointFile> files,
                      const Options& options);
+    /// Waits for the thread. While an exception unwinds, it waits for no other rank.
+    ~CheckpointWriter();
+    CheckpointWriter(const CheckpointWriter&) = delete;
+    CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
     /// Collective. Starts saving `state` (rank 0's counts) and the tensors as they are now. Waits
-    /// for an earlier checkpoint that is not complete yet.
+    /// for an earlier checkpoint that is not complete yet. Where ranks send parts and threads may
+    /// not call MPI, all files are written when it returns.
     void start(const TrainingState& state);
     /// Nobody may write to the tensors before this returns. It also returns if the copy failed; the
     /// checkpoint is then not saved. Returns the time it waited [ms].
@@ -46,7 +52,9 @@ public:
     /// True if that would wait.
     bool is_copying() const;
     /// Collective, never waits. Advances the checkpoint in progress. A failure is reported, and
-    /// earlier checkpoints stay; after several failures in a row it throws IoError.
+    /// earlier checkpoints stay; after several failures in a row it throws IoError. So `start` and
+    /// `finish` do, and all of them throw CommError on a rank that waited in vain for the parts of
+    /// another.
     void poll();
     /// Collective. Waits for the checkpoint in progress. Throws IoError on all ranks when it
     /// failed.
@@ -66,10 +74,8 @@ private:
     enum class Stage { idle, writing, gathering, committing };
     enum class Wait { no, yes };
 
-    bool is_mine(std::size_t file) const;
+    std::vector<FileDigest> save(std::promise<void>& copied, const std::string& state);
     void copy(std::promise<void>& copied);
-    void copy_tensors();
-    std::vector<FileDigest> write(const std::filesystem::path& folder) const;
     void advance(Wait wait);
     void end_writing();
     void end_gathering();
@@ -82,16 +88,16 @@ private:
     HostComm world_;
     CheckpointFolder folder_;
     std::vector<CheckpointFile> files_;
-    std::vector<std::vector<at::Tensor>> copies_;  // by file, of this rank's alone
+    std::unique_ptr<CheckpointCopies> copies_;
+    std::unique_ptr<PeerTransfers> transfers_;  // of the copies
     Options options_;
 
     Stage stage_ = Stage::idle;
     std::int64_t last_update_ = -1;
     std::int64_t best_update_ = 0;
-    double begin_ = 0;                         // of the checkpoint at work, monotonic clock [s]
-    std::optional<c10::Event> tensors_ready_;  // on a device
-    std::set<std::int64_t> known_;             // on rank 0: checkpoints that were there
-    std::set<std::int64_t> removed_;           // and those that somebody removed
+    double begin_ = 0;                // of the checkpoint at work, monotonic clock [s]
+    std::set<std::int64_t> known_;    // on rank 0: checkpoints that were there
+    std::set<std::int64_t> removed_;  // and those that somebody removed
     activity::Helper helper_;
     // Below what their threads use, since they are waited for when they are destroyed.
     std::future<void> copied_;

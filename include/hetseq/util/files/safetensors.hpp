@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/util/files/checksum.hpp"
 
 namespace hetseq {
@@ -48,6 +49,8 @@ public:
     const SafetensorEntry* find(const std::string& name) const noexcept;
     /// Copies the tensor's `entry.bytes()` bytes to `out`. Throws IoError.
     void read(const SafetensorEntry& entry, void* out);
+    /// Copies `bytes` of the tensor's bytes, from the one of index `first` on. Throws IoError.
+    void read(const SafetensorEntry& entry, std::uint64_t first, std::size_t bytes, void* out);
 
 private:
     std::filesystem::path path_;
@@ -58,6 +61,32 @@ private:
     std::map<std::string, std::string> metadata_;
 };
 
+/// The indices of tensors of these types in the order in which a file holds them: wider types come
+/// first, so that every tensor is aligned; otherwise the order stays.
+std::vector<std::size_t> safetensors_order(std::span<const SafetensorType> types);
+
+/// Writes a file atomically from bytes that come in pieces. The same tensors give the same bytes.
+/// All members throw IoError.
+class SafetensorsWriter {
+public:
+    /// `entries` have name, type and shape; their places in the file are set here.
+    SafetensorsWriter(const std::filesystem::path& path,
+                      std::vector<SafetensorEntry> entries,
+                      const std::map<std::string, std::string>& metadata = {});
+
+    /// In the order of the data, which is `safetensors_order`.
+    const std::vector<SafetensorEntry>& entries() const noexcept { return entries_; }
+    /// The next bytes of the data, of one tensor or several.
+    void write(const void* data, std::size_t bytes);
+    /// All data were written. `before_naming` as in AtomicFile. Returns the digest of the file.
+    FileDigest finish(const std::function<void()>& before_naming = {});
+
+private:
+    std::vector<SafetensorEntry> entries_;
+    AtomicFile file_;
+    std::uint64_t missing_ = 0;  // bytes of data
+};
+
 /// One tensor to write; `data` is row-major and contiguous.
 struct SafetensorData {
     std::string name;
@@ -66,9 +95,7 @@ struct SafetensorData {
     const void* data = nullptr;
 };
 
-/// Writes a file atomically. Wider types come first, so that every tensor is aligned; otherwise the
-/// order stays. The same tensors give the same bytes. `before_naming` as in AtomicFile. Throws
-/// IoError.
+/// Writes these tensors by a SafetensorsWriter. Throws IoError.
 FileDigest write_safetensors(const std::filesystem::path& path,
                              std::span<const SafetensorData> tensors,
                              const std::map<std::string, std::string>& metadata = {},

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Event.h>
+
+#include "hetseq/comm/mpi/peer_transfers.hpp"
+#include "hetseq/train/checkpoint/checkpoint_files.hpp"
+
+namespace hetseq {
+
+/// Copies of what this rank gives to a checkpoint's files: the parts that it alone holds, and in
+/// the files that it writes those that every rank holds. All memory is taken by the constructor.
+class CheckpointCopies {
+public:
+    /// `files` are views of tensors that outlive the copies.
+    CheckpointCopies(const std::vector<CheckpointFile>& files, int rank, int ranks);
+
+    /// The way of every part from the rank that copies it to the one that writes its file, in the
+    /// order of the files' bytes.
+    const std::vector<PeerTransfer>& transfers() const noexcept { return transfers_; }
+    std::size_t file_of(std::size_t transfer) const { return files_[transfer]; }
+
+    /// `copy` shall take the tensors as they are once the device is done with what it was asked
+    /// for.
+    void mark();
+    /// Copies the tensors, on a device beside its own work; returns when it is done.
+    void copy();
+
+private:
+    struct Copy {
+        at::Tensor from;
+        at::Tensor to;  // on the CPU
+    };
+
+    void add_file(std::size_t index, const CheckpointFile& file, int rank, int writer);
+    void add_copy(const at::Tensor& values);
+
+    std::vector<Copy> copies_;
+    std::vector<PeerTransfer> transfers_;
+    std::vector<std::size_t> files_;      // by transfer
+    std::optional<at::Device> device_;    // of the tensors that are not on the CPU
+    std::optional<c10::Event> is_ready_;  // on it
+};
+
+}  // namespace hetseq

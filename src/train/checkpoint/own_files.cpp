@@ -1,0 +1,62 @@
+#include "own_files.hpp"
+
+#include <utility>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/model/tensor_types.hpp"
+
+namespace hetseq {
+
+namespace {
+
+std::vector<SafetensorEntry> entries_of(const CheckpointFile& file) {
+    std::vector<SafetensorEntry> entries;
+    for (const CheckpointTensor& tensor : file.tensors)
+        entries.push_back(
+            {.name = tensor.name, .type = file_type_of(tensor.type), .shape = tensor.shape});
+    return entries;
+}
+
+}  // namespace
+
+OwnFiles::OwnFiles(const std::vector<CheckpointFile>& files,
+                   std::filesystem::path folder,
+                   int rank,
+                   int ranks)
+    : files_{files},
+      folder_{std::move(folder)},
+      rank_{rank},
+      ranks_{ranks},
+      digests_(files.size()) {}
+
+void OwnFiles::write(std::size_t file, std::span<const std::byte> bytes) {
+    while (begun_ <= file)
+        begin_next();
+    HETSEQ_ASSERT(open_ && begun_ == file + 1);
+    open_->write(bytes.data(), bytes.size());
+}
+
+std::vector<FileDigest> OwnFiles::finish() {
+    while (begun_ < files_.size())
+        begin_next();
+    end();
+    return digests_;
+}
+
+void OwnFiles::begin_next() {
+    end();
+    const CheckpointFile& file = files_[begun_];
+    if (checkpoint_owner(begun_, ranks_) == rank_)
+        open_.emplace(folder_ / file.name,
+                      entries_of(file),
+                      std::map<std::string, std::string>{{"format", "pt"}});
+    ++begun_;
+}
+
+void OwnFiles::end() {
+    if (open_)
+        digests_[begun_ - 1] = open_->finish();
+    open_.reset();
+}
+
+}  // namespace hetseq

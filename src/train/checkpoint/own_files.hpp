@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "hetseq/util/files/checksum.hpp"
+#include "hetseq/util/files/safetensors.hpp"
+#include "hetseq/train/checkpoint/checkpoint_files.hpp"
+
+namespace hetseq {
+
+/// Writes the files of a checkpoint that are this rank's, one after the other, from bytes that come
+/// in their order. All members throw IoError.
+class OwnFiles {
+public:
+    /// `files` outlive this.
+    OwnFiles(const std::vector<CheckpointFile>& files,
+             std::filesystem::path folder,
+             int rank,
+             int ranks);
+
+    /// The next bytes, of the file of this index. They belong to its tensors in the order in which
+    /// it holds them.
+    void write(std::size_t file, std::span<const std::byte> bytes);
+    /// All bytes have come. Returns the digests by file, zeros for files of other ranks.
+    std::vector<FileDigest> finish();
+
+private:
+    void begin_next();
+    void end();
+
+    const std::vector<CheckpointFile>& files_;
+    std::filesystem::path folder_;
+    int rank_, ranks_;
+    std::size_t begun_ = 0;                  // files, those of other ranks too
+    std::optional<SafetensorsWriter> open_;  // the last one begun, if it is this rank's
+    std::vector<FileDigest> digests_;
+};
+
+}  // namespace hetseq
