@@ -12,6 +12,8 @@ namespace hetseq {
 
 namespace {
 
+constexpr double most_mib = 1e9;
+
 constexpr std::size_t most_points = 256;
 
 // "8=12.5, 16=20": units and their time [ms].
@@ -87,6 +89,9 @@ DeviceClass read_device(const IniSection& section, const std::string& file) {
     device.cost.micro_batch = std::min(device.cost.micro_batch, memory_units);
     fields.integer("max-units", device.cost.max_units, 0, most_units);
     device.update_given = fields.number("update-ms", device.update_ms, 0, most_ms);
+    fields.number("memory-mib", device.memory_mib, 1, most_mib);
+    fields.number("process-mib", device.process_mib, 0, most_mib);
+    fields.number("activations-mib", device.cost.activations_mb, 0, most_mib);
     fields.text("costs", device.costs);
     fields.text("measured", device.measured);
     device.has_times = has_line;

@@ -20,6 +20,8 @@ constexpr double least_gb = 1e-6;
 constexpr double most_gb = 1e6;
 constexpr double most_bytes = 1e14;
 constexpr double most_buckets = 65536;
+constexpr std::int64_t most_parameters = 1'000'000'000'000;
+constexpr std::int64_t most_state_tensors = 64;
 constexpr std::int64_t most_updates = 1000000000000;
 constexpr std::size_t most_classes = 64;
 
@@ -190,6 +192,8 @@ void ClusterParser::read_model(const IniSection& section) {
     fields.number("parameter-bytes", model.bytes, 0, most_bytes);
     model.bucket_given = fields.number("bucket-mib", model.bucket_mib, 0.001, 1e6);
     fields.number("backward-fraction", model.backward_fraction, 0, 1);
+    fields.integer("parameters", model.parameters, 1, most_parameters);
+    fields.integer("state-tensors", model.state_tensors, 0, most_state_tensors);
     fields.finish();
     if (model.bytes > most_buckets * model.bucket_mib * bytes_of_mib)
         fields.reject("parameter-bytes",
@@ -206,6 +210,11 @@ void ClusterParser::read_job(const IniSection& section) {
     std::size_t cut = 0;
     fields.choice("balance", cut, {"auto", "declared", "equal"});
     job.cut = std::array{Cut::balanced, Cut::declared, Cut::equal}[cut];
+    std::size_t shard = 0, shard_by = 0;
+    fields.choice("shard", shard, {"none", "optimizer"});
+    fields.choice("shard-by", shard_by, {"memory", "even"});
+    if (shard == 1)
+        job.state = shard_by == 0 ? StateParts::by_memory : StateParts::even;
     fields.integer("updates", job.updates, 1, most_updates);
     fields.number("spread", job.spread, 0, 2);
     fields.finish();

@@ -199,7 +199,10 @@ void take_cost(DeviceClass& device, const StepCost& cost, const std::string& sou
                 " units",
             source + " is a table of micro-batches up to " + std::to_string(cost.micro_batch),
             "measure with that micro-batch, or leave it out");
+    const double described_mb = device.cost.activations_mb;
     device.cost = cost;
+    if (described_mb > 0)
+        device.cost.activations_mb = described_mb;
     device.cost.micro_batch = micro_batch;
     device.cost.max_units = max_units;
     device.has_times = true;

@@ -32,6 +32,8 @@ struct DeviceClass {
     double update_ms = 0;  // after the reduction, once an update: clipping, optimizer, bookkeeping
     bool update_given = false;  // false: to be taken from a run, or none
     bool has_times = false;     // false: to be taken from a file of costs or a run
+    double memory_mib = 0;      // of a rank; 0: not said
+    double process_mib = 0;     // that is taken of it before there is a model
     std::string costs;          // that file (--cache-dir/step-cost-*.json); empty: none
     std::string measured;  // the run's host or device to take them from; empty: the class's name
 };
@@ -60,11 +62,17 @@ struct ModelSize {
     double bucket_mib = 8;
     bool bucket_given = false;
     double backward_fraction = 2.0 / 3;  // of a micro-batch's time
+    std::int64_t parameters = 0;         // 0: as `bytes` of fp32
+    std::int64_t state_tensors = 2;      // of the optimizer, of the size of all parameters
 };
 
 /// balanced: as `allocate` cuts it. declared: in proportion to the micro-batches. equal: the same
 /// for every rank, as HetSeq did.
 enum class Cut { balanced, declared, equal };
+
+/// Who holds the optimizer's state: each rank all of it, or each a part, in proportion to what its
+/// memory has left, or the same.
+enum class StateParts { whole, by_memory, even };
 
 struct PlannedJob {
     std::int64_t batch = 0;           // units, global; 0: units_per_rank times the ranks
@@ -72,6 +80,7 @@ struct PlannedJob {
     std::int64_t updates = 0;         // 0: not said
     double spread = 0;  // coefficient of variation of a rank's time from update to update
     Cut cut = Cut::balanced;
+    StateParts state = StateParts::whole;
 };
 
 /// A number of the description that measured rows may determine.

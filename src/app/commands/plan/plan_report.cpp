@@ -7,6 +7,7 @@
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/plan/all_reduce_time.hpp"
+#include "hetseq/plan/cluster_memory.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -140,6 +141,31 @@ std::string class_table(const PlanReport& report) {
     return format_table(rows);
 }
 
+// Empty where no device says how much memory it has.
+std::string planned_memory_text(const Cluster& cluster) {
+    Rows rows{{"nodes", "a rank's memory holds", "of MiB", ""}};
+    for (const NodeClassMemory& memory : plan_memory(cluster))
+        rows.push_back({cluster.nodes[memory.node].name,
+                        memory_text(memory.terms),
+                        std::to_string(std::llround(memory.has_mib)),
+                        memory.fits() ? "" : "does not fit"});
+    return rows.size() > 1 ? format_table(rows) + "\n" : "";
+}
+
+Json memory_json(const Cluster& cluster) {
+    Json json = Json::array();
+    for (const NodeClassMemory& memory : plan_memory(cluster)) {
+        Json terms;
+        for (const MemoryTerm& term : memory.terms)
+            terms[term.name] = term.mb;
+        json.push_back({{"nodes", cluster.nodes[memory.node].name},
+                        {"memory", terms},
+                        {"memory_mb", memory.has_mib},
+                        {"fits", memory.fits()}});
+    }
+    return json;
+}
+
 std::string advice_text(const PlanReport& report, const NodeClassPlan& plan) {
     const NodeClass& node = report.cluster.nodes[plan.node];
     const std::string most = std::to_string(plan.tried.back().nodes);
@@ -217,7 +243,8 @@ std::string plan_text(const PlanReport& report) {
         text += "\n";
     if (report.fit)
         text += fit_text(*report.fit);
-    text += head_text(report) + "\n" + class_table(report) + "\n";
+    text +=
+        head_text(report) + "\n" + class_table(report) + "\n" + planned_memory_text(report.cluster);
     for (const NodeClassPlan& plan : report.plan.classes)
         text += advice_text(report, plan);
     return text;
@@ -248,6 +275,7 @@ std::string plan_json(const PlanReport& report) {
                                    {"steps", bucket->how.steps},
                                    {"ms", bucket->ms}}
                             : Json(nullptr);
+    json["memory"] = memory_json(report.cluster);
     json["fit"] = report.fit ? fit_json(*report.fit) : Json(nullptr);
     json["taken"] = report.taken;
     return json.dump(2) + "\n";
