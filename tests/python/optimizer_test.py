@@ -89,6 +89,36 @@ class OptimizerTest(Case):
         self.check("OwnSchedule", self.torch_model(lambda groups: torch.optim.SGD(groups, lr=0.1), lambda u: 0.1 / (u + 1),
                                                    6))
 
+    def test_a_state_that_is_cut_over_ranks_gives_the_same_bytes_and_torchs_own_is_refused(self):
+        self.write("wide.py", """
+            import torch, tasks
+            class Wide(tasks.Linear):
+                # 60,000 numbers: several parts.
+                def model(self, config):
+                    model = torch.nn.Sequential(torch.nn.Linear(5, 10000), torch.nn.Tanh(), torch.nn.Linear(10000, 1))
+                    model[2].bias.requires_grad_(False)
+                    return model
+                def forward(self, model, batch):
+                    return (model(batch["x"].to(model[0].weight.dtype)).squeeze(1) - batch["y"]).square().sum()
+        """)
+        script = self.write("cut.py", f"""
+            import sys, hetseq, wide
+            hetseq.train(wide.Wide(), data="data.h5", optimizer="adamw", lr=0.02, weight_decay=0.1, clip_norm=0.5,
+                         batch_size={SAMPLES}, max_update=5, balance="declared", save_dir=sys.argv[1], shard=sys.argv[2],
+                         shard_by={{"0": 1, "1": 0, "2": 3}})
+        """)
+        self.run_ranks(3, script, "whole", "none")
+        self.run_ranks(3, script, "parts", "optimizer")
+        checkpoint = "checkpoints/update-00000005"
+        files = sorted(path.name for path in (self.folder / "whole" / checkpoint).glob("*.safetensors"))
+        self.assertEqual(len(files), 2)
+        for name in files:
+            whole, parts = ((self.folder / run / checkpoint / name).read_bytes() for run in ("whole", "parts"))
+            self.assertEqual(whole, parts, name)
+        with self.assertRaises(AssertionError) as refused:
+            self.train(2, 3, ["Momentum"], shard="optimizer")
+        self.assertIn("--shard optimizer with --optimizer python", str(refused.exception))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
