@@ -28,6 +28,17 @@ train mixed 3 --device 0-1=cuda,2=cpu
 says 'no GPU is used by rank 2'
 same mixed
 
+# The optimizer's state cut over GPUs, and over GPUs and a CPU, whose files are those of any other run. A run goes on with
+# other parts on other devices.
+train sharded 2 --device cuda --shard optimizer --shard-by 0=1,1=3 --clip-norm 0.5
+train clipped 1 --device cpu --clip-norm 0.5
+same sharded clipped
+train sharded-mixed 3 --device 0-1=cuda,2=cpu --shard optimizer --shard-by 0=1,1=0,2=2 --clip-norm 0.5 --optimizer sgd \
+  --stop-exit-code 0 --stop-after 5
+train sharded-mixed 2 --device 0=cpu,1=cuda --shard optimizer --shard-by even --clip-norm 0.5 --optimizer sgd
+train sgd 1 --device cpu --clip-norm 0.5 --optimizer sgd
+same sharded-mixed sgd
+
 # With measured shares, ranks on CPUs stay where they make an update faster, and are left out where sums through host
 # memory cost more than they do. Then the others are numbered anew, and a run that stops says so.
 measured=(--balance auto --cache-dir none)
