@@ -9,6 +9,7 @@
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/process/process_stat.hpp"
 
+#include "block_allocator.hpp"
 #include <malloc.h>
 
 namespace hetseq {
@@ -18,6 +19,7 @@ void keep_freed_memory() {
     // M_MMAP_THRESHOLD ends at 32 MiB. And a trim threshold that few heaps reach.
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, 2047 << 20);
+    use_block_cache();
 }
 
 double process_start_seconds() {

@@ -114,6 +114,7 @@ const std::vector<OtherName>& other_names() {
         {"fsdp", "shard"},
         {"sharding", "shard"},
         {"shard-optimizer", "shard"},
+        {"shard-optimiser", "shard"},
         {"distributed-optimizer", "shard"},
         {"hidden-dropout", "dropout"},
         {"random-seed", "seed"},

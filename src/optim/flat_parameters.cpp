@@ -107,7 +107,6 @@ FlatParameters::FlatParameters(const TensorRegistry& model,
     const std::int64_t total = lay_out(parameters_);
     const at::TensorOptions options = parameters_.front().tensor.options().requires_grad(false);
     values_ = at::zeros({total}, options);
-    gradients_ = at::zeros({total}, options);
     segments_ = join_neighbours(parameters_, total);
     blocks_ = cut_into_blocks(parameters_);
     held_ = {{0, total, 0}};
@@ -118,8 +117,11 @@ FlatParameters::FlatParameters(const TensorRegistry& model,
         at::Tensor value = view(values_);
         value.copy_(parameter.tensor.detach());
         parameter.tensor.set_data(value);
-        parameter.tensor.mutable_grad() = view(gradients_);
     }
+    gradients_ = at::zeros({total}, options);  // when the parameters' own memory is free again
+    for (auto& parameter : parameters_)
+        parameter.tensor.mutable_grad() =
+            gradients_.narrow(0, parameter.offset, parameter.numel).view(parameter.tensor.sizes());
 }
 
 void FlatParameters::zero_gradients() {

@@ -156,7 +156,9 @@ std::string rank_word(const std::string& option,
     const RankInfo& info = topology.rank(rank);
     const auto fits = [&](const std::string& key) { return key_fits(key, info, topology); };
     const std::string keys = "rank, host or device";
-    const std::string example = "v100=" + words.back() + ",p100=" + words.front();
+    const std::string example = or_number == OrNumber::yes
+                                    ? "v100=1,p100=5"
+                                    : "v100=" + words.back() + ",p100=" + words.front();
     if (const auto word = fitting_word(option, list, words, {keys, example, fits}, or_number))
         return *word;
     reject_rank(option, rank, place_of(info), keys);

@@ -225,6 +225,13 @@ void settle_batch(RunSettings& settings) {
     settings.settle(options.update_freq, 1);
 }
 
+std::string shard_words_of(const Options& options) {
+    if (options.shard == "none")
+        return "";
+    const bool is_even = options.shard_by == "even";
+    return ", the optimizer's state is cut " + (is_even ? "evenly" : "by " + options.shard_by);
+}
+
 void set_threads(const HostComm& world, RunSettings& settings) {
     const std::vector<std::int64_t> asked =
         numbers_by_rank(world, settings, settings.options().threads);
@@ -394,8 +401,8 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
            (options.batch_tokens > 0 ? std::to_string(options.batch_tokens) + " tokens"
                                      : std::to_string(options.batch_size)) +
            ", balance " + options.balance.policy +
-           (sent_type(settings) ? ", gradients are sent in bf16" : "") + "\n" +
-           group_report(shares, plan) + format_table(rows);
+           (sent_type(settings) ? ", gradients are sent in bf16" : "") + shard_words_of(options) +
+           "\n" + group_report(shares, plan) + format_table(rows);
 }
 
 }  // namespace hetseq

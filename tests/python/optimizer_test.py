@@ -117,7 +117,7 @@ class OptimizerTest(Case):
             self.assertEqual(whole, parts, name)
         with self.assertRaises(AssertionError) as refused:
             self.train(2, 3, ["Momentum"], shard="optimizer")
-        self.assertIn("--shard optimizer with --optimizer python", str(refused.exception))
+        self.assertIn("--shard optimizer with an optimizer of the task's own", str(refused.exception))
 
 
 if __name__ == "__main__":

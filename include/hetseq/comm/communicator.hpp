@@ -59,8 +59,8 @@ public:
     virtual std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) = 0;
     /// Starts summing `tensor` as above, but each rank gets the sums of its own ranges alone: what
     /// it does not own has no meaning afterwards. `ranges` cover the tensor in order, the same ones
-    /// on all ranks; a rank may own none, or several. Where `start_all_reduce_sum` sums directly
-    /// (docs/mpi.md), the sums have its bits.
+    /// on all ranks; a rank may own none, or several. Over MPI on up to 64 ranks the sums have
+    /// the bits of `start_all_reduce_sum`.
     virtual std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor tensor,
                                                            std::vector<OwnedRange> ranges) = 0;
     /// Starts copying what each rank owns of `tensor` to all ranks. Its type and `ranges` as above.

@@ -26,6 +26,7 @@
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/record/summary.hpp"
+#include "hetseq/train/shares/peak_memory.hpp"
 #include "hetseq/train/watch/watchdog.hpp"
 #include "hetseq/session/options/config_file_values.hpp"
 #include "hetseq/session/options/idle_options.hpp"
@@ -171,6 +172,7 @@ int run_training(const CommandContext& context,
                                     start_seconds);
         summary.is_exact = replica.model().is_exact();
         summary.reduce_precision = settings.options().reduce_precision;
+        summary.shard = settings.options().shard;
         agree_on(world, [&] {
             if (folder != nullptr && world.rank() == 0)
                 write_results(*folder, summary, report, replica.model());
@@ -320,7 +322,7 @@ Attempt train_ranks_of(const CommandContext& context,
     }
     Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
     StartingShares shares = make_starting_shares(world, settings, replica, start);
-    replica.memory().note_activations(activations_mb(shares.plan));
+    replica.memory().note_activations(world, activations_mb(shares.plan), PeakMemory{}.mb());
     if (all_ranks && !replica.model().initialises_itself()) {
         std::vector<int> ranks = working_ranks(world, settings, replica, shares.plan);
         if (std::ssize(ranks) < world.size()) {

@@ -151,10 +151,15 @@ class Scatter {
 public:
     Scatter(MPI_Comm comm,
             Value* values,
+            std::size_t count,
+            SumOrder order,
             std::span<const OwnedRange> ranges,
             std::size_t message_bytes,
             Scratch& scratch)
-        : rank_{rank_of(comm)},
+        : values_{values},
+          count_{count},
+          order_{order},
+          rank_{rank_of(comm)},
           size_{size_of(comm)},
           pieces_{cut_by_owner(reinterpret_cast<std::byte*>(values),
                                sizeof(Value),
@@ -256,14 +261,44 @@ private:
         Slot& slot = slots_[index];
         if (--slot.missing > 0)
             return;
-        const Piece& sum = own()[slot.piece];
-        std::vector<const Value*> parts;  // in the order of ranks
-        for (int peer = 0; peer < size_; ++peer)
-            parts.push_back(
-                reinterpret_cast<const Value*>(peer == rank_ ? sum.begin : part(slot, peer).begin));
-        sum_in_order<Value>(reinterpret_cast<Value*>(sum.begin), parts, sum.bytes / sizeof(Value));
+        add_parts(slot);
     }
 
+    void add_parts(const Slot& slot) const {
+        const Piece& piece = own()[slot.piece];
+        auto* const target = reinterpret_cast<Value*>(piece.begin);
+        const auto first = as_size(target - values_);
+        const std::size_t length = piece.bytes / sizeof(Value);
+        for (std::size_t done = 0; done < length;) {
+            const int begins = first_rank_of(first + done);
+            const std::size_t end =
+                order_ == SumOrder::of_ranks
+                    ? length
+                    : std::min(length, count_ * as_size(begins + 1) / as_size(size_) - first);
+            std::vector<const Value*> parts;
+            for (int i = 0; i < size_; ++i) {
+                const int peer = (begins + i) % size_;
+                const std::byte* const from = peer == rank_ ? piece.begin : part(slot, peer).begin;
+                parts.push_back(reinterpret_cast<const Value*>(from) + done);
+            }
+            sum_in_order<Value>(target + done, parts, end - done);
+            done = end;
+        }
+    }
+
+    // The rank whose value comes first: the number of the element's chunk around the ring.
+    int first_rank_of(std::size_t element) const {
+        if (order_ == SumOrder::of_ranks)
+            return 0;
+        auto chunk = element * as_size(size_) / count_;
+        while (count_ * (chunk + 1) / as_size(size_) <= element)
+            ++chunk;
+        return static_cast<int>(chunk);
+    }
+
+    Value* values_;
+    std::size_t count_;
+    SumOrder order_;
     int rank_;
     int size_;
     std::vector<std::vector<Piece>> pieces_;  // by owner
@@ -334,13 +369,15 @@ private:
 template <class Value>
 void direct_reduce_scatter(MPI_Comm comm,
                            Value* values,
+                           std::size_t count,
+                           SumOrder order,
                            std::span<const OwnedRange> ranges,
                            std::size_t message_bytes,
                            Scratch& scratch,
                            Progress& progress) {
     if (size_of(comm) == 1)
         return;
-    Scatter<Value> scatter{comm, values, ranges, message_bytes, scratch};
+    Scatter<Value> scatter{comm, values, count, order, ranges, message_bytes, scratch};
     complete(scatter, progress);
 }
 
@@ -356,13 +393,37 @@ void direct_all_gather(MPI_Comm comm,
     complete(gather, progress);
 }
 
-template void direct_reduce_scatter(
-    MPI_Comm, float*, std::span<const OwnedRange>, std::size_t, Scratch&, Progress&);
-template void direct_reduce_scatter(
-    MPI_Comm, double*, std::span<const OwnedRange>, std::size_t, Scratch&, Progress&);
-template void direct_reduce_scatter(
-    MPI_Comm, c10::BFloat16*, std::span<const OwnedRange>, std::size_t, Scratch&, Progress&);
-template void direct_reduce_scatter(
-    MPI_Comm, c10::Half*, std::span<const OwnedRange>, std::size_t, Scratch&, Progress&);
+template void direct_reduce_scatter(MPI_Comm,
+                                    float*,
+                                    std::size_t,
+                                    SumOrder,
+                                    std::span<const OwnedRange>,
+                                    std::size_t,
+                                    Scratch&,
+                                    Progress&);
+template void direct_reduce_scatter(MPI_Comm,
+                                    double*,
+                                    std::size_t,
+                                    SumOrder,
+                                    std::span<const OwnedRange>,
+                                    std::size_t,
+                                    Scratch&,
+                                    Progress&);
+template void direct_reduce_scatter(MPI_Comm,
+                                    c10::BFloat16*,
+                                    std::size_t,
+                                    SumOrder,
+                                    std::span<const OwnedRange>,
+                                    std::size_t,
+                                    Scratch&,
+                                    Progress&);
+template void direct_reduce_scatter(MPI_Comm,
+                                    c10::Half*,
+                                    std::size_t,
+                                    SumOrder,
+                                    std::span<const OwnedRange>,
+                                    std::size_t,
+                                    Scratch&,
+                                    Progress&);
 
 }  // namespace hetseq

@@ -84,6 +84,12 @@ bool is_hierarchical(const at::Tensor& tensor, int ranks) {
     return all_reduce_scheme(tensor.nbytes(), ranks) == AllReduceScheme::hierarchical;
 }
 
+// That of an all-reduce. Values of 16 bits do not go around a ring.
+SumOrder order_of(const at::Tensor& tensor, int ranks) {
+    const bool is_ring = all_reduce_scheme(tensor.nbytes(), ranks) == AllReduceScheme::ring;
+    return is_ring && tensor.element_size() > 2 ? SumOrder::around_the_ring : SumOrder::of_ranks;
+}
+
 // By rank, as hierarchical collectives take them; none where a rank has several.
 std::optional<std::vector<ElementRange>> ranges_by_rank(const std::vector<OwnedRange>& ranges,
                                                         int ranks) {
@@ -211,8 +217,14 @@ void MpiCollectives::sum_ranges(const at::Tensor& tensor,
                 hierarchical_reduce_scatter(
                     hierarchical(progress), values_of(values, count), *by_rank);
             else
-                direct_reduce_scatter(
-                    mpi_handle(comm_), values, ranges, message_bytes_, scratch_->front(), progress);
+                direct_reduce_scatter(mpi_handle(comm_),
+                                      values,
+                                      count,
+                                      order_of(tensor, size()),
+                                      ranges,
+                                      message_bytes_,
+                                      scratch_->front(),
+                                      progress);
         });
 }
 

@@ -50,6 +50,10 @@ std::vector<std::string> idle_options(const Options& options) {
         lines.push_back(line({"--total-num-update " + std::to_string(schedule.total_updates)},
                              "--lr-scheduler " + schedule.name + " does not end",
                              "give cosine or polynomial_decay, or leave it out"));
+    if (options.shard == "none" && options.shard_by != "memory")
+        lines.push_back(line({"--shard-by " + options.shard_by},
+                             "nothing is cut over the ranks",
+                             "give --shard optimizer"));
     for (const int signal : options.checkpoint_signals)
         if (options.stop_signals.count(signal) > 0)
             lines.push_back(line({signal_name(signal) + " in --checkpoint-signals"},

@@ -136,11 +136,19 @@ void MemoryAccount::note_resident(const HostComm& world, double mb) {
     }
 }
 
-void MemoryAccount::note_activations(const std::vector<double>& mb) {
+void MemoryAccount::note_activations(const HostComm& world,
+                                     const std::vector<double>& mb,
+                                     double peak_mb) {
+    const std::vector<double> peaks = world.all_gather(peak_mb);
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
         ranks_[r].activations_mb = mb[r];
-        if (mb[r] > 0)
-            ranks_[r].cast_bytes = 0;  // measured with them
+        if (mb[r] == 0)
+            continue;
+        ranks_[r].cast_bytes = 0;  // measured with them
+        RankMemory held = ranks_[r];
+        held.data_mb = held.scratch_mb = 0;
+        if (is_on_host_[r])
+            ranks_[r].process_mb += std::max(0.0, peaks[r] - sum_of(memory_terms(model_, held)));
     }
 }
 

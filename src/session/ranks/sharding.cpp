@@ -63,12 +63,12 @@ std::vector<std::int64_t> shard_parts(const std::vector<std::string>& words,
     for (std::size_t r = 0; r < words.size(); ++r)
         parts.push_back(first == "memory" ? room[r] : first == "even" ? 1 : std::stoll(words[r]));
     if (std::all_of(parts.begin(), parts.end(), [](std::int64_t part) { return part == 0; }))
-        throw BadConfig("--shard-by " + first + " gives no rank a part of the optimizer's state",
-                        first == "memory"
-                            ? "no rank's memory has any left beside values and gradients"
-                            : "all numbers are 0",
-                        first == "memory" ? "use a smaller model, or devices with more memory"
-                                          : "give at least one rank a number above 0");
+        throw BadConfig(
+            "--shard-by " + rank_list(words) + " gives no rank a part of the optimizer's state",
+            first == "memory" ? "no rank's memory has any left beside values and gradients"
+                              : "all numbers are 0",
+            first == "memory" ? "use a smaller model, or devices with more memory"
+                              : "give at least one rank a number above 0");
     return parts;
 }
 
@@ -88,6 +88,12 @@ void check_follows_shards(const Optimizer& optimizer,
                           const std::string& name) {
     if (parameters.state_ranges().empty() || optimizer.follows_shards())
         return;
+    if (name == "python")
+        throw BadConfig(
+            "--shard optimizer with an optimizer of the task's own",
+            "the state of PyTorch's optimizers cannot be cut over ranks",
+            "leave --shard out, or the task's method 'optimizer', and take one of adam, "
+            "adamw, lamb, sgd and adadelta");
     throw BadConfig("--shard optimizer with --optimizer " + name,
                     "the state of this optimizer cannot be cut over ranks",
                     "leave --shard out, or take one of adam, adamw, lamb, sgd and adadelta");

@@ -233,6 +233,7 @@ std::string Summary::json(const TrainerReport& report) const {
               {"padding", padding},
               {"exact", is_exact},
               {"reduce_precision", reduce_precision},
+              {"shard", shard},
               {"step_ms", {{"median", step_ms.median}, {"p10", step_ms.p10}, {"p90", step_ms.p90}}},
               {"finish_wait_over_last_bucket", finish_ratio},
               {"balance",

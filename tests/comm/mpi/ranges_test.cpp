@@ -68,6 +68,27 @@ TEST_P(RangesTest, AllHaveWhatTheOwnersHad) {
         }
 }
 
+// An all-reduce of more than 16 MiB goes around a ring, where sums begin with an element's chunk.
+TEST(Ranges, AnOwnerHasTheBitsOfAnAllReduceAroundTheRing) {
+    const HostComm world = test::world();
+    const auto communicator = make_ranged(world);
+    for (const auto& [count, type] : {std::pair{std::int64_t{4'300'007}, at::kFloat},
+                                      std::pair{std::int64_t{2'200'001}, at::kDouble},
+                                      std::pair{std::int64_t{9'000'001}, at::kBFloat16}}) {
+        const at::Tensor sums = test::terms(world.rank(), count, type);
+        const at::Tensor values = sums.clone();
+        communicator->all_reduce_sum(sums);
+        for (const auto& ranges : test::cuts_of(count, world.size())) {
+            const at::Tensor own = values.clone();
+            communicator->start_reduce_scatter_sum(own, ranges)->wait();
+            for (const OwnedRange& range : ranges)
+                EXPECT_TRUE(range.owner != world.rank() ||
+                            at::equal(test::part_of(own, range), test::part_of(sums, range)))
+                    << type << " from " << range.begin;
+        }
+    }
+}
+
 TEST(Ranges, RunOnTheCallersThreadWhereMpiAllowsNoOther) {
     const HostComm world = test::world();
     const auto communicator = make_ranged(world, ThreadSupport::serialized);
@@ -117,8 +138,14 @@ TEST(Ranges, WhatOneRankTakesInDoesNotGrowWithTheTensor) {
     const std::atomic<bool> abandoned = false;
     Progress progress{10min, abandoned, "the other ranks"};
 
-    direct_reduce_scatter<float>(
-        mpi_handle(comm), values.mutable_data_ptr<float>(), ranges, 60 << 10, scratch, progress);
+    direct_reduce_scatter<float>(mpi_handle(comm),
+                                 values.mutable_data_ptr<float>(),
+                                 static_cast<std::size_t>(count),
+                                 SumOrder::of_ranks,
+                                 ranges,
+                                 60 << 10,
+                                 scratch,
+                                 progress);
 
     const int n = world.size();
     if (world.rank() == 0) {
@@ -143,6 +170,8 @@ TEST(Ranges, AMissingRankIsAnErrorAtTheDeadline) {
         Progress progress{300ms, abandoned, "rank 0"};
         EXPECT_THROW(direct_reduce_scatter<float>(mpi_handle(comm),
                                                   values->mutable_data_ptr<float>(),
+                                                  300000,
+                                                  SumOrder::of_ranks,
                                                   ranges,
                                                   4096,
                                                   *scratch,

@@ -130,11 +130,13 @@ TEST_F(RankMemoryTest, TheTableHasAColumnForEachTermThatThereIs) {
     MemoryAccount all = account(run);
     EXPECT_THAT(all.table(run), Not(HasSubstr("activations")));
 
-    all.note_activations(std::vector<double>(static_cast<std::size_t>(world_.size()), 33));
+    all.note_activations(
+        world_, std::vector<double>(static_cast<std::size_t>(world_.size()), 33), 159);
 
     EXPECT_THAT(all.table(run), HasSubstr("activations"));
     EXPECT_THAT(all.table(run), Not(HasSubstr("casts")));
     EXPECT_EQ(term(all, 0, "activations"), 33);
+    EXPECT_EQ(term(all, 0, "process"), 159 - 33 - 16);  // what the peak has beside the others
 }
 
 TEST(ShardPartsTest, AreWordsOfOneKindOrNumbers) {

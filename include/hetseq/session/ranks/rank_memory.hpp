@@ -42,8 +42,10 @@ public:
     /// Collective. What this process holds of the host when model, optimizer and checkpoints have
     /// their memory, on ranks that compute there: what is not theirs is the process's.
     void note_resident(const HostComm& world, double mb);
-    /// What a rank's largest micro-batch takes, as measured; by rank.
-    void note_activations(const std::vector<double>& mb);
+    /// Collective. What a rank's largest micro-batch takes, as measured; by rank. `peak_mb`: what
+    /// this process has held of the host at most since then, if speeds were measured: what is more
+    /// than the terms is the process's, too.
+    void note_activations(const HostComm& world, const std::vector<double>& mb, double peak_mb);
 
     std::vector<MemoryTerm> terms(int rank) const;
     double has_mb(int rank) const { return ranks_.at(static_cast<std::size_t>(rank)).has_mb; }

@@ -55,6 +55,7 @@ struct Summary {
     double reported_units = 1;              // of that, in a unit of the ranks' work
     double padding = 0;                     // values added to ragged rows, over their own
     bool is_exact = true;                   // results do not depend on the cut (Model::is_exact)
+    std::string shard = "none";             // what was cut over the ranks
     std::string reduce_precision = "fp32";  // in which gradients went from rank to rank
     double finish_ratio =
         0;  // median of the wait in finish() over the last bucket's own time, slowest rank
