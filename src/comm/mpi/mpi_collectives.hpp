@@ -15,7 +15,7 @@
 #include "hetseq/comm/host_comm.hpp"
 
 #include "all_reduce.hpp"
-#include "hierarchical_reduce.hpp"
+#include "comm/mpi/hierarchical/hierarchical_reduce.hpp"
 #include "host_map.hpp"
 #include "progress.hpp"
 

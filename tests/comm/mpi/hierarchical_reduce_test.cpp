@@ -1,4 +1,4 @@
-#include "comm/mpi/hierarchical_reduce.hpp"
+#include "comm/mpi/hierarchical/hierarchical_reduce.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "comm/mpi/lane_stages.hpp"
+#include "comm/mpi/hierarchical/lane_stages.hpp"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "comm/mpi/recursive_halving.hpp"
+#include "comm/mpi/hierarchical/recursive_halving.hpp"
 
 #include <algorithm>
 #include <map>

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "host_map.hpp"
+#include "comm/mpi/host_map.hpp"
 
 namespace hetseq {
 

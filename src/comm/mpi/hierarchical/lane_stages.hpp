@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "host_map.hpp"
+#include "comm/mpi/host_map.hpp"
 #include "lane_layout.hpp"
 
 namespace hetseq {

@@ -7,9 +7,9 @@
 
 #include <mpi.h>
 
-#include "host_map.hpp"
+#include "comm/mpi/host_map.hpp"
+#include "comm/mpi/progress.hpp"
 #include "lane_layout.hpp"
-#include "progress.hpp"
 
 namespace hetseq {
 
