@@ -40,7 +40,7 @@ STANDARD = {
     "iosfwd": "istream",
     "limits": "numeric_limits",
     "list": "list",
-    "map": "map",
+    "map": "map multimap",
     "memory": "enable_shared_from_this make_unique shared_ptr unique_ptr",
     "mutex": "lock_guard mutex unique_lock",
     "new": "align_val_t",
