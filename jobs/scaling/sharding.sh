@@ -11,7 +11,7 @@ environment:
   HETSEQ   the program (build/cpu/bin/hetseq)
   TASK     what is trained (--task bert --model-config mini --optimizer adamw)
   BATCH    samples of an update, half of them a micro-batch of each rank (16)
-  UPDATES  of each run, the first three of which do not count (12)
+  UPDATES  of each run, the first three of which do not count (8)
   ROUNDS   (3)'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 (($# >= 1)) || { echo "$usage" >&2; exit 64; }
@@ -19,7 +19,7 @@ source "$(dirname "$0")/../common.sh"
 data=$1 rates=("${@:2}")
 hetseq=${HETSEQ:-build/cpu/bin/hetseq}
 vcluster=tests/cluster/vcluster
-batch=${BATCH:-16} updates=${UPDATES:-12} rounds=${ROUNDS:-3}
+batch=${BATCH:-16} updates=${UPDATES:-8} rounds=${ROUNDS:-3}
 read -ra task <<<"${TASK:---task bert --model-config mini --optimizer adamw}"
 if [[ ! $batch$updates$rounds =~ ^[0-9]+$ ]] || ((updates <= 3)); then echo "$usage" >&2; exit 64; fi
 [[ -x $hetseq ]] || { echo "there is no $hetseq: build it (docs/building.md), or name it in HETSEQ" >&2; exit 69; }
@@ -34,7 +34,7 @@ trap 'rm -rf "$work"' EXIT
 # sent: bytes that both hosts have sent since they are up.
 sent() {
   local host
-  for host in h1 h2; do "$vcluster" exec "$host" cat /proc/net/dev; done | awk -F '[: ]+' '/eth0/ {sum += $11} END {print sum}'
+  for host in h1 h2; do "$vcluster" exec "$host" cat /proc/net/dev; done | awk -F '[: ]+' '/eth0/ {sum += $11} END {printf "%.0f", sum}'
 }
 # train LINK WAY OPTION...: on two ranks; its metrics in $work/LINK-WAY-ROUND.
 train() {
@@ -45,16 +45,25 @@ train() {
   fi
   echo "${run##*/}" >&2
   "${start[@]}" "$hetseq" train "${task[@]}" --data "$data" --batch-size "$batch" --max-sentences $((batch / 2)) --threads 1 \
-    --balance equal --max-update "$updates" --log-interval 1 --save-interval 0 --cache-dir none --save-dir "$run" "$@" \
+    --balance equal --max-update "${length:-$updates}" --log-interval 1 --save-interval 0 --cache-dir none --save-dir "$run" "$@" \
     >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }
   rm -rf "$run/checkpoints" "$run/model.safetensors"
   if [[ $link != none ]]; then echo $(($(sent) - before)) >"$run/sent"; fi
 }
+each_way() { # LINK
+  train "$1" none
+  train "$1" even --shard optimizer --shard-by even
+  train "$1" memory --shard optimizer --shard-by memory
+}
+# What start and end send, in runs of one update, is left out of an update's bytes.
 rounds_over() { # LINK
+  if [[ $1 != none ]]; then
+    round=start length=1
+    each_way "$1"
+    unset length
+  fi
   for ((round = 1; round <= rounds; ++round)); do
-    train "$1" none
-    train "$1" even --shard optimizer --shard-by even
-    train "$1" memory --shard optimizer --shard-by memory
+    each_way "$1"
   done
 }
 
@@ -76,9 +85,9 @@ def run(link, way, number):
     folder = work / f"{link}-{way}-{number}"
     lines = [line for line in map(json.loads, open(folder / "metrics.jsonl")) if line["kind"] == "train"][3:]
     ranks = json.loads((folder / "summary.json").read_text())["ranks"]
-    sent = folder / "sent"
+    sent, of_start = folder / "sent", work / f"{link}-{way}-start" / "sent"
     return {"ms": statistics.median(line["step_ms"] for line in lines),
-            "mb": int(sent.read_text()) / updates / 1e6 if sent.exists() else None,
+            "mb": (int(sent.read_text()) - int(of_start.read_text())) / (updates - 1) / 1e6 if sent.exists() else None,
             "optimizer": statistics.median(rank["optimizer_ms"] for rank in ranks),
             "peaks": [rank["peak_memory_mb"] for rank in ranks]}
 
