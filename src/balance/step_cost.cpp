@@ -89,7 +89,7 @@ bool recomputing_costs_less(const StepCost& cost, std::int64_t units, std::int64
     if (!cost.table.empty())
         return false;
     const double more = static_cast<double>(micro_batches) * cost.micro_batch_ms;
-    return (more + static_cast<double>(units) * cost.unit_ms) / 3 < more;
+    return (more + static_cast<double>(units) * cost.unit_ms) * cost.forward_part < more;
 }
 
 StepCost limited_to(StepCost cost, std::int64_t micro_batch) {

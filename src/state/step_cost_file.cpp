@@ -73,6 +73,8 @@ Json step_cost_to_json(const StepCost& cost) {
         json["recomputed_layers"] = cost.recomputed_layers;
     if (cost.activations_mb > 0)
         json["activations_mb"] = cost.activations_mb;
+    if (cost.forward_part != StepCost{}.forward_part)
+        json["forward_part"] = cost.forward_part;
     if (!cost.table.empty())
         for (const CostPoint& point : cost.table.points())
             json["table"].push_back({point.units, point.ms});
@@ -91,6 +93,8 @@ StepCost step_cost_from_json(const ReadJson& json) {
         cost.max_units = json_integer(json.at("max_units"), 0, largest_count);
     if (json.contains("recomputed_layers"))
         cost.recomputed_layers = json_integer(json.at("recomputed_layers"), 0, largest_count);
+    if (json.contains("forward_part"))
+        cost.forward_part = json_number(json.at("forward_part"), 0, 1);
     if (json.contains("activations_mb"))
         cost.activations_mb = json_number(json.at("activations_mb"), 0, most_mb);
     cost.scale = json_number(json.at("scale"), least_scale, most_scale);

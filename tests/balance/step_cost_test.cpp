@@ -113,5 +113,18 @@ TEST(StepCostTest, SmallerMicroBatchesStartMoreOften) {
     EXPECT_DOUBLE_EQ(limited.time_ms(8), 2 * table.time_ms(4));
 }
 
+// Four micro-batches of 10 ms and 40 units of 1 ms: four more cost 40 ms, forward once more its
+// part of 80 ms.
+TEST(StepCostTest, RecomputingIsComparedByForwardsPartOfTheTime) {
+    StepCost cost{.micro_batch_ms = 10, .unit_ms = 1, .micro_batch = 10};
+
+    EXPECT_TRUE(recomputing_costs_less(cost, 40, 4));  // a third, where it was not measured
+    cost.forward_part = 0.49;
+    EXPECT_TRUE(recomputing_costs_less(cost, 40, 4));
+    cost.forward_part = 0.51;
+    EXPECT_FALSE(recomputing_costs_less(cost, 40, 4));
+    EXPECT_FALSE(recomputing_costs_less({.unit_ms = 1}, 40, 4));  // micro-batches cost nothing
+}
+
 }  // namespace
 }  // namespace hetseq

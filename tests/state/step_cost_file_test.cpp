@@ -50,6 +50,20 @@ TEST(StepCostJsonTest, WhatComesOnceAnUpdateIsKept) {
     EXPECT_EQ(parse_step_cost(step_cost_json(line())).update_ms, 0);
 }
 
+TEST(StepCostJsonTest, WhatMemoryAndRecomputingNeedIsKept) {
+    StepCost cost = line();
+    cost.activations_mb = 812.5;
+    cost.forward_part = 0.41;
+    cost.recomputed_layers = 6;
+
+    const StepCost read = parse_step_cost(step_cost_json(cost));
+
+    EXPECT_EQ(read.activations_mb, 812.5);
+    EXPECT_EQ(read.forward_part, 0.41);
+    EXPECT_EQ(read.recomputed_layers, 6);
+    EXPECT_EQ(parse_step_cost(step_cost_json(line())).forward_part, StepCost{}.forward_part);
+}
+
 TEST(StepCostJsonTest, RefusesWhatIsNone) {
     EXPECT_THROW(parse_step_cost("{}"), Error);
     EXPECT_THROW(parse_step_cost("no json"), Error);

@@ -22,6 +22,7 @@ struct StepCost {
     double scale = 1;      // > 0; how much slower than the line or the table the rank is now
     double update_ms = 0;  // once an update, whatever the scale: what is not forward and backward
     std::int64_t recomputed_layers = 0;  // of the model, which backward computes again meanwhile
+    double forward_part = 1.0 / 3;       // of a micro-batch's time
     double activations_mb = 0;           // of a full micro-batch [MiB]; 0: not measured
     StepTable table = {};                // measured times, for a device that no line describes
 
@@ -36,8 +37,9 @@ struct StepCost {
     double rate() const;
 };
 
-/// True if computing all layers again in backward, a third more work (Chen et al. 2016), costs less
-/// than twice as many micro-batches would, for a rank that takes `units` in `micro_batches`.
+/// True if computing all layers again in backward, as much more work as forward is (Chen et al.
+/// 2016), costs less than twice as many micro-batches would, for a rank that takes `units` in
+/// `micro_batches`.
 bool recomputing_costs_less(const StepCost& cost, std::int64_t units, std::int64_t micro_batches);
 
 /// The same device with micro-batches of at most `micro_batch` > 0 units.

@@ -60,6 +60,7 @@ Calibrator::Calibrator(Model& model,
       others_{others},
       options_{options},
       timer_{parameters.values().device()},
+      forward_timer_{parameters.values().device()},
       peak_{parameters.values().device()} {}
 
 bool Calibrator::can_recompute() const {
@@ -181,14 +182,19 @@ double Calibrator::expected_ms(std::size_t share) const {
 double Calibrator::forward_backward_ms(const LoadedShare& share) {
     timer_.begin();
     for (const MicroBatch& micro_batch : share.micro_batches()) {
+        forward_timer_.begin();
         const at::Tensor loss = normalised_loss(
             run_forward(model_, share.on_device(micro_batch), {}), share.weights(), status_);
+        forward_timer_.end();
         if (loss.defined())
             loss.backward();
     }
     timer_.end();
     activity::progress();
-    return std::max(timer_.ms(), shortest_pass_ms);
+    const double ms = std::max(timer_.ms(), shortest_pass_ms);
+    if (share.micro_batches().size() == 1)
+        found_.forward_part = std::clamp(forward_timer_.ms() / ms, 0.0, 1.0);
+    return ms;
 }
 
 void Calibrator::try_size(std::size_t share) {
@@ -274,6 +280,7 @@ double Calibrator::activations_mb(std::int64_t size) const {
 void Calibrator::describe(StepCost& cost, std::int64_t micro_batch) const {
     if (options_.may_recompute)
         cost.recomputed_layers = model_.recomputed_layers();
+    cost.forward_part = found_.forward_part.value_or(cost.forward_part);
     cost.activations_mb = activations_mb(micro_batch);
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -54,8 +55,8 @@ public:
     void measure(double update_ms);
     /// The largest size that memory holds.
     std::int64_t memory_limit() const;
-    /// Adds to `cost` what else it was measured with: the layers that are recomputed, and the
-    /// memory that a micro-batch of this size takes.
+    /// Adds to `cost` what else was measured: the layers that are recomputed, forward's part of the
+    /// time, and the memory that a micro-batch of this size takes.
     void describe(StepCost& cost, std::int64_t micro_batch) const;
 
     /// A share that was measured, in one or two micro-batches.
@@ -75,7 +76,8 @@ private:
         bool is_full = false;          // memory did not hold the next
         std::int64_t peak_size = 0;
         double peak_mb = 0, mb_per_unit = 0;
-        double base_mb = 0;  // before the first pass
+        double base_mb = 0;                       // before the first pass
+        std::optional<double> forward_part = {};  // of the last pass of one micro-batch's time
     };
 
     bool can_recompute() const;
@@ -102,7 +104,7 @@ private:
     std::vector<LoadedShare> shares_;
     std::size_t others_;
     CalibrationOptions options_;
-    ComputeTimer timer_;
+    ComputeTimer timer_, forward_timer_;
     std::chrono::steady_clock::time_point begin_;
     Found found_;
     PeakMemory peak_;
