@@ -18,7 +18,7 @@ source "$(dirname "$0")/virtual_hosts.sh"
 results=build/scaling/links-$task
 
 # sent_by HOST: bytes since it is up.
-sent_by() { "$vcluster" exec "$1" cat /proc/net/dev | awk -F '[: ]+' '/vc|eth/ {sum += $11} END {print sum}'; }
+sent_by() { "$vcluster" exec "$1" cat /proc/net/dev | awk -F '[: ]+' '/vc|eth/ {sum += $11} END {printf "%.0f\n", sum}'; }
 
 virtual_hosts_set_up
 rm -rf "$results"

@@ -4,7 +4,7 @@
 
 #include <c10/core/CPUAllocator.h>
 
-#include "hetseq/util/process/block_cache.hpp"
+#include "hetseq/util/process/mapped_blocks.hpp"
 
 namespace hetseq {
 
@@ -14,8 +14,8 @@ constexpr std::size_t least_block = std::size_t{1} << 20;
 constexpr std::uint8_t priority = 100;  // above LibTorch's own
 
 // It is never destroyed: tensors may outlive everything.
-BlockCache& blocks() {
-    static auto* const cache = new BlockCache;
+MappedBlocks& blocks() {
+    static auto* const cache = new MappedBlocks;
     return *cache;
 }
 
@@ -49,7 +49,7 @@ public:
 
 }  // namespace
 
-void use_block_cache() {
+void use_mapped_blocks() {
     c10::SetCPUAllocator(new BlockAllocator, priority);
 }
 

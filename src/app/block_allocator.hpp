@@ -2,8 +2,8 @@
 
 namespace hetseq {
 
-/// From now on the large tensors of this process on the CPU come from a `BlockCache`. Once, before
-/// there are threads.
-void use_block_cache();
+/// From now on the large tensors of this process on the CPU come from a `MappedBlocks`. Once,
+/// before there are threads.
+void use_mapped_blocks();
 
 }  // namespace hetseq

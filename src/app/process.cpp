@@ -19,7 +19,7 @@ void keep_freed_memory() {
     // M_MMAP_THRESHOLD ends at 32 MiB. And a trim threshold that few heaps reach.
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, 2047 << 20);
-    use_block_cache();
+    use_mapped_blocks();
 }
 
 double process_start_seconds() {

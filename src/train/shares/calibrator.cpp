@@ -192,8 +192,10 @@ double Calibrator::forward_backward_ms(const LoadedShare& share) {
     timer_.end();
     activity::progress();
     const double ms = std::max(timer_.ms(), shortest_pass_ms);
-    if (share.micro_batches().size() == 1)
-        found_.forward_part = std::clamp(forward_timer_.ms() / ms, 0.0, 1.0);
+    if (share.micro_batches().size() == 1) {
+        found_.forward_ms += forward_timer_.ms();
+        found_.passes_ms += ms;
+    }
     return ms;
 }
 
@@ -280,7 +282,8 @@ double Calibrator::activations_mb(std::int64_t size) const {
 void Calibrator::describe(StepCost& cost, std::int64_t micro_batch) const {
     if (options_.may_recompute)
         cost.recomputed_layers = model_.recomputed_layers();
-    cost.forward_part = found_.forward_part.value_or(cost.forward_part);
+    if (found_.passes_ms > 0)
+        cost.forward_part = std::min(found_.forward_ms / found_.passes_ms, 1.0);
     cost.activations_mb = activations_mb(micro_batch);
 }
 

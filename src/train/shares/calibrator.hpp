@@ -76,8 +76,8 @@ private:
         bool is_full = false;          // memory did not hold the next
         std::int64_t peak_size = 0;
         double peak_mb = 0, mb_per_unit = 0;
-        double base_mb = 0;                       // before the first pass
-        std::optional<double> forward_part = {};  // of the last pass of one micro-batch's time
+        double base_mb = 0;                    // before the first pass
+        double forward_ms = 0, passes_ms = 0;  // of passes of one micro-batch
     };
 
     bool can_recompute() const;

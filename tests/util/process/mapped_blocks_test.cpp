@@ -1,4 +1,4 @@
-#include "hetseq/util/process/block_cache.hpp"
+#include "hetseq/util/process/mapped_blocks.hpp"
 
 #include <cstring>
 #include <thread>
@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
-TEST(BlockCacheTest, ABlockThatWasGivenBackIsTakenByWhatFitsIt) {
-    BlockCache cache;
+TEST(MappedBlocksTest, ABlockThatWasGivenBackIsTakenByWhatFitsIt) {
+    MappedBlocks cache;
     void* const first = cache.take(10 * mib);
     std::memset(first, 1, 10 * mib);
     EXPECT_TRUE(cache.give_back(first));
@@ -22,8 +22,8 @@ TEST(BlockCacheTest, ABlockThatWasGivenBackIsTakenByWhatFitsIt) {
     EXPECT_EQ(cache.held(), 19 * mib);
 }
 
-TEST(BlockCacheTest, ABlockThatIsMuchTooLargeStaysForOthers) {
-    BlockCache cache;
+TEST(MappedBlocksTest, ABlockThatIsMuchTooLargeStaysForOthers) {
+    MappedBlocks cache;
     void* const large = cache.take(64 * mib);
     cache.give_back(large);
 
@@ -31,8 +31,8 @@ TEST(BlockCacheTest, ABlockThatIsMuchTooLargeStaysForOthers) {
     EXPECT_EQ(cache.take(60 * mib), large);
 }
 
-TEST(BlockCacheTest, WhatNoneFitsReplacesSmallerOnes) {
-    BlockCache cache;
+TEST(MappedBlocksTest, WhatNoneFitsReplacesSmallerOnes) {
+    MappedBlocks cache;
     void* const small = cache.take(10 * mib);
     cache.give_back(small);
 
@@ -43,8 +43,8 @@ TEST(BlockCacheTest, WhatNoneFitsReplacesSmallerOnes) {
 }
 
 // A heap's gaps would add up to far more.
-TEST(BlockCacheTest, HoldsAboutWhatIsInUseAtOnceWhateverTheOrderOfSizes) {
-    BlockCache cache;
+TEST(MappedBlocksTest, HoldsAboutWhatIsInUseAtOnceWhateverTheOrderOfSizes) {
+    MappedBlocks cache;
     std::vector<void*> blocks;
     for (std::size_t round = 0; round < 300; ++round) {
         for (std::size_t i = 0; i < 4; ++i)
@@ -57,8 +57,8 @@ TEST(BlockCacheTest, HoldsAboutWhatIsInUseAtOnceWhateverTheOrderOfSizes) {
     EXPECT_LE(cache.held(), 4 * 80 * mib);
 }
 
-TEST(BlockCacheTest, KnowsWhatIsNotItsOwn) {
-    BlockCache cache;
+TEST(MappedBlocksTest, KnowsWhatIsNotItsOwn) {
+    MappedBlocks cache;
     int other = 0;
 
     EXPECT_FALSE(cache.give_back(&other));
@@ -67,16 +67,16 @@ TEST(BlockCacheTest, KnowsWhatIsNotItsOwn) {
     EXPECT_FALSE(cache.give_back(block));
 }
 
-TEST(BlockCacheTest, ThatTheSystemHasNoMoreIsTold) {
-    BlockCache cache;
+TEST(MappedBlocksTest, ThatTheSystemHasNoMoreIsTold) {
+    MappedBlocks cache;
     cache.give_back(cache.take(8 * mib));
 
     EXPECT_EQ(cache.take(std::size_t{1} << 60), nullptr);
     EXPECT_EQ(cache.held(), 0u);  // it gave all that it could
 }
 
-TEST(BlockCacheTest, ServesSeveralThreads) {
-    BlockCache cache;
+TEST(MappedBlocksTest, ServesSeveralThreads) {
+    MappedBlocks cache;
     std::vector<std::thread> threads;
     for (std::size_t t = 0; t < 4; ++t)
         threads.emplace_back([&cache, t] {

@@ -12,12 +12,12 @@ namespace hetseq {
 /// anew, and are taken by the next one that they fit. A block that none fits replaces smaller ones:
 /// so the cache holds about as much as was in use at once, whatever the order of sizes. (A heap
 /// holds what its gaps add up to.) Safe for several threads.
-class BlockCache {
+class MappedBlocks {
 public:
-    BlockCache() = default;
-    ~BlockCache();
-    BlockCache(const BlockCache&) = delete;
-    BlockCache& operator=(const BlockCache&) = delete;
+    MappedBlocks() = default;
+    ~MappedBlocks();
+    MappedBlocks(const MappedBlocks&) = delete;
+    MappedBlocks& operator=(const MappedBlocks&) = delete;
 
     /// `bytes` > 0, at a page's beginning; nullptr where the system has no more. What it holds is
     /// not set.

@@ -1,4 +1,4 @@
-#include "hetseq/util/process/block_cache.hpp"
+#include "hetseq/util/process/mapped_blocks.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -18,13 +18,13 @@ std::size_t rounded_up(std::size_t bytes) {
 
 }  // namespace
 
-BlockCache::~BlockCache() {
+MappedBlocks::~MappedBlocks() {
     for (const auto& [block, bytes] : used_)
         munmap(block, bytes);
     unmap_all();
 }
 
-void* BlockCache::take(std::size_t bytes) {
+void* MappedBlocks::take(std::size_t bytes) {
     const std::size_t wanted = rounded_up(bytes);
     const std::lock_guard lock{mutex_};
     const auto found = free_.lower_bound(wanted);
@@ -45,7 +45,7 @@ void* BlockCache::take(std::size_t bytes) {
     return block;
 }
 
-bool BlockCache::give_back(void* block) {
+bool MappedBlocks::give_back(void* block) {
     const std::lock_guard lock{mutex_};
     const auto found = used_.find(block);
     if (found == used_.end())
@@ -55,12 +55,12 @@ bool BlockCache::give_back(void* block) {
     return true;
 }
 
-std::size_t BlockCache::held() const {
+std::size_t MappedBlocks::held() const {
     const std::lock_guard lock{mutex_};
     return held_;
 }
 
-void* BlockCache::map(std::size_t bytes) {
+void* MappedBlocks::map(std::size_t bytes) {
     void* const block =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED)
@@ -70,7 +70,7 @@ void* BlockCache::map(std::size_t bytes) {
 }
 
 // The largest first, as much as is to be mapped.
-void BlockCache::unmap_smaller(std::size_t bytes) {
+void MappedBlocks::unmap_smaller(std::size_t bytes) {
     std::size_t left = bytes;
     auto next = free_.lower_bound(bytes);
     while (left > 0 && next != free_.begin()) {
@@ -81,13 +81,13 @@ void BlockCache::unmap_smaller(std::size_t bytes) {
     }
 }
 
-void BlockCache::unmap_all() {
+void MappedBlocks::unmap_all() {
     for (const auto& [bytes, block] : free_)
         unmap(block, bytes);
     free_.clear();
 }
 
-void BlockCache::unmap(void* block, std::size_t bytes) {
+void MappedBlocks::unmap(void* block, std::size_t bytes) {
     munmap(block, bytes);
     held_ -= bytes;
 }
