@@ -20,7 +20,7 @@ std::vector<GradientBucket> cut_buckets(const FlatParameters& parameters,
         if (!is_last && bucket.numel < least)
             continue;
         buckets.push_back(bucket);
-        bucket = {end, 0, i + 1, 0};
+        bucket = {end, 0, 0};
     }
     return buckets;
 }

@@ -13,8 +13,7 @@ namespace hetseq {
 struct GradientBucket {
     std::int64_t offset = 0;  // elements, in flat tensors
     std::int64_t numel = 0;
-    std::size_t first_parameter = 0;  // in layout order
-    std::size_t parameters = 0;
+    std::size_t parameters = 0;  // how many
 };
 
 /// Buckets end at parameters, after `bucket_bytes` of gradients or more.

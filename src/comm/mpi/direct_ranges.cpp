@@ -10,6 +10,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/mpi/mpi_try.hpp"
 
+#include "messages_in_flight.hpp"
 #include "sum_into.hpp"
 
 namespace hetseq {
@@ -61,74 +62,6 @@ std::vector<std::vector<Piece>> cut_by_owner(std::byte* values,
     }
     return pieces;
 }
-
-// Messages on their way, each with a number that says what it is.
-class Messages {
-public:
-    explicit Messages(MPI_Comm comm) : comm_{comm} {}
-
-    void send(const Piece& piece, int peer, int tag, std::size_t number) {
-        MPI_TRY(MPI_Isend(piece.begin,
-                          static_cast<int>(piece.bytes),
-                          MPI_BYTE,
-                          peer,
-                          tag,
-                          comm_,
-                          &added(number)));
-    }
-    void receive(const Piece& piece, int peer, int tag, std::size_t number) {
-        MPI_TRY(MPI_Irecv(piece.begin,
-                          static_cast<int>(piece.bytes),
-                          MPI_BYTE,
-                          peer,
-                          tag,
-                          comm_,
-                          &added(number)));
-    }
-    bool empty() const noexcept { return requests_.empty(); }
-
-    /// The numbers of those that have arrived or left since.
-    const std::vector<std::size_t>& take_complete() {
-        complete_.clear();
-        if (requests_.empty())
-            return complete_;
-        int count = 0;
-        indices_.resize(requests_.size());
-        // One call for all: each makes MPI look at its network.
-        MPI_TRY(MPI_Testsome(static_cast<int>(requests_.size()),
-                             requests_.data(),
-                             &count,
-                             indices_.data(),
-                             MPI_STATUSES_IGNORE));
-        for (int i = 0; i < count; ++i)
-            complete_.push_back(numbers_[as_size(indices_[as_size(i)])]);
-        drop_complete();
-        return complete_;
-    }
-
-private:
-    MPI_Request& added(std::size_t number) {
-        numbers_.push_back(number);
-        return requests_.emplace_back(MPI_REQUEST_NULL);
-    }
-
-    void drop_complete() {
-        std::size_t kept = 0;
-        for (std::size_t i = 0; i < requests_.size(); ++i)
-            if (requests_[i] != MPI_REQUEST_NULL) {
-                requests_[kept] = requests_[i];
-                numbers_[kept++] = numbers_[i];
-            }
-        requests_.resize(kept);
-        numbers_.resize(kept);
-    }
-
-    MPI_Comm comm_;
-    std::vector<MPI_Request> requests_;
-    std::vector<std::size_t> numbers_;  // of `requests_`
-    std::vector<int> indices_;
-    std::vector<std::size_t> complete_;
-};
 
 // What goes to one peer, or comes from it, in order, a few pieces at a time.
 struct PeerQueue {
@@ -242,8 +175,11 @@ private:
             slot.piece = next_piece_;
             slot.missing = as_size(size_ - 1);
             for (int peer = 0; peer < size_; ++peer)
-                if (peer != rank_)
-                    messages_.receive(part(slot, peer), peer, scatter_tag, as_size(size_) + index);
+                if (peer != rank_) {
+                    const Piece target = part(slot, peer);
+                    messages_.receive(
+                        target.begin, target.bytes, peer, scatter_tag, as_size(size_) + index);
+                }
         }
     }
 
@@ -252,8 +188,10 @@ private:
         for (int distance = 1; distance < size_; ++distance) {
             const int peer = (rank_ + distance) % size_;
             PeerQueue& queue = sends_[as_size(peer)];
-            while (queue.may_start())
-                messages_.send(queue.start(), peer, scatter_tag, as_size(peer));
+            while (queue.may_start()) {
+                const Piece& piece = queue.start();
+                messages_.send(piece.begin, piece.bytes, peer, scatter_tag, as_size(peer));
+            }
         }
     }
 
@@ -303,8 +241,8 @@ private:
     int size_;
     std::vector<std::vector<Piece>> pieces_;  // by owner
     const std::vector<Piece> none_;
-    Messages messages_;
-    std::vector<PeerQueue> sends_;  // by peer
+    MessagesInFlight<std::size_t> messages_;  // their numbers
+    std::vector<PeerQueue> sends_;            // by peer
     std::vector<Slot> slots_;
     std::size_t next_piece_ = 0;  // the first own one whose parts were not asked for
 };
@@ -348,11 +286,16 @@ private:
     void start_more() {
         for (int distance = 1; distance < size_; ++distance) {
             const int from = (rank_ + size_ - distance) % size_;
-            while (receives(from).may_start())
-                messages_.receive(receives(from).start(), from, gather_tag, as_size(size_ + from));
+            while (receives(from).may_start()) {
+                const Piece& piece = receives(from).start();
+                messages_.receive(
+                    piece.begin, piece.bytes, from, gather_tag, as_size(size_ + from));
+            }
             const int to = (rank_ + distance) % size_;
-            while (sends(to).may_start())
-                messages_.send(sends(to).start(), to, gather_tag, as_size(to));
+            while (sends(to).may_start()) {
+                const Piece& piece = sends(to).start();
+                messages_.send(piece.begin, piece.bytes, to, gather_tag, as_size(to));
+            }
         }
     }
 
@@ -360,7 +303,7 @@ private:
     int size_;
     std::vector<std::vector<Piece>> pieces_;  // by owner
     const std::vector<Piece> none_;
-    Messages messages_;
+    MessagesInFlight<std::size_t> messages_;  // their numbers
     std::vector<PeerQueue> queues_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "hetseq/comm/mpi/mpi_try.hpp"
 
+#include "comm/mpi/messages_in_flight.hpp"
 #include "lane_stages.hpp"
 
 namespace hetseq {
@@ -57,25 +58,14 @@ public:
         }
     }
 
-    bool complete() const noexcept { return requests_.empty(); }
+    bool complete() const noexcept { return messages_.empty(); }
 
     /// Takes in what has arrived and starts what may start then. True when anything moved.
     bool advance() {
-        int count = 0;
-        indices_.resize(requests_.size());
-        // One call for all: each makes MPI look at its network.
-        MPI_TRY(MPI_Testsome(static_cast<int>(requests_.size()),
-                             requests_.data(),
-                             &count,
-                             indices_.data(),
-                             MPI_STATUSES_IGNORE));
-        if (count == MPI_UNDEFINED || count == 0)
-            return false;
-        for (int i = 0; i < count; ++i)
-            message_is_complete(
-                owners_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])]);
-        drop_complete();
-        return true;
+        const std::vector<Owner>& complete = messages_.take_complete();
+        for (const Owner owner : complete)
+            message_is_complete(owner);
+        return !complete.empty();
     }
 
 private:
@@ -198,32 +188,26 @@ private:
         return lane.values + part.begin * values_.bytes;
     }
 
-    MPI_Request& added(Owner owner) {
-        ++lane_of(owner).pending;
-        owners_.push_back(owner);
-        return requests_.emplace_back(MPI_REQUEST_NULL);
-    }
-
     // Calls message(first byte, bytes) for each message of a transfer.
     template <class Message>
     void cut(const LaneTransfer& transfer, std::byte* begin, Message&& message) const {
         for (std::size_t done = 0; done < transfer.part.length; done += message_length_) {
             const std::size_t length = std::min(message_length_, transfer.part.length - done);
-            message(begin + done * values_.bytes, static_cast<int>(length * values_.bytes));
+            message(begin + done * values_.bytes, length * values_.bytes);
         }
     }
 
     void receive(Owner owner, const LaneTransfer& transfer, std::byte* target, int tag) {
-        cut(transfer, target, [&](std::byte* begin, int bytes) {
-            MPI_TRY(
-                MPI_Irecv(begin, bytes, MPI_BYTE, transfer.peer, tag, run_.comm, &added(owner)));
+        cut(transfer, target, [&](std::byte* begin, std::size_t bytes) {
+            ++lane_of(owner).pending;
+            messages_.receive(begin, bytes, transfer.peer, tag, owner);
         });
     }
 
     void send(Owner owner, const LaneTransfer& transfer, std::byte* source, int tag) {
-        cut(transfer, source, [&](std::byte* begin, int bytes) {
-            MPI_TRY(
-                MPI_Isend(begin, bytes, MPI_BYTE, transfer.peer, tag, run_.comm, &added(owner)));
+        cut(transfer, source, [&](std::byte* begin, std::size_t bytes) {
+            ++lane_of(owner).pending;
+            messages_.send(begin, bytes, transfer.peer, tag, owner);
         });
     }
 
@@ -260,17 +244,6 @@ private:
         }
     }
 
-    void drop_complete() {
-        std::size_t kept = 0;
-        for (std::size_t i = 0; i < requests_.size(); ++i)
-            if (requests_[i] != MPI_REQUEST_NULL) {
-                requests_[kept] = requests_[i];
-                owners_[kept++] = owners_[i];
-            }
-        requests_.resize(kept);
-        owners_.resize(kept);
-    }
-
     HierarchicalOperation operation_;
     const HierarchicalRun& run_;
     const Values& values_;
@@ -282,9 +255,7 @@ private:
     std::size_t pieces_;
     ElementRange own_;  // indices of the host
     std::array<Slot, pieces_in_flight> slots_;
-    std::vector<MPI_Request> requests_;
-    std::vector<Owner> owners_;  // of `requests_`
-    std::vector<int> indices_;   // of those complete
+    MessagesInFlight<Owner> messages_{run_.comm};
 };
 
 void run_to_end(HierarchicalOperation operation,
