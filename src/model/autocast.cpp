@@ -76,12 +76,30 @@ at::Tensor at_least_fp32(const at::Tensor& x) {
     return c10::isReducedFloatingType(x.scalar_type()) ? x.to(at::kFloat) : x;
 }
 
-ForwardResult run_forward(Model& model, const MicroBatch& batch, const ForwardContext& context) {
-    const Autocast autocast{model.arithmetic()};
-    ForwardResult result = model.forward(batch, context);
+namespace {
+
+ForwardResult with_wide_losses(ForwardResult result) {
     for (at::Tensor& loss : result.losses)
         loss = at_least_fp32(loss);
     return result;
+}
+
+}  // namespace
+
+ForwardResult run_forward(Model& model, const MicroBatch& batch, const ForwardContext& context) {
+    const Autocast autocast{model.arithmetic()};
+    return with_wide_losses(model.forward(batch, context));
+}
+
+Carried run_chain_units(Model& model,
+                        UnitRange units,
+                        const Carried& carried,
+                        const MicroBatch& batch,
+                        const ForwardContext& context) {
+    const Autocast autocast{model.arithmetic()};
+    Carried next = model.run_units(units, carried, batch, context);
+    next.result = with_wide_losses(std::move(next.result));
+    return next;
 }
 
 std::vector<Prediction> run_predict(Model& model, const MicroBatch& batch) {

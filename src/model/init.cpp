@@ -100,7 +100,7 @@ template <class Chosen>
 void draw_parameters(const Model& model, std::uint64_t seed, const Chosen& is_chosen) {
     const at::NoGradGuard no_grad;
     const auto buffers = storages_of_buffers(model);
-    for (auto& [name, tensor] : model.stored_tensors()) {
+    for (auto& [name, tensor] : model.held_tensors()) {
         if (!is_chosen(name) || !tensor.is_floating_point() ||
             buffers.count(tensor.storage().unsafeGetStorageImpl()) != 0)
             continue;

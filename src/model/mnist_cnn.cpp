@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "hetseq/util/error.hpp"
 #include "hetseq/model/autocast.hpp"
 #include "hetseq/model/dropout.hpp"
 
@@ -10,6 +11,7 @@ namespace hetseq {
 namespace {
 
 enum DropoutLayer : std::uint32_t { after_convolution, after_hidden };
+enum Unit : std::size_t { convolution_unit, hidden_unit, output_unit, mnist_units };
 
 struct Layer {
     at::Tensor weight, bias;
@@ -23,29 +25,50 @@ public:
     std::vector<MetricSchema> metrics() const override { return {{"accuracy", 0}}; }
 
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
-        const at::Tensor scores = log_probabilities(batch, context);
-        const at::Tensor& labels = batch.tensors.at("labels");
-        ForwardResult result;
-        result.losses = {at::nll_loss(scores, labels, {}, at::Reduction::Sum)};
-        if (context.mode == Mode::evaluate)
-            result.metrics = {scores.detach().argmax(1).eq(labels).sum()};
-        return result;
+        return run_units({0, mnist_units}, {}, batch, context).result;
+    }
+
+    std::vector<ChainUnit> chain() const override {
+        return {{"convolutions", {"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias"}},
+                {"hidden", {"fc1.weight", "fc1.bias"}},
+                {"output", {"fc2.weight", "fc2.bias"}}};
+    }
+
+    Carried run_units(UnitRange units,
+                      const Carried& carried,
+                      const MicroBatch& batch,
+                      const ForwardContext& context) override {
+        HETSEQ_ASSERT(!units.empty() && units.end <= mnist_units);
+        at::Tensor x = units.begin > 0 ? carried.tensors.front() : at::Tensor{};
+        if (units.contains(convolution_unit))
+            x = convolved(batch, context);
+        if (units.contains(hidden_unit))
+            x = hidden_states(x, batch, context);
+        if (units.contains(output_unit))
+            return {.tensors = {}, .result = result(log_probabilities(x), batch, context)};
+        return {.tensors = {x}, .result = {}};
     }
 
     bool predicts() const override { return true; }
     std::vector<Prediction> predict(const MicroBatch& batch) override {
-        const at::Tensor probabilities =
-            log_probabilities(batch, {.mode = Mode::evaluate}).exp().to(at::kFloat);
+        const ForwardContext context{.mode = Mode::evaluate};
+        const at::Tensor x = hidden_states(convolved(batch, context), batch, context);
+        const at::Tensor probabilities = log_probabilities(x).exp().to(at::kFloat);
         return {{"probabilities", probabilities}, {"label", probabilities.argmax(1).to(at::kByte)}};
     }
 
 private:
-    /// (n, 10)
-    at::Tensor log_probabilities(const MicroBatch& batch, const ForwardContext& context) const {
-        const auto dropout = [&](const at::Tensor& x, double p, DropoutLayer layer) {
-            const DropoutKey key{context.seed, context.update, layer};
-            return counter_dropout(x, context.mode == Mode::train ? p : 0, key, batch.sample_ids);
-        };
+    static at::Tensor dropped(const at::Tensor& x,
+                              double p,
+                              DropoutLayer layer,
+                              const MicroBatch& batch,
+                              const ForwardContext& context) {
+        const DropoutKey key{context.seed, context.update, layer};
+        return counter_dropout(x, context.mode == Mode::train ? p : 0, key, batch.sample_ids);
+    }
+
+    /// (n, 9216)
+    at::Tensor convolved(const MicroBatch& batch, const ForwardContext& context) const {
         const at::Tensor images = batch.tensors.at("images").to(conv1_.weight.dtype());
         // CPUs convolve fastest with channels last; GPUs do so only where tensor cores compute,
         // which fp32 does not use. Rectifying after pooling gives the same values from a quarter of
@@ -55,11 +78,32 @@ private:
         };
         at::Tensor x = at::conv2d(images, filters(conv1_.weight), conv1_.bias).relu_();
         x = at::max_pool2d(at::conv2d(x, filters(conv2_.weight), conv2_.bias), 2).relu_();
-        x = x.contiguous().flatten(1);  // (n, 9216)
-        x = dropout(x, options_.convolution_dropout, after_convolution);
-        x = at::relu(at::linear(x, fc1_.weight, fc1_.bias));  // (n, 128)
-        x = dropout(x, options_.hidden_dropout, after_hidden);
+        x = x.contiguous().flatten(1);
+        return dropped(x, options_.convolution_dropout, after_convolution, batch, context);
+    }
+
+    /// (n, 128) of x (n, 9216)
+    at::Tensor hidden_states(const at::Tensor& x,
+                             const MicroBatch& batch,
+                             const ForwardContext& context) const {
+        const at::Tensor active = at::relu(at::linear(x, fc1_.weight, fc1_.bias));
+        return dropped(active, options_.hidden_dropout, after_hidden, batch, context);
+    }
+
+    /// (n, 10) of x (n, 128)
+    at::Tensor log_probabilities(const at::Tensor& x) const {
         return at::log_softmax(at_least_fp32(at::linear(x, fc2_.weight, fc2_.bias)), 1);
+    }
+
+    static ForwardResult result(const at::Tensor& scores,
+                                const MicroBatch& batch,
+                                const ForwardContext& context) {
+        const at::Tensor& labels = batch.tensors.at("labels");
+        ForwardResult result;
+        result.losses = {at::nll_loss(scores, labels, {}, at::Reduction::Sum)};
+        if (context.mode == Mode::evaluate)
+            result.metrics = {scores.detach().argmax(1).eq(labels).sum()};
+        return result;
     }
 
     Layer layer(const std::string& name, at::IntArrayRef weight_shape) {

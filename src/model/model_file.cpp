@@ -18,6 +18,7 @@ namespace {
 
 /// Which of a file's tensors belongs to which of the model's.
 struct Match {
+    std::string stored_name;
     at::Tensor target;
     SafetensorEntry source;
 };
@@ -40,7 +41,7 @@ public:
                 differences_.drawn.push_back(stored.name);
                 differences_.unread.push_back(source->name);
             } else if (source != nullptr)
-                matches.push_back({stored.tensor, checked(stored, *source)});
+                matches.push_back({stored.name, stored.tensor, checked(stored, *source)});
             else if (may_differ(stored.name))
                 differences_.drawn.push_back(stored.name);
             else
@@ -119,7 +120,11 @@ OtherHeads fill_from(const std::filesystem::path& path, Model& model, FileHeads 
     const at::NoGradGuard no_grad;
     TensorFiles file{path};
     Matcher matcher{file, model, heads};
-    for (const auto& [target, source] : matcher.match()) {
+    const std::vector<Match> matches = matcher.match();
+    const NamedTensors held{model.held_tensors()};
+    for (const auto& [name, target, source] : matches) {
+        if (!held.contains(name))
+            continue;
         const at::Tensor values = at::empty(target.sizes(), scalar_type_of(source.type));
         file.read(source, values.mutable_data_ptr());
         target.copy_(values);
@@ -143,6 +148,7 @@ std::filesystem::path model_config_file(const std::string& file_or_folder) {
 void save_model(const std::filesystem::path& path,
                 const Model& model,
                 const std::function<void()>& before_naming) {
+    HETSEQ_ASSERT(model.held_tensors().size() == model.stored_tensors().size());
     std::vector<at::Tensor> copies;  // keep the data alive
     std::vector<SafetensorData> tensors;
     for (const NamedTensor& stored : model.stored_tensors()) {

@@ -37,6 +37,18 @@ std::vector<NamedTensor> StoredModel::stored_tensors() const {
     return tensors;
 }
 
+std::vector<NamedTensor> StoredModel::held_tensors() const {
+    std::set<const c10::StorageImpl*> given_up;
+    for (const auto& [name, parameter] : named_parameters())
+        if (!is_held(name))
+            given_up.insert(parameter.storage().unsafeGetStorageImpl());
+    std::vector<NamedTensor> tensors = stored_tensors();
+    std::erase_if(tensors, [&](const NamedTensor& stored) {
+        return given_up.count(stored.tensor.storage().unsafeGetStorageImpl()) != 0;
+    });
+    return tensors;
+}
+
 InitialDistribution StoredModel::initial_distribution(const std::string& name) const {
     const bool is_bias = ends_with(name, "bias");
     const std::string weight_name = is_bias ? name.substr(0, name.size() - 4) + "weight" : name;

@@ -5,6 +5,8 @@
 #include <set>
 #include <string_view>
 
+#include <ATen/ops/zeros.h>
+
 #include "hetseq/util/error.hpp"
 
 namespace hetseq {
@@ -82,6 +84,21 @@ at::Tensor TensorRegistry::register_parameter(const std::string& name,
 at::Tensor TensorRegistry::register_buffer(const std::string& name, at::Tensor tensor) {
     add({{name, tensor}, false});
     return tensor;
+}
+
+void TensorRegistry::keep_only(const std::set<std::string>& names) {
+    HETSEQ_ASSERT(given_up_.empty());
+    const NamedTensors all = named_parameters();
+    std::set<const at::TensorImpl*> kept;
+    for (const NamedTensor& named : all)
+        if (names.count(named.name) != 0)
+            kept.insert(named.tensor.unsafeGetTensorImpl());
+    for (auto [name, tensor] : all)
+        if (kept.count(tensor.unsafeGetTensorImpl()) == 0) {
+            given_up_.insert(name);
+            // A shape without memory: each of its elements is the same one.
+            tensor.set_data(at::zeros({}, tensor.options()).expand(tensor.sizes()));
+        }
 }
 
 void TensorRegistry::add(Entry entry) {

@@ -58,6 +58,12 @@ at::Tensor at_least_fp32(const at::Tensor& x);
 
 /// `model.forward` in the model's arithmetic. Losses are fp32 at least.
 ForwardResult run_forward(Model& model, const MicroBatch& batch, const ForwardContext& context);
+/// `model.run_units` likewise.
+Carried run_chain_units(Model& model,
+                        UnitRange units,
+                        const Carried& carried,
+                        const MicroBatch& batch,
+                        const ForwardContext& context);
 /// `model.predict` likewise: files hold no 16 bits.
 std::vector<Prediction> run_predict(Model& model, const MicroBatch& batch);
 

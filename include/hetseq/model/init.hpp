@@ -8,8 +8,8 @@ namespace hetseq {
 
 class Model;
 
-/// Fills every stored parameter of `model` from its initial distribution; buffers stay. A value
-/// depends on (seed, tensor name, element index) alone, not on ranks, devices or the order of
+/// Fills every stored parameter that `model` holds from its initial distribution; buffers stay. A
+/// value depends on (seed, tensor name, element index) alone, not on ranks, devices or the order of
 /// construction.
 void initialise_parameters(Model& model, std::uint64_t seed);
 /// The same for the stored parameters of these names alone.

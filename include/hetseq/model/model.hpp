@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +12,9 @@
 #include "hetseq/data/loading/micro_batch.hpp"
 #include "hetseq/data/prediction.hpp"
 #include "hetseq/model/arithmetic.hpp"
+#include "hetseq/model/chain.hpp"
 #include "hetseq/model/corpus_scorer.hpp"
+#include "hetseq/model/forward_result.hpp"
 #include "hetseq/model/stored_model.hpp"
 
 namespace hetseq {
@@ -39,14 +43,6 @@ struct PerplexitySchema {
     std::string of;    // the name of that loss term or metric
 };
 
-/// Sums over one micro-batch. Nothing is divided here: the caller knows the global weights.
-struct ForwardResult {
-    std::vector<at::Tensor> losses;   // scalar sums with graph, by loss term
-    std::vector<at::Tensor> metrics;  // scalar sums without graph, by metric; filled in
-                                      // Mode::evaluate only
-    at::Tensor output{};  // for the model's CorpusScorer, which knows its meaning; may be undefined
-};
-
 /// A network and its summed losses. A sample's output may not depend on the other samples of its
 /// micro-batch: no weighting would make the sum exact. It may depend on those of its group, which
 /// no cut of a batch divides (`has_groups`).
@@ -63,6 +59,21 @@ public:
     /// it.
     virtual std::unique_ptr<CorpusScorer> corpus_scorer() const { return nullptr; }
     virtual ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) = 0;
+    /// The model as a chain, in order: its units, one after the other, are what `forward` does.
+    /// Each parameter is in at least one of them. Empty: it cannot be cut.
+    virtual std::vector<ChainUnit> chain() const { return {}; }
+    /// Runs `units`, at least one, on what the unit in front of them gave. Of a model that cannot
+    /// be cut these are {0, 0}: all of it.
+    virtual Carried run_units(UnitRange units,
+                              const Carried& carried,
+                              const MicroBatch& batch,
+                              const ForwardContext& context);
+    /// From now on it has the parameters of these units alone; all others keep their shape and type
+    /// without memory. Called once at most, before parameters are drawn or read. Nothing is
+    /// recomputed then.
+    void hold(UnitRange units);
+    /// All units unless `hold` was called; {0, 0} where there is no chain.
+    UnitRange held_units() const;
     /// True if what comes of a sample depends on its group (`MicroBatch::groups`): in training with
     /// batch normalisation, always with a loss over groups.
     virtual bool has_groups(Mode /*mode*/) const { return false; }
@@ -77,8 +88,8 @@ public:
     /// them in, the same on all ranks.
     virtual void take_update_sums() {}
     /// How many layers can be computed again in backward, of which forward then keeps the inputs
-    /// alone: a matter of memory and time, never of results.
-    virtual std::int64_t recomputable_layers() const { return 0; }
+    /// alone: a matter of memory and time, never of results. By default the held units that say so.
+    virtual std::int64_t recomputable_layers() const;
     /// From now on training computes the first `layers` of these again, in [0,
     /// recomputable_layers()].
     virtual void recompute(std::int64_t layers);
@@ -103,9 +114,15 @@ public:
     void to(at::Device device, Precision precision);
     const Arithmetic& arithmetic() const noexcept { return arithmetic_; }
 
+protected:
+    /// Whether training computes this unit, which is one of the layers of `recompute`, again.
+    bool is_recomputed(std::size_t unit) const noexcept { return unit < recomputed_end_; }
+
 private:
     Arithmetic arithmetic_;
+    std::optional<UnitRange> held_units_;  // none: all
     std::int64_t recomputed_layers_ = 0;
+    std::size_t recomputed_end_ = 0;  // of the chain: behind the last one of these layers
 };
 
 }  // namespace hetseq

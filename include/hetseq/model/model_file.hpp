@@ -15,16 +15,17 @@ std::filesystem::path model_file(const std::string& file_or_folder);
 /// The config.json beside that file.
 std::filesystem::path model_config_file(const std::string& file_or_folder);
 
-/// Writes the model's stored tensors as a safetensors file, atomically. `before_naming` as in
-/// AtomicFile. Throws IoError.
+/// Writes the model's stored tensors, all of which it holds, as a safetensors file, atomically.
+/// `before_naming` as in AtomicFile. Throws IoError.
 void save_model(const std::filesystem::path& path,
                 const Model& model,
                 const std::function<void()>& before_naming = {});
 
 /// Fills the model's stored tensors from a safetensors file, or from the files of an index;
-/// precision is converted to the model's, other types must be equal. Throws MissingInput, IoError,
-/// or BadData that names a missing, surplus or mis-shaped tensor (with both shapes) or one of a
-/// wrong type; then the model is unchanged.
+/// precision is converted to the model's, other types must be equal. Of those that it does not hold
+/// (`Model::hold`) nothing is read, but they are checked alike. Throws MissingInput, IoError, or
+/// BadData that names a missing, surplus or mis-shaped tensor (with both shapes) or one of a wrong
+/// type; then the model is unchanged.
 void load_model(const std::filesystem::path& path, Model& model);
 
 /// The tensors of heads in which a model and a file differ.

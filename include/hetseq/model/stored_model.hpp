@@ -29,6 +29,8 @@ public:
     /// frozen, and of constant buffers, which may have any type. A tied tensor appears once. By
     /// default `named_parameters` and `named_buffers`.
     virtual std::vector<NamedTensor> stored_tensors() const;
+    /// Those of them that are no views of parameters that were given up (`is_held`).
+    std::vector<NamedTensor> held_tensors() const;
     /// Other names that files have for stored tensors, by that other name. A file may hold a tensor
     /// under both, or only under the other one; an empty stored name: the file's tensor is no
     /// parameter and is not read.

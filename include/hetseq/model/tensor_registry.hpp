@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,11 @@ public:
     at::Tensor find_parameter(const std::string& name) const;
     std::vector<at::Tensor> parameters() const;
     std::vector<at::Tensor> buffers() const;
+    /// False for a parameter that was given up (`keep_only`): it has a shape, a type and a device,
+    /// but no values.
+    bool is_held(const std::string& parameter_name) const {
+        return given_up_.count(parameter_name) == 0;
+    }
 
     /// Both return `tensor`.
     at::Tensor register_parameter(const std::string& name,
@@ -79,6 +85,10 @@ public:
     /// name tells so (batch normalisation).
     void check_no_batch_statistics() const;
 
+protected:
+    /// Gives up the memory of all parameters but those of these names and their tied ones. Once.
+    void keep_only(const std::set<std::string>& names);
+
 private:
     struct Entry {
         NamedTensor named;
@@ -99,6 +109,7 @@ private:
     NamedTensors in_order(bool are_parameters) const;
 
     std::vector<std::function<void(Contents&)>> listings_;
+    std::set<std::string> given_up_;  // names
 };
 
 }  // namespace hetseq

@@ -17,6 +17,7 @@ using detail::ForwardPass;
 
 const std::string decoder_name = "cls.predictions.decoder.";
 const std::string head_bias = "cls.predictions.bias";
+const std::string word_embeddings_name = "bert.embeddings.word_embeddings.weight";
 
 class BertForPreTraining final : public detail::BertEncoder {
 public:
@@ -33,11 +34,16 @@ public:
     }
     std::map<std::string, std::string> tensor_aliases() const override;
     InitialDistribution initial_distribution(const std::string& name) const override;
-    ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
+    std::vector<ChainUnit> chain() const override;
     bool predicts() const override { return true; }
     std::vector<Prediction> predict(const MicroBatch& batch) override;
 
 private:
+    /// Those of the first tokens, then those of the masked ones.
+    at::Tensor places(const MicroBatch& batch) const override {
+        return at::cat({first_places(batch), batch.tensors.at("masked_positions")});
+    }
+    ForwardResult result(const at::Tensor& rows, ForwardPass& pass) const override;
     /// Of the hidden states (M, H) of the masked tokens, and (n, H) of the first ones.
     detail::CrossEntropy masked_tokens(const at::Tensor& x, const ForwardPass& pass) const;
     detail::CrossEntropy next_sentence(const at::Tensor& x, const ForwardPass& pass) const;
@@ -70,7 +76,7 @@ BertForPreTraining::BertForPreTraining(const BertConfig& config,
 std::map<std::string, std::string> BertForPreTraining::tensor_aliases() const {
     std::map<std::string, std::string> aliases = BertEncoder::tensor_aliases();
     if (config().ties_decoder) {
-        aliases[decoder_name + "weight"] = "bert.embeddings.word_embeddings.weight";
+        aliases[decoder_name + "weight"] = word_embeddings_name;
         aliases[decoder_name + "bias"] = head_bias;
     } else {
         aliases[head_bias] = decoder_name + "bias";
@@ -85,16 +91,20 @@ InitialDistribution BertForPreTraining::initial_distribution(const std::string& 
     return BertEncoder::initial_distribution(name);
 }
 
-ForwardResult BertForPreTraining::forward(const MicroBatch& batch, const ForwardContext& context) {
-    ForwardPass pass{batch, context};
-    const at::Tensor first = first_places(batch);
-    const at::Tensor& masked = batch.tensors.at("masked_positions");
-    const std::vector<at::Tensor> x = hidden_rows(pass, at::cat({first, masked}))
-                                          .split_with_sizes({first.numel(), masked.numel()});
+std::vector<ChainUnit> BertForPreTraining::chain() const {
+    std::vector<ChainUnit> units = BertEncoder::chain();
+    if (config().ties_decoder)
+        units.back().parameters.push_back(word_embeddings_name);
+    return units;
+}
+
+ForwardResult BertForPreTraining::result(const at::Tensor& rows, ForwardPass& pass) const {
+    const std::int64_t sequences = pass.batch.tensors.at("input_ids").size(0);
+    const std::vector<at::Tensor> x = rows.split_with_sizes({sequences, rows.size(0) - sequences});
     const detail::CrossEntropy mlm = masked_tokens(x[1], pass), nsp = next_sentence(x[0], pass);
     ForwardResult result;
     result.losses = {mlm.loss, nsp.loss};
-    if (context.mode == Mode::evaluate)
+    if (pass.context.mode == Mode::evaluate)
         result.metrics = {mlm.correct, nsp.correct};
     return result;
 }

@@ -15,18 +15,7 @@ namespace hetseq::detail {
 
 namespace {
 
-const std::string embeddings_prefix = "bert.embeddings.";
-const std::string layer_prefix = "bert.encoder.layer.";
 const std::string classifier_prefix = "classifier.";
-
-// 0 for the embeddings, 1 and up for the layers, one more than these for what stands on them.
-std::int64_t depth_of(const std::string& name, std::int64_t layers) {
-    if (name.starts_with(embeddings_prefix))
-        return 0;
-    if (name.starts_with(layer_prefix))
-        return 1 + std::stoll(name.substr(layer_prefix.size()));
-    return 1 + layers;
-}
 
 void check_setup(const BertConfig& config, const BertClassifierSetup& setup) {
     if (setup.labels.empty())
@@ -61,7 +50,7 @@ void BertClassifier::freeze() {
     if (setup_.frozen_layers < 0)
         return;
     for (const NamedTensor& parameter : named_parameters())
-        if (depth_of(parameter.name, config().layers) <= setup_.frozen_layers)
+        if (std::cmp_less_equal(unit_of(parameter.name), setup_.frozen_layers))
             parameter.tensor.set_requires_grad(false);
 }
 
@@ -70,9 +59,7 @@ std::unique_ptr<CorpusScorer> BertClassifier::corpus_scorer() const {
 }
 
 double BertClassifier::learning_rate_factor(const std::string& parameter_name) const {
-    const std::int64_t layers = config().layers;
-    return std::pow(setup_.layer_decay,
-                    static_cast<double>(1 + layers - depth_of(parameter_name, layers)));
+    return std::pow(setup_.layer_decay, static_cast<double>(head_unit() - unit_of(parameter_name)));
 }
 
 std::string BertClassifier::config_json() const {

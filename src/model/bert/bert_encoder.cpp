@@ -200,16 +200,12 @@ std::vector<CompanionFile> BertEncoder::companion_files() const {
     return files;
 }
 
-at::Tensor BertEncoder::hidden_rows(ForwardPass& pass, const at::Tensor& places) const {
-    const TokenRows rows{pass.batch};
-    Rows x = embed(rows, pass);
-    const std::size_t last = layers_.size() - 1;
-    for (std::size_t i = 0; i < last; ++i)
-        x = run(i, x, pass, [this, i, rows](const auto& inputs, ForwardPass& of) {
-            return encode(inputs.front(), rows, layers_[i], of);
-        });
+at::Tensor BertEncoder::run_last(const Rows& x,
+                                 const TokenRows& rows,
+                                 const at::Tensor& places,
+                                 ForwardPass& pass) const {
     const auto at_places = [&](const at::Tensor& chosen) {
-        return run(last,
+        return run(layers_.size(),
                    x,
                    pass,
                    [this, rows, chosen](const auto& inputs, ForwardPass& of) {
@@ -225,13 +221,12 @@ at::Tensor BertEncoder::hidden_rows(ForwardPass& pass, const at::Tensor& places)
     return at_places(ascending).index_select(0, order.argsort());
 }
 
-Rows BertEncoder::run(std::size_t index,
+Rows BertEncoder::run(std::size_t unit,
                       const Rows& x,
                       ForwardPass& pass,
                       const LayerComputation& layer) const {
-    const bool again =
-        pass.context.mode == Mode::train && std::cmp_less(index, recomputed_layers());
-    const Layer& weights = layers_[index];
+    const bool again = pass.context.mode == Mode::train && is_recomputed(unit);
+    const Layer& weights = layers_[unit - 1];
     const bool trains = any_trains({weights.qkv,
                                     weights.attention_output,
                                     weights.attention_norm,

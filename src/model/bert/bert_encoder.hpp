@@ -19,6 +19,9 @@ enum class BertPooler { without, with };
 
 /// The part that all BERTs share: embeddings, layers and, where it is asked for, the pooler. The
 /// base of models that put heads on it. Parameters are stored under Hugging Face's names.
+///
+/// As a chain: the embeddings, each layer but the last, the last one, which gives the rows that the
+/// head asks for, and the head.
 class BertEncoder : public Model {
 public:
     /// Throws BadConfig as `check`.
@@ -30,11 +33,21 @@ public:
     InitialDistribution initial_distribution(const std::string& name) const override;
     std::string config_json() const override { return to_json(config_); }
     std::vector<CompanionFile> companion_files() const override;
-    std::int64_t recomputable_layers() const override { return config_.layers; }
+    std::vector<ChainUnit> chain() const override;
+    Carried run_units(UnitRange units,
+                      const Carried& carried,
+                      const MicroBatch& batch,
+                      const ForwardContext& context) final;
+    ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) final;
 
 protected:
     const BertConfig& config() const noexcept { return config_; }
     const at::Tensor& word_embeddings() const noexcept { return embeddings_.word; }  // (V, H)
+
+    /// The unit to whose part of the network the parameter of this name belongs. A tied one may be
+    /// read in others too.
+    std::size_t unit_of(const std::string& parameter_name) const;
+    std::size_t head_unit() const noexcept { return layers_.size() + 1; }
 
     /// Registers a linear layer or a normalisation of H values; `name` ends in a dot.
     Affine add_linear(const std::string& name, std::int64_t outputs, std::int64_t inputs);
@@ -44,7 +57,9 @@ protected:
     /// last layer is computed for these alone, and nothing for padding that the batch tells of
     /// (`note_row_lengths`). Takes "input_ids", "segment_ids" and "attention_mask" as `make_bert`
     /// describes them.
-    at::Tensor hidden_rows(ForwardPass& pass, const at::Tensor& places) const;
+    at::Tensor hidden_rows(ForwardPass& pass, const at::Tensor& places) const {
+        return run_body({0, head_unit()}, {}, places, pass);
+    }
     /// The places of the sequences' first tokens, (n) int64.
     static at::Tensor first_places(const MicroBatch& batch);
     /// With a pooler: (n, H) of `hidden` (n, H), the first tokens' hidden states.
@@ -70,14 +85,30 @@ private:
         Affine output, output_norm;
     };
 
+    /// Of which of the n * T tokens the head reads the hidden states, (M) int64.
+    virtual at::Tensor places(const MicroBatch& batch) const = 0;
+    /// What the head makes of the hidden states (M, H) at these places, factors of products.
+    virtual ForwardResult result(const at::Tensor& rows, ForwardPass& pass) const = 0;
+
     void register_embeddings();
     void register_layer(const std::string& prefix);
 
-    /// `layer` of x, which is that of this index; backward may compute it again.
-    Rows run(std::size_t index,
+    /// Units in front of the head: (N, H), or as `hidden_rows` behind the last layer. `places` may
+    /// be undefined where this is not among them.
+    at::Tensor run_body(UnitRange units,
+                        const Carried& carried,
+                        const at::Tensor& places,
+                        ForwardPass& pass) const;
+    /// `layer` of x, which is that of this unit; backward may compute it again.
+    Rows run(std::size_t unit,
              const Rows& x,
              ForwardPass& pass,
              const LayerComputation& layer) const;
+    /// The last layer's output at `places` (M) in any order, (M, H), factors of products.
+    at::Tensor run_last(const Rows& x,
+                        const TokenRows& rows,
+                        const at::Tensor& places,
+                        ForwardPass& pass) const;
     DropoutExtent attention_extent(const ForwardPass& pass, const TokenRows& rows) const;
     Rows embed(const TokenRows& rows, ForwardPass& pass) const;  // (N, H)
     /// Of the rows' ids and segments, (N) both. Returns (N, H).
@@ -88,7 +119,7 @@ private:
                 const TokenRows& rows,
                 const Layer& layer,
                 ForwardPass& pass) const;  // (N, H)
-    /// The layer's output at `places` (M) alone, (M, H).
+    /// The layer's output at `places` (M) alone, (M, H), factors of products.
     at::Tensor encode_places(const Rows& x,
                              const TokenRows& rows,
                              const at::Tensor& places,

@@ -28,14 +28,15 @@ public:
                            : std::vector<MetricSchema>{{"accuracy", 0}};
     }
     std::string config_json() const override;
-    ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
     std::vector<Prediction> predict(const MicroBatch& batch) override;
 
 private:
     bool is_number() const { return target_ == SequenceTarget::number; }
-    at::Tensor sequence_logits(ForwardPass& pass) const {  // (n, labels)
-        const at::Tensor rows = pooled(hidden_rows(pass, first_places(pass.batch)));
-        return logits(rows, next_dropout(pass));
+    at::Tensor places(const MicroBatch& batch) const override { return first_places(batch); }
+    ForwardResult result(const at::Tensor& rows, ForwardPass& pass) const override;
+    /// (n, labels) of the first tokens' hidden states (n, H)
+    at::Tensor sequence_logits(const at::Tensor& rows, ForwardPass& pass) const {
+        return logits(pooled(rows), next_dropout(pass));
     }
 
     SequenceTarget target_;
@@ -47,12 +48,11 @@ std::string BertForSequenceClassification::config_json() const {
     return root.dump(2) + "\n";
 }
 
-ForwardResult BertForSequenceClassification::forward(const MicroBatch& batch,
-                                                     const ForwardContext& context) {
-    ForwardPass pass{batch, context};
-    const at::Tensor scores = sequence_logits(pass);
-    const at::Tensor& labels = batch.tensors.at("labels");
-    const bool evaluates = context.mode == Mode::evaluate;
+ForwardResult BertForSequenceClassification::result(const at::Tensor& rows,
+                                                    ForwardPass& pass) const {
+    const at::Tensor scores = sequence_logits(rows, pass);
+    const at::Tensor& labels = pass.batch.tensors.at("labels");
+    const bool evaluates = pass.context.mode == Mode::evaluate;
     ForwardResult result;
     if (is_number()) {
         const at::Tensor numbers = scores.squeeze(1);
@@ -72,7 +72,7 @@ ForwardResult BertForSequenceClassification::forward(const MicroBatch& batch,
 std::vector<Prediction> BertForSequenceClassification::predict(const MicroBatch& batch) {
     const ForwardContext context{.mode = Mode::evaluate};
     ForwardPass pass{batch, context};
-    const at::Tensor scores = sequence_logits(pass);
+    const at::Tensor scores = sequence_logits(hidden_rows(pass, places(batch)), pass);
     if (is_number())
         return {{"numbers", scores.squeeze(1).to(at::kFloat)}};
     const at::Tensor probabilities = scores.softmax(1);

@@ -20,27 +20,29 @@ public:
 
     std::vector<std::string> loss_terms() const override { return {"nll"}; }
     std::vector<MetricSchema> metrics() const override { return {{"accuracy", 0}}; }
-    ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
     std::vector<Prediction> predict(const MicroBatch& batch) override;
 
 private:
-    at::Tensor word_logits(ForwardPass& pass) const;  // (N, labels)
+    at::Tensor places(const MicroBatch& batch) const override {
+        return batch.tensors.at("word_positions");
+    }
+    ForwardResult result(const at::Tensor& rows, ForwardPass& pass) const override;
+    /// (N, labels) of the hidden states (N, H) of the words' first pieces
+    at::Tensor word_logits(const at::Tensor& rows, ForwardPass& pass) const;
 };
 
-at::Tensor BertForTokenClassification::word_logits(ForwardPass& pass) const {
-    const at::Tensor& places = pass.batch.tensors.at("word_positions");
-    const at::Tensor rows = hidden_rows(pass, places);
-    return logits(rows, detail::TokenRows{pass.batch}.of_places(next_dropout(pass), places));
+at::Tensor BertForTokenClassification::word_logits(const at::Tensor& rows,
+                                                   ForwardPass& pass) const {
+    const detail::Dropout dropout = next_dropout(pass);
+    return logits(rows, detail::TokenRows{pass.batch}.of_places(dropout, places(pass.batch)));
 }
 
-ForwardResult BertForTokenClassification::forward(const MicroBatch& batch,
-                                                  const ForwardContext& context) {
-    ForwardPass pass{batch, context};
-    const at::Tensor scores = word_logits(pass);
-    const at::Tensor& labels = batch.tensors.at("labels");
+ForwardResult BertForTokenClassification::result(const at::Tensor& rows, ForwardPass& pass) const {
+    const at::Tensor scores = word_logits(rows, pass);
+    const at::Tensor& labels = pass.batch.tensors.at("labels");
     ForwardResult result;
     result.losses = {loss(scores, labels)};
-    if (context.mode == Mode::evaluate) {
+    if (pass.context.mode == Mode::evaluate) {
         result.output = scores.detach().argmax(1);
         result.metrics = {result.output.eq(labels).sum()};
     }
@@ -50,7 +52,8 @@ ForwardResult BertForTokenClassification::forward(const MicroBatch& batch,
 std::vector<Prediction> BertForTokenClassification::predict(const MicroBatch& batch) {
     const ForwardContext context{.mode = Mode::evaluate};
     ForwardPass pass{batch, context};
-    const auto [probabilities, labels] = word_logits(pass).softmax(1).max(1);
+    const at::Tensor rows = hidden_rows(pass, places(batch));
+    const auto [probabilities, labels] = word_logits(rows, pass).softmax(1).max(1);
     const at::Tensor& counts = batch.tensors.at("word_counts");
     return {{"labels", labels.to(at::kInt), counts},
             {"probabilities", probabilities.to(at::kFloat), counts}};

@@ -1,5 +1,6 @@
 #include "hetseq/model/transformer/transformer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "model/recomputed_layer.hpp"
 #include "model/smoothed_cross_entropy.hpp"
 #include "model/transformer_ops.hpp"
+#include "transformer_chain.hpp"
 #include "transformer_weights.hpp"
 
 namespace hetseq {
@@ -32,7 +34,7 @@ bool has_end(const std::string& text, const std::string& end) {
 class EncoderDecoder final : public Transformer {
 public:
     EncoderDecoder(const TransformerConfig& config, TransformerSetup setup)
-        : config_{config}, setup_{std::move(setup)} {
+        : config_{config}, setup_{std::move(setup)}, chain_{config} {
         check(config, "the Transformer to be made");
         if (!(setup_.label_smoothing >= 0 && setup_.label_smoothing < 1))
             throw BadConfig("label smoothing is " + std::to_string(setup_.label_smoothing),
@@ -58,25 +60,45 @@ public:
     InitialDistribution initial_distribution(const std::string& name) const override;
     std::string config_json() const override { return to_json(config_); }
     std::vector<CompanionFile> companion_files() const override;
-    std::int64_t recomputable_layers() const override {
-        return config_.encoder_layers + config_.decoder_layers;
+    std::vector<ChainUnit> chain() const override { return chain_.units(*this); }
+    ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
+        return run_units({0, chain_.size()}, {}, batch, context).result;
     }
-    ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override;
+    Carried run_units(UnitRange units,
+                      const Carried& carried,
+                      const MicroBatch& batch,
+                      const ForwardContext& context) override;
 
 private:
-    /// `layer` of inputs, counted from the encoder's first; backward may compute it again.
-    Rows run(std::size_t index,
+    /// What goes from unit to unit.
+    struct Stream {
+        Rows x;               // the encoder's or the decoder's, (n, S, H) or (n, T, H)
+        at::Tensor memory{};  // (n, S, H), factors of products; undefined in the encoder
+    };
+
+    /// Any unit but the output. `key_mask` (n, S).
+    void advance(Stream& stream,
+                 std::size_t unit,
+                 const at::Tensor& key_mask,
+                 ForwardPass& pass) const;
+    ForwardResult result(const at::Tensor& x, const ForwardPass& pass) const;  // x (n, T, H)
+    /// `layer` of inputs, which is that of this unit; backward may compute it again.
+    Rows run(std::size_t unit,
              const std::vector<Rows>& inputs,
              ForwardPass& pass,
              const detail::LayerComputation& layer) const;
     Rows embed(const at::Tensor& ids,
                const at::Tensor& table,
                const at::Tensor& positions,
-               ForwardPass& pass) const;                               // (n, length, H)
-    Rows encode(ForwardPass& pass, const at::Tensor& key_mask) const;  // (n, S, H)
-    at::Tensor decode(const at::Tensor& memory,                        // factors of products
-                      const at::Tensor& key_mask,
-                      ForwardPass& pass) const;  // (n, T, H)
+               ForwardPass& pass) const;  // (n, length, H)
+    Rows encode(std::size_t unit,
+                const Rows& x,
+                const at::Tensor& key_mask,
+                ForwardPass& pass) const;
+    Rows decode(std::size_t unit,
+                const Stream& given,
+                const at::Tensor& key_mask,
+                ForwardPass& pass) const;
     at::Tensor attend(const detail::Projection& queries,
                       const detail::Projection& keys_values,
                       const AttentionMask& mask,
@@ -105,6 +127,7 @@ private:
 
     TransformerConfig config_;
     TransformerSetup setup_;
+    detail::TransformerChain chain_;
     detail::TransformerWeights weights_;
 };
 
@@ -255,71 +278,106 @@ Rows EncoderDecoder::feed_forward(const Rows& x,
     });
 }
 
-Rows EncoderDecoder::run(std::size_t index,
+Rows EncoderDecoder::run(std::size_t unit,
                          const std::vector<Rows>& inputs,
                          ForwardPass& pass,
                          const detail::LayerComputation& layer) const {
     constexpr bool trains = true;  // no layer is frozen
-    const bool again =
-        pass.context.mode == Mode::train && std::cmp_less(index, recomputed_layers());
+    const bool again = pass.context.mode == Mode::train && is_recomputed(unit);
     return detail::run_layer(pass, inputs, again, trains, layer);
 }
 
-Rows EncoderDecoder::encode(ForwardPass& pass, const at::Tensor& key_mask) const {
-    Rows x = embed(
-        pass.batch.tensors.at("source"), weights_.source_table, weights_.source_positions, pass);
-    for (std::size_t i = 0; i < weights_.encoder.size(); ++i)
-        x = run(i, {x}, pass, [this, i, key_mask](const auto& inputs, ForwardPass& of) {
-            const detail::EncoderLayerWeights& layer = weights_.encoder[i];
-            return feed_forward(
-                self_attend(inputs[0], layer.self, {key_mask}, of), layer.feed_forward, of);
-        });
-    return weights_.encoder_norm ? detail::rows_of(normalised(x.wide, *weights_.encoder_norm)) : x;
+Rows EncoderDecoder::encode(std::size_t unit,
+                            const Rows& x,
+                            const at::Tensor& key_mask,
+                            ForwardPass& pass) const {
+    const detail::EncoderLayerWeights& layer =
+        weights_.encoder[unit - detail::TransformerChain::first_encoder_layer];
+    return run(unit, {x}, pass, [this, &layer, key_mask](const auto& inputs, ForwardPass& of) {
+        return feed_forward(
+            self_attend(inputs[0], layer.self, {key_mask}, of), layer.feed_forward, of);
+    });
 }
 
 // Padding stands behind a target's tokens, so that no token sees it.
-at::Tensor EncoderDecoder::decode(const at::Tensor& memory,
-                                  const at::Tensor& key_mask,
-                                  ForwardPass& pass) const {
-    Rows x = embed(pass.batch.tensors.at("target_input"),
-                   weights_.target_table,
-                   weights_.target_positions,
-                   pass);
-    const std::size_t encoders = weights_.encoder.size();
-    const Rows keys{memory, memory};
-    for (std::size_t i = 0; i < weights_.decoder.size(); ++i)
-        x = run(encoders + i,
-                {x, keys},
-                pass,
-                [this, i, key_mask](const auto& inputs, ForwardPass& of) {
-                    const detail::DecoderLayerWeights& layer = weights_.decoder[i];
-                    Rows y =
-                        self_attend(inputs[0], layer.self, {.keys = {}, .is_causal = true}, of);
-                    y = cross_attend(y, inputs[1].factors, layer.cross, {key_mask}, of);
-                    return feed_forward(y, layer.feed_forward, of);
-                });
-    return weights_.decoder_norm ? normalised(x.wide, *weights_.decoder_norm) : x.wide;
+Rows EncoderDecoder::decode(std::size_t unit,
+                            const Stream& given,
+                            const at::Tensor& key_mask,
+                            ForwardPass& pass) const {
+    const detail::DecoderLayerWeights& layer =
+        weights_.decoder[unit - chain_.first_decoder_layer()];
+    return run(unit,
+               {given.x, {given.memory, given.memory}},
+               pass,
+               [this, &layer, key_mask](const auto& inputs, ForwardPass& of) {
+                   Rows y = self_attend(inputs[0], layer.self, {.keys = {}, .is_causal = true}, of);
+                   y = cross_attend(y, inputs[1].factors, layer.cross, {key_mask}, of);
+                   return feed_forward(y, layer.feed_forward, of);
+               });
 }
 
-ForwardResult EncoderDecoder::forward(const MicroBatch& batch, const ForwardContext& context) {
-    ForwardPass pass{batch, context};
+void EncoderDecoder::advance(Stream& stream,
+                             std::size_t unit,
+                             const at::Tensor& key_mask,
+                             ForwardPass& pass) const {
+    HETSEQ_ASSERT(pass.dropouts == chain_.first_dropout(unit));
+    const TensorDict& given = pass.batch.tensors;
+    if (unit == 0) {
+        stream.x =
+            embed(given.at("source"), weights_.source_table, weights_.source_positions, pass);
+    } else if (unit < chain_.decoder_embeddings()) {
+        stream.x = encode(unit, stream.x, key_mask, pass);
+    } else if (unit == chain_.decoder_embeddings()) {
+        const Rows encoded =
+            weights_.encoder_norm
+                ? detail::rows_of(normalised(stream.x.wide, *weights_.encoder_norm))
+                : stream.x;
+        stream.memory = encoded.factors;
+        stream.x =
+            embed(given.at("target_input"), weights_.target_table, weights_.target_positions, pass);
+    } else {
+        stream.x = decode(unit, stream, key_mask, pass);
+    }
+}
+
+Carried EncoderDecoder::run_units(UnitRange units,
+                                  const Carried& carried,
+                                  const MicroBatch& batch,
+                                  const ForwardContext& context) {
+    HETSEQ_ASSERT(!units.empty() && units.end <= chain_.size());
+    ForwardPass pass{batch, context, chain_.first_dropout(units.begin)};
     const std::int64_t length = batch.tensors.at("source").size(1);
     const at::Tensor lengths = batch.tensors.at("source_lengths");
     const at::Tensor key_mask =
         at::arange(length, lengths.options()).unsqueeze(0) < lengths.unsqueeze(1);  // (n, S)
-    const Rows memory = encode(pass, key_mask);
-    const at::Tensor x = decode(memory.factors, key_mask, pass)
-                             .flatten(0, 1)
-                             .index_select(0, batch.tensors.at("positions"));  // (N, H)
-    const detail::SmoothedCrossEntropy sums =
-        detail::smoothed_cross_entropy(x,
-                                       weights_.output_table,
-                                       batch.tensors.at("labels"),
-                                       setup_.label_smoothing,
-                                       pass.count_correct());
+    Stream stream;
+    if (units.begin > 0)
+        stream.x = detail::rows_of(carried.tensors.front());
+    if (carried.tensors.size() > 1)
+        stream.memory = carried.tensors.back();
+    for (std::size_t unit = units.begin; unit < std::min(units.end, chain_.output()); ++unit)
+        advance(stream, unit, key_mask, pass);
+    if (units.contains(chain_.output()))
+        return {.tensors = {}, .result = result(stream.x.wide, pass)};
+    Carried next{.tensors = {stream.x.wide}, .result = {}};
+    if (stream.memory.defined() && units.end < chain_.output())
+        next.tensors.push_back(stream.memory);
+    return next;
+}
+
+ForwardResult EncoderDecoder::result(const at::Tensor& x, const ForwardPass& pass) const {
+    const TensorDict& given = pass.batch.tensors;
+    const at::Tensor rows = (weights_.decoder_norm ? normalised(x, *weights_.decoder_norm) : x)
+                                .flatten(0, 1)
+                                .index_select(0, given.at("positions"));  // (N, H)
+    const detail::SmoothedCrossEntropy sums = detail::smoothed_cross_entropy(rows,
+                                                                             weights_.output_table,
+                                                                             given.at("labels"),
+                                                                             setup_.label_smoothing,
+                                                                             pass.count_correct());
     ForwardResult result;
     result.losses = {sums.loss};
-    if (context.mode == Mode::evaluate)
+    if (pass.context.mode == Mode::evaluate)
         result.metrics = {sums.nll, sums.correct};
     return result;
 }
