@@ -31,7 +31,7 @@ double factor_of(const std::string& name, const LearningRateFactor& learning_rat
     return factor;
 }
 
-/// The distinct trainable parameters, last registered first.
+/// The distinct trainable parameters, whether held or not, last registered first.
 std::vector<FlatParameters::Parameter> trainable_parameters(
     const TensorRegistry& model,
     const std::function<bool(const std::string&)>& decays,
@@ -85,6 +85,11 @@ std::vector<FlatParameters::Block> cut_into_blocks(
     return blocks;
 }
 
+std::size_t blocks_in(std::int64_t numel) {
+    constexpr std::int64_t most = FlatParameters::most_in_block;
+    return static_cast<std::size_t>((numel + most - 1) / most);
+}
+
 void check_alike(const std::vector<FlatParameters::Parameter>& parameters) {
     if (parameters.empty())
         throw BadConfig("the model has no parameter to train",
@@ -101,15 +106,25 @@ void check_alike(const std::vector<FlatParameters::Parameter>& parameters) {
 
 FlatParameters::FlatParameters(const TensorRegistry& model,
                                const std::function<bool(const std::string&)>& decays,
-                               const LearningRateFactor& learning_rate_factor)
-    : parameters_{trainable_parameters(model, decays, learning_rate_factor)} {
-    check_alike(parameters_);
+                               const LearningRateFactor& learning_rate_factor) {
+    const auto all = trainable_parameters(model, decays, learning_rate_factor);
+    check_alike(all);
+    for (const Parameter& parameter : all) {
+        const std::size_t blocks = blocks_in(parameter.numel);
+        if (model.is_held(parameter.name)) {
+            parameters_.push_back(parameter);
+            for (std::size_t b = 0; b < blocks; ++b)
+                block_numbers_.push_back(all_blocks_ + b);
+        }
+        all_blocks_ += blocks;
+    }
     const std::int64_t total = lay_out(parameters_);
-    const at::TensorOptions options = parameters_.front().tensor.options().requires_grad(false);
+    const at::TensorOptions options = all.front().tensor.options().requires_grad(false);
     values_ = at::zeros({total}, options);
     segments_ = join_neighbours(parameters_, total);
     blocks_ = cut_into_blocks(parameters_);
-    held_ = {{0, total, 0}};
+    if (total > 0)
+        held_ = {{0, total, 0}};
     for (auto& parameter : parameters_) {
         const auto view = [&](const at::Tensor& flat) {
             return flat.narrow(0, parameter.offset, parameter.numel).view(parameter.tensor.sizes());
@@ -122,6 +137,10 @@ FlatParameters::FlatParameters(const TensorRegistry& model,
     for (auto& parameter : parameters_)
         parameter.tensor.mutable_grad() =
             gradients_.narrow(0, parameter.offset, parameter.numel).view(parameter.tensor.sizes());
+}
+
+void FlatParameters::count_elsewhere(const std::vector<std::string>& names) {
+    counted_elsewhere_.insert(names.begin(), names.end());
 }
 
 void FlatParameters::zero_gradients() {

@@ -13,36 +13,81 @@
 
 namespace hetseq {
 
+namespace {
+
+/// Elements [offset, offset + numel).
+struct Stretch {
+    std::int64_t offset = 0;
+    std::int64_t numel = 0;
+};
+
+/// The parameters that are counted here, with their padding, and neighbours as one.
+std::vector<Stretch> counted(const FlatParameters& parameters) {
+    const auto& all = parameters.parameters();
+    std::vector<Stretch> stretches;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (!parameters.counts(all[i]))
+            continue;
+        const std::int64_t end =
+            i + 1 < all.size() ? all[i + 1].offset : parameters.values().numel();
+        if (stretches.empty() || stretches.back().offset + stretches.back().numel < all[i].offset)
+            stretches.push_back({all[i].offset, 0});
+        stretches.back().numel = end - stretches.back().offset;
+    }
+    return stretches;
+}
+
+std::size_t first_from(const std::vector<FlatParameters::Block>& blocks, std::int64_t offset) {
+    const auto found = std::lower_bound(
+        blocks.begin(), blocks.end(), offset, [](const auto& block, std::int64_t begin) {
+            return block.offset < begin;
+        });
+    return static_cast<std::size_t>(found - blocks.begin());
+}
+
+}  // namespace
+
 GradientNorm::GradientNorm(const FlatParameters& parameters)
     : blocks_{parameters.blocks()},
-      held_{parameters.held()},
+      block_numbers_{parameters.block_numbers()},
+      all_blocks_{parameters.all_blocks()},
+      runs_{runs_of(parameters)},
       norm_{at::zeros({}, parameters.gradients().options().dtype(at::kDouble))} {
-    const auto first_from = [&](std::int64_t offset) {
-        const auto found = std::lower_bound(
-            blocks_.begin(), blocks_.end(), offset, [](const auto& block, std::int64_t begin) {
-                return block.offset < begin;
-            });
-        return static_cast<std::size_t>(found - blocks_.begin());
-    };
-    std::int64_t sums = 0;
-    const bool is_on_cpu = parameters.gradients().is_cpu();
-    for (const FlatParameters::Held& held : held_) {
-        held_blocks_.push_back({first_from(held.offset), first_from(held.offset + held.numel)});
-        sums += is_on_cpu ? 0 : detail::gradient_norm_sums(held.numel);
-    }
-    if (is_on_cpu) {
+    if (parameters.gradients().is_cpu())
         block_squares_.resize(blocks_.size());
-        return;
-    }
-    const std::int64_t whole = detail::gradient_norm_sums(parameters.gradients().numel());
-    sums_ = at::empty({std::max(whole, sums)}, norm_.options());
+    else
+        reserve_sums(parameters.gradients().numel());
+}
+
+std::vector<GradientNorm::Run> GradientNorm::runs_of(const FlatParameters& parameters) {
+    std::vector<Run> runs;
+    for (const FlatParameters::Held& held : parameters.held())
+        for (const Stretch& stretch : counted(parameters)) {
+            const std::int64_t begin = std::max(held.offset, stretch.offset);
+            const std::int64_t end =
+                std::min(held.offset + held.numel, stretch.offset + stretch.numel);
+            if (begin < end)
+                runs.push_back({begin,
+                                end - begin,
+                                first_from(parameters.blocks(), begin),
+                                first_from(parameters.blocks(), end)});
+        }
+    return runs;
+}
+
+void GradientNorm::reserve_sums(std::int64_t numel) {
+    const std::int64_t whole = detail::gradient_norm_sums(numel);
+    std::int64_t of_runs = 0;
+    for (const Run& run : runs_)
+        of_runs += detail::gradient_norm_sums(run.numel);
+    sums_ = at::empty({std::max(whole, of_runs)}, norm_.options());
     std::int64_t begin = 0;
-    for (const FlatParameters::Held& held : held_) {
-        const std::int64_t count = detail::gradient_norm_sums(held.numel);
-        held_sums_.push_back(sums_.narrow(0, begin, count));
+    for (const Run& run : runs_) {
+        const std::int64_t count = detail::gradient_norm_sums(run.numel);
+        run_sums_.push_back(sums_.narrow(0, begin, count));
         begin += count;
     }
-    all_held_sums_ = sums_.narrow(0, 0, sums);
+    all_run_sums_ = sums_.narrow(0, 0, of_runs);
     sums_ = sums_.narrow(0, 0, whole);
 }
 
@@ -59,28 +104,33 @@ const at::Tensor& GradientNorm::of(const at::Tensor& gradients) {
 }
 
 void GradientNorm::held_squares(const at::Tensor& gradients, at::Tensor squares) {
-    HETSEQ_ASSERT(std::cmp_equal(squares.numel(), blocks_.size()) && squares.is_contiguous());
+    HETSEQ_ASSERT(std::cmp_equal(squares.numel(), all_blocks_) && squares.is_contiguous());
     squares.zero_();
-    if (held_.empty())
+    if (runs_.empty())
         return;
     if (gradients.is_cpu()) {
-        for (const HeldBlocks& run : held_blocks_)
+        auto* const out = squares.mutable_data_ptr<double>();
+        for (const Run& run : runs_) {
             detail::block_squares(gradients,
                                   std::span{blocks_}.subspan(run.begin, run.end - run.begin),
-                                  squares.mutable_data_ptr<double>() + run.begin);
+                                  block_squares_.data() + run.begin);
+            for (std::size_t b = run.begin; b < run.end; ++b)
+                out[block_numbers_[b]] = block_squares_[b];
+        }
         return;
     }
-    for (std::size_t i = 0; i < held_.size(); ++i)
-        detail::sums_of_squares_cuda(gradients.narrow(0, held_[i].offset, held_[i].numel),
-                                     held_sums_[i]);
-    at::Tensor first = squares.select(0, static_cast<std::int64_t>(held_blocks_[0].begin));
-    at::sum_out(first, all_held_sums_, 0);
+    for (std::size_t i = 0; i < runs_.size(); ++i)
+        detail::sums_of_squares_cuda(gradients.narrow(0, runs_[i].offset, runs_[i].numel),
+                                     run_sums_[i]);
+    at::Tensor first =
+        squares.select(0, static_cast<std::int64_t>(block_numbers_[runs_.front().begin]));
+    at::sum_out(first, all_run_sums_, 0);
 }
 
 const at::Tensor& GradientNorm::from_squares(const at::Tensor& squares) {
     if (squares.is_cpu()) {
         *norm_.mutable_data_ptr<double>() =
-            detail::norm_of({squares.const_data_ptr<double>(), blocks_.size()});
+            detail::norm_of({squares.const_data_ptr<double>(), all_blocks_});
         return norm_;
     }
     at::sum_out(norm_, squares, 0);

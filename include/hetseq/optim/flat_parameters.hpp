@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,9 +14,9 @@
 
 namespace hetseq {
 
-/// All trainable parameters of a model as views into one flat tensor, their gradients likewise.
-/// Laid out in reverse registration order, in which backward finishes them, each padded to 64 bytes
-/// with zeros.
+/// All trainable parameters that a model holds (`TensorRegistry::is_held`) as views into one flat
+/// tensor, their gradients likewise. Laid out in reverse registration order, in which backward
+/// finishes them, each padded to 64 bytes with zeros.
 class FlatParameters {
 public:
     struct Parameter {
@@ -28,8 +30,9 @@ public:
 
     /// Moves the parameters of `model` (one floating dtype, one device) into flat storage. A tied
     /// parameter counts once. `learning_rate_factor`: what the learning rate is multiplied by for a
-    /// parameter; empty: 1 for all. Throws BadConfig where none is trained, and for a factor that
-    /// is negative or not finite.
+    /// parameter; empty: 1 for all. There may be none where a stage of a model holds no trained
+    /// one. Throws BadConfig where none of the whole model is trained, and for a factor that is
+    /// negative or not finite.
     FlatParameters(const TensorRegistry& model,
                    const std::function<bool(const std::string&)>& decays,
                    const std::function<double(const std::string&)>& learning_rate_factor = {});
@@ -59,6 +62,17 @@ public:
         std::int64_t numel = 0;   // without padding
     };
     const std::vector<Block>& blocks() const noexcept { return blocks_; }  // in layout order
+    /// The number that each of them has among all blocks of the whole model, ascending.
+    const std::vector<std::size_t>& block_numbers() const noexcept { return block_numbers_; }
+    /// Of the whole model, whatever is held of it.
+    std::size_t all_blocks() const noexcept { return all_blocks_; }
+
+    /// Of parameters that several stages of a model hold, one stage counts the gradients in norms.
+    /// These here are counted elsewhere; names of others are ignored. Before a norm is made.
+    void count_elsewhere(const std::vector<std::string>& names);
+    bool counts(const Parameter& parameter) const {
+        return counted_elsewhere_.count(parameter.name) == 0;
+    }
 
     /// Cuts the optimizer's state over ranks, before an optimizer is made: `ranges` cover
     /// `values()` in order and end where blocks do. This rank is `rank`, and holds the state of
@@ -82,6 +96,9 @@ private:
     std::vector<Parameter> parameters_;
     std::vector<Segment> segments_;
     std::vector<Block> blocks_;
+    std::vector<std::size_t> block_numbers_;
+    std::size_t all_blocks_ = 0;
+    std::set<std::string> counted_elsewhere_;
     std::vector<OwnedRange> state_ranges_;
     std::vector<Held> held_;
     at::Tensor values_, gradients_;

@@ -24,26 +24,33 @@ public:
     /// `of` or `from_squares` returned this tensor last.
     const at::Tensor& last() const noexcept { return norm_; }
 
-    /// In two steps, where each rank has the sums of what it holds alone. Writes to `squares`
-    /// (blocks), fp64 on the gradients' device, what these elements add to each block; a GPU writes
-    /// them as one number. Their sum over ranks is what `from_squares` takes.
+    /// In two steps, where each rank has the sums of what it holds alone, of the state or of the
+    /// model. Writes to `squares` (`all_blocks`), fp64 on the gradients' device, what these
+    /// elements add to each block, but for parameters that are counted elsewhere; a GPU writes them
+    /// as one number. Their sum over ranks is what `from_squares` takes.
     void held_squares(const at::Tensor& gradients, at::Tensor squares);
     const at::Tensor& from_squares(const at::Tensor& squares);
 
 private:
-    /// Blocks [begin, end) of what is held.
-    struct HeldBlocks {
+    /// Elements that are held and counted here: the blocks [begin, end).
+    struct Run {
+        std::int64_t offset = 0;
+        std::int64_t numel = 0;
         std::size_t begin = 0;
         std::size_t end = 0;
     };
 
+    static std::vector<Run> runs_of(const FlatParameters& parameters);
+    void reserve_sums(std::int64_t numel);
+
     std::vector<FlatParameters::Block> blocks_;
-    std::vector<FlatParameters::Held> held_;
-    std::vector<HeldBlocks> held_blocks_;  // of each of these
-    std::vector<double> block_squares_;    // on a CPU
-    at::Tensor sums_;                      // on a GPU
-    std::vector<at::Tensor> held_sums_;    // views of it, of each held run
-    at::Tensor all_held_sums_;             // they
+    std::vector<std::size_t> block_numbers_;
+    std::size_t all_blocks_;
+    std::vector<Run> runs_;
+    std::vector<double> block_squares_;  // on a CPU
+    at::Tensor sums_;                    // on a GPU
+    std::vector<at::Tensor> run_sums_;   // views of it, of each run
+    at::Tensor all_run_sums_;            // they
     at::Tensor norm_;
 };
 
