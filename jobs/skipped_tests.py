@@ -23,6 +23,17 @@ COLOUR = re.compile(r"(\x1b|\[NON-XML-CHAR-0x1B\])\[[0-9;]*m")  # as ctest write
 DISABLED = re.compile(r"YOU HAVE (\d+) DISABLED TEST")
 
 
+def has_memory_groups():
+    """Whether control groups with a limit of memory can be made here."""
+    folder = "/sys/fs/cgroup"
+    if os.path.exists(f"{folder}/memory/cgroup.procs"):
+        return os.access(f"{folder}/memory", os.W_OK)
+    if not os.access(folder, os.W_OK) or not os.path.exists(f"{folder}/cgroup.subtree_control"):
+        return False
+    with open(f"{folder}/cgroup.subtree_control", encoding="utf-8") as controllers:
+        return "memory" in controllers.read().split()
+
+
 def absent_here():
     """(what a reason names, whether it is absent on this machine)"""
     data = os.environ.get("HETSEQ_TEST_DATA", "../shared/data")
@@ -36,6 +47,7 @@ def absent_here():
         (r"\bGPUs?\b|\bCUDA\b", not glob.glob("/dev/nvidia[0-9]*")),
         (r"built without CUDA", True),
         (r"virtual hosts", not hosts),
+        (r"no control groups of memory", not has_memory_groups()),
         (r"no build/python", not os.path.exists("build/python/.complete")),
         (r"has no tensorboard", subprocess.run([python, "-c", "import tensorboard"], check=False,
                                                stderr=subprocess.DEVNULL).returncode != 0),

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hetseq/balance/usable_memory.hpp"
+
 namespace hetseq {
 
 namespace {
 
-constexpr double usable = 0.9;  // of a rank's memory, as where micro-batches are measured
 constexpr std::int64_t value_bytes = 4;
 
 std::int64_t parameters_of(const ModelSize& model) {
@@ -30,7 +31,7 @@ double weight_of(const Cluster& cluster, const ModelMemory& model, const NodeCla
     if (device.memory_mib == 0)
         return 0;
     const RankMemory memory = memory_without_state(device);
-    return std::max(0.0, usable * memory.has_mb - sum_of(memory_terms(model, memory)));
+    return std::max(0.0, usable_memory * memory.has_mb - sum_of(memory_terms(model, memory)));
 }
 
 }  // namespace

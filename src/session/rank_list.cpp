@@ -101,6 +101,26 @@ std::optional<std::string> fitting_word(const std::string& option,
     return std::nullopt;
 }
 
+bool key_fits(const std::string& key, int rank, const std::string& host) {
+    const auto ranks = to_ranks(key);
+    return ranks ? ranks->first <= rank && rank <= ranks->last : key == host;
+}
+
+// Of the entries whose key `fits`.
+template <class Fits>
+std::string competing_among(const std::string& list, const Fits& fits) {
+    std::vector<std::vector<std::string>> entries;  // key and value
+    for (const std::string& text : split(list, ',')) {
+        const std::vector<std::string> parts = split(text, '=');
+        if (parts.size() == 2 && fits(parts[0]))
+            entries.push_back(parts);
+    }
+    for (const auto& other : entries)
+        if (other[1] != entries.front()[1])
+            return "'" + join(entries.front(), "=") + "' and '" + join(other, "=") + "'";
+    return "";
+}
+
 std::string place_of(const RankInfo& info) {
     return "on host " + info.host + ", device " + info.device_name;
 }
@@ -137,10 +157,7 @@ std::string rank_word(const std::string& option,
                       const std::vector<std::string>& words,
                       int rank,
                       const std::string& host) {
-    const auto fits = [&](const std::string& key) {
-        const auto ranks = to_ranks(key);
-        return ranks ? ranks->first <= rank && rank <= ranks->last : key == host;
-    };
+    const auto fits = [&](const std::string& key) { return key_fits(key, rank, host); };
     const std::string example = "0-3=" + words.back() + ",4=" + words.front();
     if (const auto word = fitting_word(option, list, words, {"rank or host", example, fits}))
         return *word;
@@ -162,6 +179,16 @@ std::string rank_word(const std::string& option,
     if (const auto word = fitting_word(option, list, words, {keys, example, fits}, or_number))
         return *word;
     reject_rank(option, rank, place_of(info), keys);
+}
+
+std::string competing_entries(const std::string& list, const Topology& topology, int rank) {
+    const RankInfo& info = topology.rank(rank);
+    return competing_among(list,
+                           [&](const std::string& key) { return key_fits(key, info, topology); });
+}
+
+std::string competing_entries(const std::string& list, int rank, const std::string& host) {
+    return competing_among(list, [&](const std::string& key) { return key_fits(key, rank, host); });
 }
 
 std::string rank_list(const std::vector<std::int64_t>& values) {

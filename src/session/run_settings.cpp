@@ -17,6 +17,7 @@
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/session/discover_devices.hpp"
 #include "hetseq/session/group_shares.hpp"
+#include "hetseq/session/list_warning.hpp"
 #include "hetseq/session/options/merged_values.hpp"
 #include "hetseq/session/options/option_agreement.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
@@ -40,6 +41,14 @@ void check_parts(const Options& options, const Parts& parts) {
     parts.schedules.get(options.parts.schedule.name);
 }
 
+void warn_of_competition(const HostComm& world,
+                         const RunSettings& settings,
+                         const std::string& option,
+                         const std::string& list) {
+    warn_of_competing_entries(
+        world, option, competing_entries(list, settings.topology, world.rank()));
+}
+
 // The numbers by rank of the option whose value `place` is, from each rank's own list or number;
 // from `otherwise` where it is empty.
 std::vector<std::int64_t> numbers_by_rank(const HostComm& world,
@@ -48,8 +57,10 @@ std::vector<std::int64_t> numbers_by_rank(const HostComm& world,
                                           const std::string& otherwise = "") {
     const std::string& list = place.empty() ? otherwise : place;
     const std::string& option = settings.option_at(&place).name;
-    return world.all_gather(
-        agree_on(world, [&] { return rank_value(option, list, settings.topology, world.rank()); }));
+    const std::int64_t own =
+        agree_on(world, [&] { return rank_value(option, list, settings.topology, world.rank()); });
+    warn_of_competition(world, settings, option, list);
+    return world.all_gather(own);
 }
 
 // NCCL rounds each time that a sum goes from GPU to GPU. Simulated, a sum over 8 ranks errs by 0.4
@@ -78,6 +89,7 @@ void settle_precision(const HostComm& world, RunSettings& settings) {
     settings.precision = agree_on(world, [&] {
         return rank_precision(list, settings.topology, world.rank(), settings.device);
     });
+    warn_of_competition(world, settings, "precision", list);
     std::vector<std::string> words;
     for (const std::int64_t number :
          world.all_gather(static_cast<std::int64_t>(settings.precision))) {
@@ -101,6 +113,7 @@ void settle_recomputation(const HostComm& world, RunSettings& settings) {
     const std::string& list = settings.options().recompute;
     settings.recompute = world.all_gather(
         agree_on(world, [&] { return rank_recomputation(list, settings.topology, world.rank()); }));
+    warn_of_competition(world, settings, "recompute", list);
     settings.settle(list, rank_list(settings.recompute));
 }
 
@@ -108,6 +121,7 @@ void settle_shards(const HostComm& world, RunSettings& settings) {
     const std::string& list = settings.options().shard_by;
     settings.shard_by = world.all_gather(
         agree_on(world, [&] { return rank_shard_part(list, settings.topology, world.rank()); }));
+    warn_of_competition(world, settings, "shard-by", list);
     settings.settle(list, rank_list(settings.shard_by));
 }
 

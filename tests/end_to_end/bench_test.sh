@@ -47,9 +47,17 @@ expect_ok 'long samples left out'
 
 run_bench 2 step --task mnist --data "$work/data/train*.h5" --max-sentences 8 --max-update 10
 expect_ok step
-expect_keys bench task ranks threads precision reduce_precision batch_size batch_tokens updates samples_per_second units_per_second padding step_ms data_ms \
+expect_keys bench task ranks threads precision recomputed_layers reduce_precision batch_size batch_tokens updates samples_per_second units_per_second padding step_ms data_ms \
   compute_ms wait_ms reduce_ms optimizer_ms finish_wait_over_last_bucket startup_s
 [[ $(json out.json batch_size) == 16 && $(json out.json updates) == 10 ]] || fail "values of step"
+[[ $(json out.json recomputed_layers) == '[0, 0]' ]] || fail "MNIST's model has no layers to compute again"
+
+make_bert
+run_bench 2 step --task bert --model-config tiny --data "$work/bert/train*.h5" --max-sentences 2 --max-update 2 \
+  --recompute 0=none,1=2
+expect_ok 'step that recomputes'
+[[ $(json out.json recomputed_layers) == '[0, 2]' ]] || fail "layers that each rank recomputes"
+rm -r "$work/bert" "$work/text.txt" "$work/vocab.txt"
 
 run_bench 2 reduce --device cpu
 expect_ok reduce

@@ -97,6 +97,21 @@ TEST(RankValueTest, RefusesWhatItCannotReadOrFind) {
     EXPECT_THROW(values_of("0-2=4,many"), Error);
 }
 
+TEST(CompetingEntriesTest, AreTheOneThatCountsAndTheFirstThatDiffers) {
+    const Topology topology = two_hosts();
+    const std::string list = " 1 = 7,v100=4,h1=4,0-1=5,2=2";
+
+    EXPECT_EQ(competing_entries(list, topology, 0), "'v100=4' and '0-1=5'");
+    EXPECT_EQ(competing_entries(list, topology, 1), "'1=7' and 'v100=4'");
+    EXPECT_EQ(competing_entries(list, topology, 2), "");
+    EXPECT_EQ(competing_entries("fp16", topology, 0), "");
+}
+
+TEST(CompetingEntriesTest, AreNotOfDevicesWhereTheyCannotBeNamed) {
+    EXPECT_EQ(competing_entries("0=cpu,h1=cuda", 0, "h1"), "'0=cpu' and 'h1=cuda'");
+    EXPECT_EQ(competing_entries("0=cpu,v100=cuda", 0, "h1"), "");
+}
+
 TEST(RankListTest, ReadsBackAsItWas) {
     EXPECT_EQ(rank_list({4, 4, 4}), "4");
     EXPECT_EQ(rank_list({3, 1, 0}), "0=3,1=1,2=0");

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/session/rank_list.hpp"
@@ -15,6 +16,7 @@
 namespace hetseq {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 
@@ -198,6 +200,39 @@ TEST_F(RunSettingsTest, LimitsOfLengthWithoutLengthsAreWarnedOf) {
     EXPECT_THAT(testing::internal::GetCapturedStderr(),
                 HasSubstr("--skip-too-long has no effect (the samples of --dataset images have "
                           "one shape)"));
+}
+
+TEST_F(RunSettingsTest, EntriesThatFitOneRankAreWarnedOfOnce) {
+    testing::internal::CaptureStderr();
+
+    set_up({{"device", "0-9=cpu,0=auto"},
+            {"max-sentences", "0-9=4,0=8"},
+            {"threads", "0-9=1,0=2"},
+            {"cache-mb", "0-9=32,0=64"},
+            {"precision", "0-9=fp32,0=bf16"},
+            {"recompute", "0-9=none,0=auto"},
+            {"shard-by", "0-9=1,0=2"}});
+
+    const std::vector<std::string> lines = split(testing::internal::GetCapturedStderr(), '\n');
+    for (const std::string text : {"--device: '0-9=cpu' and '0=auto'",
+                                   "--max-sentences: '0-9=4' and '0=8'",
+                                   "--threads: '0-9=1' and '0=2'",
+                                   "--cache-mb: '0-9=32' and '0=64'",
+                                   "--precision: '0-9=fp32' and '0=bf16'",
+                                   "--recompute: '0-9=none' and '0=auto'",
+                                   "--shard-by: '0-9=1' and '0=2'"})
+        EXPECT_THAT(lines,
+                    Contains(HasSubstr(text + " both fit rank 0 (the first one counts)")).Times(1));
+}
+
+TEST_F(RunSettingsTest, RanksThatTheSameEntriesFitAreNamedTogether) {
+    testing::internal::CaptureStderr();
+
+    set_up({{"shard-by", "0-9=1,0-8=2"}});
+
+    const std::string all[] = {"rank 0", "ranks 0, 1", "ranks 0-2"};
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                HasSubstr("'0-9=1' and '0-8=2' both fit " + all[world_.size() - 1]));
 }
 
 // Before devices are looked for: this machine need not have any.

@@ -18,7 +18,7 @@ struct NodeClassMemory {
 };
 
 /// For the nodes whose device says how much memory it has, if the model's size is known; others are
-/// left out. By memory, the state is in proportion to what 0.9 of a rank's memory leaves; nodes
+/// left out. By memory, the state is in proportion to what `usable_memory` of a rank leaves; nodes
 /// that do not say what they have hold none of it then.
 std::vector<NodeClassMemory> plan_memory(const Cluster& cluster);
 

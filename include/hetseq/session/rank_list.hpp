@@ -39,6 +39,12 @@ std::string rank_word(const std::string& option,
                       int rank,
                       OrNumber or_number = OrNumber::no);
 
+/// "'1=64' and 'h1=16'": the entry of `list` that counts for a rank, and the first other one that
+/// fits it with another value; empty where there is none. `list` can be read.
+std::string competing_entries(const std::string& list, const Topology& topology, int rank);
+/// Where devices cannot be named.
+std::string competing_entries(const std::string& list, int rank, const std::string& host);
+
 /// The same values written as a list by rank: "0=64,1=16", or a single one when all are equal.
 std::string rank_list(const std::vector<std::int64_t>& values);
 std::string rank_list(const std::vector<std::string>& values);

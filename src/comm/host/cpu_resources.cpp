@@ -124,16 +124,9 @@ int group_cores(const fs::path& root) {
     return std::max(1, cores);
 }
 
-std::int64_t usable_memory_mb(const fs::path& root) {
-    const double host = number(value_of(root / "proc/meminfo", "MemTotal")).value_or(0) * 1024;
-    const auto v2 = tightest(control_group_folders(root, ""), [](const fs::path& group) {
-        return number(first_line(group / "memory.max"));
-    });
-    const auto v1 = tightest(control_group_folders(root, "memory"), [](const fs::path& group) {
-        return number(first_line(group / "memory.limit_in_bytes"));
-    });
-    const double bytes = std::min({host, v1.value_or(host), v2.value_or(host)});
-    return static_cast<std::int64_t>(bytes / (1 << 20));
+std::int64_t host_memory_mb(const fs::path& root) {
+    const double kib = number(value_of(root / "proc/meminfo", "MemTotal")).value_or(0);
+    return static_cast<std::int64_t>(kib / 1024);
 }
 
 std::string cpu_model_name(const fs::path& root) {

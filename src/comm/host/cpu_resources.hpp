@@ -20,8 +20,8 @@ std::optional<double> cpu_quota(const std::filesystem::path& root = "/");
 /// or all online cores, limited by the quota (rounded up); at least 1.
 int group_cores(const std::filesystem::path& root = "/");
 
-/// Memory that this process may use [MiB]: the host's, or less if the control group limits it.
-std::int64_t usable_memory_mb(const std::filesystem::path& root = "/");
+/// The host's memory [MiB], whatever control groups allow of it.
+std::int64_t host_memory_mb(const std::filesystem::path& root = "/");
 
 /// The processor's name as the kernel has it, e.g. "AMD EPYC 7763 64-Core Processor".
 std::string cpu_model_name(const std::filesystem::path& root = "/");

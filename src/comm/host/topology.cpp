@@ -13,6 +13,7 @@
 #include "cpu_resources.hpp"
 #include "cuda_devices.hpp"
 #include "device_choice.hpp"
+#include "memory_limits.hpp"
 
 namespace hetseq {
 
@@ -38,6 +39,21 @@ double divide_cores(const HostComm& node,
     if (quota)
         share = std::min(share, *quota / node.size());
     return share;
+}
+
+// Collective over the ranks of a host: what this rank may use of the host's memory [MiB].
+std::int64_t divide_host_memory(const HostComm& node) {
+    std::string list;
+    for (const MemoryLimit& limit : memory_limits())
+        list += limit.group + " " + std::to_string(limit.mb) + " ";
+    std::vector<std::vector<MemoryLimit>> limits;
+    for (const std::string& own : node.all_gather(list)) {
+        std::istringstream stream{own};
+        limits.emplace_back();
+        for (MemoryLimit limit; stream >> limit.group >> limit.mb;)
+            limits.back().push_back(limit);
+    }
+    return divide_memory(host_memory_mb(), limits, static_cast<std::size_t>(node.rank()));
 }
 
 // Collective over the ranks of a host; by local rank.
@@ -74,6 +90,7 @@ RankInfo describe_rank(const HostComm& world, const HostComm& node, DeviceChoice
     info.cpu_share = divide_cores(node, cpus, quota);
     info.own_cores = std::max(1, static_cast<int>(info.cpu_share + rounding));
     info.host_cores = group_cores();
+    info.memory_mb = divide_host_memory(node);
 
     const VisibleCudaDevices visible = agree_on(world, [&] {
         return choice == DeviceChoice::cpu ? VisibleCudaDevices{} : visible_cuda_devices();
@@ -95,7 +112,6 @@ RankInfo describe_rank(const HostComm& world, const HostComm& node, DeviceChoice
     } else {
         info.device = "cpu";
         info.device_name = cpu_model_name();
-        info.memory_mb = usable_memory_mb() / node.size();
     }
     return info;
 }

@@ -7,6 +7,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/balance/usable_memory.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
@@ -18,7 +19,6 @@ namespace hetseq {
 namespace {
 
 constexpr double mib_bytes = 1 << 20;
-constexpr double usable = 0.9;          // of a rank's memory, as where micro-batches are measured
 constexpr double most_scratch_mb = 32;  // of sums, whatever the ranks
 constexpr double checkpoint_file_mb = 256;
 
@@ -105,7 +105,7 @@ std::vector<std::int64_t> MemoryAccount::room_for_state() const {
     std::vector<std::int64_t> room;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
         const double left_mb =
-            usable * ranks_[r].has_mb - sum_of(memory_terms(model_, without.ranks_[r]));
+            usable_memory * ranks_[r].has_mb - sum_of(memory_terms(model_, without.ranks_[r]));
         const std::int64_t held =
             model_.state_tensors + (saves_ && is_on_host_[r] ? saved_tensors_ : 0);
         const auto bytes =

@@ -11,6 +11,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/agree.hpp"
+#include "hetseq/balance/usable_memory.hpp"
 #include "hetseq/model/autocast.hpp"
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
@@ -28,7 +29,6 @@ constexpr double block_ms = 50;
 constexpr std::size_t least_blocks = 3;
 constexpr double shortest_pass_ms = 1e-3;
 constexpr double precise = 0.01;  // standard error of the largest size's time
-constexpr double memory_part = 0.9;
 
 // The standard error of the mean, relative to it; infinite if there are too few values to tell.
 double standard_error(const std::vector<double>& values) {
@@ -268,7 +268,7 @@ std::int64_t Calibrator::memory_limit() const {
     }
     if (options_.memory_mb == 0 || found_.mb_per_unit == 0)
         return std::numeric_limits<std::int64_t>::max();
-    const double free_mb = memory_part * static_cast<double>(options_.memory_mb) - found_.peak_mb;
+    const double free_mb = usable_memory * static_cast<double>(options_.memory_mb) - found_.peak_mb;
     return std::max<std::int64_t>(
         1, found_.peak_size + static_cast<std::int64_t>(std::floor(free_mb / found_.mb_per_unit)));
 }

@@ -1,6 +1,9 @@
 #include "hetseq/comm/host/topology.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <string>
 
 #include <unistd.h>
 
@@ -12,6 +15,99 @@
 
 namespace hetseq {
 namespace {
+
+namespace fs = std::filesystem;
+
+// Where control groups of memory are made, and what their limit is called.
+struct MemoryGroups {
+    fs::path folder = "/sys/fs/cgroup/memory";
+    std::string limit = "memory.limit_in_bytes";
+};
+
+MemoryGroups memory_groups() {
+    return fs::exists(MemoryGroups{}.folder / "cgroup.procs")
+               ? MemoryGroups{}
+               : MemoryGroups{"/sys/fs/cgroup", "memory.max"};
+}
+
+// A control group of memory while it lives.
+class MemoryGroup {
+public:
+    MemoryGroup(const std::string& name, int mb) {
+        std::error_code error;
+        if (fs::create_directory(folder_ = memory_groups().folder / name, error))
+            std::ofstream{folder_ / memory_groups().limit} << mb << "M";
+    }
+    ~MemoryGroup() {
+        std::error_code error;
+        fs::remove(folder_, error);  // the files in it are not to be removed
+    }
+    MemoryGroup(const MemoryGroup&) = delete;
+    MemoryGroup& operator=(const MemoryGroup&) = delete;
+
+    bool limits() const { return fs::exists(folder_ / memory_groups().limit); }
+    const fs::path& folder() const { return folder_; }
+
+private:
+    fs::path folder_;
+};
+
+// The group of this process, without the leading "/".
+fs::path current_group() {
+    std::ifstream file{"/proc/self/cgroup"};
+    const bool is_version_1 = memory_groups().limit != "memory.max";
+    for (std::string line; std::getline(file, line);)
+        if (line.find(is_version_1 ? ":memory:/" : "0::/") != line.npos)
+            return line.substr(line.find(":/") + 2);
+    return {};
+}
+
+void enter(const fs::path& group) {
+    std::ofstream{group / "cgroup.procs"} << ::getpid();
+}
+
+// What each rank is told of its memory while it is in the group `name` with a limit of `mb`; empty
+// where such groups cannot be made.
+std::vector<std::int64_t> memory_in_group(const HostComm& world, const std::string& name, int mb) {
+    const MemoryGroup group{name, mb};
+    const bool everywhere = world.all_reduce(std::int64_t{group.limits()}, ReduceOp::min) == 1;
+    if (!everywhere)
+        return {};
+    const fs::path before = memory_groups().folder / current_group();
+    enter(group.folder());
+    std::vector<std::int64_t> memory;
+    for (const RankInfo& info : discover_topology(world, DeviceChoice::cpu).ranks)
+        memory.push_back(info.memory_mb);
+    enter(before);
+    world.barrier();
+    return memory;
+}
+
+constexpr const char* no_groups = "no control groups of memory can be made here";
+
+TEST(TopologyTest, ARankWithAControlGroupOfItsOwnMayUseAllOfItsLimit) {
+    const HostComm world = test::world();
+
+    const auto memory =
+        memory_in_group(world, "hetseq-topology-" + std::to_string(::getpid()), 256 + world.rank());
+    if (memory.empty())
+        GTEST_SKIP() << no_groups;
+
+    for (int rank = 0; rank < world.size(); ++rank)
+        EXPECT_EQ(memory[static_cast<std::size_t>(rank)], 256 + rank);
+}
+
+TEST(TopologyTest, RanksInOneControlGroupDivideItsLimit) {
+    const HostComm world = test::world();
+    const std::int64_t first = world.broadcast(std::int64_t{::getpid()}, 0);
+
+    const auto memory = memory_in_group(world, "hetseq-topology-" + std::to_string(first), 512);
+    if (memory.empty())
+        GTEST_SKIP() << no_groups;
+
+    for (const std::int64_t mb : memory)
+        EXPECT_EQ(mb, 512 / world.size());
+}
 
 TEST(TopologyTest, OneHostHoldsAllRanksOfThisTest) {
     const HostComm world = test::world();

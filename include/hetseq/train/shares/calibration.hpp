@@ -32,8 +32,8 @@ struct CalibrationOptions {
 ///
 /// `capacities`: samples a micro-batch, by rank; 0: a rank without work. The cost's micro-batch is
 /// the capacity, or less if memory does not hold it. On a GPU this is found by trying. On a CPU
-/// running out of memory kills the process, so a line through the measured peaks must stay below 90
-/// % of `memory_mb`.
+/// running out of memory kills the process, so a line through the measured peaks must stay below
+/// `usable_memory` of `memory_mb`.
 ///
 /// With `may_recompute`, where memory does not hold the largest size, all sizes are measured again
 /// while backward computes the model's layers again. The faster way stays, for training too.

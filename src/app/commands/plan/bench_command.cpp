@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <iterator>
 #include <map>
@@ -55,6 +56,13 @@ std::vector<std::string> precision_texts(const std::vector<Precision>& precision
     return texts;
 }
 
+std::vector<std::int64_t> recomputed_layers(const Summary& summary) {
+    std::vector<std::int64_t> layers;
+    for (const Summary::Rank& rank : summary.ranks)
+        layers.push_back(rank.recomputed_layers);
+    return layers;
+}
+
 Json measure_step(const HostComm& world,
                   const RunSettings& settings,
                   const Replica& replica,
@@ -73,6 +81,7 @@ Json measure_step(const HostComm& world,
               {"ranks", world.size()},
               {"threads", settings.threads},
               {"precision", precision_texts(settings.precisions)},
+              {"recomputed_layers", recomputed_layers(summary)},
               {"reduce_precision", settings.options().reduce_precision},
               {"batch_size", settings.options().batch_size},
               {"batch_tokens", settings.options().batch_tokens},

@@ -20,6 +20,7 @@
 #include "hetseq/model/decoding/translator.hpp"
 #include "hetseq/model/transformer/transformer.hpp"
 #include "hetseq/session/discover_devices.hpp"
+#include "hetseq/session/list_warning.hpp"
 #include "hetseq/session/options/options.hpp"
 #include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/threads.hpp"
@@ -152,6 +153,8 @@ at::Device set_up_rank(const HostComm& world, const Options& options) {
     const RankInfo& rank = topology.rank(world.rank());
     const std::int64_t asked = agree_on(
         world, [&] { return rank_value("threads", options.threads, topology, world.rank()); });
+    warn_of_competing_entries(
+        world, "threads", competing_entries(options.threads, topology, world.rank()));
     const ThreadChoice choice =
         choose_threads(rank, topology.ranks_on_host_of(world.rank()), static_cast<int>(asked));
     if (!choice.warning.empty())
