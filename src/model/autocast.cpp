@@ -97,7 +97,12 @@ Carried run_chain_units(Model& model,
                         const MicroBatch& batch,
                         const ForwardContext& context) {
     const Autocast autocast{model.arithmetic()};
-    Carried next = model.run_units(units, carried, batch, context);
+    // What comes from another process is a leaf of the graph. Autocast would keep its cast as it
+    // keeps a parameter's, and gradients of all its uses would be added in 16 bits.
+    Carried given;
+    for (const at::Tensor& tensor : carried.tensors)
+        given.tensors.push_back(tensor.view_as(tensor));
+    Carried next = model.run_units(units, given, batch, context);
     next.result = with_wide_losses(std::move(next.result));
     return next;
 }

@@ -58,7 +58,7 @@ at::Tensor at_least_fp32(const at::Tensor& x);
 
 /// `model.forward` in the model's arithmetic. Losses are fp32 at least.
 ForwardResult run_forward(Model& model, const MicroBatch& batch, const ForwardContext& context);
-/// `model.run_units` likewise.
+/// `model.run_units` likewise. What it hands on is never a tensor of `carried` itself.
 Carried run_chain_units(Model& model,
                         UnitRange units,
                         const Carried& carried,

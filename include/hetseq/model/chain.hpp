@@ -31,10 +31,9 @@ struct ChainUnit {
 
 /// What goes from unit to unit beside the batch.
 struct Carried {
-    /// Hidden states; none in front of the first unit and behind the last. A unit may hand on a
-    /// tensor that it was given itself.
-    std::vector<at::Tensor> tensors{};
-    ForwardResult result{};  // of the last unit
+    std::vector<at::Tensor> tensors{};  // of hidden states; none in front of the first unit and
+                                        // behind the last
+    ForwardResult result{};             // of the last unit
 };
 
 }  // namespace hetseq

@@ -1,0 +1,265 @@
+// A model that is cut into stages computes what the whole one computes.
+#include "hetseq/model/chain.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/chain_models.hpp"
+#include "model/mixed_model.hpp"
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+using test::cuts_of, test::ModelCase, test::stages_of, test::text_of;
+using testing::ElementsAre;
+
+constexpr ForwardContext training{.seed = 5, .update = 2};
+
+struct Computed {
+    std::vector<at::Tensor> losses;               // of each micro-batch
+    std::map<std::string, at::Tensor> gradients;  // by parameter
+};
+
+at::Tensor summed(const ForwardResult& result) {
+    at::Tensor sum = result.losses.front();
+    for (std::size_t i = 1; i < result.losses.size(); ++i)
+        sum = sum + result.losses[i];
+    return sum;
+}
+
+// Adds: a tied parameter is in several stages.
+void add_gradients(const Model& model, std::map<std::string, at::Tensor>& sums) {
+    for (const auto& [name, parameter] : model.named_parameters()) {
+        if (!parameter.grad().defined())
+            continue;
+        at::Tensor& sum = sums[name];
+        sum = sum.defined() ? sum + parameter.grad() : parameter.grad().clone();
+    }
+}
+
+Computed computed_whole(Model& model, const std::vector<MicroBatch>& batches) {
+    Computed computed;
+    for (const MicroBatch& batch : batches) {
+        const at::Tensor loss = summed(run_forward(model, batch, training));
+        loss.backward();
+        computed.losses.push_back(loss.detach());
+    }
+    add_gradients(model, computed.gradients);
+    return computed;
+}
+
+// One micro-batch on its way through the stages.
+struct Journey {
+    std::vector<std::vector<at::Tensor>> given, made;  // by stage
+    at::Tensor loss;
+};
+
+Journey forwarded(const std::vector<std::shared_ptr<Model>>& stages, const MicroBatch& batch) {
+    Journey journey;
+    Carried carried;
+    for (const auto& stage : stages) {
+        journey.given.push_back(carried.tensors);
+        carried = run_chain_units(*stage, stage->held_units(), carried, batch, training);
+        journey.made.push_back(carried.tensors);
+        for (at::Tensor& tensor : carried.tensors)
+            tensor = tensor.detach().clone().set_requires_grad(tensor.requires_grad());
+    }
+    journey.loss = summed(carried.result);
+    return journey;
+}
+
+void backwarded(const Journey& journey) {
+    journey.loss.backward();
+    for (std::size_t stage = journey.made.size() - 1; stage-- > 0;) {
+        std::vector<at::Tensor> outputs, gradients;
+        for (std::size_t i = 0; i < journey.made[stage].size(); ++i)
+            if (const at::Tensor& gradient = journey.given[stage + 1][i].grad();
+                gradient.defined()) {
+                outputs.push_back(journey.made[stage][i]);
+                gradients.push_back(gradient);
+            }
+        torch::autograd::backward(outputs, gradients);
+    }
+}
+
+// All micro-batches are in flight before the first goes back.
+Computed computed_in_stages(const std::vector<std::shared_ptr<Model>>& stages,
+                            const std::vector<MicroBatch>& batches) {
+    Computed computed;
+    std::vector<Journey> journeys;
+    for (const MicroBatch& batch : batches)
+        journeys.push_back(forwarded(stages, batch));
+    for (const Journey& journey : journeys) {
+        backwarded(journey);
+        computed.losses.push_back(journey.loss.detach());
+    }
+    for (std::size_t stage = stages.size(); stage-- > 0;)
+        add_gradients(*stages[stage], computed.gradients);
+    return computed;
+}
+
+// The same bytes, but for the gradients of `tied` parameters, whose parts are added in another
+// order: `tolerance` is relative to the largest element of each.
+void expect_equal(const Computed& cut,
+                  const Computed& whole,
+                  const std::set<std::string>& tied,
+                  double tolerance) {
+    ASSERT_EQ(cut.losses.size(), whole.losses.size());
+    for (std::size_t i = 0; i < whole.losses.size(); ++i)
+        EXPECT_TRUE(cut.losses[i].equal(whole.losses[i])) << i;
+    EXPECT_EQ(cut.gradients.size(), whole.gradients.size());
+    for (const auto& [name, gradient] : whole.gradients) {
+        ASSERT_EQ(cut.gradients.count(name), 1U) << name;
+        const at::Tensor& own = cut.gradients.at(name);
+        const double bound =
+            tied.count(name) == 0 ? 0 : tolerance * gradient.abs().max().item<double>();
+        EXPECT_LE((own - gradient).abs().max().item<double>(), bound) << name;
+    }
+}
+
+class ChainTest : public testing::TestWithParam<ModelCase> {
+protected:
+    std::shared_ptr<Model> whole(Precision precision) const {
+        const auto model = GetParam().make();
+        initialise_parameters(*model, 3);
+        model->to(at::kCPU, precision);
+        return model;
+    }
+    std::size_t units() const { return GetParam().make()->chain().size(); }
+    // Those that several units read.
+    std::set<std::string> tied() const {
+        std::set<std::string> names, twice;
+        for (const ChainUnit& unit : GetParam().make()->chain())
+            for (const std::string& name : unit.parameters)
+                if (!names.insert(name).second)
+                    twice.insert(name);
+        return twice;
+    }
+    MicroBatch batch(std::int64_t begin, std::int64_t count) const {
+        return GetParam().batch(begin, count);
+    }
+};
+
+TEST_P(ChainTest, EveryCutGivesTheSameBits) {
+    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp64}) {
+        const std::vector<MicroBatch> one{batch(0, 3)};
+        const Computed expected = computed_whole(*whole(precision), one);
+
+        for (const auto& cut : cuts_of(units())) {
+            SCOPED_TRACE(text_of(cut) + " in " + to_string(precision));
+            const auto stages = stages_of(GetParam(), cut, 3, precision);
+            expect_equal(computed_in_stages(stages, one),
+                         expected,
+                         tied(),
+                         precision == Precision::fp64 ? 1e-12 : 1e-6);
+        }
+    }
+}
+
+TEST_P(ChainTest, MicroBatchesInFlightGiveTheSameBits) {
+    const std::vector<MicroBatch> several{batch(0, 3), batch(3, 1), batch(4, 4)};
+    const Computed expected = computed_whole(*whole(Precision::fp64), several);
+
+    for (const auto& cut : cuts_of(units())) {
+        SCOPED_TRACE(text_of(cut));
+        const auto stages = stages_of(GetParam(), cut, 3, Precision::fp64);
+        expect_equal(computed_in_stages(stages, several), expected, tied(), 1e-12);
+    }
+}
+
+TEST_P(ChainTest, RecomputedLayersOfStagesGiveTheSameBits) {
+    const std::vector<MicroBatch> one{batch(0, 4)};
+    const auto model = whole(Precision::fp32);
+    const std::int64_t layers = model->recomputable_layers();
+    const Computed expected = computed_whole(*model, one);
+
+    for (const auto& cut : cuts_of(units())) {
+        SCOPED_TRACE(text_of(cut));
+        const auto stages = stages_of(GetParam(), cut, 3, Precision::fp32);
+        std::int64_t of_stages = 0;
+        for (const auto& stage : stages) {
+            of_stages += stage->recomputable_layers();
+            stage->recompute(stage->recomputable_layers());
+        }
+        EXPECT_EQ(of_stages, layers);
+        expect_equal(computed_in_stages(stages, one), expected, tied(), 1e-6);
+    }
+}
+
+TEST_P(ChainTest, AnEvaluationInStagesIsThatOfTheWhole) {
+    const auto model = whole(Precision::fp32);
+    const MicroBatch all = batch(0, 5);
+    const ForwardContext evaluation{.mode = Mode::evaluate};
+    const ForwardResult expected = run_forward(*model, all, evaluation);
+
+    for (std::size_t at = 1; at < units(); ++at) {
+        const Carried front = run_chain_units(*model, {0, at}, {}, all, evaluation);
+        const ForwardResult result =
+            run_chain_units(*model, {at, units()}, front, all, evaluation).result;
+
+        ASSERT_EQ(result.metrics.size(), expected.metrics.size());
+        for (std::size_t i = 0; i < expected.losses.size(); ++i)
+            EXPECT_TRUE(result.losses[i].equal(expected.losses[i])) << at;
+        for (std::size_t i = 0; i < expected.metrics.size(); ++i)
+            EXPECT_TRUE(result.metrics[i].equal(expected.metrics[i])) << at;
+        EXPECT_EQ(result.output.defined(), expected.output.defined());
+        EXPECT_TRUE(!expected.output.defined() || result.output.equal(expected.output)) << at;
+    }
+}
+
+TEST_P(ChainTest, UnitsNameAllParametersAndTheLayersThatAreRecomputed) {
+    const auto model = GetParam().make();
+    std::set<std::string> named, registered;
+    std::int64_t layers = 0;
+
+    for (const ChainUnit& unit : model->chain()) {
+        EXPECT_FALSE(unit.parameters.empty()) << unit.kind;
+        named.insert(unit.parameters.begin(), unit.parameters.end());
+        layers += unit.recomputes ? 1 : 0;
+    }
+
+    for (const NamedTensor& parameter : model->named_parameters())
+        registered.insert(parameter.name);
+    EXPECT_EQ(named, registered);
+    EXPECT_EQ(layers, model->recomputable_layers());
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ChainTest, testing::ValuesIn(test::chain_models()), test::name_of);
+
+std::vector<std::string> kinds_of(const Model& model) {
+    std::vector<std::string> kinds;
+    for (const ChainUnit& unit : model.chain())
+        kinds.push_back(unit.kind);
+    return kinds;
+}
+
+TEST(ChainKindsTest, UnitsThatCostTheSameAreOfOneKind) {
+    const auto transformer = test::chain_transformer(
+        TransformerConfig::SharedEmbeddings::none, true, TransformerConfig::Positions::sinusoidal);
+
+    EXPECT_THAT(kinds_of(*test::untied_bert()),
+                ElementsAre("embeddings", "layer", "layer", "last layer", "head"));
+    EXPECT_THAT(kinds_of(*transformer),
+                ElementsAre("encoder embeddings",
+                            "encoder layer",
+                            "encoder layer",
+                            "decoder embeddings",
+                            "decoder layer",
+                            "decoder layer",
+                            "output"));
+    EXPECT_THAT(kinds_of(*make_mnist_cnn()), ElementsAre("convolutions", "hidden", "output"));
+}
+
+TEST(ChainKindsTest, AModelWithoutAChainRunsWhole) {
+    test::MixedModel model;
+
+    const UnitRange held = model.held_units();
+    const ForwardResult result = run_chain_units(model, held, {}, {}, {}).result;
+
+    EXPECT_EQ(held, UnitRange{});
+    EXPECT_TRUE(result.losses.front().equal(model.forward({}, {}).losses.front()));
+    EXPECT_TRUE(model.is_held("trained"));
+}
+
+}  // namespace
+}  // namespace hetseq
