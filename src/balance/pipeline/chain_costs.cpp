@@ -1,0 +1,141 @@
+#include "chain_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hetseq/util/error.hpp"
+
+namespace hetseq {
+
+namespace {
+
+double rounded(double ms) {
+    HETSEQ_ASSERT(ms >= 0 && std::isfinite(ms));
+    return std::ldexp(std::round(std::ldexp(ms, 20)), -20);
+}
+
+std::vector<double> sums_before(const std::vector<double>& times_ms) {
+    std::vector<double> sums{0};
+    for (const double ms : times_ms)
+        sums.push_back(sums.back() + rounded(ms));
+    return sums;
+}
+
+double message_ms(const ChainLink& link, double mb) {
+    return rounded(link.latency_ms + mb * link.ms_per_mb);
+}
+
+void check_problem(const ChainProblem& problem) {
+    const std::size_t units = problem.units();
+    HETSEQ_ASSERT(units > 0 && problem.micro_batches > 0 && !problem.devices.empty());
+    HETSEQ_ASSERT(problem.gradients_mb.size() == units);
+    HETSEQ_ASSERT(problem.activations_mb_kept.size() == units);
+    HETSEQ_ASSERT(problem.workspace_mb.size() == units);
+    HETSEQ_ASSERT(problem.links.size() == problem.devices.size());
+    for (const ChainDevices& devices : problem.devices)
+        HETSEQ_ASSERT(devices.forward_ms.size() == units && devices.backward_ms.size() == units);
+    for (const std::vector<ChainLink>& links : problem.links)
+        HETSEQ_ASSERT(links.size() == problem.devices.size());
+}
+
+}  // namespace
+
+ChainCosts::ChainCosts(const ChainProblem& problem) : problem_{problem}, units_{problem.units()} {
+    check_problem(problem);
+    add_times();
+    const std::size_t stages = classes() * (units_ + 1) * (units_ + 1);
+    fixed_mb_.resize(stages);
+    in_flight_mb_.resize(stages);
+    most_in_flight_.resize(stages);
+    for (std::size_t begin = 0; begin < units_; ++begin)
+        add_memory(begin);
+}
+
+void ChainCosts::add_times() {
+    for (const ChainDevices& devices : problem_.devices) {
+        forward_before_ms_.push_back(sums_before(devices.forward_ms));
+        backward_before_ms_.push_back(sums_before(devices.backward_ms));
+    }
+}
+
+void ChainCosts::add_memory(std::size_t begin) {
+    double kept_mb = 0, workspace_mb = 0;
+    const double received_mb = begin > 0 ? problem_.activations_mb[begin - 1] : 0;
+    for (std::size_t end = begin + 1; end <= units_; ++end) {
+        kept_mb += problem_.activations_mb_kept[end - 1];
+        workspace_mb = std::max(workspace_mb, problem_.workspace_mb[end - 1]);
+        const double sent_mb = end < units_ ? problem_.activations_mb[end - 1] : 0;
+        for (std::size_t c = 0; c < classes(); ++c) {
+            const ChainStage stage{c, begin, end};
+            fixed_mb_[index(stage)] = problem_.devices[c].process_mb +
+                                      problem_.state_mb(begin, end, c) + sent_mb + workspace_mb;
+            in_flight_mb_[index(stage)] = kept_mb + received_mb;
+            add_most_in_flight(stage);
+        }
+    }
+}
+
+void ChainCosts::add_most_in_flight(const ChainStage& stage) {
+    std::size_t& most = most_in_flight_[index(stage)];
+    while (most < units_ &&
+           memory_mb(stage, most + 1) <= problem_.devices[stage.device_class].memory_mb)
+        ++most;
+}
+
+double ChainCosts::forward_ms(const ChainStage& stage) const {
+    const std::vector<double>& before = forward_before_ms_[stage.device_class];
+    return before[stage.end] - before[stage.begin];
+}
+
+double ChainCosts::backward_ms(const ChainStage& stage) const {
+    const std::vector<double>& before = backward_before_ms_[stage.device_class];
+    return before[stage.end] - before[stage.begin];
+}
+
+double ChainCosts::stage_ms(const ChainStage& stage) const {
+    return forward_ms(stage) + backward_ms(stage);
+}
+
+double ChainCosts::activations_ms(std::size_t unit, std::size_t front, std::size_t behind) const {
+    return message_ms(problem_.links[front][behind], problem_.activations_mb[unit]);
+}
+
+double ChainCosts::gradients_ms(std::size_t unit, std::size_t front, std::size_t behind) const {
+    const double mb = problem_.gradients_mb[unit];
+    return mb > 0 ? message_ms(problem_.links[behind][front], mb) : 0;
+}
+
+double ChainCosts::memory_mb(const ChainStage& stage, std::size_t in_flight) const {
+    return fixed_mb_[index(stage)] + static_cast<double>(in_flight) * in_flight_mb_[index(stage)];
+}
+
+double ChainCosts::period_ms(std::span<const ChainStage> stages) const {
+    double longest_ms = 0;
+    for (const ChainStage& stage : stages)
+        longest_ms = std::max(longest_ms, stage_ms(stage));
+    for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
+        const std::size_t unit = stages[s].end - 1;
+        const std::size_t front = stages[s].device_class, behind = stages[s + 1].device_class;
+        longest_ms = std::max(
+            {longest_ms, activations_ms(unit, front, behind), gradients_ms(unit, front, behind)});
+    }
+    return longest_ms;
+}
+
+double ChainCosts::latency_ms(std::span<const ChainStage> stages) const {
+    double sum_ms = 0;
+    for (const ChainStage& stage : stages)
+        sum_ms += stage_ms(stage);
+    for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
+        const std::size_t unit = stages[s].end - 1;
+        const std::size_t front = stages[s].device_class, behind = stages[s + 1].device_class;
+        sum_ms += activations_ms(unit, front, behind) + gradients_ms(unit, front, behind);
+    }
+    return sum_ms;
+}
+
+double ChainCosts::score_ms(double period_ms, double latency_ms) const {
+    return static_cast<double>(problem_.micro_batches - 1) * period_ms + latency_ms;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "hetseq/balance/pipeline/chain_problem.hpp"
+
+namespace hetseq {
+
+/// Times and memory of all stages that a chain can be cut into. Times are multiples of 2^-20 ms:
+/// sums are then exact, and cuts that take equally long tie in whatever order they are added up.
+class ChainCosts {
+public:
+    /// `problem` outlives the costs.
+    explicit ChainCosts(const ChainProblem& problem);
+
+    const ChainProblem& problem() const noexcept { return problem_; }
+    std::size_t units() const noexcept { return units_; }
+    std::size_t classes() const noexcept { return problem_.devices.size(); }
+
+    /// Of one micro-batch [ms].
+    double forward_ms(const ChainStage& stage) const;
+    double backward_ms(const ChainStage& stage) const;
+    double stage_ms(const ChainStage& stage) const;
+
+    /// A micro-batch's message across the boundary behind `unit`, from a device of class `front` to
+    /// one of class `behind`, and the one back [ms].
+    double activations_ms(std::size_t unit, std::size_t front, std::size_t behind) const;
+    double gradients_ms(std::size_t unit, std::size_t front, std::size_t behind) const;
+
+    double memory_mb(const ChainStage& stage, std::size_t in_flight) const;
+    /// The most micro-batches in flight that the class's memory allows, no more than there are
+    /// units; 0: none.
+    std::size_t most_in_flight(const ChainStage& stage) const {
+        return most_in_flight_[index(stage)];
+    }
+
+    /// The longest of the stages and, by direction, of the links [ms].
+    double period_ms(std::span<const ChainStage> stages) const;
+    /// One micro-batch alone, forward and backward [ms].
+    double latency_ms(std::span<const ChainStage> stages) const;
+    /// (micro-batches - 1) * `period_ms` + `latency_ms` [ms].
+    double score_ms(double period_ms, double latency_ms) const;
+
+private:
+    std::size_t index(const ChainStage& stage) const {
+        return (stage.device_class * (units_ + 1) + stage.begin) * (units_ + 1) + stage.end;
+    }
+    void add_times();
+    void add_memory(std::size_t begin);
+    void add_most_in_flight(const ChainStage& stage);
+
+    const ChainProblem& problem_;
+    std::size_t units_;
+    // By class: sums over units before each.
+    std::vector<std::vector<double>> forward_before_ms_, backward_before_ms_;
+    // By `index`.
+    std::vector<double> fixed_mb_;      // whatever is in flight
+    std::vector<double> in_flight_mb_;  // for each micro-batch in flight
+    std::vector<std::size_t> most_in_flight_;
+};
+
+}  // namespace hetseq
