@@ -49,10 +49,6 @@ std::string sample_text(const MicroBatch& part, bool is_ragged) {
            (is_ragged ? " of " + std::to_string(part.padded_tokens) + " tokens" : "");
 }
 
-std::string first_line(const std::string& text) {
-    return text.substr(0, text.find('\n'));
-}
-
 void append_ids(const MicroBatch& micro_batch, std::vector<std::int64_t>& samples) {
     const at::Tensor ids = micro_batch.sample_ids.to(at::kCPU);
     const auto* begin = ids.const_data_ptr<std::int64_t>();
@@ -158,7 +154,7 @@ void UpdateStep::compute(LoadedShare& share,
             if (!is_out_of_memory(error))
                 throw;
             timing_.is_regular = false;
-            make_room(share, error.what());
+            make_room(share, reason_of(error));
         }
         if (reducer_.started()) {
             reducer_.zero_unstarted();
@@ -204,7 +200,7 @@ void UpdateStep::make_room(LoadedShare& share, const std::string& reason) {
     model_.recompute(model_.recomputable_layers());
     log::warn_here("out of memory: backward computes " +
                    count_text(model_.recomputed_layers(), "layer") + " again from now on (" +
-                   first_line(reason) + ")");
+                   reason + ")");
 }
 
 bool UpdateStep::recomputes_first(const LoadedShare& share) const {
@@ -227,27 +223,26 @@ std::string UpdateStep::other_cures() const {
 // single samples after a few steps.
 void UpdateStep::halve_micro_batch(LoadedShare& share, const std::string& reason) {
     if (share.micro_batches().empty())
-        throw DeviceError(
-            "out of memory, without any micro-batch", first_line(reason), other_cures());
+        throw DeviceError("out of memory, without any micro-batch", reason, other_cures());
     const MicroBatch& part = share.micro_batches()[at_work_];
     const bool is_ragged = share.batch().items != nullptr;
     if (part.samples > 1 && !part.is_divisible())
         throw DeviceError("out of memory: this device does not hold a group of " +
                               count_text(part.samples, "sample"),
-                          first_line(reason),
+                          reason,
                           "lower --norm-group, or " + other_cures());
     if (part.samples <= 1)
         throw DeviceError(
             "out of memory: this device does not hold a single sample, " +
                 sample_text(part, is_ragged),
-            first_line(reason),
+            reason,
             other_cures() + (is_ragged ? ", or leave such samples out with --skip-too-long and "
                                          "a lower --max-length"
                                        : ""));
     reduced_cap_ = half_of(part, is_ragged);
     share.recut(*reduced_cap_);
     log::warn_here("out of memory: micro-batch halved to " + cap_text(*reduced_cap_) + " (" +
-                   first_line(reason) + ")");
+                   reason + ")");
 }
 
 std::vector<std::int64_t> UpdateStep::non_finite_gradient_samples(const LoadedShare& share,

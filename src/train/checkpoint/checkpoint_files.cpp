@@ -15,6 +15,8 @@ namespace hetseq {
 
 namespace {
 
+constexpr const char* optimizer_prefix = "optimizer-";
+
 // Elements of a tensor of the state that this rank holds, or undefined; they lie in one range.
 at::Tensor held_values(const FlatParameters& parameters,
                        const at::Tensor& state,
@@ -81,7 +83,7 @@ std::string file_name(std::size_t index, std::size_t count) {
         const std::string text = std::to_string(n);
         return std::string(5 - std::min<std::size_t>(5, text.size()), '0') + text;
     };
-    return "optimizer-" + number(index + 1) + "-of-" + number(count) + ".safetensors";
+    return optimizer_prefix + number(index + 1) + "-of-" + number(count) + ".safetensors";
 }
 
 [[noreturn]] void fail(const std::string& problem, const std::string& why) {
@@ -128,6 +130,10 @@ std::vector<CheckpointFile> checkpoint_files(const Model& model,
     for (std::size_t i = 1; i < files.size(); ++i)
         files[i].name = file_name(i - 1, files.size() - 1);
     return files;
+}
+
+bool is_optimizer_file(const std::string& name) {
+    return name.starts_with(optimizer_prefix);
 }
 
 int checkpoint_owner(std::size_t file, int ranks) noexcept {

@@ -56,6 +56,9 @@ std::vector<CheckpointFile> checkpoint_files(const Model& model,
                                              const Optimizer& optimizer,
                                              std::int64_t file_bytes = 256 << 20);
 
+/// Whether a checkpoint's file of this name is one of the optimizer's.
+bool is_optimizer_file(const std::string& name);
+
 /// The rank that writes the file of this index, and reads from it what every rank holds.
 int checkpoint_owner(std::size_t file, int ranks) noexcept;
 
