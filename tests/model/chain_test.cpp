@@ -1,6 +1,12 @@
 // A model that is cut into stages computes what the whole one computes.
 #include "hetseq/model/chain.hpp"
 
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string_view>
+
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include "model/chain_models.hpp"
@@ -117,6 +123,25 @@ void expect_equal(const Computed& cut,
     }
 }
 
+// How often backward computed layers again while it lives.
+class Recomputations {
+public:
+    Recomputations()
+        : handle_{at::addGlobalCallback(at::RecordFunctionCallback(&count))}, before_{counted} {}
+    ~Recomputations() { at::removeCallback(handle_); }
+    std::int64_t made() const { return counted - before_; }
+
+private:
+    static std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& function) {
+        counted += std::string_view(function.name()) == "hetseq::recompute" ? 1 : 0;
+        return nullptr;
+    }
+
+    static inline std::atomic<std::int64_t> counted = 0;
+    at::CallbackHandle handle_;
+    std::int64_t before_;
+};
+
 class ChainTest : public testing::TestWithParam<ModelCase> {
 protected:
     std::shared_ptr<Model> whole(Precision precision) const {
@@ -182,7 +207,26 @@ TEST_P(ChainTest, RecomputedLayersOfStagesGiveTheSameBits) {
             stage->recompute(stage->recomputable_layers());
         }
         EXPECT_EQ(of_stages, layers);
+        const Recomputations counted;
         expect_equal(computed_in_stages(stages, one), expected, tied(), 1e-6);
+        EXPECT_EQ(counted.made(), layers);
+    }
+}
+
+// The first ones of each.
+TEST_P(ChainTest, AStageCountsTheLayersItHolds) {
+    for (const auto& cut : cuts_of(units())) {
+        SCOPED_TRACE(text_of(cut));
+        const auto stages = stages_of(GetParam(), cut, 3, Precision::fp32);
+        std::int64_t ones = 0;
+        for (const auto& stage : stages)
+            if (stage->recomputable_layers() > 0) {
+                stage->recompute(1);
+                ++ones;
+            }
+        const Recomputations counted;
+        computed_in_stages(stages, {batch(0, 2)});
+        EXPECT_EQ(counted.made(), ones);
     }
 }
 
