@@ -254,6 +254,9 @@ StartingPoint restore(const HostComm& world,
     load_checkpoint(world, replica.communicator(), point.folder, files);
     if (keeps_optimizer)
         replica.optimizer().restored();
+    if (replica.stage() != nullptr)
+        replica.stage()->tied().copy_from_first(replica.parameters(),
+                                                keeps_optimizer ? &replica.optimizer() : nullptr);
     const std::string note = note_on_data(own, options, point);
     if (!note.empty())
         log::warn(note);
