@@ -165,6 +165,7 @@ void Trainer::end() {
     rebalancer_.save_to(report_);
     report_.full_allocation = rebalancer_.full_allocation();
     report_.recomputed_layers = parts_.pass.model().recomputed_layers();
+    report_.sent_mb = parts_.pass.sent_mb();
     if (parts_.checkpoints == nullptr)
         return;
     if (std::max(parts_.checkpoints->last_update(), run_.held_update) != report_.updates)

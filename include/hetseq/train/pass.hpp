@@ -59,6 +59,8 @@ public:
     virtual bool holds_on_any(bool own) { return own; }
     /// How long the last `forward_backward` waited for other ranks [ms].
     virtual double waited_ms() const noexcept { return 0; }
+    /// What it sent them [MiB].
+    virtual double sent_mb() const noexcept { return 0; }
 
     /// The micro-batch that was computed last.
     std::size_t at_work() const noexcept { return at_work_; }

@@ -184,6 +184,7 @@ int run_training(const CommandContext& context,
         summary.is_exact = replica.model().is_exact();
         summary.reduce_precision = settings.options().reduce_precision;
         summary.shard = settings.options().shard;
+        describe_pipeline(world, replica, report.sent_mb, summary);
         if (folder != nullptr && summary.status == "finished")
             save_final_model(world, *folder, replica);
         agree_on(world, [&] {
@@ -239,6 +240,7 @@ int try_out(const CommandContext& context,
                                  training.shares().full_batch(replica.plan()),
                                  report,
                                  begin);
+        describe_pipeline(context.world, replica, report.sent_mb, plan.summary);
         say_dry_run(context.world, settings, plan);
     });
 }

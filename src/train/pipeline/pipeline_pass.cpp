@@ -30,6 +30,8 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
+constexpr double sent_bytes_a_mib = 1 << 20;
+
 // Those that gradients belong to.
 Tensors with_gradients(const Tensors& tensors) {
     Tensors chosen;
@@ -73,6 +75,7 @@ public:
             else
                 backward_one(work, backwards++, reducer);
         }
+        sent_mb_ = static_cast<double>(channel_.take_traffic().bytes_sent) / sent_bytes_a_mib;
         end();
     }
 
@@ -100,6 +103,7 @@ public:
 
     bool is_shared() const noexcept override { return true; }
     double waited_ms() const noexcept override { return waited_ms_; }
+    double sent_mb() const noexcept override { return sent_mb_; }
 
     MicroBatchCap agreed_cap(const std::function<MicroBatchCap()>& own) override {
         const MicroBatchCap cap = agree_on(world_, own);
@@ -250,7 +254,7 @@ private:
     std::deque<Flight> flights_;
     bool is_broken_ = false;      // a stage ran out of memory
     std::exception_ptr failure_;  // where it was this one
-    double waited_ms_ = 0;
+    double waited_ms_ = 0, sent_mb_ = 0;
 };
 
 }  // namespace
