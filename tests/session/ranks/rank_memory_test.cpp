@@ -44,7 +44,14 @@ protected:
         return settings;
     }
     MemoryAccount account(const RunSettings& settings, bool saves = false) const {
-        return {world_, settings, *parameters_, *adam_, {.process_mb = 10}, saves};
+        return {
+            world_,
+            settings,
+            {.elements = parameters_->all_numel(),
+             .small = *adam_,
+             .bucket_mb = static_cast<double>(bucket_bytes(settings, *parameters_)) / (1 << 20)},
+            {.process_mb = 10},
+            saves};
     }
     double term(const MemoryAccount& account, int rank, const std::string& name) const {
         for (const MemoryTerm& term : account.terms(rank))
@@ -84,6 +91,21 @@ TEST_F(RankMemoryTest, EachRankHoldsAllUnlessTheStateIsCut) {
     }
     EXPECT_EQ(state, 8);
     EXPECT_NEAR(term(whole, 0, "state"), 8.0 / (3 * world_.size() - 2), 0.2);
+}
+
+TEST_F(RankMemoryTest, AStageHoldsItsPartAndTheCopyOfAllThatItSaves) {
+    const RunSettings run = settings({}, 1000, 1000);
+    MemoryAccount stages = account(run, /*saves=*/true);
+
+    stages.note_stage(0, elements / 4);
+    stages.note_stage_activations(0, 7);
+
+    EXPECT_EQ(term(stages, 0, "values"), 1);
+    EXPECT_EQ(term(stages, 0, "gradients"), 1);
+    EXPECT_EQ(term(stages, 0, "state"), 2);
+    EXPECT_EQ(term(stages, 0, "copies"), 3);
+    EXPECT_EQ(term(stages, 0, "scratch"), 0);
+    EXPECT_EQ(term(stages, 0, "activations"), 7);
 }
 
 TEST_F(RankMemoryTest, RoomIsWhatIsLeftForAStateAndItsCopy) {
