@@ -3,7 +3,7 @@
 # others wait for its messages. The same command then continues to the parameters of an undisturbed run.
 updates=14
 source "$(dirname "$0")/common.sh"
-train+=(--save-interval-updates 2 --virtual-workers 0+1+2 --stage-units 1+2+2 --batch-size 32)
+train+=(--save-interval-updates 2 --virtual-workers 0+1+2 --stage-units 1+1+1 --batch-size 32)
 
 run_ranks 3 "${train[@]}" --save-dir "$work/undisturbed"
 expect_ok 'undisturbed'
