@@ -51,9 +51,14 @@ std::shared_ptr<Model> chain_model(const RunSettings& settings, const Parts& par
                         "each stage holds its parameters' state alone: nothing is left to cut",
                         "leave --shard out");
     if (!model->scores().empty() && !options.valid_data.empty())
-        throw BadConfig("--virtual-workers with --valid-scores",
-                        "scores need the whole model, which no rank has",
-                        "leave the scores out, and score the finished model");
+        throw BadConfig("--virtual-workers with validation by " + join(model->scores(), ", "),
+                        "the scores of this task need whole results, which no rank has",
+                        "leave --valid-data or these scores out, and score the finished model");
+    if (options.parts.optimizer.name == "python")
+        throw BadConfig("--virtual-workers with an optimizer of the task's own",
+                        "it knows all of the module, of which each rank holds a stage alone",
+                        "leave out the task's method 'optimizer', and take one of adam, adamw, "
+                        "lamb, sgd and adadelta");
     model->hold({0, 0});
     return model;
 }
