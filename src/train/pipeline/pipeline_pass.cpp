@@ -52,8 +52,8 @@ Tensors as_sent(const Tensors& tensors, bool train) {
 
 // A micro-batch between its forward and its backward.
 struct Flight {
-    Tensors inputs;   // that the stage in front sent
-    Tensors outputs;  // with their graphs: what the next stage got, or the loss
+    Tensors inputs = {};   // that the stage in front sent
+    Tensors outputs = {};  // with their graphs: what the next stage got, or the loss
     bool is_lost = false;
 };
 
@@ -111,6 +111,10 @@ public:
                 .tokens = world_.all_reduce(cap.tokens, ReduceOp::min)};
     }
 
+    bool holds_on_any(bool own) override {
+        return world_.all_reduce(std::int64_t{own}, ReduceOp::max) > 0 && stage_.is_last();
+    }
+
 private:
     void begin() {
         waited_ms_ = 0;
@@ -137,16 +141,43 @@ private:
         } catch (const std::exception& error) {
             if (!is_out_of_memory(error))
                 throw;
-            failure_ = std::current_exception();
-            is_broken_ = true;
+            break_off();
         }
+    }
+
+    void break_off() {
+        failure_ = std::current_exception();
+        is_broken_ = true;
     }
 
     Tensors received(int from) {
         const double begin = monotonic_seconds();
-        Tensors tensors = channel_.receive(from);
+        Tensors tensors = next_of(from);
         waited_ms_ += 1000 * (monotonic_seconds() - begin);
         return tensors;
+    }
+
+    // A message that the device has no memory for stays the next one. The other stages wait for
+    // what comes of it, so it is taken into the memory of the graphs, which are of no use any more.
+    Tensors next_of(int from) {
+        try {
+            return channel_.receive(from);
+        } catch (const std::exception& error) {
+            if (!is_out_of_memory(error))
+                throw;
+            break_off();
+        }
+        for (Flight& flight : flights_)
+            flight = {.is_lost = true};
+        try {
+            return channel_.receive(from);
+        } catch (const std::exception& error) {
+            if (!is_out_of_memory(error))
+                throw;
+        }
+        throw DeviceError("this device has no memory for what another stage sends",
+                          "nothing but its stage of the model lies there",
+                          "use smaller micro-batches, or give the stage fewer units");
     }
     Tensors received_input() { return stage_.is_first() ? Tensors{} : received(stage_.previous); }
 
@@ -165,7 +196,7 @@ private:
                     flight.outputs = {loss};
         });
         if (is_broken_)
-            flight = {.inputs = {}, .outputs = {}, .is_lost = true};
+            flight = {.is_lost = true};
         if (!stage_.is_last())
             channel_.start_send(stage_.next, as_sent(flight.outputs, stage_.gets_gradients));
         flights_.push_back(std::move(flight));
