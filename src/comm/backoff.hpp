@@ -3,8 +3,17 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
+
+#include <sys/prctl.h>
 
 namespace hetseq {
+
+/// For a thread that looks for messages between sleeps. By default the kernel may prolong each by
+/// 50 us, which is as long as the shortest ones.
+inline void sleep_precisely() noexcept {
+    prctl(PR_SET_TIMERSLACK, 1000UL);
+}
 
 /// Waits between two tests of something that is not ready yet. Most waits are short, so tests
 /// follow one another at first, for about as long as the shortest sleep takes; then come sleeps
@@ -30,12 +39,17 @@ public:
     explicit Backoff(const Options& options) noexcept : options_{options} { reset(); }
 
     void pause() {
+        if (const Sleep sleep = next_sleep(); sleep.count() > 0)
+            std::this_thread::sleep_for(sleep);
+    }
+
+    /// For a caller that sleeps itself, as `pause` would; 0 at first.
+    Sleep next_sleep() noexcept {
         const auto waited = std::chrono::duration_cast<Sleep>(Clock::now() - begin_);
         slept_ = waited > options_.eager;
         if (!slept_)
-            return;
-        std::this_thread::sleep_for(sleep_);
-        sleep_ = std::min(2 * sleep_, longest_sleep_after(waited, options_));
+            return Sleep{0};
+        return std::exchange(sleep_, std::min(2 * sleep_, longest_sleep_after(waited, options_)));
     }
 
     /// Something moved: start over.
@@ -50,7 +64,7 @@ public:
                         std::min(waited / 64, options.longest_in_long_waits));
     }
 
-    /// True when the last `pause` slept.
+    /// True when the last `pause` slept, or was to.
     bool slept() const noexcept { return slept_; }
 
 private:

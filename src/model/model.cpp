@@ -66,7 +66,7 @@ Carried Model::run_units(UnitRange units,
 
 void Model::hold(UnitRange units) {
     const std::vector<ChainUnit> chain = this->chain();
-    HETSEQ_ASSERT(!units.empty() && units.end <= chain.size());
+    HETSEQ_ASSERT(units.end <= chain.size());
     std::set<std::string> names;
     for (std::size_t unit = units.begin; unit < units.end; ++unit)
         names.insert(chain[unit].parameters.begin(), chain[unit].parameters.end());

@@ -87,18 +87,23 @@ at::Tensor TensorRegistry::register_buffer(const std::string& name, at::Tensor t
 }
 
 void TensorRegistry::keep_only(const std::set<std::string>& names) {
-    HETSEQ_ASSERT(given_up_.empty());
+    is_part_ = true;
     const NamedTensors all = named_parameters();
     std::set<const at::TensorImpl*> kept;
     for (const NamedTensor& named : all)
         if (names.count(named.name) != 0)
             kept.insert(named.tensor.unsafeGetTensorImpl());
-    for (auto [name, tensor] : all)
-        if (kept.count(tensor.unsafeGetTensorImpl()) == 0) {
+    std::set<const at::TensorImpl*> made;  // of those given up before
+    for (auto [name, tensor] : all) {
+        const at::TensorImpl* const own = tensor.unsafeGetTensorImpl();
+        if (kept.count(own) == 0) {
             given_up_.insert(name);
             // A shape without memory: each of its elements is the same one.
             tensor.set_data(at::zeros({}, tensor.options()).expand(tensor.sizes()));
+        } else if (given_up_.erase(name) > 0 && made.insert(own).second) {
+            tensor.set_data(at::empty(tensor.sizes(), tensor.options()));
         }
+    }
 }
 
 void TensorRegistry::add(Entry entry) {

@@ -106,10 +106,11 @@ void check_alike(const std::vector<FlatParameters::Parameter>& parameters) {
 
 FlatParameters::FlatParameters(const TensorRegistry& model,
                                const std::function<bool(const std::string&)>& decays,
-                               const LearningRateFactor& learning_rate_factor) {
-    const auto all = trainable_parameters(model, decays, learning_rate_factor);
-    check_alike(all);
-    for (const Parameter& parameter : all) {
+                               const LearningRateFactor& learning_rate_factor)
+    : is_part_{model.is_part()},
+      all_parameters_{trainable_parameters(model, decays, learning_rate_factor)} {
+    check_alike(all_parameters_);
+    for (const Parameter& parameter : all_parameters_) {
         const std::size_t blocks = blocks_in(parameter.numel);
         if (model.is_held(parameter.name)) {
             parameters_.push_back(parameter);
@@ -119,7 +120,11 @@ FlatParameters::FlatParameters(const TensorRegistry& model,
         all_blocks_ += blocks;
     }
     const std::int64_t total = lay_out(parameters_);
-    const at::TensorOptions options = all.front().tensor.options().requires_grad(false);
+    auto held = parameters_.begin();
+    for (Parameter& parameter : all_parameters_)
+        if (model.is_held(parameter.name))
+            parameter.offset = (held++)->offset;
+    const at::TensorOptions options = all_parameters_.front().tensor.options().requires_grad(false);
     values_ = at::zeros({total}, options);
     segments_ = join_neighbours(parameters_, total);
     blocks_ = cut_into_blocks(parameters_);
@@ -137,6 +142,13 @@ FlatParameters::FlatParameters(const TensorRegistry& model,
     for (auto& parameter : parameters_)
         parameter.tensor.mutable_grad() =
             gradients_.narrow(0, parameter.offset, parameter.numel).view(parameter.tensor.sizes());
+}
+
+std::int64_t FlatParameters::all_numel() const noexcept {
+    std::int64_t sum = 0;
+    for (const Parameter& parameter : all_parameters_)
+        sum += padded(parameter.numel, parameter.tensor.element_size());
+    return sum;
 }
 
 void FlatParameters::count_elsewhere(const std::vector<std::string>& names) {

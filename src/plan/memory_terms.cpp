@@ -18,12 +18,13 @@ std::vector<MemoryTerm> memory_terms(const ModelMemory& model, const RankMemory&
     const auto mb = [](std::int64_t elements, std::int64_t bytes) {
         return static_cast<double>(elements) * static_cast<double>(bytes) / bytes_of_mb;
     };
+    const std::int64_t elements = rank.elements.value_or(model.elements);
     return {{"process", rank.process_mb},
             {"data", rank.data_mb},
-            {"values", mb(model.elements, model.element_bytes)},
-            {"gradients", mb(model.elements, model.element_bytes)},
-            {"sent", mb(model.elements, model.sent_bytes)},
-            {"casts", mb(model.elements, rank.cast_bytes)},
+            {"values", mb(elements, model.element_bytes)},
+            {"gradients", mb(elements, model.element_bytes)},
+            {"sent", mb(elements, model.sent_bytes)},
+            {"casts", mb(elements, rank.cast_bytes)},
             {"state", mb(rank.state_elements, model.element_bytes * model.state_tensors)},
             {"copies", rank.copies_mb},
             {"scratch", rank.scratch_mb},

@@ -19,6 +19,7 @@
 #include "hetseq/train/shares/peak_memory.hpp"
 #include "hetseq/session/ranks/rank_recomputation.hpp"
 #include "hetseq/session/ranks/sharding.hpp"
+#include "hetseq/session/ranks/small_optimizer.hpp"
 
 namespace hetseq {
 
@@ -37,29 +38,15 @@ std::vector<std::string> result_names(const Model& model) {
 
 constexpr double bytes_a_mib = 1 << 20;
 
-// Of the device, before a model takes any.
-double memory_in_use_mb(at::Device device) {
-    return device.is_cpu() ? resident_memory_mb() : used_device_memory_mb(device);
+// Of this rank; none: all.
+std::optional<UnitRange> held_units(const PipelineLayout* layout, int rank) {
+    if (layout == nullptr)
+        return std::nullopt;
+    return layout->cut.units[StageRank::stage_number(*layout, rank)];
 }
 
-// An optimizer of the kind that is made, for a few parameters.
-struct SmallOptimizer {
-    std::unique_ptr<FlatParameters> parameters;
-    std::unique_ptr<Optimizer> optimizer;
-};
-
-// One in Python is made once, for its own parameters. It is taken to hold what Adam holds.
-SmallOptimizer small_optimizer(
-    const std::function<std::unique_ptr<Optimizer>(FlatParameters&)>& make,
-    const PartOptions& options) {
-    TensorRegistry some;
-    some.register_parameter("values", at::zeros({1}));
-    SmallOptimizer small;
-    small.parameters =
-        std::make_unique<FlatParameters>(some, [](const std::string&) { return true; });
-    small.optimizer = options.optimizer.name == "python" ? make_adam(*small.parameters, {})
-                                                         : make(*small.parameters);
-    return small;
+WorkerMap workers_of(const PipelineLayout* layout, int ranks) {
+    return layout != nullptr ? WorkerMap{{layout->ranks}} : WorkerMap{ranks};
 }
 
 FlatParameters flat_parameters(Model& model) {
@@ -104,10 +91,13 @@ void warn_if_inexact(const Model& model) {
 
 std::shared_ptr<Model> build_model(const HostComm& world,
                                    const RunSettings& settings,
-                                   const Parts& parts) {
+                                   const Parts& parts,
+                                   const UnitRange* held) {
     return agree_on(world, [&] {
         const Options& options = settings.options();
         std::shared_ptr<Model> model = parts.models.get(options.model)(options.parts);
+        if (held != nullptr)
+            model->hold(*held);
         if (!model->initialises_itself())  // one that comes from outside was looked at there
             model->check_no_batch_statistics();
         if (!options.parts.init_model.empty())
@@ -144,19 +134,36 @@ Replica::Replica(const MpiEnvironment& environment,
                  const HostComm& world,
                  const RunSettings& settings,
                  const Parts& parts,
-                 const RunFolder* folder)
+                 const RunFolder* folder,
+                 const PipelineLayout* layout)
     : communicator_{make_communicator(
           world, environment, settings.device, communicator_options(settings.options()))},
       data_{world, environment.thread_support() == ThreadSupport::multiple},
       process_mb_{memory_in_use_mb(settings.device)},
-      model_{build_model(world, settings, parts)},
+      workers_{workers_of(layout, world.size())},
+      model_{[&] {
+          const std::optional<UnitRange> held = held_units(layout, world.rank());
+          return build_model(world, settings, parts, held ? &*held : nullptr);
+      }()},
       parameters_{agree_on(world, [&] { return flat_parameters(*model_); })},
       feed_{data_, required_data(settings.options()), settings, parts, *model_, Shuffle::yes},
       plan_{agree_on(world, [&] { return feed_.plan(settings.batch_size()); })} {
     const Options& options = settings.options();
+    if (layout != nullptr) {
+        stage_.emplace(environment,
+                       world,
+                       *layout,
+                       *model_,
+                       settings.device,
+                       communicator_options(settings.options()));
+        parameters_.count_elsewhere(stage_->tied().spoken_for_elsewhere());
+    } else {
+        whole_pass_ = make_whole_pass(*model_);
+    }
     agree_on(world, [&] {
         const std::string& word = settings.recompute[static_cast<std::size_t>(world.rank())];
-        model_->recompute(recomputed_from_start(word, *model_));
+        model_->recompute(stage_ ? recomputed_in_stage(word, *model_)
+                                 : recomputed_from_start(word, *model_));
     });
     if (model_->has_groups(Mode::train))
         plan_.set_groups(options.norm_group);
@@ -167,10 +174,19 @@ Replica::Replica(const MpiEnvironment& environment,
                        values = options.parts](FlatParameters& parameters) {
         return make(parameters, values);
     };
-    const auto small =
-        agree_on(world, [&] { return small_optimizer(make_optimizer_, options.parts); });
+    const auto small = agree_on(world, [&] { return small_optimizer(parts, options.parts); });
     memory_.emplace(
-        world, settings, parameters_, *small.optimizer, own_memory(settings), folder != nullptr);
+        world,
+        settings,
+        MemoryAccount::Trained{
+            .elements = parameters_.all_numel(),
+            .element_bytes = static_cast<std::int64_t>(parameters_.values().element_size()),
+            .small = *small.optimizer,
+            .bucket_mb = static_cast<double>(bucket_bytes(settings, parameters_)) / bytes_a_mib},
+        own_memory(settings),
+        folder != nullptr);
+    if (stage_)
+        note_stages(world);
     agree_on(world, [&] {
         shard_state(settings, parameters_, memory_->room_for_state(), world.rank());
         memory_->note_shards(parameters_);
@@ -181,8 +197,7 @@ Replica::Replica(const MpiEnvironment& environment,
     if (!parameters_.state_ranges().empty())
         optimizer_->use_sum(
             [this](const at::Tensor& sums) { communicator_->all_reduce_sum(sums); });
-    checkpoint_files_ = agree_on(
-        world, [&] { return hetseq::checkpoint_files(*model_, parameters_, *optimizer_); });
+    checkpoint_files_ = agree_on(world, [&] { return checkpoint_files_of(world.rank()); });
     if (folder != nullptr)
         checkpoints_ = std::make_unique<CheckpointWriter>(
             world,
@@ -191,7 +206,10 @@ Replica::Replica(const MpiEnvironment& environment,
             CheckpointWriter::Options{
                 .keep_last = options.keep_last,
                 .threads_may_call_mpi = environment.thread_support() == ThreadSupport::multiple});
-    share_model(*communicator_, parameters_, *model_);
+    if (stage_)
+        stage_->tied().copy_from_first(parameters_, nullptr);
+    else
+        share_model(*communicator_, parameters_, *model_);
     memory_->note_resident(world, resident_memory_mb());
     warn_if_inexact(*model_);
 }
@@ -208,6 +226,17 @@ OwnMemory Replica::own_memory(const RunSettings& settings) const {
                        settings.topology.ranks_on_host_of(communicator_->rank())};
 }
 
+void Replica::note_stages(const HostComm& world) {
+    const std::vector<std::int64_t> elements = world.all_gather(parameters_.values().numel());
+    const PipelineLayout& layout = stage_->layout();
+    for (std::size_t s = 0; s < layout.ranks.size(); ++s) {
+        const int rank = layout.ranks[s];
+        memory_->note_stage(rank, elements[static_cast<std::size_t>(rank)]);
+        if (!layout.activations_mb.empty())
+            memory_->note_stage_activations(rank, layout.activations_mb[s]);
+    }
+}
+
 void Replica::identify_data(const RunIdentity* before) {
     const auto identity = [](const Feed& feed, const std::optional<CorpusIdentity>* known) {
         return feed.corpus().identity(known != nullptr && *known ? &**known : nullptr);
@@ -218,9 +247,17 @@ void Replica::identify_data(const RunIdentity* before) {
             identity(*valid_feed_, before != nullptr ? &before->valid_data : nullptr);
 }
 
+std::vector<CheckpointFile> Replica::checkpoint_files_of(int rank) const {
+    CheckpointHolders holders{.rank = rank};
+    if (stage_)
+        holders.of_parameters = stage_->holders();
+    constexpr std::int64_t file_bytes = 256 << 20;
+    return hetseq::checkpoint_files(*model_, parameters_, *optimizer_, file_bytes, holders);
+}
+
 std::int64_t Replica::parameter_count() const {
     std::int64_t count = 0;
-    for (const auto& parameter : parameters_.parameters())
+    for (const auto& parameter : parameters_.all_parameters())
         count += parameter.numel;
     return count;
 }

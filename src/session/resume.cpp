@@ -146,6 +146,8 @@ ResumeCandidates::ResumeCandidates(const HostComm& world,
     });
     std::vector<std::string> lines = split(world.broadcast(found, 0), '\n');
     are_own_ = lines.front() == "own";
+    if (!are_own_ && options.reset_optimizer)
+        optimizer_files_ = OptimizerFiles::left_out;
     for (std::size_t i = 1; i < lines.size(); ++i)
         if (!lines[i].empty())
             folders_.emplace_back(lines[i]);
@@ -155,7 +157,7 @@ std::optional<ResumePoint> ResumeCandidates::next() {
     while (tried_ < folders_.size()) {
         const fs::path& folder = folders_[tried_++];
         try {
-            return ResumePoint{folder, verified_state(world_, folder), are_own_};
+            return ResumePoint{folder, verified_state(world_, folder, optimizer_files_), are_own_};
         } catch (const AgreedError& error) {
             pass(error);
         }
@@ -252,6 +254,9 @@ StartingPoint restore(const HostComm& world,
     load_checkpoint(world, replica.communicator(), point.folder, files);
     if (keeps_optimizer)
         replica.optimizer().restored();
+    if (replica.stage() != nullptr)
+        replica.stage()->tied().copy_from_first(replica.parameters(),
+                                                keeps_optimizer ? &replica.optimizer() : nullptr);
     const std::string note = note_on_data(own, options, point);
     if (!note.empty())
         log::warn(note);

@@ -15,6 +15,17 @@ std::string corpus_text(const Corpus& corpus) {
     return join(fields, ", ");
 }
 
+// Of a pipeline: it decides a rank's speed, too.
+std::string stage_text(const Replica& replica, int rank) {
+    if (replica.stage() == nullptr)
+        return "";
+    const PipelineLayout& layout = replica.stage()->layout();
+    const std::size_t stage = StageRank::stage_number(layout, rank);
+    const UnitRange& units = layout.cut.units[stage];
+    return ", stage " + std::to_string(stage) + " of " + std::to_string(layout.ranks.size()) +
+           ", units " + std::to_string(units.begin) + " to " + std::to_string(units.end);
+}
+
 }  // namespace
 
 RunIdentity run_identity(const RunSettings& settings, const Replica& replica) {
@@ -25,7 +36,8 @@ RunIdentity run_identity(const RunSettings& settings, const Replica& replica) {
                          .valid_data = replica.valid_data_identity()};
     for (const RankInfo& info : settings.topology.ranks) {
         identity.devices.push_back(info.device_name);
-        identity.limits.push_back(rank_limits(settings, info.rank));
+        identity.limits.push_back(rank_limits(settings, info.rank) +
+                                  stage_text(replica, info.rank));
     }
     return identity;
 }

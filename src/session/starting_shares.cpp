@@ -255,6 +255,32 @@ SharePlan share_plan(const HostComm& world,
     return {world, balance, settings.capacities};
 }
 
+// Of the ranks of one pipeline: the first of them takes all, in micro-batches that all stages can
+// compute.
+SharePlan pipeline_share_plan(const HostComm& world,
+                              const RunSettings& settings,
+                              Replica& replica) {
+    const PipelineLayout& layout = replica.stage()->layout();
+    const auto ranks = static_cast<std::size_t>(world.size());
+    const int leader = layout.ranks.front();
+    std::vector<std::int64_t> capacities(ranks, 0);
+    std::int64_t& capacity = capacities[static_cast<std::size_t>(leader)];
+    capacity = layout.micro_batch;
+    std::optional<RaggedWork> work;
+    if (settings.is_ragged()) {
+        work = ragged_work(settings, replica.feed().corpus(), {});
+        capacity = in_units({capacity}, *work).front();
+        if (!work->max_samples.empty())
+            work->max_samples.assign(
+                ranks, *std::min_element(work->max_samples.begin(), work->max_samples.end()));
+    }
+    SharePlan plan(world, "pipeline", declared_costs(capacities));
+    if (work)
+        plan.set_ragged(std::move(*work));
+    plan.follow(leader);
+    return plan;
+}
+
 // The same where samples have unequal lengths. `known`: in units of `item_cost`.
 SharePlan ragged_share_plan(const HostComm& world,
                             const RunSettings& settings,
@@ -334,6 +360,11 @@ StartingShares make_starting_shares(const HostComm& world,
                                     Replica& replica,
                                     const StartingPoint& start) {
     const std::string& balance = settings.options().balance.policy;
+    if (replica.stage() != nullptr) {
+        StartingShares shares{pipeline_share_plan(world, settings, replica), {}};
+        agree_on(world, [&] { check_groups(shares.plan, replica.plan(), "training"); });
+        return shares;
+    }
     const RecordedAllocations recorded = recorded_allocations(world, settings);
     StartingShares shares{
         settings.is_ragged()

@@ -48,7 +48,7 @@ public:
           reducer_{replica.parameters(),
                    replica.communicator(),
                    std::numeric_limits<std::int64_t>::max()},
-          step_{replica.model(), replica.parameters(), reducer_} {}
+          step_{replica.pass(), replica.parameters(), reducer_} {}
 
     // Computes the share twice: what is done once in a process does not count.
     StepCounts::Pass count(const GlobalBatch& batch, const MicroBatchCap& cap) {

@@ -67,8 +67,12 @@ Training::Training(const TrainingParts& parts,
         check_groups(shares_.plan, plan, "validation");
         return plan;
     }));
-    evaluator_.emplace(
-        parts.world, parts.replica.model(), feed->loader(), *valid_plan_, shares_.plan);
+    evaluator_.emplace(parts.world,
+                       parts.replica.workers(),
+                       parts.replica.pass(),
+                       feed->loader(),
+                       *valid_plan_,
+                       shares_.plan);
 }
 
 RunIdentity Training::identity() const {
@@ -86,7 +90,7 @@ TrainerRun Training::trainer_run() const {
         .seed = options.seed,
         .bucket_bytes = bucket_bytes(parts_.settings, parts_.replica.parameters()),
         .sent_type = sent_type(parts_.settings),
-        .follow = options.balance.policy == "auto",
+        .follow = options.balance.policy == "auto" && parts_.replica.stage() == nullptr,
         .recomputes_at_need = parts_.settings.recomputes_at_need(parts_.world.rank()),
         .like_ranks = like_ranks(parts_.settings),
         .replay = shares_.replay,
@@ -99,17 +103,21 @@ TrainerRun Training::trainer_run() const {
 
 TrainerParts Training::trainer_parts(Recorder& recorder, RunControl& control) {
     Replica& replica = parts_.replica;
-    return {.world = parts_.world,
-            .communicator = replica.communicator(),
-            .model = replica.model(),
-            .parameters = replica.parameters(),
-            .optimizer = replica.optimizer(),
-            .schedule = parts_.schedule,
-            .loader = replica.feed().loader(),
-            .plan = replica.plan(),
-            .shares = shares_.plan,
-            .recorder = recorder,
-            .control = &control};
+    return {
+        .world = parts_.world,
+        .communicator = replica.communicator(),
+        .workers = replica.workers(),
+        .pass = replica.pass(),
+        .parameters = replica.parameters(),
+        .optimizer = replica.optimizer(),
+        .schedule = parts_.schedule,
+        .loader = replica.feed().loader(),
+        .plan = replica.plan(),
+        .shares = shares_.plan,
+        .recorder = recorder,
+        .control = &control,
+        .tied = replica.stage() != nullptr ? &replica.stage()->tied() : nullptr,
+        .held_model = replica.stage() != nullptr ? &replica.checkpoint_files().front() : nullptr};
 }
 
 TrainerReport Training::run(double start_seconds) {

@@ -18,8 +18,9 @@
 #include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/data/order/keyed_permutation.hpp"
-#include "hetseq/model/autocast.hpp"
+#include "hetseq/train/pass.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/worker_map.hpp"
 
 namespace hetseq {
 
@@ -30,22 +31,22 @@ constexpr std::int64_t batches_ahead = 2;
 // Losses, metrics, the sums of scores, and weights of this rank's shares.
 class Sums {
 public:
-    Sums(Model& model, CorpusScorer* scorer)
-        : model_{model},
+    Sums(Pass& pass, CorpusScorer* scorer)
+        : pass_{pass},
           scorer_{scorer},
           score_sums_(scorer != nullptr ? scorer->sums() : 0),
-          results_{model.loss_terms().size() + model.metrics().size()},
-          weights_(model.loss_terms().size()) {}
+          results_{pass.model().loss_terms().size() + pass.model().metrics().size()},
+          weights_(pass.model().loss_terms().size()) {}
 
-    void add(const LoadedShare& share) {
-        for (const MicroBatch& loaded : share.micro_batches()) {
-            const MicroBatch micro_batch = share.on_device(loaded);
-            const ForwardResult result = run_forward(model_, micro_batch, {.mode = Mode::evaluate});
+    /// `speaks`: of the ranks that have this share, this one tells of its weights.
+    void add(const LoadedShare& share, bool speaks) {
+        const auto take = [&](const MicroBatch& micro_batch, const ForwardResult& result) {
             add(result);
             if (scorer_ != nullptr)
                 scorer_->add(micro_batch, result, score_sums_);
-        }
-        for (std::size_t j = 0; j < weights_.size(); ++j)
+        };
+        pass_.forward(share, {.mode = Mode::evaluate}, take);
+        for (std::size_t j = 0; speaks && j < weights_.size(); ++j)
             weights_[j] += share.weights()[j];
     }
 
@@ -70,7 +71,7 @@ private:
         device_sums_ = device_sums_.defined() ? device_sums_.add_(stacked) : stacked;
     }
 
-    Model& model_;
+    Pass& pass_;
     CorpusScorer* scorer_;  // null: none
     std::vector<double> score_sums_;
     std::size_t results_;     // losses, then metrics
@@ -107,9 +108,19 @@ std::vector<double> gathered(const HostComm& world, const std::vector<double>& o
 
 }  // namespace
 
-Evaluator::Evaluator(
-    const HostComm& world, Model& model, Loader& loader, const BatchPlan& plan, SharePlan& shares)
-    : world_{world.duplicate()}, model_{model}, loader_{loader}, plan_{plan}, shares_{shares} {
+Evaluator::Evaluator(const HostComm& world,
+                     const WorkerMap& workers,
+                     Pass& pass,
+                     Loader& loader,
+                     const BatchPlan& plan,
+                     SharePlan& shares)
+    : world_{world.duplicate()},
+      workers_{workers},
+      pass_{pass},
+      model_{pass.model()},
+      loader_{loader},
+      plan_{plan},
+      shares_{shares} {
     // Settled now, so that `run` has no collective call that a failing rank could miss.
     if (plan_.group_size() > 0)  // batches of any size
         for (std::int64_t batch = 0; batch < plan_.batches_per_epoch(); ++batch)
@@ -123,19 +134,22 @@ void Evaluator::request(std::int64_t batch) {
     const std::vector<Slice> slices = shares_.cut(positions).slices;
     for (const Slice& slice : slices)
         cuts_ = mix_keys(cuts_, static_cast<std::uint64_t>(slice.end));
-    loader_.request(positions, slices, cap_);
+    loader_.request(positions, workers_.loaded(slices), cap_);
 }
 
 // Losses, metrics, sums of scores, then weights, summed over this rank's shares. A failure of this
 // rank alone is kept until the end, because the other ranks go on requesting and reading together
-// with this one.
+// with this one. Ranks that compute with it wait for it: there it ends the job.
 std::vector<double> Evaluator::add_up(CorpusScorer* scorer, std::exception_ptr& failure) {
     const std::int64_t batches = plan_.batches_per_epoch();
-    Sums sums{model_, scorer};
+    Sums sums{pass_, scorer};
+    const bool speaks = workers_.leads(world_.rank());
     const auto attempt = [&](auto&& work) {
         try {
             work();
         } catch (...) {
+            if (pass_.is_shared())
+                throw;
             failure = failure ? failure : std::current_exception();
         }
     };
@@ -146,12 +160,13 @@ std::vector<double> Evaluator::add_up(CorpusScorer* scorer, std::exception_ptr& 
         attempt([&] {
             activity::enter(Phase::validating);
             share.emplace(loader_.take());
-            tiling_.add(Tiling(share->batch(), share->slice(), world_.rank() == 0));
+            tiling_.add(
+                Tiling(share->batch(), speaks ? share->slice() : Slice{}, world_.rank() == 0));
         });
         if (batch + batches_ahead < batches)
             request(batch + batches_ahead);
         if (share && !failure)
-            attempt([&] { sums.add(*share); });
+            attempt([&] { sums.add(*share, speaks); });
     }
     return sums.values();
 }

@@ -33,8 +33,11 @@ private:
 GradientReducer::GradientReducer(FlatParameters& parameters,
                                  Communicator& communicator,
                                  std::int64_t bucket_bytes,
-                                 std::optional<at::ScalarType> sent)
-    : parameters_{parameters}, communicator_{communicator} {
+                                 std::optional<at::ScalarType> sent,
+                                 std::vector<TiedGradient> tied)
+    : parameters_{parameters}, communicator_{communicator}, tied_{std::move(tied)} {
+    if (parameters.is_part())
+        return;
     if (sent && *sent != parameters.gradients().scalar_type())
         sent_ =
             at::zeros_like(parameters.gradients(), parameters.gradients().options().dtype(*sent));
@@ -163,18 +166,20 @@ void GradientReducer::start_rest(const at::Tensor& status, const at::Tensor& sum
         start_next();
     if (sums.defined())
         sums_work_ = communicator_.start_all_reduce_sum(sums);
+    for (const TiedGradient& tied : tied_)
+        tied_work_.push_back(tied.among->start_all_reduce_sum(tied.gradient));
     status_ = status;
-    if (!is_sharded())
+    if (!parameters_.is_cut())
         status_work_ = communicator_.start_all_reduce_sum(status);
 }
 
 void GradientReducer::finish(const Calls& calls) {
     HETSEQ_ASSERT(status_.defined());
-    if (is_sharded())
-        finish_sharded(calls);
+    if (parameters_.is_cut())
+        start_status_behind_sums(calls);
     const std::unique_ptr<Work> status_work = std::move(status_work_);
     const auto take_and_use = [&] {
-        if (!is_sharded())
+        if (!parameters_.is_cut())
             take_sums();
         calls.then();
     };
@@ -191,13 +196,21 @@ void GradientReducer::finish(const Calls& calls) {
 
 // What the status tells depends on the gradients' sums, so it starts behind them. The device is
 // asked for both before the host waits.
-void GradientReducer::finish_sharded(const Calls& calls) {
-    Work& last = sums_work_ != nullptr ? *sums_work_ : *buckets_.back().work;
+void GradientReducer::start_status_behind_sums(const Calls& calls) {
+    for (const std::unique_ptr<Work>& work : std::exchange(tied_work_, {}))
+        work->wait();
     const auto tell = [&] {
         take_sums();
         calls.before_status();
     };
-    last.wait_then(tell, [&] { status_work_ = communicator_.start_all_reduce_sum(status_); });
+    const auto start = [&] { status_work_ = communicator_.start_all_reduce_sum(status_); };
+    if (sums_work_ == nullptr && buckets_.empty()) {
+        tell();
+        start();
+        return;
+    }
+    Work& last = sums_work_ != nullptr ? *sums_work_ : *buckets_.back().work;
+    last.wait_then(tell, start);
 }
 
 void GradientReducer::take_sums() {

@@ -20,4 +20,11 @@ at::Tensor normalised_loss(const ForwardResult& result,
     return total;
 }
 
+void backward_scaled(const at::Tensor& loss, double loss_scale) {
+    if (loss_scale == 1)
+        loss.backward();
+    else
+        loss.backward(at::full_like(loss, loss_scale));
+}
+
 }  // namespace hetseq

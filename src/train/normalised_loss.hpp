@@ -15,4 +15,7 @@ at::Tensor normalised_loss(const ForwardResult& result,
                            std::span<const double> weights,
                            UpdateStatus& status);
 
+/// Backward of `loss`, whose gradients are multiplied with `loss_scale`.
+void backward_scaled(const at::Tensor& loss, double loss_scale);
+
 }  // namespace hetseq

@@ -80,7 +80,7 @@ void ParameterUpdate::step(double lr) {
             throw;
         throw DeviceError(
             "out of memory in the optimizer, whose update is half done",
-            error.what(),
+            reason_of(error),
             "continue from the last checkpoint with a lower --max-sentences on this rank");
     }
     timers_[timer_].end();

@@ -16,9 +16,13 @@
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
+#include "hetseq/train/checkpoint/whole_model.hpp"
+#include "hetseq/train/pass.hpp"
+#include "hetseq/train/pipeline/tied_parameters.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/replica_sync.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/worker_map.hpp"
 
 namespace hetseq {
 
@@ -59,15 +63,22 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
     : parts_{parts},
       options_{options},
       run_{continued(std::move(run))},
-      reducer_{parts.parameters, parts.communicator, run_.bucket_bytes, run_.sent_type},
+      reducer_{parts.parameters,
+               parts.communicator,
+               run_.bucket_bytes,
+               run_.sent_type,
+               parts.tied != nullptr ? parts.tied->gradients(parts.parameters)
+                                     : std::vector<TiedGradient>{}},
       parameter_update_{parts.parameters, parts.optimizer, options.clip_norm},
       gather_{parts.parameters, parts.communicator, run_.bucket_bytes},
-      step_{parts.model, parts.parameters, reducer_, parameter_update_.gate(), run_.loss_scale},
-      agreement_{parts.world, parts.model.loss_terms().size()},
+      step_{parts.pass, parts.parameters, reducer_, parameter_update_.gate(), run_.loss_scale},
+      agreement_{parts.world, parts.pass.model().loss_terms().size()},
       rebalancer_{parts.shares,
                   parts.recorder,
                   AllocationLog{
-                      parts.folder != nullptr && is_first_rank() ? parts.folder->allocations() : "",
+                      parts.folder != nullptr && is_first_rank() && parts.tied == nullptr
+                          ? parts.folder->allocations()
+                          : "",
                       parts.shares.micro_batches(),
                       run_.progress.allocations,
                       parts.shares.ragged() ? parts.shares.ragged()->cost : ItemCost{},
@@ -84,7 +95,8 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
     static_cast<TrainingProgress&>(report_) = run_.progress;
     if (run_.recomputes_at_need)
         step_.recompute_at_need([this](std::int64_t micro_batches) {
-            const auto rank = static_cast<std::size_t>(parts_.world.rank());
+            const auto rank =
+                static_cast<std::size_t>(parts_.workers.leader_of(parts_.world.rank()));
             return recomputing_costs_less(
                 parts_.shares.costs()[rank], rebalancer_.allocation()[rank], micro_batches);
         });
@@ -152,7 +164,7 @@ void Trainer::end() {
     note_optimizer_time();
     rebalancer_.save_to(report_);
     report_.full_allocation = rebalancer_.full_allocation();
-    report_.recomputed_layers = parts_.model.recomputed_layers();
+    report_.recomputed_layers = parts_.pass.model().recomputed_layers();
     if (parts_.checkpoints == nullptr)
         return;
     if (std::max(parts_.checkpoints->last_update(), run_.held_update) != report_.updates)
@@ -169,7 +181,8 @@ void Trainer::request_ahead() {
     for (; requested_ < std::min(update_ + 1 + requests_ahead, run_.updates); ++requested_) {
         const GlobalBatch batch = parts_.plan.batch(requested_ - report_.order_origin);
         const MicroBatchCap cap = parts_.shares.cap();
-        parts_.loader.request(batch, rebalancer_.cut(batch), smaller(cap, most_in_memory()));
+        parts_.loader.request(
+            batch, parts_.workers.loaded(rebalancer_.cut(batch)), smaller(cap, most_in_memory()));
     }
 }
 
@@ -177,7 +190,12 @@ MicroBatchCap Trainer::most_in_memory() const {
     return step_.reduced_cap().value_or(MicroBatchCap{});
 }
 
-// Takes the next update's share and tells the other ranks, without waiting for them.
+bool Trainer::leads() const {
+    return parts_.workers.leads(parts_.world.rank());
+}
+
+// Takes the next update's share and tells the other ranks, without waiting for them. One rank of a
+// worker tells of their share.
 void Trainer::load_next() {
     if (parts_.loader.outstanding() == 0)
         return;
@@ -192,7 +210,7 @@ void Trainer::load_next() {
         failure = std::current_exception();
     }
     agreement_.post(
-        next_share_ ? next_share_->weights() : std::vector<double>{},
+        next_share_ && leads() ? next_share_->weights() : std::vector<double>{},
         failure,
         {.compute_ms = tells_speed() ? step_.ms(RankTime::compute) : 0,
          .update_ms = own_update_ms_,
@@ -200,7 +218,7 @@ void Trainer::load_next() {
          .micro_batch = step_.reduced_cap() ? parts_.shares.units_of(*step_.reduced_cap()) : 0,
          .requests = requests(),
          .batch = next_share_ ? next_share_->batch() : GlobalBatch{},
-         .slice = next_share_ ? next_share_->slice() : Slice{}});
+         .slice = next_share_ && leads() ? next_share_->slice() : Slice{}});
 }
 
 // The first update touches new memory, and runs what a framework does once.
@@ -270,7 +288,7 @@ void Trainer::update_parameters(Verdict verdict) {
     report_.skips_in_a_row = 0;
     parameter_update_.apply(lr_, grad_norm_, step_.gradient_scale());
     gather_.start();
-    parts_.model.take_update_sums();
+    parts_.pass.model().take_update_sums();
 }
 
 // The part of an update that is neither forward and backward nor waiting. It is 0 on a GPU, where
@@ -295,7 +313,7 @@ void Trainer::skip(Verdict verdict) {
     parts_.recorder.event(update_ + 1, "skipped, its loss or gradient is not finite");
     const ForwardContext context{Mode::train, run_.seed, update_};
     const bool is_loss = verdict == Verdict::skip_loss;
-    const auto samples = is_loss ? non_finite_samples(parts_.model, *share_, context)
+    const auto samples = is_loss ? non_finite_samples(parts_.pass, *share_, context)
                                  : step_.non_finite_gradient_samples(*share_, context);
     if (!samples.empty())
         log::warn_here("update " + std::to_string(update_ + 1) + ": the " +
@@ -349,7 +367,8 @@ void Trainer::record(double step_ms) {
 }
 
 void Trainer::compare_replicas_when_due() {
-    if (options_.check_interval == 0 || report_.updates % options_.check_interval != 0)
+    if (options_.check_interval == 0 || report_.updates % options_.check_interval != 0 ||
+        parts_.parameters.is_part())
         return;
     wait_for_values();
     const ReplicaDrift drift =
@@ -412,9 +431,12 @@ void Trainer::keep_best(const Evaluation& evaluation) {
     if (parts_.folder == nullptr)
         return;
     agree_on(parts_.world, [&] { parts_.folder->require_lease(); });
-    if (is_first_rank())
-        save_model(
-            parts_.folder->best_model(), parts_.model, [&] { parts_.folder->require_lease(); });
+    const auto require_lease = [&] { parts_.folder->require_lease(); };
+    if (parts_.held_model != nullptr)
+        save_whole_model(
+            parts_.world, *parts_.held_model, parts_.folder->best_model(), require_lease);
+    else if (is_first_rank())
+        save_model(parts_.folder->best_model(), parts_.pass.model(), require_lease);
 }
 
 void Trainer::save_when_due() {
@@ -435,7 +457,9 @@ void Trainer::save() {
     activity::enter(Phase::saving);
     if (parts_.folder != nullptr)
         parts_.folder->look_after_parts();
-    if (run_.unlike_devices)
+    if (run_.unlike_devices && parts_.tied != nullptr)
+        parts_.tied->copy_from_first(parts_.parameters, &parts_.optimizer);
+    else if (run_.unlike_devices)
         copy_replica(parts_.communicator, parts_.parameters, parts_.optimizer);
     TrainingState state{run_.identity, report_};
     rebalancer_.save_to(state.progress);

@@ -6,20 +6,17 @@
 #include <utility>
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/process/activity.hpp"
-#include "hetseq/util/process/profiler_range.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/data/loading/loader.hpp"
-#include "hetseq/model/autocast.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/step_gate.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
+#include "hetseq/train/pass.hpp"
 
-#include "normalised_loss.hpp"
 #include "out_of_memory.hpp"
 
 namespace hetseq {
@@ -49,10 +46,6 @@ std::string sample_text(const MicroBatch& part, bool is_ragged) {
            (is_ragged ? " of " + std::to_string(part.padded_tokens) + " tokens" : "");
 }
 
-std::string first_line(const std::string& text) {
-    return text.substr(0, text.find('\n'));
-}
-
 void append_ids(const MicroBatch& micro_batch, std::vector<std::int64_t>& samples) {
     const at::Tensor ids = micro_batch.sample_ids.to(at::kCPU);
     const auto* begin = ids.const_data_ptr<std::int64_t>();
@@ -61,23 +54,24 @@ void append_ids(const MicroBatch& micro_batch, std::vector<std::int64_t>& sample
 
 }  // namespace
 
-UpdateStep::UpdateStep(Model& model,
+UpdateStep::UpdateStep(Pass& pass,
                        FlatParameters& parameters,
                        GradientReducer& reducer,
                        StepGate* gate,
                        const LossScale& loss_scale)
-    : model_{model},
+    : pass_{pass},
+      model_{pass.model()},
       parameters_{parameters},
       reducer_{reducer},
       gate_{gate},
       loss_scale_{loss_scale},
-      status_{model.loss_terms().size(),
+      status_{model_.loss_terms().size(),
               parameters.values().device(),
-              parameters.state_ranges().empty() ? 0 : parameters.blocks().size()},
+              parameters.is_cut() ? parameters.all_blocks() : 0},
       norm_{parameters},
       timer_{parameters.values().device()},
       wait_timer_{parameters.values().device()},
-      losses_(model.loss_terms().size()) {}
+      losses_(model_.loss_terms().size()) {}
 
 Verdict UpdateStep::run(LoadedShare& share,
                         std::span<const double> weights,
@@ -102,9 +96,12 @@ Verdict UpdateStep::run(LoadedShare& share,
         losses_ = std::move(reading.losses);
         gradient_scale_ = loss_scale_.value();
         gradient_norm_ = reading.gradient_norm / gradient_scale_;
-        timing_.times = {{RankTime::compute, ms(RankTime::compute) + timer_.ms()},
-                         {RankTime::wait, ms(RankTime::wait) + wait_timer_.ms()},
+        const double waited_ms = std::min(pass_.waited_ms(), timer_.ms());
+        timing_.times = {{RankTime::compute, ms(RankTime::compute) + timer_.ms() - waited_ms},
+                         {RankTime::wait, ms(RankTime::wait) + waited_ms + wait_timer_.ms()},
                          {RankTime::reduce, ms(RankTime::reduce) + reducer_.timing().buckets_ms}};
+        if (reading.verdict == Verdict::repeat && pass_.is_shared())
+            make_room(share);
         const std::string reason = reason_to_repeat(reading.verdict);
         if (reason.empty())
             return reading.verdict;
@@ -113,9 +110,10 @@ Verdict UpdateStep::run(LoadedShare& share,
     }
 }
 
-// Where the state is cut over ranks, each has the sums of what it holds, and tells their squares.
+// Where parameters or their state are cut over ranks, each has the sums of what it holds, and tells
+// their squares.
 void UpdateStep::finish_reduction(const std::function<void()>& behind_gate) {
-    const bool has_all = parameters_.state_ranges().empty();
+    const bool has_all = !parameters_.is_cut();
     reducer_.finish(
         {.before_status = [&] { norm_.held_squares(parameters_.gradients(), status_.squares()); },
          .then =
@@ -146,7 +144,8 @@ std::string UpdateStep::reason_to_repeat(Verdict verdict) {
 }
 
 // A rank that runs out of memory starts its share again in less of it. If a bucket was
-// started already, it finishes with zeros and makes all ranks repeat the update.
+// started already, or other ranks compute the share with this one, it finishes with what it has and
+// makes all ranks repeat the update.
 void UpdateStep::compute(LoadedShare& share,
                          std::span<const double> weights,
                          const ForwardContext& context) {
@@ -158,9 +157,11 @@ void UpdateStep::compute(LoadedShare& share,
             if (!is_out_of_memory(error))
                 throw;
             timing_.is_regular = false;
-            make_room(share, error.what());
+            lacked_memory_ = reason_of(error);
         }
-        if (reducer_.started()) {
+        if (!pass_.is_shared())
+            make_room(share);
+        if (reducer_.started() || pass_.is_shared()) {
             reducer_.zero_unstarted();
             status_.mark_out_of_memory();
             return;
@@ -176,35 +177,36 @@ void UpdateStep::forward_backward(const LoadedShare& share,
     status_.zero();
     if (const at::Tensor sums = model_.update_sums(); sums.defined())
         sums.zero_();
-    const auto& micro_batches = share.micro_batches();
-    for (std::size_t i = 0; i < micro_batches.size(); ++i) {
-        at_work_ = i;
-        const ProfilerRange range{"micro-batch", static_cast<std::int64_t>(i)};
-        const at::Tensor loss = normalised_loss(
-            run_forward(model_, share.on_device(micro_batches[i]), context), weights, status_);
-        if (i + 1 == micro_batches.size())
-            reducer_.arm();
-        if (loss.defined())
-            backward(loss);
-    }
+    pass_.forward_backward({.share = share,
+                            .end = share.micro_batches().size(),
+                            .weights = weights,
+                            .context = context,
+                            .loss_scale = loss_scale_.value()},
+                           reducer_,
+                           status_);
 }
 
-void UpdateStep::backward(const at::Tensor& loss) const {
-    reducer_.add_gradients_of([&] {
-        if (loss_scale_.value() == 1)
-            loss.backward();
-        else
-            loss.backward(at::full_like(loss, loss_scale_.value()));
+// Collective where the pass is shared: the ranks that compute a share together cut it alike.
+void UpdateStep::make_room(LoadedShare& share) {
+    const MicroBatchCap cap = pass_.agreed_cap([&] {
+        const std::string reason = std::exchange(lacked_memory_, {});
+        return reason.empty() ? MicroBatchCap{} : cap_with_room(share, reason);
     });
+    if (cap == MicroBatchCap{})
+        return;
+    reduced_cap_ = cap;
+    share.recut(cap);
 }
 
-void UpdateStep::make_room(LoadedShare& share, const std::string& reason) {
+// No cap: layers are computed again instead.
+MicroBatchCap UpdateStep::cap_with_room(const LoadedShare& share, const std::string& reason) {
     if (!recomputes_first(share))
-        return halve_micro_batch(share, reason);
+        return halved_micro_batch(share, reason);
     model_.recompute(model_.recomputable_layers());
     log::warn_here("out of memory: backward computes " +
                    count_text(model_.recomputed_layers(), "layer") + " again from now on (" +
-                   first_line(reason) + ")");
+                   reason + ")");
+    return {};
 }
 
 bool UpdateStep::recomputes_first(const LoadedShare& share) const {
@@ -212,7 +214,7 @@ bool UpdateStep::recomputes_first(const LoadedShare& share) const {
     if (recomputing_costs_less_ == nullptr || parts.empty() ||
         model_.recomputed_layers() == model_.recomputable_layers())
         return false;
-    return !parts[at_work_].is_divisible() || recomputing_costs_less_(std::ssize(parts));
+    return !parts[pass_.at_work()].is_divisible() || recomputing_costs_less_(std::ssize(parts));
 }
 
 // What may help where a micro-batch cannot be made smaller.
@@ -225,60 +227,63 @@ std::string UpdateStep::other_cures() const {
 // The one that did not fit is halved, not the largest: what takes most memory is not always what
 // counts most samples or tokens. A cap so halved is below all earlier ones, so this ends with
 // single samples after a few steps.
-void UpdateStep::halve_micro_batch(LoadedShare& share, const std::string& reason) {
+MicroBatchCap UpdateStep::halved_micro_batch(const LoadedShare& share,
+                                             const std::string& reason) const {
     if (share.micro_batches().empty())
-        throw DeviceError(
-            "out of memory, without any micro-batch", first_line(reason), other_cures());
-    const MicroBatch& part = share.micro_batches()[at_work_];
+        throw DeviceError("out of memory, without any micro-batch", reason, other_cures());
+    const MicroBatch& part = share.micro_batches()[pass_.at_work()];
     const bool is_ragged = share.batch().items != nullptr;
     if (part.samples > 1 && !part.is_divisible())
         throw DeviceError("out of memory: this device does not hold a group of " +
                               count_text(part.samples, "sample"),
-                          first_line(reason),
+                          reason,
                           "lower --norm-group, or " + other_cures());
     if (part.samples <= 1)
         throw DeviceError(
             "out of memory: this device does not hold a single sample, " +
                 sample_text(part, is_ragged),
-            first_line(reason),
+            reason,
             other_cures() + (is_ragged ? ", or leave such samples out with --skip-too-long and "
                                          "a lower --max-length"
                                        : ""));
-    reduced_cap_ = half_of(part, is_ragged);
-    share.recut(*reduced_cap_);
-    log::warn_here("out of memory: micro-batch halved to " + cap_text(*reduced_cap_) + " (" +
-                   first_line(reason) + ")");
+    const MicroBatchCap cap = half_of(part, is_ragged);
+    log::warn_here("out of memory: micro-batch halved to " + cap_text(cap) + " (" + reason + ")");
+    return cap;
 }
 
 std::vector<std::int64_t> UpdateStep::non_finite_gradient_samples(const LoadedShare& share,
                                                                   const ForwardContext& context) {
     const std::vector<double> weights(losses_.size(), 1);  // what is not finite stays so
     std::vector<std::int64_t> samples;
-    for (const MicroBatch& micro_batch : share.micro_batches()) {
+    const auto& micro_batches = share.micro_batches();
+    for (std::size_t i = 0; i < micro_batches.size(); ++i) {
         parameters_.zero_gradients();
-        normalised_loss(
-            run_forward(model_, share.on_device(micro_batch), context), weights, status_)
-            .backward();
+        pass_.forward_backward({.share = share,
+                                .begin = i,
+                                .end = i + 1,
+                                .weights = weights,
+                                .context = context,
+                                .reduces = false},
+                               reducer_,
+                               status_);
         if (!std::isfinite(norm_.of(parameters_.gradients()).item<double>()))
-            append_ids(micro_batch, samples);
+            append_ids(micro_batches[i], samples);
     }
     parameters_.zero_gradients();
     return samples;
 }
 
-std::vector<std::int64_t> non_finite_samples(Model& model,
+std::vector<std::int64_t> non_finite_samples(Pass& pass,
                                              const LoadedShare& share,
                                              const ForwardContext& context) {
-    const at::NoGradGuard no_grad;
     std::vector<std::int64_t> samples;
-    for (const MicroBatch& micro_batch : share.micro_batches()) {
-        bool finite = true;
-        for (const at::Tensor& loss :
-             run_forward(model, share.on_device(micro_batch), context).losses)
-            finite = finite && at::isfinite(loss).item<bool>();
-        if (!finite)
+    pass.forward(share, context, [&](const MicroBatch& micro_batch, const ForwardResult& result) {
+        const auto is_finite = [](const at::Tensor& loss) {
+            return at::isfinite(loss).item<bool>();
+        };
+        if (!std::all_of(result.losses.begin(), result.losses.end(), is_finite))
             append_ids(micro_batch, samples);
-    }
+    });
     return samples;
 }
 

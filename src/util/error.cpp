@@ -25,25 +25,24 @@ std::string readable(const std::string& part) {
     return text;
 }
 
-// What the system refuses to give; empty where `error` is something else. LibTorch's allocator
-// throws a plain error, whose first words name its source.
+// LibTorch's allocator throws a plain error, whose first words name its source.
+std::size_t allocator_in(const std::string& text) {
+    return text.find("DefaultCPUAllocator: ");
+}
+
+// What the system refuses to give; empty where `error` is something else.
 std::string lack_of_resources(const std::exception& error) {
-    const std::string text = error.what();
-    const auto allocator = text.find("DefaultCPUAllocator: ");
     if (const auto* system = dynamic_cast<const std::system_error*>(&error);
         system != nullptr && system->code() == std::errc::resource_unavailable_try_again)
         return Explanation{"this process cannot get another thread",
-                           text,
+                           error.what(),
                            "raise its limits (ulimit -u and -v, the job's memory and processes)"}
             .text();
-    if (dynamic_cast<const std::bad_alloc*>(&error) == nullptr && allocator == text.npos)
+    if (dynamic_cast<const std::bad_alloc*>(&error) == nullptr &&
+        allocator_in(error.what()) == std::string::npos)
         return "";
-    return Explanation{"this process cannot get more memory",
-                       allocator == text.npos
-                           ? text
-                           : text.substr(allocator, text.find('\n', allocator) - allocator),
-                       "raise its limit (ulimit -v, the job's memory), or give it less to hold: "
-                       "smaller micro-batches, fewer ranks on this host"}
+    return Explanation{
+        "this process cannot get more memory", reason_of(error), more_memory_advice()}
         .text();
 }
 
@@ -60,9 +59,23 @@ std::string Explanation::text() const {
 
 std::string message_of(const std::exception& error) {
     const std::string text = error.what();
+    if (dynamic_cast<const Error*>(&error) != nullptr)
+        return text;  // may quote what other errors are known by
     if (const std::string lack = lack_of_resources(error); !lack.empty())
         return lack;
     return text.substr(0, text.find("\nException raised from "));
+}
+
+std::string reason_of(const std::exception& error) {
+    const std::string text = error.what();
+    const std::size_t allocator = allocator_in(text);
+    const std::size_t begin = allocator == std::string::npos ? 0 : allocator;
+    return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+std::string more_memory_advice() {
+    return "raise its limit (ulimit -v, the job's memory), or give it less to hold: smaller "
+           "micro-batches, fewer ranks on this host";
 }
 
 namespace detail {

@@ -17,6 +17,14 @@ expect_ok "another schedule"
 train fresh 2 --max-epoch 1 --restore-file "$work/whole" --reset-lr-scheduler --reset-optimizer --reset-position
 expect_ok "parameters alone"
 [[ $(json "$work/fresh/summary.json" updates) == 38 ]] || fail "did not begin anew"
+cp -r "$work/whole" "$work/damaged"
+for file in "$work"/damaged/checkpoints/*/optimizer-*; do printf damage | dd of="$file" bs=1 seek=5000 conv=notrunc status=none; done
+train from-damaged 2 --max-epoch 5 --restore-file "$work/damaged"
+expect_error 65 'none of the'
+train from-damaged 2 --max-epoch 5 --restore-file "$work/damaged" --reset-optimizer
+expect_ok "parameters of a checkpoint whose optimizer is damaged"
+[[ $(json "$work/from-damaged/summary.json" updates_since_start) == 38 ]] || fail "did not go on from the damaged checkpoint"
+rm -r "$work/damaged" "$work/from-damaged"
 train fresh 2 --reset-optimizer
 expect_error 78 "there is nothing to reset"
 train none 2 --resume must

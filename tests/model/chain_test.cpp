@@ -1,16 +1,20 @@
 // A model that is cut into stages computes what the whole one computes.
 #include "hetseq/model/chain.hpp"
 
+#include <memory>
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "model/chain_models.hpp"
 #include "model/mixed_model.hpp"
+#include "model/recomputations.hpp"
 #include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {
 
-using test::cuts_of, test::ModelCase, test::stages_of, test::text_of;
+using test::cuts_of, test::ModelCase, test::Recomputations, test::stages_of, test::text_of;
 using testing::ElementsAre;
 
 constexpr ForwardContext training{.seed = 5, .update = 2};
@@ -141,17 +145,14 @@ protected:
 };
 
 TEST_P(ChainTest, EveryCutGivesTheSameBits) {
-    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp64}) {
+    for (const Precision precision : {Precision::fp32, Precision::bf16}) {
         const std::vector<MicroBatch> one{batch(0, 3)};
         const Computed expected = computed_whole(*whole(precision), one);
 
         for (const auto& cut : cuts_of(units())) {
             SCOPED_TRACE(text_of(cut) + " in " + to_string(precision));
             const auto stages = stages_of(GetParam(), cut, 3, precision);
-            expect_equal(computed_in_stages(stages, one),
-                         expected,
-                         tied(),
-                         precision == Precision::fp64 ? 1e-12 : 1e-6);
+            expect_equal(computed_in_stages(stages, one), expected, tied(), 1e-6);
         }
     }
 }
@@ -182,7 +183,26 @@ TEST_P(ChainTest, RecomputedLayersOfStagesGiveTheSameBits) {
             stage->recompute(stage->recomputable_layers());
         }
         EXPECT_EQ(of_stages, layers);
+        const Recomputations counted;
         expect_equal(computed_in_stages(stages, one), expected, tied(), 1e-6);
+        EXPECT_EQ(counted.made(), layers);
+    }
+}
+
+// The first ones of each.
+TEST_P(ChainTest, AStageCountsTheLayersItHolds) {
+    for (const auto& cut : cuts_of(units())) {
+        SCOPED_TRACE(text_of(cut));
+        const auto stages = stages_of(GetParam(), cut, 3, Precision::fp32);
+        std::int64_t ones = 0;
+        for (const auto& stage : stages)
+            if (stage->recomputable_layers() > 0) {
+                stage->recompute(1);
+                ++ones;
+            }
+        const Recomputations counted;
+        computed_in_stages(stages, {batch(0, 2)});
+        EXPECT_EQ(counted.made(), ones);
     }
 }
 

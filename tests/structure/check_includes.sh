@@ -54,10 +54,10 @@ BEGIN {
   order = "util options command_line report comm balance plan text data prepare state tools model optim task train session app python launcher"
   count = split(order, layers, " "); for (i = 1; i <= count; i++) rank[layers[i]] = i
   may = "app/commands>app/documents app/commands>app/lines app/commands>app/prediction app/commands>app/translation " \
-    "app/prediction>app/lines app/translation>app/lines comm/nccl>comm/host comm/mixed>comm/host comm/mixed>comm/mpi comm/mixed>comm/nccl " \
+    "app/prediction>app/lines app/translation>app/lines comm/nccl>comm/host comm/mixed>comm/host comm/mpi>comm/host comm/mixed>comm/mpi comm/mixed>comm/nccl " \
     "prepare/bert>prepare/files data/blocks>data/files data/blocks>data/hdf5 data/blocks>data/order data/files>data/hdf5 " \
     "data/loading>data/blocks data/loading>data/files data/loading>data/hdf5 data/loading>data/order text/subwords>text/bert train/record>train/checkpoint " \
-    "train/record>train/shares model/decoding>model/kernels model/fused>model/kernels model/decoding>model/transformer util/files>util/process"
+    "train/record>train/shares session/pipeline>session/ranks model/decoding>model/kernels model/fused>model/kernels model/decoding>model/transformer util/files>util/process"
   count = split(may, pairs, " "); for (i = 1; i <= count; i++) allowed[pairs[i]] = 1
   count = split(sources, paths, "\n"); for (i = 1; i <= count; i++) exists[paths[i]] = 1
 }

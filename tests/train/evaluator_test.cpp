@@ -13,7 +13,9 @@
 #include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/model/init.hpp"
+#include "hetseq/train/pass.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/worker_map.hpp"
 
 #include "test_world.hpp"
 #include "train/toy_model.hpp"
@@ -43,7 +45,8 @@ public:
           loader_{corpus_, collator_, {.shuffle = Shuffle::no, .loss_terms = 2}},
           shares_{world, "declared", capacities},
           plan_{corpus_.samples(), shares_.total_capacity()},
-          evaluator_{world, model_, loader_, plan_, shares_} {
+          workers_{world.size()},
+          evaluator_{world, workers_, *pass_, loader_, plan_, shares_} {
         initialise_parameters(model_, 5);
         model_.to(at::kDouble);
     }
@@ -60,6 +63,8 @@ private:
     Loader loader_;
     SharePlan shares_;
     BatchPlan plan_;
+    WorkerMap workers_;
+    std::unique_ptr<Pass> pass_ = make_whole_pass(model_);
     Evaluator evaluator_;
 };
 

@@ -14,6 +14,7 @@
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
+#include "hetseq/train/pass.hpp"
 #include "hetseq/train/update_step.hpp"
 
 #include "data/generated_ragged_corpus.hpp"
@@ -126,7 +127,8 @@ protected:
         std::vector<double> weights = share.weights();
         world.all_reduce(std::span<double>(weights), ReduceOp::sum);
         GradientReducer reducer(parameters, *communicator, 1);
-        UpdateStep step(model, parameters, reducer);
+        const std::unique_ptr<hetseq::Pass> pass = make_whole_pass(model);
+        UpdateStep step(*pass, parameters, reducer);
         EXPECT_EQ(step.run(share, weights, {Mode::train, 5, 3}), Verdict::apply);
         Result result{parameters.gradients().clone(), step.reduced_cap()};
         result.micro_batches = share.micro_batches().size();

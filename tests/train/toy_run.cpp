@@ -17,9 +17,11 @@
 #include "hetseq/optim/schedule.hpp"
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
+#include "hetseq/train/pass.hpp"
 #include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/worker_map.hpp"
 
 #include "train/toy_model.hpp"
 
@@ -87,7 +89,9 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
         collator,
         {.seed = seed, .shuffle = Shuffle::no, .device = run.device, .loss_terms = 2});
     const BatchPlan valid_plan(corpus.samples(), shares.total_capacity());
-    Evaluator evaluator(world, model, valid_loader, valid_plan, shares);
+    const WorkerMap workers{world.size()};
+    const std::unique_ptr<Pass> pass = make_whole_pass(model);
+    Evaluator evaluator(world, workers, *pass, valid_loader, valid_plan, shares);
     const auto optimizer = make_optimizer(parameters, run);
     if (!run.shards.empty())
         optimizer->use_sum([&](const at::Tensor& sums) { communicator->all_reduce_sum(sums); });
@@ -104,7 +108,8 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
 
     Trainer trainer({.world = world,
                      .communicator = *communicator,
-                     .model = model,
+                     .workers = workers,
+                     .pass = *pass,
                      .parameters = parameters,
                      .optimizer = *optimizer,
                      .schedule = schedule,

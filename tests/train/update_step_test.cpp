@@ -16,6 +16,7 @@
 #include "hetseq/model/init.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
+#include "hetseq/train/pass.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
 
 #include "test_world.hpp"
@@ -59,7 +60,7 @@ public:
 
     // The same update again, as if memory had never been short.
     void start_over(const LossScale& loss_scale = {}) {
-        step_.emplace(*model_, parameters_, reducer_, nullptr, loss_scale);
+        step_.emplace(*pass_, parameters_, reducer_, nullptr, loss_scale);
         share_->recut({.samples = micro_batch_});
     }
 
@@ -69,6 +70,7 @@ public:
     }
     at::Tensor gradients() const { return parameters_.gradients().clone(); }
     ToyModel& model() { return *model_; }
+    Pass& pass() { return *pass_; }
     FlatParameters& parameters() { return parameters_; }
     LoadedShare& share() { return *share_; }
     UpdateStep& step() { return *step_; }
@@ -84,6 +86,7 @@ private:
     std::unique_ptr<Communicator> communicator_;
     DataContext data_;
     std::shared_ptr<ToyModel> model_;
+    std::unique_ptr<Pass> pass_ = make_whole_pass(*model_);
     FlatParameters parameters_;
     Corpus corpus_;
     ToyCollator collator_;
@@ -478,7 +481,7 @@ TEST_F(UpdateStepTest, NonFiniteSamplesAreThoseOfTheMicroBatchesWithSuchALoss) {
     });
 
     const std::vector<std::int64_t> samples =
-        non_finite_samples(update->model(), update->share(), context);
+        non_finite_samples(update->pass(), update->share(), context);
 
     EXPECT_EQ(samples,
               std::vector<std::int64_t>(bad.const_data_ptr<std::int64_t>(),
@@ -494,7 +497,7 @@ TEST_F(UpdateStepTest, NonFiniteGradientsAreFoundWhereTheLossIsFinite) {
                 [](const at::Tensor& gradient) { return gradient * NAN; });
     });
 
-    const auto by_loss = non_finite_samples(update->model(), update->share(), context);
+    const auto by_loss = non_finite_samples(update->pass(), update->share(), context);
     const auto by_gradient = update->step().non_finite_gradient_samples(update->share(), context);
 
     EXPECT_TRUE(by_loss.empty());

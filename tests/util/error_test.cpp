@@ -39,18 +39,39 @@ TEST(MessageTest, LeavesOutStackFrames) {
     EXPECT_EQ(message_of(BadData("a.h5 is truncated")), "a.h5 is truncated");
 }
 
+constexpr const char* allocator_text =
+    "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you "
+    "tried to allocate 8000000000000 bytes. Error code 12 (Cannot allocate memory)\nException "
+    "raised from alloc_cpu at alloc_cpu.cpp:127\nframe #0: x";
+
 // Of the standard library, and of LibTorch.
 TEST(MessageTest, MemoryThatCannotBeHadIsCalledMemory) {
     for (const std::string& text :
-         {message_of(std::bad_alloc{}),
-          message_of(std::runtime_error(
-              "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate "
-              "memory: you tried to allocate 8000000000000 bytes. Error code 12 (Cannot allocate "
-              "memory)\n"))}) {
+         {message_of(std::bad_alloc{}), message_of(std::runtime_error(allocator_text))}) {
         EXPECT_EQ(text.find("this process cannot get more memory ("), 0) << text;
         EXPECT_NE(text.find("ulimit -v"), std::string::npos) << text;
         EXPECT_EQ(text.find('\n'), std::string::npos) << text;
     }
+}
+
+// As where another rank, or a caller, has explained it.
+TEST(MessageTest, WhatIsExplainedIsNotExplainedAgain) {
+    const std::runtime_error plain(allocator_text);
+
+    const Error told(ExitCode::internal, message_of(plain));
+    const DeviceError wrapped("no room for a sample", reason_of(plain), "use a larger device");
+
+    EXPECT_EQ(message_of(told), message_of(plain));
+    EXPECT_EQ(message_of(wrapped),
+              "no room for a sample (DefaultCPUAllocator: can't allocate memory: you tried to "
+              "allocate 8000000000000 bytes. Error code 12 (Cannot allocate memory)): use a larger "
+              "device");
+}
+
+TEST(ReasonTest, IsTheFirstLine) {
+    EXPECT_EQ(reason_of(std::runtime_error("CUDA out of memory.\nException raised from x")),
+              "CUDA out of memory.");
+    EXPECT_EQ(reason_of(BadData("a.h5 is truncated")), "a.h5 is truncated");
 }
 
 TEST(MessageTest, AThreadThatCannotBeHadIsCalledAThread) {

@@ -68,9 +68,9 @@ public:
                               const Carried& carried,
                               const MicroBatch& batch,
                               const ForwardContext& context);
-    /// From now on it has the parameters of these units alone; all others keep their shape and type
-    /// without memory. Called once at most, before parameters are drawn or read. Nothing is
-    /// recomputed then.
+    /// From now on it has the parameters of these units alone, perhaps of none; all others keep
+    /// their shape and type without memory. Those that it gets back have no values until they are
+    /// drawn or read. Nothing is recomputed then.
     void hold(UnitRange units);
     /// All units unless `hold` was called; {0, 0} where there is no chain.
     UnitRange held_units() const;

@@ -51,6 +51,8 @@ public:
     bool is_held(const std::string& parameter_name) const {
         return given_up_.count(parameter_name) == 0;
     }
+    /// `keep_only` was called, whatever it kept.
+    bool is_part() const noexcept { return is_part_; }
 
     /// Both return `tensor`.
     at::Tensor register_parameter(const std::string& name,
@@ -86,7 +88,8 @@ public:
     void check_no_batch_statistics() const;
 
 protected:
-    /// Gives up the memory of all parameters but those of these names and their tied ones. Once.
+    /// Gives up the memory of all parameters but those of these names and their tied ones, which
+    /// get theirs back, without values, where they had lost it.
     void keep_only(const std::set<std::string>& names);
 
 private:
@@ -110,6 +113,7 @@ private:
 
     std::vector<std::function<void(Contents&)>> listings_;
     std::set<std::string> given_up_;  // names
+    bool is_part_ = false;
 };
 
 }  // namespace hetseq

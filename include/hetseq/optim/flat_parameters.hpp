@@ -39,7 +39,15 @@ public:
 
     const std::vector<Parameter>& parameters() const noexcept {
         return parameters_;
-    }                                                    // in layout order
+    }  // in layout order
+    /// Of the whole model, in the order of its layout. Those that are not held have no place here.
+    const std::vector<Parameter>& all_parameters() const noexcept { return all_parameters_; }
+    /// The elements of the whole model, padding included.
+    std::int64_t all_numel() const noexcept;
+    /// The model is cut over ranks, which hold some of its units each.
+    bool is_part() const noexcept { return is_part_; }
+    /// Norms need what other ranks hold: parameters or their state are cut over ranks.
+    bool is_cut() const noexcept { return is_part_ || !state_ranges_.empty(); }
     at::Tensor values() const { return values_; }        // (n)
     at::Tensor gradients() const { return gradients_; }  // (n), padding always zero
     void zero_gradients();
@@ -93,6 +101,8 @@ public:
     at::Tensor state_zeros() const;
 
 private:
+    bool is_part_ = false;
+    std::vector<Parameter> all_parameters_;
     std::vector<Parameter> parameters_;
     std::vector<Segment> segments_;
     std::vector<Block> blocks_;

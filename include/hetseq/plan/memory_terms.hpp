@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,14 +18,15 @@ struct ModelMemory {
 
 /// What a rank has, and what it holds beside a whole model [MiB].
 struct RankMemory {
-    double has_mb = 0;                // its part of its device's memory
-    double process_mb = 0;            // before the model was made
-    double data_mb = 0;               // caches of data, this rank's part of the host's
-    std::int64_t state_elements = 0;  // whose state it holds
-    std::int64_t cast_bytes = 0;      // an element, of copies to compute with; 0: none
-    double copies_mb = 0;             // that checkpoints are written from
-    double scratch_mb = 0;            // of sums over ranks
-    double activations_mb = 0;        // of its largest micro-batch; 0: not measured
+    double has_mb = 0;                          // its part of its device's memory
+    double process_mb = 0;                      // before the model was made
+    double data_mb = 0;                         // caches of data, this rank's part of the host's
+    std::int64_t state_elements = 0;            // whose state it holds
+    std::optional<std::int64_t> elements = {};  // whose values it holds; none: all of the model
+    std::int64_t cast_bytes = 0;                // an element, of copies to compute with; 0: none
+    double copies_mb = 0;                       // that checkpoints are written from
+    double scratch_mb = 0;                      // of sums over ranks
+    double activations_mb = 0;                  // of its largest micro-batch; 0: not measured
 };
 
 /// A term of a rank's memory.

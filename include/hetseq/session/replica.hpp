@@ -16,6 +16,9 @@
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
+#include "hetseq/train/pass.hpp"
+#include "hetseq/train/worker_map.hpp"
+#include "hetseq/session/pipeline/stage_rank.hpp"
 #include "hetseq/session/ranks/rank_memory.hpp"
 #include "hetseq/session/run_settings.hpp"
 
@@ -31,9 +34,11 @@ void warn_if_inexact(const Model& model);
 
 /// Collective. The model as options say, on the device: initialised from the seed or by itself, or
 /// read from --init-model.
+/// `held`: the units that this rank holds, as a stage of a pipeline; null: the whole model.
 std::shared_ptr<Model> build_model(const HostComm& world,
                                    const RunSettings& settings,
-                                   const Parts& parts);
+                                   const Parts& parts,
+                                   const UnitRange* held = nullptr);
 
 /// A corpus, and the loader that reads it batch by batch.
 class Feed {
@@ -65,18 +70,23 @@ private:
 class Replica {
 public:
     /// Collective. Throws on all ranks if something is wrong with model, data or devices. `folder`,
-    /// where checkpoints are saved, may be null.
+    /// where checkpoints are saved, may be null, and `layout` too: then each rank has a whole one.
     Replica(const MpiEnvironment& environment,
             const HostComm& world,
             const RunSettings& settings,
             const Parts& parts,
-            const RunFolder* folder);
+            const RunFolder* folder,
+            const PipelineLayout* layout = nullptr);
 
     Communicator& communicator() noexcept { return *communicator_; }
+    const WorkerMap& workers() const noexcept { return workers_; }
+    Pass& pass() noexcept { return stage_ ? stage_->pass() : *whole_pass_; }
+    /// Null: each rank has a whole replica.
+    const StageRank* stage() const noexcept { return stage_ ? &*stage_ : nullptr; }
     Model& model() noexcept { return *model_; }
     const Model& model() const noexcept { return *model_; }
     FlatParameters& parameters() noexcept { return parameters_; }
-    std::int64_t parameter_count() const;
+    std::int64_t parameter_count() const;  // trained ones, of all stages
     /// Collective. Identifies the data that it is fed with, by the rows that the checkpoint's
     /// identity `before` knows; it may be null. Throws IoError on all ranks.
     void identify_data(const RunIdentity* before);
@@ -105,12 +115,17 @@ public:
 
 private:
     OwnMemory own_memory(const RunSettings& settings) const;
+    std::vector<CheckpointFile> checkpoint_files_of(int rank) const;
+    void note_stages(const HostComm& world);
 
     std::unique_ptr<Communicator> communicator_;
     DataContext data_;
     double process_mb_;  // that the device held before the model was made
+    WorkerMap workers_;
     std::shared_ptr<Model> model_;
     FlatParameters parameters_;
+    std::unique_ptr<Pass> whole_pass_;
+    std::optional<StageRank> stage_;
     Feed feed_;
     BatchPlan plan_;
     std::optional<Feed> valid_feed_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hetseq/state/training_state.hpp"
+#include "hetseq/train/checkpoint/checkpoint_reader.hpp"
 #include "hetseq/session/run_settings.hpp"
 
 namespace hetseq {
@@ -33,9 +34,9 @@ public:
     /// that contradict each other, MissingInput if --resume must or --restore-file finds none.
     ResumeCandidates(const HostComm& world, const Options& options, const RunFolder* folder);
 
-    /// Collective. The newest one whose files are complete and that was not tried yet; empty if
-    /// there are no candidates. Throws BadData on all ranks if there were candidates and none is
-    /// left.
+    /// Collective. The newest one that was not tried yet and whose files are complete, but for the
+    /// optimizer's with --reset-optimizer; empty if there are no candidates. Throws BadData on all
+    /// ranks if there were candidates and none is left.
     std::optional<ResumePoint> next();
     /// Collective. `error` says why the last one cannot be used although its files are complete.
     void pass(const std::exception& error);
@@ -44,6 +45,7 @@ private:
     const HostComm& world_;
     std::vector<std::filesystem::path> folders_;
     bool are_own_ = true;
+    OptimizerFiles optimizer_files_ = OptimizerFiles::read;
     std::size_t tried_ = 0;
 };
 

@@ -14,14 +14,17 @@ namespace hetseq {
 
 class BatchPlan;
 class Loader;
+class Pass;
 class SharePlan;
+class WorkerMap;
 
 /// Runs a model over a corpus without gradients, cut over the ranks.
 class Evaluator {
 public:
     /// Collective. All but `world` must outlive the evaluator; `plan` is of the loader's corpus.
     Evaluator(const HostComm& world,
-              Model& model,
+              const WorkerMap& workers,
+              Pass& pass,
               Loader& loader,
               const BatchPlan& plan,
               SharePlan& shares);
@@ -36,6 +39,8 @@ private:
     void request(std::int64_t batch);
 
     HostComm world_;
+    const WorkerMap& workers_;
+    Pass& pass_;
     Model& model_;
     Loader& loader_;
     const BatchPlan& plan_;

@@ -16,17 +16,25 @@ class Communicator;
 class FlatParameters;
 class Work;
 
+/// A gradient of which some ranks have parts each, since stages of a pipeline share its parameter.
+struct TiedGradient {
+    at::Tensor gradient;            // a view of the flat ones
+    Communicator* among = nullptr;  // these ranks
+};
+
 /// Sums flat gradients over ranks bucket by bucket, in one fixed order, while backward still runs.
-/// What ranks say of the update follows the last bucket.
+/// What ranks say of the update follows the last bucket. Where the parameters are a part of a
+/// model's, this rank alone has their gradients: only tied ones are summed, when backward is done.
 class GradientReducer {
 public:
     /// Hooks the parameters; both arguments must outlive the reducer. Buckets are those of
     /// `cut_buckets`. `sent`: the type in which gradients are sent,
-    /// which takes memory for a copy of them; none: their own.
+    /// which takes memory for a copy of them; none: their own. `tied`: in one order on all ranks.
     GradientReducer(FlatParameters& parameters,
                     Communicator& communicator,
                     std::int64_t bucket_bytes,
-                    std::optional<at::ScalarType> sent = std::nullopt);
+                    std::optional<at::ScalarType> sent = std::nullopt,
+                    std::vector<TiedGradient> tied = {});
     ~GradientReducer();
     GradientReducer(const GradientReducer&) = delete;
     GradientReducer& operator=(const GradientReducer&) = delete;
@@ -46,8 +54,8 @@ public:
     void start_rest(const at::Tensor& status, const at::Tensor& sums = {});
     /// What `finish` calls. All may ask the device for work.
     struct Calls {
-        /// Gradients are summed and `start_rest`'s status is not: where the optimizer's state is
-        /// cut over ranks, a rank then tells of those that it holds. Not called elsewhere.
+        /// Gradients are summed and `start_rest`'s status is not: where parameters or their state
+        /// are cut over ranks, a rank then tells of those that it holds. Not called elsewhere.
         std::function<void()> before_status = [] {};
         std::function<void()> then = [] {};       // all is summed; this is waited for too
         std::function<void()> meanwhile = [] {};  // behind it, and not waited for
@@ -90,18 +98,20 @@ private:
     void start_next();
     bool is_sharded() const noexcept;
     void take_sums();
-    void finish_sharded(const Calls& calls);
+    void start_status_behind_sums(const Calls& calls);
     void take_timing(Work& status_work);
 
     FlatParameters& parameters_;
     Communicator& communicator_;
     at::Tensor sent_;  // a copy of the gradients; undefined: they are sent themselves
+    std::vector<TiedGradient> tied_;
     std::vector<Bucket> buckets_;
-    std::vector<std::size_t> bucket_of_;  // by parameter, in layout order
+    std::vector<std::size_t> bucket_of_;  // by parameter, in layout order; empty: no buckets
     std::size_t next_ = 0;                // the first bucket not yet started
     std::unique_ptr<Work> sums_work_;     // null: there are no sums
+    std::vector<std::unique_ptr<Work>> tied_work_;
     at::Tensor status_;
-    std::unique_ptr<Work> status_work_;  // null where the state is cut: started by `finish`
+    std::unique_ptr<Work> status_work_;  // null where `finish` starts it
     bool armed_ = false;
     std::vector<at::Tensor> views_;  // by parameter, of the flat gradients; empty on a CPU
     bool gathers_ = false;           // gradients are apart

@@ -27,10 +27,14 @@ namespace hetseq {
 class BatchPlan;
 class CheckpointWriter;
 class Communicator;
+struct CheckpointFile;
 class FlatParameters;
 class Optimizer;
+class Pass;
 class RunFolder;
 class SharePlan;
+class TiedParameters;
+class WorkerMap;
 
 /// What follows from the job and from where its run stands.
 struct TrainerRun {
@@ -53,7 +57,8 @@ struct TrainerRun {
 struct TrainerParts {
     const HostComm& world;
     Communicator& communicator;
-    Model& model;
+    const WorkerMap& workers;
+    Pass& pass;
     FlatParameters& parameters;
     Optimizer& optimizer;
     const Schedule& schedule;
@@ -65,6 +70,9 @@ struct TrainerParts {
     const RunFolder* folder = nullptr;        // null: models are not saved
     CheckpointWriter* checkpoints = nullptr;  // null: none are saved
     RunControl* control = nullptr;            // null: the run ends with its last update
+    // Where ranks are stages of a pipeline; null: each holds the whole model.
+    const TiedParameters* tied = nullptr;
+    const CheckpointFile* held_model = nullptr;  // the model's file
 };
 
 /// The whole run's progress, and this rank's times since the run was last started.
@@ -116,6 +124,7 @@ private:
     void save();
     void end();
     bool is_first_rank() const { return parts_.world.rank() == 0; }
+    bool leads() const;
     bool ends_epoch() const;
     bool validates_after(std::int64_t update) const;
 

@@ -21,6 +21,7 @@ namespace hetseq {
 class FlatParameters;
 class GradientReducer;
 class LoadedShare;
+class Pass;
 class StepGate;
 
 /// Forward, backward and reduction of one update: the flat gradients of all ranks then hold the
@@ -28,7 +29,7 @@ class StepGate;
 class UpdateStep {
 public:
     /// All must outlive the step. `gate`: set on the device in each update; null: none.
-    UpdateStep(Model& model,
+    UpdateStep(Pass& pass,
                FlatParameters& parameters,
                GradientReducer& reducer,
                StepGate* gate = nullptr,
@@ -85,14 +86,15 @@ private:
     void forward_backward(const LoadedShare& share,
                           std::span<const double> weights,
                           const ForwardContext& context);
-    void backward(const at::Tensor& loss) const;
     void finish_reduction(const std::function<void()>& behind_gate);
     std::string reason_to_repeat(Verdict verdict);
-    void make_room(LoadedShare& share, const std::string& reason);
+    void make_room(LoadedShare& share);
+    MicroBatchCap cap_with_room(const LoadedShare& share, const std::string& reason);
     bool recomputes_first(const LoadedShare& share) const;
     std::string other_cures() const;
-    void halve_micro_batch(LoadedShare& share, const std::string& reason);
+    MicroBatchCap halved_micro_batch(const LoadedShare& share, const std::string& reason) const;
 
+    Pass& pass_;
     Model& model_;
     FlatParameters& parameters_;
     GradientReducer& reducer_;
@@ -106,7 +108,7 @@ private:
     std::vector<double> losses_;
     double gradient_norm_ = 0;
     double gradient_scale_ = 1;
-    std::size_t at_work_ = 0;  // the micro-batch that was computed last
+    std::string lacked_memory_;  // what this rank said when it ran out of memory; empty: it did not
     std::optional<MicroBatchCap> reduced_cap_;
     std::function<bool(std::int64_t)> recomputing_costs_less_;  // null: not at need
     Timing timing_;
@@ -114,7 +116,7 @@ private:
 
 /// The ids of the samples in those micro-batches of `share` whose loss is not finite, found by
 /// forward passes without gradients or reduction.
-std::vector<std::int64_t> non_finite_samples(Model& model,
+std::vector<std::int64_t> non_finite_samples(Pass& pass,
                                              const LoadedShare& share,
                                              const ForwardContext& context);
 

@@ -44,8 +44,16 @@ private:
     ExitCode code_;
 };
 
-/// The message of `error` without the stack frames that LibTorch appends.
+/// What to tell of `error`: hetseq's own errors as they are, a lack of memory or threads with what
+/// to do about it, others without the stack frames that LibTorch appends.
 std::string message_of(const std::exception& error);
+
+/// One line of what `error` says, as the reason of an error that wraps it: without the place in
+/// LibTorch's sources.
+std::string reason_of(const std::exception& error);
+
+/// What to do where a process cannot get memory.
+std::string more_memory_advice();
 
 namespace detail {
 template <ExitCode Code>

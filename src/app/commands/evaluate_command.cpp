@@ -8,7 +8,9 @@
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/model/model_file.hpp"
 #include "hetseq/train/evaluator.hpp"
+#include "hetseq/train/pass.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/worker_map.hpp"
 #include "hetseq/session/group_shares.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
@@ -121,7 +123,9 @@ int evaluate_command(const CommandContext& context) {
         check_groups(shares, made, "validation");
         return made;
     });
-    Evaluator evaluator(world, *model, feed.loader(), plan, shares);
+    const WorkerMap workers{world.size()};
+    const std::unique_ptr<Pass> pass = make_whole_pass(*model);
+    Evaluator evaluator(world, workers, *pass, feed.loader(), plan, shares);
     return run_or_end(context.meeting, [&] {
         const Evaluation evaluation = evaluator.run();
         const Options& options = settings.options();

@@ -24,6 +24,7 @@
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/model/model_file.hpp"
+#include "hetseq/train/checkpoint/whole_model.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/record/summary.hpp"
 #include "hetseq/train/shares/peak_memory.hpp"
@@ -31,6 +32,8 @@
 #include "hetseq/session/options/config_file_values.hpp"
 #include "hetseq/session/options/idle_options.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
+#include "hetseq/session/pipeline/pipeline_report.hpp"
+#include "hetseq/session/pipeline/plan_pipeline.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_length.hpp"
@@ -66,6 +69,7 @@ void say_start(const CommandContext& context,
                   ", not MPI_THREAD_MULTIPLE: data are read and gradients reduced without overlap");
     log::info("start\n" + MpiEnvironment::library_version() + ", " + to_string(threads) + "\n" +
               start_report(settings, training.shares(), replica.plan()) +
+              pipeline_report(replica, settings) +
               count_text(replica.parameter_count(), "parameter") + ", " +
               count_text(replica.plan().samples(), "sample") + ", " +
               count_text(replica.plan().batches_per_epoch(), "update") + " an epoch, " +
@@ -73,12 +77,19 @@ void say_start(const CommandContext& context,
               replica.memory().table(settings));
 }
 
-void write_results(const RunFolder& folder,
-                   const Summary& summary,
-                   const TrainerReport& report,
-                   const Model& model) {
-    if (summary.status == "finished")
-        save_model(folder.model(), model, [&] { folder.require_lease(); });
+// Collective. Rank 0 writes.
+void save_final_model(const HostComm& world, const RunFolder& folder, const Replica& replica) {
+    const auto require_lease = [&] { folder.require_lease(); };
+    if (replica.stage() != nullptr)
+        return save_whole_model(
+            world, replica.checkpoint_files().front(), folder.model(), require_lease);
+    agree_on(world, [&] {
+        if (world.rank() == 0)
+            save_model(folder.model(), replica.model(), require_lease);
+    });
+}
+
+void write_results(const RunFolder& folder, const Summary& summary, const TrainerReport& report) {
     folder.require_lease();
     write_atomically(folder.summary(), summary.json(report));
     folder.look_after_parts();
@@ -86,11 +97,11 @@ void write_results(const RunFolder& folder,
 }
 
 // Collective. A run that was killed behind its last checkpoint lacks the model that it had come to.
-void keep_final_model(const HostComm& world, const RunFolder& folder, const Model& model) {
-    agree_on(world, [&] {
-        if (world.rank() == 0 && !std::filesystem::exists(folder.model()))
-            save_model(folder.model(), model, [&] { folder.require_lease(); });
-    });
+void keep_final_model(const HostComm& world, const RunFolder& folder, const Replica& replica) {
+    const bool is_there = world.broadcast(
+        std::int64_t{world.rank() == 0 && std::filesystem::exists(folder.model())}, 0);
+    if (!is_there)
+        save_final_model(world, folder, replica);
 }
 
 // mpirun reports every exit code but 0 as an error of the rank.
@@ -173,9 +184,11 @@ int run_training(const CommandContext& context,
         summary.is_exact = replica.model().is_exact();
         summary.reduce_precision = settings.options().reduce_precision;
         summary.shard = settings.options().shard;
+        if (folder != nullptr && summary.status == "finished")
+            save_final_model(world, *folder, replica);
         agree_on(world, [&] {
             if (folder != nullptr && world.rank() == 0)
-                write_results(*folder, summary, report, replica.model());
+                write_results(*folder, summary, report);
         });
         log::info(summary.text(report));
         if (settings.options().json && world.rank() == 0)
@@ -272,17 +285,29 @@ struct Attempt {
     int code = 0;
     std::vector<int> ranks = {};  // to start again on these alone; none: it came to its end
     SettledOptions options = {};  // to start again with
+    std::optional<PipelineLayout> layout = {};  // likewise; none: ranks have whole replicas
 };
 
 Attempt ended(int code) {
     return {.code = code};
 }
 
-// `all_ranks`: none has been left out.
+// Only the ranks of `layout`, whose numbers become those among them.
+Attempt on_ranks_of(PipelineLayout layout, const RunSettings& settings) {
+    std::vector<int> ranks = layout.ranks;
+    std::sort(ranks.begin(), ranks.end());
+    for (int& rank : layout.ranks)
+        rank = static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
+    SettledOptions options = options_on(settings, ranks);
+    return {.ranks = std::move(ranks), .options = std::move(options), .layout = std::move(layout)};
+}
+
+// `all_ranks`: none has been left out. `layout`: of these ranks, where some have.
 Attempt train_ranks_of(const CommandContext& context,
                        SettledOptions settled,
                        double start_seconds,
-                       bool all_ranks) {
+                       bool all_ranks,
+                       std::optional<PipelineLayout> layout) {
     const HostComm& world = context.world;
     std::optional<RunFolder> run_folder;
     if (!settled.options().save_dir.empty())
@@ -301,7 +326,14 @@ Attempt train_ranks_of(const CommandContext& context,
     if (point)
         check_same_run(settings, *point);
 
-    Replica replica(*context.environment, world, settings, context.parts, folder);
+    if (all_ranks) {
+        layout =
+            plan_pipeline(*context.environment, world, settings, context.parts, folder != nullptr);
+        if (layout && std::ssize(layout->ranks) < world.size())
+            return on_ranks_of(std::move(*layout), settings);
+    }
+    Replica replica(
+        *context.environment, world, settings, context.parts, folder, layout ? &*layout : nullptr);
     replica.identify_data(point ? &point->state.run : nullptr);
     settings.settle(settings.options().corpus.block_length, replica.feed().corpus().block_length());
     const double loading = monotonic_seconds();
@@ -317,13 +349,14 @@ Attempt train_ranks_of(const CommandContext& context,
     if (plan.is_finished) {
         log::info("nothing to do: " + point->folder.string() + " is the end of the run");
         if (folder != nullptr && point->is_own)
-            keep_final_model(world, *folder, replica.model());
+            keep_final_model(world, *folder, replica);
         return {};
     }
     Schedule schedule = make_schedule(context.parts, settings.options().parts, length);
     StartingShares shares = make_starting_shares(world, settings, replica, start);
-    replica.memory().note_activations(world, activations_mb(shares.plan), PeakMemory{}.mb());
-    if (all_ranks && !replica.model().initialises_itself()) {
+    if (!layout)
+        replica.memory().note_activations(world, activations_mb(shares.plan), PeakMemory{}.mb());
+    if (all_ranks && !layout && !replica.model().initialises_itself()) {
         std::vector<int> ranks = working_ranks(world, settings, replica, shares.plan);
         if (std::ssize(ranks) < world.size()) {
             SettledOptions options = options_on(settings, ranks);
@@ -414,7 +447,9 @@ int train_without_the_others(const CommandContext& context, Attempt attempt, dou
                                     {.stall_timeout = attempt.options.options().stall_timeout});
             const CommandContext context_of_own{
                 context.environment, own, meeting, context.parts, nullptr, context.words};
-            code = train_ranks_of(context_of_own, attempt.options, start_seconds, false).code;
+            code = train_ranks_of(
+                       context_of_own, attempt.options, start_seconds, false, attempt.layout)
+                       .code;
         });
         code = failure != 0 ? failure : code;
     }
@@ -438,7 +473,7 @@ int train_command(const CommandContext& context) {
     signal_inbox::choose(settled.options().stop_signals, settled.options().checkpoint_signals);
     const double stall_timeout = settled.options().stall_timeout;
     context.watchdog->change(stall_timeout, Judge::work_and_silence);
-    Attempt attempt = train_ranks_of(context, std::move(settled), start_seconds, true);
+    Attempt attempt = train_ranks_of(context, std::move(settled), start_seconds, true, {});
     context.watchdog->change(stall_timeout, Judge::silence);
     return attempt.ranks.empty()
                ? attempt.code

@@ -3,21 +3,10 @@
 #include <chrono>
 #include <utility>
 
-#include <sys/prctl.h>
-
+#include "comm/backoff.hpp"
 #include <pthread.h>
 
 namespace hetseq {
-
-namespace {
-
-// By default the kernel may prolong sleeps by 50 us, which is as long as the sleeps between two
-// tests.
-void sleep_precisely() {
-    prctl(PR_SET_TIMERSLACK, 1000UL);
-}
-
-}  // namespace
 
 void CollectiveResult::wait() {
     std::unique_lock lock{mutex_};

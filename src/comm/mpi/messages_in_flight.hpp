@@ -20,6 +20,12 @@ public:
         const int count = static_cast<int>(bytes);
         MPI_TRY(MPI_Isend(begin, count, MPI_BYTE, peer, tag, comm_, &added(std::move(label))));
     }
+    /// Complete when the receiver has begun to receive it.
+    void send_synchronously(
+        const std::byte* begin, std::size_t bytes, int peer, int tag, Label label) {
+        const int count = static_cast<int>(bytes);
+        MPI_TRY(MPI_Issend(begin, count, MPI_BYTE, peer, tag, comm_, &added(std::move(label))));
+    }
     void receive(std::byte* begin, std::size_t bytes, int peer, int tag, Label label) {
         const int count = static_cast<int>(bytes);
         MPI_TRY(MPI_Irecv(begin, count, MPI_BYTE, peer, tag, comm_, &added(std::move(label))));
@@ -45,6 +51,15 @@ public:
                 labels_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])]);
         drop_complete();
         return complete_;
+    }
+
+    /// Ends receives that nothing has come for.
+    void cancel() {
+        for (MPI_Request& request : requests_) {
+            MPI_TRY(MPI_Cancel(&request));
+            MPI_TRY(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        }
+        drop_complete();
     }
 
 private:

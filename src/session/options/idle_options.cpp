@@ -54,6 +54,10 @@ std::vector<std::string> idle_options(const Options& options) {
         lines.push_back(line({"--shard-by " + options.shard_by},
                              "nothing is cut over the ranks",
                              "give --shard optimizer"));
+    if (options.virtual_workers == "none" && options.stage_units != "auto")
+        lines.push_back(line({"--stage-units " + options.stage_units},
+                             "ranks have whole replicas",
+                             "give --virtual-workers"));
     for (const int signal : options.checkpoint_signals)
         if (options.stop_signals.count(signal) > 0)
             lines.push_back(line({signal_name(signal) + " in --checkpoint-signals"},

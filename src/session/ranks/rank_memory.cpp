@@ -6,11 +6,13 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/comm/host/device_memory.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/balance/usable_memory.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
+#include "hetseq/train/shares/peak_memory.hpp"
 #include "hetseq/session/ranks/sharding.hpp"
 #include "hetseq/session/run_settings.hpp"
 
@@ -48,19 +50,22 @@ std::int64_t saved_tensors(const Optimizer& optimizer) {
 
 }  // namespace
 
+double memory_in_use_mb(at::Device device) {
+    return device.is_cpu() ? resident_memory_mb() : used_device_memory_mb(device);
+}
+
 MemoryAccount::MemoryAccount(const HostComm& world,
                              const RunSettings& settings,
-                             const FlatParameters& parameters,
-                             const Optimizer& small,
+                             const Trained& trained,
                              const OwnMemory& own,
                              bool saves)
-    : model_{.elements = parameters.values().numel(),
-             .element_bytes = static_cast<std::int64_t>(parameters.values().element_size()),
-             .state_tensors = small.state_tensors(),
+    : model_{.elements = trained.elements,
+             .element_bytes = trained.element_bytes,
+             .state_tensors = trained.small.state_tensors(),
              .sent_bytes = sent_type(settings) ? 2 : 0},
-      saved_tensors_{saved_tensors(small)},
-      bucket_mb_{static_cast<double>(bucket_bytes(settings, parameters)) / mib_bytes},
-      follows_shards_{small.follows_shards()},
+      saved_tensors_{saved_tensors(trained.small)},
+      bucket_mb_{trained.bucket_mb},
+      follows_shards_{trained.small.follows_shards()},
       saves_{saves} {
     const std::vector<double> process = world.all_gather(own.process_mb);
     const std::vector<double> data = world.all_gather(own.data_mb);
@@ -122,6 +127,22 @@ void MemoryAccount::note_shards(const FlatParameters& parameters) {
     for (const OwnedRange& range : parameters.state_ranges())
         elements[static_cast<std::size_t>(range.owner)] += range.length;
     give_state(elements);
+}
+
+// It sums nothing over ranks, and sends nothing in another type.
+void MemoryAccount::note_stage(int rank, std::int64_t elements) {
+    const auto r = static_cast<std::size_t>(rank);
+    RankMemory& memory = ranks_.at(r);
+    memory.elements = memory.state_elements = elements;
+    const double values_mb = static_cast<double>(elements * model_.element_bytes) / mib_bytes;
+    memory.copies_mb =
+        saves_ && is_on_host_[r] ? values_mb * static_cast<double>(1 + saved_tensors_) : 0;
+    memory.scratch_mb = 0;
+    model_.sent_bytes = 0;
+}
+
+void MemoryAccount::note_stage_activations(int rank, double mb) {
+    ranks_.at(static_cast<std::size_t>(rank)).activations_mb = mb;
 }
 
 void MemoryAccount::note_resident(const HostComm& world, double mb) {

@@ -1,5 +1,7 @@
 #include "hetseq/session/ranks/rank_recomputation.hpp"
 
+#include <algorithm>
+
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/model/model.hpp"
@@ -10,6 +12,13 @@ namespace hetseq {
 
 std::string rank_recomputation(const std::string& list, const Topology& topology, int rank) {
     return rank_word("recompute", list, recompute_words(), topology, rank, OrNumber::yes);
+}
+
+std::int64_t recomputed_in_stage(const std::string& word, const Model& model) {
+    if (recomputes_at_need(word) || word == "none")
+        return 0;
+    const std::int64_t most = model.recomputable_layers();
+    return word == "all" ? most : std::min<std::int64_t>(std::stoll(word), most);
 }
 
 std::int64_t recomputed_from_start(const std::string& word, const Model& model) {

@@ -10,7 +10,8 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/process/activity.hpp"
-#include "hetseq/model/tensor_types.hpp"
+
+#include "own_files.hpp"
 
 namespace hetseq {
 
@@ -31,13 +32,6 @@ void copy_tensor(const at::Tensor& from, const at::Tensor& to) {
         std::memcpy(to.mutable_data_ptr(), from.const_data_ptr(), from.nbytes());
     else
         to.copy_(from, /*non_blocking=*/true);
-}
-
-std::vector<std::size_t> order_in_file(const CheckpointFile& file) {
-    std::vector<SafetensorType> types;
-    for (const CheckpointTensor& tensor : file.tensors)
-        types.push_back(file_type_of(tensor.type));
-    return safetensors_order(types);
 }
 
 // While one exists, the thread's kernels leave the other cores to training.

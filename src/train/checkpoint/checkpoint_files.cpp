@@ -15,6 +15,8 @@ namespace hetseq {
 
 namespace {
 
+constexpr const char* optimizer_prefix = "optimizer-";
+
 // Elements of a tensor of the state that this rank holds, or undefined; they lie in one range.
 at::Tensor held_values(const FlatParameters& parameters,
                        const at::Tensor& state,
@@ -42,20 +44,44 @@ std::vector<CheckpointPart> parts_of(const FlatParameters& parameters,
     return parts;
 }
 
+// A tensor that the first of `holders` gives to files. `values`: where this rank is that one.
+template <class Values>
+CheckpointTensor tensor_of(const NamedTensor& described,
+                           at::ScalarType type,
+                           const CheckpointHolders& holders,
+                           const std::vector<int>& of_it,
+                           const Values& values) {
+    CheckpointPart part{.holder = of_it.front(), .numel = described.tensor.numel()};
+    if (part.holder == holders.rank)
+        part.values = values();
+    return {described.name, type, described.tensor.sizes().vec(), {part}};
+}
+
 CheckpointTensor state_tensor(const FlatParameters& parameters,
                               const FlatParameters::Parameter& parameter,
                               const std::string& state_name,
-                              const at::Tensor& state) {
+                              const at::Tensor& state,
+                              const CheckpointHolders& holders) {
     const std::string name = state_name + "/" + parameter.name;
     const at::IntArrayRef shape = parameter.tensor.sizes();
+    const auto whole = [&] {
+        return state.narrow(0, parameter.offset, parameter.numel).view(shape);
+    };
+    if (!holders.of_parameters.empty())
+        return tensor_of({name, parameter.tensor},
+                         state.scalar_type(),
+                         holders,
+                         holders.of_parameters.at(parameter.name),
+                         whole);
     if (parameters.state_ranges().empty())
-        return whole_tensor({name, state.narrow(0, parameter.offset, parameter.numel).view(shape)});
+        return whole_tensor({name, whole()});
     return {name, state.scalar_type(), shape.vec(), parts_of(parameters, parameter, state)};
 }
 
 // The optimizer's flat tensors cut by parameter, and its other ones as they are.
 std::vector<CheckpointTensor> optimizer_tensors(const FlatParameters& parameters,
-                                                const Optimizer& optimizer) {
+                                                const Optimizer& optimizer,
+                                                const CheckpointHolders& holders) {
     std::vector<CheckpointTensor> tensors;
     for (const auto& [name, tensor] : optimizer.state()) {
         if (tensor.dim() == 0 || name.find('/') != std::string::npos) {
@@ -63,16 +89,38 @@ std::vector<CheckpointTensor> optimizer_tensors(const FlatParameters& parameters
             continue;
         }
         HETSEQ_ASSERT(tensor.numel() == parameters.held_numel());
-        for (const FlatParameters::Parameter& parameter : parameters.parameters())
-            tensors.push_back(state_tensor(parameters, parameter, name, tensor));
+        for (const FlatParameters::Parameter& parameter : parameters.all_parameters())
+            tensors.push_back(state_tensor(parameters, parameter, name, tensor, holders));
     }
     return tensors;
 }
 
-CheckpointFile model_file(const Model& model) {
+// The parameter that a stored tensor is a view of; empty: it is none's. Those that are held may
+// share memory, those that are not have an element each.
+std::string parameter_of(const NamedTensors& parameters, const at::Tensor& stored) {
+    const auto* const begin = static_cast<const std::byte*>(stored.const_data_ptr());
+    for (const auto& [name, parameter] : parameters) {
+        const auto* const first = static_cast<const std::byte*>(parameter.const_data_ptr());
+        if (parameter.storage().is_alias_of(stored.storage()) && first <= begin &&
+            begin < first + parameter.nbytes())
+            return name;
+    }
+    return {};
+}
+
+CheckpointFile model_file(const Model& model, const CheckpointHolders& holders) {
     CheckpointFile file{"model.safetensors", {}};
-    for (const NamedTensor& stored : model.stored_tensors())
-        file.tensors.push_back(whole_tensor(stored));
+    const NamedTensors parameters = model.named_parameters();
+    for (const NamedTensor& stored : model.stored_tensors()) {
+        const std::string parameter =
+            holders.of_parameters.empty() ? "" : parameter_of(parameters, stored.tensor);
+        file.tensors.push_back(parameter.empty() ? whole_tensor(stored)
+                                                 : tensor_of(stored,
+                                                             stored.tensor.scalar_type(),
+                                                             holders,
+                                                             holders.of_parameters.at(parameter),
+                                                             [&] { return stored.tensor; }));
+    }
     return file;
 }
 
@@ -81,7 +129,7 @@ std::string file_name(std::size_t index, std::size_t count) {
         const std::string text = std::to_string(n);
         return std::string(5 - std::min<std::size_t>(5, text.size()), '0') + text;
     };
-    return "optimizer-" + number(index + 1) + "-of-" + number(count) + ".safetensors";
+    return optimizer_prefix + number(index + 1) + "-of-" + number(count) + ".safetensors";
 }
 
 [[noreturn]] void fail(const std::string& problem, const std::string& why) {
@@ -114,9 +162,10 @@ std::int64_t CheckpointFile::bytes() const {
 std::vector<CheckpointFile> checkpoint_files(const Model& model,
                                              const FlatParameters& parameters,
                                              const Optimizer& optimizer,
-                                             std::int64_t file_bytes) {
-    std::vector<CheckpointFile> files{model_file(model)};
-    for (CheckpointTensor& tensor : optimizer_tensors(parameters, optimizer)) {
+                                             std::int64_t file_bytes,
+                                             const CheckpointHolders& holders) {
+    std::vector<CheckpointFile> files{model_file(model, holders)};
+    for (CheckpointTensor& tensor : optimizer_tensors(parameters, optimizer, holders)) {
         if (files.size() == 1 ||
             files.back().bytes() + tensor.bytes() > std::max<std::int64_t>(1, file_bytes))
             files.push_back({});
@@ -128,6 +177,10 @@ std::vector<CheckpointFile> checkpoint_files(const Model& model,
     for (std::size_t i = 1; i < files.size(); ++i)
         files[i].name = file_name(i - 1, files.size() - 1);
     return files;
+}
+
+bool is_optimizer_file(const std::string& name) {
+    return name.starts_with(optimizer_prefix);
 }
 
 int checkpoint_owner(std::size_t file, int ranks) noexcept {

@@ -124,7 +124,9 @@ void hand_out(Communicator& communicator,
 
 }  // namespace
 
-TrainingState verified_state(const HostComm& world, const std::filesystem::path& folder) {
+TrainingState verified_state(const HostComm& world,
+                             const std::filesystem::path& folder,
+                             OptimizerFiles optimizer) {
     const std::string text = agree_on(world, [&] {
         if (world.rank() != 0)
             return std::string();
@@ -132,7 +134,10 @@ TrainingState verified_state(const HostComm& world, const std::filesystem::path&
         check_names(manifest, folder);
         return manifest_json(manifest);
     });
-    const Manifest manifest = parse_manifest(world.broadcast(text, 0), folder);
+    Manifest manifest = parse_manifest(world.broadcast(text, 0), folder);
+    if (optimizer == OptimizerFiles::left_out)
+        std::erase_if(manifest.files,
+                      [](const auto& file) { return is_optimizer_file(file.first); });
     agree_on(world, [&] {
         std::size_t index = 0;
         for (const auto& [name, digest] : manifest.files)

@@ -7,8 +7,6 @@
 
 namespace hetseq {
 
-namespace {
-
 std::vector<SafetensorEntry> entries_of(const CheckpointFile& file) {
     std::vector<SafetensorEntry> entries;
     for (const CheckpointTensor& tensor : file.tensors)
@@ -17,7 +15,16 @@ std::vector<SafetensorEntry> entries_of(const CheckpointFile& file) {
     return entries;
 }
 
-}  // namespace
+std::vector<std::size_t> order_in_file(const CheckpointFile& file) {
+    std::vector<SafetensorType> types;
+    for (const CheckpointTensor& tensor : file.tensors)
+        types.push_back(file_type_of(tensor.type));
+    return safetensors_order(types);
+}
+
+std::map<std::string, std::string> written_by() {
+    return {{"format", "pt"}};
+}
 
 OwnFiles::OwnFiles(const std::vector<CheckpointFile>& files,
                    std::filesystem::path folder,
@@ -47,9 +54,7 @@ void OwnFiles::begin_next() {
     end();
     const CheckpointFile& file = files_[begun_];
     if (checkpoint_owner(begun_, ranks_) == rank_)
-        open_.emplace(folder_ / file.name,
-                      entries_of(file),
-                      std::map<std::string, std::string>{{"format", "pt"}});
+        open_.emplace(folder_ / file.name, entries_of(file), written_by());
     ++begun_;
 }
 

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "hetseq/util/files/checksum.hpp"
@@ -11,6 +13,13 @@
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
 
 namespace hetseq {
+
+/// The tensors of a file: names, types and shapes.
+std::vector<SafetensorEntry> entries_of(const CheckpointFile& file);
+/// Their indices in the order of the file's bytes.
+std::vector<std::size_t> order_in_file(const CheckpointFile& file);
+/// What the files say of themselves.
+std::map<std::string, std::string> written_by();
 
 /// Writes the files of a checkpoint that are this rank's, one after the other, from bytes that come
 /// in their order. All members throw IoError.

@@ -175,8 +175,9 @@ Summary summarise(const HostComm& world,
         for (const RankTimeText& text : rank_time_texts)
             rank.ms[text.time] = medians[text.time][i];
     }
-    compare_with_other_cuts(
-        summary, measured_costs(world, report, summary.ranks), ours, batch_size);
+    const std::vector<StepCost> costs = measured_costs(world, report, summary.ranks);
+    if (shares.policy() != "pipeline")
+        compare_with_other_cuts(summary, costs, ours, batch_size);
     return summary;
 }
 

@@ -220,7 +220,7 @@ void Calibrator::within_memory(std::size_t share, Function&& function) {
         std::erase_if(found_.sizes, [&](const Size& size) { return size.share >= share; });
         if (found_.sizes.empty())
             throw DeviceError("calibration ran out of memory",
-                              error.what(),
+                              reason_of(error),
                               "lower --max-sentences or --max-tokens on this rank, or give it 0");
     }
 }

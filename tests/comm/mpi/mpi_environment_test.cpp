@@ -43,5 +43,15 @@ TEST(MpiTryTest, AFailedCallIsACommErrorThatNamesIt) {
     }
 }
 
+TEST(MpiTryTest, MemoryThatMpiCannotGetIsNoMatterOfTheNetwork) {
+    try {
+        MPI_TRY(MPI_ERR_NO_MEM);
+        FAIL() << "no error";
+    } catch (const CommError& error) {
+        EXPECT_THAT(message_of(error), testing::HasSubstr("MPI_ERR_NO_MEM"));
+        EXPECT_THAT(message_of(error), testing::EndsWith(more_memory_advice()));
+    }
+}
+
 }  // namespace
 }  // namespace hetseq

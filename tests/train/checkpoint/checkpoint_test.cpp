@@ -72,15 +72,29 @@ protected:
         load_checkpoint(world_, *communicator_, folder, replica.files());
     }
     // The error that all ranks throw, once `damage` was done to a whole checkpoint.
-    std::string problem_after(const std::function<void(const fs::path&)>& damage) const {
+    std::string problem_after(const std::function<void(const fs::path&)>& damage,
+                              OptimizerFiles optimizer = OptimizerFiles::read) const {
         const fs::path folder = save(Replica(1), 5);
         on_rank_0([&] { damage(folder); });
         try {
-            verified_state(world_, folder);
+            verified_state(world_, folder, optimizer);
         } catch (const AgreedError& error) {
             return error.what();
         }
         return "nothing";
+    }
+    static fs::path optimizer_file(const fs::path& folder) {
+        for (const auto& entry : fs::directory_iterator(folder))
+            if (entry.path().filename().string().rfind("optimizer-00002", 0) == 0)
+                return entry.path();
+        throw InternalError("no second file of the optimizer");
+    }
+    static void flip_byte(const fs::path& file) {
+        std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+        stream.seekg(-3, std::ios::end);
+        const char byte = static_cast<char>(stream.get() ^ 1);
+        stream.seekp(-3, std::ios::end);
+        stream.put(byte);
     }
 };
 
@@ -200,22 +214,9 @@ TEST_F(CheckpointTest, AFollowingOneWaitsAndOldOnesGo) {
 }
 
 TEST_F(CheckpointTest, EveryDamageIsNamedOnAllRanks) {
-    const auto optimizer_file = [](const fs::path& folder) {
-        for (const auto& entry : fs::directory_iterator(folder))
-            if (entry.path().filename().string().rfind("optimizer-00002", 0) == 0)
-                return entry.path();
-        throw InternalError("no second file of the optimizer");
-    };
-    const auto flip = [](const fs::path& file) {
-        std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
-        stream.seekg(-3, std::ios::end);
-        const char byte = static_cast<char>(stream.get() ^ 1);
-        stream.seekp(-3, std::ios::end);
-        stream.put(byte);
-    };
-    EXPECT_THAT(problem_after([&](const fs::path& f) { flip(f / "model.safetensors"); }),
+    EXPECT_THAT(problem_after([&](const fs::path& f) { flip_byte(f / "model.safetensors"); }),
                 HasSubstr("model.safetensors is damaged"));
-    EXPECT_THAT(problem_after([&](const fs::path& f) { flip(optimizer_file(f)); }),
+    EXPECT_THAT(problem_after([&](const fs::path& f) { flip_byte(optimizer_file(f)); }),
                 HasSubstr("optimizer-00002"));
     EXPECT_THAT(problem_after([&](const fs::path& f) { fs::resize_file(f / "state.json", 9); }),
                 HasSubstr("state.json has 9 bytes"));
@@ -226,6 +227,21 @@ TEST_F(CheckpointTest, EveryDamageIsNamedOnAllRanks) {
     EXPECT_THAT(problem_after([&](const fs::path& f) { fs::resize_file(f / "MANIFEST.json", 20); }),
                 HasSubstr("is not a manifest"));
     EXPECT_THAT(problem_after([](const fs::path&) {}), "nothing");
+}
+
+TEST_F(CheckpointTest, DamageOfAnOptimizerThatIsLeftOutDoesNotMatter) {
+    const auto left_out = OptimizerFiles::left_out;
+
+    EXPECT_EQ(problem_after([](const fs::path& f) { flip_byte(optimizer_file(f)); }, left_out),
+              "nothing");
+    EXPECT_EQ(problem_after([](const fs::path& f) { fs::remove(optimizer_file(f)); }, left_out),
+              "nothing");
+    EXPECT_THAT(
+        problem_after([](const fs::path& f) { flip_byte(f / "model.safetensors"); }, left_out),
+        HasSubstr("model.safetensors is damaged"));
+    EXPECT_THAT(
+        problem_after([](const fs::path& f) { fs::resize_file(f / "state.json", 9); }, left_out),
+        HasSubstr("state.json has 9 bytes"));
 }
 
 TEST_F(CheckpointTest, OneThatDoesNotFitIsRefusedAndChangesNothing) {

@@ -15,12 +15,13 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Ranks 0, 1 and 4 of a host, with the processes 100, 101 and 104.
+// Ranks 0, 1 and 4 of a machine, with the processes 100, 101 and 104. Rank 1 is in a container of
+// its own.
 class KilledRanksTest : public testing::Test {
 protected:
     KilledRanks seen_by(int own) {
         return {
-            {{0, 100}, {1, 101}, {4, 104}},
+            {{0, 100, "h1"}, {1, 101, "h2"}, {4, 104, "h1"}},
             own,
             {[this](int process) { return alive_.count(process) > 0; }, [this] { return kills_; }}};
     }
@@ -37,7 +38,7 @@ TEST_F(KilledRanksTest, ARankIsNamedOnceByTheLowestThatLives) {
     alive_.erase(101);
     kills_ = 4;
 
-    EXPECT_THAT(at_zero.look(), HasSubstr("rank 1 on "));
+    EXPECT_THAT(at_zero.look(), HasSubstr("rank 1 on h2 is gone"));
     EXPECT_THAT(at_zero.look(), IsEmpty());
     EXPECT_THAT(at_four.look(), IsEmpty());
 }
@@ -48,7 +49,16 @@ TEST_F(KilledRanksTest, WhereTheLowestIsGoneTheNextOneSpeaks) {
     alive_ = {101};
     kills_ = 5;
 
-    EXPECT_THAT(at_one.look(), HasSubstr("ranks 0, 4 on "));
+    EXPECT_THAT(at_one.look(), HasSubstr("ranks 0, 4 on h1 are gone"));
+}
+
+TEST_F(KilledRanksTest, RanksOfSeveralContainersAreNamedWithTheirs) {
+    KilledRanks at_four = seen_by(4);
+
+    alive_ = {104};
+    kills_ = 5;
+
+    EXPECT_THAT(at_four.look(), HasSubstr("rank 0 on h1 and rank 1 on h2 are gone"));
 }
 
 TEST_F(KilledRanksTest, ARankThatLeavesOtherwiseIsNotNamed) {

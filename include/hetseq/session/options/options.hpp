@@ -27,10 +27,12 @@ struct Options {
     std::string dataset;
     std::string batching;
     PartOptions parts;
-    std::string precision;  // a word, or a list by rank, host or device
-    std::string recompute;  // auto, none, all or layers, or a list by rank, host or device
-    std::string shard;      // none, optimizer
-    std::string shard_by;   // memory, even or a part, or a list by rank, host or device
+    std::string precision;        // a word, or a list by rank, host or device
+    std::string recompute;        // auto, none, all or layers, or a list by rank, host or device
+    std::string shard;            // none, optimizer
+    std::string shard_by;         // memory, even or a part, or a list by rank, host or device
+    std::string virtual_workers;  // none, auto or a list of ranks and hosts
+    std::string stage_units;      // auto, or a number for each stage
     std::uint64_t seed = 1;
 
     // data

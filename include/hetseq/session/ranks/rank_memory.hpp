@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <c10/core/Device.h>
+
 #include "hetseq/plan/memory_terms.hpp"
 
 namespace hetseq {
@@ -19,15 +21,24 @@ struct OwnMemory {
     double data_mb = 0;     // that its caches of data may take, of the host
 };
 
+/// What the device's memory holds now [MiB], of the host that of this process.
+double memory_in_use_mb(at::Device device);
+
 /// What all ranks' memory has to hold. The same on all ranks.
 class MemoryAccount {
 public:
-    /// Collective. `small`: an optimizer of the kind that will be made. `saves`: whether
-    /// checkpoints are written. All of the state is each rank's at first.
+    /// What is asked of a model and its optimizer.
+    struct Trained {
+        std::int64_t elements = 0;       // of flat parameters, padding included
+        std::int64_t element_bytes = 4;  // of each
+        const Optimizer& small;          // one of the kind that will be made
+        double bucket_mb = 0;            // of the gradients that are sent at once
+    };
+    /// Collective. `saves`: whether checkpoints are written. All of the model and the state is each
+    /// rank's at first.
     MemoryAccount(const HostComm& world,
                   const RunSettings& settings,
-                  const FlatParameters& parameters,
-                  const Optimizer& small,
+                  const Trained& trained,
                   const OwnMemory& own,
                   bool saves);
 
@@ -36,6 +47,10 @@ public:
     std::vector<std::int64_t> room_for_state() const;
     /// Who holds the state: as `parameters` say.
     void note_shards(const FlatParameters& parameters);
+    /// `rank` holds this part of the model alone, with its state, as a stage of a pipeline.
+    void note_stage(int rank, std::int64_t elements);
+    /// The micro-batches in flight of such a stage, with workspace and messages.
+    void note_stage_activations(int rank, double mb);
     /// Throws BadConfig, with the numbers and with what would make it fit, where a rank's memory
     /// does not hold what it must before any micro-batch.
     void check(const RunSettings& settings) const;
@@ -51,9 +66,10 @@ public:
     double has_mb(int rank) const { return ranks_.at(static_cast<std::size_t>(rank)).has_mb; }
     /// A row for each rank, a column for each term that any of them has [MiB].
     std::string table(const RunSettings& settings) const;
+    /// Whether what a rank must hold before any micro-batch is within its memory.
+    bool fits(int rank) const;
 
 private:
-    bool fits(int rank) const;
     bool would_fit_sharded() const;
     void give_state(const std::vector<std::int64_t>& elements);
 

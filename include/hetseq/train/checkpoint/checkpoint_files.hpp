@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "hetseq/model/model.hpp"
+#include "hetseq/train/parameter_holders.hpp"
 
 namespace hetseq {
 
@@ -46,15 +47,25 @@ struct CheckpointFile {
     std::int64_t bytes() const;
 };
 
+/// Who holds the parameters, with their state, where they are cut over ranks; and this rank.
+struct CheckpointHolders {
+    ParameterHolders of_parameters = {};
+    int rank = 0;
+};
+
 /// model.safetensors, with the model's stored tensors, and the optimizer's state cut by parameter
 /// ("exp_avg/encoder.weight") into files of about `file_bytes`,
 /// optimizer-00001-of-00003.safetensors and so on. What the files will hold does not depend on the
-/// ranks, nor on who holds the state. Throws BadConfig for a tensor of a type that files do not
-/// have.
+/// ranks, nor on who holds parameters or state. Throws BadConfig for a tensor of a type that files
+/// do not have.
 std::vector<CheckpointFile> checkpoint_files(const Model& model,
                                              const FlatParameters& parameters,
                                              const Optimizer& optimizer,
-                                             std::int64_t file_bytes = 256 << 20);
+                                             std::int64_t file_bytes = 256 << 20,
+                                             const CheckpointHolders& holders = {});
+
+/// Whether a checkpoint's file of this name is one of the optimizer's.
+bool is_optimizer_file(const std::string& name);
 
 /// The rank that writes the file of this index, and reads from it what every rank holds.
 int checkpoint_owner(std::size_t file, int ranks) noexcept;

@@ -59,6 +59,8 @@ public:
     /// of unequal length that part of the batch's cost which it has in a full batch's allocation.
     Cut cut(const GlobalBatch& batch);
 
+    /// This rank computes the shares of `leader` together with it, and has none of its own.
+    void follow(int leader) { leader_ = leader; }
     /// The most that a micro-batch of this rank may hold.
     MicroBatchCap cap() const;
     /// The units of such a micro-batch.
@@ -71,6 +73,7 @@ public:
 
 private:
     HostComm world_;
+    int leader_ = world_.rank();
     std::string policy_;
     std::vector<std::int64_t> capacities_;
     std::vector<StepCost> costs_;

@@ -16,6 +16,7 @@ public:
     struct LocalRank {
         int rank = 0;
         int process = 0;
+        std::string host;  // its own name: containers of one machine have several
     };
     /// What the kernel says; tests say something else.
     struct Kernel {
@@ -23,7 +24,7 @@ public:
         std::function<std::int64_t()> memory_kills;
     };
 
-    /// `locals`: the ranks of this host, ascending; `own` is one of them.
+    /// `locals`: the ranks of this machine, ascending; `own` is one of them.
     KilledRanks(std::vector<LocalRank> locals, int own, Kernel kernel);
 
     /// The message about those that were killed since the last call; empty where there are none, or

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <c10/core/Device.h>
+
+#include "hetseq/comm/communicator.hpp"
+#include "hetseq/comm/mpi/peer_channel.hpp"
+#include "hetseq/train/parameter_holders.hpp"
+#include "hetseq/train/pass.hpp"
+#include "hetseq/train/pipeline/stage.hpp"
+#include "hetseq/train/pipeline/tied_parameters.hpp"
+#include "hetseq/session/pipeline/pipeline_layout.hpp"
+
+namespace hetseq {
+
+class FlatParameters;
+class HostComm;
+class Model;
+class MpiEnvironment;
+
+/// What a rank has as a stage of a pipeline, beside its part of the model.
+class StageRank {
+public:
+    /// Collective over `world`, whose ranks are those of `layout`. `model` holds the units of this
+    /// rank's stage and outlives this. Throws on all ranks.
+    StageRank(const MpiEnvironment& environment,
+              const HostComm& world,
+              const PipelineLayout& layout,
+              Model& model,
+              at::Device device,
+              const CommunicatorOptions& options);
+
+    const PipelineLayout& layout() const noexcept { return layout_; }
+    const Stage& stage() const noexcept { return stage_; }
+    const ParameterHolders& holders() const noexcept { return holders_; }
+    const TiedParameters& tied() const noexcept { return tied_; }
+    Pass& pass() noexcept { return *pass_; }
+
+    /// The number of the stage that `rank` computes.
+    static std::size_t stage_number(const PipelineLayout& layout, int rank);
+
+private:
+    PipelineLayout layout_;
+    Stage stage_;
+    ParameterHolders holders_;
+    TiedParameters tied_;
+    std::unique_ptr<HostComm> world_;
+    std::unique_ptr<PeerChannel> channel_;
+    std::unique_ptr<Pass> pass_;
+};
+
+}  // namespace hetseq

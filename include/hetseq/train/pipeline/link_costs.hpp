@@ -1,0 +1,29 @@
+#pragma once
+
+#include <vector>
+
+#include <c10/core/Device.h>
+
+namespace hetseq {
+
+class HostComm;
+class PeerChannel;
+
+/// A message of n MiB from one rank to another takes latency_ms + n * ms_per_mb.
+struct LinkCost {
+    double latency_ms = 0;
+    double ms_per_mb = 0;
+};
+
+/// Collective. Measures messages between each two ranks of `world`, by `channel`, whose peers are
+/// all of them: each to one other at a time. Returns [from][to], the same on all ranks; a rank's
+/// link to itself costs nothing.
+std::vector<std::vector<LinkCost>> measure_links(const HostComm& world,
+                                                 PeerChannel& channel,
+                                                 at::Device device);
+
+/// Whom `rank` of `ranks` meets in `round` of a tournament in which each two meet once, in
+/// [0, rounds) where there are `ranks` - 1 rounds, or `ranks` for an odd number; -1: nobody.
+int opponent(int rank, int ranks, int round);
+
+}  // namespace hetseq

@@ -1,0 +1,101 @@
+#include "chain_measurement.hpp"
+
+#include <algorithm>
+
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/device_memory.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/model/init.hpp"
+#include "hetseq/model/model.hpp"
+#include "hetseq/session/replica.hpp"
+#include "hetseq/session/run_settings.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::int64_t smallest_part = 16;  // of the capacity
+constexpr std::int64_t measured_part = 4;   // beside the capacity: the others lie on a line
+
+MicroBatchCap cap_of(const RunSettings& settings, std::int64_t size) {
+    if (!settings.is_ragged())
+        return {.samples = size};
+    const std::int64_t samples =
+        settings.max_samples.empty()
+            ? MicroBatchCap::none
+            : *std::min_element(settings.max_samples.begin(), settings.max_samples.end());
+    return {.samples = samples, .tokens = size};
+}
+
+std::int64_t size_of(const RunSettings& settings, const MicroBatch& micro_batch) {
+    return settings.is_ragged() ? micro_batch.padded_tokens : micro_batch.samples;
+}
+
+// The micro-batch with most to compute.
+const MicroBatch& largest(const RunSettings& settings, const LoadedShare& share) {
+    const auto& all = share.micro_batches();
+    return *std::max_element(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+        return size_of(settings, a) < size_of(settings, b);
+    });
+}
+
+// Collective. The first batch, of which every rank gets all.
+LoadedShare first_batch(const HostComm& world,
+                        const RunSettings& settings,
+                        Feed& feed,
+                        const MicroBatchCap& cap) {
+    const GlobalBatch batch =
+        agree_on(world, [&] { return feed.plan(settings.batch_size()).batch(0); });
+    const std::vector<Slice> all(static_cast<std::size_t>(world.size()), {batch.begin, batch.end});
+    feed.loader().request(batch, all, cap);
+    return agree_on(world, [&] { return feed.loader().take(); });
+}
+
+// A unit's values matter little for its speed.
+void prepare_unit(Model& model, const RunSettings& settings, int rank) {
+    initialise_parameters(model, settings.options().seed);
+    model.to(settings.device, settings.precision);
+    const std::string& word = settings.recompute[static_cast<std::size_t>(rank)];
+    model.recompute(word == "all" ? model.recomputable_layers() : 0);
+}
+
+}  // namespace
+
+std::vector<MeasuredSize> measure_chain(const HostComm& world,
+                                        const RunSettings& settings,
+                                        Feed& feed,
+                                        Model& model,
+                                        std::int64_t capacity) {
+    LoadedShare share = first_batch(world, settings, feed, cap_of(settings, capacity));
+    return agree_on(world, [&] {
+        const auto measure = [&](std::int64_t size) {
+            share.recut(cap_of(settings, size));
+            const MicroBatch micro_batch = share.on_device(largest(settings, share));
+            MeasuredSize measured{size_of(settings, micro_batch), 0};
+            measured.costs = measure_units(
+                model, micro_batch, [&] { prepare_unit(model, settings, world.rank()); });
+            return measured;
+        };
+        const MeasuredSize large = measure(capacity);
+        const MeasuredSize small = measure(std::max<std::int64_t>(capacity / measured_part, 1));
+        std::vector<MeasuredSize> sizes;
+        for (std::int64_t part = 1; part <= smallest_part && capacity / part >= 1; part *= 2) {
+            share.recut(cap_of(settings, capacity / part));
+            MeasuredSize size{capacity / part, std::ssize(share.micro_batches())};
+            const auto actual = static_cast<double>(size_of(settings, largest(settings, share)));
+            for (std::size_t unit = 0; unit < large.costs.size(); ++unit)
+                size.costs.push_back(cost_between(small.costs[unit],
+                                                  static_cast<double>(small.micro_batch),
+                                                  large.costs[unit],
+                                                  static_cast<double>(large.micro_batch),
+                                                  actual));
+            sizes.push_back(std::move(size));
+        }
+        if (!settings.device.is_cpu())
+            release_cached_memory();
+        return sizes;
+    });
+}
+
+}  // namespace hetseq

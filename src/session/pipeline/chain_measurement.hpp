@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hetseq/train/pipeline/unit_costs.hpp"
+
+namespace hetseq {
+
+class Feed;
+class HostComm;
+class Model;
+struct RunSettings;
+
+/// Micro-batches of one size, as the units of a model were measured with them.
+struct MeasuredSize {
+    std::int64_t micro_batch = 0;      // samples, or padded tokens
+    std::int64_t micro_batches = 0;    // of a full batch
+    std::vector<UnitCost> costs = {};  // by unit, on this rank's device
+};
+
+/// Collective. Measures the units of `model`, which then holds none, in micro-batches of `capacity`
+/// of the first batch of `feed`, and of some smaller sizes: each half of the one before. Largest
+/// first. Throws on all ranks.
+std::vector<MeasuredSize> measure_chain(const HostComm& world,
+                                        const RunSettings& settings,
+                                        Feed& feed,
+                                        Model& model,
+                                        std::int64_t capacity);
+
+}  // namespace hetseq

@@ -1,0 +1,85 @@
+#include "chain_memory.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/model/model.hpp"
+#include "hetseq/optim/optimizer.hpp"
+#include "hetseq/session/ranks/small_optimizer.hpp"
+#include "hetseq/session/run_settings.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::int64_t padding = 16;  // elements, of which flat parameters are whole multiples
+
+std::vector<std::vector<ChainMemory::Parameter>> trained_parameters(const Model& model) {
+    const NamedTensors parameters = model.named_parameters();
+    std::vector<std::vector<ChainMemory::Parameter>> units;
+    for (const ChainUnit& unit : model.chain()) {
+        auto& own = units.emplace_back();
+        for (const std::string& name : unit.parameters)
+            if (parameters[name].requires_grad())
+                own.push_back({name, (parameters[name].numel() + padding - 1) / padding * padding});
+    }
+    return units;
+}
+
+std::int64_t elements_of(const std::vector<std::vector<ChainMemory::Parameter>>& units,
+                         UnitRange range) {
+    std::set<std::string> counted;
+    std::int64_t elements = 0;
+    for (std::size_t unit = range.begin; unit < range.end; ++unit)
+        for (const ChainMemory::Parameter& parameter : units[unit])
+            if (counted.insert(parameter.name).second)
+                elements += parameter.elements;
+    return elements;
+}
+
+}  // namespace
+
+ChainMemory::ChainMemory(MemoryAccount account,
+                         std::vector<std::vector<Parameter>> units,
+                         int ranks)
+    : account_{std::move(account)}, units_{std::move(units)}, ranks_{ranks} {}
+
+double ChainMemory::stage_mb(int rank, UnitRange units) const {
+    MemoryAccount with = account_;
+    with.note_stage(rank, elements_of(units_, units));
+    return sum_of(with.terms(rank)) - process_mb(rank);
+}
+
+double ChainMemory::process_mb(int rank) const {
+    MemoryAccount without = account_;
+    without.note_stage(rank, 0);
+    return sum_of(without.terms(rank));
+}
+
+bool ChainMemory::every_rank_holds_all() const {
+    for (int rank = 0; rank < ranks_; ++rank)
+        if (!account_.fits(rank))
+            return false;
+    return true;
+}
+
+ChainMemory chain_memory(const HostComm& world,
+                         const RunSettings& settings,
+                         const Parts& parts,
+                         const Model& model,
+                         const OwnMemory& own,
+                         bool saves) {
+    auto units = trained_parameters(model);
+    const auto small =
+        agree_on(world, [&] { return small_optimizer(parts, settings.options().parts); });
+    const MemoryAccount::Trained trained{.elements = elements_of(units, {0, units.size()}),
+                                         .element_bytes = static_cast<std::int64_t>(
+                                             c10::elementSize(parameter_type(settings.precision))),
+                                         .small = *small.optimizer};
+    return {MemoryAccount{world, settings, trained, own, saves}, std::move(units), world.size()};
+}
+
+}  // namespace hetseq

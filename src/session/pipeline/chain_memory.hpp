@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hetseq/model/chain.hpp"
+#include "hetseq/session/ranks/rank_memory.hpp"
+
+namespace hetseq {
+
+class HostComm;
+class Model;
+struct Parts;
+struct RunSettings;
+
+/// What stages of a model take of the ranks' memory beside micro-batches.
+class ChainMemory {
+public:
+    /// One that is trained.
+    struct Parameter {
+        std::string name;
+        std::int64_t elements = 0;
+    };
+    /// `units`: the parameters of each; a tied one is in several.
+    ChainMemory(MemoryAccount account, std::vector<std::vector<Parameter>> units, int ranks);
+
+    /// Values, gradients, state and copies of `units` on `rank` [MiB].
+    double stage_mb(int rank, UnitRange units) const;
+    /// What `rank` holds without any of the model, its caches of data among it [MiB].
+    double process_mb(int rank) const;
+    double has_mb(int rank) const { return account_.has_mb(rank); }
+    bool every_rank_holds_all() const;
+
+private:
+    MemoryAccount account_;
+    std::vector<std::vector<Parameter>> units_;
+    int ranks_ = 0;
+};
+
+/// Collective. Of `model`, which holds no units. `own`: what this rank's memory has without it.
+ChainMemory chain_memory(const HostComm& world,
+                         const RunSettings& settings,
+                         const Parts& parts,
+                         const Model& model,
+                         const OwnMemory& own,
+                         bool saves);
+
+}  // namespace hetseq

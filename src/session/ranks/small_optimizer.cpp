@@ -1,0 +1,25 @@
+#include "hetseq/session/ranks/small_optimizer.hpp"
+
+#include <string>
+
+#include <ATen/ops/zeros.h>
+
+#include "hetseq/model/tensor_registry.hpp"
+#include "hetseq/task/parts.hpp"
+
+namespace hetseq {
+
+SmallOptimizer small_optimizer(const Parts& parts, const PartOptions& options) {
+    TensorRegistry some;
+    some.register_parameter("values", at::zeros({1}));
+    SmallOptimizer small;
+    small.parameters =
+        std::make_unique<FlatParameters>(some, [](const std::string&) { return true; });
+    small.optimizer =
+        options.optimizer.name == "python"
+            ? make_adam(*small.parameters, {})
+            : parts.optimizers.get(options.optimizer.name)(*small.parameters, options);
+    return small;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,234 @@
+#include "hetseq/train/pipeline/pipeline_pass.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "hetseq/util/clock.hpp"
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/process/activity.hpp"
+#include "hetseq/util/process/profiler_range.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/comm/mpi/peer_channel.hpp"
+#include "hetseq/data/loaded_share.hpp"
+#include "hetseq/model/autocast.hpp"
+#include "hetseq/train/gradient_reducer.hpp"
+
+#include "train/normalised_loss.hpp"
+#include "train/out_of_memory.hpp"
+
+namespace hetseq {
+
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+
+// Those that gradients belong to.
+Tensors with_gradients(const Tensors& tensors) {
+    Tensors chosen;
+    for (const at::Tensor& tensor : tensors)
+        if (tensor.requires_grad())
+            chosen.push_back(tensor);
+    return chosen;
+}
+
+// The receiver's are leaves of a graph of its own. Whether they need gradients depends on the
+// model, and not on what one micro-batch came to.
+Tensors as_sent(const Tensors& tensors, bool train) {
+    Tensors sent;
+    for (const at::Tensor& tensor : tensors)
+        sent.push_back(tensor.detach().set_requires_grad(train && tensor.is_floating_point()));
+    return sent;
+}
+
+// A micro-batch between its forward and its backward.
+struct Flight {
+    Tensors inputs;   // that the stage in front sent
+    Tensors outputs;  // with their graphs: what the next stage got, or the loss
+    bool is_lost = false;
+};
+
+class PipelinePass final : public Pass {
+public:
+    PipelinePass(Model& model, const Stage& stage, const HostComm& world, PeerChannel& channel)
+        : Pass{model}, stage_{stage}, world_{world}, channel_{channel} {}
+
+    void forward_backward(const Work& work,
+                          GradientReducer& reducer,
+                          UpdateStatus& status) override {
+        begin();
+        std::size_t forwards = work.begin, backwards = work.begin;
+        while (backwards < work.end) {
+            const bool goes_forward =
+                forwards < work.end && forwards - backwards < stage_.most_in_flight;
+            if (goes_forward)
+                forward_one(work, forwards++, status);
+            else
+                backward_one(work, backwards++, reducer);
+        }
+        end();
+    }
+
+    void forward(const LoadedShare& share,
+                 const ForwardContext& context,
+                 const Take& take) override {
+        const at::NoGradGuard no_grad;
+        begin();
+        for (std::size_t i = 0; i < share.micro_batches().size(); ++i) {
+            const Tensors inputs = received_input();
+            Tensors outputs;
+            attempt(stage_.is_first() || !inputs.empty(), [&] {
+                const MicroBatch micro_batch = share.on_device(share.micro_batches()[i]);
+                const Carried carried =
+                    run_chain_units(model(), stage_.units, {inputs}, micro_batch, context);
+                outputs = carried.tensors;
+                if (stage_.is_last())
+                    take(micro_batch, carried.result);
+            });
+            if (!stage_.is_last())
+                channel_.start_send(stage_.next, as_sent(outputs, false));
+        }
+        end();
+    }
+
+    bool is_shared() const noexcept override { return true; }
+    double waited_ms() const noexcept override { return waited_ms_; }
+
+    MicroBatchCap agreed_cap(const std::function<MicroBatchCap()>& own) override {
+        const MicroBatchCap cap = agree_on(world_, own);
+        return {.samples = world_.all_reduce(cap.samples, ReduceOp::min),
+                .tokens = world_.all_reduce(cap.tokens, ReduceOp::min)};
+    }
+
+private:
+    void begin() {
+        waited_ms_ = 0;
+        is_broken_ = false;
+        failure_ = nullptr;
+        flights_.clear();
+    }
+
+    void end() {
+        HETSEQ_ASSERT(flights_.empty());
+        if (failure_)
+            std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
+
+    // From the first failure on there is nothing to compute. Only those of memory are waited with:
+    // the job ends with others.
+    template <class Compute>
+    void attempt(bool has_input, const Compute& compute) {
+        is_broken_ = is_broken_ || !has_input;
+        if (is_broken_)
+            return;
+        try {
+            compute();
+        } catch (const std::exception& error) {
+            if (!is_out_of_memory(error))
+                throw;
+            failure_ = std::current_exception();
+            is_broken_ = true;
+        }
+    }
+
+    Tensors received(int from) {
+        const double begin = monotonic_seconds();
+        Tensors tensors = channel_.receive(from);
+        waited_ms_ += 1000 * (monotonic_seconds() - begin);
+        return tensors;
+    }
+    Tensors received_input() { return stage_.is_first() ? Tensors{} : received(stage_.previous); }
+
+    void forward_one(const Work& work, std::size_t i, UpdateStatus& status) {
+        const ProfilerRange range{"forward", static_cast<std::int64_t>(i)};
+        Flight flight{.inputs = received_input()};
+        attempt(stage_.is_first() || !flight.inputs.empty(), [&] {
+            enter(i);
+            const MicroBatch micro_batch = work.share.on_device(work.share.micro_batches()[i]);
+            const Carried carried =
+                run_chain_units(model(), stage_.units, {flight.inputs}, micro_batch, work.context);
+            flight.outputs = carried.tensors;
+            if (stage_.is_last())
+                if (const at::Tensor loss = normalised_loss(carried.result, work.weights, status);
+                    loss.defined())
+                    flight.outputs = {loss};
+        });
+        if (is_broken_)
+            flight = {.inputs = {}, .outputs = {}, .is_lost = true};
+        if (!stage_.is_last())
+            channel_.start_send(stage_.next, as_sent(flight.outputs, stage_.gets_gradients));
+        flights_.push_back(std::move(flight));
+    }
+
+    void backward_one(const Work& work, std::size_t i, GradientReducer& reducer) {
+        const ProfilerRange range{"backward", static_cast<std::int64_t>(i)};
+        Flight flight = std::move(flights_.front());
+        flights_.pop_front();
+        const Tensors gradients = stage_.gets_gradients ? received(stage_.next) : Tensors{};
+        attempt(!flight.is_lost && (!stage_.gets_gradients || !gradients.empty()), [&] {
+            enter(i);
+            if (work.reduces && i + 1 == work.end)
+                reducer.arm();
+            reducer.add_gradients_of([&] { backward_of(flight, gradients, work.loss_scale); });
+        });
+        if (stage_.sends_gradients)
+            channel_.start_send(stage_.previous,
+                                is_broken_ ? Tensors{} : gradients_of(flight.inputs));
+    }
+
+    void backward_of(const Flight& flight, const Tensors& gradients, double loss_scale) const {
+        if (stage_.is_last()) {
+            for (const at::Tensor& loss : flight.outputs)
+                if (loss.requires_grad())
+                    backward_scaled(loss, loss_scale);
+            return;
+        }
+        // In the order of the outputs that were sent with a place for gradients.
+        Tensors outputs, of_outputs;
+        std::size_t next = 0;
+        for (const at::Tensor& output : flight.outputs)
+            if (stage_.gets_gradients && output.is_floating_point()) {
+                const at::Tensor& gradient = gradients.at(next++);
+                if (output.requires_grad()) {
+                    outputs.push_back(output);
+                    of_outputs.push_back(gradient);
+                }
+            }
+        if (!outputs.empty())
+            torch::autograd::backward(outputs, of_outputs);
+    }
+
+    // Zeros where nothing came of one: a micro-batch may have no loss.
+    static Tensors gradients_of(const Tensors& inputs) {
+        Tensors gradients;
+        for (const at::Tensor& input : with_gradients(inputs))
+            gradients.push_back(input.grad().defined() ? input.grad() : at::zeros_like(input));
+        return gradients;
+    }
+
+    Stage stage_;
+    const HostComm& world_;
+    PeerChannel& channel_;
+    std::deque<Flight> flights_;
+    bool is_broken_ = false;      // a stage ran out of memory
+    std::exception_ptr failure_;  // where it was this one
+    double waited_ms_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Pass> make_pipeline_pass(Model& model,
+                                         const Stage& stage,
+                                         const HostComm& world,
+                                         PeerChannel& channel) {
+    return std::make_unique<PipelinePass>(model, stage, world, channel);
+}
+
+}  // namespace hetseq
