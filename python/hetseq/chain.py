@@ -54,6 +54,7 @@ class Chain:
         self._blocks = [Block(index, name, block) for index, (name, block) in enumerate(found)]
         self._outside = self._wrapped_outside()
         self._sampled: dict[bool, Sampled] = {}  # by whether it trains
+        self._held: dict[tuple[int, int], set[str]] = {}  # parameters, by the units of a stage
         try:
             self.units = self._find_units(recomputation.modules, compute)
         except BaseException:
@@ -62,7 +63,9 @@ class Chain:
 
     def stage(self, begin: int, end: int, carried: Sequence[torch.Tensor]) -> "Stage":
         """A pass of units [begin, end), on the hidden state that the stage in front sent."""
-        held = {name for unit in self.units[begin:end] for name in unit.parameters}
+        held = self._held.get((begin, end))
+        if held is None:
+            held = self._held[begin, end] = {name for unit in self.units[begin:end] for name in unit.parameters}
         return Stage(self._blocks, begin, end, carried[0] if carried else None, held, self._handle, self._sampled)
 
     def remove(self) -> None:
@@ -97,6 +100,7 @@ class Chain:
         reads[-1] |= {name for name, _ in self._parameters if name not in known}
         for trains in (True, False):
             self._check_cut(trains, compute, sums[trains], reads[-1])
+            self._sampled[trains].forget()
         kinds = self._kinds()
         return [Unit(kind, [name for name, _ in self._parameters if name in names],
                      [place for place, units in enumerate(modules) if unit in units])
@@ -132,7 +136,7 @@ class Chain:
 
     def _check_cut(self, trains: bool, compute: Compute, expected: Sequence[torch.Tensor], held: set[str]) -> None:
         """The end of the chain depends on nothing but the last hidden state and what it reads."""
-        passed = Passed(self._blocks, self._sampled[trains], self._handle)
+        passed = Passed(self._blocks, self._sampled[trains], held, self._handle)
         with without_values(self._parameters, held):
             try:
                 found = compute(trains, passed)
@@ -216,10 +220,15 @@ class Stage:
             raise _Cut(divided(block, result)[0])
         return result
 
-    def outside(self, outside: Outside) -> None:
-        """A module outside of the blocks runs."""
-        if self.stands_in or scope.replays or self._held.issuperset(outside.parameters):
-            return
+    def stands_in_for(self, outside: Outside) -> bool:
+        """Whether zeros will do for what a module outside of the blocks gives. Refuses one that the stage should have."""
+        if self.stands_in:
+            return self._held.isdisjoint(outside.parameters)
+        if not scope.replays and not self._held.issuperset(outside.parameters):
+            self._check_unit(outside)
+        return False
+
+    def _check_unit(self, outside: Outside) -> None:
         ran = set().union(*(sampled.units_of(outside.module) for sampled in self._sampled.values()))
         if not any(unit in self._units for unit in ran):
             raise TaskError(f"'{outside.name}' runs in a unit of the chain in which it did not in the sample at the start (the "

@@ -12,7 +12,7 @@ from torch.utils import _pytree
 from .draw_places import scope, without_shells
 from .task import TaskError
 
-__all__ = ["Block", "Made", "Outside", "hidden_of", "listed_blocks", "others_of", "with_hidden"]
+__all__ = ["Block", "Made", "Outside", "hidden_of", "divided", "listed_blocks", "made_shape", "others_of", "tensors_in", "with_hidden"]
 
 _HIDDEN = "hidden_states"  # the argument of this name, where none is given by its place
 
@@ -50,9 +50,36 @@ class Outside(Block):
         self.parameters = parameters
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if scope.stage is not None:
-            scope.stage.outside(self)
+        if scope.stage is not None and scope.stage.stands_in_for(self) and len(args) == 1 and not kwargs:
+            shape = made_shape(self.module, args[0])
+            if shape is not None:
+                return self.module.weight.new_zeros(shape, dtype=_made_type(self.module.weight))
         return self.original(*args, **kwargs)
+
+
+_CONVOLUTIONS = {nn.Conv1d: 1, nn.Conv2d: 2, nn.Conv3d: 3}
+
+
+def made_shape(module: nn.Module, x: torch.Tensor) -> Optional[tuple[int, ...]]:
+    """Of what the module makes of `x`, where it takes long to compute and is simple to say."""
+    if type(module) is nn.Linear:
+        return (*x.shape[:-1], module.out_features)
+    dimensions = _CONVOLUTIONS.get(type(module))
+    if dimensions is None or x.dim() != dimensions + 2:
+        return None
+    if isinstance(module.padding, str):
+        padding = [0 if module.padding == "valid" else dilation * (kernel - 1) / 2
+                   for dilation, kernel in zip(module.dilation, module.kernel_size)]
+    else:
+        padding = module.padding
+    sizes = [int(size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1 for size, pad, dilation, kernel, stride in
+             zip(x.shape[2:], padding, module.dilation, module.kernel_size, module.stride)]
+    return (len(x), module.out_channels, *sizes)
+
+
+def _made_type(weight: torch.Tensor) -> torch.dtype:
+    device = weight.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
 
 
 class Made(NamedTuple):
@@ -79,19 +106,26 @@ def divided(block: Block, result: Any) -> tuple[torch.Tensor, list[Any], Made]:
     else:
         raise TaskError(f"chain names the block '{block.name}', which gives a {type(result).__name__} (stages hand on one "
                         "hidden state): let it give a tensor, or a tuple that begins with it")
+    _check(block, hidden)
+    return hidden, rest, made
+
+
+def _check(block: Block, hidden: torch.Tensor) -> None:
+    if hidden.is_nested or hidden.layout is not torch.strided:
+        raise TaskError(f"chain names the block '{block.name}', whose hidden state is nested or sparse (stages hand on plain "
+                        "tensors): use plain ones, such as nn.TransformerEncoder(..., enable_nested_tensor=False)")
     if not hidden.is_floating_point():
         raise TaskError(f"chain names the block '{block.name}', whose hidden state is {hidden.dtype} (gradients come back "
                         "along it): name blocks between which floating-point tensors go")
-    return hidden, rest, made
 
 
 def hidden_of(block: Block, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
     """The hidden state that a block is given."""
     hidden = args[0] if args else kwargs.get(_HIDDEN)
-    if not isinstance(hidden, torch.Tensor) or not hidden.is_floating_point():
-        what = f"a tensor of {hidden.dtype}" if isinstance(hidden, torch.Tensor) else f"a {type(hidden).__name__}"
-        raise TaskError(f"chain names the block '{block.name}', which is given {what} (stages hand on one hidden state of "
-                        f"floating point, the first argument or '{_HIDDEN}'): name blocks between which one tensor goes")
+    if not isinstance(hidden, torch.Tensor):
+        raise TaskError(f"chain names the block '{block.name}', which is given a {type(hidden).__name__} (stages hand on one "
+                        f"hidden state, the first argument or '{_HIDDEN}'): name blocks between which one tensor goes")
+    _check(block, hidden)
     return hidden
 
 

@@ -23,7 +23,7 @@ class Call(NamedTuple):
     """What a block was given and gave."""
 
     shape: torch.Size  # of the hidden state that it was given
-    others: dict[str, Any]  # see chain_blocks.others_of; tensors are copies
+    others: dict[str, Any]  # see chain_blocks.others_of; copies, until `Sampled.forget`
     made: Made
     made_shape: torch.Size
     writes: bool  # it changes what it is given, in place
@@ -63,7 +63,8 @@ class Sampled:
         self._blocks, self._reads, self._handle = blocks, reads, handle
         self.calls: list[Call] = []
         self.last: torch.Tensor | None = None  # the hidden state behind the last block
-        self._all_calls: list[int] = []  # of modules that may draw, in all of the forward
+        self._shared: list[list[tuple[int, int]]] = []  # see `shared_calls`
+        self._copies: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}  # by the id of a tensor: it and its version
         self._seen_in: dict[int, set[int]] = {}  # the units in which a module outside the blocks ran, by its id
 
     def units_of(self, module: nn.Module) -> set[int]:
@@ -72,19 +73,19 @@ class Sampled:
     def note(self, module: nn.Module) -> None:
         self._seen_in.setdefault(id(module), set()).add(self._reads.unit)
 
-    def outside(self, outside: Outside) -> None:
-        """Its reads are seen by themselves."""
+    def stands_in_for(self, outside: Outside) -> bool:
+        return False
 
     def block(self, block: Block, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._check_turn(block)
         hidden, others = hidden_of(block, args, kwargs), others_of(args, kwargs)
         self._check_gradients(block, hidden, others)
+        others = {name: _pytree.tree_map(self._copied, value) for name, value in others.items()}
         self._reads.unit = block.index + 1
         before, version = self._handle.calls(), hidden._version
         result, rest, made = divided(block, block.original(*args, **kwargs))
         writes, counts = hidden._version != version, self._calls_since(before)
-        # Outside of the record of reads: the tensors of the sample are no parameters.
-        self.calls.append(Call(hidden.shape, _copied(others), made, result.shape, writes, counts))
+        self.calls.append(Call(hidden.shape, others, made, result.shape, writes, counts))
         if block.index + 1 == len(self._blocks):
             self._reads.unit = block.index + 2
             self.last = result.detach().requires_grad_(result.requires_grad)
@@ -93,7 +94,10 @@ class Sampled:
 
     def end(self) -> None:
         """The forward has ended."""
-        self._all_calls = self._handle.calls()
+        self._copies = {}
+        everywhere = self._handle.calls()
+        self._shared = [[(place, number) for place, number in enumerate(call.calls) if 0 < number < everywhere[place]]
+                        for call in self.calls]
         if len(self.calls) < len(self._blocks):
             raise TaskError(f"chain names the block '{self._blocks[len(self.calls)].name}', which is not called in a forward "
                             "(the stage that holds it would wait for its turn for ever): name lists whose blocks all run, "
@@ -101,8 +105,21 @@ class Sampled:
 
     def shared_calls(self, index: int) -> list[tuple[int, int]]:
         """How often modules run in block `index` that run elsewhere too, and count their calls (`Handle.count_calls`)."""
-        return [(place, number) for place, (number, everywhere) in enumerate(zip(self.calls[index].calls, self._all_calls))
-                if number and everywhere > number]
+        return self._shared[index]
+
+    def forget(self) -> None:
+        """Drops the tensors of the sample, once the cut has been looked at."""
+        self.calls = [call._replace(others={}) for call in self.calls]
+        self.last = None
+
+    def _copied(self, leaf: Any) -> Any:
+        """Blocks mostly share what they are given: one copy will do."""
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        known = self._copies.get(id(leaf))
+        if known is None or known[1] != leaf._version:
+            known = self._copies[id(leaf)] = leaf, leaf._version, leaf.detach().clone()
+        return known[2]
 
     def _calls_since(self, before: list[int]) -> list[int]:
         return [after - number for number, after in zip(before, self._handle.calls())]
@@ -133,23 +150,17 @@ def _argument(name: str) -> str:
     return f"number {int(name) + 1}" if name.isdigit() else f"'{name}'"
 
 
-def _copied(others: dict[str, Any]) -> dict[str, Any]:
-    return {name: _pytree.tree_map(lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf, value)
-            for name, value in others.items()}
-
-
 class Passed:
     """The pass of a stage that holds the end of the chain alone, by which it is seen whether a module can be cut: blocks
-    pass on what they are given, and the last one gives what it gave in `sampled`."""
+    pass on what they are given, and the last one gives what it gave in `sampled`. `held`: the parameters that it has."""
 
-    stands_in = True
-
-    def __init__(self, blocks: Sequence[Block], sampled: Sampled, handle: Any) -> None:
-        self._blocks, self._sampled, self._handle = blocks, sampled, handle
+    def __init__(self, blocks: Sequence[Block], sampled: Sampled, held: set[str], handle: Any) -> None:
+        self._blocks, self._sampled, self._held, self._handle = blocks, sampled, held, handle
         self._next = 0
+        self.stands_in = True
 
-    def outside(self, outside: Outside) -> None:
-        """It reads what it reads."""
+    def stands_in_for(self, outside: Outside) -> bool:
+        return self.stands_in and self._held.isdisjoint(outside.parameters)
 
     def block(self, block: Block, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if block.index != self._next:
@@ -161,6 +172,7 @@ class Passed:
         self._compare(block, call.others, others_of(args, kwargs))
         self._handle.count_calls(self._sampled.shared_calls(block.index))
         if block.index + 1 == len(self._blocks):
+            self.stands_in = False
             return call.made.with_hidden(self._sampled.last.clone())
         return call.made.with_hidden(passed_over(call, hidden_of(block, args, kwargs)))
 

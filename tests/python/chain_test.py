@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import unittest
+from types import SimpleNamespace
 
 from harness import need
 
@@ -12,10 +13,12 @@ import torch
 import transformers as tf
 from torch import nn
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 import hetseq
 from hetseq import bridge
+from hetseq.chain_blocks import made_shape
 from hetseq.task import TaskError
 from staged import Staged
 
@@ -133,6 +136,20 @@ class SharedDropout(nn.Module):
         return F.linear(self.drop(x), self.table.weight) + F.dropout(x, 0.1, self.training).mean()
 
 
+class Encoder(nn.Module):
+    """torch's own, which in evaluation takes rows of unlike length for a nested tensor where it may."""
+
+    def __init__(self, nested):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(16, 4, 32, 0.1, batch_first=True)
+        self.table, self.head = nn.Embedding(50, 16), nn.Linear(16, 50)
+        self.encoder = nn.TransformerEncoder(layer, 3, nn.LayerNorm(16), enable_nested_tensor=nested)
+
+    def forward(self, input_ids, attention_mask):
+        made = self.encoder(self.table(input_ids), src_key_padding_mask=attention_mask == 0)
+        return SimpleNamespace(logits=F.pad(self.head(made), (0, 0, 0, input_ids.shape[1] - made.shape[1])))
+
+
 class Ids(Texts):
     metrics = []
 
@@ -162,6 +179,7 @@ TASKS = {
         num_labels=5, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)), vit_list()),
     "resnet": lambda: Images(lambda: ResNet(lambda channels: nn.GroupNorm(2, channels)),
                              ["layer1", "layer2", "layer3", "layer4"], recompute=["layer1.*", "layer3.*"]),
+    "torch": lambda: Masked(lambda: Encoder(False), "encoder.layers"),
     "sequential": lambda: Images(sequential, "."),
     "shared": lambda: Ids(SharedDropout, "blocks", recompute=["blocks.*"]),
 }
@@ -355,6 +373,26 @@ class UnitsTest(ChainCase):
         gc.collect()
         self.assertEqual({name for name, storage in storages.items() if not storage.expired()}, held)
 
+    def test_what_runs_before_a_stage_is_not_convolved(self):
+        class Convolutions(TorchDispatchMode):
+            count = 0
+
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                self.count += func is torch.ops.aten.convolution.default
+                return func(*args, **(kwargs or {}))
+        staged = self.staged(TASKS["resnet"]())
+        counts = []
+        for begin, end, given in ((0, 2, []), (5, 7, [torch.zeros(3, 16, 4, 4, requires_grad=True)])):
+            with Convolutions() as convolutions:
+                staged.forward(begin, end, *images(0, 3), given)
+            counts.append(convolutions.count)
+        self.assertEqual(counts, [3, 3])  # of the stem and the first block; of the last block, which has one more
+        for made, x in ((nn.Conv2d(3, 4, 3, 2, 1, 2), (2, 3, 9, 8)), (nn.Conv1d(3, 4, 4, padding="same"), (2, 3, 9)),
+                        (nn.Conv1d(3, 4, 4, padding="valid", dilation=2), (2, 3, 9)), (nn.Linear(3, 4), (2, 5, 3))):
+            x = torch.randn(x)
+            self.assertEqual(made_shape(made, x), tuple(made(x).shape))
+        self.assertIsNone(made_shape(nn.Embedding(3, 4), x))
+
     def test_a_task_without_a_chain_says_so(self):
         staged = self.staged(TASKS["gpt2"]())
         self.assertTrue(staged.description["is_chain"])
@@ -477,6 +515,10 @@ class RefusalTest(ChainCase):
         self.assertIn("'blocks.0', which gives a dict", self.refusal(lambda: with_block(Pair())))
         self.assertIn("whose hidden state is torch.int64", self.refusal(lambda: with_block(Whole())))
         self.assertIn("'blocks.0', which is given a tuple", self.run_by(lambda m, x: m.blocks[0]((x, x))))
+
+    def test_nested_tensors(self):
+        with self.assertRaisesRegex(TaskError, "hidden state is nested or sparse"):
+            self.staged(Masked(lambda: Encoder(True), "encoder.layers", metrics=[]))
 
     def test_gradients_that_would_be_lost(self):
         def reentrant(model, x):
