@@ -42,6 +42,8 @@ RunSummary::Rank rank_of(const Json& json, std::size_t number) {
         name += ", " + precision;
     if (const double layers = time("recomputed_layers").value_or(0); layers > 0)
         name += ", " + count_text(static_cast<std::int64_t>(layers), "layer") + " recomputed";
+    if (const auto stage = times.find("stage.number"); stage != times.end())
+        name += ", stage " + std::to_string(static_cast<std::int64_t>(stage->second));
     RunSummary::Rank rank{name};
     for (const RankTimeText& text : rank_time_texts)
         rank.times[text.time] = time(std::string(text.key));

@@ -266,7 +266,7 @@ std::vector<std::int64_t> UpdateStep::non_finite_gradient_samples(const LoadedSh
                                 .reduces = false},
                                reducer_,
                                status_);
-        if (!std::isfinite(norm_.of(parameters_.gradients()).item<double>()))
+        if (pass_.holds_on_any(!std::isfinite(norm_.of(parameters_.gradients()).item<double>())))
             append_ids(micro_batches[i], samples);
     }
     parameters_.zero_gradients();

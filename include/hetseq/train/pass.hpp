@@ -54,8 +54,13 @@ public:
     /// Collective where it is shared: the cap that all of them take where memory does not hold
     /// more. Throws on all ranks what `own` throws on any.
     virtual MicroBatchCap agreed_cap(const std::function<MicroBatchCap()>& own) { return own(); }
+    /// Collective where it is shared: whether `own` holds on any of the ranks. Of a pipeline's
+    /// ranks the last stage is told, and the others get false.
+    virtual bool holds_on_any(bool own) { return own; }
     /// How long the last `forward_backward` waited for other ranks [ms].
     virtual double waited_ms() const noexcept { return 0; }
+    /// What it sent them [MiB].
+    virtual double sent_mb() const noexcept { return 0; }
 
     /// The micro-batch that was computed last.
     std::size_t at_work() const noexcept { return at_work_; }

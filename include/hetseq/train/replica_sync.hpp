@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+
 namespace hetseq {
 
 class Communicator;
@@ -31,6 +33,9 @@ struct ReplicaDrift {
     bool is_within(double tolerance) const;
     std::string text() const;
 };
+
+/// Between two tensors of one shape, over max(1, |other|); infinite where one is not finite.
+double largest_difference(const at::Tensor& own, const at::Tensor& other);
 
 /// Collective; the same on all ranks. `devices`: what each rank computes on, by rank. Ranks on like
 /// devices are compared by checksum; where devices are unlike, values are compared with rank 0's.

@@ -16,6 +16,7 @@
 #include "hetseq/train/rebalancer.hpp"
 #include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/record/run_times.hpp"
+#include "hetseq/train/replica_sync.hpp"
 #include "hetseq/train/run_control.hpp"
 #include "hetseq/train/trainer_options.hpp"
 #include "hetseq/train/update_agreement.hpp"
@@ -80,6 +81,7 @@ struct TrainerReport : TrainingProgress {
     StopReason stop = StopReason::none;
     RunTimes times;
     std::int64_t recomputed_layers = 0;  // of this rank's model, at the end
+    double sent_mb = 0;                  // to other stages of a pipeline, in the last update [MiB]
     // Of this rank's ragged rows, since the run was last started; 0 for rows of one shape.
     std::int64_t values = 0;
     std::int64_t padded_values = 0;
@@ -117,6 +119,8 @@ private:
     void skip(Verdict verdict);
     void record(double step_ms);
     void compare_replicas_when_due();
+    ReplicaDrift measured_drift() const;
+    void make_replicas_alike();
     std::vector<std::string> like_devices() const;
     void validate_when_due();
     void keep_best(const Evaluation& evaluation);

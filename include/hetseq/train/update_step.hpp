@@ -55,7 +55,8 @@ public:
 
     /// The ids of the samples in those micro-batches of `share` whose gradient is not finite (their
     /// loss may be). They are found by computing the micro-batches again one by one, without
-    /// reduction. Leaves the gradients at zero.
+    /// reduction. Leaves the gradients at zero. Collective where the pass is shared: of a
+    /// pipeline's ranks the last stage names them.
     std::vector<std::int64_t> non_finite_gradient_samples(const LoadedShare& share,
                                                           const ForwardContext& context);
 

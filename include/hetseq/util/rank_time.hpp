@@ -25,7 +25,7 @@ struct RankTimeText {
 inline constexpr std::array<RankTimeText, 5> rank_time_texts{{
     {RankTime::data, "data_ms", "data", "waiting for data"},
     {RankTime::compute, "compute_ms", "forward+backward", "forward and backward"},
-    {RankTime::wait, "wait_ms", "wait", "waiting for the reduction"},
+    {RankTime::wait, "wait_ms", "wait", "waiting for the reduction, and for other stages"},
     {RankTime::reduce, "reduce_ms", "reduce", "all buckets, overlapped or not", true},
     {RankTime::optimizer, "optimizer_ms", "optimizer", "optimizer"},
 }};

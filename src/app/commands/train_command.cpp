@@ -34,6 +34,7 @@
 #include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/session/pipeline/pipeline_report.hpp"
 #include "hetseq/session/pipeline/plan_pipeline.hpp"
+#include "hetseq/session/pipeline/recorded_layout.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_length.hpp"
@@ -184,6 +185,7 @@ int run_training(const CommandContext& context,
         summary.is_exact = replica.model().is_exact();
         summary.reduce_precision = settings.options().reduce_precision;
         summary.shard = settings.options().shard;
+        describe_pipeline(world, replica, report.sent_mb, summary);
         if (folder != nullptr && summary.status == "finished")
             save_final_model(world, *folder, replica);
         agree_on(world, [&] {
@@ -239,6 +241,7 @@ int try_out(const CommandContext& context,
                                  training.shares().full_batch(replica.plan()),
                                  report,
                                  begin);
+        describe_pipeline(context.world, replica, report.sent_mb, plan.summary);
         say_dry_run(context.world, settings, plan);
     });
 }
@@ -327,11 +330,16 @@ Attempt train_ranks_of(const CommandContext& context,
         check_same_run(settings, *point);
 
     if (all_ranks) {
-        layout =
-            plan_pipeline(*context.environment, world, settings, context.parts, folder != nullptr);
+        if (point && point->is_own)
+            layout = recorded_layout(settings, point->state.run);
+        if (!layout)
+            layout = plan_pipeline(
+                *context.environment, world, settings, context.parts, folder != nullptr);
         if (layout && std::ssize(layout->ranks) < world.size())
             return on_ranks_of(std::move(*layout), settings);
     }
+    if (layout)
+        record_layout(*layout, settings);
     Replica replica(
         *context.environment, world, settings, context.parts, folder, layout ? &*layout : nullptr);
     replica.identify_data(point ? &point->state.run : nullptr);

@@ -6,7 +6,9 @@
 
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/comm/host_comm.hpp"
 #include "hetseq/model/model.hpp"
+#include "hetseq/train/record/summary.hpp"
 #include "hetseq/session/replica.hpp"
 
 namespace hetseq {
@@ -53,6 +55,28 @@ std::string pipeline_report(const Replica& replica, const RunSettings& settings)
         text += "; forward and backward should take " + format_number(layout.predicted_ms, 4) +
                 " ms, of which stages wait " + percent_text(layout.bubble, 2);
     return text + "\n" + format_table(rows);
+}
+
+void describe_pipeline(const HostComm& world,
+                       const Replica& replica,
+                       double sent_mb,
+                       Summary& summary) {
+    if (replica.stage() == nullptr)
+        return;
+    const PipelineLayout& layout = replica.stage()->layout();
+    summary.pipeline = {layout.micro_batch, layout.predicted_ms, layout.bubble};
+    const std::vector<double> sent = world.all_gather(sent_mb);
+    for (std::size_t s = 0; s < layout.ranks.size(); ++s) {
+        const auto rank = static_cast<std::size_t>(layout.ranks[s]);
+        summary.ranks[rank].stage = {
+            .number = s,
+            .first_unit = layout.cut.units[s].begin,
+            .units = layout.cut.units[s].size(),
+            .in_flight = layout.cut.most_in_flight[s],
+            .sent_mb = sent[rank],
+            .planned_mb =
+                layout.predicted_ms > 0 ? sum_of(replica.memory().terms(layout.ranks[s])) : 0};
+    }
 }
 
 }  // namespace hetseq

@@ -30,6 +30,8 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
+constexpr double sent_bytes_a_mib = 1 << 20;
+
 // Those that gradients belong to.
 Tensors with_gradients(const Tensors& tensors) {
     Tensors chosen;
@@ -50,8 +52,8 @@ Tensors as_sent(const Tensors& tensors, bool train) {
 
 // A micro-batch between its forward and its backward.
 struct Flight {
-    Tensors inputs;   // that the stage in front sent
-    Tensors outputs;  // with their graphs: what the next stage got, or the loss
+    Tensors inputs = {};   // that the stage in front sent
+    Tensors outputs = {};  // with their graphs: what the next stage got, or the loss
     bool is_lost = false;
 };
 
@@ -73,6 +75,7 @@ public:
             else
                 backward_one(work, backwards++, reducer);
         }
+        sent_mb_ = static_cast<double>(channel_.take_traffic().bytes_sent) / sent_bytes_a_mib;
         end();
     }
 
@@ -100,6 +103,7 @@ public:
 
     bool is_shared() const noexcept override { return true; }
     double waited_ms() const noexcept override { return waited_ms_; }
+    double sent_mb() const noexcept override { return sent_mb_; }
 
     MicroBatchCap agreed_cap(const std::function<MicroBatchCap()>& own) override {
         const MicroBatchCap cap = agree_on(world_, own);
@@ -107,8 +111,13 @@ public:
                 .tokens = world_.all_reduce(cap.tokens, ReduceOp::min)};
     }
 
+    bool holds_on_any(bool own) override {
+        return world_.all_reduce(std::int64_t{own}, ReduceOp::max) > 0 && stage_.is_last();
+    }
+
 private:
     void begin() {
+        static_cast<void>(channel_.take_traffic());
         waited_ms_ = 0;
         is_broken_ = false;
         failure_ = nullptr;
@@ -133,16 +142,43 @@ private:
         } catch (const std::exception& error) {
             if (!is_out_of_memory(error))
                 throw;
-            failure_ = std::current_exception();
-            is_broken_ = true;
+            break_off();
         }
+    }
+
+    void break_off() {
+        failure_ = std::current_exception();
+        is_broken_ = true;
     }
 
     Tensors received(int from) {
         const double begin = monotonic_seconds();
-        Tensors tensors = channel_.receive(from);
+        Tensors tensors = next_of(from);
         waited_ms_ += 1000 * (monotonic_seconds() - begin);
         return tensors;
+    }
+
+    // A message that the device has no memory for stays the next one. The other stages wait for
+    // what comes of it, so it is taken into the memory of the graphs, which are of no use any more.
+    Tensors next_of(int from) {
+        try {
+            return channel_.receive(from);
+        } catch (const std::exception& error) {
+            if (!is_out_of_memory(error))
+                throw;
+            break_off();
+        }
+        for (Flight& flight : flights_)
+            flight = {.is_lost = true};
+        try {
+            return channel_.receive(from);
+        } catch (const std::exception& error) {
+            if (!is_out_of_memory(error))
+                throw;
+        }
+        throw DeviceError("this device has no memory for what another stage sends",
+                          "nothing but its stage of the model lies there",
+                          "use smaller micro-batches, or give the stage fewer units");
     }
     Tensors received_input() { return stage_.is_first() ? Tensors{} : received(stage_.previous); }
 
@@ -161,7 +197,7 @@ private:
                     flight.outputs = {loss};
         });
         if (is_broken_)
-            flight = {.inputs = {}, .outputs = {}, .is_lost = true};
+            flight = {.is_lost = true};
         if (!stage_.is_last())
             channel_.start_send(stage_.next, as_sent(flight.outputs, stage_.gets_gradients));
         flights_.push_back(std::move(flight));
@@ -219,7 +255,7 @@ private:
     std::deque<Flight> flights_;
     bool is_broken_ = false;      // a stage ran out of memory
     std::exception_ptr failure_;  // where it was this one
-    double waited_ms_ = 0;
+    double waited_ms_ = 0, sent_mb_ = 0;
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 constexpr double idling = 0.1;
 constexpr double communicating = 0.15;
 constexpr double loading = 0.05;
+constexpr double bubbling = 0.35;  // one of few stages and micro-batches is always there
 
 std::string percent(double share) {
     return percent_text(share, 2);
@@ -94,15 +95,28 @@ void advise_on_idling(const Summary& summary, std::vector<std::string>& lines) {
                         slowest_host(summary) + " to compute: " + reason);
 }
 
+// Its start and its end, in which some stages have nothing yet or any more, are as long as the
+// pipeline, whatever the number of micro-batches.
+void advise_on_bubbles(const Summary& summary, std::vector<std::string>& lines) {
+    if (summary.bubble() > bubbling)
+        lines.push_back("stages compute nothing in " + percent(summary.bubble()) +
+                        " of an update's time: more micro-batches an update (a larger "
+                        "--batch-size, or a smaller --max-sentences or --max-tokens) make their "
+                        "part smaller, and --stage-units auto cuts by measured speeds");
+}
+
 }  // namespace
 
 std::vector<std::string> advice(const Summary& summary) {
     std::vector<std::string> lines;
     if (summary.ranks.size() < 2 || summary.step_ms.median <= 0)
         return lines;
-    advise_on_idling(summary, lines);
+    if (summary.pipeline)
+        advise_on_bubbles(summary, lines);
+    else
+        advise_on_idling(summary, lines);
     const double communication = summary.communication_share();
-    if (communication > communicating)
+    if (communication > communicating && !summary.pipeline)
         lines.push_back("communication takes " + percent(communication) +
                         " of each update on every rank: links, not devices, are the limit; a "
                         "larger --batch-size or fewer hosts would lose less");

@@ -106,6 +106,15 @@ Json optional(const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
 }
 
+Json stage_json(const Summary::Stage& stage) {
+    return {{"number", stage.number},
+            {"first_unit", stage.first_unit},
+            {"units", stage.units},
+            {"in_flight", stage.in_flight},
+            {"sent_mb", stage.sent_mb},
+            {"planned_memory_mb", stage.planned_mb}};
+}
+
 Json evaluation_json(const Evaluation& evaluation, std::int64_t update) {
     Json json{{"loss", evaluation.loss()}};
     for (const auto& loss : evaluation.losses)
@@ -200,6 +209,14 @@ std::vector<Summary::Class> Summary::classes() const {
     return classes;
 }
 
+double Summary::bubble() const {
+    double compute_ms = 0;
+    for (const Rank& rank : ranks)
+        compute_ms += rank.ms[RankTime::compute];
+    const double all_ms = step_ms.median * static_cast<double>(ranks.size());
+    return all_ms > 0 ? std::clamp(1 - compute_ms / all_ms, 0.0, 1.0) : 0;
+}
+
 double Summary::communication_share() const {
     double least = 0;
     for (std::size_t r = 0; r < ranks.size(); ++r)
@@ -247,6 +264,11 @@ std::string Summary::json(const TrainerReport& report) const {
                 {"achieved", optional(achieved())},
                 {"communication_share", communication_share()},
                 {"reallocations", report.reallocations}}}};
+    if (pipeline)
+        json["pipeline"] = {{"micro_batch", pipeline->micro_batch},
+                            {"planned_ms", pipeline->planned_ms},
+                            {"planned_bubble", pipeline->planned_bubble},
+                            {"bubble", bubble()}};
     for (const Rank& rank : ranks) {
         json["ranks"].push_back({{"rank", rank.rank},
                                  {"host", rank.host},
@@ -258,6 +280,8 @@ std::string Summary::json(const TrainerReport& report) const {
         for (const RankTimeText& text : rank_time_texts)
             json["ranks"].back()[std::string(text.key)] = rank.ms[text.time];
         json["ranks"].back()["peak_memory_mb"] = rank.peak_memory_mb;
+        if (rank.stage)
+            json["ranks"].back()["stage"] = stage_json(*rank.stage);
         if (std::cmp_less(rank.rank, report.costs.size()))
             json["ranks"].back()["cost"] =
                 step_cost_to_json(report.costs[static_cast<std::size_t>(rank.rank)]);

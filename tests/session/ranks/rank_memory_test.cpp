@@ -44,7 +44,16 @@ protected:
         return settings;
     }
     MemoryAccount account(const RunSettings& settings, bool saves = false) const {
-        return {world_, settings, *parameters_, *adam_, {.process_mb = 10}, saves};
+        constexpr double mib_bytes = 1 << 20;
+        return {
+            world_,
+            settings,
+            {.elements = parameters_->values().numel(),
+             .element_bytes = parameters_->values().element_size(),
+             .small = *adam_,
+             .bucket_mb = static_cast<double>(bucket_bytes(settings, *parameters_)) / mib_bytes},
+            {.process_mb = 10},
+            saves};
     }
     double term(const MemoryAccount& account, int rank, const std::string& name) const {
         for (const MemoryTerm& term : account.terms(rank))

@@ -19,6 +19,14 @@ struct TrainerReport;
 
 /// How a run went, over all ranks: summary.json (docs/outputs.md).
 struct Summary {
+    /// What a rank computes where ranks are the stages of a pipeline.
+    struct Stage {
+        std::size_t number = 0;
+        std::size_t first_unit = 0, units = 0;  // of the model's chain
+        std::size_t in_flight = 0;              // micro-batches, at the most
+        double sent_mb = 0;                     // an update, to other stages [MiB]
+        double planned_mb = 0;                  // of memory; 0: not planned
+    };
     struct Rank {
         int rank = 0;
         std::string host;
@@ -31,6 +39,13 @@ struct Summary {
         ByRankTime<double> ms = {};  // medians of an update
         double peak_memory_mb = 0;
         double unit_ms = 0;  // own compute time of a unit; 0: the rank had no work
+        std::optional<Stage> stage = {};
+    };
+    /// How a pipeline was planned; 0: it was given, and nothing was measured.
+    struct Pipeline {
+        std::int64_t micro_batch = 0;  // samples, or tokens with padding
+        double planned_ms = 0;         // forward and backward of a full batch
+        double planned_bubble = 0;
     };
 
     /// Least, mean and most over the ranks of a class.
@@ -66,7 +81,11 @@ struct Summary {
     std::optional<double> equal_ms, proportional_ms, predicted_ms,
         bound_ms;  // of a full batch, by the measured rates
     std::vector<Rank> ranks;
+    std::optional<Pipeline> pipeline;  // none: each rank has a whole model
 
+    /// The part of an update's time in which a pipeline's ranks compute nothing of it: they wait
+    /// for each other, reduce or step.
+    double bubble() const;
     /// By name.
     std::vector<Class> classes() const;
     /// The part of an update's time that even the rank that waits least spends waiting for the

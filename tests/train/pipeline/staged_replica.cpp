@@ -1,0 +1,152 @@
+#include "train/pipeline/staged_replica.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/balance/pipeline/simulate_pipeline.hpp"
+#include "hetseq/model/init.hpp"
+#include "hetseq/train/pipeline/pipeline_pass.hpp"
+
+#include "test_world.hpp"
+
+namespace hetseq::test {
+
+namespace {
+
+constexpr std::uint64_t seed = 3;
+
+class ModelCollator final : public Collator {
+public:
+    explicit ModelCollator(const ModelCase& model)
+        : model_{model}, terms_{model.make()->loss_terms().size()} {}
+
+    MicroBatch collate(const TensorDict&, const at::Tensor& sample_ids) const override {
+        MicroBatch batch = model_.batch(sample_ids[0].item<std::int64_t>(), sample_ids.numel());
+        batch.weights.clear();
+        for (std::size_t term = 0; term < terms_; ++term)
+            batch.weights.push_back(static_cast<double>(term + 1) *
+                                    static_cast<double>(sample_ids.numel()));
+        return batch;
+    }
+
+private:
+    ModelCase model_;
+    std::size_t terms_;
+};
+
+ChainCut cut_of(const StagedCase& staged) {
+    ChainCut cut{.units = staged.units};
+    for (std::size_t stage = 0; stage < staged.units.size(); ++stage)
+        cut.most_in_flight.push_back(most_in_flight(staged.units.size(), stage));
+    return cut;
+}
+
+std::vector<int> ranks_of(const StagedCase& staged) {
+    std::vector<int> ranks = staged.ranks;
+    if (ranks.empty()) {
+        ranks.resize(staged.units.size());
+        std::iota(ranks.begin(), ranks.end(), 0);
+    }
+    return ranks;
+}
+
+std::size_t number_of(const std::vector<int>& ranks, int rank) {
+    return static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+}
+
+}  // namespace
+
+std::unique_ptr<Collator> collator_of(const ModelCase& model) {
+    return std::make_unique<ModelCollator>(model);
+}
+
+LoadedShare share_of(const ModelCase& model,
+                     std::int64_t samples,
+                     std::int64_t micro_batch,
+                     std::shared_ptr<DeviceTransfer> transfer) {
+    static std::map<std::string, std::unique_ptr<Collator>> collators;  // outlive shares
+    auto& collator = collators[model.name];
+    if (collator == nullptr)
+        collator = collator_of(model);
+    return {{.begin = 0, .end = samples},
+            {0, samples},
+            {.fields = {}, .ragged = {}, .sample_ids = at::arange(samples, at::kLong)},
+            {.collator = collator.get(),
+             .transfer = std::move(transfer),
+             .loss_terms = model.make()->loss_terms().size()},
+            {.samples = micro_batch}};
+}
+
+std::set<std::string> tied_names(const ModelCase& model) {
+    std::set<std::string> once, twice;
+    for (const ChainUnit& unit : model.make()->chain())
+        for (const std::string& name : unit.parameters)
+            if (!once.insert(name).second)
+                twice.insert(name);
+    return twice;
+}
+
+std::vector<std::vector<UnitRange>> all_cuts(std::size_t units, std::size_t stages) {
+    if (stages == 1)
+        return {{{0, units}}};
+    std::vector<std::vector<UnitRange>> cuts;
+    for (std::size_t begin = stages - 1; begin < units; ++begin)
+        for (std::vector<UnitRange> front : all_cuts(begin, stages - 1)) {
+            front.push_back({begin, units});
+            cuts.push_back(std::move(front));
+        }
+    return cuts;
+}
+
+StagedReplica::StagedReplica(const StagedCase& staged, const HostComm& world)
+    : communicator_{make_communicator(world, environment(), at::kCPU)},
+      model_{staged.model.make()} {
+    const std::vector<int> ranks = ranks_of(staged);
+    if (!ranks.empty()) {
+        const std::size_t number = number_of(ranks, world.rank());
+        stage_ = stage_of(*model_, cut_of(staged), ranks, number);
+        holders_ = parameter_holders(*model_, cut_of(staged), ranks);
+        model_->hold(stage_.units);
+    }
+    initialise_parameters(*model_, seed);
+    model_->to(at::kCPU, staged.precision);
+    model_->recompute(std::min(staged.recomputed, model_->recomputable_layers()));
+    parameters_ = std::make_unique<FlatParameters>(
+        *model_, [this](const std::string& name) { return model_->decays(name); });
+    if (!ranks.empty())
+        make_stage(world);
+    else
+        pass_ = make_whole_pass(*model_);
+    constexpr std::int64_t bucket_bytes = 1 << 16;
+    reducer_ = std::make_unique<GradientReducer>(
+        *parameters_,
+        *communicator_,
+        bucket_bytes,
+        std::nullopt,
+        tied_ ? tied_->gradients(*parameters_) : std::vector<TiedGradient>{});
+}
+
+void StagedReplica::make_stage(const HostComm& world) {
+    world_ = std::make_unique<HostComm>(world.duplicate());
+    tied_ = std::make_unique<TiedParameters>(
+        world, environment(), at::kCPU, holders_, CommunicatorOptions{});
+    parameters_->count_elsewhere(tied_->spoken_for_elsewhere());
+    std::vector<int> peers;
+    for (const int peer : {stage_.previous, stage_.next})
+        if (peer != Stage::nobody)
+            peers.push_back(peer);
+    channel_ = std::make_unique<PeerChannel>(
+        world, peers, at::kCPU, environment().thread_support(), PeerChannel::Options{});
+    pass_ = make_pipeline_pass(*model_, stage_, *world_, *channel_);
+}
+
+std::map<std::string, at::Tensor> StagedReplica::by_name(const at::Tensor& flat) const {
+    std::map<std::string, at::Tensor> tensors;
+    for (const FlatParameters::Parameter& parameter : parameters_->parameters())
+        tensors[parameter.name] = flat.narrow(0, parameter.offset, parameter.numel).clone();
+    return tensors;
+}
+
+}  // namespace hetseq::test
