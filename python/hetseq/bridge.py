@@ -122,7 +122,7 @@ class Binding:
             self.chain = Chain(chain_names(self.task), self.module, self.keyed, self.recomputation, self._sample(rows))
             self.module.train()
             self.buffers.begin()
-        if self.task.keeps_model and self.kept is None:
+        if self.task._keeps_model and self.kept is None:
             self.kept = KeptValues(self.module)
         units = [{"kind": unit.kind, "parameters": unit.parameters, "recomputed": unit.recomputed} for unit in self.chain.units]
         return json.dumps(units), self._test_whole(rows)

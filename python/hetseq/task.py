@@ -174,7 +174,7 @@ class Task:
     self_test: bool = True
     recompute: Sequence[str] = ()
     chain: Union[str, Sequence[str]] = ()
-    keeps_model = False  # `model` gives the same module each time
+    _keeps_model = False  # `model` gives the same module each time
 
     def model(self, config: Config) -> torch.nn.Module:
         """The module to train, with its initial values. It is called with torch's generators seeded by the run."""
@@ -241,7 +241,7 @@ def task(model: torch.nn.Module, fields: Mapping[str, Union[Field, Ragged]], los
     class FromModel(Task):
         fields, losses, metrics, tokens = given_fields, given_losses, given_metrics, given_tokens
         defaults, buffers, groups, exact = given_defaults, given_buffers, given_groups, given_exact
-        recompute, chain, keeps_model = given_recompute, given_chain, True
+        recompute, chain, _keeps_model = given_recompute, given_chain, True
 
         def model(self, config: Config) -> torch.nn.Module:
             return given_model

@@ -42,6 +42,7 @@ class KeptValues:
         torch.save([tensor.data for tensor in _tensors(module)], self._file)
 
     def restore(self, module: torch.nn.Module) -> None:
+        """Parts and moved tensors are what they were, on the CPU."""
         self._file.seek(0)
         values = torch.load(self._file, map_location="cpu", weights_only=True)
         for tensor, value in zip(_tensors(module), values):

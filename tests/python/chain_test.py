@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import unittest
+import unittest.mock
 from types import SimpleNamespace
 
 from harness import need
@@ -20,6 +21,7 @@ import hetseq
 from hetseq import bridge
 from hetseq.chain_blocks import made_shape
 from hetseq.task import TaskError
+from hetseq.whole import KeptValues, holds_part
 from staged import Staged
 
 IDS = {"ids": hetseq.Field(torch.int64, (12,)), "mask": hetseq.Field(torch.int64, (12,))}
@@ -392,6 +394,30 @@ class UnitsTest(ChainCase):
             x = torch.randn(x)
             self.assertEqual(made_shape(made, x), tuple(made(x).shape))
         self.assertIsNone(made_shape(nn.Embedding(3, 4), x))
+
+    def test_the_self_test_runs_on_the_whole_module_where_there_is_memory(self):
+        task = Ids(SharedDropout, "blocks")
+        task.forward = lambda model, batch: Ids.forward(task, model, batch) / len(batch["ids"])
+        with unittest.mock.patch("hetseq.whole._SELF_TEST_BYTES", 1e12):
+            staged = self.staged(task)
+        self.assertIn("the self-test is left out, since no stage has the whole module (it would take some ", staged.said)
+        staged.end()
+        with self.assertRaisesRegex(TaskError, "the result would depend on how a batch is cut over ranks"):
+            self.staged(task)
+
+    def test_values_of_a_module_that_is_given_again(self):
+        module = nn.BatchNorm1d(3)
+        module.weight.data.uniform_(1, 2)
+        before = {name: value.clone() for name, value in module.state_dict().items()}
+        kept = KeptValues(module)
+        self.assertFalse(holds_part(module))
+        module.double()
+        module.weight.data = torch.zeros((), dtype=torch.float64).expand(3)
+        self.assertTrue(holds_part(module))
+        kept.restore(module)
+        self.assertFalse(holds_part(module))
+        for name, value in module.state_dict().items():
+            self.assertTrue(torch.equal(value, before[name]) and value.dtype == before[name].dtype, name)
 
     def test_a_task_without_a_chain_says_so(self):
         staged = self.staged(TASKS["gpt2"]())
