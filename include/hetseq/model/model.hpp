@@ -120,6 +120,8 @@ public:
 protected:
     /// Whether training computes this unit, which is one of the layers of `recompute`, again.
     bool is_recomputed(std::size_t unit) const noexcept { return unit < recomputed_end_; }
+    /// For a model that chooses the layers of `recompute` itself.
+    void note_recomputed(std::int64_t layers) noexcept { recomputed_layers_ = layers; }
 
 private:
     Arithmetic arithmetic_;

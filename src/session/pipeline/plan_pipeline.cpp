@@ -45,8 +45,8 @@ std::shared_ptr<Model> chain_model(const RunSettings& settings, const Parts& par
     if (model->chain().empty())
         throw BadConfig("--virtual-workers with --model " + options.model,
                         "the model is not a chain of units that stages could compute",
-                        "use none, or another model: BERT, the Transformer and MNIST's network "
-                        "are chains");
+                        "use none, or another model: BERT, the Transformer, MNIST's network, and "
+                        "tasks in Python that name their blocks (chain) can be cut");
     if (options.shard != "none")
         throw BadConfig("--virtual-workers with --shard " + options.shard,
                         "each stage holds its parameters' state alone: nothing is left to cut",
