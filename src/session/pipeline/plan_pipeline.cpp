@@ -51,23 +51,16 @@ std::shared_ptr<Model> chain_model(const RunSettings& settings, const Parts& par
         throw BadConfig("--virtual-workers with --shard " + options.shard,
                         "each stage holds its parameters' state alone: nothing is left to cut",
                         "leave --shard out");
-<<<<<<< HEAD
     if (!model->scores().empty() && model->scores_need_whole_model() && !options.valid_data.empty())
         throw BadConfig(
             "--virtual-workers with validation that gives " + join(model->scores(), ", "),
             "that needs the whole model, which no rank has",
             "leave --valid-bleu out, and score what the finished model translates");
-=======
-    if (!model->scores().empty() && !options.valid_data.empty())
-        throw BadConfig("--virtual-workers with validation by " + join(model->scores(), ", "),
-                        "the scores of this task need whole results, which no rank has",
-                        "leave --valid-data or these scores out, and score the finished model");
     if (options.parts.optimizer.name == "python")
         throw BadConfig("--virtual-workers with an optimizer of the task's own",
                         "it knows all of the module, of which each rank holds a stage alone",
                         "leave out the task's method 'optimizer', and take one of adam, adamw, "
                         "lamb, sgd and adadelta");
->>>>>>> 9d02a7e02b7b31fc550d4d5306a328aa56604e8e
     model->hold({0, 0});
     return model;
 }
