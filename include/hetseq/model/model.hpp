@@ -55,6 +55,9 @@ public:
     virtual std::vector<PerplexitySchema> perplexities() const { return {}; }
     /// Names of the scores that `corpus_scorer` computes, beside the metrics; by default none.
     virtual std::vector<std::string> scores() const { return {}; }
+    /// Whether they take more of the model than a forward's results, as decoding does: where it is
+    /// cut, nobody has that.
+    virtual bool scores_need_whole_model() const { return false; }
     /// Scores the model as its parameters are now; null where `scores` is empty. The model outlives
     /// it.
     virtual std::unique_ptr<CorpusScorer> corpus_scorer() const { return nullptr; }
