@@ -37,13 +37,16 @@ class Reads(TorchDispatchMode):
         super().__init__()
         self.unit = 0
         self.units: list[set[str]] = [set() for _ in range(units)]
-        self._names: dict[int, list[str]] = {}  # by their memory
+        self._places: dict[int, list[tuple[int, int, str]]] = {}  # by the memory: begin, end and name of each in it
         for name, parameter in parameters:
-            self._names.setdefault(parameter.untyped_storage()._cdata, []).append(name)
+            begin = parameter.storage_offset()
+            self._places.setdefault(_memory(parameter), []).append((begin, begin + parameter.numel(), name))
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         for tensor in tensors_in((args, kwargs or {})):
-            self.units[self.unit].update(self._names.get(_memory(tensor), ()))
+            if places := self._places.get(_memory(tensor)):
+                offset = tensor.storage_offset()
+                self.units[self.unit].update(name for begin, end, name in places if begin <= offset < end)
         return func(*args, **(kwargs or {}))
 
 

@@ -135,6 +135,8 @@ public:
         return chain_;
     }
 
+    bool is_chain() const override { return is_chain_; }
+
     Carried run_units(UnitRange units,
                       const Carried& carried,
                       const MicroBatch& batch,

@@ -347,6 +347,21 @@ class UnitsTest(ChainCase):
             self.assertFalse(inside & set(front + back))
             staged.end()
 
+    def test_parameters_in_one_piece_of_memory(self):
+        def flat():
+            model = ResNet(lambda channels: nn.GroupNorm(2, channels))
+            memory = torch.cat([parameter.data.flatten() for parameter in model.parameters()])
+            begin = 0
+            for parameter in model.parameters():
+                parameter.data = memory[begin:begin + parameter.numel()].view(parameter.shape)
+                begin += parameter.numel()
+            return model
+        lists = ["layer1", "layer2", "layer3", "layer4"]
+        staged = self.staged(Images(flat, lists))
+        units = [unit["parameters"] for unit in staged.units]
+        staged.end()
+        self.assertEqual(units, [unit["parameters"] for unit in self.staged(TASKS["resnet"]()).units])
+
     def test_modules_that_are_computed_again(self):
         for name, recomputed in {"gpt2": [[], [0], [1], [2], [3], []], "resnet": [[], [0], [1], [], [2], [], []]}.items():
             staged, units = self.units(name)

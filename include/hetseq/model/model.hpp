@@ -65,6 +65,8 @@ public:
     /// The model as a chain, in order: its units, one after the other, are what `forward` does.
     /// Each parameter is in at least one of them. Empty: it cannot be cut.
     virtual std::vector<ChainUnit> chain() const { return {}; }
+    /// Whether it can be cut, where the units themselves may take long to find.
+    virtual bool is_chain() const { return !chain().empty(); }
     /// Runs `units`, at least one, on what the unit in front of them gave. Of a model that cannot
     /// be cut these are {0, 0}: all of it.
     virtual Carried run_units(UnitRange units,
