@@ -74,11 +74,11 @@ std::int64_t capacity_of(const RunSettings& settings, const std::vector<int>& ra
     return least;
 }
 
-ChainCut cut_of(const std::vector<ChainStage>& stages) {
+ChainCut cut_of(const std::vector<ChainStage>& stages, std::size_t extra_in_flight) {
     ChainCut cut;
     for (std::size_t s = 0; s < stages.size(); ++s) {
         cut.units.push_back({stages[s].begin, stages[s].end});
-        cut.most_in_flight.push_back(most_in_flight(stages.size(), s));
+        cut.most_in_flight.push_back(most_in_flight(stages.size(), s, extra_in_flight));
     }
     return cut;
 }
@@ -280,8 +280,8 @@ PipelineLayout best_layout(const std::vector<MeasuredSize>& sizes,
     std::optional<PipelineLayout> best;
     std::optional<PipelineCut> nearest;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-        const PipelineCut cut =
-            partition_chain(problem_of(measured, costs[i], sizes[i].micro_batches));
+        const ChainProblem problem = problem_of(measured, costs[i], sizes[i].micro_batches);
+        const PipelineCut cut = with_more_in_flight(problem, partition_chain(problem));
         if (!cut.fits()) {
             nearest = cut;
             continue;
@@ -290,7 +290,7 @@ PipelineLayout best_layout(const std::vector<MeasuredSize>& sizes,
             continue;
         const std::vector<int> ranks = ranks_of(cut, measured.classes);
         best = {.ranks = ranks,
-                .cut = cut_of(cut.stages),
+                .cut = cut_of(cut.stages, cut.extra_in_flight),
                 .micro_batch = sizes[i].micro_batch,
                 .predicted_ms = cut.predicted_ms,
                 .bubble = cut.bubble,
