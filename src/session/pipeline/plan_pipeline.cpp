@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +30,7 @@
 
 #include "chain_measurement.hpp"
 #include "chain_memory.hpp"
+#include "rank_classes.hpp"
 
 namespace hetseq {
 
@@ -99,34 +98,6 @@ PipelineLayout checked_layout(const RunSettings& settings,
                         "the virtual worker has " + count_text(std::ssize(ranks), "rank"),
                         "give a number for each of its ranks, or auto");
     return given_layout(ranks, units, capacity_of(settings, ranks));
-}
-
-// Ranks that are interchangeable: with like devices and memory, and links like each other's. Those
-// that share a host with others of the worker have other links than the rest.
-struct RankClasses {
-    std::vector<std::vector<int>> ranks;  // by class
-};
-
-RankClasses classes_of(const RunSettings& settings, const std::vector<int>& worker) {
-    std::map<std::string, int> on_host;
-    for (const int rank : worker)
-        ++on_host[settings.topology.rank(rank).host];
-    const std::vector<int> like = like_ranks(settings);
-    std::map<std::string, std::vector<int>> known;
-    std::vector<std::string> order;
-    for (const int rank : worker) {
-        const RankInfo& info = settings.topology.rank(rank);
-        const std::string key = std::to_string(like[static_cast<std::size_t>(rank)]) + " " +
-                                std::to_string(info.memory_mb) +
-                                (on_host[info.host] > 1 ? " " + info.host : "");
-        if (known[key].empty())
-            order.push_back(key);
-        known[key].push_back(rank);
-    }
-    RankClasses classes;
-    for (const std::string& key : order)
-        classes.ranks.push_back(known[key]);
-    return classes;
 }
 
 // The mean over pairs of unlike ranks.
@@ -380,13 +351,13 @@ std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
         if (rank != world.rank())
             all.push_back(rank);
     PeerChannel channel{world, all, settings.device, environment.thread_support(), {}};
-    const Measured measured{classes_of(settings, ranks),
-                            measure_links(world, channel, settings.device),
-                            std::move(memory),
-                            trains_up_to(*model)};
     std::vector<std::vector<std::vector<UnitCost>>> costs;
     for (const MeasuredSize& size : sizes)
         costs.push_back(gathered(world, size.costs));
+    const Measured measured{rank_classes(settings, ranks, costs.front()),
+                            measure_links(world, channel, settings.device),
+                            std::move(memory),
+                            trains_up_to(*model)};
     const PipelineLayout layout = agree_on(world, [&] {
         return world.rank() == 0 ? best_layout(sizes, costs, measured, settings) : PipelineLayout{};
     });
