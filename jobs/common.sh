@@ -93,3 +93,23 @@ prepare_gpt2() {
   [[ -e $source ]] || { echo "there is no $source: set HETSEQ_TEST_DATA" >&2; return 66; }
   PYTHONPATH=python build/python/bin/python inputs/python/prepare_gpt2.py data/gpt2 "$source"
 }
+
+# data/bert-8192, from the novels of HETSEQ_TEST_DATA/text: rows of up to 128 tokens of 8,192 pieces, and the configuration
+# of a BERT of 30 million parameters for them (8 layers, 512 wide).
+prepare_bert_8192() {
+  local source=${HETSEQ_TEST_DATA:-../shared/data}/text/novels-small.txt data=data/bert-8192
+  local hetseq=${HETSEQ:-build/cpu/bin/hetseq}
+  cat "$data/model.json" >/dev/null 2>&1 && return 0
+  say 'preparing the novels for BERT'
+  [[ -e $source ]] || { echo "there is no $source: set HETSEQ_TEST_DATA" >&2; return 66; }
+  mkdir -p "$data"
+  head -c 40000 "$source" >"$data/valid.txt"
+  "$hetseq" prepare vocabulary --input "$source" --vocab-size 8192 --output "$data/vocab.txt"
+  "$hetseq" prepare bert --input "$source" --valid-input "$data/valid.txt" --vocab "$data/vocab.txt" --dupe-factor 2 \
+    --shards 1 --overwrite --output "$data"
+  cat >"$data/model.json" <<'JSON'
+{"vocab_size": 8192, "hidden_size": 512, "num_hidden_layers": 8, "num_attention_heads": 8, "intermediate_size": 2048,
+ "max_position_embeddings": 128, "type_vocab_size": 2, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
+ "attention_probs_dropout_prob": 0.1}
+JSON
+}

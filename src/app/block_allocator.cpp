@@ -13,20 +13,14 @@ namespace {
 constexpr std::size_t least_block = std::size_t{1} << 20;
 constexpr std::uint8_t priority = 100;  // above LibTorch's own
 
-// It is never destroyed: tensors may outlive everything.
-MappedBlocks& blocks() {
-    static auto* const cache = new MappedBlocks;
-    return *cache;
-}
-
 void give_back(void* block) {
     c10::profiledCPUMemoryReporter().Delete(block);
-    blocks().give_back(block);
+    tensor_blocks().give_back(block);
 }
 
 // Of either kind.
 void raw_delete(void* memory) {
-    if (blocks().give_back(memory))
+    if (tensor_blocks().give_back(memory))
         c10::profiledCPUMemoryReporter().Delete(memory);
     else
         c10::GetDefaultCPUAllocator()->raw_deleter()(memory);
@@ -35,7 +29,7 @@ void raw_delete(void* memory) {
 class BlockAllocator final : public c10::Allocator {
 public:
     c10::DataPtr allocate(std::size_t bytes) override {
-        void* const block = bytes >= least_block ? blocks().take(bytes) : nullptr;
+        void* const block = bytes >= least_block ? tensor_blocks().take(bytes) : nullptr;
         if (block == nullptr)  // it says itself that there is no more
             return c10::GetDefaultCPUAllocator()->allocate(bytes);
         c10::profiledCPUMemoryReporter().New(block, bytes);

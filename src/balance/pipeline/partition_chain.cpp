@@ -16,15 +16,18 @@ namespace hetseq {
 namespace {
 
 constexpr std::size_t simulated_cuts = 8;
+constexpr double worth_memory = 0.99;  // of the time without
 
-SimulatedPipeline simulate(const ChainCosts& costs, std::span<const ChainStage> cut) {
+SimulatedPipeline simulate(const ChainCosts& costs,
+                           std::span<const ChainStage> cut,
+                           std::size_t extra) {
     const std::size_t micro_batches = costs.problem().micro_batches;
     std::vector<PipelineStage> stages;
     std::vector<PipelineLink> links;
     for (std::size_t s = 0; s < cut.size(); ++s) {
         stages.push_back({std::vector<double>(micro_batches, costs.forward_ms(cut[s])),
                           std::vector<double>(micro_batches, costs.backward_ms(cut[s])),
-                          most_in_flight(cut.size(), s)});
+                          most_in_flight(cut.size(), s, extra)});
         if (s + 1 == cut.size())
             break;
         const std::size_t unit = cut[s].end - 1;
@@ -36,16 +39,19 @@ SimulatedPipeline simulate(const ChainCosts& costs, std::span<const ChainStage> 
     return simulate_pipeline(stages, links);
 }
 
-PipelineCut evaluate(const ChainCosts& costs, std::span<const ChainStage> stages) {
-    const SimulatedPipeline simulated = simulate(costs, stages);
+PipelineCut evaluate(const ChainCosts& costs,
+                     std::span<const ChainStage> stages,
+                     std::size_t extra = 0) {
+    const SimulatedPipeline simulated = simulate(costs, stages, extra);
     PipelineCut cut;
+    cut.extra_in_flight = extra;
     cut.stages.assign(stages.begin(), stages.end());
     cut.predicted_ms = simulated.makespan_ms;
     cut.period_ms = costs.period_ms(stages);
     cut.bubble = simulated.bubble;
     cut.score_ms = costs.score_ms(cut.period_ms, costs.latency_ms(stages));
     for (std::size_t s = 0; s < stages.size(); ++s)
-        cut.memory.push_back({costs.memory_mb(stages[s], most_in_flight(stages.size(), s)),
+        cut.memory.push_back({costs.memory_mb(stages[s], most_in_flight(stages.size(), s, extra)),
                               costs.problem().devices[stages[s].device_class].memory_mb});
     return cut;
 }
@@ -100,6 +106,17 @@ PipelineCut partition_chain(const ChainProblem& problem) {
         if (PipelineCut cut = evaluate(costs, scored.stages); is_faster(cut, best))
             best = std::move(cut);
     return best;
+}
+
+PipelineCut with_more_in_flight(const ChainProblem& problem, PipelineCut cut) {
+    const ChainCosts costs{problem};
+    for (std::size_t extra = cut.extra_in_flight + 1; extra < cut.stages.size(); ++extra) {
+        PipelineCut more = evaluate(costs, cut.stages, extra);
+        if (!more.fits() || more.predicted_ms > worth_memory * cut.predicted_ms)
+            break;
+        cut = std::move(more);
+    }
+    return cut;
 }
 
 PipelineCut evaluate_cut(const ChainProblem& problem, std::span<const ChainStage> stages) {

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +23,7 @@
 #include "hetseq/model/model.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/train/pipeline/link_costs.hpp"
+#include "hetseq/train/shares/peak_memory.hpp"
 #include "hetseq/session/pipeline/virtual_workers.hpp"
 #include "hetseq/session/ranks/rank_memory.hpp"
 #include "hetseq/session/replica.hpp"
@@ -32,12 +31,17 @@
 
 #include "chain_measurement.hpp"
 #include "chain_memory.hpp"
+#include "rank_classes.hpp"
 
 namespace hetseq {
 
 namespace {
 
 constexpr double bytes_of_cache_mib = 1 << 20;
+// What a CPU's memory holds for what is kept from forward to backward. Micro-batches differ in
+// size, and are freed in another order than they were made in: so gaps stay between their tensors.
+// BERT 8 x 512 took 1.5 to 1.9 of it.
+constexpr double with_gaps = 1.5;
 
 std::shared_ptr<Model> chain_model(const RunSettings& settings, const Parts& parts) {
     const Options& options = settings.options();
@@ -75,11 +79,11 @@ std::int64_t capacity_of(const RunSettings& settings, const std::vector<int>& ra
     return least;
 }
 
-ChainCut cut_of(const std::vector<ChainStage>& stages) {
+ChainCut cut_of(const std::vector<ChainStage>& stages, std::size_t extra_in_flight) {
     ChainCut cut;
     for (std::size_t s = 0; s < stages.size(); ++s) {
         cut.units.push_back({stages[s].begin, stages[s].end});
-        cut.most_in_flight.push_back(most_in_flight(stages.size(), s));
+        cut.most_in_flight.push_back(most_in_flight(stages.size(), s, extra_in_flight));
     }
     return cut;
 }
@@ -100,34 +104,6 @@ PipelineLayout checked_layout(const RunSettings& settings,
                         "the virtual worker has " + count_text(std::ssize(ranks), "rank"),
                         "give a number for each of its ranks, or auto");
     return given_layout(ranks, units, capacity_of(settings, ranks));
-}
-
-// Ranks that are interchangeable: with like devices and memory, and links like each other's. Those
-// that share a host with others of the worker have other links than the rest.
-struct RankClasses {
-    std::vector<std::vector<int>> ranks;  // by class
-};
-
-RankClasses classes_of(const RunSettings& settings, const std::vector<int>& worker) {
-    std::map<std::string, int> on_host;
-    for (const int rank : worker)
-        ++on_host[settings.topology.rank(rank).host];
-    const std::vector<int> like = like_ranks(settings);
-    std::map<std::string, std::vector<int>> known;
-    std::vector<std::string> order;
-    for (const int rank : worker) {
-        const RankInfo& info = settings.topology.rank(rank);
-        const std::string key = std::to_string(like[static_cast<std::size_t>(rank)]) + " " +
-                                std::to_string(info.memory_mb) +
-                                (on_host[info.host] > 1 ? " " + info.host : "");
-        if (known[key].empty())
-            order.push_back(key);
-        known[key].push_back(rank);
-    }
-    RankClasses classes;
-    for (const std::string& key : order)
-        classes.ranks.push_back(known[key]);
-    return classes;
 }
 
 // The mean over pairs of unlike ranks.
@@ -190,6 +166,7 @@ struct Measured {
     std::vector<std::vector<LinkCost>> links;
     ChainMemory memory;
     std::vector<bool> trains_up_to;  // by unit: any parameter in front of it, or its own
+    double of_kept = 1;              // memory that is held for what is kept, over its size
 };
 
 ChainProblem problem_of(const Measured& measured,
@@ -229,7 +206,7 @@ ChainProblem problem_of(const Measured& measured,
         const double output = largest(u, &UnitCost::output_mb);
         problem.activations_mb.push_back(output);
         problem.gradients_mb.push_back(measured.trains_up_to[u] ? output : 0);
-        problem.activations_mb_kept.push_back(largest(u, &UnitCost::kept_mb));
+        problem.activations_mb_kept.push_back(measured.of_kept * largest(u, &UnitCost::kept_mb));
         problem.workspace_mb.push_back(largest(u, &UnitCost::workspace_mb));
     }
     problem.state_mb = [&](std::size_t begin, std::size_t end, std::size_t device_class) {
@@ -281,8 +258,8 @@ PipelineLayout best_layout(const std::vector<MeasuredSize>& sizes,
     std::optional<PipelineLayout> best;
     std::optional<PipelineCut> nearest;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-        const PipelineCut cut =
-            partition_chain(problem_of(measured, costs[i], sizes[i].micro_batches));
+        const ChainProblem problem = problem_of(measured, costs[i], sizes[i].micro_batches);
+        const PipelineCut cut = with_more_in_flight(problem, partition_chain(problem));
         if (!cut.fits()) {
             nearest = cut;
             continue;
@@ -291,7 +268,7 @@ PipelineLayout best_layout(const std::vector<MeasuredSize>& sizes,
             continue;
         const std::vector<int> ranks = ranks_of(cut, measured.classes);
         best = {.ranks = ranks,
-                .cut = cut_of(cut.stages),
+                .cut = cut_of(cut.stages, cut.extra_in_flight),
                 .micro_batch = sizes[i].micro_batch,
                 .predicted_ms = cut.predicted_ms,
                 .bubble = cut.bubble,
@@ -364,14 +341,16 @@ std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
     if (!units.empty())
         return agree_on(
             world, [&] { return checked_layout(settings, ranks, units, model->chain().size()); });
-    OwnMemory own{.process_mb = memory_in_use_mb(settings.device)};
     DataContext data(world, environment.thread_support() == ThreadSupport::multiple);
     Feed feed(data, required_data(options), settings, parts, *model, Shuffle::yes);
-    own.data_mb = static_cast<double>(feed.corpus().cache_bytes()) / bytes_of_cache_mib *
-                  (options.valid_data.empty() ? 1 : 2) /
-                  settings.topology.ranks_on_host_of(world.rank());
-    ChainMemory memory = chain_memory(world, settings, parts, *model, own, saves);
-    if (options.virtual_workers == "auto" && memory.every_rank_holds_all()) {
+    const auto memory_beside = [&](double process_mb) {
+        const double data_mb = static_cast<double>(feed.corpus().cache_bytes()) /
+                               bytes_of_cache_mib * (options.valid_data.empty() ? 1 : 2) /
+                               settings.topology.ranks_on_host_of(world.rank());
+        return chain_memory(world, settings, parts, *model, {process_mb, data_mb}, saves);
+    };
+    if (options.virtual_workers == "auto" &&
+        memory_beside(memory_in_use_mb(settings.device)).every_rank_holds_all()) {
         log::info("no virtual worker is needed: each rank holds the model");
         return std::nullopt;
     }
@@ -383,13 +362,17 @@ std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
         if (rank != world.rank())
             all.push_back(rank);
     PeerChannel channel{world, all, settings.device, environment.thread_support(), {}};
-    const Measured measured{classes_of(settings, ranks),
-                            measure_links(world, channel, settings.device),
-                            std::move(memory),
-                            trains_up_to(*model)};
+    std::vector<std::vector<LinkCost>> links = measure_links(world, channel, settings.device);
     std::vector<std::vector<std::vector<UnitCost>>> costs;
     for (const MeasuredSize& size : sizes)
         costs.push_back(gathered(world, size.costs));
+    // What libraries have taken as they were used stays, and what was measured with does not.
+    PeakMemory::release();
+    const Measured measured{rank_classes(settings, ranks, costs.front()),
+                            std::move(links),
+                            memory_beside(memory_in_use_mb(settings.device)),
+                            trains_up_to(*model),
+                            settings.device.is_cpu() ? with_gaps : 1};
     const PipelineLayout layout = agree_on(world, [&] {
         return world.rank() == 0 ? best_layout(sizes, costs, measured, settings) : PipelineLayout{};
     });

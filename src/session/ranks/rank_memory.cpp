@@ -44,6 +44,14 @@ double copied_mb(double state_mb, int rank, int ranks) {
     return state_mb * static_cast<double>(own) / static_cast<double>(files);
 }
 
+// What a rank that writes files of the whole state holds of what others send for them: a window of
+// `PeerTransfers`.
+double collected_mb(double state_mb, int rank, int ranks) {
+    constexpr double window_mb = 32;
+    const bool writes_model = checkpoint_owner(0, ranks) == rank;
+    return writes_model || copied_mb(state_mb, rank, ranks) > 0 ? window_mb : 0;
+}
+
 std::int64_t saved_tensors(const Optimizer& optimizer) {
     return optimizer.Optimizer::state_tensors();
 }
@@ -139,7 +147,9 @@ void MemoryAccount::note_stage(int rank, std::int64_t elements) {
     const double values_mb = static_cast<double>(elements * model_.element_bytes) / mib_bytes;
     memory.copies_mb =
         saves_ && is_on_host_[r] ? values_mb * static_cast<double>(1 + saved_tensors_) : 0;
-    memory.scratch_mb = 0;
+    const double state_mb =
+        static_cast<double>(model_.elements * model_.element_bytes * saved_tensors_) / mib_bytes;
+    memory.scratch_mb = saves_ ? collected_mb(state_mb, rank, static_cast<int>(ranks_.size())) : 0;
     model_.sent_bytes = 0;
 }
 

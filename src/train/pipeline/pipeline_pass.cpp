@@ -184,7 +184,7 @@ private:
 
     void forward_one(const Work& work, std::size_t i, UpdateStatus& status) {
         const ProfilerRange range{"forward", static_cast<std::int64_t>(i)};
-        Flight flight{.inputs = received_input()};
+        Flight flight{.inputs = received_input(), .outputs = {}};
         attempt(stage_.is_first() || !flight.inputs.empty(), [&] {
             enter(i);
             const MicroBatch micro_batch = work.share.on_device(work.share.micro_batches()[i]);

@@ -22,9 +22,11 @@ namespace hetseq {
 namespace {
 
 constexpr double bytes_a_mib = 1 << 20;
-constexpr int least_passes = 3;  // the first of which is not counted: it touches new memory
-constexpr int most_passes = 25;
-constexpr double enough_ms = 150;  // of passes
+// A measurement is the mean over a block of passes of at least this long: shorter ones would fall
+// between the pauses that a CPU quota imposes.
+constexpr double block_ms = 50;
+constexpr int blocks = 3;
+constexpr int most_passes = 1000;  // of a block
 
 // Counts what LibTorch allocates while it is in force, on threads of backward too.
 class AllocationMeter final : public c10::MemoryReportingInfoBase {
@@ -88,24 +90,12 @@ public:
 
     UnitCost cost() {
         UnitCost cost = memory();
+        pass();  // touches new memory
         std::vector<double> forwards, backwards;
-        double total_ms = 0;
-        for (int pass = 0; pass < most_passes && (pass < least_passes || total_ms < enough_ms);
-             ++pass) {
-            ComputeTimer forward{batch_.sample_ids.device()}, backward{batch_.sample_ids.device()};
-            const std::vector<at::Tensor> inputs = as_leaves(inputs_);
-            forward.begin();
-            const Carried carried = run_chain_units(model_, unit_, {inputs}, batch_, {});
-            forward.end();
-            backward.begin();
-            backward_of(carried);
-            backward.end();
-            activity::progress();
-            total_ms += forward.ms() + backward.ms();
-            if (pass == 0)
-                continue;
-            forwards.push_back(forward.ms());
-            backwards.push_back(backward.ms());
+        for (int i = 0; i < blocks; ++i) {
+            const PassTime mean = block();
+            forwards.push_back(mean.forward_ms);
+            backwards.push_back(mean.backward_ms);
         }
         cost.forward_ms = median(forwards);
         cost.backward_ms = median(backwards);
@@ -115,6 +105,35 @@ public:
     const std::vector<at::Tensor>& outputs() const noexcept { return outputs_; }
 
 private:
+    struct PassTime {
+        double forward_ms = 0;
+        double backward_ms = 0;
+    };
+
+    PassTime pass() {
+        ComputeTimer forward{batch_.sample_ids.device()}, backward{batch_.sample_ids.device()};
+        const std::vector<at::Tensor> inputs = as_leaves(inputs_);
+        forward.begin();
+        const Carried carried = run_chain_units(model_, unit_, {inputs}, batch_, {});
+        forward.end();
+        backward.begin();
+        backward_of(carried);
+        backward.end();
+        activity::progress();
+        return {forward.ms(), backward.ms()};
+    }
+
+    PassTime block() {
+        PassTime sum;
+        int passes = 0;
+        for (; passes < most_passes && sum.forward_ms + sum.backward_ms < block_ms; ++passes) {
+            const PassTime own = pass();
+            sum.forward_ms += own.forward_ms;
+            sum.backward_ms += own.backward_ms;
+        }
+        return {sum.forward_ms / passes, sum.backward_ms / passes};
+    }
+
     UnitCost memory() {
         const auto meter = std::make_shared<AllocationMeter>();
         const c10::DebugInfoGuard counts{c10::DebugInfoKind::PROFILER_STATE, meter};

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <string>
 
+#include "hetseq/util/process/mapped_blocks.hpp"
 #include "hetseq/comm/host/device_memory.hpp"
 
 #include <malloc.h>
@@ -27,6 +28,7 @@ double resident_memory_mb() {
 }
 
 void PeakMemory::release() {
+    tensor_blocks().release();
     malloc_trim(0);
 }
 

@@ -55,6 +55,11 @@ bool MappedBlocks::give_back(void* block) {
     return true;
 }
 
+void MappedBlocks::release() {
+    const std::lock_guard lock{mutex_};
+    unmap_all();
+}
+
 std::size_t MappedBlocks::held() const {
     const std::lock_guard lock{mutex_};
     return held_;
@@ -90,6 +95,11 @@ void MappedBlocks::unmap_all() {
 void MappedBlocks::unmap(void* block, std::size_t bytes) {
     munmap(block, bytes);
     held_ -= bytes;
+}
+
+MappedBlocks& tensor_blocks() {
+    static auto* const blocks = new MappedBlocks;
+    return *blocks;
 }
 
 }  // namespace hetseq

@@ -68,6 +68,46 @@ std::vector<ChainStage> fastest(const AllCuts& all) {
         ->stages;
 }
 
+// Two stages of 3 ms, whose messages take 3 ms each way.
+ChainProblem chain_on_slow_links(double memory_mb) {
+    ChainProblem problem = even_chain(2, 2, memory_mb);
+    problem.links = {{{.latency_ms = 0, .ms_per_mb = 3}}};
+    problem.micro_batches = 20;
+    return problem;
+}
+const ChainStages two_stages{{0, 0, 1}, {0, 1, 2}};
+
+// With 2 micro-batches in flight the first stage waits for gradients: 3 + 3 + 3 + 3 ms for each 2.
+TEST(PartitionChainTest, MoreMicroBatchesInFlightHideSlowLinks) {
+    const ChainProblem problem = chain_on_slow_links(1000);
+    const PipelineCut cut = evaluate_cut(problem, two_stages);
+
+    const PipelineCut more = with_more_in_flight(problem, cut);
+
+    EXPECT_EQ(more.extra_in_flight, 1U);
+    EXPECT_LT(more.predicted_ms, 0.8 * cut.predicted_ms);
+    EXPECT_DOUBLE_EQ(more.memory.front().needed_mb - cut.memory.front().needed_mb, 2);
+    EXPECT_EQ(more.memory.back().needed_mb, cut.memory.back().needed_mb);
+}
+
+TEST(PartitionChainTest, MoreMicroBatchesAreInFlightOnlyWhereMemoryHoldsThem) {
+    const double needed = evaluate_cut(chain_on_slow_links(1000), two_stages).memory[0].needed_mb;
+    const ChainProblem problem = chain_on_slow_links(needed + 1);
+
+    const PipelineCut more = with_more_in_flight(problem, evaluate_cut(problem, two_stages));
+
+    EXPECT_EQ(more.extra_in_flight, 0U);
+}
+
+TEST(PartitionChainTest, NoMoreMicroBatchesAreInFlightOnFastLinks) {
+    ChainProblem problem = chain_on_slow_links(1000);
+    problem.links = {{{}}};
+
+    const PipelineCut more = with_more_in_flight(problem, evaluate_cut(problem, two_stages));
+
+    EXPECT_EQ(more.extra_in_flight, 0U);
+}
+
 TEST(PartitionChainTest, EqualsBruteForce) {
     RandomChains chains{7};
     int without = 0;

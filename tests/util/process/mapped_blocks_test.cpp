@@ -75,6 +75,17 @@ TEST(MappedBlocksTest, ThatTheSystemHasNoMoreIsTold) {
     EXPECT_EQ(cache.held(), 0u);  // it gave all that it could
 }
 
+TEST(MappedBlocksTest, WhatIsNotInUseCanBeReleased) {
+    MappedBlocks cache;
+    void* const used = cache.take(3 * mib);
+    cache.give_back(cache.take(8 * mib));
+
+    cache.release();
+
+    EXPECT_EQ(cache.held(), 3 * mib);
+    EXPECT_TRUE(cache.give_back(used));
+}
+
 TEST(MappedBlocksTest, ServesSeveralThreads) {
     MappedBlocks cache;
     std::vector<std::thread> threads;

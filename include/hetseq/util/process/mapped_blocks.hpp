@@ -24,6 +24,8 @@ public:
     void* take(std::size_t bytes);
     /// Takes back what `take` gave. False, and nothing else, for any other pointer.
     bool give_back(void* block);
+    /// Gives blocks that are not in use to the system.
+    void release();
 
     std::size_t held() const;  // bytes, in use or not
 
@@ -38,5 +40,9 @@ private:
     std::multimap<std::size_t, void*> free_;       // by bytes
     std::size_t held_ = 0;
 };
+
+/// Of this process's large tensors on the CPU. It is never destroyed: tensors may outlive
+/// everything.
+MappedBlocks& tensor_blocks();
 
 }  // namespace hetseq
