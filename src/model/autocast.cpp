@@ -84,6 +84,14 @@ ForwardResult with_wide_losses(ForwardResult result) {
     return result;
 }
 
+// What comes from another process is a leaf of the graph. Autocast would keep its cast as it keeps
+// a parameter's, and gradients of all its uses would be added in 16 bits. Without autocast,
+// products do not take 16 bits from one who has it.
+at::Tensor as_input(const at::Tensor& carried) {
+    const at::Tensor input = carried.view_as(carried);
+    return has_narrow_products(carried.device().type()) ? input : at_least_fp32(input);
+}
+
 }  // namespace
 
 ForwardResult run_forward(Model& model, const MicroBatch& batch, const ForwardContext& context) {
@@ -97,11 +105,9 @@ Carried run_chain_units(Model& model,
                         const MicroBatch& batch,
                         const ForwardContext& context) {
     const Autocast autocast{model.arithmetic()};
-    // What comes from another process is a leaf of the graph. Autocast would keep its cast as it
-    // keeps a parameter's, and gradients of all its uses would be added in 16 bits.
     Carried given;
     for (const at::Tensor& tensor : carried.tensors)
-        given.tensors.push_back(tensor.view_as(tensor));
+        given.tensors.push_back(as_input(tensor));
     Carried next = model.run_units(units, given, batch, context);
     next.result = with_wide_losses(std::move(next.result));
     return next;

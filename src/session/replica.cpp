@@ -182,7 +182,8 @@ Replica::Replica(const MpiEnvironment& environment,
             .elements = parameters_.all_numel(),
             .element_bytes = static_cast<std::int64_t>(parameters_.values().element_size()),
             .small = *small.optimizer,
-            .bucket_mb = static_cast<double>(bucket_bytes(settings, parameters_)) / bytes_a_mib},
+            .bucket_mb = static_cast<double>(bucket_bytes(settings, parameters_)) / bytes_a_mib,
+            .is_chain = !model_->chain().empty()},
         own_memory(settings),
         folder != nullptr);
     if (stage_)

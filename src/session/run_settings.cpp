@@ -389,22 +389,27 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
         rows[0].push_back("recompute");
     if (measured)
         rows[0].insert(rows[0].end(), {unit + "/s", "ms"});
+    // Stages of a pipeline compute the share of one of them.
+    const bool together = shares.policy() == "pipeline";
+    const auto leader = static_cast<std::size_t>(
+        std::max_element(allocation.begin(), allocation.end()) - allocation.begin());
     for (const RankInfo& info : settings.topology.ranks) {
-        const auto r = static_cast<std::size_t>(info.rank);
+        const auto own = static_cast<std::size_t>(info.rank);
+        const std::size_t r = together ? leader : own;
         const double part = 100 * static_cast<double>(allocation[r]) / static_cast<double>(full);
         const double rate = 1000 * units_of_cost * shares.costs()[r].rate();
         rows.push_back(
             {std::to_string(info.rank),
              info.host,
              info.device_name,
-             std::to_string(settings.threads[r]),
-             to_string(settings.precisions[r]),
-             std::to_string(settings.is_ragged() ? settings.capacities[r]
+             std::to_string(settings.threads[own]),
+             to_string(settings.precisions[own]),
+             std::to_string(settings.is_ragged() ? settings.capacities[own]
                                                  : shares.costs()[r].micro_batch),
              std::to_string(std::llround(static_cast<double>(allocation[r]) * units_of_cost)),
              format_number(part, 3) + " %"});
         if (recomputes)
-            rows.back().push_back(settings.recompute[r]);
+            rows.back().push_back(settings.recompute[own]);
         if (measured)
             rows.back().insert(rows.back().end(),
                                {format_number(rate, 4),

@@ -28,11 +28,6 @@ std::uint64_t checksum_of(const at::Tensor& values) {
     return hash.digest();
 }
 
-double largest_difference(const at::Tensor& own, const at::Tensor& other) {
-    const at::Tensor difference = at::abs(own - other) / at::clamp_min(at::abs(other), 1);
-    return at::nan_to_num(difference.max().to(at::kDouble), INFINITY).item<double>();
-}
-
 // Gives all ranks rank 0's values of a tensor of any type, on any device. All ranks take the same
 // way: where some compute on GPUs and some on CPUs, a tensor's device does not tell which.
 void broadcast(Communicator& communicator, const at::Tensor& tensor) {
@@ -81,6 +76,11 @@ std::string ReplicaDrift::text() const {
                 : "those of rank " + ranks + " differ from those of ranks on like devices") +
            ", they differ by up to " + format_number(largest_difference) +
            " (relative to max(1, |parameter|))";
+}
+
+double largest_difference(const at::Tensor& own, const at::Tensor& other) {
+    const at::Tensor difference = at::abs(own - other) / at::clamp_min(at::abs(other), 1);
+    return at::nan_to_num(difference.max().to(at::kDouble), INFINITY).item<double>();
 }
 
 ReplicaDrift compare_replicas(const HostComm& world,

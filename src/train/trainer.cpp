@@ -368,12 +368,10 @@ void Trainer::record(double step_ms) {
 }
 
 void Trainer::compare_replicas_when_due() {
-    if (options_.check_interval == 0 || report_.updates % options_.check_interval != 0 ||
-        parts_.parameters.is_part())
+    if (options_.check_interval == 0 || report_.updates % options_.check_interval != 0)
         return;
     wait_for_values();
-    const ReplicaDrift drift =
-        compare_replicas(parts_.world, parts_.communicator, parts_.parameters, like_devices());
+    const ReplicaDrift drift = measured_drift();
     if (drift.is_within(tolerance_of_unlike_devices))
         return;
     const std::string message = "the ranks' parameters drift apart: " + drift.text();
@@ -387,7 +385,21 @@ void Trainer::compare_replicas_when_due() {
         return;
     if (parts_.checkpoints != nullptr)
         parts_.checkpoints->wait_for_copy();
-    copy_replica(parts_.communicator, parts_.parameters, parts_.optimizer);
+    make_replicas_alike();
+}
+
+// Of a pipeline's stages only what they share.
+ReplicaDrift Trainer::measured_drift() const {
+    if (parts_.tied != nullptr)
+        return {.largest_difference = parts_.tied->drift(parts_.world, parts_.parameters)};
+    return compare_replicas(parts_.world, parts_.communicator, parts_.parameters, like_devices());
+}
+
+void Trainer::make_replicas_alike() {
+    if (parts_.tied != nullptr)
+        parts_.tied->copy_from_first(parts_.parameters, &parts_.optimizer);
+    else
+        copy_replica(parts_.communicator, parts_.parameters, parts_.optimizer);
 }
 
 // By rank. Values that are gathered have the same bits on unlike devices too.
@@ -458,10 +470,8 @@ void Trainer::save() {
     activity::enter(Phase::saving);
     if (parts_.folder != nullptr)
         parts_.folder->look_after_parts();
-    if (run_.unlike_devices && parts_.tied != nullptr)
-        parts_.tied->copy_from_first(parts_.parameters, &parts_.optimizer);
-    else if (run_.unlike_devices)
-        copy_replica(parts_.communicator, parts_.parameters, parts_.optimizer);
+    if (run_.unlike_devices)
+        make_replicas_alike();
     TrainingState state{run_.identity, report_};
     rebalancer_.save_to(state.progress);
     state.progress.window = parts_.recorder.window();

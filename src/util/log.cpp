@@ -18,6 +18,8 @@ struct State {
     std::shared_ptr<spdlog::logger> logger = std::make_shared<spdlog::logger>(
         "hetseq", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     int rank = 0;
+    int size = 1;
+    std::string host;
     std::string prefix;
     int columns = 0;  // of the terminal; 0: there is none
     std::mutex mutex;
@@ -71,8 +73,16 @@ void keep(Level level, const std::string& message) {
 void set_identity(int rank, int size, const std::string& host) {
     set_process_identity(rank, size, host);
     state().rank = rank;
+    state().size = size;
+    state().host = host;
     if (size > 1)
         state().prefix = "[rank " + std::to_string(rank) + " on " + host + "] ";
+}
+
+void set_role(const std::string& role) {
+    const std::string place = state().host + ", " + role;
+    set_process_identity(state().rank, state().size, place);
+    state().prefix = "[rank " + std::to_string(state().rank) + " on " + place + "] ";
 }
 
 void set_columns(int columns) {

@@ -139,13 +139,14 @@ inline std::vector<ModelCase> chain_models() {
 inline std::vector<std::shared_ptr<Model>> stages_of(const ModelCase& model,
                                                      const std::vector<UnitRange>& ranges,
                                                      std::uint64_t seed,
-                                                     Precision precision) {
+                                                     Precision precision,
+                                                     at::Device device = at::kCPU) {
     std::vector<std::shared_ptr<Model>> stages;
     for (const UnitRange& range : ranges) {
         stages.push_back(model.make());
         stages.back()->hold(range);
         initialise_parameters(*stages.back(), seed);
-        stages.back()->to(at::kCPU, precision);
+        stages.back()->to(device, precision);
     }
     return stages;
 }

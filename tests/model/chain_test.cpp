@@ -6,101 +6,20 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu.hpp"
 #include "model/chain_models.hpp"
 #include "model/mixed_model.hpp"
 #include "model/recomputations.hpp"
+#include "model/stage_passes.hpp"
 #include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {
 
-using test::cuts_of, test::ModelCase, test::Recomputations, test::stages_of, test::text_of;
+using test::backwarded, test::Computed, test::computed_in_stages, test::computed_whole;
+using test::cuts_of, test::forwarded, test::Journey, test::ModelCase, test::Recomputations;
+using test::stages_of, test::text_of;
 using testing::ElementsAre;
-
-constexpr ForwardContext training{.seed = 5, .update = 2};
-
-struct Computed {
-    std::vector<at::Tensor> losses;               // of each micro-batch
-    std::map<std::string, at::Tensor> gradients;  // by parameter
-};
-
-at::Tensor summed(const ForwardResult& result) {
-    at::Tensor sum = result.losses.front();
-    for (std::size_t i = 1; i < result.losses.size(); ++i)
-        sum = sum + result.losses[i];
-    return sum;
-}
-
-// Adds: a tied parameter is in several stages.
-void add_gradients(const Model& model, std::map<std::string, at::Tensor>& sums) {
-    for (const auto& [name, parameter] : model.named_parameters()) {
-        if (!parameter.grad().defined())
-            continue;
-        at::Tensor& sum = sums[name];
-        sum = sum.defined() ? sum + parameter.grad() : parameter.grad().clone();
-    }
-}
-
-Computed computed_whole(Model& model, const std::vector<MicroBatch>& batches) {
-    Computed computed;
-    for (const MicroBatch& batch : batches) {
-        const at::Tensor loss = summed(run_forward(model, batch, training));
-        loss.backward();
-        computed.losses.push_back(loss.detach());
-    }
-    add_gradients(model, computed.gradients);
-    return computed;
-}
-
-// One micro-batch on its way through the stages.
-struct Journey {
-    std::vector<std::vector<at::Tensor>> given, made;  // by stage
-    at::Tensor loss;
-};
-
-Journey forwarded(const std::vector<std::shared_ptr<Model>>& stages, const MicroBatch& batch) {
-    Journey journey;
-    Carried carried;
-    for (const auto& stage : stages) {
-        journey.given.push_back(carried.tensors);
-        carried = run_chain_units(*stage, stage->held_units(), carried, batch, training);
-        journey.made.push_back(carried.tensors);
-        for (at::Tensor& tensor : carried.tensors)
-            tensor = tensor.detach().clone().set_requires_grad(tensor.requires_grad());
-    }
-    journey.loss = summed(carried.result);
-    return journey;
-}
-
-void backwarded(const Journey& journey) {
-    journey.loss.backward();
-    for (std::size_t stage = journey.made.size() - 1; stage-- > 0;) {
-        std::vector<at::Tensor> outputs, gradients;
-        for (std::size_t i = 0; i < journey.made[stage].size(); ++i)
-            if (const at::Tensor& gradient = journey.given[stage + 1][i].grad();
-                gradient.defined()) {
-                outputs.push_back(journey.made[stage][i]);
-                gradients.push_back(gradient);
-            }
-        torch::autograd::backward(outputs, gradients);
-    }
-}
-
-// All micro-batches are in flight before the first goes back.
-Computed computed_in_stages(const std::vector<std::shared_ptr<Model>>& stages,
-                            const std::vector<MicroBatch>& batches) {
-    Computed computed;
-    std::vector<Journey> journeys;
-    for (const MicroBatch& batch : batches)
-        journeys.push_back(forwarded(stages, batch));
-    for (const Journey& journey : journeys) {
-        backwarded(journey);
-        computed.losses.push_back(journey.loss.detach());
-    }
-    for (std::size_t stage = stages.size(); stage-- > 0;)
-        add_gradients(*stages[stage], computed.gradients);
-    return computed;
-}
 
 // The same bytes, but for the gradients of `tied` parameters, whose parts are added in another
 // order: `tolerance` is relative to the largest element of each.
@@ -121,12 +40,22 @@ void expect_equal(const Computed& cut,
     }
 }
 
+void expect_near(const Computed& cut, const Computed& whole, double tolerance) {
+    for (std::size_t i = 0; i < whole.losses.size(); ++i)
+        EXPECT_NEAR(cut.losses[i].item<double>() / whole.losses[i].item<double>(), 1, tolerance);
+    EXPECT_EQ(cut.gradients.size(), whole.gradients.size());
+    for (const auto& [name, gradient] : whole.gradients)
+        EXPECT_LE((cut.gradients.at(name) - gradient).norm().item<double>(),
+                  tolerance * gradient.norm().item<double>())
+            << name;
+}
+
 class ChainTest : public testing::TestWithParam<ModelCase> {
 protected:
-    std::shared_ptr<Model> whole(Precision precision) const {
+    std::shared_ptr<Model> whole(Precision precision, at::Device device = at::kCPU) const {
         const auto model = GetParam().make();
         initialise_parameters(*model, 3);
-        model->to(at::kCPU, precision);
+        model->to(device, precision);
         return model;
     }
     std::size_t units() const { return GetParam().make()->chain().size(); }
@@ -165,6 +94,21 @@ TEST_P(ChainTest, MicroBatchesInFlightGiveTheSameBits) {
         SCOPED_TRACE(text_of(cut));
         const auto stages = stages_of(GetParam(), cut, 3, Precision::fp64);
         expect_equal(computed_in_stages(stages, several), expected, tied(), 1e-12);
+    }
+}
+
+// A kernel adds the gradients of a tensor and of its copy in 16 bits, where a stage adds them.
+TEST_P(ChainTest, OnAGpuEveryCutGivesNearlyTheSame) {
+    HETSEQ_NEEDS_GPU();
+    for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+        const std::vector<MicroBatch> one{test::on(test::gpu(), batch(0, 3))};
+        const Computed expected = computed_whole(*whole(precision, test::gpu()), one);
+
+        for (const auto& cut : cuts_of(units())) {
+            SCOPED_TRACE(text_of(cut) + " in " + to_string(precision));
+            const auto stages = stages_of(GetParam(), cut, 3, precision, test::gpu());
+            expect_near(computed_in_stages(stages, one), expected, 1e-3);
+        }
     }
 }
 
@@ -268,6 +212,21 @@ TEST(ChainKindsTest, UnitsThatCostTheSameAreOfOneKind) {
                             "decoder layer",
                             "output"));
     EXPECT_THAT(kinds_of(*make_mnist_cnn()), ElementsAre("convolutions", "hidden", "output"));
+}
+
+// Stages are on unlike devices.
+TEST(ChainPrecisionTest, AStageInFp32TakesWhatOneIn16BitsGives) {
+    const ModelCase mnist{"Mnist", [] { return make_mnist_cnn(); }, test::images};
+    const auto front = stages_of(mnist, {{0, 2}}, 3, Precision::bf16).front();
+    const auto back = stages_of(mnist, {{2, 3}}, 3, Precision::fp32).front();
+
+    const Journey journey = forwarded({front, back}, test::images(0, 4));
+    backwarded(journey);
+
+    EXPECT_EQ(journey.made[0][0].scalar_type(), at::kBFloat16);
+    EXPECT_EQ(journey.loss.scalar_type(), at::kFloat);
+    EXPECT_EQ(journey.given[1][0].grad().scalar_type(), at::kBFloat16);
+    EXPECT_GT(front->find_parameter("conv1.weight").grad().abs().max().item<double>(), 0);
 }
 
 TEST(ChainKindsTest, AModelWithoutAChainRunsWhole) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+
 namespace hetseq {
 
 class Communicator;
@@ -23,14 +25,17 @@ void copy_replica(Communicator& communicator, FlatParameters& parameters, Optimi
 
 /// How far the ranks' parameters are apart.
 struct ReplicaDrift {
-    std::vector<int> odd_ranks;     // whose parameters differ from those of the lowest rank with a
-                                    // like device, in any bit
+    std::vector<int> odd_ranks = {};  // whose parameters differ from those of the lowest rank with
+                                      // a like device, in any bit
     double largest_difference = 0;  // between any rank and rank 0, over max(1, |value|)
 
     /// True if like devices agree in every bit, and unlike ones within `tolerance`.
     bool is_within(double tolerance) const;
     std::string text() const;
 };
+
+/// Between two tensors of one shape, over max(1, |other|); infinite where one is not finite.
+double largest_difference(const at::Tensor& own, const at::Tensor& other);
 
 /// Collective; the same on all ranks. `devices`: what each rank computes on, by rank. Ranks on like
 /// devices are compared by checksum; where devices are unlike, values are compared with rank 0's.

@@ -16,6 +16,7 @@
 #include "hetseq/train/rebalancer.hpp"
 #include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/record/run_times.hpp"
+#include "hetseq/train/replica_sync.hpp"
 #include "hetseq/train/run_control.hpp"
 #include "hetseq/train/trainer_options.hpp"
 #include "hetseq/train/update_agreement.hpp"
@@ -118,6 +119,8 @@ private:
     void skip(Verdict verdict);
     void record(double step_ms);
     void compare_replicas_when_due();
+    ReplicaDrift measured_drift() const;
+    void make_replicas_alike();
     std::vector<std::string> like_devices() const;
     void validate_when_due();
     void keep_best(const Evaluation& evaluation);

@@ -34,6 +34,7 @@
 #include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/session/pipeline/pipeline_report.hpp"
 #include "hetseq/session/pipeline/plan_pipeline.hpp"
+#include "hetseq/session/pipeline/recorded_layout.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_length.hpp"
@@ -329,11 +330,16 @@ Attempt train_ranks_of(const CommandContext& context,
         check_same_run(settings, *point);
 
     if (all_ranks) {
-        layout =
-            plan_pipeline(*context.environment, world, settings, context.parts, folder != nullptr);
+        if (point && point->is_own)
+            layout = recorded_layout(settings, point->state.run);
+        if (!layout)
+            layout = plan_pipeline(
+                *context.environment, world, settings, context.parts, folder != nullptr);
         if (layout && std::ssize(layout->ranks) < world.size())
             return on_ranks_of(std::move(*layout), settings);
     }
+    if (layout)
+        record_layout(*layout, settings);
     Replica replica(
         *context.environment, world, settings, context.parts, folder, layout ? &*layout : nullptr);
     replica.identify_data(point ? &point->state.run : nullptr);

@@ -54,6 +54,11 @@ std::vector<std::string> idle_options(const Options& options) {
         lines.push_back(line({"--shard-by " + options.shard_by},
                              "nothing is cut over the ranks",
                              "give --shard optimizer"));
+    if (options.virtual_workers != "none" && options.virtual_workers != "auto" &&
+        options.balance.policy != "auto")
+        lines.push_back(line({"--balance " + options.balance.policy},
+                             "the ranks of a virtual worker have one share",
+                             "leave it out"));
     if (options.virtual_workers == "none" && options.stage_units != "auto")
         lines.push_back(line({"--stage-units " + options.stage_units},
                              "ranks have whole replicas",

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -55,6 +56,11 @@ std::shared_ptr<Model> chain_model(const RunSettings& settings, const Parts& par
             "--virtual-workers with validation that gives " + join(model->scores(), ", "),
             "that needs the whole model, which no rank has",
             "leave --valid-bleu out, and score what the finished model translates");
+    if (options.parts.optimizer.name == "python")
+        throw BadConfig("--virtual-workers with an optimizer of the task's own",
+                        "it knows all of the module, of which each rank holds a stage alone",
+                        "leave out the task's method 'optimizer', and take one of adam, adamw, "
+                        "lamb, sgd and adadelta");
     model->hold({0, 0});
     return model;
 }
@@ -78,16 +84,11 @@ ChainCut cut_of(const std::vector<ChainStage>& stages) {
     return cut;
 }
 
-PipelineLayout given_layout(const RunSettings& settings,
-                            const std::vector<int>& ranks,
-                            const std::vector<std::size_t>& units,
-                            std::size_t of_model) {
-    std::size_t sum = 0;
-    std::vector<ChainStage> stages;
-    for (const std::size_t own : units) {
-        stages.push_back({.begin = sum, .end = sum + own});
-        sum += own;
-    }
+PipelineLayout checked_layout(const RunSettings& settings,
+                              const std::vector<int>& ranks,
+                              const std::vector<std::size_t>& units,
+                              std::size_t of_model) {
+    const std::size_t sum = std::accumulate(units.begin(), units.end(), std::size_t{0});
     const std::string& text = settings.options().stage_units;
     if (sum != of_model)
         throw BadConfig("--stage-units " + text + " has " + count_text(std::ssize(units), "stage") +
@@ -98,7 +99,7 @@ PipelineLayout given_layout(const RunSettings& settings,
         throw BadConfig("--stage-units " + text + " has " + count_text(std::ssize(units), "stage"),
                         "the virtual worker has " + count_text(std::ssize(ranks), "rank"),
                         "give a number for each of its ranks, or auto");
-    return {.ranks = ranks, .cut = cut_of(stages), .micro_batch = capacity_of(settings, ranks)};
+    return given_layout(ranks, units, capacity_of(settings, ranks));
 }
 
 // Ranks that are interchangeable: with like devices and memory, and links like each other's. Those
@@ -362,7 +363,7 @@ std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
     });
     if (!units.empty())
         return agree_on(
-            world, [&] { return given_layout(settings, ranks, units, model->chain().size()); });
+            world, [&] { return checked_layout(settings, ranks, units, model->chain().size()); });
     OwnMemory own{.process_mb = memory_in_use_mb(settings.device)};
     DataContext data(world, environment.thread_support() == ThreadSupport::multiple);
     Feed feed(data, required_data(options), settings, parts, *model, Shuffle::yes);

@@ -1,10 +1,12 @@
 #include "hetseq/session/pipeline/stage_rank.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/model/model.hpp"
@@ -43,6 +45,9 @@ StageRank::StageRank(const MpiEnvironment& environment,
       world_{std::make_unique<HostComm>(world.duplicate())},
       channel_{std::make_unique<PeerChannel>(
           world, peers_of(stage_), device, environment.thread_support(), PeerChannel::Options{})},
-      pass_{make_pipeline_pass(model, stage_, *world_, *channel_)} {}
+      pass_{make_pipeline_pass(model, stage_, *world_, *channel_)} {
+    log::set_role("stage " + std::to_string(stage_.number) + " of " +
+                  std::to_string(stage_.stages));
+}
 
 }  // namespace hetseq

@@ -66,6 +66,7 @@ MemoryAccount::MemoryAccount(const HostComm& world,
       saved_tensors_{saved_tensors(trained.small)},
       bucket_mb_{trained.bucket_mb},
       follows_shards_{trained.small.follows_shards()},
+      is_chain_{trained.is_chain},
       saves_{saves} {
     const std::vector<double> process = world.all_gather(own.process_mb);
     const std::vector<double> data = world.all_gather(own.data_mb);
@@ -133,6 +134,7 @@ void MemoryAccount::note_shards(const FlatParameters& parameters) {
 void MemoryAccount::note_stage(int rank, std::int64_t elements) {
     const auto r = static_cast<std::size_t>(rank);
     RankMemory& memory = ranks_.at(r);
+    has_stages_ = true;
     memory.elements = memory.state_elements = elements;
     const double values_mb = static_cast<double>(elements * model_.element_bytes) / mib_bytes;
     memory.copies_mb =
@@ -209,7 +211,11 @@ void MemoryAccount::check(const RunSettings& settings) const {
         const bool by_memory = is_sharded && settings.shard_by.front() == "memory";
         std::string cure =
             "use a smaller model, devices with more memory, or fewer ranks on a host";
-        if (!by_memory && would_fit_sharded())
+        if (has_stages_)
+            cure = "give --stage-units auto, or more ranks to the virtual worker";
+        else if (is_chain_ && ranks_.size() > 1)
+            cure += ", or let ranks hold a part each (--virtual-workers auto)";
+        if (!has_stages_ && !by_memory && would_fit_sharded())
             cure = is_sharded ? "give --shard-by memory: cut so, it fits"
                               : "give --shard optimizer: cut by memory, it fits";
         throw BadConfig("the memory of rank " + std::to_string(info.rank) + " on " + info.host +

@@ -117,6 +117,7 @@ public:
 
 private:
     void begin() {
+        static_cast<void>(channel_.take_traffic());
         waited_ms_ = 0;
         is_broken_ = false;
         failure_ = nullptr;

@@ -10,6 +10,7 @@
 #include "hetseq/model/model.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
+#include "hetseq/train/replica_sync.hpp"
 
 namespace hetseq {
 
@@ -71,6 +72,19 @@ std::vector<TiedGradient> TiedParameters::gradients(const FlatParameters& parame
                 gradients.push_back(
                     {part_of(parameters.gradients(), *parameter), group.among.get()});
     return gradients;
+}
+
+double TiedParameters::drift(const HostComm& world, const FlatParameters& parameters) const {
+    double largest = 0;
+    for (const Group& group : groups_)
+        for (const std::string& name : group.names)
+            if (const FlatParameters::Parameter* const parameter = find(parameters, name)) {
+                const at::Tensor own = part_of(parameters.values(), *parameter);
+                const at::Tensor first = own.clone();
+                group.among->broadcast(first, 0);
+                largest = std::max(largest, largest_difference(own, first));
+            }
+    return world.all_reduce(largest, ReduceOp::max);
 }
 
 void TiedParameters::copy_from_first(FlatParameters& parameters, Optimizer* optimizer) const {

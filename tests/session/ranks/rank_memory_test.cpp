@@ -44,12 +44,14 @@ protected:
         return settings;
     }
     MemoryAccount account(const RunSettings& settings, bool saves = false) const {
+        constexpr double mib_bytes = 1 << 20;
         return {
             world_,
             settings,
-            {.elements = parameters_->all_numel(),
+            {.elements = parameters_->values().numel(),
+             .element_bytes = parameters_->values().element_size(),
              .small = *adam_,
-             .bucket_mb = static_cast<double>(bucket_bytes(settings, *parameters_)) / (1 << 20)},
+             .bucket_mb = static_cast<double>(bucket_bytes(settings, *parameters_)) / mib_bytes},
             {.process_mb = 10},
             saves};
     }

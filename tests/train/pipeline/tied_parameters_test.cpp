@@ -42,7 +42,6 @@ TEST_F(TiedParametersTest, OneHolderSpeaksForThem) {
     const auto& elsewhere = replica_->tied()->spoken_for_elsewhere();
 
     const bool speaks = world_.rank() == 0;
-    EXPECT_EQ(replica_->tied()->empty(), !holds());
     EXPECT_EQ(elsewhere.size(), holds() && !speaks ? tied_names(staged_.model).size() : 0U);
 }
 
@@ -78,6 +77,14 @@ TEST_F(TiedParametersTest, AllHoldersGetTheValuesAndTheStateOfTheFirst) {
             }
     }
     EXPECT_TRUE(parameters().values().eq(world_.rank()).any().item<bool>());
+}
+
+TEST_F(TiedParametersTest, TheyDriftByTheLargestDifferenceOfTheirCopies) {
+    EXPECT_EQ(replica_->tied()->drift(world_, parameters()), 0);
+    if (world_.rank() == world_.size() - 1)
+        matrix_in(parameters().values()).select(0, 5).add_(0.25);
+
+    EXPECT_NEAR(replica_->tied()->drift(world_, parameters()), 0.25, 1e-6);
 }
 
 }  // namespace

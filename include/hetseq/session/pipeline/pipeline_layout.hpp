@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -19,5 +20,10 @@ struct PipelineLayout {
     std::vector<double> activations_mb = {};  // by stage: all micro-batches in flight, with
                                               // workspace and messages
 };
+
+/// One that was given: `units` of each stage, from the first on.
+PipelineLayout given_layout(std::vector<int> ranks,
+                            const std::vector<std::size_t>& units,
+                            std::int64_t micro_batch);
 
 }  // namespace hetseq

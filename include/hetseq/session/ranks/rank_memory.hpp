@@ -33,6 +33,7 @@ public:
         std::int64_t element_bytes = 4;  // of each
         const Optimizer& small;          // one of the kind that will be made
         double bucket_mb = 0;            // of the gradients that are sent at once
+        bool is_chain = false;           // stages of a pipeline could hold a part each
     };
     /// Collective. `saves`: whether checkpoints are written. All of the model and the state is each
     /// rank's at first.
@@ -79,6 +80,8 @@ private:
     std::int64_t saved_tensors_ = 0;  // of the state
     double bucket_mb_ = 0;
     bool follows_shards_ = false;
+    bool is_chain_ = false;
+    bool has_stages_ = false;
     bool saves_ = false;
 };
 

@@ -39,7 +39,8 @@ public:
     std::vector<TiedGradient> gradients(const FlatParameters& parameters) const;
     /// Collective. All holders get the values, and the optimizer's state, of the first.
     void copy_from_first(FlatParameters& parameters, Optimizer* optimizer) const;
-    bool empty() const noexcept { return groups_.empty(); }
+    /// Collective over `world`; the same on all ranks. How far the copies are apart.
+    double drift(const HostComm& world, const FlatParameters& parameters) const;
 
 private:
     struct Group {
