@@ -11,16 +11,19 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 import torch
 
 from . import _library, randomness, self_test
+from .chain import Chain
 from .cut_test import CutTest
 from .draw_places import scope, without_shells
 from .group_norms import SUMS, GroupNorms
 from .optimizers import Adapter
 from .recomputation import Recomputation
 from .results import metric_names, rows_of, sums_of, weights_of
-from .task import Config, Task, TaskError, describe
+from .task import Config, Task, TaskError, chain_names, describe
+from .whole import KeptValues, holds_part, room_for_self_test
 from .unchanged import Buffers, Parameters
 
 _OUT_OF_MEMORY = "hetseq: out of memory\n"
+_SAMPLE = 4  # samples, that tell what units a chain has
 _LONGEST_TRACEBACK = 3000  # characters; the trainer's messages are of bounded length
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -52,7 +55,10 @@ class Binding:
         self.failure: Optional[BaseException] = None
         self.keyed: Optional[randomness.Handle] = None
         self.recomputation: Optional[Recomputation] = None
+        self.chain: Optional[Chain] = None  # once the trainer has asked for it
+        self.kept: Optional[KeptValues] = None  # of a module that `Task.model` gives again
         self.has_trained = False
+        self.is_tested = False  # in front of a pipeline
         self.config: Optional[Config] = None
         self.optimizers: dict[int, Adapter] = {}
         self.cut_test = CutTest(task)
@@ -71,6 +77,8 @@ class Binding:
         module.train()
         _check_parameters(module)
         self.end()
+        if module is self.module and holds_part(module):
+            self._restore_values()
         self.module = module
         self.keyed = randomness.install(module)
         self.recomputation = Recomputation(module, self.task.recompute)
@@ -81,13 +89,7 @@ class Binding:
 
     def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool) -> list[torch.Tensor]:
         module, task = self.module, self.task
-        if training and not self.has_trained:
-            self.has_trained = True
-            self.buffers.begin()
-            self.parameters = Parameters(module)
-        if module.training != training:
-            module.train(training)
-        self.keyed.norms.keeps = training
+        self._begin_forward(training)
         results = self.keyed.forward(task.forward, module, dict(zip(names, tensors)))
         if self.has_trained and task.buffers == "constant":
             self.buffers.check()
@@ -97,6 +99,75 @@ class Binding:
         if self.has_trained:
             self.parameters.check()
         return sums_of(results, list(task.losses), [] if training else metric_names(task))
+
+    def _begin_forward(self, training: bool) -> None:
+        module = self.module
+        if training and not self.has_trained:
+            self.has_trained = True
+            self.buffers.begin()
+            self.parameters = Parameters(module)
+        if module.training != training:
+            module.train(training)
+        self.keyed.norms.keeps = training
+
+    def find_chain(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> tuple[str, str]:
+        """The units of the whole module, as JSON, and what the log shall say. The tensors are a micro-batch of the first
+        samples."""
+        if self.task.buffers != "constant":
+            raise TaskError(f"chain in a task with buffers = '{self.task.buffers}' (a buffer would change in one stage alone): "
+                            "leave one of them out")
+        rows = dict(zip(names, tensors))
+        self.keyed.norms.keeps = False
+        if self.chain is None:
+            self.chain = Chain(chain_names(self.task), self.module, self.keyed, self.recomputation, self._sample(rows))
+            self.module.train()
+            self.buffers.begin()
+        if self.task._keeps_model and self.kept is None:
+            self.kept = KeptValues(self.module)
+        units = [{"kind": unit.kind, "parameters": unit.parameters, "recomputed": unit.recomputed} for unit in self.chain.units]
+        return json.dumps(units), self._test_whole(rows)
+
+    def _sample(self, rows: dict[str, torch.Tensor]) -> Callable[[bool, Any], list[torch.Tensor]]:
+        """Computes the sums of the first of `rows`."""
+        few = {name: tensor[:_SAMPLE].clone() for name, tensor in rows.items()}
+        first = next(iter(few.values()))
+        ids = torch.arange(len(first), device=first.device)
+
+        def compute(trains: bool, stage: Any) -> list[torch.Tensor]:
+            self.module.train(trains)
+            torch.ops.hetseq.enter_forward(1, 0, ids, trains, [])
+            try:
+                with torch.set_grad_enabled(trains):
+                    batch = {name: tensor.clone() for name, tensor in few.items()}
+                    results = self.keyed.forward(self.task.forward, self.module, batch, stage=stage)
+                    return sums_of(results, list(self.task.losses), [] if trains else metric_names(self.task))
+            finally:
+                torch.ops.hetseq.leave_step()
+
+        return compute
+
+    def _test_whole(self, rows: dict[str, torch.Tensor]) -> str:
+        """The self-test, which needs the whole module, on one rank of the job. What the log shall say."""
+        if self.is_tested or not self.task.self_test or torch.ops.hetseq.launched_rank() > 0:
+            return ""
+        self.is_tested = True
+        if lack := room_for_self_test(self.module):
+            return f"the self-test is left out, since no stage has the whole module ({lack}): train once on one rank first"
+        self.self_test(list(rows), list(rows.values()))
+        return ""
+
+    def run_units(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool, begin: int, end: int,
+                  carried: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The hidden state behind units [begin, end), or the sums of losses and metrics where the last is among them."""
+        self._begin_forward(training)
+        stage = self.chain.stage(begin, end, carried)
+        results = self.keyed.forward(stage.run, self.task.forward, self.module, dict(zip(names, tensors)), stage=stage)
+        self.buffers.check()
+        if self.has_trained:
+            self.parameters.check()
+        if end < len(self.chain.units):
+            return [results]
+        return sums_of(results, list(self.task.losses), [] if training else metric_names(self.task))
 
     def self_test(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> bool:
         """Fails where the result depends on how a batch is cut. False where the micro-batch can't tell."""
@@ -108,11 +179,26 @@ class Binding:
     def take_sums(self) -> None:
         self.keyed.norms.take_sums()
 
-    def recompute(self, count: int) -> None:
-        self.recomputation.set(count)
+    def recompute(self, count: int, begin: int, end: int) -> None:
+        """The first `count` modules of `Task.recompute` in units [begin, end); of all where there are none."""
+        among = None
+        if begin < end:
+            among = sorted({place for unit in self.chain.units[begin:end] for place in unit.recomputed})
+        self.recomputation.set(count, among)
+        self.has_trained = False  # the trainer may have taken parameters away, or given them back
+
+    def _restore_values(self) -> None:
+        if self.kept is None:
+            raise TaskError(f"{type(self.task).__name__}.model gave the same module again, and a part of its parameters was given "
+                            "up (the layout of the pipeline is planned with one module, and trained with another): make a "
+                            "new module in each call")
+        self.kept.restore(self.module)
 
     def end(self) -> None:
         """The module is as it was before, and torch too."""
+        if self.chain is not None:
+            self.chain.remove()
+            self.chain = None
         if self.recomputation is not None:
             self.recomputation.remove()
             self.recomputation = None
@@ -264,7 +350,7 @@ def _description(task: Task, module: torch.nn.Module, norms: GroupNorms, recompu
     tensors = [parameter for _, parameter in module.named_parameters()] + [buffer for _, buffer in module.named_buffers()] + own
     description = {"parameters": [settings[name] for name, _ in _parameters(module)], "buffers": buffers,
                    "config": _config_json(module), "recomputable": recomputable,
-                   "has_groups": norms.exists or task.groups, "evaluates_groups": task.groups, "sums": SUMS}
+                   "is_chain": bool(chain_names(task)), "has_groups": norms.exists or task.groups, "evaluates_groups": task.groups, "sums": SUMS}
     return json.dumps(description), tensors
 
 
@@ -289,7 +375,7 @@ def _implement(name: str, method: Callable[..., Any]) -> None:
 
 
 for _name in ("describe", "model", "self_test", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
-              "optimizer_restored", "optimizer_end", "schedule", "take_sums", "recompute"):
+              "optimizer_restored", "optimizer_end", "schedule", "take_sums", "recompute", "find_chain", "run_units"):
     _implement("task_" + _name, getattr(Binding, _name))
 
 

@@ -59,6 +59,7 @@ class Scope:
         self.looks_at_groups = True  # the task says so
         self.exact = True  # the task does not say otherwise
         self.predicts = False
+        self.stage: Any = None  # the chain.Pass that the forward belongs to; None: it runs as it is
         self.handle: Any = None  # the randomness.Handle that is installed in this process
         self.add_call: Callable[[Record, Call], None] | None = None
 

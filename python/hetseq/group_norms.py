@@ -204,7 +204,7 @@ class GroupNorms:
     def put_aside_compiled(self, entry: Optional[_Entry], stream: torch.Tensor, draw: int,
                            statistics: Optional[torch.Tensor]) -> None:
         """The statistics of a call; those of its recomputation are no others."""
-        if entry is not None and scope.active and not scope.replays:
+        if entry is not None and scope.active and not (scope.replays or _is_stand_in()):
             entry.calls[self._entry_of(stream)[1], draw] = statistics
 
     def _entry_of(self, stream: torch.Tensor) -> tuple[_Entry, int]:
@@ -240,7 +240,7 @@ class GroupNorms:
             place = sys.maxsize, len(entry.calls)
         if scope.replays:  # after the end of the forward
             self._counts.settle([entry.module])
-        else:
+        elif not _is_stand_in():
             entry.calls[place] = statistics
 
     def _entry(self, mean: Optional[torch.Tensor]) -> Optional[_Entry]:
@@ -297,6 +297,11 @@ def _rows_of_groups(x: torch.Tensor, sizes: Sequence[int], entry: Optional[_Entr
             "variance; samples of unequal length stand in its order, so that short ones share a group): raise --norm-group, or "
             "leave samples without rows out of the data, so that each group has two rows at least")
     return rows
+
+
+def _is_stand_in() -> bool:
+    """Another stage of a pipeline computes what runs now, and records it."""
+    return scope.stage is not None and scope.stage.stands_in
 
 
 def _where() -> str:

@@ -351,6 +351,7 @@ class _Forward(NamedTuple):
     groups: Optional[List[int]]
     group_sizes: torch.Tensor
     trains: bool
+    stage: Any
 
 
 # At a place in a forward: the module that runs, the forward, and all modules' places.
@@ -442,6 +443,8 @@ def _set_forward(forward: _Forward) -> None:
 class Handle:
     """What `install` put in place."""
 
+    is_compiled = staticmethod(_is_compiled)
+
     def __init__(self, model: nn.Module) -> None:
         if scope.handle is not None:
             raise RandomnessError(
@@ -469,9 +472,9 @@ class Handle:
             record.install()
         scope.handle = self
 
-    def forward(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def forward(self, call: Callable[..., Any], *args: Any, stage: Any = None, **kwargs: Any) -> Any:
         """`call(*args, **kwargs)`; what it draws is keyed if the trainer entered a forward
-        (`hetseq::enter_forward`), and torch's own otherwise."""
+        (`hetseq::enter_forward`), and torch's own otherwise. `stage`: see draw_places.Scope."""
         key = torch.ops.hetseq.entered_key()
         if not key:
             scope.entered = False
@@ -483,7 +486,7 @@ class Handle:
         trains = operators.enters_training()
         samples, groups = key[1].numel(), operators.entered_groups() or None
         sizes = torch.tensor(groups[2:] if groups else [samples], device="cpu")
-        forward = _Forward(*key, None, samples, groups, sizes, trains)
+        forward = _Forward(*key, None, samples, groups, sizes, trains, stage)
         with _Inside(self._root, forward, self._mode):
             if not trains:
                 return call(*args, **kwargs)
@@ -505,6 +508,19 @@ class Handle:
         self._library._destroy()
         self._undo_size_check()
         scope.entered, scope.handle = False, None
+
+    def calls(self) -> list[int]:
+        """How often each module that may draw was called in this forward."""
+        return [record.upcoming.number for record in self._records]
+
+    def count_calls(self, calls: list[tuple[int, int]]) -> None:
+        """As if modules had been called: their places in `calls()`, and how often."""
+        for place, number in calls:
+            record = self._records[place]
+            for _ in range(number):
+                if record.upcoming.next is None:
+                    record.add_call(record.upcoming)
+                record.upcoming = record.upcoming.next
 
     def _generator(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if scope.active:

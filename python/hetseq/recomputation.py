@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import fnmatch
 import functools
-from typing import Any, Sequence
+from typing import Any, Optional, Sequence
 
 import torch
 from torch import nn
@@ -20,8 +20,8 @@ class _Recomputed:
     """In the place of a module's `forward`. What it draws is the same each time (randomness.py)."""
 
     def __init__(self, name: str, module: nn.Module) -> None:
-        self._name = name
-        self._module = module
+        self.name = name
+        self.module = module
         self._parts = list(module.named_modules())
         self._is_checked = False
         self._had_own = "forward" in vars(module)
@@ -45,7 +45,7 @@ class _Recomputed:
         self._is_checked = True
         for what, seen in self._seen(args, kwargs).items():
             if seen != before[what]:
-                raise TaskError(f"recompute names '{self._name}', which changes {what}: computed again it would give "
+                raise TaskError(f"recompute names '{self.name}', which changes {what}: computed again it would give "
                                 "something else. Leave it out of recompute, or let it work on a copy")
         return result
 
@@ -67,9 +67,9 @@ class _Recomputed:
 
     def remove(self) -> None:
         if self._had_own:
-            self._module.__dict__["forward"] = self._original
+            self.module.__dict__["forward"] = self._original
         else:
-            self._module.__dict__.pop("forward", None)
+            self.module.__dict__.pop("forward", None)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A copied module computes nothing again."""
@@ -108,10 +108,23 @@ class Recomputation:
     def __len__(self) -> int:
         return len(self._all)
 
-    def set(self, count: int) -> None:
-        """From now on the first `count` of the modules are computed again."""
+    def set(self, count: int, among: Optional[Sequence[int]] = None) -> None:
+        """From now on the first `count` of the modules are computed again, or of those at the places `among`."""
+        places = list(range(len(self._all)) if among is None else among)[:count]
         for index, module in enumerate(self._all):
-            module.again = index < count
+            module.again = index in places
+
+    @property
+    def modules(self) -> list[nn.Module]:
+        return [recomputed.module for recomputed in self._all]
+
+    def check_around(self, blocks: Sequence[nn.Module]) -> None:
+        """Refuses a module with one of `blocks`, where stages begin and end, inside."""
+        for recomputed in self._all:
+            inside = {id(part) for part in recomputed.module.modules() if part is not recomputed.module}
+            if any(id(block) in inside for block in blocks):
+                raise TaskError(f"recompute names '{recomputed.name}', which holds blocks that chain names (a stage runs some of "
+                                "them): name the blocks in recompute, or modules in them")
 
     def remove(self) -> None:
         for module in self._all:

@@ -14,6 +14,7 @@ import torch
 from . import bridge
 from .task import Task, TaskError, option_text
 from .trust import check_owners
+from .whole import holds_part, read_whole
 
 _WITH_TASK = ("train", "evaluate", "check", "bench")  # commands that have the option --task
 _loading: list[str] = []  # the task files that run now, to find their tasks
@@ -116,6 +117,8 @@ def train(task: Task, config: Optional[str] = None, **options: Any) -> torch.nn.
         raise Stopped(code)
     if binding.module is None:
         raise Error("no model was made", 70)
+    if holds_part(binding.module):
+        read_whole(binding.module, options.get("save_dir"))
     _detach(binding.module)
     return binding.module.eval()
 

@@ -155,6 +155,9 @@ class Task:
         batches are cut: the self-test does not compare cuts. All else is checked.
     recompute: names of modules, such as "encoder.layer.*", that backward may compute again to save memory: forward then
         keeps their inputs alone. `--recompute` says how many of them, in the order of the model.
+    chain: the name of an nn.ModuleList or nn.Sequential of blocks that run one after the other, such as "transformer.h", or
+        several in order; "." is the model itself. A pipeline over ranks cuts the model between them
+        (`--virtual-workers`). Empty: it cannot be cut.
     buffers: "constant": a buffer that changes in training is an error; "rank0": it may, and rank 0's is kept.
     """
 
@@ -170,6 +173,8 @@ class Task:
     exact: bool = True
     self_test: bool = True
     recompute: Sequence[str] = ()
+    chain: Union[str, Sequence[str]] = ()
+    _keeps_model = False  # `model` gives the same module each time
 
     def model(self, config: Config) -> torch.nn.Module:
         """The module to train, with its initial values. It is called with torch's generators seeded by the run."""
@@ -221,21 +226,22 @@ def task(model: torch.nn.Module, fields: Mapping[str, Union[Field, Ragged]], los
          tokens: str = "", collate: Optional[Callable[[Batch], Batch]] = None,
          param_groups: Optional[Callable[[torch.nn.Module], Iterable[Mapping[str, Any]]]] = None,
          defaults: Optional[Mapping[str, Any]] = None, buffers: str = "constant", groups: bool = False,
-         exact: bool = True, recompute: Sequence[str] = ()) -> Task:
+         exact: bool = True, recompute: Sequence[str] = (), chain: Union[str, Sequence[str]] = ()) -> Task:
     """A task from a module and a function of it.
 
     loss: from the module and a batch to the summed loss, or to a dict of summed losses and metrics by name.
     weights: as Task.weights, or a function of a batch.
-    buffers, groups, exact, recompute: as those of Task.
+    buffers, groups, exact, recompute, chain: as those of Task.
     """
     given_model, given_weights, given_defaults = model, weights, dict(defaults or {})
     given_fields, given_losses, given_metrics, given_tokens = fields, losses, metrics, tokens
     given_buffers, given_groups, given_exact, given_recompute = buffers, groups, exact, recompute
+    given_chain = chain
 
     class FromModel(Task):
         fields, losses, metrics, tokens = given_fields, given_losses, given_metrics, given_tokens
         defaults, buffers, groups, exact = given_defaults, given_buffers, given_groups, given_exact
-        recompute = given_recompute
+        recompute, chain, _keeps_model = given_recompute, given_chain, True
 
         def model(self, config: Config) -> torch.nn.Module:
             return given_model
@@ -353,6 +359,13 @@ def option_text(value: Any) -> str:
     return str(value)
 
 
+def chain_names(task: Task) -> list[str]:
+    """The names that the task's `chain` has; empty where the model is no chain."""
+    if isinstance(task.chain, str):
+        return [task.chain] if task.chain else []
+    return list(task.chain)
+
+
 def overrides(task: Task, method: str) -> bool:
     """True if the task has a method of its own of that name."""
     return inspect.getattr_static(type(task), method) is not inspect.getattr_static(Task, method)
@@ -406,6 +419,8 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
             raise TaskError(f"{name} is {getattr(task, name)!r}: say True or False")
     if isinstance(task.recompute, str) or not all(isinstance(name, str) for name in task.recompute):
         raise TaskError(f"recompute is {task.recompute!r}: give a list of modules' names, such as ['encoder.layer.*']")
+    if not all(isinstance(name, str) and name for name in chain_names(task)):
+        raise TaskError(f"chain is {task.chain!r}: give the name of a list of blocks, such as 'transformer.h', or several")
     if task.buffers not in ("constant", "rank0"):
         raise TaskError(f"buffers is {task.buffers!r}: use 'constant' or 'rank0'")
     metrics = _metrics(task, losses)

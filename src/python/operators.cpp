@@ -78,8 +78,17 @@ TORCH_LIBRARY(hetseq, library) {
     library.def("task_optimizer_restored(int handle) -> ()");
     library.def("task_optimizer_end(int handle) -> ()");
     library.def("task_take_sums() -> ()");
-    // How many of the modules that the task names are computed again in backward.
-    library.def("task_recompute(int count) -> ()");
+    // How many of the modules that the task names, of those in units [begin, end) where there are
+    // any, are computed again in backward.
+    library.def("task_recompute(int count, int begin, int end) -> ()");
+    // From a micro-batch of the first samples: the units of the chain as JSON, and what the log
+    // shall say.
+    library.def("task_find_chain(str[] names, Tensor[] tensors) -> (str, str)");
+    // Units [begin, end) on what the stage in front sent: the tensors for the next one, or, of the
+    // last, what task_forward gives.
+    library.def(
+        "task_run_units(str[] names, Tensor[] tensors, bool training, int begin, int end, "
+        "Tensor[] carried) -> Tensor[]");
     library.def("task_schedule(int update, int epoch) -> float");
     library.def("task_weights(str[] names, Tensor[] tensors) -> float[]");
 }

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,10 +13,13 @@
 #include <ATen/ATen.h>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/data/first_rows.hpp"
 
 #include "forward_scope.hpp"
 #include "named_tensors.hpp"
 #include "python_calls.hpp"
+#include "python_collator.hpp"
 #include <nlohmann/json.hpp>
 
 namespace hetseq {
@@ -28,6 +33,19 @@ struct Treatment {
     bool decays = true;
     double learning_rate_factor = 1;
 };
+
+constexpr std::int64_t most_sampled =
+    64;  // samples, of which the chain and the self-test take some
+
+/// A micro-batch of the first samples of the training data.
+MicroBatch first_samples(const PythonTask& task, const std::string& data) {
+    if (data.empty())
+        throw BadConfig("the task's model cannot be cut into stages without data",
+                        "the first samples tell what its units read",
+                        "name the training data: --data");
+    const LoadedShare::Rows rows = first_rows(data, task.schema, most_sampled);
+    return make_python_collator(task)->collate(rows.fields, rows.sample_ids);
+}
 
 std::string choices_json(const PartOptions& options) {
     Json json{{"model_config", options.model_config},
@@ -46,13 +64,13 @@ public:
     /// `description`: an object with `parameters` and `buffers`, their names and treatment in the
     /// order of `tensors`, and `config`, the text of a config.json.
     PythonModel(const PythonTask& task,
+                std::string data,
                 const Json& description,
                 const std::vector<at::Tensor>& tensors)
-        : losses_{task.losses},
-          metrics_{task.metrics},
+        : task_{task},
+          data_{std::move(data)},
+          is_chain_{description.at("is_chain")},
           config_{description.at("config")},
-          predicts_{task.predicts},
-          is_exact_{task.is_exact},
           recomputable_{description.at("recomputable")},
           has_groups_{description.at("has_groups")},
           evaluates_groups_{description.at("evaluates_groups")} {
@@ -77,8 +95,8 @@ public:
 
     ~PythonModel() override { leave_step(); }
 
-    std::vector<std::string> loss_terms() const override { return losses_; }
-    std::vector<MetricSchema> metrics() const override { return metrics_; }
+    std::vector<std::string> loss_terms() const override { return task_.losses; }
+    std::vector<MetricSchema> metrics() const override { return task_.metrics; }
     bool initialises_itself() const override { return true; }
     bool decays(const std::string& name) const override { return treatments_.at(name).decays; }
     double learning_rate_factor(const std::string& name) const override {
@@ -101,38 +119,76 @@ public:
         if (is_training && !is_tested_)
             is_tested_ =
                 call_python("hetseq::task_self_test", {given.names, given.tensors}).at(0).toBool();
-        enter_forward({context.seed, context.update, batch.sample_ids, batch.groups}, is_training);
+        enter(batch, context);
         std::vector<at::Tensor> sums =
             call_python("hetseq::task_forward", {given.names, given.tensors, is_training})
                 .at(0)
                 .toTensorVector();
-        if (!is_training)
-            leave_step();
-        ForwardResult result;
-        const auto metrics = sums.begin() + static_cast<std::ptrdiff_t>(losses_.size());
-        result.losses.assign(sums.begin(), metrics);
-        if (!is_training)
-            result.metrics.assign(metrics, sums.end());
-        return result;
+        leave(context);
+        return result_of(sums, context);
+    }
+
+    // The whole module finds it, once. All that asks later has it from here.
+    std::vector<ChainUnit> chain() const override {
+        if (is_chain_ && chain_.empty())
+            find_chain();
+        return chain_;
+    }
+
+    bool is_chain() const override { return is_chain_; }
+
+    Carried run_units(UnitRange units,
+                      const Carried& carried,
+                      const MicroBatch& batch,
+                      const ForwardContext& context) override {
+        if (units.empty())
+            return Model::run_units(units, carried, batch, context);
+        const TensorLists given = named_tensors(batch.tensors);
+        enter(batch, context);
+        std::vector<at::Tensor> made = call_python("hetseq::task_run_units",
+                                                   {given.names,
+                                                    given.tensors,
+                                                    context.mode == Mode::train,
+                                                    static_cast<std::int64_t>(units.begin),
+                                                    static_cast<std::int64_t>(units.end),
+                                                    carried.tensors})
+                                           .at(0)
+                                           .toTensorVector();
+        leave(context);
+        if (units.end < chain_.size())
+            return {.tensors = std::move(made)};
+        return {.result = result_of(made, context)};
     }
 
     bool has_groups(Mode mode) const override {
         return has_groups_ && (mode == Mode::train || evaluates_groups_);
     }
-    bool is_exact() const override { return is_exact_; }
+    bool is_exact() const override { return task_.is_exact; }
     at::Tensor update_sums() const override { return sums_; }
     void take_update_sums() override {
         if (sums_.defined())
             call_python("hetseq::task_take_sums", {});
     }
 
-    std::int64_t recomputable_layers() const override { return recomputable_; }
+    std::int64_t recomputable_layers() const override {
+        if (chain_.empty())
+            return recomputable_;
+        const UnitRange units = held_units();
+        std::set<std::int64_t> modules;
+        for (std::size_t unit = units.begin; unit < units.end; ++unit)
+            modules.insert(recomputed_in_[unit].begin(), recomputed_in_[unit].end());
+        return std::ssize(modules);
+    }
     void recompute(std::int64_t layers) override {
-        Model::recompute(layers);
-        call_python("hetseq::task_recompute", {layers});
+        HETSEQ_ASSERT(layers >= 0 && layers <= recomputable_layers());
+        const UnitRange units = chain_.empty() ? UnitRange{} : held_units();
+        note_recomputed(layers);
+        call_python(
+            "hetseq::task_recompute",
+            {layers, static_cast<std::int64_t>(units.begin), static_cast<std::int64_t>(units.end)});
     }
 
-    bool predicts() const override { return predicts_; }
+    bool predicts() const override { return task_.predicts; }
 
     std::vector<Prediction> predict(const MicroBatch& batch) override {
         const TensorLists given = named_tensors(batch.tensors);
@@ -149,11 +205,44 @@ public:
     }
 
 private:
-    std::vector<std::string> losses_;
-    std::vector<MetricSchema> metrics_;
+    static void enter(const MicroBatch& batch, const ForwardContext& context) {
+        enter_forward({context.seed, context.update, batch.sample_ids, batch.groups},
+                      context.mode == Mode::train);
+    }
+    static void leave(const ForwardContext& context) {
+        if (context.mode != Mode::train)
+            leave_step();
+    }
+
+    ForwardResult result_of(const std::vector<at::Tensor>& sums,
+                            const ForwardContext& context) const {
+        ForwardResult result;
+        const auto metrics = sums.begin() + std::ssize(task_.losses);
+        result.losses.assign(sums.begin(), metrics);
+        if (context.mode != Mode::train)
+            result.metrics.assign(metrics, sums.end());
+        return result;
+    }
+
+    void find_chain() const {
+        const TensorLists given = named_tensors(first_samples(task_, data_).tensors);
+        const auto found = call_python("hetseq::task_find_chain", {given.names, given.tensors});
+        for (const Json& unit : Json::parse(found.at(0).toStringRef())) {
+            recomputed_in_.push_back(unit.at("recomputed").get<std::vector<std::int64_t>>());
+            chain_.push_back({.kind = unit.at("kind"),
+                              .parameters = unit.at("parameters").get<std::vector<std::string>>(),
+                              .recomputes = !recomputed_in_.back().empty()});
+        }
+        if (const std::string& said = found.at(1).toStringRef(); !said.empty())
+            log::warn(said);
+    }
+
+    PythonTask task_;
+    std::string data_;  // the training data, as --data names them
+    bool is_chain_;
+    mutable std::vector<ChainUnit> chain_;                          // empty until it was found
+    mutable std::vector<std::vector<std::int64_t>> recomputed_in_;  // by unit: modules of the task
     std::string config_;
-    bool predicts_;
-    bool is_exact_;
     std::int64_t recomputable_;
     bool has_groups_;
     bool evaluates_groups_;
@@ -168,7 +257,7 @@ private:
 std::shared_ptr<Model> make_python_model(const PythonTask& task, const PartOptions& options) {
     const auto made = call_python("hetseq::task_model", {choices_json(options)});
     return std::make_shared<PythonModel>(
-        task, Json::parse(made.at(0).toStringRef()), made.at(1).toTensorVector());
+        task, options.data, Json::parse(made.at(0).toStringRef()), made.at(1).toTensorVector());
 }
 
 }  // namespace hetseq

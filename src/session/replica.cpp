@@ -183,7 +183,7 @@ Replica::Replica(const MpiEnvironment& environment,
             .element_bytes = static_cast<std::int64_t>(parameters_.values().element_size()),
             .small = *small.optimizer,
             .bucket_mb = static_cast<double>(bucket_bytes(settings, parameters_)) / bytes_a_mib,
-            .is_chain = !model_->chain().empty()},
+            .is_chain = model_->is_chain()},
         own_memory(settings),
         folder != nullptr);
     if (stage_)

@@ -27,6 +27,9 @@ TEST(MeantOptionTest, KnowsTheUsualNamesOfOtherPrograms) {
     EXPECT_EQ(meant("--wd"), "did you mean --weight-decay?");
     EXPECT_EQ(meant("--output-dir"), "did you mean --save-dir?");
     EXPECT_EQ(meant("--gradient_accumulation_steps"), "did you mean --update-freq?");
+    EXPECT_EQ(meant("--pipeline_model_parallel_size"), "did you mean --virtual-workers?");
+    EXPECT_EQ(meant("--stages"), "did you mean --stage-units?");
+    EXPECT_EQ(meant("--chunks"), "did you mean --max-sentences?");
 }
 
 TEST(MeantOptionTest, SaysHowTheSameIsDoneWithoutAnOption) {

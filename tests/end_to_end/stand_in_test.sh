@@ -39,6 +39,16 @@ train sharded-mixed 2 --device 0=cpu,1=cuda --shard optimizer --shard-by even --
 train sgd 1 --device cpu --clip-norm 0.5 --optimizer sgd
 same sharded-mixed sgd
 
+# Stages of a pipeline on GPUs, on GPUs beside a CPU, and, where the cut is measured, on some of these. A run goes on with
+# other stages on other devices.
+train stages 2 --device cuda --virtual-workers 0+1 --stage-units 1+2
+same stages
+train stages-mixed 3 --device 0=cuda,1=cpu,2=cuda --virtual-workers 0-2 --stage-units 1+1+1 --stop-exit-code 0 --stop-after 5
+train stages-mixed 2 --device 0=cpu,1=cuda --virtual-workers 0-1 --stage-units 2+1
+same stages-mixed
+train stages-measured 2 --device cuda --virtual-workers 0-1
+says 'one virtual worker of'
+
 # With measured shares, ranks on CPUs stay where they make an update faster, and are left out where sums through host
 # memory cost more than they do. Then the others are numbered anew, and a run that stops says so.
 measured=(--balance auto --cache-dir none)
@@ -139,6 +149,9 @@ train larger-cpu 1 --device cpu "${larger[@]}"
 STAND_IN_MEMORY_MB=100 train tight 2 --device cuda "${larger[@]}"
 says 'out of memory: micro-batch halved'
 same tight larger-cpu
+STAND_IN_MEMORY_MB=100 train tight-stages 2 --device cuda "${larger[@]}" --virtual-workers 0+1 --stage-units 1+2
+says 'out of memory: micro-batch halved'
+same tight-stages larger-cpu
 
 # What calibration took beyond the needs of training is given back.
 printf '%s\n' '#!/bin/sh' "export STAND_IN_COUNTS=$work/counts.\$OMPI_COMM_WORLD_RANK" 'exec "$@"' >"$work/counting"
@@ -160,6 +173,8 @@ train bert-gpus 2 --device cuda
 same bert-gpus bert-cpu
 train bert-mixed 4 --device 0-2=cuda,3=cpu
 same bert-mixed bert-cpu
+train bert-stages 3 --device 0-1=cuda,2=cpu --virtual-workers 0-2 --stage-units 1+2+1
+same bert-stages bert-cpu
 
 run_ranks 2 "$bin/hetseq_stand_in" train "${options[@]}" --save-dir "$work/wrong" --device 0=cuda
 expect_error 78 "--device has no entry for rank 1"

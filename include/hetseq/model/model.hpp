@@ -55,6 +55,9 @@ public:
     virtual std::vector<PerplexitySchema> perplexities() const { return {}; }
     /// Names of the scores that `corpus_scorer` computes, beside the metrics; by default none.
     virtual std::vector<std::string> scores() const { return {}; }
+    /// Whether they take more of the model than a forward's results, as decoding does: where it is
+    /// cut, nobody has that.
+    virtual bool scores_need_whole_model() const { return false; }
     /// Scores the model as its parameters are now; null where `scores` is empty. The model outlives
     /// it.
     virtual std::unique_ptr<CorpusScorer> corpus_scorer() const { return nullptr; }
@@ -62,6 +65,8 @@ public:
     /// The model as a chain, in order: its units, one after the other, are what `forward` does.
     /// Each parameter is in at least one of them. Empty: it cannot be cut.
     virtual std::vector<ChainUnit> chain() const { return {}; }
+    /// Whether it can be cut, where the units themselves may take long to find.
+    virtual bool is_chain() const { return !chain().empty(); }
     /// Runs `units`, at least one, on what the unit in front of them gave. Of a model that cannot
     /// be cut these are {0, 0}: all of it.
     virtual Carried run_units(UnitRange units,
@@ -117,6 +122,8 @@ public:
 protected:
     /// Whether training computes this unit, which is one of the layers of `recompute`, again.
     bool is_recomputed(std::size_t unit) const noexcept { return unit < recomputed_end_; }
+    /// For a model that chooses the layers of `recompute` itself.
+    void note_recomputed(std::int64_t layers) noexcept { recomputed_layers_ = layers; }
 
 private:
     Arithmetic arithmetic_;

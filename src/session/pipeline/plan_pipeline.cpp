@@ -49,16 +49,17 @@ std::shared_ptr<Model> chain_model(const RunSettings& settings, const Parts& par
     if (model->chain().empty())
         throw BadConfig("--virtual-workers with --model " + options.model,
                         "the model is not a chain of units that stages could compute",
-                        "use none, or another model: BERT, the Transformer and MNIST's network "
-                        "are chains");
+                        "use none, or another model: BERT, the Transformer, MNIST's network, and "
+                        "tasks in Python that name their blocks (chain) can be cut");
     if (options.shard != "none")
         throw BadConfig("--virtual-workers with --shard " + options.shard,
                         "each stage holds its parameters' state alone: nothing is left to cut",
                         "leave --shard out");
-    if (!model->scores().empty() && !options.valid_data.empty())
-        throw BadConfig("--virtual-workers with validation by " + join(model->scores(), ", "),
-                        "the scores of this task need whole results, which no rank has",
-                        "leave --valid-data or these scores out, and score the finished model");
+    if (!model->scores().empty() && model->scores_need_whole_model() && !options.valid_data.empty())
+        throw BadConfig(
+            "--virtual-workers with validation that gives " + join(model->scores(), ", "),
+            "that needs the whole model, which no rank has",
+            "leave --valid-bleu out, and score what the finished model translates");
     if (options.parts.optimizer.name == "python")
         throw BadConfig("--virtual-workers with an optimizer of the task's own",
                         "it knows all of the module, of which each rank holds a stage alone",
@@ -291,7 +292,9 @@ PipelineLayout shared(const HostComm& world, PipelineLayout layout) {
             numbers.push_back(number);
     numbers.resize(static_cast<std::size_t>(world.broadcast(std::ssize(numbers), 0)));
     world.broadcast(std::as_writable_bytes(std::span(numbers)), 0);
-    PipelineLayout all{.micro_batch = static_cast<std::int64_t>(numbers[0]),
+    PipelineLayout all{.ranks = {},
+                       .cut = {},
+                       .micro_batch = static_cast<std::int64_t>(numbers[0]),
                        .predicted_ms = numbers[1],
                        .bubble = numbers[2]};
     for (std::size_t at = 3; at < numbers.size(); at += 5) {

@@ -22,6 +22,14 @@ std::optional<int> rank_number(std::string_view text) {
     return value;
 }
 
+// An empty list has one empty name.
+std::vector<std::string> names_in(const std::string& list) {
+    std::vector<std::string> names = split(list, '+');
+    if (names.empty())
+        names.emplace_back();
+    return names;
+}
+
 [[noreturn]] void refuse(const std::string& list, const std::string& why) {
     throw BadConfig("--virtual-workers is '" + list + "'",
                     why,
@@ -57,7 +65,7 @@ std::vector<int> ranks_of_worker(const std::string& list, const Topology& topolo
     if (list.find(',') != std::string::npos)
         refuse(list, "a job has one virtual worker: several are not supported");
     ranks.clear();
-    for (const std::string& name : split(list, '+')) {
+    for (const std::string& name : names_in(list)) {
         const std::vector<int> named = ranks_named(name, topology);
         if (named.empty())
             refuse(list,
@@ -76,7 +84,7 @@ std::vector<std::size_t> parse_stage_units(const std::string& text) {
     std::vector<std::size_t> units;
     if (text == "auto")
         return units;
-    for (const std::string& part : split(text, '+')) {
+    for (const std::string& part : names_in(text)) {
         const std::optional<int> number = rank_number(part);
         if (!number || *number == 0)
             throw BadConfig("--stage-units is '" + text + "'",

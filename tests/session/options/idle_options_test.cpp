@@ -27,6 +27,13 @@ TEST(IdleOptionsTest, ValidationNeedsData) {
     EXPECT_THAT(idle({{"patience", "3"}, {"valid-data", "v.h5"}}), IsEmpty());
 }
 
+TEST(IdleOptionsTest, StagesNeedAVirtualWorker) {
+    EXPECT_THAT(idle({{"stage-units", "3+4"}}),
+                ElementsAre("--stage-units 3+4 has no effect (ranks have whole replicas): give "
+                            "--virtual-workers"));
+    EXPECT_THAT(idle({{"stage-units", "3+4"}, {"virtual-workers", "0+1"}}), IsEmpty());
+}
+
 TEST(IdleOptionsTest, ASignalThatStopsTheRunDoesNotSaveAlone) {
     EXPECT_THAT(idle({{"checkpoint-signals", "USR2"}}),
                 ElementsAre("SIGUSR2 in --checkpoint-signals has no effect (--stop-signals has it "

@@ -95,6 +95,21 @@ TEST_F(RankMemoryTest, EachRankHoldsAllUnlessTheStateIsCut) {
     EXPECT_NEAR(term(whole, 0, "state"), 8.0 / (3 * world_.size() - 2), 0.2);
 }
 
+TEST_F(RankMemoryTest, AStageHoldsItsPartAndTheCopyOfAllThatItSaves) {
+    const RunSettings run = settings({}, 1000, 1000);
+    MemoryAccount stages = account(run, /*saves=*/true);
+
+    stages.note_stage(0, elements / 4);
+    stages.note_stage_activations(0, 7);
+
+    EXPECT_EQ(term(stages, 0, "values"), 1);
+    EXPECT_EQ(term(stages, 0, "gradients"), 1);
+    EXPECT_EQ(term(stages, 0, "state"), 2);
+    EXPECT_EQ(term(stages, 0, "copies"), 3);
+    EXPECT_EQ(term(stages, 0, "scratch"), 0);
+    EXPECT_EQ(term(stages, 0, "activations"), 7);
+}
+
 TEST_F(RankMemoryTest, RoomIsWhatIsLeftForAStateAndItsCopy) {
     const RunSettings run = settings({}, 100, 20);
     // 10 of the process, 8 of values and gradients; 8 bytes an element of the state.

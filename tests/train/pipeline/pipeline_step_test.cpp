@@ -85,21 +85,10 @@ void expect_same(StagedUpdate& stage,
               tied.empty() && tolerance == 0 ? 0 : 1e-12 * norm);
 }
 
-ModelCase model_named(const std::string& name) {
-    for (const ModelCase& model : chain_models())
-        if (model.name == name)
-            return model;
-    throw std::invalid_argument(name);
-}
-
-std::size_t units_of(const ModelCase& model) {
-    return model.make()->chain().size();
-}
-
 class PipelineStepTest : public testing::Test {
 protected:
     std::vector<std::vector<UnitRange>> cuts(const ModelCase& model) const {
-        return all_cuts(units_of(model), static_cast<std::size_t>(world_.size()));
+        return all_cuts(model.make()->chain().size(), static_cast<std::size_t>(world_.size()));
     }
     // Even, as far as that goes.
     std::vector<UnitRange> one_cut(const ModelCase& model) const {
@@ -218,7 +207,7 @@ TEST_F(PipelineStepTest, ATermWithoutWeightDropsOut) {
 TEST_F(PipelineStepTest, NothingTrainedInFrontMeansThatNoGradientIsSentBack) {
     StagedCase staged{.model = piped_models().back()};
     const auto size = static_cast<std::size_t>(world_.size());
-    staged.units = all_cuts(units_of(staged.model), size).front();  // [0, 1) [1, ...)
+    staged.units = all_cuts(staged.chain_length(), size).front();  // [0, 1) [1, ...)
     StagedUpdate stage(staged, world_, 6, 2);
     stage.replica().channel()->take_traffic();
 

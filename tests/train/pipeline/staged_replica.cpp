@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "hetseq/comm/mpi/mpi_environment.hpp"
@@ -9,6 +10,7 @@
 #include "hetseq/model/init.hpp"
 #include "hetseq/train/pipeline/pipeline_pass.hpp"
 
+#include "model/chain_models.hpp"
 #include "test_world.hpp"
 
 namespace hetseq::test {
@@ -43,20 +45,19 @@ ChainCut cut_of(const StagedCase& staged) {
     return cut;
 }
 
-std::vector<int> ranks_of(const StagedCase& staged) {
-    std::vector<int> ranks = staged.ranks;
-    if (ranks.empty()) {
-        ranks.resize(staged.units.size());
-        std::iota(ranks.begin(), ranks.end(), 0);
-    }
-    return ranks;
-}
-
 std::size_t number_of(const std::vector<int>& ranks, int rank) {
     return static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
 }
 
 }  // namespace
+
+std::vector<int> StagedCase::stage_ranks() const {
+    if (!ranks.empty())
+        return ranks;
+    std::vector<int> in_order(units.size());
+    std::iota(in_order.begin(), in_order.end(), 0);
+    return in_order;
+}
 
 std::unique_ptr<Collator> collator_of(const ModelCase& model) {
     return std::make_unique<ModelCollator>(model);
@@ -88,6 +89,13 @@ std::set<std::string> tied_names(const ModelCase& model) {
     return twice;
 }
 
+ModelCase model_named(const std::string& name) {
+    for (const ModelCase& model : chain_models())
+        if (model.name == name)
+            return model;
+    throw std::invalid_argument(name);
+}
+
 std::vector<std::vector<UnitRange>> all_cuts(std::size_t units, std::size_t stages) {
     if (stages == 1)
         return {{{0, units}}};
@@ -103,7 +111,7 @@ std::vector<std::vector<UnitRange>> all_cuts(std::size_t units, std::size_t stag
 StagedReplica::StagedReplica(const StagedCase& staged, const HostComm& world)
     : communicator_{make_communicator(world, environment(), at::kCPU)},
       model_{staged.model.make()} {
-    const std::vector<int> ranks = ranks_of(staged);
+    const std::vector<int> ranks = staged.stage_ranks();
     if (!ranks.empty()) {
         const std::size_t number = number_of(ranks, world.rank());
         stage_ = stage_of(*model_, cut_of(staged), ranks, number);

@@ -37,6 +37,8 @@ struct StagedCase {
     StagedCase whole() const {
         return {.model = model, .precision = precision, .recomputed = recomputed};
     }
+    std::vector<int> stage_ranks() const;
+    std::size_t chain_length() const { return model.make()->chain().size(); }
     /// The same in other stages.
     StagedCase cut(const std::vector<UnitRange>& ranges) const {
         StagedCase other = *this;
@@ -57,6 +59,9 @@ std::unique_ptr<Collator> collator_of(const ModelCase& model);
 
 /// Parameters that several units read.
 std::set<std::string> tied_names(const ModelCase& model);
+
+/// That of `chain_models`.
+ModelCase model_named(const std::string& name);
 
 /// All cuts of so many units into `stages`.
 std::vector<std::vector<UnitRange>> all_cuts(std::size_t units, std::size_t stages);

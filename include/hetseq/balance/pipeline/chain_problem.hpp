@@ -10,10 +10,10 @@ namespace hetseq {
 /// Devices of one class, which do the same in the same time.
 struct ChainDevices {
     std::size_t count = 1;
-    std::vector<double> forward_ms;   // by unit, one micro-batch
-    std::vector<double> backward_ms;  // by unit, one micro-batch
-    double memory_mb = 0;             // that each device has for a stage [MiB]
-    double process_mb = 0;            // taken of it before there is a model [MiB]
+    std::vector<double> forward_ms = {};   // by unit, one micro-batch
+    std::vector<double> backward_ms = {};  // by unit, one micro-batch
+    double memory_mb = 0;                  // that each device has for a stage [MiB]
+    double process_mb = 0;                 // taken of it before there is a model [MiB]
 };
 
 /// A message of n MiB takes latency_ms + n * ms_per_mb.

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# A replica that several ranks train as a pipeline: the bytes of one rank, whatever the cut, runs that go on in other
+# layouts after they were killed, and what is refused.
+source "$(dirname "$0")/common.sh"
+source "$(dirname "$0")/continued_runs.sh"
+
+# same RUN OTHER: all that their last checkpoints hold of model and optimizer, and what training left.
+same() {
+  local file checkpoint
+  checkpoint=$(find "$work/$1/checkpoints" -maxdepth 1 -name 'update-*' | sort | tail -n 1)
+  checkpoint=checkpoints/${checkpoint##*/}
+  for file in "$work/$1/$checkpoint"/*.safetensors; do
+    cmp "$file" "$work/$2/$checkpoint/${file##*/}" || fail "$2 does not have the bytes of $1"
+  done
+  for file in model best; do
+    [[ ! -e $work/$1/$file.safetensors ]] || cmp "$work/$1/$file.safetensors" "$work/$2/$file.safetensors" ||
+      fail "$2 does not have the $file of $1"
+  done
+}
+says() { grep -qE -- "$1" "$work/log" || { cat "$work/log"; fail "expected: $1"; }; }
+
+# MNIST's network has three units. Given cuts on two and three ranks, in any order of ranks, with validation and the best
+# model, recomputed or not.
+options+=(--max-epoch 1 --clip-norm 0.5 --weight-decay 0.01 --threads 1 --precision fp32 --optimizer adamw --lr 0.001 --save-interval-updates 5)
+units=3
+train one 1
+expect_ok one
+train two 2 --virtual-workers 0+1 --stage-units 1+2
+expect_ok 'two stages'
+says 'one virtual worker of 2 stages, micro-batches of 2 samples'
+same one two
+train three 3 --virtual-workers 2+0+1 --stage-units 1+1+1 --recompute all
+expect_ok 'three stages'
+same one three
+# Of three ranks two are the worker, and one has nothing to do.
+train idle 3 --virtual-workers 2+0 --stage-units 2+1
+expect_ok 'a rank is idle'
+same one idle
+train measured 3 --virtual-workers 0-2
+expect_ok 'a cut by what was measured'
+says 'one virtual worker of [123] stages?, .*forward and backward should take'
+micro_batch=$(sed -nE 's/^one virtual worker .*micro-batches of ([0-9]+) samples.*/\1/p' "$work/log")
+train one-smaller 1 --max-sentences "$micro_batch"
+expect_ok 'one rank in these micro-batches'
+same one-smaller measured
+train auto 3 --virtual-workers auto --batch-size 4
+expect_ok 'every rank holds the model'
+says 'no virtual worker is needed'
+
+run_ranks 1 "$bin/hetseq" predict "$work/three" --data "$work/data/t10k*.h5" --output "$work/three.h5"
+expect_ok predict
+run_ranks 1 "$bin/hetseq" predict "$work/one" --data "$work/data/t10k*.h5" --output "$work/one.h5"
+expect_ok predict
+"$bin/predictions" same "$work/one.h5" "$work/three.h5" || fail 'other predictions'
+
+train dry 2 --virtual-workers 0+1 --stage-units 1+2 --dry-run --overwrite
+expect_ok 'dry run'
+says 'one virtual worker of 2 stages'
+[[ ! -e $work/dry ]] || fail 'a dry run left a folder'
+
+# From three stages to one rank, two stages, two replicas and three stages again. Each run but the last is killed or
+# stopped; every cut of every batch has the bytes of one rank until the replicas come.
+rm -rf "${work:?}/one"
+train one 1
+goes_on() { expect_ok "$1"; says 'continues from'; }
+rc=0
+HETSEQ_FAULT=1:computing:18:kill timeout 300 mpirun -np 3 -x HETSEQ_FAULT "$bin/hetseq_faulty" train "${options[@]}" \
+  --save-dir "$work/many" --virtual-workers 0+1+2 --stage-units 1+1+1 >"$work/log" 2>&1 || rc=$?
+((rc == 137)) || { cat "$work/log"; fail "exit code $rc of a killed stage"; }
+train many 1 --stop-after 15
+((rc == 75)) || { cat "$work/log"; fail "exit code $rc after --stop-after"; }
+says 'continues from'
+train many 2 --virtual-workers 1+0 --stage-units 2+1
+goes_on 'in two stages'
+same one many
+options+=(--max-epoch 2)
+train one 1
+expect_ok 'the whole, on one rank'
+train many 2 --balance auto --stop-after 12
+((rc == 75)) || { cat "$work/log"; fail "exit code $rc after --stop-after"; }
+train many 3 --virtual-workers 0+1+2 --stage-units 1+1+1
+goes_on 'in three stages again'
+"$bin/compare_models" "$work/one/model.safetensors" "$work/many/model.safetensors" 1e-3 || fail 'another model'
+
+# BERT, whose decoder shares the embeddings' matrix, and validation.
+make_bert
+bert=(--task bert --model-config tiny --data "$work/bert/*.hdf5" --valid-data "$work/bert/*.hdf5" --max-sentences 2 --seed 3
+  --batch-size 4 --max-update 6 --threads 1 --log-interval 2 --precision fp64)
+for ranks in 1 2 3; do
+  worker=()
+  ((ranks == 1)) || worker=(--virtual-workers 0-$((ranks - 1)))
+  run_ranks "$ranks" "$bin/hetseq" train "${bert[@]}" --save-dir "$work/bert-$ranks" "${worker[@]}"
+  expect_ok "BERT on $ranks ranks"
+done
+for ranks in 2 3; do
+  "$bin/compare_models" "$work/bert-1/model.safetensors" "$work/bert-$ranks/model.safetensors" 1e-9 ||
+    fail "another BERT on $ranks ranks"
+done
+
+train wrong 2 --virtual-workers 0+2
+expect_error 78 "'2' is none of the job's 2 ranks"
+train wrong 2 --virtual-workers 0+0
+expect_error 78 'it has rank 0 twice'
+train wrong 2 --virtual-workers 0,1
+expect_error 78 'a job has one virtual worker'
+train wrong 2 --virtual-workers 0+1 --stage-units 2+2
+expect_error 78 "the model has $units"
+train wrong 2 --virtual-workers 0+1 --stage-units "$units"
+expect_error 78 'the virtual worker has 2 ranks'
+train wrong 2 --virtual-workers 0+1 --stage-units "2+x"
+expect_error 78 "'x' is not a number of units"
+train wrong 2 --virtual-workers 0+1 --shard optimizer
+expect_error 78 'leave --shard out'
+[[ ! -e $work/wrong/checkpoints ]] || fail 'a start that failed left checkpoints'

@@ -1,0 +1,176 @@
+#include "hetseq/session/pipeline/plan_pipeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hetseq/util/text.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/model/bert/bert.hpp"
+#include "hetseq/session/run_settings.hpp"
+
+#include "model/mixed_model.hpp"
+#include "session/pipeline/chain_memory.hpp"
+#include "test_world.hpp"
+#include <gmock/gmock.h>
+
+namespace hetseq {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Parts parts_with_a_model_of_one_piece() {
+    Parts parts = builtin_parts();
+    parts.models.add("piece",
+                     [](const PartOptions&) { return std::make_shared<test::MixedModel>(); });
+    return parts;
+}
+
+// MNIST's network has units.
+class PlanPipelineTest : public testing::Test {
+protected:
+    RunSettings settings(OptionValues values) const {
+        values.insert({{"task", "mnist"}, {"device", "cpu"}, {"max-sentences", "4"}});
+        return set_up_ranks(world_, settle_options(world_, {values, {}}, parts_), parts_);
+    }
+    std::optional<PipelineLayout> plan(const OptionValues& values) const {
+        return plan_pipeline(test::environment(), world_, settings(values), parts_, true);
+    }
+    std::string refusal_of(const OptionValues& values) const {
+        try {
+            plan(values);
+        } catch (const AgreedError& error) {
+            EXPECT_EQ(error.code(), ExitCode::config);
+            return error.what();
+        }
+        return "none";
+    }
+    std::size_t units() const {
+        return parts_.models.get("mnist-cnn")(settings({}).options().parts)->chain().size();
+    }
+    // So many stages, of which the last has what is left.
+    std::string units_in(int stages) const {
+        std::vector<std::string> numbers(static_cast<std::size_t>(stages), "1");
+        numbers.back() = std::to_string(units() - numbers.size() + 1);
+        return join(numbers, "+");
+    }
+
+    HostComm world_ = test::world();
+    Parts parts_ = parts_with_a_model_of_one_piece();
+};
+
+TEST_F(PlanPipelineTest, WithoutAVirtualWorkerThereIsNone) {
+    EXPECT_FALSE(plan({}));
+    EXPECT_FALSE(plan({{"virtual-workers", "none"}, {"stage-units", "nonsense"}}));
+}
+
+TEST_F(PlanPipelineTest, AGivenCutIsTakenInTheOrderOfTheList) {
+    const int last = world_.size() - 1;
+    std::vector<std::string> names;
+    for (int rank = world_.size(); rank-- > 0;)
+        names.push_back(std::to_string(rank));
+
+    const auto layout =
+        plan({{"virtual-workers", join(names, "+")}, {"stage-units", units_in(world_.size())}});
+
+    ASSERT_TRUE(layout);
+    EXPECT_EQ(layout->ranks.front(), last);
+    EXPECT_EQ(layout->ranks.back(), 0);
+    EXPECT_EQ(layout->cut.units.front().begin, 0U);
+    EXPECT_EQ(layout->cut.units.back().end, units());
+    EXPECT_EQ(layout->cut.most_in_flight.front(), static_cast<std::size_t>(world_.size()));
+    EXPECT_EQ(layout->cut.most_in_flight.back(), 1U);
+    EXPECT_EQ(layout->micro_batch, 4);
+}
+
+// Each stage has every micro-batch. A rank whose own are empty has no say.
+TEST_F(PlanPipelineTest, TheSmallestMicroBatchOfAllIsTaken) {
+    const auto layout = plan({{"virtual-workers", "auto"},
+                              {"stage-units", units_in(world_.size())},
+                              {"max-sentences", world_.size() == 1 ? "6" : "0=6,1=3,2=0"}});
+
+    ASSERT_TRUE(layout);
+    EXPECT_EQ(layout->micro_batch, world_.size() == 1 ? 6 : 3);
+}
+
+TEST_F(PlanPipelineTest, ACutThatDoesNotFitTheModelIsRefused) {
+    const std::string units_of_model = std::to_string(units());
+    EXPECT_THAT(refusal_of({{"virtual-workers", "0"}, {"stage-units", "1"}}),
+                AllOf(HasSubstr("has 1 stage of 1 units together"),
+                      HasSubstr("the model has " + units_of_model),
+                      HasSubstr("give numbers with that sum, or auto")));
+    EXPECT_THAT(refusal_of({{"virtual-workers", "0"}, {"stage-units", units_in(2)}}),
+                AllOf(HasSubstr("has 2 stages"),
+                      HasSubstr("the virtual worker has 1 rank"),
+                      HasSubstr("give a number for each of its ranks, or auto")));
+    EXPECT_THAT(refusal_of({{"virtual-workers", "0"}, {"stage-units", "0+1"}}),
+                HasSubstr("'0' is not a number of units"));
+    EXPECT_THAT(refusal_of({{"virtual-workers", "17"}}), HasSubstr("'17' is none of"));
+}
+
+TEST_F(PlanPipelineTest, WhatCannotBeCutIsRefused) {
+    EXPECT_THAT(refusal_of({{"virtual-workers", "auto"}, {"model", "piece"}}),
+                AllOf(HasSubstr("--virtual-workers with --model piece"),
+                      HasSubstr("the model is not a chain of units")));
+    EXPECT_THAT(refusal_of({{"virtual-workers", "auto"}, {"shard", "optimizer"}}),
+                AllOf(HasSubstr("--virtual-workers with --shard optimizer"),
+                      HasSubstr("leave --shard out")));
+}
+
+class ChainMemoryTest : public testing::Test {
+protected:
+    // Adam's 16 bytes an element, and 12 of a checkpoint's copy; a tied parameter is in two units.
+    ChainMemory memory(std::int64_t has_mb, bool saves) const {
+        RunSettings settings = set_up_ranks(
+            world_,
+            settle_options(world_, {{{"task", "mnist"}, {"device", "cpu"}}, {}}, builtin_parts()),
+            builtin_parts());
+        for (RankInfo& info : settings.topology.ranks)
+            info.memory_mb = has_mb;
+        const std::shared_ptr<Model> model = make_bert(bert_config("tiny"));
+        model->hold({0, 0});
+        return chain_memory(
+            world_, settings, builtin_parts(), *model, {.process_mb = 10, .data_mb = 5}, saves);
+    }
+
+    HostComm world_ = test::world();
+};
+
+TEST_F(ChainMemoryTest, ATiedParameterCountsOnceInAStageAndInEachOfTwo) {
+    const ChainMemory chain = memory(1000, /*saves=*/false);
+    const std::size_t units = make_bert(bert_config("tiny"))->chain().size();
+
+    const double all = chain.stage_mb(0, {0, units});
+    const double halves = chain.stage_mb(0, {0, 1}) + chain.stage_mb(0, {1, units});
+
+    const NamedTensors parameters = make_bert(bert_config("tiny"))->named_parameters();
+    const auto tied_elements =
+        static_cast<double>(parameters["bert.embeddings.word_embeddings.weight"].numel());
+    EXPECT_NEAR(halves - all, 16 * tied_elements / (1 << 20), 0.01);
+}
+
+TEST_F(ChainMemoryTest, CheckpointsAddACopyOfValuesAndState) {
+    const std::size_t units = make_bert(bert_config("tiny"))->chain().size();
+    const double without = memory(1000, false).stage_mb(0, {0, units});
+
+    const double with = memory(1000, true).stage_mb(0, {0, units});
+
+    EXPECT_NEAR(with / without, (16 + 12) / 16.0, 1e-9);
+}
+
+TEST_F(ChainMemoryTest, AStageTakesNothingOfTheProcess) {
+    const ChainMemory chain = memory(1000, false);
+
+    EXPECT_EQ(chain.process_mb(0), 15);
+    EXPECT_EQ(chain.stage_mb(0, {2, 2}), 0);
+    EXPECT_EQ(chain.has_mb(0), 1000);
+}
+
+TEST_F(ChainMemoryTest, EveryRankHoldsAllIfItsMemorySuffices) {
+    EXPECT_TRUE(memory(1000, false).every_rank_holds_all());
+    EXPECT_FALSE(memory(20, false).every_rank_holds_all());
+}
+
+}  // namespace
+}  // namespace hetseq

@@ -1,0 +1,247 @@
+// A pipeline trains, saves, goes on and validates as one rank does.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/train/record/run_folder.hpp"
+
+#include "model/chain_models.hpp"
+#include "test_world.hpp"
+#include "train/pipeline/staged_run.hpp"
+#include "train/toy_run.hpp"
+
+namespace hetseq::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string bytes_of(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> tensor_files(const fs::path& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder))
+        if (entry.path().extension() == ".safetensors")
+            names.push_back(entry.path().filename());
+    return names;
+}
+
+class PipelineTrainingTest : public testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        world = new HostComm(test::world());
+        corpus = new std::string(write_toy_corpus(*world, samples));
+    }
+    static void TearDownTestSuite() {
+        remove_toy_corpus(*world, *corpus);
+        delete corpus;
+        delete world;
+    }
+    ~PipelineTrainingTest() override {
+        world->barrier();
+        if (world->rank() == 0)
+            fs::remove_all(base_);
+    }
+
+    StagedRun whole_run(const ModelCase& model) const {
+        return {.staged = {.model = model}, .data = *corpus};
+    }
+    // The cut of this number among all; the last ranks come first where `reversed`.
+    StagedRun staged_run(const ModelCase& model, std::size_t number, bool reversed = false) const {
+        StagedRun run = whole_run(model);
+        const auto cuts =
+            all_cuts(run.staged.chain_length(), static_cast<std::size_t>(world->size()));
+        run.staged.units = cuts[number % cuts.size()];
+        for (int rank = world->size(); reversed && rank-- > 0;)
+            run.staged.ranks.push_back(rank);
+        return run;
+    }
+    // `run` on all ranks, whose last checkpoint's folder it returns.
+    fs::path trained(StagedRun run, const std::string& name) const {
+        RunFolder folder(*world, base_ / name, ExistingRun::overwrite);
+        folder.begin(*world, "", {});
+        run.folder = &folder;
+        run.saves = true;
+        train_staged(run, *world);
+        world->barrier();
+        return folder.checkpoints().of_update(run.updates);
+    }
+    // The same by one rank, while the others wait.
+    fs::path trained_alone(StagedRun run, const std::string& name) const {
+        fs::path saved;
+        if (world->rank() == 0) {
+            RunFolder folder(HostComm::serial(), base_ / name, ExistingRun::overwrite);
+            folder.begin(HostComm::serial(), "", {});
+            run.folder = &folder;
+            run.saves = true;
+            train_staged(run, HostComm::serial());
+            saved = folder.checkpoints().of_update(run.updates);
+        }
+        return world->broadcast(saved.string(), 0);
+    }
+    void expect_same_files(const fs::path& a, const fs::path& b) const {
+        const std::vector<std::string> names = tensor_files(a);
+        EXPECT_GT(names.size(), 2U);
+        EXPECT_EQ(names.size(), tensor_files(b).size());
+        for (const std::string& name : names)
+            EXPECT_TRUE(bytes_of(a / name) == bytes_of(b / name)) << name;
+        world->barrier();  // they may be overwritten now
+    }
+
+    static HostComm* world;
+    static std::string* corpus;
+    fs::path base_ = world->broadcast(
+        (fs::temp_directory_path() / ("hetseq_pipeline_" + std::to_string(::getpid()))).string(),
+        0);
+};
+
+HostComm* PipelineTrainingTest::world = nullptr;
+std::string* PipelineTrainingTest::corpus = nullptr;
+
+TEST_F(PipelineTrainingTest, TwentyUpdatesHaveTheBytesOfOneRank) {
+    for (const char* name : {"Mnist", "Bert"})
+        for (const char* optimizer : {"adamw", "lamb"}) {
+            SCOPED_TRACE(std::string(name) + " " + optimizer);
+            StagedRun alone = whole_run(model_named(name));
+            StagedRun staged = staged_run(model_named(name), 2);
+            alone.optimizer = staged.optimizer = optimizer;
+
+            const StagedResult expected = train_staged(alone, HostComm::serial());
+            const StagedResult result = train_staged(staged, *world);
+
+            EXPECT_EQ(result.report.updates, 20);
+            EXPECT_EQ(result.losses, expected.losses);
+            for (const auto& [parameter, values] : result.values)
+                EXPECT_TRUE(values.equal(expected.values.at(parameter))) << parameter;
+        }
+}
+
+TEST_F(PipelineTrainingTest, TiedParametersStayTheSameOnAllTheirStages) {
+    for (const char* name : {"TiedBert", "SharedByAllPreNorm"}) {
+        SCOPED_TRACE(name);
+        StagedRun alone = whole_run(model_named(name));
+        StagedRun staged = staged_run(model_named(name), 1);
+        alone.staged.precision = staged.staged.precision = Precision::fp64;
+
+        const StagedResult expected = train_staged(alone, HostComm::serial());
+        const StagedResult result = train_staged(staged, *world);
+
+        for (const auto& [parameter, values] : result.values)
+            EXPECT_LE((values - expected.values.at(parameter)).abs().max().item<double>(), 1e-8)
+                << parameter;
+        for (const std::string& parameter : tied_names(staged.staged.model)) {
+            const bool is_here = result.values.count(parameter) > 0;
+            const double sum =
+                is_here ? result.values.at(parameter).sum().item<double>() : std::nan("");
+            std::set<double> sums;
+            for (const double other : world->all_gather(sum))
+                if (!std::isnan(other))
+                    sums.insert(other);
+            EXPECT_EQ(sums.size(), 1U) << parameter;
+        }
+    }
+}
+
+TEST_F(PipelineTrainingTest, AStageThatTrainsNothingGoesAlong) {
+    const BertClassifierSetup setup{.labels = {"A", "B", "C"}, .frozen_layers = 1};
+    const ModelCase model{"Frozen",
+                          [=] { return make_bert_sequence_classifier(chain_bert_config(), setup); },
+                          labelled_texts};
+    const fs::path alone = trained_alone(whole_run(model), "alone");
+    const fs::path saved = trained(staged_run(model, 0), "saved");
+
+    expect_same_files(saved, alone);
+}
+
+TEST_F(PipelineTrainingTest, CheckpointsHaveTheBytesOfOneRankHoweverItIsCut) {
+    for (const char* name : {"Mnist", "Bert"}) {
+        const ModelCase model = model_named(name);
+        const fs::path alone = trained_alone(whole_run(model), "alone");
+        for (const std::size_t cut : {0, 3}) {
+            SCOPED_TRACE(std::string(name) + " " + std::to_string(cut));
+            expect_same_files(trained(staged_run(model, cut, cut > 0), "saved"), alone);
+        }
+    }
+}
+
+TEST_F(PipelineTrainingTest, ARunGoesOnInOtherStagesOnOneRankAndBack) {
+    const ModelCase model = model_named("Bert");
+    const fs::path alone = trained_alone(whole_run(model), "alone");
+    StagedRun first = staged_run(model, 0), second = whole_run(model),
+              third = staged_run(model, 2, true);
+    first.updates = 6;
+    second.updates = 13;
+
+    second.from = trained(first, "first");
+    third.from = trained_alone(second, "second");
+    const fs::path last = trained(third, "third");
+
+    expect_same_files(last, alone);
+}
+
+// Each stage reads its own copy, and its state.
+TEST_F(PipelineTrainingTest, TiedParametersAndTheirStateAreReadAgain) {
+    const ModelCase model = model_named("TiedBert");
+    const fs::path uninterrupted = trained(staged_run(model, 0), "uninterrupted");
+    StagedRun first = staged_run(model, 0), second = staged_run(model, 0);
+    first.updates = 6;
+
+    second.from = trained(first, "first");
+
+    expect_same_files(trained(second, "second"), uninterrupted);
+}
+
+TEST_F(PipelineTrainingTest, TheBestModelHasTheBytesOfOneRank) {
+    const ModelCase model = model_named("Bert");
+    const auto best = [&](StagedRun run, const HostComm& ranks, const std::string& name) {
+        RunFolder folder(ranks, base_ / name, ExistingRun::overwrite);
+        folder.begin(ranks, "", {});
+        run.folder = &folder;
+        run.validates = true;
+        run.updates = 4;
+        return train_staged(run, ranks).report.last_valid.value();
+    };
+    Evaluation expected;
+    if (world->rank() == 0)
+        expected = best(whole_run(model), HostComm::serial(), "alone");
+
+    const Evaluation found = best(staged_run(model, 2, true), *world, "staged");
+
+    if (world->rank() == 0) {
+        EXPECT_EQ(found.loss(), expected.loss());
+        EXPECT_TRUE(bytes_of(base_ / "staged/best.safetensors") ==
+                    bytes_of(base_ / "alone/best.safetensors"));
+        EXPECT_GT(bytes_of(base_ / "staged/best.safetensors").size(), 100'000U);
+    }
+}
+
+TEST_F(PipelineTrainingTest, ValidationHasTheNumbersOfOneRank) {
+    for (const char* name : {"Mnist", "BertInRows", "TokenLabels", "Transformer"}) {
+        SCOPED_TRACE(name);
+        const Evaluation expected =
+            evaluate_staged(whole_run(model_named(name)), HostComm::serial());
+
+        const Evaluation found = evaluate_staged(staged_run(model_named(name), 1), *world);
+
+        EXPECT_EQ(found.samples, samples);
+        ASSERT_EQ(found.losses.size(), expected.losses.size());
+        for (std::size_t i = 0; i < expected.losses.size(); ++i)
+            EXPECT_EQ(found.losses[i].value, expected.losses[i].value);
+        ASSERT_EQ(found.metrics.size(), expected.metrics.size());
+        for (std::size_t i = 0; i < expected.metrics.size(); ++i)
+            EXPECT_EQ(found.metrics[i].value, expected.metrics[i].value);
+    }
+}
+
+}  // namespace
+}  // namespace hetseq::test

@@ -1,0 +1,174 @@
+#include "train/pipeline/staged_run.hpp"
+
+#include <memory>
+
+#include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/data/loading/loader.hpp"
+#include "hetseq/data/order/batch_plan.hpp"
+#include "hetseq/optim/optimizer.hpp"
+#include "hetseq/optim/schedule.hpp"
+#include "hetseq/train/checkpoint/checkpoint_files.hpp"
+#include "hetseq/train/checkpoint/checkpoint_reader.hpp"
+#include "hetseq/train/checkpoint/checkpoint_writer.hpp"
+#include "hetseq/train/evaluator.hpp"
+#include "hetseq/train/record/recorder.hpp"
+#include "hetseq/train/record/run_folder.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/worker_map.hpp"
+
+#include "test_world.hpp"
+#include "train/toy_model.hpp"
+
+namespace hetseq::test {
+
+namespace {
+
+constexpr std::uint64_t run_seed = 11;
+constexpr std::int64_t bytes_of_file = 60'000;  // so that there are several
+
+// What a run has beside the replica.
+class Feeding {
+public:
+    Feeding(const StagedRun& run, const HostComm& world)
+        : context_{world, environment().thread_support() == ThreadSupport::multiple},
+          collator_{collator_of(run.staged.model)},
+          corpus_{context_,
+                  run.data,
+                  toy_schema(),
+                  {.shuffle_blocks = 2, .block_length = 8, .cache_mb = 1}},
+          loader_{corpus_, *collator_, options(run)},
+          valid_loader_{corpus_, *collator_, options(run)},
+          plan_{corpus_.samples(), run.batch},
+          workers_{workers_of(run)},
+          shares_{world, "pipeline", declared_costs(capacities(run, world, workers_))} {
+        shares_.follow(workers_.leader_of(world.rank()));
+    }
+
+    Loader& loader() { return loader_; }
+    Loader& valid_loader() { return valid_loader_; }
+    const BatchPlan& plan() const { return plan_; }
+    const WorkerMap& workers() const { return workers_; }
+    SharePlan& shares() { return shares_; }
+
+private:
+    // A collator of this kind needs rows in their order.
+    static Loader::Options options(const StagedRun& run) {
+        return {.seed = run_seed,
+                .shuffle = Shuffle::no,
+                .loss_terms = run.staged.model.make()->loss_terms().size()};
+    }
+    static WorkerMap workers_of(const StagedRun& run) {
+        if (run.staged.units.empty())
+            return WorkerMap{1};
+        return WorkerMap{std::vector<std::vector<int>>{run.staged.stage_ranks()}};
+    }
+    static std::vector<std::int64_t> capacities(const StagedRun& run,
+                                                const HostComm& world,
+                                                const WorkerMap& workers) {
+        std::vector<std::int64_t> units(static_cast<std::size_t>(world.size()), 0);
+        units[static_cast<std::size_t>(workers.leader_of(0))] = run.micro_batch;
+        return units;
+    }
+
+    DataContext context_;
+    std::unique_ptr<Collator> collator_;
+    Corpus corpus_;
+    Loader loader_, valid_loader_;
+    BatchPlan plan_;
+    WorkerMap workers_;
+    SharePlan shares_;
+};
+
+std::unique_ptr<Optimizer> optimizer_of(const StagedRun& run, FlatParameters& parameters) {
+    const OptimizerOptions options{.name = run.optimizer, .weight_decay = 0.01};
+    return run.optimizer == "lamb" ? make_lamb(parameters, options)
+                                   : make_adamw(parameters, options);
+}
+
+// Collective.
+TrainingProgress continued_from(const StagedRun& run,
+                                StagedReplica& replica,
+                                Optimizer& optimizer,
+                                const HostComm& world,
+                                const std::vector<CheckpointFile>& files) {
+    if (run.from.empty())
+        return {};
+    const TrainingState state = verified_state(world, run.from);
+    load_checkpoint(world, replica.communicator(), run.from, files);
+    optimizer.restored();
+    if (replica.tied() != nullptr)
+        replica.tied()->copy_from_first(replica.parameters(), &optimizer);
+    return state.progress;
+}
+
+}  // namespace
+
+StagedResult train_staged(const StagedRun& run, const HostComm& world) {
+    StagedReplica replica(run.staged, world);
+    if (replica.tied() != nullptr)
+        replica.tied()->copy_from_first(replica.parameters(), nullptr);
+    Feeding feeding(run, world);
+    const auto optimizer = optimizer_of(run, replica.parameters());
+    const std::vector<CheckpointFile> files =
+        checkpoint_files(replica.model(),
+                         replica.parameters(),
+                         *optimizer,
+                         bytes_of_file,
+                         {.of_parameters = replica.holders(), .rank = world.rank()});
+    const TrainingProgress progress = continued_from(run, replica, *optimizer, world, files);
+    std::unique_ptr<CheckpointWriter> checkpoints;
+    if (run.saves)
+        checkpoints = std::make_unique<CheckpointWriter>(
+            world,
+            run.folder->checkpoints(),
+            files,
+            CheckpointWriter::Options{.threads_may_call_mpi = true});
+    Evaluator evaluator(world,
+                        feeding.workers(),
+                        replica.pass(),
+                        feeding.valid_loader(),
+                        feeding.plan(),
+                        feeding.shares());
+    const Schedule schedule = fixed_schedule({.lr = 1e-2});
+    Recorder recorder(nullptr, 1, {});
+    Trainer trainer({.world = world,
+                     .communicator = replica.communicator(),
+                     .workers = feeding.workers(),
+                     .pass = replica.pass(),
+                     .parameters = replica.parameters(),
+                     .optimizer = *optimizer,
+                     .schedule = schedule,
+                     .loader = feeding.loader(),
+                     .plan = feeding.plan(),
+                     .shares = feeding.shares(),
+                     .recorder = recorder,
+                     .evaluator = run.validates ? &evaluator : nullptr,
+                     .folder = run.folder,
+                     .checkpoints = checkpoints.get(),
+                     .tied = replica.tied(),
+                     .held_model = replica.tied() != nullptr ? &files.front() : nullptr},
+                    {.clip_norm = run.clip_norm, .check_interval = 5},
+                    {.updates = run.updates,
+                     .seed = run_seed,
+                     .identity = {.devices = std::vector<std::string>(
+                                      static_cast<std::size_t>(world.size()), "cpu")},
+                     .progress = progress});
+    StagedResult result{.report = trainer.run()};
+    result.values = replica.values();
+    result.losses = trainer.losses();
+    return result;
+}
+
+Evaluation evaluate_staged(const StagedRun& run, const HostComm& world) {
+    StagedReplica replica(run.staged, world);
+    Feeding feeding(run, world);
+    Evaluator evaluator(world,
+                        feeding.workers(),
+                        replica.pass(),
+                        feeding.valid_loader(),
+                        feeding.plan(),
+                        feeding.shares());
+    return evaluator.run();
+}
+
+}  // namespace hetseq::test

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hetseq/state/evaluation.hpp"
+#include "hetseq/train/trainer.hpp"
+
+#include "train/pipeline/staged_replica.hpp"
+
+namespace hetseq {
+class RunFolder;
+}  // namespace hetseq
+
+namespace hetseq::test {
+
+/// A training run of a pipeline, or of one rank.
+struct StagedRun {
+    StagedCase staged;
+    std::string data;  // of `write_toy_corpus`, at most `samples` rows, of which only the ids count
+    std::string optimizer = "adamw";  // or lamb
+    std::int64_t batch = 7;           // samples
+    std::int64_t micro_batch = 2;
+    std::int64_t updates = 20;
+    double clip_norm = 0.5;
+    const RunFolder* folder = nullptr;
+    bool saves = false;      // at the end, into `folder`
+    std::string from = {};   // a checkpoint's folder, to go on from
+    bool validates = false;  // at the end
+};
+
+struct StagedResult {
+    TrainerReport report;
+    std::map<std::string, at::Tensor> values;  // of what this rank holds
+    std::vector<double> losses;                // of the last update
+};
+
+/// Collective over `world`: one rank, or those of the stages.
+StagedResult train_staged(const StagedRun& run, const HostComm& world);
+
+/// Collective. The numbers of one validation of what `run` begins with.
+Evaluation evaluate_staged(const StagedRun& run, const HostComm& world);
+
+}  // namespace hetseq::test

@@ -1,0 +1,91 @@
+#include "hetseq/train/pipeline/tied_parameters.hpp"
+
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/optim/optimizer.hpp"
+
+#include "test_world.hpp"
+#include "train/pipeline/staged_replica.hpp"
+
+namespace hetseq::test {
+namespace {
+
+constexpr const char* tied_matrix = "bert.embeddings.word_embeddings.weight";
+
+// BERT whose decoder has the embeddings' matrix: the first stage and the last hold it.
+class TiedParametersTest : public testing::Test {
+protected:
+    TiedParametersTest() {
+        staged_.units =
+            all_cuts(staged_.chain_length(), static_cast<std::size_t>(world_.size())).front();
+        replica_.emplace(staged_, world_);
+    }
+    bool holds() const { return world_.rank() == 0 || world_.rank() == world_.size() - 1; }
+    FlatParameters& parameters() { return replica_->parameters(); }
+    // Of `flat`, what belongs to the matrix; undefined where it is not held.
+    at::Tensor matrix_in(const at::Tensor& flat) {
+        for (const auto& parameter : parameters().parameters())
+            if (parameter.name == tied_matrix)
+                return flat.narrow(0, parameter.offset, parameter.numel);
+        return {};
+    }
+
+    HostComm world_ = test::world();
+    StagedCase staged_{.model = model_named("TiedBert")};
+    std::optional<StagedReplica> replica_;
+};
+
+TEST_F(TiedParametersTest, OneHolderSpeaksForThem) {
+    const auto& elsewhere = replica_->tied()->spoken_for_elsewhere();
+
+    const bool speaks = world_.rank() == 0;
+    EXPECT_EQ(elsewhere.size(), holds() && !speaks ? tied_names(staged_.model).size() : 0U);
+}
+
+TEST_F(TiedParametersTest, TheirGradientsAreSummedAmongHolders) {
+    parameters().gradients().fill_(1 + world_.rank());
+
+    const auto tied = replica_->tied()->gradients(parameters());
+    for (const TiedGradient& one : tied)
+        one.among->all_reduce_sum(one.gradient);
+
+    EXPECT_EQ(tied.empty(), !holds());
+    if (holds()) {
+        EXPECT_TRUE(matrix_in(parameters().gradients()).eq(1 + world_.size()).all().item<bool>());
+    }
+    // Nothing else has changed.
+    EXPECT_TRUE(parameters().gradients().eq(1 + world_.rank()).any().item<bool>());
+}
+
+TEST_F(TiedParametersTest, AllHoldersGetTheValuesAndTheStateOfTheFirst) {
+    const auto optimizer = make_adamw(parameters(), {});
+    parameters().values().fill_(world_.rank());
+    for (const auto& [name, state] : optimizer->state())
+        if (state.dim() == 1)
+            state.fill_(10 + world_.rank());
+
+    replica_->tied()->copy_from_first(parameters(), optimizer.get());
+
+    if (holds()) {
+        EXPECT_TRUE(matrix_in(parameters().values()).eq(0).all().item<bool>());
+        for (const auto& [name, state] : optimizer->state())
+            if (state.dim() == 1) {
+                EXPECT_TRUE(matrix_in(state).eq(10).all().item<bool>()) << name;
+            }
+    }
+    EXPECT_TRUE(parameters().values().eq(world_.rank()).any().item<bool>());
+}
+
+TEST_F(TiedParametersTest, TheyDriftByTheLargestDifferenceOfTheirCopies) {
+    EXPECT_EQ(replica_->tied()->drift(world_, parameters()), 0);
+    if (world_.rank() == world_.size() - 1)
+        matrix_in(parameters().values()).select(0, 5).add_(0.25);
+
+    EXPECT_NEAR(replica_->tied()->drift(world_, parameters()), 0.25, 1e-6);
+}
+
+}  // namespace
+}  // namespace hetseq::test
