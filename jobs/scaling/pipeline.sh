@@ -12,7 +12,7 @@ usage='usage: jobs/scaling/pipeline.sh memory | links RATE...     (rates as 1gbi
 environment:
   HETSEQ   the program (build/cpu/bin/hetseq)
   MIB      of each host, for memory (650)
-  CORES    of each host, for memory (0.5)
+  CORES    of the hosts (0.5 0.5 0.5 0.5, and for links 1.0 0.5 0.25 0.25): less beside other work
   BATCH    samples of an update (64)
   SAMPLES  of a micro-batch at the most (8)
   UPDATES  of each run, the first of which does not count (6)
@@ -23,13 +23,16 @@ source "$(dirname "$0")/../common.sh"
 what=$1 rates=("${@:2}")
 hetseq=$(realpath "${HETSEQ:-build/cpu/bin/hetseq}")
 vcluster=tests/cluster/vcluster
-mib=${MIB:-650} cores=${CORES:-0.5} batch=${BATCH:-64} samples=${SAMPLES:-8} updates=${UPDATES:-6} rounds=${ROUNDS:-3}
+mib=${MIB:-650} batch=${BATCH:-64} samples=${SAMPLES:-8} updates=${UPDATES:-6} rounds=${ROUNDS:-3}
 if [[ ! $mib$batch$samples$updates$rounds =~ ^[0-9]+$ ]] || ((updates < 2)); then echo "$usage" >&2; exit 64; fi
 [[ -x $hetseq ]] || { echo "there is no $hetseq: build it (docs/building.md), or name it in HETSEQ" >&2; exit 69; }
 "$vcluster" possible ||
   { echo 'virtual hosts need root, iproute2, network namespaces and control groups' >&2; exit 69; }
 prepare_bert_8192
 export OMP_NUM_THREADS=1
+cores=(0.5 0.5 0.5 0.5)
+[[ $what != links ]] || cores=(1.0 0.5 0.25 0.25)
+[[ -z ${CORES-} ]] || read -ra cores <<<"$CORES"
 work=$PWD/build/scaling/pipeline-$what
 rm -rf "$work"
 mkdir -p "$work"
@@ -39,10 +42,10 @@ task=(--task bert --model-config "$data/model.json" --data "$data/train*.h5" --o
   --cache-dir none --batch-size "$batch" --max-update "$updates" --log-interval 1)
 hide='mount -t tmpfs none /sys/fs/cgroup && exec "$@"' # so that no limit of memory is seen
 
-# hosts QUOTA... -- OPTION...: h1, h2, ... with a rank each, and options of vcluster; MIB of memory where `limit` is set.
+# hosts: h1 to h4 with a rank each; MIB of memory where `limit` is set, links of `rate` where that is.
 hosts() {
   local specs=() quota
-  for quota in "$@"; do specs+=("h$((${#specs[@]} + 1)):cpu=$quota,slots=1${limit:+,mem=$limit}"); done
+  for quota in "${cores[@]}"; do specs+=("h$((${#specs[@]} + 1)):cpu=$quota,slots=1${limit:+,mem=$limit}"); done
   "$vcluster" down
   "$vcluster" up "${specs[@]}" ${rate:+--rate "$rate"}
 }
@@ -72,19 +75,19 @@ as_pipeline=(--max-sentences "$samples" --virtual-workers)
 if [[ $what == memory ]]; then
   for ((round = 1; round <= rounds; ++round)); do
     if ((round == 1)); then
-      limit=$mib hosts "$cores" "$cores" "$cores" "$cores"
+      limit=$mib hosts
       train none -- --max-sentences "$samples"
-      limit=$mib hosts "$cores" "$cores" "$cores" "$cores"
+      limit=$mib hosts
       train none-hidden unshare --mount bash -c "$hide" bash -- --max-sentences "$samples"
     fi
-    limit=$mib hosts "$cores" "$cores" "$cores" "$cores" # its peaks begin anew
+    limit=$mib hosts # its peaks begin anew
     saves=$((updates / 2)) train pipeline -- "${as_pipeline[@]}" auto --valid-data "$data/valid*.h5"
-    hosts "$cores" "$cores" "$cores" "$cores"
+    hosts
     alone
   done
 else
   for rate in "${rates[@]}"; do
-    hosts 1.0 0.5 0.25 0.25
+    hosts
     for ((round = 1; round <= rounds; ++round)); do
       train "parallel-$rate" -- --max-sentences "$samples"
       train "pipeline-$rate" -- "${as_pipeline[@]}" h1+h2+h3+h4
