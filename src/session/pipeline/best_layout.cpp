@@ -1,0 +1,175 @@
+#include "best_layout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/balance/pipeline/partition_chain.hpp"
+#include "hetseq/balance/pipeline/simulate_pipeline.hpp"
+#include "hetseq/balance/usable_memory.hpp"
+#include "hetseq/session/run_settings.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// All ranks' costs of one size, rank after rank, unit after unit.
+constexpr std::size_t numbers_a_unit = 5;
+std::vector<UnitCost> unpacked(const std::vector<double>& numbers,
+                               std::size_t first,
+                               std::size_t units) {
+    std::vector<UnitCost> costs;
+    for (std::size_t u = 0; u < units; ++u) {
+        const double* const own = numbers.data() + first + u * numbers_a_unit;
+        costs.push_back({own[0], own[1], own[2], own[3], own[4]});
+    }
+    return costs;
+}
+
+std::vector<std::vector<UnitCost>> gathered(const HostComm& world,
+                                            const std::vector<UnitCost>& own) {
+    const auto ranks = static_cast<std::size_t>(world.size());
+    const std::size_t each = own.size() * numbers_a_unit;
+    std::vector<double> numbers(ranks * each, 0);
+    double* out = numbers.data() + static_cast<std::size_t>(world.rank()) * each;
+    for (const UnitCost& cost : own)
+        for (const double number :
+             {cost.forward_ms, cost.backward_ms, cost.kept_mb, cost.workspace_mb, cost.output_mb})
+            *out++ = number;
+    world.all_reduce(std::span<double>(numbers), ReduceOp::sum);
+    std::vector<std::vector<UnitCost>> all;
+    for (std::size_t r = 0; r < ranks; ++r)
+        all.push_back(unpacked(numbers, r * each, own.size()));
+    return all;
+}
+
+ChainCut cut_of(const std::vector<ChainStage>& stages, std::size_t extra_in_flight) {
+    ChainCut cut;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+        cut.units.push_back({stages[s].begin, stages[s].end});
+        cut.most_in_flight.push_back(most_in_flight(stages.size(), s, extra_in_flight));
+    }
+    return cut;
+}
+
+// The ranks of the stages: those of a class in their order.
+std::vector<int> ranks_of(const PipelineCut& cut, const RankClasses& classes) {
+    std::vector<std::size_t> used(classes.ranks.size(), 0);
+    std::vector<int> ranks;
+    for (const ChainStage& stage : cut.stages)
+        ranks.push_back(classes.ranks[stage.device_class][used[stage.device_class]++]);
+    return ranks;
+}
+
+std::vector<double> activations_of(const PipelineCut& cut,
+                                   const MeasuredRanks& measured,
+                                   const std::vector<int>& ranks) {
+    std::vector<double> mb;
+    for (std::size_t s = 0; s < cut.stages.size(); ++s)
+        mb.push_back(std::max(
+            0.0,
+            cut.memory[s].needed_mb - measured.memory.process_mb(ranks[s]) -
+                measured.memory.stage_mb(ranks[s], {cut.stages[s].begin, cut.stages[s].end})));
+    return mb;
+}
+
+[[noreturn]] void refuse(const PipelineCut& nearest,
+                         const MeasuredRanks& measured,
+                         const RunSettings& settings) {
+    const std::size_t s = nearest.tightest();
+    const RankInfo& info = settings.topology.rank(ranks_of(nearest, measured.classes)[s]);
+    const auto whole = [](double mb) { return std::to_string(std::llround(mb)); };
+    throw BadConfig("no cut of the model fits the virtual worker's memory: of the nearest, stage " +
+                        std::to_string(s) + " of " + std::to_string(nearest.stages.size()) +
+                        " would need " + whole(nearest.memory[s].needed_mb / usable_memory) +
+                        " MiB of rank " + std::to_string(info.rank) + " on " + info.host,
+                    "it has " + whole(nearest.memory[s].usable_mb / usable_memory) + " MiB",
+                    "add ranks to the worker, give --recompute all, or use a smaller model");
+}
+
+PipelineLayout best_of(const std::vector<MeasuredSize>& sizes,
+                       const CostsBySize& costs,
+                       const MeasuredRanks& measured,
+                       const RunSettings& settings) {
+    std::optional<PipelineLayout> best;
+    std::optional<PipelineCut> nearest;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const ChainProblem problem = chain_problem(measured, costs[i], sizes[i].micro_batches);
+        const PipelineCut cut = with_more_in_flight(problem, partition_chain(problem));
+        if (!cut.fits()) {
+            nearest = cut;
+            continue;
+        }
+        if (best && best->predicted_ms <= cut.predicted_ms)
+            continue;
+        const std::vector<int> ranks = ranks_of(cut, measured.classes);
+        best = {.ranks = ranks,
+                .cut = cut_of(cut.stages, cut.extra_in_flight),
+                .micro_batch = sizes[i].micro_batch,
+                .predicted_ms = cut.predicted_ms,
+                .bubble = cut.bubble,
+                .activations_mb = activations_of(cut, measured, ranks)};
+    }
+    if (!best)
+        refuse(*nearest, measured, settings);
+    return *best;
+}
+
+// Collective. Rank 0's.
+PipelineLayout shared(const HostComm& world, PipelineLayout layout) {
+    std::vector<double> numbers{
+        static_cast<double>(layout.micro_batch), layout.predicted_ms, layout.bubble};
+    for (std::size_t s = 0; s < layout.ranks.size(); ++s)
+        for (const double number : {static_cast<double>(layout.ranks[s]),
+                                    static_cast<double>(layout.cut.units[s].begin),
+                                    static_cast<double>(layout.cut.units[s].end),
+                                    static_cast<double>(layout.cut.most_in_flight[s]),
+                                    layout.activations_mb[s]})
+            numbers.push_back(number);
+    numbers.resize(static_cast<std::size_t>(world.broadcast(std::ssize(numbers), 0)));
+    world.broadcast(std::as_writable_bytes(std::span(numbers)), 0);
+    PipelineLayout all{.ranks = {},
+                       .cut = {},
+                       .micro_batch = static_cast<std::int64_t>(numbers[0]),
+                       .predicted_ms = numbers[1],
+                       .bubble = numbers[2]};
+    for (std::size_t at = 3; at < numbers.size(); at += 5) {
+        const auto number = [&](std::size_t i) {
+            return static_cast<std::size_t>(numbers[at + i]);
+        };
+        all.ranks.push_back(static_cast<int>(numbers[at]));
+        all.cut.units.push_back({number(1), number(2)});
+        all.cut.most_in_flight.push_back(number(3));
+        all.activations_mb.push_back(numbers[at + 4]);
+    }
+    return all;
+}
+
+}  // namespace
+
+CostsBySize gathered_costs(const HostComm& world, const std::vector<MeasuredSize>& sizes) {
+    CostsBySize costs;
+    for (const MeasuredSize& size : sizes)
+        costs.push_back(gathered(world, size.costs));
+    return costs;
+}
+
+PipelineLayout best_layout(const HostComm& world,
+                           const RunSettings& settings,
+                           const std::vector<MeasuredSize>& sizes,
+                           const CostsBySize& costs,
+                           const MeasuredRanks& ranks) {
+    return shared(world, agree_on(world, [&] {
+                      return world.rank() == 0 ? best_of(sizes, costs, ranks, settings)
+                                               : PipelineLayout{};
+                  }));
+}
+
+}  // namespace hetseq
