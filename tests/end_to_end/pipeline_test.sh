@@ -84,7 +84,7 @@ goes_on 'in three stages again'
 
 # BERT, whose decoder shares the embeddings' matrix, and validation.
 make_bert
-bert=(--task bert --model-config tiny --data "$work/bert/*.hdf5" --valid-data "$work/bert/*.hdf5" --max-sentences 2 --seed 3
+bert=(--task bert --model-config tiny --data "$work/bert/train*.h5" --valid-data "$work/bert/train*.h5" --max-sentences 2 --seed 3
   --batch-size 4 --max-update 6 --threads 1 --log-interval 2 --precision fp64)
 for ranks in 1 2 3; do
   worker=()

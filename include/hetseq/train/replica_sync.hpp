@@ -25,9 +25,9 @@ void copy_replica(Communicator& communicator, FlatParameters& parameters, Optimi
 
 /// How far the ranks' parameters are apart.
 struct ReplicaDrift {
-    std::vector<int> odd_ranks;     // whose parameters differ from those of the lowest rank with a
-                                    // like device, in any bit
-    double largest_difference = 0;  // between any rank and rank 0, over max(1, |value|)
+    std::vector<int> odd_ranks = {};  // whose parameters differ from those of the lowest rank with
+                                      // a like device, in any bit
+    double largest_difference = 0;    // between any rank and rank 0, over max(1, |value|)
 
     /// True if like devices agree in every bit, and unlike ones within `tolerance`.
     bool is_within(double tolerance) const;

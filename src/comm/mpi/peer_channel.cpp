@@ -49,14 +49,22 @@ struct PeerChannel::Impl {
             thread = std::thread{&Impl::run, this};
     }
 
+    // Who computes may take a lack of memory for one of its own, and go on, while nothing is sent
+    // or received any more. So whatever ends the thread is an error of communication.
     void run() noexcept {
         pthread_setname_np(pthread_self(), "hetseq-peers");
         sleep_precisely();
         try {
             const c10::DeviceGuard guard{device};  // pinned memory belongs to its context
             move_all();
-        } catch (...) {
+        } catch (const CommError&) {
             exchange.fail(std::current_exception());
+        } catch (const std::exception& error) {
+            log::here(log::Level::error, error.what());
+            exchange.fail(std::make_exception_ptr(
+                CommError("messages between stages of a pipeline have failed",
+                          "the error is above",
+                          "see what it says; where memory lacks, use smaller micro-batches")));
         }
     }
 

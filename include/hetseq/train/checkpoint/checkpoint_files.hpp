@@ -22,7 +22,8 @@ struct CheckpointPart {
 
     int holder = every_rank;  // or a rank
     std::int64_t numel = 0;
-    at::Tensor values = {};  // a view of the live tensor; undefined where this rank does not hold it
+    at::Tensor values =
+        {};  // a view of the live tensor; undefined where this rank does not hold it
 };
 
 /// A tensor of a file: its parts, one after the other. All ranks have the same list but for
