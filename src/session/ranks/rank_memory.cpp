@@ -23,6 +23,7 @@ namespace {
 constexpr double mib_bytes = 1 << 20;
 constexpr double most_scratch_mb = 32;  // of sums, whatever the ranks
 constexpr double checkpoint_file_mb = 256;
+constexpr double collected_window_mb = 32;  // of what `PeerTransfers` brings
 
 // Of its device; ranks that share one share it.
 double memory_of(const RunSettings& settings, const RankInfo& info) {
@@ -44,12 +45,10 @@ double copied_mb(double state_mb, int rank, int ranks) {
     return state_mb * static_cast<double>(own) / static_cast<double>(files);
 }
 
-// What a rank that writes files of the whole state holds of what others send for them: a window of
-// `PeerTransfers`.
-double collected_mb(double state_mb, int rank, int ranks) {
-    constexpr double window_mb = 32;
-    const bool writes_model = checkpoint_owner(0, ranks) == rank;
-    return writes_model || copied_mb(state_mb, rank, ranks) > 0 ? window_mb : 0;
+// Whether it writes a file of what stages hold.
+bool collects(double state_mb, int rank, int ranks) {
+    return ranks > 1 &&
+           (checkpoint_owner(0, ranks) == rank || copied_mb(state_mb, rank, ranks) > 0);
 }
 
 std::int64_t saved_tensors(const Optimizer& optimizer) {
@@ -147,9 +146,12 @@ void MemoryAccount::note_stage(int rank, std::int64_t elements) {
     const double values_mb = static_cast<double>(elements * model_.element_bytes) / mib_bytes;
     memory.copies_mb =
         saves_ && is_on_host_[r] ? values_mb * static_cast<double>(1 + saved_tensors_) : 0;
-    const double state_mb =
-        static_cast<double>(model_.elements * model_.element_bytes * saved_tensors_) / mib_bytes;
-    memory.scratch_mb = saves_ ? collected_mb(state_mb, rank, static_cast<int>(ranks_.size())) : 0;
+    const double all_mb = static_cast<double>(model_.elements * model_.element_bytes) / mib_bytes;
+    const auto saved = static_cast<double>(saved_tensors_);
+    memory.scratch_mb =
+        memory.copies_mb > 0 && collects(all_mb * saved, rank, static_cast<int>(ranks_.size()))
+            ? std::min(collected_window_mb, all_mb * (1 + saved) - memory.copies_mb)
+            : 0;
     model_.sent_bytes = 0;
 }
 

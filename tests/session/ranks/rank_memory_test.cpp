@@ -106,8 +106,21 @@ TEST_F(RankMemoryTest, AStageHoldsItsPartAndTheCopyOfAllThatItSaves) {
     EXPECT_EQ(term(stages, 0, "gradients"), 1);
     EXPECT_EQ(term(stages, 0, "state"), 2);
     EXPECT_EQ(term(stages, 0, "copies"), 3);
-    EXPECT_EQ(term(stages, 0, "scratch"), 0);
     EXPECT_EQ(term(stages, 0, "activations"), 7);
+}
+
+// Rank 0 writes the model, and rank 1 the state's file.
+TEST_F(RankMemoryTest, AStageThatWritesAFileHoldsWhatOthersSendForIt) {
+    MemoryAccount stages = account(settings({}, 1000, 1000), /*saves=*/true);
+
+    for (int rank = 0; rank < world_.size(); ++rank)
+        stages.note_stage(rank, elements / 4);
+
+    EXPECT_EQ(term(stages, 0, "scratch"), world_.size() > 1 ? 3 * 3 : 0);
+    if (world_.size() > 2) {
+        EXPECT_EQ(term(stages, 1, "scratch"), 3 * 3);
+        EXPECT_EQ(term(stages, 2, "scratch"), 0);
+    }
 }
 
 TEST_F(RankMemoryTest, RoomIsWhatIsLeftForAStateAndItsCopy) {
