@@ -225,11 +225,11 @@ void MemoryAccount::check(const RunSettings& settings) const {
             "use a smaller model, devices with more memory, or fewer ranks on a host";
         if (has_stages_)
             cure = "give --stage-units auto, or more ranks to the virtual worker";
-        else if (is_chain_ && ranks_.size() > 1)
-            cure += ", or let ranks hold a part each (--virtual-workers auto)";
-        if (!has_stages_ && !by_memory && would_fit_sharded())
+        else if (!by_memory && would_fit_sharded())
             cure = is_sharded ? "give --shard-by memory: cut so, it fits"
                               : "give --shard optimizer: cut by memory, it fits";
+        if (!has_stages_ && is_chain_ && ranks_.size() > 1)
+            cure += ", or let ranks hold a part of the model each (--virtual-workers auto)";
         throw BadConfig("the memory of rank " + std::to_string(info.rank) + " on " + info.host +
                             " does not hold the model: " + memory_text(terms(info.rank)) +
                             " before any micro-batch",
