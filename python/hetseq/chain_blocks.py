@@ -124,7 +124,8 @@ def hidden_of(block: Block, args: tuple[Any, ...], kwargs: dict[str, Any]) -> to
     hidden = args[0] if args else kwargs.get(_HIDDEN)
     if not isinstance(hidden, torch.Tensor):
         raise TaskError(f"chain names the block '{block.name}', which is given a {type(hidden).__name__} (stages hand on one "
-                        f"hidden state, the first argument or '{_HIDDEN}'): name blocks between which one tensor goes")
+                        f"hidden state, the first positional argument or '{_HIDDEN}'): give it so, or name blocks "
+                        "between which one tensor goes")
     _check(block, hidden)
     return hidden
 

@@ -61,7 +61,8 @@ RunRecord read_run(const std::string& folder) {
     run.options = read_options(path / "config.cfg", run.missing);
     run.metrics = detail::read_metrics(path / "metrics.jsonl", run.missing);
     run.summary = detail::read_summary(path / "summary.json", run.missing);
-    run.allocations = detail::read_allocations(path / "allocations.json", run.missing);
+    if (!run.summary || run.summary->policy != "pipeline")  // its ranks have one share
+        run.allocations = detail::read_allocations(path / "allocations.json", run.missing);
     if (run.allocations.empty())
         run.allocations = run.metrics.allocations;
     if (run.summary &&

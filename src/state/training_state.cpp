@@ -206,14 +206,17 @@ std::optional<CorpusIdentity> identity_of(const ReadJson& run, const char* name)
 }
 
 Json run_json(const RunIdentity& run) {
-    return {{"options", run.options},
-            {"schedule_updates", run.schedule_updates},
-            {"samples", run.samples},
-            {"corpus", run.corpus},
-            {"data", identity_json(run.data)},
-            {"valid_data", identity_json(run.valid_data)},
-            {"devices", run.devices},
-            {"limits", run.limits}};
+    Json json{{"options", run.options},
+              {"schedule_updates", run.schedule_updates},
+              {"samples", run.samples},
+              {"corpus", run.corpus},
+              {"data", identity_json(run.data)},
+              {"valid_data", identity_json(run.valid_data)},
+              {"devices", run.devices},
+              {"limits", run.limits}};
+    if (!run.job_ranks.empty())
+        json["job_ranks"] = run.job_ranks;
+    return json;
 }
 
 RunIdentity run_of(const ReadJson& json) {
@@ -227,6 +230,8 @@ RunIdentity run_of(const ReadJson& json) {
     run.devices = json.at("devices").get<std::vector<std::string>>();
     if (json.contains("limits"))  // a checkpoint without is continued with speeds measured anew
         run.limits = json.at("limits").get<std::vector<std::string>>();
+    if (json.contains("job_ranks"))
+        run.job_ranks = json.at("job_ranks").get<std::vector<int>>();
     return run;
 }
 

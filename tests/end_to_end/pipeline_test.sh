@@ -20,7 +20,7 @@ same() {
 says() { grep -qE -- "$1" "$work/log" || { cat "$work/log"; fail "expected: $1"; }; }
 
 # MNIST's network has three units. Given cuts on two and three ranks, in any order of ranks, with validation and the best
-# model, recomputed or not.
+# model.
 options+=(--max-epoch 1 --clip-norm 0.5 --weight-decay 0.01 --threads 1 --precision fp32 --optimizer adamw --lr 0.001 --save-interval-updates 5)
 units=3
 train one 1
@@ -29,7 +29,7 @@ train two 2 --virtual-workers 0+1 --stage-units 1+2
 expect_ok 'two stages'
 says 'one virtual worker of 2 stages, micro-batches of 2 samples'
 same one two
-train three 3 --virtual-workers 2+0+1 --stage-units 1+1+1 --recompute all
+train three 3 --virtual-workers 2+0+1 --stage-units 1+1+1
 expect_ok 'three stages'
 same one three
 # Of three ranks two are the worker, and one has nothing to do.
@@ -43,6 +43,18 @@ micro_batch=$(sed -nE 's/^one virtual worker .*micro-batches of ([0-9]+) samples
 train one-smaller 1 --max-sentences "$micro_batch"
 expect_ok 'one rank in these micro-batches'
 same one-smaller measured
+# The cut that was measured stays that of the run, also where a rank is left out.
+train kept 3 --virtual-workers 0+2 --stop-after 2 --stop-exit-code 0
+expect_ok 'a run that stops'
+says 'left out: rank 1, for which'
+says 'measuring the units'
+settled=$(grep -E '^(stage-units|max-sentences|virtual-workers) =' "$work/kept/config.cfg")
+train kept 3 --virtual-workers 0+2
+expect_ok 'the same command again'
+says 'continues from'
+! grep -q 'measuring the units' "$work/log" || fail 'it was measured anew'
+[[ $settled == "$(grep -E '^(stage-units|max-sentences|virtual-workers) =' "$work/kept/config.cfg")" ]] ||
+  fail 'the cut is another one'
 train auto 3 --virtual-workers auto --batch-size 4
 expect_ok 'every rank holds the model'
 says 'no virtual worker is needed'

@@ -58,6 +58,8 @@ struct RunIdentity {
     std::optional<CorpusIdentity> valid_data{};       // none where there is no validation, too
     std::vector<std::string> devices = {};            // by rank, of the ranks that saved it
     std::vector<std::string> limits = {};             // by rank, what else its speed depends on
+    std::vector<int> job_ranks = {};  // by rank, its number in the job; empty: none was left out of
+                                      // a virtual worker
 };
 
 /// Everything in a checkpoint except its tensors: state.json. It holds no clock times, so that

@@ -21,6 +21,7 @@
 #include "hetseq/command_line/option_parser.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/host_name.hpp"
+#include "hetseq/comm/host/rank_ranges.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
 #include "hetseq/model/model_file.hpp"
@@ -301,6 +302,13 @@ Attempt on_ranks_of(PipelineLayout layout, const RunSettings& settings) {
     std::sort(ranks.begin(), ranks.end());
     for (int& rank : layout.ranks)
         rank = static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
+    std::vector<int> others;
+    for (const RankInfo& info : settings.topology.ranks)
+        if (!std::binary_search(ranks.begin(), ranks.end(), info.rank))
+            others.push_back(info.rank);
+    log::info("left out: " + name_ranks(others) +
+              ", for which the virtual worker has no use; the others are numbered anew, from 0 on");
+    layout.job_ranks = ranks;
     SettledOptions options = options_on(settings, ranks);
     return {.ranks = std::move(ranks), .options = std::move(options), .layout = std::move(layout)};
 }

@@ -1,5 +1,6 @@
 #include "hetseq/session/pipeline/plan_pipeline.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -21,6 +22,7 @@
 #include "hetseq/train/shares/peak_memory.hpp"
 #include "hetseq/session/pipeline/virtual_workers.hpp"
 #include "hetseq/session/ranks/rank_memory.hpp"
+#include "hetseq/session/ranks/rank_recomputation.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
 
@@ -35,6 +37,15 @@ namespace hetseq {
 namespace {
 
 constexpr double bytes_of_cache_mib = 1 << 20;
+// Of a stage without such layers it asks for nothing, but the model must have some.
+void check_recomputation(const RunSettings& settings, const Model& model) {
+    const std::vector<ChainUnit> chain = model.chain();
+    if (std::any_of(chain.begin(), chain.end(), [](const auto& unit) { return unit.recomputes; }))
+        return;
+    for (const std::string& word : settings.recompute)
+        recomputed_from_start(word, model);
+}
+
 std::shared_ptr<Model> chain_model(const RunSettings& settings, const Parts& parts) {
     const Options& options = settings.options();
     std::shared_ptr<Model> model = parts.models.get(options.model)(options.parts);
@@ -57,6 +68,7 @@ std::shared_ptr<Model> chain_model(const RunSettings& settings, const Parts& par
                         "it knows all of the module, of which each rank holds a stage alone",
                         "leave out the task's method 'optimizer', and take one of adam, adamw, "
                         "lamb, sgd and adadelta");
+    check_recomputation(settings, *model);
     model->hold({0, 0});
     return model;
 }

@@ -1,7 +1,9 @@
 #include "hetseq/session/pipeline/recorded_layout.hpp"
 
 #include <cstddef>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hetseq/util/text.hpp"
@@ -22,16 +24,29 @@ std::string value_of(const RunIdentity& saved, const RunSettings& settings, cons
     return found == saved.options.end() ? "" : found->second;
 }
 
-// Limits of a stage's rank have the stage behind them.
+// By rank of `saved`: its number in the job, of which some ranks may have been left out.
+std::vector<int> job_ranks(const RunIdentity& saved) {
+    if (!saved.job_ranks.empty())
+        return saved.job_ranks;
+    std::vector<int> ranks(saved.devices.size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+}
+
+// Limits of a stage's rank have the stage behind them. Those of ranks beside which others were left
+// out tell of more cores than they have here.
 bool have_same_speeds(const RunSettings& settings, const RunIdentity& saved) {
-    if (saved.devices.size() != settings.topology.ranks.size())
+    const std::vector<int> ranks = job_ranks(saved);
+    const std::size_t here = settings.topology.ranks.size();
+    if (saved.limits.size() != ranks.size() || saved.devices.size() != ranks.size() ||
+        (saved.job_ranks.empty() ? ranks.size() != here
+                                 : std::cmp_greater_equal(ranks.back(), here)))
         return false;
-    for (const RankInfo& info : settings.topology.ranks) {
-        const auto r = static_cast<std::size_t>(info.rank);
-        if (saved.devices[r] != info.device_name ||
-            !saved.limits[r].starts_with(rank_limits(settings, info.rank)))
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+        if (saved.devices[r] != settings.topology.rank(ranks[r]).device_name ||
+            (saved.job_ranks.empty() &&
+             !saved.limits[r].starts_with(rank_limits(settings, ranks[r]))))
             return false;
-    }
     return true;
 }
 
@@ -56,12 +71,15 @@ std::optional<PipelineLayout> recorded_layout(const RunSettings& settings,
     if (options.virtual_workers == "none" || options.stage_units != "auto" || units.empty() ||
         units == "auto" || !have_same_speeds(settings, saved))
         return std::nullopt;
-    const std::vector<int> ranks = ranks_of_worker(workers, settings.topology);
+    std::vector<int> ranks = ranks_of_worker(workers, settings.topology);
     const std::vector<std::size_t> of_stages = parse_stage_units(units);
-    if (ranks.size() != of_stages.size() || ranks.size() != settings.topology.ranks.size())
+    const std::vector<int> in_job = job_ranks(saved);
+    if (ranks.size() != of_stages.size() || ranks.size() != in_job.size())
         return std::nullopt;
+    for (int& rank : ranks)
+        rank = in_job.at(static_cast<std::size_t>(rank));
     return given_layout(
-        ranks, of_stages, std::stoll(value_of(saved, settings, &size_place(settings))));
+        std::move(ranks), of_stages, std::stoll(value_of(saved, settings, &size_place(settings))));
 }
 
 }  // namespace hetseq

@@ -66,6 +66,8 @@ std::vector<int> ranks_of_worker(const std::string& list, const Topology& topolo
         refuse(list, "a job has one virtual worker: several are not supported");
     ranks.clear();
     for (const std::string& name : names_in(list)) {
+        if (name.empty())
+            refuse(list, "a rank or host is missing beside a '+'");
         const std::vector<int> named = ranks_named(name, topology);
         if (named.empty())
             refuse(list,

@@ -66,7 +66,8 @@ std::string pipeline_text(const Summary& summary) {
                  std::to_string(rank.stage->units),
                  std::to_string(rank.stage->in_flight),
                  format_number(rank.stage->sent_mb, 3),
-                 std::to_string(std::llround(rank.stage->planned_mb)),
+                 rank.stage->planned_mb > 0 ? std::to_string(std::llround(rank.stage->planned_mb))
+                                            : "-",
                  rank.is_gpu ? "the host's" : std::to_string(std::llround(rank.peak_memory_mb))});
     std::sort(rows.begin() + 1, rows.end());
     std::string text = "pipeline of " + count_text(std::ssize(rows) - 1, "stage") +

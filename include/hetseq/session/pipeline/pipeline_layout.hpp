@@ -12,7 +12,8 @@ namespace hetseq {
 struct PipelineLayout {
     std::vector<int> ranks;  // by stage
     ChainCut cut;
-    std::int64_t micro_batch = 0;  // samples, or padded tokens, of a micro-batch
+    std::int64_t micro_batch = 0;     // samples, or padded tokens, of a micro-batch
+    std::vector<int> job_ranks = {};  // by rank, its number in the job; empty: none was left out
 
     /// As planned by measured costs; empty and 0 where the cut was given and nothing was measured.
     double predicted_ms = 0;  // forward and backward of a full batch

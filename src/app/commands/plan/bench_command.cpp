@@ -99,6 +99,10 @@ Json measure_step(const HostComm& world,
 
 // Trains without leaving anything behind.
 int bench_step(const CommandContext& context, const RunSettings& settings) {
+    if (settings.options().virtual_workers != "none")
+        throw BadConfig("bench step with --virtual-workers",
+                        "it measures ranks that have a replica each",
+                        "use hetseq train --dry-run, which measures stages");
     const HostComm& world = context.world;
     Replica replica(*context.environment, world, settings, context.parts, nullptr);
     const StartingPoint start;
