@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
-
-#include "median.hpp"
+#include "hetseq/balance/median.hpp"
 
 namespace hetseq {
 

@@ -6,9 +6,9 @@
 #include <numeric>
 #include <utility>
 
+#include "hetseq/balance/median.hpp"
 #include "hetseq/balance/paired_gain.hpp"
 
-#include "median.hpp"
 #include "middle_mean.hpp"
 
 namespace hetseq {

@@ -10,10 +10,10 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/balance/allocate.hpp"
+#include "hetseq/balance/median.hpp"
 #include "hetseq/balance/trust_region.hpp"
 
 #include "lasting_scales.hpp"
-#include "median.hpp"
 #include "middle_mean.hpp"
 
 namespace hetseq {

@@ -12,13 +12,6 @@ namespace hetseq {
 
 namespace {
 
-constexpr std::int64_t alignment = 64;  // bytes
-
-std::int64_t padded(std::int64_t numel, std::int64_t element_size) {
-    const std::int64_t step = alignment / element_size;
-    return (numel + step - 1) / step * step;
-}
-
 using LearningRateFactor = std::function<double(const std::string&)>;
 
 double factor_of(const std::string& name, const LearningRateFactor& learning_rate_factor) {
@@ -55,7 +48,7 @@ std::int64_t lay_out(std::vector<FlatParameters::Parameter>& parameters) {
     std::int64_t offset = 0;
     for (auto& parameter : parameters) {
         parameter.offset = offset;
-        offset += padded(parameter.numel, parameter.tensor.element_size());
+        offset += FlatParameters::padded(parameter.numel, parameter.tensor.element_size());
     }
     return offset;
 }
@@ -142,6 +135,12 @@ FlatParameters::FlatParameters(const TensorRegistry& model,
     for (auto& parameter : parameters_)
         parameter.tensor.mutable_grad() =
             gradients_.narrow(0, parameter.offset, parameter.numel).view(parameter.tensor.sizes());
+}
+
+std::int64_t FlatParameters::padded(std::int64_t numel, std::int64_t element_size) {
+    constexpr std::int64_t alignment = 64;  // bytes
+    const std::int64_t step = alignment / element_size;
+    return (numel + step - 1) / step * step;
 }
 
 std::int64_t FlatParameters::all_numel() const noexcept {

@@ -2,11 +2,11 @@
 
 #include <cmath>
 
+#include "hetseq/util/quantity.hpp"
+
 namespace hetseq {
 
 namespace {
-
-constexpr double bytes_of_mb = 1 << 20;
 
 std::string whole(double mb) {
     return std::to_string(std::llround(mb));
@@ -16,7 +16,7 @@ std::string whole(double mb) {
 
 std::vector<MemoryTerm> memory_terms(const ModelMemory& model, const RankMemory& rank) {
     const auto mb = [](std::int64_t elements, std::int64_t bytes) {
-        return static_cast<double>(elements) * static_cast<double>(bytes) / bytes_of_mb;
+        return static_cast<double>(elements) * static_cast<double>(bytes) / bytes_of_mib;
     };
     const std::int64_t elements = rank.elements.value_or(model.elements);
     return {{"process", rank.process_mb},

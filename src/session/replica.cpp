@@ -5,6 +5,7 @@
 #include <span>
 
 #include "hetseq/util/log.hpp"
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/device_memory.hpp"
@@ -35,8 +36,6 @@ std::vector<std::string> result_names(const Model& model) {
         names.push_back(score);
     return names;
 }
-
-constexpr double bytes_a_mib = 1 << 20;
 
 // Of this rank; none: all.
 std::optional<UnitRange> held_units(const PipelineLayout* layout, int rank) {
@@ -182,7 +181,7 @@ Replica::Replica(const MpiEnvironment& environment,
             .elements = parameters_.all_numel(),
             .element_bytes = static_cast<std::int64_t>(parameters_.values().element_size()),
             .small = *small.optimizer,
-            .bucket_mb = static_cast<double>(bucket_bytes(settings, parameters_)) / bytes_a_mib,
+            .bucket_mb = static_cast<double>(bucket_bytes(settings, parameters_)) / bytes_of_mib,
             .is_chain = model_->is_chain()},
         own_memory(settings),
         folder != nullptr);
@@ -220,10 +219,10 @@ OwnMemory Replica::own_memory(const RunSettings& settings) const {
     const std::int64_t caches =
         feed_.corpus().cache_bytes() + (valid_feed_ ? valid_feed_->corpus().cache_bytes() : 0);
     const double of_model = model_->initialises_itself() && settings.device.is_cpu()
-                                ? static_cast<double>(parameters_.values().nbytes()) / bytes_a_mib
+                                ? static_cast<double>(parameters_.values().nbytes()) / bytes_of_mib
                                 : 0;
     return {.process_mb = std::max(0.0, process_mb_ - of_model),
-            .data_mb = static_cast<double>(caches) / bytes_a_mib /
+            .data_mb = static_cast<double>(caches) / bytes_of_mib /
                        settings.topology.ranks_on_host_of(communicator_->rank())};
 }
 

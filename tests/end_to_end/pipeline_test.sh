@@ -6,12 +6,8 @@ source "$(dirname "$0")/continued_runs.sh"
 
 # same RUN OTHER: all that their last checkpoints hold of model and optimizer, and what training left.
 same() {
-  local file checkpoint
-  checkpoint=$(find "$work/$1/checkpoints" -maxdepth 1 -name 'update-*' | sort | tail -n 1)
-  checkpoint=checkpoints/${checkpoint##*/}
-  for file in "$work/$1/$checkpoint"/*.safetensors; do
-    cmp "$file" "$work/$2/$checkpoint/${file##*/}" || fail "$2 does not have the bytes of $1"
-  done
+  local file
+  same_checkpoints "$1" "$2"
   for file in model best; do
     [[ ! -e $work/$1/$file.safetensors ]] || cmp "$work/$1/$file.safetensors" "$work/$2/$file.safetensors" ||
       fail "$2 does not have the $file of $1"

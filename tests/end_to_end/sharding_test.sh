@@ -6,12 +6,7 @@ source "$(dirname "$0")/continued_runs.sh"
 
 # same RUN OTHER: all that their last checkpoints hold of model and optimizer, byte by byte.
 same() {
-  local file checkpoint
-  checkpoint=$(find "$work/$1/checkpoints" -maxdepth 1 -name 'update-*' | sort | tail -n 1)
-  checkpoint=checkpoints/${checkpoint##*/}
-  for file in "$work/$1/$checkpoint"/*.safetensors; do
-    cmp "$file" "$work/$2/$checkpoint/${file##*/}" || fail "$2 does not have the bytes of $1"
-  done
+  same_checkpoints "$1" "$2"
   cmp "$work/$1/model.safetensors" "$work/$2/model.safetensors" || fail "$2 does not have the model of $1"
 }
 

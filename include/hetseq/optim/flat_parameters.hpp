@@ -40,6 +40,8 @@ public:
     const std::vector<Parameter>& parameters() const noexcept {
         return parameters_;
     }  // in layout order
+    /// The elements that a parameter of this many takes in it.
+    static std::int64_t padded(std::int64_t numel, std::int64_t element_size);
     /// Of the whole model, in the order of its layout. Those that are not held have no place here.
     const std::vector<Parameter>& all_parameters() const noexcept { return all_parameters_; }
     /// The elements of the whole model, padding included.

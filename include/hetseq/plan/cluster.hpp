@@ -6,14 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/balance/step_cost.hpp"
 
 namespace hetseq {
 
 /// The most ranks that a described cluster may have.
 constexpr std::int64_t most_planned_ranks = 16384;
-
-constexpr double bytes_of_mib = 1 << 20;
 
 /// A link: a message of S bytes takes latency + S / bandwidth. Without a bandwidth it is free.
 struct Link {

@@ -5,6 +5,8 @@
 
 namespace hetseq {
 
+inline constexpr double bytes_of_mib = 1 << 20;
+
 /// "1 epoch", "3 epochs".
 std::string count_text(std::int64_t count, const std::string& noun);
 

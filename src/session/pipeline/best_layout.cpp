@@ -12,7 +12,6 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/balance/pipeline/partition_chain.hpp"
-#include "hetseq/balance/pipeline/simulate_pipeline.hpp"
 #include "hetseq/balance/usable_memory.hpp"
 #include "hetseq/session/run_settings.hpp"
 
@@ -50,13 +49,11 @@ std::vector<std::vector<UnitCost>> gathered(const HostComm& world,
     return all;
 }
 
-ChainCut cut_of(const std::vector<ChainStage>& stages, std::size_t extra_in_flight) {
-    ChainCut cut;
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-        cut.units.push_back({stages[s].begin, stages[s].end});
-        cut.most_in_flight.push_back(most_in_flight(stages.size(), s, extra_in_flight));
-    }
-    return cut;
+std::vector<std::size_t> units_of(const PipelineCut& cut) {
+    std::vector<std::size_t> units;
+    for (const ChainStage& stage : cut.stages)
+        units.push_back(stage.end - stage.begin);
+    return units;
 }
 
 // The ranks of the stages: those of a class in their order.
@@ -110,12 +107,10 @@ PipelineLayout best_of(const std::vector<MeasuredSize>& sizes,
         if (best && best->predicted_ms <= cut.predicted_ms)
             continue;
         const std::vector<int> ranks = ranks_of(cut, measured.classes);
-        best = {.ranks = ranks,
-                .cut = cut_of(cut.stages, cut.extra_in_flight),
-                .micro_batch = sizes[i].micro_batch,
-                .predicted_ms = cut.predicted_ms,
-                .bubble = cut.bubble,
-                .activations_mb = activations_of(cut, measured, ranks)};
+        best = given_layout(ranks, units_of(cut), sizes[i].micro_batch, cut.extra_in_flight);
+        best->predicted_ms = cut.predicted_ms;
+        best->bubble = cut.bubble;
+        best->activations_mb = activations_of(cut, measured, ranks);
     }
     if (!best)
         refuse(*nearest, measured, settings);

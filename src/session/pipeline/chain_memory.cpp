@@ -7,6 +7,7 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/model/model.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/session/ranks/small_optimizer.hpp"
 #include "hetseq/session/run_settings.hpp"
@@ -15,16 +16,16 @@ namespace hetseq {
 
 namespace {
 
-constexpr std::int64_t padding = 16;  // elements, of which flat parameters are whole multiples
-
-std::vector<std::vector<ChainMemory::Parameter>> trained_parameters(const Model& model) {
+std::vector<std::vector<ChainMemory::Parameter>> trained_parameters(const Model& model,
+                                                                    std::int64_t element_bytes) {
     const NamedTensors parameters = model.named_parameters();
     std::vector<std::vector<ChainMemory::Parameter>> units;
     for (const ChainUnit& unit : model.chain()) {
         auto& own = units.emplace_back();
         for (const std::string& name : unit.parameters)
             if (parameters[name].requires_grad())
-                own.push_back({name, (parameters[name].numel() + padding - 1) / padding * padding});
+                own.push_back(
+                    {name, FlatParameters::padded(parameters[name].numel(), element_bytes)});
     }
     return units;
 }
@@ -72,12 +73,13 @@ ChainMemory chain_memory(const HostComm& world,
                          const Model& model,
                          const OwnMemory& own,
                          bool saves) {
-    auto units = trained_parameters(model);
+    const auto element_bytes =
+        static_cast<std::int64_t>(c10::elementSize(parameter_type(settings.precision)));
+    auto units = trained_parameters(model, element_bytes);
     const auto small =
         agree_on(world, [&] { return small_optimizer(parts, settings.options().parts); });
     const MemoryAccount::Trained trained{.elements = elements_of(units, {0, units.size()}),
-                                         .element_bytes = static_cast<std::int64_t>(
-                                             c10::elementSize(parameter_type(settings.precision))),
+                                         .element_bytes = element_bytes,
                                          .small = *small.optimizer};
     return {MemoryAccount{world, settings, trained, own, saves}, std::move(units), world.size()};
 }

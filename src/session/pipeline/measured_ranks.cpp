@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hetseq/balance/median.hpp"
 #include "hetseq/balance/usable_memory.hpp"
 
 namespace hetseq {
@@ -30,12 +31,6 @@ ChainLink link_between(const std::vector<std::vector<LinkCost>>& links,
                 ++pairs;
             }
     return pairs > 0 ? ChainLink{sum.latency_ms / pairs, sum.ms_per_mb / pairs} : ChainLink{};
-}
-
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + std::ssize(values) / 2;
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
 }
 
 }  // namespace

@@ -36,7 +36,6 @@ namespace hetseq {
 
 namespace {
 
-constexpr double bytes_of_cache_mib = 1 << 20;
 // Of a stage without such layers it asks for nothing, but the model must have some.
 void check_recomputation(const RunSettings& settings, const Model& model) {
     const std::vector<ChainUnit> chain = model.chain();
@@ -101,18 +100,6 @@ PipelineLayout checked_layout(const RunSettings& settings,
     return given_layout(ranks, units, capacity_of(settings, ranks));
 }
 
-std::vector<bool> trains_up_to(const Model& model) {
-    const NamedTensors parameters = model.named_parameters();
-    std::vector<bool> trains;
-    bool any = false;
-    for (const ChainUnit& unit : model.chain()) {
-        for (const std::string& name : unit.parameters)
-            any = any || parameters[name].requires_grad();
-        trains.push_back(any);
-    }
-    return trains;
-}
-
 }  // namespace
 
 std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
@@ -136,8 +123,8 @@ std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
     DataContext data(world, environment.thread_support() == ThreadSupport::multiple);
     Feed feed(data, required_data(options), settings, parts, *model, Shuffle::yes);
     const auto memory_beside = [&](double process_mb) {
-        const double data_mb = static_cast<double>(feed.corpus().cache_bytes()) /
-                               bytes_of_cache_mib * (options.valid_data.empty() ? 1 : 2) /
+        const double data_mb = static_cast<double>(feed.corpus().cache_bytes()) / bytes_of_mib *
+                               (options.valid_data.empty() ? 1 : 2) /
                                settings.topology.ranks_on_host_of(world.rank());
         return chain_memory(world, settings, parts, *model, {process_mb, data_mb}, saves);
     };

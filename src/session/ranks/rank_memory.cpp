@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/host/device_memory.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -20,7 +21,6 @@ namespace hetseq {
 
 namespace {
 
-constexpr double mib_bytes = 1 << 20;
 constexpr double most_scratch_mb = 32;  // of sums, whatever the ranks
 constexpr double checkpoint_file_mb = 256;
 constexpr double collected_window_mb = 32;  // of what `PeerTransfers` brings
@@ -91,7 +91,7 @@ MemoryAccount::MemoryAccount(const HostComm& world,
 void MemoryAccount::give_state(const std::vector<std::int64_t>& elements) {
     const int count = static_cast<int>(ranks_.size());
     const double values_mb =
-        static_cast<double>(model_.elements * model_.element_bytes) / mib_bytes;
+        static_cast<double>(model_.elements * model_.element_bytes) / bytes_of_mib;
     const bool is_cut =
         std::accumulate(elements.begin(), elements.end(), std::int64_t{0}) == model_.elements &&
         count > 1;
@@ -100,7 +100,7 @@ void MemoryAccount::give_state(const std::vector<std::int64_t>& elements) {
         RankMemory& memory = ranks_[r];
         memory.state_elements = elements[r];
         const double saved_mb =
-            static_cast<double>(elements[r] * model_.element_bytes * saved_tensors_) / mib_bytes;
+            static_cast<double>(elements[r] * model_.element_bytes * saved_tensors_) / bytes_of_mib;
         const double part = static_cast<double>(elements[r]) / static_cast<double>(model_.elements);
         memory.copies_mb = !saves_ || !is_on_host_[r]
                                ? 0
@@ -123,7 +123,7 @@ std::vector<std::int64_t> MemoryAccount::room_for_state() const {
             model_.state_tensors + (saves_ && is_on_host_[r] ? saved_tensors_ : 0);
         const auto bytes =
             static_cast<double>(std::max<std::int64_t>(held, 1) * model_.element_bytes);
-        room.push_back(std::max<std::int64_t>(std::llround(left_mb * mib_bytes / bytes), 0));
+        room.push_back(std::max<std::int64_t>(std::llround(left_mb * bytes_of_mib / bytes), 0));
     }
     return room;
 }
@@ -143,10 +143,11 @@ void MemoryAccount::note_stage(int rank, std::int64_t elements) {
     RankMemory& memory = ranks_.at(r);
     has_stages_ = true;
     memory.elements = memory.state_elements = elements;
-    const double values_mb = static_cast<double>(elements * model_.element_bytes) / mib_bytes;
+    const double values_mb = static_cast<double>(elements * model_.element_bytes) / bytes_of_mib;
     memory.copies_mb =
         saves_ && is_on_host_[r] ? values_mb * static_cast<double>(1 + saved_tensors_) : 0;
-    const double all_mb = static_cast<double>(model_.elements * model_.element_bytes) / mib_bytes;
+    const double all_mb =
+        static_cast<double>(model_.elements * model_.element_bytes) / bytes_of_mib;
     const auto saved = static_cast<double>(saved_tensors_);
     memory.scratch_mb =
         memory.copies_mb > 0 && collects(all_mb * saved, rank, static_cast<int>(ranks_.size()))

@@ -7,6 +7,7 @@
 
 #include "hetseq/util/clock.hpp"
 #include "hetseq/util/process/activity.hpp"
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/peer_channel.hpp"
 
@@ -14,7 +15,6 @@ namespace hetseq {
 
 namespace {
 
-constexpr double bytes_a_mib = 1 << 20;
 constexpr int small_messages = 8;
 constexpr std::int64_t small_elements = 16;
 constexpr std::int64_t first_elements = std::int64_t{1} << 15;  // 128 KiB
@@ -47,7 +47,7 @@ LinkCost measured(PeerChannel& channel, int peer, bool begins, at::Device device
         const at::Tensor large = message(elements);
         const double ms = round_trip_ms(channel, peer, begins, large) / 2;
         cost.ms_per_mb = std::max(ms - cost.latency_ms, 0.0) /
-                         (static_cast<double>(large.nbytes()) / bytes_a_mib);
+                         (static_cast<double>(large.nbytes()) / bytes_of_mib);
         // Both must know whether there is another.
         const at::Tensor goes_on = at::zeros({ms < enough_ms ? 1 : 0});
         if (begins)

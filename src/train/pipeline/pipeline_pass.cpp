@@ -10,10 +10,10 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "hetseq/util/clock.hpp"
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/process/activity.hpp"
 #include "hetseq/util/process/profiler_range.hpp"
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/peer_channel.hpp"
@@ -29,8 +29,6 @@ namespace hetseq {
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
-
-constexpr double sent_bytes_a_mib = 1 << 20;
 
 // Those that gradients belong to.
 Tensors with_gradients(const Tensors& tensors) {
@@ -75,7 +73,7 @@ public:
             else
                 backward_one(work, backwards++, reducer);
         }
-        sent_mb_ = static_cast<double>(channel_.take_traffic().bytes_sent) / sent_bytes_a_mib;
+        traffic_ = channel_.take_traffic();
         end();
     }
 
@@ -102,8 +100,10 @@ public:
     }
 
     bool is_shared() const noexcept override { return true; }
-    double waited_ms() const noexcept override { return waited_ms_; }
-    double sent_mb() const noexcept override { return sent_mb_; }
+    double waited_ms() const noexcept override { return traffic_.waited_ms; }
+    double sent_mb() const noexcept override {
+        return static_cast<double>(traffic_.bytes_sent) / bytes_of_mib;
+    }
 
     MicroBatchCap agreed_cap(const std::function<MicroBatchCap()>& own) override {
         const MicroBatchCap cap = agree_on(world_, own);
@@ -118,7 +118,6 @@ public:
 private:
     void begin() {
         static_cast<void>(channel_.take_traffic());
-        waited_ms_ = 0;
         is_broken_ = false;
         failure_ = nullptr;
         flights_.clear();
@@ -151,16 +150,9 @@ private:
         is_broken_ = true;
     }
 
-    Tensors received(int from) {
-        const double begin = monotonic_seconds();
-        Tensors tensors = next_of(from);
-        waited_ms_ += 1000 * (monotonic_seconds() - begin);
-        return tensors;
-    }
-
     // A message that the device has no memory for stays the next one. The other stages wait for
     // what comes of it, so it is taken into the memory of the graphs, which are of no use any more.
-    Tensors next_of(int from) {
+    Tensors received(int from) {
         try {
             return channel_.receive(from);
         } catch (const std::exception& error) {
@@ -253,9 +245,9 @@ private:
     const HostComm& world_;
     PeerChannel& channel_;
     std::deque<Flight> flights_;
-    bool is_broken_ = false;      // a stage ran out of memory
-    std::exception_ptr failure_;  // where it was this one
-    double waited_ms_ = 0, sent_mb_ = 0;
+    bool is_broken_ = false;        // a stage ran out of memory
+    std::exception_ptr failure_;    // where it was this one
+    PeerChannel::Traffic traffic_;  // of the last forward and backward
 };
 
 }  // namespace

@@ -7,35 +7,33 @@
 
 namespace hetseq {
 
-namespace {
-
-// Any parameter of units [0, end).
-bool trains_before(const Model& model, const std::vector<ChainUnit>& chain, std::size_t end) {
+std::vector<bool> trains_up_to(const Model& model) {
     const NamedTensors parameters = model.named_parameters();
-    for (std::size_t unit = 0; unit < end; ++unit)
-        for (const std::string& name : chain[unit].parameters)
-            if (parameters[name].requires_grad())
-                return true;
-    return false;
+    std::vector<bool> trains;
+    bool any = false;
+    for (const ChainUnit& unit : model.chain()) {
+        for (const std::string& name : unit.parameters)
+            any = any || parameters[name].requires_grad();
+        trains.push_back(any);
+    }
+    return trains;
 }
-
-}  // namespace
 
 Stage stage_of(const Model& model,
                const ChainCut& cut,
                const std::vector<int>& ranks,
                std::size_t number) {
     HETSEQ_ASSERT(cut.units.size() == ranks.size() && number < ranks.size());
-    const std::vector<ChainUnit> chain = model.chain();
+    const std::vector<bool> trains = trains_up_to(model);
     Stage stage{.units = cut.units[number], .number = number, .stages = ranks.size()};
     stage.most_in_flight = std::max<std::size_t>(cut.most_in_flight[number], 1);
     if (number > 0) {
         stage.previous = ranks[number - 1];
-        stage.sends_gradients = trains_before(model, chain, stage.units.begin);
+        stage.sends_gradients = trains[stage.units.begin - 1];
     }
     if (number + 1 < ranks.size()) {
         stage.next = ranks[number + 1];
-        stage.gets_gradients = trains_before(model, chain, stage.units.end);
+        stage.gets_gradients = trains[stage.units.end - 1];
     }
     return stage;
 }

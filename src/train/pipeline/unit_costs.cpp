@@ -14,6 +14,8 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "hetseq/util/process/activity.hpp"
+#include "hetseq/util/quantity.hpp"
+#include "hetseq/balance/median.hpp"
 #include "hetseq/model/autocast.hpp"
 #include "hetseq/train/compute_timer.hpp"
 
@@ -21,7 +23,6 @@ namespace hetseq {
 
 namespace {
 
-constexpr double bytes_a_mib = 1 << 20;
 // A measurement is the mean over a block of passes of at least this long: shorter ones would fall
 // between the pauses that a CPU quota imposes.
 constexpr double block_ms = 50;
@@ -39,8 +40,8 @@ public:
     }
     bool memoryProfilingEnabled() const override { return true; }
 
-    double now_mb() const { return static_cast<double>(now_) / bytes_a_mib; }
-    double peak_mb() const { return static_cast<double>(peak_) / bytes_a_mib; }
+    double now_mb() const { return static_cast<double>(now_) / bytes_of_mib; }
+    double peak_mb() const { return static_cast<double>(peak_) / bytes_of_mib; }
 
 private:
     std::mutex mutex_;
@@ -70,13 +71,7 @@ double mb_of(const std::vector<at::Tensor>& tensors) {
     double bytes = 0;
     for (const at::Tensor& tensor : tensors)
         bytes += static_cast<double>(tensor.nbytes());
-    return bytes / bytes_a_mib;
-}
-
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + std::ssize(values) / 2;
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+    return bytes / bytes_of_mib;
 }
 
 // One unit, which the model holds.

@@ -22,9 +22,11 @@ struct PipelineLayout {
                                               // workspace and messages
 };
 
-/// One that was given: `units` of each stage, from the first on.
+/// `units` of each stage, from the first on, with `extra_in_flight` micro-batches more than there
+/// are stages from each to the end (`most_in_flight`).
 PipelineLayout given_layout(std::vector<int> ranks,
                             const std::vector<std::size_t>& units,
-                            std::int64_t micro_batch);
+                            std::int64_t micro_batch,
+                            std::size_t extra_in_flight = 0);
 
 }  // namespace hetseq

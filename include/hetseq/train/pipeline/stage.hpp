@@ -32,6 +32,9 @@ struct ChainCut {
     std::vector<std::size_t> most_in_flight;
 };
 
+/// By unit of the chain: whether any parameter is trained that it reads, or one in front of it.
+std::vector<bool> trains_up_to(const Model& model);
+
 /// The stage of this number, where `ranks` compute the stages of `cut`, in order.
 Stage stage_of(const Model& model,
                const ChainCut& cut,
