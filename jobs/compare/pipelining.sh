@@ -47,7 +47,7 @@ import json, sys
 summary = json.load(open(sys.argv[1]))
 stages = sorted((rank["stage"]["number"], rank["stage"]["units"], rank["rank"]) for rank in summary["ranks"] if "stage" in rank)
 print("+".join(str(units) for _, units, _ in stages), "+".join(str(rank) for *_, rank in stages),
-      summary["pipeline"]["micro_batch"])
+      summary["workers"][0]["micro_batch"])
 PY
   )
 }

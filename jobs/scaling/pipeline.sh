@@ -114,12 +114,11 @@ class Pipeline:
     """A run, beside what its start report said."""
     def __init__(self, folder):
         summary = json.loads((folder / "run/summary.json").read_text())
-        self.rate, told = rate_of(folder / "run"), summary["pipeline"]
+        self.rate, told = rate_of(folder / "run"), summary["workers"][0]
         self.micro_batch, self.predicted, self.bubble = told["micro_batch"], told["planned_ms"], 100 * told["planned_bubble"]
         self.ranks = sorted((rank for rank in summary["ranks"] if "stage" in rank), key=lambda rank: rank["stage"]["number"])
         self.cut = "+".join(str(rank["stage"]["units"]) for rank in self.ranks)
-        first = self.ranks[0]
-        self.measured = first["compute_ms"] + first["wait_ms"]  # the first stage begins first and ends last
+        self.measured = told["ms"]
         self.busy = [rank["compute_ms"] / self.measured for rank in self.ranks]
         self.groups = [int(line) for line in (folder / "peaks").read_text().split()]
 

@@ -115,8 +115,7 @@ FlatParameters::FlatParameters(const TensorRegistry& model,
     const std::int64_t total = lay_out(parameters_);
     auto held = parameters_.begin();
     for (Parameter& parameter : all_parameters_)
-        if (model.is_held(parameter.name))
-            parameter.offset = (held++)->offset;
+        parameter.offset = model.is_held(parameter.name) ? (held++)->offset : not_held;
     const at::TensorOptions options = all_parameters_.front().tensor.options().requires_grad(false);
     values_ = at::zeros({total}, options);
     segments_ = join_neighbours(parameters_, total);

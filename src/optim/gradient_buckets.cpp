@@ -4,24 +4,24 @@
 
 namespace hetseq {
 
-std::vector<GradientBucket> cut_buckets(const FlatParameters& parameters,
-                                        std::int64_t bucket_bytes) {
-    const at::Tensor gradients = parameters.gradients();
-    const auto& all = parameters.parameters();
-    const std::int64_t least = std::max<std::int64_t>(
-        1, bucket_bytes / static_cast<std::int64_t>(gradients.element_size()));
+std::vector<GradientBucket> cut_buckets(
+    const FlatParameters& parameters,
+    std::int64_t bucket_bytes,
+    const std::function<std::size_t(const FlatParameters::Parameter&)>& group_of) {
+    const auto element_size = static_cast<std::int64_t>(parameters.gradients().element_size());
+    const std::int64_t least = std::max<std::int64_t>(1, bucket_bytes / element_size);
     std::vector<GradientBucket> buckets;
-    GradientBucket bucket;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const bool is_last = i + 1 == all.size();
-        const std::int64_t end = is_last ? gradients.numel() : all[i + 1].offset;
+    bool is_open = false;
+    for (const FlatParameters::Parameter& parameter : parameters.all_parameters()) {
+        const std::size_t group = group_of ? group_of(parameter) : 0;
+        if (!is_open || buckets.back().group != group)
+            buckets.push_back({.offset = parameter.offset, .group = group});
+        GradientBucket& bucket = buckets.back();
         ++bucket.parameters;
-        bucket.numel = end - bucket.offset;
-        if (!is_last && bucket.numel < least)
-            continue;
-        buckets.push_back(bucket);
-        bucket = {end, 0, 0};
+        bucket.numel += FlatParameters::padded(parameter.numel, element_size);
+        is_open = bucket.numel < least;
     }
+    std::erase_if(buckets, [](const GradientBucket& bucket) { return bucket.offset == FlatParameters::not_held; });
     return buckets;
 }
 

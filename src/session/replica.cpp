@@ -41,11 +41,11 @@ std::vector<std::string> result_names(const Model& model) {
 std::optional<UnitRange> held_units(const PipelineLayout* layout, int rank) {
     if (layout == nullptr)
         return std::nullopt;
-    return layout->cut.units[StageRank::stage_number(*layout, rank)];
+    return layout->units_of(rank);
 }
 
 WorkerMap workers_of(const PipelineLayout* layout, int ranks) {
-    return layout != nullptr ? WorkerMap{{layout->ranks}} : WorkerMap{ranks};
+    return layout != nullptr ? WorkerMap{layout->ranks_by_worker()} : WorkerMap{ranks};
 }
 
 FlatParameters flat_parameters(Model& model) {
@@ -155,7 +155,7 @@ Replica::Replica(const MpiEnvironment& environment,
                        *model_,
                        settings.device,
                        communicator_options(settings.options()));
-        parameters_.count_elsewhere(stage_->tied().spoken_for_elsewhere());
+        parameters_.count_elsewhere(stage_->shared().spoken_for_elsewhere());
     } else {
         whole_pass_ = make_whole_pass(*model_);
     }
@@ -207,7 +207,7 @@ Replica::Replica(const MpiEnvironment& environment,
                 .keep_last = options.keep_last,
                 .threads_may_call_mpi = environment.thread_support() == ThreadSupport::multiple});
     if (stage_)
-        stage_->tied().copy_from_first(parameters_, nullptr);
+        stage_->shared().copy_from_first(parameters_, nullptr);
     else
         share_model(*communicator_, parameters_, *model_);
     memory_->note_resident(world, resident_memory_mb());
@@ -228,13 +228,13 @@ OwnMemory Replica::own_memory(const RunSettings& settings) const {
 
 void Replica::note_stages(const HostComm& world) {
     const std::vector<std::int64_t> elements = world.all_gather(parameters_.values().numel());
-    const PipelineLayout& layout = stage_->layout();
-    for (std::size_t s = 0; s < layout.ranks.size(); ++s) {
-        const int rank = layout.ranks[s];
-        memory_->note_stage(rank, elements[static_cast<std::size_t>(rank)]);
-        if (!layout.activations_mb.empty())
-            memory_->note_stage_activations(rank, layout.activations_mb[s]);
-    }
+    for (const WorkerLayout& worker : stage_->layout().workers)
+        for (std::size_t s = 0; s < worker.ranks.size(); ++s) {
+            const int rank = worker.ranks[s];
+            memory_->note_stage(rank, elements[static_cast<std::size_t>(rank)]);
+            if (!worker.activations_mb.empty())
+                memory_->note_stage_activations(rank, worker.activations_mb[s]);
+        }
 }
 
 void Replica::identify_data(const RunIdentity* before) {

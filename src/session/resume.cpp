@@ -255,8 +255,8 @@ StartingPoint restore(const HostComm& world,
     if (keeps_optimizer)
         replica.optimizer().restored();
     if (replica.stage() != nullptr)
-        replica.stage()->tied().copy_from_first(replica.parameters(),
-                                                keeps_optimizer ? &replica.optimizer() : nullptr);
+        replica.stage()->shared().copy_from_first(
+            replica.parameters(), keeps_optimizer ? &replica.optimizer() : nullptr);
     const std::string note = note_on_data(own, options, point);
     if (!note.empty())
         log::warn(note);

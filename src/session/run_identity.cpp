@@ -20,10 +20,13 @@ std::string stage_text(const Replica& replica, int rank) {
     if (replica.stage() == nullptr)
         return "";
     const PipelineLayout& layout = replica.stage()->layout();
-    const std::size_t stage = StageRank::stage_number(layout, rank);
-    const UnitRange& units = layout.cut.units[stage];
-    return ", stage " + std::to_string(stage) + " of " + std::to_string(layout.ranks.size()) +
-           ", units " + std::to_string(units.begin) + " to " + std::to_string(units.end);
+    const PipelineLayout::Place place = layout.place_of(rank);
+    const UnitRange units = layout.units_of(rank);
+    const std::string worker =
+        layout.workers.size() == 1 ? "" : " of virtual worker " + std::to_string(place.worker);
+    return ", stage " + std::to_string(place.stage) + " of " +
+           std::to_string(layout.workers[place.worker].ranks.size()) + worker + ", units " +
+           std::to_string(units.begin) + " to " + std::to_string(units.end);
 }
 
 }  // namespace

@@ -389,13 +389,9 @@ std::string start_report(const RunSettings& settings, SharePlan& shares, const B
         rows[0].push_back("recompute");
     if (measured)
         rows[0].insert(rows[0].end(), {unit + "/s", "ms"});
-    // Stages of a pipeline compute the share of one of them.
-    const bool together = shares.policy() == "pipeline";
-    const auto leader = static_cast<std::size_t>(
-        std::max_element(allocation.begin(), allocation.end()) - allocation.begin());
     for (const RankInfo& info : settings.topology.ranks) {
         const auto own = static_cast<std::size_t>(info.rank);
-        const std::size_t r = together ? leader : own;
+        const auto r = static_cast<std::size_t>(shares.leader_of(info.rank));
         const double part = 100 * static_cast<double>(allocation[r]) / static_cast<double>(full);
         const double rate = 1000 * units_of_cost * shares.costs()[r].rate();
         rows.push_back(

@@ -255,29 +255,93 @@ SharePlan share_plan(const HostComm& world,
     return {world, balance, settings.capacities};
 }
 
-// Of the ranks of one pipeline: the first of them takes all, in micro-batches that all stages can
-// compute.
+// By rank: what the first stages of pipelines take at once, in micro-batches that all their stages
+// can compute; 0 of the other ranks.
+std::vector<std::int64_t> capacities_of(const PipelineLayout& layout, std::size_t ranks) {
+    std::vector<std::int64_t> capacities(ranks, 0);
+    for (const WorkerLayout& worker : layout.workers)
+        capacities[static_cast<std::size_t>(worker.ranks.front())] = worker.micro_batch;
+    return capacities;
+}
+
+// The ranks of a worker compute micro-batches of as many samples as any of them holds.
+void take_least_samples(const PipelineLayout& layout, std::vector<std::int64_t>& max_samples) {
+    for (const WorkerLayout& worker : layout.workers) {
+        std::int64_t least = MicroBatchCap::none;
+        for (const int rank : worker.ranks)
+            least = std::min(least, max_samples[static_cast<std::size_t>(rank)]);
+        for (const int rank : worker.ranks)
+            max_samples[static_cast<std::size_t>(rank)] = least;
+    }
+}
+
+// The same times for `factor` times as many units.
+StepCost in_other_units(const StepCost& cost, double factor) {
+    std::vector<CostPoint> points;
+    for (const CostPoint& point : cost.table.points()) {
+        const std::int64_t units = std::llround(static_cast<double>(point.units) * factor);
+        if (points.empty() || points.back().units < units)
+            points.push_back({units, point.ms});
+    }
+    StepCost other = cost;
+    other.table = StepTable(std::move(points));
+    return other;
+}
+
+// As planned for a full batch of so many units; empty where nothing was measured.
+std::vector<StepCost> planned_costs(const PipelineLayout& layout,
+                                    const std::vector<std::int64_t>& capacities,
+                                    std::int64_t full_batch) {
+    std::vector<StepCost> costs = declared_costs(capacities);
+    for (const WorkerLayout& worker : layout.workers) {
+        if (!worker.cost)
+            return {};
+        const auto leader = static_cast<std::size_t>(worker.ranks.front());
+        costs[leader] =
+            in_other_units(*worker.cost,
+                           static_cast<double>(full_batch) / static_cast<double>(layout.batch));
+        costs[leader].micro_batch = capacities[leader];
+    }
+    return costs;
+}
+
+// Of pipelines: the first rank of each has the share of all its ranks.
 SharePlan pipeline_share_plan(const HostComm& world,
                               const RunSettings& settings,
-                              Replica& replica) {
+                              const RecordedAllocations& recorded,
+                              Replica& replica,
+                              const StartingPoint& start) {
     const PipelineLayout& layout = replica.stage()->layout();
-    const auto ranks = static_cast<std::size_t>(world.size());
-    const int leader = layout.ranks.front();
-    std::vector<std::int64_t> capacities(ranks, 0);
-    std::int64_t& capacity = capacities[static_cast<std::size_t>(leader)];
-    capacity = layout.micro_batch;
+    std::vector<std::int64_t> capacities =
+        capacities_of(layout, static_cast<std::size_t>(world.size()));
     std::optional<RaggedWork> work;
     if (settings.is_ragged()) {
-        work = ragged_work(settings, replica.feed().corpus(), {});
-        capacity = in_units({capacity}, *work).front();
+        work = ragged_work(settings, replica.feed().corpus(), recorded.item_cost);
+        capacities = in_units(capacities, *work);
+        if (!recorded.by_update.empty())
+            work->full_batch = recorded.full_batch();
         if (!work->max_samples.empty())
-            work->max_samples.assign(
-                ranks, *std::min_element(work->max_samples.begin(), work->max_samples.end()));
+            take_least_samples(layout, work->max_samples);
     }
-    SharePlan plan(world, "pipeline", declared_costs(capacities));
+    const std::string& balance = settings.options().balance.policy;
+    std::vector<StepCost> costs;
+    if (layout.workers.size() > 1 && balance == "auto")
+        costs = std::ssize(start.costs) == world.size()
+                    ? start.costs
+                    : planned_costs(
+                          layout,
+                          capacities,
+                          work ? work->full_batch : replica.plan().full_batch());
+    if (balance == "equal")
+        costs = equal_costs(capacities);
+    else if (balance == "file")
+        costs = recorded_costs(capacities, recorded);
+    else if (costs.empty())
+        costs = declared_costs(capacities);
+    SharePlan plan(world, layout.workers.size() > 1 ? balance : "pipeline", std::move(costs));
     if (work)
         plan.set_ragged(std::move(*work));
-    plan.follow(leader);
+    plan.set_leaders(replica.workers().leaders());
     return plan;
 }
 
@@ -360,20 +424,18 @@ StartingShares make_starting_shares(const HostComm& world,
                                     Replica& replica,
                                     const StartingPoint& start) {
     const std::string& balance = settings.options().balance.policy;
-    if (replica.stage() != nullptr) {
-        StartingShares shares{pipeline_share_plan(world, settings, replica), {}};
-        agree_on(world, [&] { check_groups(shares.plan, replica.plan(), "training"); });
-        return shares;
-    }
     const RecordedAllocations recorded = recorded_allocations(world, settings);
-    StartingShares shares{
-        settings.is_ragged()
-            ? ragged_share_plan(
-                  world, settings, recorded, replica, start.costs, start.progress.item_cost)
-            : share_plan(world, settings, recorded, replica, start.costs),
-        balance == "auto" ? start.replay : recorded.by_update};
+    const auto plan = [&] {
+        if (replica.stage() != nullptr)
+            return pipeline_share_plan(world, settings, recorded, replica, start);
+        return settings.is_ragged()
+                   ? ragged_share_plan(
+                         world, settings, recorded, replica, start.costs, start.progress.item_cost)
+                   : share_plan(world, settings, recorded, replica, start.costs);
+    };
+    StartingShares shares{plan(), balance == "auto" ? start.replay : recorded.by_update};
     agree_on(world, [&] { check_groups(shares.plan, replica.plan(), "training"); });
-    if (settings.recomputes_at_need(world.rank()))
+    if (settings.recomputes_at_need(world.rank()) && replica.stage() == nullptr)
         recompute_as_measured(shares.plan.costs()[static_cast<std::size_t>(world.rank())],
                               replica.model());
     // Calibration took more memory than training does; LibTorch would keep it from CUDA's

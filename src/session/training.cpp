@@ -11,6 +11,7 @@
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/run_control.hpp"
 #include "hetseq/session/group_shares.hpp"
+#include "hetseq/session/pipeline/like_leaders.hpp"
 #include "hetseq/session/ranks/sharding.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_identity.hpp"
@@ -90,9 +91,9 @@ TrainerRun Training::trainer_run() const {
         .seed = options.seed,
         .bucket_bytes = bucket_bytes(parts_.settings, parts_.replica.parameters()),
         .sent_type = sent_type(parts_.settings),
-        .follow = options.balance.policy == "auto" && parts_.replica.stage() == nullptr,
+        .follow = options.balance.policy == "auto" && parts_.replica.workers().count() > 1,
         .recomputes_at_need = parts_.settings.recomputes_at_need(parts_.world.rank()),
-        .like_ranks = like_ranks(parts_.settings),
+        .like_ranks = like_leaders(parts_.settings, parts_.replica),
         .replay = shares_.replay,
         .unlike_devices = are_unlike_devices && parts_.replica.parameters().state_ranges().empty(),
         .identity = std::move(run),
@@ -116,7 +117,7 @@ TrainerParts Training::trainer_parts(Recorder& recorder, RunControl& control) {
         .shares = shares_.plan,
         .recorder = recorder,
         .control = &control,
-        .tied = replica.stage() != nullptr ? &replica.stage()->tied() : nullptr,
+        .shared = replica.stage() != nullptr ? &replica.stage()->shared() : nullptr,
         .held_model = replica.stage() != nullptr ? &replica.checkpoint_files().front() : nullptr};
 }
 

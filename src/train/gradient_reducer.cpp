@@ -13,6 +13,7 @@
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/gradient_buckets.hpp"
+#include "hetseq/train/pipeline/shared_parameters.hpp"
 
 namespace hetseq {
 
@@ -34,14 +35,12 @@ GradientReducer::GradientReducer(FlatParameters& parameters,
                                  Communicator& communicator,
                                  std::int64_t bucket_bytes,
                                  std::optional<at::ScalarType> sent,
-                                 std::vector<TiedGradient> tied)
-    : parameters_{parameters}, communicator_{communicator}, tied_{std::move(tied)} {
-    if (parameters.is_part())
-        return;
+                                 const SharedParameters* shared)
+    : parameters_{parameters}, communicator_{communicator} {
     if (sent && *sent != parameters.gradients().scalar_type())
         sent_ =
             at::zeros_like(parameters.gradients(), parameters.gradients().options().dtype(*sent));
-    make_buckets(bucket_bytes);
+    make_buckets(bucket_bytes, shared);
     for (std::size_t i = 0; i < bucket_of_.size(); ++i)
         torch::autograd::impl::set_post_acc_grad_hooks(parameters_.parameters()[i].tensor,
                                                        std::make_unique<Hook>(*this, i));
@@ -55,15 +54,23 @@ GradientReducer::~GradientReducer() {
         torch::autograd::impl::set_post_acc_grad_hooks(parameter.tensor, nullptr);
 }
 
-void GradientReducer::make_buckets(std::int64_t bucket_bytes) {
-    for (const GradientBucket& bucket : cut_buckets(parameters_, bucket_bytes)) {
+void GradientReducer::make_buckets(std::int64_t bucket_bytes, const SharedParameters* shared) {
+    const auto group_of = [&](const FlatParameters::Parameter& parameter) {
+        return shared != nullptr ? shared->group_of(parameter.name) : 0;
+    };
+    for (const GradientBucket& bucket : cut_buckets(parameters_, bucket_bytes, group_of)) {
         bucket_of_.insert(bucket_of_.end(), bucket.parameters, buckets_.size());
         const at::Tensor own = parameters_.gradients().narrow(0, bucket.offset, bucket.numel);
-        const at::Tensor sent =
-            sent_.defined() ? sent_.narrow(0, bucket.offset, bucket.numel) : own;
         const int count = static_cast<int>(bucket.parameters);
         buckets_.push_back(
-            {own, sent, ranges_in(bucket, parameters_.state_ranges()), count, count, {}, nullptr});
+            {.gradients = own,
+             .sent = sent_.defined() ? sent_.narrow(0, bucket.offset, bucket.numel) : own,
+             .among = shared != nullptr ? shared->among(bucket.group) : &communicator_,
+             .ranges = ranges_in(bucket, parameters_.state_ranges()),
+             .parameters = count,
+             .missing = count,
+             .made = {},
+             .work = nullptr});
     }
 }
 
@@ -150,10 +157,13 @@ void GradientReducer::start_ready_buckets() {
 void GradientReducer::start_next() {
     const ProfilerRange range{"start bucket", static_cast<std::int64_t>(next_)};
     Bucket& bucket = buckets_[next_];
-    if (sent_.defined())
-        bucket.sent.copy_(bucket.gradients);
-    bucket.work = is_sharded() ? communicator_.start_reduce_scatter_sum(bucket.sent, bucket.ranges)
-                               : communicator_.start_all_reduce_sum(bucket.sent);
+    if (bucket.among != nullptr) {
+        if (sent_.defined())
+            bucket.sent.copy_(bucket.gradients);
+        bucket.work = is_sharded()
+                          ? bucket.among->start_reduce_scatter_sum(bucket.sent, bucket.ranges)
+                          : bucket.among->start_all_reduce_sum(bucket.sent);
+    }
     ++next_;
 }
 
@@ -166,8 +176,6 @@ void GradientReducer::start_rest(const at::Tensor& status, const at::Tensor& sum
         start_next();
     if (sums.defined())
         sums_work_ = communicator_.start_all_reduce_sum(sums);
-    for (const TiedGradient& tied : tied_)
-        tied_work_.push_back(tied.among->start_all_reduce_sum(tied.gradient));
     status_ = status;
     if (!parameters_.is_cut())
         status_work_ = communicator_.start_all_reduce_sum(status);
@@ -185,7 +193,8 @@ void GradientReducer::finish(const Calls& calls) {
     };
     status_work->wait_then(take_and_use, calls.meanwhile);  // the last: nobody is woken for others
     for (Bucket& bucket : buckets_)
-        bucket.work->wait();
+        if (bucket.work != nullptr)
+            bucket.work->wait();
     if (const std::unique_ptr<Work> sums_work = std::move(sums_work_))
         sums_work->wait();
     take_timing(*status_work);
@@ -197,34 +206,56 @@ void GradientReducer::finish(const Calls& calls) {
 // What the status tells depends on the gradients' sums, so it starts behind them. The device is
 // asked for both before the host waits.
 void GradientReducer::start_status_behind_sums(const Calls& calls) {
-    for (const std::unique_ptr<Work>& work : std::exchange(tied_work_, {}))
-        work->wait();
     const auto tell = [&] {
         take_sums();
         calls.before_status();
     };
     const auto start = [&] { status_work_ = communicator_.start_all_reduce_sum(status_); };
-    if (sums_work_ == nullptr && buckets_.empty()) {
-        tell();
-        start();
+    if (Work* const last = wait_for_all_but_last()) {
+        last->wait_then(tell, start);
         return;
     }
-    Work& last = sums_work_ != nullptr ? *sums_work_ : *buckets_.back().work;
-    last.wait_then(tell, start);
+    tell();
+    start();
+}
+
+// Those of one communicator come in their order. Null: there is nothing to wait for.
+Work* GradientReducer::wait_for_all_but_last() {
+    Work* last = nullptr;
+    for (Bucket& bucket : buckets_) {
+        if (bucket.work == nullptr)
+            continue;
+        if (last != nullptr && parameters_.is_part())
+            last->wait();
+        last = bucket.work.get();
+    }
+    if (sums_work_ == nullptr)
+        return last;
+    if (last != nullptr && parameters_.is_part())
+        last->wait();
+    return sums_work_.get();
 }
 
 void GradientReducer::take_sums() {
-    if (sent_.defined())
+    if (!sent_.defined())
+        return;
+    if (!parameters_.is_part())
         parameters_.gradients().copy_(sent_);
+    else
+        for (Bucket& bucket : buckets_)
+            if (bucket.work != nullptr)
+                bucket.gradients.copy_(bucket.sent);
 }
 
 void GradientReducer::take_timing(Work& status_work) {
     timing_ = {};
     for (Bucket& bucket : buckets_) {
+        bucket.missing = bucket.parameters;
+        if (bucket.work == nullptr)
+            continue;
         timing_.last_bucket_ms = bucket.work->own_ms();
         timing_.buckets_ms += timing_.last_bucket_ms;
         bucket.work.reset();
-        bucket.missing = bucket.parameters;
     }
     timing_.last_bucket_ms += status_work.own_ms();
     timing_.buckets_ms += status_work.own_ms();

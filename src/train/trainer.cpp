@@ -18,7 +18,7 @@
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
 #include "hetseq/train/checkpoint/whole_model.hpp"
 #include "hetseq/train/pass.hpp"
-#include "hetseq/train/pipeline/tied_parameters.hpp"
+#include "hetseq/train/pipeline/shared_parameters.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/replica_sync.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
@@ -52,6 +52,11 @@ TrainingProgress without_cuts_to_come(TrainingProgress progress) {
     return progress;
 }
 
+// One pipeline of all ranks has every batch whole.
+bool cuts_batches(const TrainerParts& parts) {
+    return parts.shared == nullptr || parts.workers.count() > 1;
+}
+
 TrainerRun continued(TrainerRun run) {
     run.progress = without_cuts_to_come(std::move(run.progress));
     return run;
@@ -67,8 +72,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
                parts.communicator,
                run_.bucket_bytes,
                run_.sent_type,
-               parts.tied != nullptr ? parts.tied->gradients(parts.parameters)
-                                     : std::vector<TiedGradient>{}},
+               parts.shared},
       parameter_update_{parts.parameters, parts.optimizer, options.clip_norm},
       gather_{parts.parameters, parts.communicator, run_.bucket_bytes},
       step_{parts.pass, parts.parameters, reducer_, parameter_update_.gate(), run_.loss_scale},
@@ -76,7 +80,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
       rebalancer_{parts.shares,
                   parts.recorder,
                   AllocationLog{
-                      parts.folder != nullptr && is_first_rank() && parts.tied == nullptr
+                      parts.folder != nullptr && is_first_rank() && cuts_batches(parts)
                           ? parts.folder->allocations()
                           : "",
                       parts.shares.micro_batches(),
@@ -213,7 +217,7 @@ void Trainer::load_next() {
     agreement_.post(
         next_share_ && leads() ? next_share_->weights() : std::vector<double>{},
         failure,
-        {.compute_ms = tells_speed() ? step_.ms(RankTime::compute) : 0,
+        {.compute_ms = told_ms(),
          .update_ms = own_update_ms_,
          .allocation = rebalancer_.take_proposal(),
          .micro_batch = step_.reduced_cap() ? parts_.shares.units_of(*step_.reduced_cap()) : 0,
@@ -222,9 +226,12 @@ void Trainer::load_next() {
          .slice = next_share_ && leads() ? next_share_->slice() : Slice{}});
 }
 
-// The first update touches new memory, and runs what a framework does once.
-bool Trainer::tells_speed() const {
-    return step_.timing().is_regular && update_ > first_update_;
+// The first update touches new memory, and runs what a framework does once. The first stage of a
+// pipeline begins first and ends last: it tells how long all of them took.
+double Trainer::told_ms() const {
+    if (!step_.timing().is_regular || update_ == first_update_)
+        return 0;
+    return leads() ? step_.timing().pass_ms : step_.ms(RankTime::compute);
 }
 
 // A later request takes effect two updates later.
@@ -351,6 +358,8 @@ void Trainer::record(double step_ms) {
         times.times[RankTime::wait] = step_.ms(RankTime::wait) + gather_wait_ms_;
         times.times[RankTime::reduce] = step_.ms(RankTime::reduce) + gather_.own_ms();
     }
+    if (step_.timing().is_regular && update_ > first_update_)
+        report_.pass_ms.add(step_.timing().pass_ms);
     if (reducer_.timing().last_bucket_ms > 0)
         times.finish_ratio = step_.ms(RankTime::wait) / reducer_.timing().last_bucket_ms;
     report_.times.add(times);
@@ -390,14 +399,14 @@ void Trainer::compare_replicas_when_due() {
 
 // Of a pipeline's stages only what they share.
 ReplicaDrift Trainer::measured_drift() const {
-    if (parts_.tied != nullptr)
-        return {.largest_difference = parts_.tied->drift(parts_.world, parts_.parameters)};
+    if (parts_.shared != nullptr)
+        return {.largest_difference = parts_.shared->drift(parts_.world, parts_.parameters)};
     return compare_replicas(parts_.world, parts_.communicator, parts_.parameters, like_devices());
 }
 
 void Trainer::make_replicas_alike() {
-    if (parts_.tied != nullptr)
-        parts_.tied->copy_from_first(parts_.parameters, &parts_.optimizer);
+    if (parts_.shared != nullptr)
+        parts_.shared->copy_from_first(parts_.parameters, &parts_.optimizer);
     else
         copy_replica(parts_.communicator, parts_.parameters, parts_.optimizer);
 }

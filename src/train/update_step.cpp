@@ -97,6 +97,7 @@ Verdict UpdateStep::run(LoadedShare& share,
         gradient_scale_ = loss_scale_.value();
         gradient_norm_ = reading.gradient_norm / gradient_scale_;
         const double waited_ms = std::min(pass_.waited_ms(), timer_.ms());
+        timing_.pass_ms += timer_.ms();
         timing_.times = {{RankTime::compute, ms(RankTime::compute) + timer_.ms() - waited_ms},
                          {RankTime::wait, ms(RankTime::wait) + waited_ms + wait_timer_.ms()},
                          {RankTime::reduce, ms(RankTime::reduce) + reducer_.timing().buckets_ms}};

@@ -6,11 +6,13 @@
 
 namespace hetseq {
 
-WorkerMap::WorkerMap(int ranks) : leader_of_(static_cast<std::size_t>(ranks)) {
+WorkerMap::WorkerMap(int ranks)
+    : leader_of_(static_cast<std::size_t>(ranks)), count_{ranks} {
     std::iota(leader_of_.begin(), leader_of_.end(), 0);
 }
 
-WorkerMap::WorkerMap(const std::vector<std::vector<int>>& stages) {
+WorkerMap::WorkerMap(const std::vector<std::vector<int>>& stages)
+    : count_{static_cast<int>(stages.size())} {
     constexpr int nobody = -1;
     std::size_t ranks = 0;
     for (const std::vector<int>& worker : stages)

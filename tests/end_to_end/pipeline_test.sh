@@ -109,8 +109,10 @@ train wrong 2 --virtual-workers 0+2
 expect_error 78 "'2' is none of the job's 2 ranks"
 train wrong 2 --virtual-workers 0+0
 expect_error 78 'it has rank 0 twice'
-train wrong 2 --virtual-workers 0,1
-expect_error 78 'a job has one virtual worker'
+train wrong 2 --virtual-workers 0,0
+expect_error 78 'it has rank 0 twice'
+train wrong 2 --virtual-workers 0,1 --stage-units "$units"
+expect_error 78 'is for 1 virtual worker'
 train wrong 2 --virtual-workers 0+1 --stage-units 2+2
 expect_error 78 "the model has $units"
 train wrong 2 --virtual-workers 0+1 --stage-units "$units"

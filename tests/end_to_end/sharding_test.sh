@@ -30,7 +30,7 @@ expect_ok one
 train many 4 --shard optimizer --shard-by 0=0,1=1,2=5,3=2 --stop-after 10
 ((rc == 75)) || { cat "$work/log"; fail "exit code $rc after --stop-after"; }
 rc=0
-HETSEQ_FAULT=1:all_gather:23:kill timeout 300 mpirun -np 2 -x HETSEQ_FAULT "$bin/hetseq_faulty" train "${options[@]}" \
+HETSEQ_FAULT=1:all_gather:23+:kill timeout 300 mpirun -np 2 -x HETSEQ_FAULT "$bin/hetseq_faulty" train "${options[@]}" \
   --save-dir "$work/many" --shard optimizer --shard-by even >"$work/log" 2>&1 || rc=$?
 ((rc == 137)) || { cat "$work/log"; fail "exit code $rc of a killed rank"; }
 train many 3

@@ -65,7 +65,7 @@ fi
 
 # With the state cut over the ranks: the same checkpoints, and the same parameters. Rank 2 writes what others hold.
 train+=(--shard optimizer --shard-by '0=1,1=3,2=0')
-for fault in 1:reduce_scatter:41 1:all_gather:43 1:checkpoint_collect:46 2:checkpoint_write:48; do
+for fault in 1:reduce_scatter:41+ 1:all_gather:43+ 1:checkpoint_collect:46 2:checkpoint_write:48; do
   ends_at "$fault:kill" 137 "SIGKILL, sharded, ${fault%:*}"
 done
 

@@ -91,11 +91,11 @@ inline MicroBatch labelled_words(std::int64_t begin, std::int64_t count) {
     return batch;
 }
 
-/// Targets of unlike lengths too.
+/// Targets of unlike lengths too, however the batch is cut.
 inline MicroBatch ragged_pairs(std::int64_t begin, std::int64_t count) {
     MicroBatch batch = pairs(begin, count);
     const at::Tensor all = batch.tensors.at("positions");
-    const at::Tensor kept = all.remainder(9).lt(9 - all.floor_divide(9).remainder(3));
+    const at::Tensor kept = all.remainder(9).lt(9 - (all.floor_divide(9) + begin).remainder(3));
     batch.tensors["positions"] = all.masked_select(kept);
     batch.tensors["labels"] = batch.tensors.at("labels").masked_select(kept);
     return batch;

@@ -19,6 +19,8 @@ namespace hetseq {
 /// finishes them, each padded to 64 bytes with zeros.
 class FlatParameters {
 public:
+    static constexpr std::int64_t not_held = -1;
+
     struct Parameter {
         std::string name;
         at::Tensor tensor;        // the model's own, now a view into `values()`
@@ -42,7 +44,8 @@ public:
     }  // in layout order
     /// The elements that a parameter of this many takes in it.
     static std::int64_t padded(std::int64_t numel, std::int64_t element_size);
-    /// Of the whole model, in the order of its layout. Those that are not held have no place here.
+    /// Of the whole model, in the order of its layout. Those that are not held have no place here:
+    /// their offset is `not_held`.
     const std::vector<Parameter>& all_parameters() const noexcept { return all_parameters_; }
     /// The elements of the whole model, padding included.
     std::int64_t all_numel() const noexcept;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "hetseq/util/owned_range.hpp"
@@ -14,11 +15,17 @@ struct GradientBucket {
     std::int64_t offset = 0;  // elements, in flat tensors
     std::int64_t numel = 0;
     std::size_t parameters = 0;  // how many
+    std::size_t group = 0;
 };
 
-/// Buckets end at parameters, after `bucket_bytes` of gradients or more.
-std::vector<GradientBucket> cut_buckets(const FlatParameters& parameters,
-                                        std::int64_t bucket_bytes);
+/// Buckets end at parameters, after `bucket_bytes` of gradients or more, and between parameters of
+/// unlike groups (`group_of`; empty: there is one). Where this rank holds a part of the model, these
+/// are the buckets of the whole model that it holds; parameters of a group have the same holders,
+/// so that all of them cut alike.
+std::vector<GradientBucket> cut_buckets(
+    const FlatParameters& parameters,
+    std::int64_t bucket_bytes,
+    const std::function<std::size_t(const FlatParameters::Parameter&)>& group_of = {});
 
 /// The lengths of the blocks of each bucket, padding included, in order.
 std::vector<std::vector<std::int64_t>> blocks_of(const FlatParameters& parameters,

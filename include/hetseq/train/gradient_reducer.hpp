@@ -14,27 +14,23 @@ namespace hetseq {
 
 class Communicator;
 class FlatParameters;
+class SharedParameters;
 class Work;
 
-/// A gradient of which some ranks have parts each, since stages of a pipeline share its parameter.
-struct TiedGradient {
-    at::Tensor gradient;            // a view of the flat ones
-    Communicator* among = nullptr;  // these ranks
-};
-
 /// Sums flat gradients over ranks bucket by bucket, in one fixed order, while backward still runs.
-/// What ranks say of the update follows the last bucket. Where the parameters are a part of a
-/// model's, this rank alone has their gradients: only tied ones are summed, when backward is done.
+/// What ranks say of the update follows the last bucket. Where a model is cut over ranks, a bucket
+/// is summed among those that hold its parameters, perhaps this rank alone.
 class GradientReducer {
 public:
-    /// Hooks the parameters; both arguments must outlive the reducer. Buckets are those of
+    /// Hooks the parameters; all arguments must outlive the reducer. Buckets are those of
     /// `cut_buckets`. `sent`: the type in which gradients are sent,
-    /// which takes memory for a copy of them; none: their own. `tied`: in one order on all ranks.
+    /// which takes memory for a copy of them; none: their own. `shared`: who holds which parameters
+    /// of a model that is cut over ranks; null: every rank holds all.
     GradientReducer(FlatParameters& parameters,
                     Communicator& communicator,
                     std::int64_t bucket_bytes,
                     std::optional<at::ScalarType> sent = std::nullopt,
-                    std::vector<TiedGradient> tied = {});
+                    const SharedParameters* shared = nullptr);
     ~GradientReducer();
     GradientReducer(const GradientReducer&) = delete;
     GradientReducer& operator=(const GradientReducer&) = delete;
@@ -81,15 +77,16 @@ private:
     struct Bucket {
         at::Tensor gradients;  // (n), a view
         at::Tensor sent;       // (n), what is summed: the gradients, or a copy of another type
+        Communicator* among = nullptr;   // the ranks that sum it; null: this one has all of it
         std::vector<OwnedRange> ranges;  // who has the sums; empty: all ranks
         int parameters = 0;
         int missing = 0;                // parameters whose gradient is not ready yet
         std::vector<std::size_t> made;  // parameters whose gradient is not yet added
-        std::unique_ptr<Work> work;
+        std::unique_ptr<Work> work;  // null where there is nothing to sum
     };
     class Hook;
 
-    void make_buckets(std::int64_t bucket_bytes);
+    void make_buckets(std::int64_t bucket_bytes, const SharedParameters* shared);
     void on_gradient_ready(std::size_t parameter);
     void add_made(Bucket& bucket);
     void take_gradients_apart();
@@ -99,17 +96,16 @@ private:
     bool is_sharded() const noexcept;
     void take_sums();
     void start_status_behind_sums(const Calls& calls);
+    Work* wait_for_all_but_last();
     void take_timing(Work& status_work);
 
     FlatParameters& parameters_;
     Communicator& communicator_;
     at::Tensor sent_;  // a copy of the gradients; undefined: they are sent themselves
-    std::vector<TiedGradient> tied_;
     std::vector<Bucket> buckets_;
-    std::vector<std::size_t> bucket_of_;  // by parameter, in layout order; empty: no buckets
+    std::vector<std::size_t> bucket_of_;  // by parameter, in layout order
     std::size_t next_ = 0;                // the first bucket not yet started
     std::unique_ptr<Work> sums_work_;     // null: there are no sums
-    std::vector<std::unique_ptr<Work>> tied_work_;
     at::Tensor status_;
     std::unique_ptr<Work> status_work_;  // null where `finish` starts it
     bool armed_ = false;

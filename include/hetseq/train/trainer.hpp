@@ -14,6 +14,7 @@
 #include "hetseq/train/gradient_reducer.hpp"
 #include "hetseq/train/parameter_update.hpp"
 #include "hetseq/train/rebalancer.hpp"
+#include "hetseq/train/record/distribution.hpp"
 #include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/record/run_times.hpp"
 #include "hetseq/train/replica_sync.hpp"
@@ -34,7 +35,7 @@ class Optimizer;
 class Pass;
 class RunFolder;
 class SharePlan;
-class TiedParameters;
+class SharedParameters;
 class WorkerMap;
 
 /// What follows from the job and from where its run stands.
@@ -72,7 +73,7 @@ struct TrainerParts {
     CheckpointWriter* checkpoints = nullptr;  // null: none are saved
     RunControl* control = nullptr;            // null: the run ends with its last update
     // Where ranks are stages of a pipeline; null: each holds the whole model.
-    const TiedParameters* tied = nullptr;
+    const SharedParameters* shared = nullptr;
     const CheckpointFile* held_model = nullptr;  // the model's file
 };
 
@@ -81,7 +82,8 @@ struct TrainerReport : TrainingProgress {
     StopReason stop = StopReason::none;
     RunTimes times;
     std::int64_t recomputed_layers = 0;  // of this rank's model, at the end
-    double sent_mb = 0;                  // to other stages of a pipeline, in the last update [MiB]
+    double sent_mb = 0;    // to other stages of a pipeline, in the last update [MiB]
+    Distribution pass_ms;  // forward and backward, with waiting for other stages
     // Of this rank's ragged rows, since the run was last started; 0 for rows of one shape.
     std::int64_t values = 0;
     std::int64_t padded_values = 0;
@@ -106,7 +108,7 @@ private:
     void request_ahead();
     void load_next();
     MicroBatchCap most_in_memory() const;
-    bool tells_speed() const;
+    double told_ms() const;
     Requests requests() const;
     bool asked_to_stop();
     Verdict run_step();

@@ -71,6 +71,7 @@ public:
 
     struct Timing {
         RankTimes times = {};    // compute, wait and reduce
+        double pass_ms = 0;      // forward and backward, with waiting for other stages
         bool is_regular = true;  // nothing was computed twice for want of memory
     };
     const Timing& timing() const noexcept { return timing_; }

@@ -186,7 +186,7 @@ int run_training(const CommandContext& context,
         summary.is_exact = replica.model().is_exact();
         summary.reduce_precision = settings.options().reduce_precision;
         summary.shard = settings.options().shard;
-        describe_pipeline(world, replica, report.sent_mb, summary);
+        describe_pipeline(world, replica, report, summary);
         if (folder != nullptr && summary.status == "finished")
             save_final_model(world, *folder, replica);
         agree_on(world, [&] {
@@ -242,7 +242,7 @@ int try_out(const CommandContext& context,
                                  training.shares().full_batch(replica.plan()),
                                  report,
                                  begin);
-        describe_pipeline(context.world, replica, report.sent_mb, plan.summary);
+        describe_pipeline(context.world, replica, report, plan.summary);
         say_dry_run(context.world, settings, plan);
     });
 }
@@ -298,16 +298,17 @@ Attempt ended(int code) {
 
 // Only the ranks of `layout`, whose numbers become those among them.
 Attempt on_ranks_of(PipelineLayout layout, const RunSettings& settings) {
-    std::vector<int> ranks = layout.ranks;
-    std::sort(ranks.begin(), ranks.end());
-    for (int& rank : layout.ranks)
-        rank = static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
+    std::vector<int> ranks = layout.ranks();
+    for (WorkerLayout& worker : layout.workers)
+        for (int& rank : worker.ranks)
+            rank = static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) -
+                                    ranks.begin());
     std::vector<int> others;
     for (const RankInfo& info : settings.topology.ranks)
         if (!std::binary_search(ranks.begin(), ranks.end(), info.rank))
             others.push_back(info.rank);
     log::info("left out: " + name_ranks(others) +
-              ", for which the virtual worker has no use; the others are numbered anew, from 0 on");
+              ", for which no virtual worker has any use; the others are numbered anew, from 0 on");
     layout.job_ranks = ranks;
     SettledOptions options = options_on(settings, ranks);
     return {.ranks = std::move(ranks), .options = std::move(options), .layout = std::move(layout)};
@@ -343,7 +344,7 @@ Attempt train_ranks_of(const CommandContext& context,
         if (!layout)
             layout = plan_pipeline(
                 *context.environment, world, settings, context.parts, folder != nullptr);
-        if (layout && std::ssize(layout->ranks) < world.size())
+        if (layout && std::ssize(layout->ranks()) < world.size())
             return on_ranks_of(std::move(*layout), settings);
     }
     if (layout)

@@ -91,11 +91,11 @@ std::vector<double> activations_of(const PipelineCut& cut,
                     "add ranks to the worker, give --recompute all, or use a smaller model");
 }
 
-PipelineLayout best_of(const std::vector<MeasuredSize>& sizes,
+WorkerLayout best_of(const std::vector<MeasuredSize>& sizes,
                        const CostsBySize& costs,
                        const MeasuredRanks& measured,
                        const RunSettings& settings) {
-    std::optional<PipelineLayout> best;
+    std::optional<WorkerLayout> best;
     std::optional<PipelineCut> nearest;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         const ChainProblem problem = chain_problem(measured, costs[i], sizes[i].micro_batches);
@@ -107,7 +107,7 @@ PipelineLayout best_of(const std::vector<MeasuredSize>& sizes,
         if (best && best->predicted_ms <= cut.predicted_ms)
             continue;
         const std::vector<int> ranks = ranks_of(cut, measured.classes);
-        best = given_layout(ranks, units_of(cut), sizes[i].micro_batch, cut.extra_in_flight);
+        best = given_worker(ranks, units_of(cut), sizes[i].micro_batch, cut.extra_in_flight);
         best->predicted_ms = cut.predicted_ms;
         best->bubble = cut.bubble;
         best->activations_mb = activations_of(cut, measured, ranks);
@@ -118,32 +118,33 @@ PipelineLayout best_of(const std::vector<MeasuredSize>& sizes,
 }
 
 // Collective. Rank 0's.
-PipelineLayout shared(const HostComm& world, PipelineLayout layout) {
-    std::vector<double> numbers{
-        static_cast<double>(layout.micro_batch), layout.predicted_ms, layout.bubble};
+WorkerLayout shared(const HostComm& world, const WorkerLayout& layout) {
+    std::vector<double> numbers{static_cast<double>(layout.micro_batch),
+                                static_cast<double>(layout.extra_in_flight),
+                                layout.predicted_ms,
+                                layout.bubble};
     for (std::size_t s = 0; s < layout.ranks.size(); ++s)
         for (const double number : {static_cast<double>(layout.ranks[s]),
-                                    static_cast<double>(layout.cut.units[s].begin),
-                                    static_cast<double>(layout.cut.units[s].end),
-                                    static_cast<double>(layout.cut.most_in_flight[s]),
+                                    static_cast<double>(layout.cut.units[s].size()),
                                     layout.activations_mb[s]})
             numbers.push_back(number);
     numbers.resize(static_cast<std::size_t>(world.broadcast(std::ssize(numbers), 0)));
     world.broadcast(std::as_writable_bytes(std::span(numbers)), 0);
-    PipelineLayout all{.ranks = {},
-                       .cut = {},
-                       .micro_batch = static_cast<std::int64_t>(numbers[0]),
-                       .predicted_ms = numbers[1],
-                       .bubble = numbers[2]};
-    for (std::size_t at = 3; at < numbers.size(); at += 5) {
-        const auto number = [&](std::size_t i) {
-            return static_cast<std::size_t>(numbers[at + i]);
-        };
-        all.ranks.push_back(static_cast<int>(numbers[at]));
-        all.cut.units.push_back({number(1), number(2)});
-        all.cut.most_in_flight.push_back(number(3));
-        all.activations_mb.push_back(numbers[at + 4]);
+    std::vector<int> ranks;
+    std::vector<std::size_t> units;
+    std::vector<double> activations_mb;
+    for (std::size_t at = 4; at < numbers.size(); at += 3) {
+        ranks.push_back(static_cast<int>(numbers[at]));
+        units.push_back(static_cast<std::size_t>(numbers[at + 1]));
+        activations_mb.push_back(numbers[at + 2]);
     }
+    WorkerLayout all = given_worker(std::move(ranks),
+                                    units,
+                                    static_cast<std::int64_t>(numbers[0]),
+                                    static_cast<std::size_t>(numbers[1]));
+    all.predicted_ms = numbers[2];
+    all.bubble = numbers[3];
+    all.activations_mb = std::move(activations_mb);
     return all;
 }
 
@@ -161,10 +162,11 @@ PipelineLayout best_layout(const HostComm& world,
                            const std::vector<MeasuredSize>& sizes,
                            const CostsBySize& costs,
                            const MeasuredRanks& ranks) {
-    return shared(world, agree_on(world, [&] {
-                      return world.rank() == 0 ? best_of(sizes, costs, ranks, settings)
-                                               : PipelineLayout{};
-                  }));
+    return {.workers = {shared(world, agree_on(world, [&] {
+                                   return world.rank() == 0
+                                              ? best_of(sizes, costs, ranks, settings)
+                                              : WorkerLayout{};
+                               }))}};
 }
 
 }  // namespace hetseq

@@ -82,22 +82,37 @@ std::int64_t capacity_of(const RunSettings& settings, const std::vector<int>& ra
     return least;
 }
 
+// As --stage-units says.
 PipelineLayout checked_layout(const RunSettings& settings,
-                              const std::vector<int>& ranks,
-                              const std::vector<std::size_t>& units,
+                              const std::vector<std::vector<int>>& workers,
+                              const std::vector<StageUnits>& stages,
                               std::size_t of_model) {
-    const std::size_t sum = std::accumulate(units.begin(), units.end(), std::size_t{0});
     const std::string& text = settings.options().stage_units;
-    if (sum != of_model)
-        throw BadConfig("--stage-units " + text + " has " + count_text(std::ssize(units), "stage") +
-                            " of " + std::to_string(sum) + " units together",
-                        "the model has " + std::to_string(of_model),
-                        "give numbers with that sum, or auto");
-    if (units.size() != ranks.size())
-        throw BadConfig("--stage-units " + text + " has " + count_text(std::ssize(units), "stage"),
-                        "the virtual worker has " + count_text(std::ssize(ranks), "rank"),
-                        "give a number for each of its ranks, or auto");
-    return given_layout(ranks, units, capacity_of(settings, ranks));
+    if (stages.size() != workers.size())
+        throw BadConfig(
+            "--stage-units " + text + " is for " + count_text(std::ssize(stages), "virtual worker"),
+            "there " + std::string(workers.size() == 1 ? "is " : "are ") +
+                std::to_string(workers.size()),
+            "give the units of each, separated by commas, or auto");
+    PipelineLayout layout;
+    for (std::size_t w = 0; w < workers.size(); ++w) {
+        const std::vector<std::size_t>& units = stages[w].units;
+        const std::size_t sum = std::accumulate(units.begin(), units.end(), std::size_t{0});
+        if (sum != of_model)
+            throw BadConfig("--stage-units " + text + " has " +
+                                count_text(std::ssize(units), "stage") + " of " +
+                                std::to_string(sum) + " units together",
+                            "the model has " + std::to_string(of_model),
+                            "give numbers with that sum, or auto");
+        if (units.size() != workers[w].size())
+            throw BadConfig(
+                "--stage-units " + text + " has " + count_text(std::ssize(units), "stage"),
+                "the virtual worker has " + count_text(std::ssize(workers[w]), "rank"),
+                "give a number for each of its ranks, or auto");
+        layout.workers.push_back(given_worker(
+            workers[w], units, capacity_of(settings, workers[w]), stages[w].extra_in_flight));
+    }
+    return layout;
 }
 
 }  // namespace
@@ -110,16 +125,16 @@ std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
     const Options& options = settings.options();
     if (options.virtual_workers == "none")
         return std::nullopt;
-    std::vector<int> ranks;
-    std::vector<std::size_t> units;
+    std::vector<std::vector<int>> workers;
+    std::vector<StageUnits> units;
     const std::shared_ptr<Model> model = agree_on(world, [&] {
-        ranks = ranks_of_worker(options.virtual_workers, settings.topology);
+        workers = ranks_of_workers(options.virtual_workers, settings.topology);
         units = parse_stage_units(options.stage_units);
         return chain_model(settings, parts);
     });
     if (!units.empty())
         return agree_on(
-            world, [&] { return checked_layout(settings, ranks, units, model->chain().size()); });
+            world, [&] { return checked_layout(settings, workers, units, model->chain().size()); });
     DataContext data(world, environment.thread_support() == ThreadSupport::multiple);
     Feed feed(data, required_data(options), settings, parts, *model, Shuffle::yes);
     const auto memory_beside = [&](double process_mb) {
@@ -135,7 +150,7 @@ std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
     }
     log::info("measuring the units of the model on " + count_text(world.size(), "rank"));
     const std::vector<MeasuredSize> sizes =
-        measure_chain(world, settings, feed, *model, capacity_of(settings, ranks));
+        measure_chain(world, settings, feed, *model, capacity_of(settings, workers.front()));
     std::vector<int> all;
     for (int rank = 0; rank < world.size(); ++rank)
         if (rank != world.rank())
@@ -145,7 +160,7 @@ std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
     const CostsBySize costs = gathered_costs(world, sizes);
     // What libraries have taken as they were used stays, and what was measured with does not.
     PeakMemory::release();
-    const MeasuredRanks measured{rank_classes(settings, ranks, costs.front()),
+    const MeasuredRanks measured{rank_classes(settings, workers.front(), costs.front()),
                                  std::move(links),
                                  memory_beside(memory_in_use_mb(settings.device)),
                                  trains_up_to(*model),

@@ -9,6 +9,7 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/state/training_state.hpp"
 #include "hetseq/session/pipeline/virtual_workers.hpp"
+#include "hetseq/session/rank_list.hpp"
 #include "hetseq/session/run_settings.hpp"
 
 namespace hetseq {
@@ -53,14 +54,23 @@ bool have_same_speeds(const RunSettings& settings, const RunIdentity& saved) {
 }  // namespace
 
 void record_layout(const PipelineLayout& layout, RunSettings& settings) {
-    std::vector<std::string> ranks, units;
-    for (std::size_t s = 0; s < layout.ranks.size(); ++s) {
-        ranks.push_back(std::to_string(layout.ranks[s]));
-        units.push_back(std::to_string(layout.cut.units[s].size()));
+    std::vector<std::string> workers;
+    std::vector<StageUnits> units;
+    std::vector<std::int64_t> micro_batches(settings.topology.ranks.size(), 0);
+    for (const WorkerLayout& worker : layout.workers) {
+        std::vector<std::string> ranks;
+        StageUnits& stages = units.emplace_back();
+        stages.extra_in_flight = worker.extra_in_flight;
+        for (std::size_t s = 0; s < worker.ranks.size(); ++s) {
+            ranks.push_back(std::to_string(worker.ranks[s]));
+            stages.units.push_back(worker.cut.units[s].size());
+            micro_batches[static_cast<std::size_t>(worker.ranks[s])] = worker.micro_batch;
+        }
+        workers.push_back(join(ranks, "+"));
     }
-    settings.settle(settings.options().virtual_workers, join(ranks, "+"));
-    settings.settle(settings.options().stage_units, join(units, "+"));
-    settings.settle(size_place(settings), std::to_string(layout.micro_batch));
+    settings.settle(settings.options().virtual_workers, join(workers, ","));
+    settings.settle(settings.options().stage_units, stage_units_text(units));
+    settings.settle(size_place(settings), rank_list(micro_batches));
 }
 
 std::optional<PipelineLayout> recorded_layout(const RunSettings& settings,
@@ -71,15 +81,29 @@ std::optional<PipelineLayout> recorded_layout(const RunSettings& settings,
     if (options.virtual_workers == "none" || options.stage_units != "auto" || units.empty() ||
         units == "auto" || !have_same_speeds(settings, saved))
         return std::nullopt;
-    std::vector<int> ranks = ranks_of_worker(workers, settings.topology);
-    const std::vector<std::size_t> of_stages = parse_stage_units(units);
     const std::vector<int> in_job = job_ranks(saved);
-    if (ranks.size() != of_stages.size() || ranks.size() != in_job.size())
+    const std::vector<std::vector<int>> ranks = ranks_of_workers(workers, settings.topology);
+    const std::vector<StageUnits> stages = parse_stage_units(units);
+    const std::string sizes = value_of(saved, settings, &size_place(settings));
+    if (ranks.size() != stages.size())
         return std::nullopt;
-    for (int& rank : ranks)
-        rank = in_job.at(static_cast<std::size_t>(rank));
-    return given_layout(
-        std::move(ranks), of_stages, std::stoll(value_of(saved, settings, &size_place(settings))));
+    PipelineLayout layout;
+    std::size_t working = 0;
+    for (std::size_t w = 0; w < ranks.size(); ++w) {
+        if (ranks[w].size() != stages[w].units.size())
+            return std::nullopt;
+        working += ranks[w].size();
+        std::vector<int> of_worker;
+        for (const int rank : ranks[w])
+            of_worker.push_back(in_job.at(static_cast<std::size_t>(rank)));
+        layout.workers.push_back(given_worker(
+            std::move(of_worker),
+            stages[w].units,
+            rank_value(
+                settings.option_at(&size_place(settings)).name, sizes, settings.topology, ranks[w].front()),
+            stages[w].extra_in_flight));
+    }
+    return working == in_job.size() ? std::optional(std::move(layout)) : std::nullopt;
 }
 
 }  // namespace hetseq

@@ -1,11 +1,9 @@
 #include "hetseq/session/pipeline/stage_rank.hpp"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
@@ -24,13 +22,29 @@ std::vector<int> peers_of(const Stage& stage) {
     return peers;
 }
 
-}  // namespace
-
-std::size_t StageRank::stage_number(const PipelineLayout& layout, int rank) {
-    const auto found = std::find(layout.ranks.begin(), layout.ranks.end(), rank);
-    HETSEQ_ASSERT(found != layout.ranks.end());
-    return static_cast<std::size_t>(found - layout.ranks.begin());
+Stage own_stage(const Model& model, const PipelineLayout& layout, int rank) {
+    const PipelineLayout::Place place = layout.place_of(rank);
+    const WorkerLayout& worker = layout.workers[place.worker];
+    return stage_of(model, worker.cut, worker.ranks, place.stage);
 }
+
+ParameterHolders holders_of(const Model& model, const PipelineLayout& layout) {
+    ParameterHolders holders;
+    for (const WorkerLayout& worker : layout.workers)
+        add_holders(model, worker.cut, worker.ranks, holders);
+    return holders;
+}
+
+std::string role_of(const PipelineLayout& layout, int rank) {
+    const PipelineLayout::Place place = layout.place_of(rank);
+    const std::string stage = "stage " + std::to_string(place.stage) + " of " +
+                              std::to_string(layout.workers[place.worker].ranks.size());
+    return layout.workers.size() == 1
+               ? stage
+               : stage + ", virtual worker " + std::to_string(place.worker);
+}
+
+}  // namespace
 
 StageRank::StageRank(const MpiEnvironment& environment,
                      const HostComm& world,
@@ -39,15 +53,15 @@ StageRank::StageRank(const MpiEnvironment& environment,
                      at::Device device,
                      const CommunicatorOptions& options)
     : layout_{layout},
-      stage_{stage_of(model, layout.cut, layout.ranks, stage_number(layout, world.rank()))},
-      holders_{parameter_holders(model, layout.cut, layout.ranks)},
-      tied_{world, environment, device, holders_, options},
-      world_{std::make_unique<HostComm>(world.duplicate())},
+      stage_{own_stage(model, layout, world.rank())},
+      holders_{holders_of(model, layout)},
+      shared_{world, environment, device, holders_, options},
+      worker_{std::make_unique<HostComm>(
+          world.split(static_cast<int>(layout.place_of(world.rank()).worker)))},
       channel_{std::make_unique<PeerChannel>(
           world, peers_of(stage_), device, environment.thread_support(), PeerChannel::Options{})},
-      pass_{make_pipeline_pass(model, stage_, *world_, *channel_)} {
-    log::set_role("stage " + std::to_string(stage_.number) + " of " +
-                  std::to_string(stage_.stages));
+      pass_{make_pipeline_pass(model, stage_, *worker_, *channel_)} {
+    log::set_role(role_of(layout, world.rank()));
 }
 
 }  // namespace hetseq

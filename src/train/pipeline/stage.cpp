@@ -1,6 +1,7 @@
 #include "hetseq/train/pipeline/stage.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/model/model.hpp"
@@ -36,6 +37,19 @@ Stage stage_of(const Model& model,
         stage.gets_gradients = trains[stage.units.end - 1];
     }
     return stage;
+}
+
+void add_holders(const Model& model,
+                 const ChainCut& cut,
+                 const std::vector<int>& ranks,
+                 ParameterHolders& holders) {
+    const std::vector<ChainUnit> chain = model.chain();
+    for (std::size_t stage = 0; stage < cut.units.size(); ++stage)
+        for (std::size_t unit = cut.units[stage].begin; unit < cut.units[stage].end; ++unit)
+            for (const std::string& name : chain[unit].parameters)
+                if (std::vector<int>& of_one = holders[name];
+                    of_one.empty() || of_one.back() != ranks[stage])
+                    of_one.push_back(ranks[stage]);
 }
 
 }  // namespace hetseq

@@ -95,11 +95,14 @@ void advise_on_idling(const Summary& summary, std::vector<std::string>& lines) {
                         slowest_host(summary) + " to compute: " + reason);
 }
 
-// Its start and its end, in which some stages have nothing yet or any more, are as long as the
-// pipeline, whatever the number of micro-batches.
+// A pipeline's start and its end, in which some stages have nothing yet or any more, are as long as
+// it, whatever the number of micro-batches.
 void advise_on_bubbles(const Summary& summary, std::vector<std::string>& lines) {
-    if (summary.bubble() > bubbling)
-        lines.push_back("stages compute nothing in " + percent(summary.bubble()) +
+    double most = 0;
+    for (const Summary::Worker& worker : summary.workers)
+        most = std::max(most, summary.bubble(worker));
+    if (most > bubbling)
+        lines.push_back("stages compute nothing in " + percent(most) +
                         " of an update's time: more micro-batches an update (a larger "
                         "--batch-size, or a smaller --max-sentences or --max-tokens) make their "
                         "part smaller, and --stage-units auto cuts by measured speeds");
@@ -111,12 +114,12 @@ std::vector<std::string> advice(const Summary& summary) {
     std::vector<std::string> lines;
     if (summary.ranks.size() < 2 || summary.step_ms.median <= 0)
         return lines;
-    if (summary.pipeline)
+    if (!summary.workers.empty())
         advise_on_bubbles(summary, lines);
     else
         advise_on_idling(summary, lines);
     const double communication = summary.communication_share();
-    if (communication > communicating && !summary.pipeline)
+    if (communication > communicating && summary.workers.empty())
         lines.push_back("communication takes " + percent(communication) +
                         " of each update on every rank: links, not devices, are the limit; a "
                         "larger --batch-size or fewer hosts would lose less");

@@ -38,9 +38,11 @@ double peak_memory_mb() {
     return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// The costs that rank 0 followed to the end, or those from the ranks' own mean times.
+// The costs that rank 0 followed to the end, or those from the ranks' own mean times, which say
+// nothing of stages that compute together.
 std::vector<StepCost> measured_costs(const HostComm& world,
                                      const TrainerReport& report,
+                                     const SharePlan& shares,
                                      const std::vector<Summary::Rank>& ranks) {
     std::vector<std::string> lines;
     for (const StepCost& cost : report.costs)
@@ -50,8 +52,12 @@ std::vector<StepCost> measured_costs(const HostComm& world,
         costs.push_back(parse_step_cost(line));
     if (!costs.empty())
         return costs;
+    const bool is_alone = std::all_of(ranks.begin(), ranks.end(), [&](const Summary::Rank& rank) {
+        return shares.leader_of(rank.rank) == rank.rank;
+    });
     for (const Summary::Rank& rank : ranks)
-        costs.push_back({.unit_ms = rank.unit_ms, .micro_batch = rank.unit_ms > 0 ? 1 : 0});
+        costs.push_back(
+            {.unit_ms = rank.unit_ms, .micro_batch = is_alone && rank.unit_ms > 0 ? 1 : 0});
     return costs;
 }
 
@@ -107,7 +113,8 @@ Json optional(const std::optional<double>& value) {
 }
 
 Json stage_json(const Summary::Stage& stage) {
-    return {{"number", stage.number},
+    return {{"worker", stage.worker},
+            {"number", stage.number},
             {"first_unit", stage.first_unit},
             {"units", stage.units},
             {"in_flight", stage.in_flight},
@@ -184,7 +191,7 @@ Summary summarise(const HostComm& world,
         for (const RankTimeText& text : rank_time_texts)
             rank.ms[text.time] = medians[text.time][i];
     }
-    const std::vector<StepCost> costs = measured_costs(world, report, summary.ranks);
+    const std::vector<StepCost> costs = measured_costs(world, report, shares, summary.ranks);
     if (shares.policy() != "pipeline")
         compare_with_other_cuts(summary, costs, ours, batch_size);
     return summary;
@@ -209,11 +216,11 @@ std::vector<Summary::Class> Summary::classes() const {
     return classes;
 }
 
-double Summary::bubble() const {
+double Summary::bubble(const Worker& worker) const {
     double compute_ms = 0;
-    for (const Rank& rank : ranks)
-        compute_ms += rank.ms[RankTime::compute];
-    const double all_ms = step_ms.median * static_cast<double>(ranks.size());
+    for (const int rank : worker.ranks)
+        compute_ms += ranks.at(static_cast<std::size_t>(rank)).ms[RankTime::compute];
+    const double all_ms = step_ms.median * static_cast<double>(worker.ranks.size());
     return all_ms > 0 ? std::clamp(1 - compute_ms / all_ms, 0.0, 1.0) : 0;
 }
 
@@ -264,11 +271,13 @@ std::string Summary::json(const TrainerReport& report) const {
                 {"achieved", optional(achieved())},
                 {"communication_share", communication_share()},
                 {"reallocations", report.reallocations}}}};
-    if (pipeline)
-        json["pipeline"] = {{"micro_batch", pipeline->micro_batch},
-                            {"planned_ms", pipeline->planned_ms},
-                            {"planned_bubble", pipeline->planned_bubble},
-                            {"bubble", bubble()}};
+    for (const Worker& worker : workers)
+        json["workers"].push_back({{"ranks", worker.ranks},
+                                   {"micro_batch", worker.micro_batch},
+                                   {"planned_ms", worker.planned_ms},
+                                   {"ms", worker.ms},
+                                   {"planned_bubble", worker.planned_bubble},
+                                   {"bubble", bubble(worker)}});
     for (const Rank& rank : ranks) {
         json["ranks"].push_back({{"rank", rank.rank},
                                  {"host", rank.host},

@@ -53,31 +53,36 @@ std::string balance_text(const Summary& summary) {
            percent_text(summary.communication_share(), 2) + " of an update\n";
 }
 
-std::string pipeline_text(const Summary& summary) {
-    if (!summary.pipeline)
-        return "";
-    const Summary::Pipeline& pipeline = *summary.pipeline;
+// A pipeline, and its stages.
+std::string worker_text(const Summary& summary, const Summary::Worker& worker) {
     Rows rows{{"stage", "rank", "units", "in flight", "sent [MiB]", "planned [MiB]", "peak [MiB]"}};
-    for (const Summary::Rank& rank : summary.ranks)
-        if (rank.stage)
-            rows.push_back(
-                {std::to_string(rank.stage->number),
-                 std::to_string(rank.rank),
-                 std::to_string(rank.stage->units),
-                 std::to_string(rank.stage->in_flight),
-                 format_number(rank.stage->sent_mb, 3),
-                 rank.stage->planned_mb > 0 ? std::to_string(std::llround(rank.stage->planned_mb))
-                                            : "-",
-                 rank.is_gpu ? "the host's" : std::to_string(std::llround(rank.peak_memory_mb))});
-    std::sort(rows.begin() + 1, rows.end());
-    std::string text = "pipeline of " + count_text(std::ssize(rows) - 1, "stage") +
-                       ": they computed nothing in " + percent_text(summary.bubble(), 2) +
-                       " of an update's time";
-    if (pipeline.planned_ms > 0)
-        text += " (planned: " + percent_text(pipeline.planned_bubble, 2) +
-                " of forward and backward, which take " + format_number(pipeline.planned_ms, 3) +
-                " ms)";
+    for (const int number : worker.ranks) {
+        const Summary::Rank& rank = summary.ranks.at(static_cast<std::size_t>(number));
+        rows.push_back(
+            {std::to_string(rank.stage->number),
+             std::to_string(rank.rank),
+             std::to_string(rank.stage->units),
+             std::to_string(rank.stage->in_flight),
+             format_number(rank.stage->sent_mb, 3),
+             rank.stage->planned_mb > 0 ? std::to_string(std::llround(rank.stage->planned_mb))
+                                        : "-",
+             rank.is_gpu ? "the host's" : std::to_string(std::llround(rank.peak_memory_mb))});
+    }
+    std::string text = "pipeline of " + count_text(std::ssize(worker.ranks), "stage") +
+                       ": they computed nothing in " + percent_text(summary.bubble(worker), 2) +
+                       " of an update's time; forward and backward took " +
+                       format_number(worker.ms, 3) + " ms";
+    if (worker.planned_ms > 0)
+        text += " (planned: " + format_number(worker.planned_ms, 3) + ", of which stages wait " +
+                percent_text(worker.planned_bubble, 2) + ")";
     return text + "\n" + format_table(rows);
+}
+
+std::string workers_text(const Summary& summary) {
+    std::string text;
+    for (const Summary::Worker& worker : summary.workers)
+        text += worker_text(summary, worker);
+    return text;
 }
 
 }  // namespace
@@ -90,7 +95,7 @@ std::string Summary::text(const TrainerReport& report) const {
                        (padding > 0 ? "padding " + percent_text(padding, 2) + ", " : "") + "step " +
                        format_number(step_ms.median, 3) + " ms (" + format_number(step_ms.p10, 3) +
                        " to " + format_number(step_ms.p90, 3) + ")\n" + balance_text(*this) +
-                       class_table(*this) + pipeline_text(*this);
+                       class_table(*this) + workers_text(*this);
     if (!is_exact)
         text += "another cut of the batches would give another result (exact = False)\n";
     for (const std::string& line : advice(*this))

@@ -110,7 +110,7 @@ SharePlan::Cut SharePlan::cut(const GlobalBatch& batch) {
 }
 
 MicroBatchCap SharePlan::cap() const {
-    const auto rank = static_cast<std::size_t>(leader_);
+    const auto rank = static_cast<std::size_t>(leader_of(world_.rank()));
     if (!ragged_)
         return {.samples = capacities_[rank]};
     const double tokens = static_cast<double>(capacities_[rank]) / ragged_->units_per_token;

@@ -75,13 +75,15 @@ TEST_F(PlanPipelineTest, AGivenCutIsTakenInTheOrderOfTheList) {
         plan({{"virtual-workers", join(names, "+")}, {"stage-units", units_in(world_.size())}});
 
     ASSERT_TRUE(layout);
-    EXPECT_EQ(layout->ranks.front(), last);
-    EXPECT_EQ(layout->ranks.back(), 0);
-    EXPECT_EQ(layout->cut.units.front().begin, 0U);
-    EXPECT_EQ(layout->cut.units.back().end, units());
-    EXPECT_EQ(layout->cut.most_in_flight.front(), static_cast<std::size_t>(world_.size()));
-    EXPECT_EQ(layout->cut.most_in_flight.back(), 1U);
-    EXPECT_EQ(layout->micro_batch, 4);
+    ASSERT_EQ(layout->workers.size(), 1U);
+    const WorkerLayout& worker = layout->workers.front();
+    EXPECT_EQ(worker.ranks.front(), last);
+    EXPECT_EQ(worker.ranks.back(), 0);
+    EXPECT_EQ(worker.cut.units.front().begin, 0U);
+    EXPECT_EQ(worker.cut.units.back().end, units());
+    EXPECT_EQ(worker.cut.most_in_flight.front(), static_cast<std::size_t>(world_.size()));
+    EXPECT_EQ(worker.cut.most_in_flight.back(), 1U);
+    EXPECT_EQ(worker.micro_batch, 4);
 }
 
 // Each stage has every micro-batch. A rank whose own are empty has no say.
@@ -91,7 +93,31 @@ TEST_F(PlanPipelineTest, TheSmallestMicroBatchOfAllIsTaken) {
                               {"max-sentences", world_.size() == 1 ? "6" : "0=6,1=3,2=0"}});
 
     ASSERT_TRUE(layout);
-    EXPECT_EQ(layout->micro_batch, world_.size() == 1 ? 6 : 3);
+    EXPECT_EQ(layout->workers.front().micro_batch, world_.size() == 1 ? 6 : 3);
+}
+
+TEST_F(PlanPipelineTest, EachWorkerHasACutOfItsOwn) {
+    if (world_.size() < 3)
+        GTEST_SKIP() << "two workers of unlike size need three ranks";
+    const std::string whole = std::to_string(units());
+
+    const auto layout = plan({{"virtual-workers", "2,0+1"},
+                              {"stage-units", whole + "," + units_in(2) + ":1"},
+                              {"max-sentences", "0=6,1=3,2=4"}});
+
+    ASSERT_TRUE(layout);
+    ASSERT_EQ(layout->workers.size(), 2U);
+    EXPECT_THAT(layout->workers[0].ranks, ElementsAre(2));
+    EXPECT_EQ(layout->workers[0].micro_batch, 4);
+    EXPECT_THAT(layout->workers[1].ranks, ElementsAre(0, 1));
+    EXPECT_EQ(layout->workers[1].micro_batch, 3);
+    EXPECT_EQ(layout->workers[1].extra_in_flight, 1U);
+    EXPECT_THAT(layout->ranks(), ElementsAre(0, 1, 2));
+    EXPECT_EQ(layout->place_of(1).worker, 1U);
+    EXPECT_EQ(layout->place_of(1).stage, 1U);
+    EXPECT_EQ(layout->units_of(2).end, units());
+    EXPECT_THAT(refusal_of({{"virtual-workers", "2,0+1"}, {"stage-units", whole}}),
+                AllOf(HasSubstr("is for 1 virtual worker"), HasSubstr("there are 2")));
 }
 
 TEST_F(PlanPipelineTest, ACutThatDoesNotFitTheModelIsRefused) {

@@ -29,7 +29,7 @@ Topology three_hosts() {
 
 std::string refusal_of(const std::string& list) {
     try {
-        ranks_of_worker(list, three_hosts());
+        ranks_of_workers(list, three_hosts());
     } catch (const BadConfig& error) {
         return error.what();
     }
@@ -37,15 +37,15 @@ std::string refusal_of(const std::string& list) {
 }
 
 TEST(VirtualWorkersTest, AutoIsAllRanks) {
-    EXPECT_THAT(ranks_of_worker("auto", three_hosts()), ElementsAre(0, 1, 2, 3, 4));
+    EXPECT_THAT(ranks_of_workers("auto", three_hosts()), ElementsAre(ElementsAre(0, 1, 2, 3, 4)));
 }
 
 TEST(VirtualWorkersTest, RanksRangesAndHostsKeepTheOrderOfTheList) {
-    EXPECT_THAT(ranks_of_worker("4+0", three_hosts()), ElementsAre(4, 0));
-    EXPECT_THAT(ranks_of_worker("3-4+1", three_hosts()), ElementsAre(3, 4, 1));
-    EXPECT_THAT(ranks_of_worker("n2+node-1", three_hosts()), ElementsAre(3, 4, 0, 1));
-    EXPECT_THAT(ranks_of_worker("7", three_hosts()), ElementsAre(2));
-    EXPECT_THAT(ranks_of_worker("2", three_hosts()), ElementsAre(2));
+    EXPECT_THAT(ranks_of_workers("4+0", three_hosts()), ElementsAre(ElementsAre(4, 0)));
+    EXPECT_THAT(ranks_of_workers("3-4+1", three_hosts()), ElementsAre(ElementsAre(3, 4, 1)));
+    EXPECT_THAT(ranks_of_workers("n2+node-1", three_hosts()), ElementsAre(ElementsAre(3, 4, 0, 1)));
+    EXPECT_THAT(ranks_of_workers("7", three_hosts()), ElementsAre(ElementsAre(2)));
+    EXPECT_THAT(ranks_of_workers("2", three_hosts()), ElementsAre(ElementsAre(2)));
 }
 
 TEST(VirtualWorkersTest, WhatIsNoRankOrHostIsRefusedByItsName) {
@@ -53,14 +53,14 @@ TEST(VirtualWorkersTest, WhatIsNoRankOrHostIsRefusedByItsName) {
         EXPECT_THAT(refusal_of(name),
                     AllOf(HasSubstr("--virtual-workers is '" + std::string(name) + "'"),
                           HasSubstr("none of the job's 5 ranks, nor a host of them"),
-                          HasSubstr("give none, auto, or the ranks or hosts of a worker")))
+                          HasSubstr("give none, auto, or the ranks or hosts of each worker")))
             << name;
     for (const char* list : {"0+", "+0", "0++1", "+", ""})
         EXPECT_THAT(refusal_of(list), HasSubstr("is missing beside")) << list;
 }
 
 TEST(VirtualWorkersTest, OfARangeThereIsARankAtLeast) {
-    EXPECT_THAT(ranks_of_worker("3-9", three_hosts()), ElementsAre(3, 4));
+    EXPECT_THAT(ranks_of_workers("3-9", three_hosts()), ElementsAre(ElementsAre(3, 4)));
     EXPECT_THAT(refusal_of("5-9"), HasSubstr("'5-9' is none of"));
     EXPECT_THAT(refusal_of("2-1"), HasSubstr("'2-1' is none of"));
 }
@@ -71,14 +71,32 @@ TEST(VirtualWorkersTest, ARankIsNamedOnce) {
     EXPECT_THAT(refusal_of("0-2+7"), HasSubstr("it has rank 2 twice"));
 }
 
-TEST(VirtualWorkersTest, SeveralWorkersAreRefused) {
-    EXPECT_THAT(refusal_of("0+1,2+3"), HasSubstr("a job has one virtual worker"));
+TEST(VirtualWorkersTest, CommasSeparateWorkers) {
+    EXPECT_THAT(ranks_of_workers("1+0,n2", three_hosts()),
+                ElementsAre(ElementsAre(1, 0), ElementsAre(3, 4)));
+    EXPECT_THAT(ranks_of_workers("0-1, 7 ,4+3", three_hosts()),
+                ElementsAre(ElementsAre(0, 1), ElementsAre(2), ElementsAre(4, 3)));
+    EXPECT_THAT(refusal_of("0+1,2+1"), HasSubstr("it has rank 1 twice"));
+    for (const char* list : {"0,", ",0", "0,,1", "0+,1"})
+        EXPECT_THAT(refusal_of(list), HasSubstr("is missing beside")) << list;
 }
 
 TEST(StageUnitsTest, AreANumberForEachStage) {
-    EXPECT_THAT(parse_stage_units("3+4+2"), ElementsAre(3, 4, 2));
-    EXPECT_THAT(parse_stage_units("9"), ElementsAre(9));
+    const auto two = parse_stage_units("3+4+2,5:2");
+
+    EXPECT_THAT(parse_stage_units("9").at(0).units, ElementsAre(9));
+    EXPECT_EQ(parse_stage_units("9").at(0).extra_in_flight, 0U);
+    ASSERT_EQ(two.size(), 2U);
+    EXPECT_THAT(two[0].units, ElementsAre(3, 4, 2));
+    EXPECT_EQ(two[0].extra_in_flight, 0U);
+    EXPECT_THAT(two[1].units, ElementsAre(5));
+    EXPECT_EQ(two[1].extra_in_flight, 2U);
     EXPECT_THAT(parse_stage_units("auto"), IsEmpty());
+}
+
+TEST(StageUnitsTest, TheirTextIsReadAgain) {
+    for (const char* text : {"3+4+2", "9", "1+1:1", "3+4+2,5:2,1"})
+        EXPECT_EQ(stage_units_text(parse_stage_units(text)), text);
 }
 
 TEST(StageUnitsTest, AnythingElseIsRefused) {
@@ -88,10 +106,12 @@ TEST(StageUnitsTest, AnythingElseIsRefused) {
                              "+3",
                              "3+0",
                              "3+-1",
-                             "3,4",
+                             "3,",
+                             "3:",
+                             "3:1+2",
+                             "3:-1",
                              "three",
                              "3.5+1",
-
                              "99999999999999999999"})
         try {
             parse_stage_units(text);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hetseq/train/pipeline/tied_parameters.hpp"
+#include "hetseq/train/pipeline/shared_parameters.hpp"
 #include "hetseq/train/worker_map.hpp"
 
 #include "model/chain_models.hpp"
@@ -58,7 +58,8 @@ TEST(StageOfTest, GradientsGoToWhereSomethingIsTrained) {
 }
 
 TEST(ParameterHoldersTest, ATiedParameterIsHeldByItsStagesTheFirstOfWhichSpeaks) {
-    const auto holders = parameter_holders(*tied_bert(), of_three, ranks_of_three);
+    ParameterHolders holders;
+    add_holders(*tied_bert(), of_three, ranks_of_three, holders);
 
     EXPECT_THAT(holders.at("bert.embeddings.word_embeddings.weight"), ElementsAre(4, 2));
     EXPECT_THAT(holders.at("bert.encoder.layer.0.output.dense.weight"), ElementsAre(0));
@@ -68,11 +69,21 @@ TEST(ParameterHoldersTest, ATiedParameterIsHeldByItsStagesTheFirstOfWhichSpeaks)
 
 // Twice in one stage is once.
 TEST(ParameterHoldersTest, AStageHoldsAParameterOnce) {
-    const auto holders =
-        parameter_holders(*tied_bert(), {.units = {{0, 5}}, .most_in_flight = {1}}, {0});
+    ParameterHolders holders;
+    add_holders(*tied_bert(), {.units = {{0, 5}}, .most_in_flight = {1}}, {0}, holders);
 
     for (const auto& [name, ranks] : holders)
         EXPECT_THAT(ranks, ElementsAre(0)) << name;
+}
+
+TEST(ParameterHoldersTest, TheFirstWorkersRanksSpeak) {
+    ParameterHolders holders;
+    add_holders(*tied_bert(), of_three, ranks_of_three, holders);
+
+    add_holders(*tied_bert(), {.units = {{0, 5}}, .most_in_flight = {1}}, {1}, holders);
+
+    EXPECT_THAT(holders.at("bert.embeddings.word_embeddings.weight"), ElementsAre(4, 2, 1));
+    EXPECT_THAT(holders.at("bert.encoder.layer.0.output.dense.weight"), ElementsAre(0, 1));
 }
 
 TEST(WorkerMapTest, AWorkersRanksLoadItsLeadersSlice) {

@@ -38,15 +38,11 @@ private:
     std::size_t terms_;
 };
 
-ChainCut cut_of(const StagedCase& staged) {
-    ChainCut cut{.units = staged.units};
-    for (std::size_t stage = 0; stage < staged.units.size(); ++stage)
-        cut.most_in_flight.push_back(most_in_flight(staged.units.size(), stage));
+ChainCut cut_of(const StagedWorker& worker) {
+    ChainCut cut{.units = worker.units};
+    for (std::size_t stage = 0; stage < worker.units.size(); ++stage)
+        cut.most_in_flight.push_back(most_in_flight(worker.units.size(), stage));
     return cut;
-}
-
-std::size_t number_of(const std::vector<int>& ranks, int rank) {
-    return static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
 }
 
 }  // namespace
@@ -57,6 +53,13 @@ std::vector<int> StagedCase::stage_ranks() const {
     std::vector<int> in_order(units.size());
     std::iota(in_order.begin(), in_order.end(), 0);
     return in_order;
+}
+
+std::vector<StagedWorker> StagedCase::workers() const {
+    std::vector<StagedWorker> all = others;
+    if (!units.empty())
+        all.insert(all.begin(), {units, stage_ranks()});
+    return all;
 }
 
 std::unique_ptr<Collator> collator_of(const ModelCase& model) {
@@ -111,36 +114,41 @@ std::vector<std::vector<UnitRange>> all_cuts(std::size_t units, std::size_t stag
 StagedReplica::StagedReplica(const StagedCase& staged, const HostComm& world)
     : communicator_{make_communicator(world, environment(), at::kCPU)},
       model_{staged.model.make()} {
-    const std::vector<int> ranks = staged.stage_ranks();
-    if (!ranks.empty()) {
-        const std::size_t number = number_of(ranks, world.rank());
-        stage_ = stage_of(*model_, cut_of(staged), ranks, number);
-        holders_ = parameter_holders(*model_, cut_of(staged), ranks);
-        model_->hold(stage_.units);
+    const std::vector<StagedWorker> workers = staged.workers();
+    int own = 0;
+    for (int w = 0; w < static_cast<int>(workers.size()); ++w) {
+        const StagedWorker& worker = workers[static_cast<std::size_t>(w)];
+        add_holders(*model_, cut_of(worker), worker.ranks, holders_);
+        const auto found = std::find(worker.ranks.begin(), worker.ranks.end(), world.rank());
+        if (found == worker.ranks.end())
+            continue;
+        own = w;
+        stage_ = stage_of(*model_,
+                          cut_of(worker),
+                          worker.ranks,
+                          static_cast<std::size_t>(found - worker.ranks.begin()));
     }
+    if (!workers.empty())
+        model_->hold(stage_.units);
     initialise_parameters(*model_, seed);
     model_->to(at::kCPU, staged.precision);
     model_->recompute(std::min(staged.recomputed, model_->recomputable_layers()));
     parameters_ = std::make_unique<FlatParameters>(
         *model_, [this](const std::string& name) { return model_->decays(name); });
-    if (!ranks.empty())
-        make_stage(world);
+    if (!workers.empty())
+        make_stage(world, own);
     else
         pass_ = make_whole_pass(*model_);
     constexpr std::int64_t bucket_bytes = 1 << 16;
     reducer_ = std::make_unique<GradientReducer>(
-        *parameters_,
-        *communicator_,
-        bucket_bytes,
-        std::nullopt,
-        tied_ ? tied_->gradients(*parameters_) : std::vector<TiedGradient>{});
+        *parameters_, *communicator_, bucket_bytes, std::nullopt, shared_.get());
 }
 
-void StagedReplica::make_stage(const HostComm& world) {
-    world_ = std::make_unique<HostComm>(world.duplicate());
-    tied_ = std::make_unique<TiedParameters>(
+void StagedReplica::make_stage(const HostComm& world, int worker) {
+    world_ = std::make_unique<HostComm>(world.split(worker));
+    shared_ = std::make_unique<SharedParameters>(
         world, environment(), at::kCPU, holders_, CommunicatorOptions{});
-    parameters_->count_elsewhere(tied_->spoken_for_elsewhere());
+    parameters_->count_elsewhere(shared_->spoken_for_elsewhere());
     std::vector<int> peers;
     for (const int peer : {stage_.previous, stage_.next})
         if (peer != Stage::nobody)

@@ -18,19 +18,26 @@
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
 #include "hetseq/train/pass.hpp"
+#include "hetseq/train/pipeline/shared_parameters.hpp"
 #include "hetseq/train/pipeline/stage.hpp"
-#include "hetseq/train/pipeline/tied_parameters.hpp"
 
 #include "model/small_models.hpp"
 
 /// A model that ranks train as a pipeline, or one alone, and what it is fed with.
 namespace hetseq::test {
 
+/// A pipeline: its stages' units and ranks.
+struct StagedWorker {
+    std::vector<UnitRange> units;
+    std::vector<int> ranks;
+};
+
 /// What is trained, and how it is cut; `units` are those of the stages, none: one rank has all.
 struct StagedCase {
     ModelCase model;
     std::vector<UnitRange> units = {};
-    std::vector<int> ranks = {};  // by stage; empty: in their order
+    std::vector<int> ranks = {};            // by stage; empty: in their order
+    std::vector<StagedWorker> others = {};  // pipelines beside this one
     Precision precision = Precision::fp32;
     std::int64_t recomputed = 0;  // layers, at most all that a stage has
 
@@ -38,6 +45,8 @@ struct StagedCase {
         return {.model = model, .precision = precision, .recomputed = recomputed};
     }
     std::vector<int> stage_ranks() const;
+    /// All pipelines; none: one rank has all.
+    std::vector<StagedWorker> workers() const;
     std::size_t chain_length() const { return model.make()->chain().size(); }
     /// The same in other stages.
     StagedCase cut(const std::vector<UnitRange>& ranges) const {
@@ -69,7 +78,8 @@ std::vector<std::vector<UnitRange>> all_cuts(std::size_t units, std::size_t stag
 /// What one rank has of a model that is trained: its stage, or everything.
 class StagedReplica {
 public:
-    /// Collective over `world`, whose ranks are the stages; one rank where there are none.
+    /// Collective over `world`, whose ranks are the stages of the pipelines; one rank where there
+    /// are none.
     StagedReplica(const StagedCase& staged, const HostComm& world);
 
     Model& model() noexcept { return *model_; }
@@ -77,8 +87,8 @@ public:
     FlatParameters& parameters() noexcept { return *parameters_; }
     GradientReducer& reducer() noexcept { return *reducer_; }
     Communicator& communicator() noexcept { return *communicator_; }
-    PeerChannel* channel() noexcept { return channel_.get(); }           // null: no stages
-    const TiedParameters* tied() const noexcept { return tied_.get(); }  // likewise
+    PeerChannel* channel() noexcept { return channel_.get(); }                 // null: no stages
+    const SharedParameters* shared() const noexcept { return shared_.get(); }  // likewise
     const ParameterHolders& holders() const noexcept { return holders_; }
     const Stage& stage() const noexcept { return stage_; }
     /// The gradients of what this rank holds, by name.
@@ -89,7 +99,7 @@ public:
 
 private:
     std::map<std::string, at::Tensor> by_name(const at::Tensor& flat) const;
-    void make_stage(const HostComm& world);
+    void make_stage(const HostComm& world, int worker);
 
     std::unique_ptr<Communicator> communicator_;
     std::shared_ptr<Model> model_;
@@ -97,7 +107,7 @@ private:
     Stage stage_;
     ParameterHolders holders_;
     std::unique_ptr<HostComm> world_;
-    std::unique_ptr<TiedParameters> tied_;
+    std::unique_ptr<SharedParameters> shared_;
     std::unique_ptr<PeerChannel> channel_;
     std::unique_ptr<Pass> pass_;
     std::unique_ptr<GradientReducer> reducer_;

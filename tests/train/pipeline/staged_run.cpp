@@ -40,8 +40,8 @@ public:
           valid_loader_{corpus_, *collator_, options(run)},
           plan_{corpus_.samples(), run.batch},
           workers_{workers_of(run)},
-          shares_{world, "pipeline", declared_costs(capacities(run, world, workers_))} {
-        shares_.follow(workers_.leader_of(world.rank()));
+          shares_{world, "pipeline", declared_costs(capacities(run, world))} {
+        shares_.set_leaders(workers_.leaders());
     }
 
     Loader& loader() { return loader_; }
@@ -57,16 +57,24 @@ private:
                 .shuffle = Shuffle::no,
                 .loss_terms = run.staged.model.make()->loss_terms().size()};
     }
-    static WorkerMap workers_of(const StagedRun& run) {
-        if (run.staged.units.empty())
-            return WorkerMap{1};
-        return WorkerMap{std::vector<std::vector<int>>{run.staged.stage_ranks()}};
+    static std::vector<int> leaders_of(const StagedRun& run) {
+        std::vector<int> leaders;
+        for (const StagedWorker& worker : run.staged.workers())
+            leaders.push_back(worker.ranks.front());
+        return leaders.empty() ? std::vector<int>{0} : leaders;
     }
-    static std::vector<std::int64_t> capacities(const StagedRun& run,
-                                                const HostComm& world,
-                                                const WorkerMap& workers) {
+    static WorkerMap workers_of(const StagedRun& run) {
+        std::vector<std::vector<int>> ranks;
+        for (const StagedWorker& worker : run.staged.workers())
+            ranks.push_back(worker.ranks);
+        return ranks.empty() ? WorkerMap{1} : WorkerMap{ranks};
+    }
+    static std::vector<std::int64_t> capacities(const StagedRun& run, const HostComm& world) {
         std::vector<std::int64_t> units(static_cast<std::size_t>(world.size()), 0);
-        units[static_cast<std::size_t>(workers.leader_of(0))] = run.micro_batch;
+        std::size_t worker = 0;
+        for (const int leader : leaders_of(run))
+            units[static_cast<std::size_t>(leader)] =
+                run.micro_batches.empty() ? run.micro_batch : run.micro_batches.at(worker++);
         return units;
     }
 
@@ -81,6 +89,8 @@ private:
 
 std::unique_ptr<Optimizer> optimizer_of(const StagedRun& run, FlatParameters& parameters) {
     const OptimizerOptions options{.name = run.optimizer, .weight_decay = 0.01};
+    if (run.optimizer == "sgd")
+        return make_sgd(parameters, options);
     return run.optimizer == "lamb" ? make_lamb(parameters, options)
                                    : make_adamw(parameters, options);
 }
@@ -96,8 +106,8 @@ TrainingProgress continued_from(const StagedRun& run,
     const TrainingState state = verified_state(world, run.from);
     load_checkpoint(world, replica.communicator(), run.from, files);
     optimizer.restored();
-    if (replica.tied() != nullptr)
-        replica.tied()->copy_from_first(replica.parameters(), &optimizer);
+    if (replica.shared() != nullptr)
+        replica.shared()->copy_from_first(replica.parameters(), &optimizer);
     return state.progress;
 }
 
@@ -105,8 +115,8 @@ TrainingProgress continued_from(const StagedRun& run,
 
 StagedResult train_staged(const StagedRun& run, const HostComm& world) {
     StagedReplica replica(run.staged, world);
-    if (replica.tied() != nullptr)
-        replica.tied()->copy_from_first(replica.parameters(), nullptr);
+    if (replica.shared() != nullptr)
+        replica.shared()->copy_from_first(replica.parameters(), nullptr);
     Feeding feeding(run, world);
     const auto optimizer = optimizer_of(run, replica.parameters());
     const std::vector<CheckpointFile> files =
@@ -145,8 +155,8 @@ StagedResult train_staged(const StagedRun& run, const HostComm& world) {
                      .evaluator = run.validates ? &evaluator : nullptr,
                      .folder = run.folder,
                      .checkpoints = checkpoints.get(),
-                     .tied = replica.tied(),
-                     .held_model = replica.tied() != nullptr ? &files.front() : nullptr},
+                     .shared = replica.shared(),
+                     .held_model = replica.shared() != nullptr ? &files.front() : nullptr},
                     {.clip_norm = run.clip_norm, .check_interval = 5},
                     {.updates = run.updates,
                      .seed = run_seed,

@@ -21,9 +21,11 @@ namespace hetseq::test {
 struct StagedRun {
     StagedCase staged;
     std::string data;  // of `write_toy_corpus`, at most `samples` rows, of which only the ids count
-    std::string optimizer = "adamw";  // or lamb
+    std::string optimizer = "adamw";  // or lamb, sgd
     std::int64_t batch = 7;           // samples
     std::int64_t micro_batch = 2;
+    std::vector<std::int64_t> micro_batches = {};  // by pipeline, which is as fast as its own is
+                                                   // large; empty: `micro_batch` for all
     std::int64_t updates = 20;
     double clip_norm = 0.5;
     const RunFolder* folder = nullptr;

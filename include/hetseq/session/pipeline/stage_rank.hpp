@@ -10,7 +10,7 @@
 #include "hetseq/train/parameter_holders.hpp"
 #include "hetseq/train/pass.hpp"
 #include "hetseq/train/pipeline/stage.hpp"
-#include "hetseq/train/pipeline/tied_parameters.hpp"
+#include "hetseq/train/pipeline/shared_parameters.hpp"
 #include "hetseq/session/pipeline/pipeline_layout.hpp"
 
 namespace hetseq {
@@ -35,18 +35,15 @@ public:
     const PipelineLayout& layout() const noexcept { return layout_; }
     const Stage& stage() const noexcept { return stage_; }
     const ParameterHolders& holders() const noexcept { return holders_; }
-    const TiedParameters& tied() const noexcept { return tied_; }
+    const SharedParameters& shared() const noexcept { return shared_; }
     Pass& pass() noexcept { return *pass_; }
-
-    /// The number of the stage that `rank` computes.
-    static std::size_t stage_number(const PipelineLayout& layout, int rank);
 
 private:
     PipelineLayout layout_;
     Stage stage_;
     ParameterHolders holders_;
-    TiedParameters tied_;
-    std::unique_ptr<HostComm> world_;
+    SharedParameters shared_;
+    std::unique_ptr<HostComm> worker_;  // its ranks
     std::unique_ptr<PeerChannel> channel_;
     std::unique_ptr<Pass> pass_;
 };

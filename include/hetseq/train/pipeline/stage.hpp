@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hetseq/model/chain.hpp"
+#include "hetseq/train/parameter_holders.hpp"
 
 namespace hetseq {
 
@@ -40,5 +41,11 @@ Stage stage_of(const Model& model,
                const ChainCut& cut,
                const std::vector<int>& ranks,
                std::size_t number);
+
+/// Adds the stages of `cut`, which `ranks` compute, in order, as holders of their parameters.
+void add_holders(const Model& model,
+                 const ChainCut& cut,
+                 const std::vector<int>& ranks,
+                 ParameterHolders& holders);
 
 }  // namespace hetseq

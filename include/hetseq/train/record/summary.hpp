@@ -21,6 +21,7 @@ struct TrainerReport;
 struct Summary {
     /// What a rank computes where ranks are the stages of a pipeline.
     struct Stage {
+        std::size_t worker = 0;  // the number of its pipeline
         std::size_t number = 0;
         std::size_t first_unit = 0, units = 0;  // of the model's chain
         std::size_t in_flight = 0;              // micro-batches, at the most
@@ -41,11 +42,13 @@ struct Summary {
         double unit_ms = 0;  // own compute time of a unit; 0: the rank had no work
         std::optional<Stage> stage = {};
     };
-    /// How a pipeline was planned; 0: it was given, and nothing was measured.
-    struct Pipeline {
+    /// A virtual worker, and how it was planned; 0: it was given, and nothing was measured.
+    struct Worker {
+        std::vector<int> ranks;        // by stage
         std::int64_t micro_batch = 0;  // samples, or tokens with padding
-        double planned_ms = 0;         // forward and backward of a full batch
+        double planned_ms = 0;         // forward and backward of its part of a full batch
         double planned_bubble = 0;
+        double ms = 0;  // as measured, the median
     };
 
     /// Least, mean and most over the ranks of a class.
@@ -81,11 +84,11 @@ struct Summary {
     std::optional<double> equal_ms, proportional_ms, predicted_ms,
         bound_ms;  // of a full batch, by the measured rates
     std::vector<Rank> ranks;
-    std::optional<Pipeline> pipeline;  // none: each rank has a whole model
+    std::vector<Worker> workers;  // empty: each rank has a whole model
 
-    /// The part of an update's time in which a pipeline's ranks compute nothing of it: they wait
+    /// The part of an update's time in which a worker's ranks compute nothing of it: they wait
     /// for each other, reduce or step.
-    double bubble() const;
+    double bubble(const Worker& worker) const;
     /// By name.
     std::vector<Class> classes() const;
     /// The part of an update's time that even the rank that waits least spends waiting for the

@@ -59,8 +59,13 @@ public:
     /// of unequal length that part of the batch's cost which it has in a full batch's allocation.
     Cut cut(const GlobalBatch& batch);
 
-    /// This rank computes the shares of `leader` together with it, and has none of its own.
-    void follow(int leader) { leader_ = leader; }
+    /// Ranks that are stages of a pipeline compute the share of one of them, and have none of their
+    /// own. By rank.
+    void set_leaders(std::vector<int> leaders) { leaders_ = std::move(leaders); }
+    /// Whose share a rank computes: its own where it is no such stage.
+    int leader_of(int rank) const {
+        return leaders_.empty() ? rank : leaders_.at(static_cast<std::size_t>(rank));
+    }
     /// The most that a micro-batch of this rank may hold.
     MicroBatchCap cap() const;
     /// The units of such a micro-batch.
@@ -73,7 +78,6 @@ public:
 
 private:
     HostComm world_;
-    int leader_ = world_.rank();
     std::string policy_;
     std::vector<std::int64_t> capacities_;
     std::vector<StepCost> costs_;
@@ -81,6 +85,7 @@ private:
         allocations_;                    // by units: of a full batch and of an epoch's last
     std::vector<std::int64_t> changed_;  // what batches are cut in proportion to; empty: by cost
     std::optional<RaggedWork> ragged_;   // none: rows of one shape
+    std::vector<int> leaders_;           // by rank; empty: each has its own share
 };
 
 }  // namespace hetseq

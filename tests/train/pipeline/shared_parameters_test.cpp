@@ -1,4 +1,4 @@
-#include "hetseq/train/pipeline/tied_parameters.hpp"
+#include "hetseq/train/pipeline/shared_parameters.hpp"
 
 #include <optional>
 
@@ -16,9 +16,9 @@ namespace {
 constexpr const char* tied_matrix = "bert.embeddings.word_embeddings.weight";
 
 // BERT whose decoder has the embeddings' matrix: the first stage and the last hold it.
-class TiedParametersTest : public testing::Test {
+class SharedParametersTest : public testing::Test {
 protected:
-    TiedParametersTest() {
+    SharedParametersTest() {
         staged_.units =
             all_cuts(staged_.chain_length(), static_cast<std::size_t>(world_.size())).front();
         replica_.emplace(staged_, world_);
@@ -38,36 +38,36 @@ protected:
     std::optional<StagedReplica> replica_;
 };
 
-TEST_F(TiedParametersTest, OneHolderSpeaksForThem) {
-    const auto& elsewhere = replica_->tied()->spoken_for_elsewhere();
+TEST_F(SharedParametersTest, OneHolderSpeaksForThem) {
+    const auto& elsewhere = replica_->shared()->spoken_for_elsewhere();
 
     const bool speaks = world_.rank() == 0;
     EXPECT_EQ(elsewhere.size(), holds() && !speaks ? tied_names(staged_.model).size() : 0U);
 }
 
-TEST_F(TiedParametersTest, TheirGradientsAreSummedAmongHolders) {
-    parameters().gradients().fill_(1 + world_.rank());
+TEST_F(SharedParametersTest, AGroupHasThoseThatTheSameRanksHold) {
+    const SharedParameters& shared = *replica_->shared();
+    const std::size_t of_matrix = shared.group_of(tied_matrix);
+    const std::size_t of_first = shared.group_of("bert.embeddings.position_embeddings.weight");
 
-    const auto tied = replica_->tied()->gradients(parameters());
-    for (const TiedGradient& one : tied)
-        one.among->all_reduce_sum(one.gradient);
-
-    EXPECT_EQ(tied.empty(), !holds());
+    EXPECT_NE(of_matrix, of_first);
+    EXPECT_EQ(shared.among(of_first), nullptr);
+    ASSERT_EQ(shared.among(of_matrix) != nullptr, holds());
     if (holds()) {
-        EXPECT_TRUE(matrix_in(parameters().gradients()).eq(1 + world_.size()).all().item<bool>());
+        const at::Tensor number = at::full({1}, 1 + world_.rank(), at::kFloat);
+        shared.among(of_matrix)->all_reduce_sum(number);
+        EXPECT_EQ(number.item<double>(), 1 + world_.size());
     }
-    // Nothing else has changed.
-    EXPECT_TRUE(parameters().gradients().eq(1 + world_.rank()).any().item<bool>());
 }
 
-TEST_F(TiedParametersTest, AllHoldersGetTheValuesAndTheStateOfTheFirst) {
+TEST_F(SharedParametersTest, AllHoldersGetTheValuesAndTheStateOfTheFirst) {
     const auto optimizer = make_adamw(parameters(), {});
     parameters().values().fill_(world_.rank());
     for (const auto& [name, state] : optimizer->state())
         if (state.dim() == 1)
             state.fill_(10 + world_.rank());
 
-    replica_->tied()->copy_from_first(parameters(), optimizer.get());
+    replica_->shared()->copy_from_first(parameters(), optimizer.get());
 
     if (holds()) {
         EXPECT_TRUE(matrix_in(parameters().values()).eq(0).all().item<bool>());
@@ -79,12 +79,12 @@ TEST_F(TiedParametersTest, AllHoldersGetTheValuesAndTheStateOfTheFirst) {
     EXPECT_TRUE(parameters().values().eq(world_.rank()).any().item<bool>());
 }
 
-TEST_F(TiedParametersTest, TheyDriftByTheLargestDifferenceOfTheirCopies) {
-    EXPECT_EQ(replica_->tied()->drift(world_, parameters()), 0);
+TEST_F(SharedParametersTest, TheyDriftByTheLargestDifferenceOfTheirCopies) {
+    EXPECT_EQ(replica_->shared()->drift(world_, parameters()), 0);
     if (world_.rank() == world_.size() - 1)
         matrix_in(parameters().values()).select(0, 5).add_(0.25);
 
-    EXPECT_NEAR(replica_->tied()->drift(world_, parameters()), 0.25, 1e-6);
+    EXPECT_NEAR(replica_->shared()->drift(world_, parameters()), 0.25, 1e-6);
 }
 
 }  // namespace

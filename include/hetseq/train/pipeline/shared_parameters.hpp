@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hetseq/comm/communicator.hpp"
+#include "hetseq/train/parameter_holders.hpp"
+
+namespace hetseq {
+
+class FlatParameters;
+class HostComm;
+class MpiEnvironment;
+class Optimizer;
+
+/// Where a model is cut over ranks: the parameters of which several ranks have a copy each, since
+/// stages of one pipeline share them, or since there are several pipelines. Parameters form groups
+/// by the ranks that hold them. Each group sums its gradients among these.
+class SharedParameters {
+public:
+    /// Collective over `world`. `holders`: of all trained parameters.
+    SharedParameters(const HostComm& world,
+                     const MpiEnvironment& environment,
+                     at::Device device,
+                     const ParameterHolders& holders,
+                     const CommunicatorOptions& options);
+
+    /// The number of a parameter's group, the same on all ranks.
+    std::size_t group_of(const std::string& name) const;
+    /// The ranks of a group; null where this rank is the only one, or none of them.
+    Communicator* among(std::size_t group) const;
+
+    /// Names of those for which another rank speaks: the first holder does.
+    const std::vector<std::string>& spoken_for_elsewhere() const noexcept { return elsewhere_; }
+    /// Collective. All holders get the values, and the optimizer's state, of the first.
+    void copy_from_first(FlatParameters& parameters, Optimizer* optimizer) const;
+    /// Collective over `world`; the same on all ranks. How far the copies are apart.
+    double drift(const HostComm& world, const FlatParameters& parameters) const;
+
+private:
+    std::map<std::string, std::size_t> group_of_;           // by name
+    std::vector<std::unique_ptr<Communicator>> among_;      // by group
+    std::vector<std::string> elsewhere_;
+};
+
+}  // namespace hetseq

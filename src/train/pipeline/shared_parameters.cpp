@@ -1,0 +1,97 @@
+#include "hetseq/train/pipeline/shared_parameters.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <ATen/core/grad_mode.h>
+
+#include "hetseq/comm/host_comm.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/gradient_buckets.hpp"
+#include "hetseq/optim/optimizer.hpp"
+#include "hetseq/train/replica_sync.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// Neighbours of one group that this rank holds, in one order on all ranks.
+std::vector<GradientBucket> runs_of(const SharedParameters& shared,
+                                    const FlatParameters& parameters) {
+    constexpr std::int64_t any_length = std::numeric_limits<std::int64_t>::max();
+    return cut_buckets(parameters, any_length, [&](const FlatParameters::Parameter& parameter) {
+        return shared.group_of(parameter.name);
+    });
+}
+
+at::Tensor part_of(const at::Tensor& flat, const GradientBucket& run) {
+    return flat.narrow(0, run.offset, run.numel);
+}
+
+}  // namespace
+
+SharedParameters::SharedParameters(const HostComm& world,
+                                   const MpiEnvironment& environment,
+                                   at::Device device,
+                                   const ParameterHolders& holders,
+                                   const CommunicatorOptions& options) {
+    std::map<std::vector<int>, std::vector<std::string>> groups;  // one order on all ranks
+    for (const auto& [name, ranks] : holders)
+        groups[ranks].push_back(name);
+    for (const auto& [ranks, names] : groups) {
+        for (const std::string& name : names)
+            group_of_.emplace(name, among_.size());
+        auto& among = among_.emplace_back();
+        if (ranks.size() < 2)
+            continue;
+        const bool is_holder = std::count(ranks.begin(), ranks.end(), world.rank()) > 0;
+        const bool speaks = ranks.front() == world.rank();
+        const HostComm comm = world.split(is_holder ? 1 : 0, speaks ? 0 : 1);
+        if (!is_holder)
+            continue;
+        among = make_communicator(comm, environment, device, options);
+        if (!speaks)
+            elsewhere_.insert(elsewhere_.end(), names.begin(), names.end());
+    }
+}
+
+std::size_t SharedParameters::group_of(const std::string& name) const {
+    return group_of_.at(name);
+}
+
+Communicator* SharedParameters::among(std::size_t group) const {
+    return among_.at(group).get();
+}
+
+double SharedParameters::drift(const HostComm& world, const FlatParameters& parameters) const {
+    double largest = 0;
+    for (const GradientBucket& run : runs_of(*this, parameters))
+        if (Communicator* const holders = among(run.group)) {
+            const at::Tensor own = part_of(parameters.values(), run);
+            const at::Tensor first = own.clone();
+            holders->broadcast(first, 0);
+            largest = std::max(largest, largest_difference(own, first));
+        }
+    return world.all_reduce(largest, ReduceOp::max);
+}
+
+void SharedParameters::copy_from_first(FlatParameters& parameters, Optimizer* optimizer) const {
+    const at::NoGradGuard no_grad;
+    constexpr int first = 0;
+    for (const GradientBucket& run : runs_of(*this, parameters)) {
+        Communicator* const holders = among(run.group);
+        if (holders == nullptr)
+            continue;
+        holders->broadcast(part_of(parameters.values(), run), first);
+        if (optimizer == nullptr)
+            continue;
+        for (const auto& [name, state] : optimizer->state())
+            if (state.numel() == parameters.values().numel() && state.dim() == 1)
+                holders->broadcast(part_of(state, run), first);
+    }
+    if (optimizer != nullptr)
+        optimizer->restored();
+}
+
+}  // namespace hetseq

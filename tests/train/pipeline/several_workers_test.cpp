@@ -1,0 +1,200 @@
+// Pipelines that are data parallel among themselves, cut in unlike ways, train what one rank does.
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "hetseq/train/record/run_folder.hpp"
+
+#include "test_world.hpp"
+#include "train/pipeline/staged_run.hpp"
+#include "train/toy_run.hpp"
+
+namespace hetseq::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of a model of so many units: two pipelines, of which one may be a single rank. The second one is
+// cut otherwise, and its ranks stand the other way around.
+StagedCase two_workers(const std::string& name, int ranks) {
+    StagedCase staged{.model = model_named(name), .precision = Precision::fp64};
+    const std::size_t units = staged.chain_length();
+    const int first = ranks - ranks / 2;
+    const auto of_first = all_cuts(units, static_cast<std::size_t>(first));
+    const auto of_second = all_cuts(units, static_cast<std::size_t>(ranks - first));
+    staged.units = of_first.front();
+    for (int rank = 0; rank < first; ++rank)
+        staged.ranks.push_back(rank);
+    StagedWorker second{of_second.back(), {}};
+    for (int rank = ranks; rank-- > first;)
+        second.ranks.push_back(rank);
+    staged.others = {second};
+    return staged;
+}
+
+class SeveralWorkersTest : public testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        world = new HostComm(test::world());
+        corpus = new std::string(write_toy_corpus(*world, samples));
+    }
+    static void TearDownTestSuite() {
+        remove_toy_corpus(*world, *corpus);
+        delete corpus;
+        delete world;
+    }
+    ~SeveralWorkersTest() override {
+        world->barrier();
+        if (world->rank() == 0)
+            fs::remove_all(base_);
+    }
+
+    StagedRun run_of(const std::string& name) const {
+        return {.staged = two_workers(name, world->size()),
+                .data = *corpus,
+                .batch = 11,
+                .micro_batches = {2, 3},
+                .updates = 8};
+    }
+    static StagedRun alone(StagedRun run) {
+        run.staged = run.staged.whole();
+        run.micro_batches = {};
+        return run;
+    }
+    static double furthest(const StagedResult& result, const StagedResult& expected) {
+        double largest = 0;
+        for (const auto& [name, values] : result.values)
+            largest =
+                std::max(largest, (values - expected.values.at(name)).abs().max().item<double>());
+        return world->all_reduce(largest, ReduceOp::max);
+    }
+    // The bits of each parameter are the same wherever it is held.
+    static void expect_same_everywhere(const StagedResult& result, const StagedResult& expected) {
+        for (const auto& [name, whole] : expected.values) {
+            const auto found = result.values.find(name);
+            const double own =
+                found == result.values.end() ? 0 : found->second.sum().item<double>();
+            const auto held = static_cast<double>(
+                world->all_reduce(std::int64_t{found != result.values.end()}, ReduceOp::sum));
+            EXPECT_GE(held, 2) << name;
+            const double most =
+                world->all_reduce(found == result.values.end() ? -1e300 : own, ReduceOp::max);
+            const double least =
+                -world->all_reduce(found == result.values.end() ? -1e300 : -own, ReduceOp::max);
+            EXPECT_EQ(most, least) << name;
+        }
+    }
+    // `run` on all ranks, whose last checkpoint's folder it returns.
+    fs::path trained(StagedRun run, const std::string& name) const {
+        RunFolder folder(*world, base_ / name, ExistingRun::overwrite);
+        folder.begin(*world, "", {});
+        run.folder = &folder;
+        run.saves = true;
+        train_staged(run, *world);
+        world->barrier();
+        return folder.checkpoints().of_update(run.updates);
+    }
+
+    static HostComm* world;
+    static std::string* corpus;
+    fs::path base_ = world->broadcast(
+        (fs::temp_directory_path() / ("hetseq_workers_" + std::to_string(::getpid()))).string(), 0);
+};
+
+HostComm* SeveralWorkersTest::world = nullptr;
+std::string* SeveralWorkersTest::corpus = nullptr;
+
+// The last batch of an epoch is smaller, gradients are clipped, and dropout is on. LAMB's norms are
+// of whole parameters.
+TEST_F(SeveralWorkersTest, TrainWhatOneRankDoes) {
+    for (const char* name : {"Mnist", "Bert", "TiedBert", "SharedByAllPreNorm"})
+        for (const char* optimizer : {"sgd", "lamb"}) {
+            SCOPED_TRACE(std::string(name) + " " + optimizer);
+            StagedRun run = run_of(name);
+            run.optimizer = optimizer;
+
+            const StagedResult expected = train_staged(alone(run), HostComm::serial());
+            const StagedResult result = train_staged(run, *world);
+
+            // LAMB takes a gradient of 0 and one of 1e-17 for unlike steps.
+            EXPECT_LE(furthest(result, expected), optimizer == std::string("sgd") ? 1e-12 : 1e-7);
+            ASSERT_EQ(result.losses.size(), expected.losses.size());
+            expect_same_everywhere(result, expected);
+        }
+}
+
+TEST_F(SeveralWorkersTest, AWorkerWithoutAShareHasTheSameParameters) {
+    for (const std::vector<std::int64_t>& sizes :
+         {std::vector<std::int64_t>{0, 3}, std::vector<std::int64_t>{2, 0}}) {
+        StagedRun run = run_of("TiedBert");
+        run.optimizer = "sgd";
+        run.updates = 6;
+        run.micro_batches = sizes;
+
+        const StagedResult expected = train_staged(alone(run), HostComm::serial());
+        const StagedResult result = train_staged(run, *world);
+
+        EXPECT_LE(furthest(result, expected), 1e-12);
+        expect_same_everywhere(result, expected);
+    }
+}
+
+// One sample for two pipelines.
+TEST_F(SeveralWorkersTest, ABatchMayBeSmallerThanTheWorkersAreMany) {
+    StagedRun run = run_of("Mnist");
+    run.optimizer = "sgd";
+    run.batch = 1;
+    run.updates = 4;
+
+    const StagedResult expected = train_staged(alone(run), HostComm::serial());
+
+    EXPECT_LE(furthest(train_staged(run, *world), expected), 1e-12);
+}
+
+TEST_F(SeveralWorkersTest, GoOnFromEachOthersCheckpoints) {
+    StagedRun first = run_of("TiedBert"), second = run_of("TiedBert"), whole = run_of("TiedBert");
+    for (StagedRun* const run : {&first, &second, &whole})
+        run->optimizer = "sgd";
+    first.updates = 3;
+    // All ranks are one pipeline where there are two workers before.
+    second.staged.others.clear();
+    second.staged.ranks.clear();
+    second.staged.units =
+        all_cuts(second.staged.chain_length(), static_cast<std::size_t>(world->size())).back();
+    second.micro_batches = {};
+    second.updates = 6;
+    whole.updates = 9;
+
+    second.from = trained(first, "first");
+    StagedRun third = whole;
+    third.from = trained(second, "second");
+    const StagedResult result = train_staged(third, *world);
+
+    EXPECT_LE(furthest(result, train_staged(alone(whole), HostComm::serial())), 1e-12);
+    EXPECT_EQ(result.report.updates, 9);
+}
+
+TEST_F(SeveralWorkersTest, ValidationHasTheNumbersOfOneRank) {
+    for (const char* name : {"Mnist", "BertInRows", "Transformer"}) {
+        SCOPED_TRACE(name);
+        const StagedRun run = run_of(name);
+        const Evaluation expected = evaluate_staged(alone(run), HostComm::serial());
+
+        const Evaluation found = evaluate_staged(run, *world);
+
+        EXPECT_EQ(found.samples, samples);
+        ASSERT_EQ(found.losses.size(), expected.losses.size());
+        for (std::size_t i = 0; i < expected.losses.size(); ++i)
+            EXPECT_NEAR(found.losses[i].value, expected.losses[i].value, 1e-12);
+        for (std::size_t i = 0; i < expected.metrics.size(); ++i)
+            EXPECT_NEAR(found.metrics[i].value, expected.metrics[i].value, 1e-12);
+    }
+}
+
+}  // namespace
+}  // namespace hetseq::test
