@@ -228,6 +228,8 @@ OwnMemory Replica::own_memory(const RunSettings& settings) const {
 
 void Replica::note_stages(const HostComm& world) {
     const std::vector<std::int64_t> elements = world.all_gather(parameters_.values().numel());
+    if (world.all_reduce(std::int64_t{stage_->shared().has_any()}, ReduceOp::max) == 0)
+        memory_->note_no_sums();
     for (const WorkerLayout& worker : stage_->layout().workers)
         for (std::size_t s = 0; s < worker.ranks.size(); ++s) {
             const int rank = worker.ranks[s];

@@ -37,7 +37,8 @@ GradientReducer::GradientReducer(FlatParameters& parameters,
                                  std::optional<at::ScalarType> sent,
                                  const SharedParameters* shared)
     : parameters_{parameters}, communicator_{communicator} {
-    if (sent && *sent != parameters.gradients().scalar_type())
+    const bool sums_any = shared == nullptr || shared->has_any();
+    if (sums_any && sent && *sent != parameters.gradients().scalar_type())
         sent_ =
             at::zeros_like(parameters.gradients(), parameters.gradients().options().dtype(*sent));
     make_buckets(bucket_bytes, shared);

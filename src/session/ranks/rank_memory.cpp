@@ -137,7 +137,6 @@ void MemoryAccount::note_shards(const FlatParameters& parameters) {
     give_state(elements);
 }
 
-// It sums nothing over ranks, and sends nothing in another type.
 void MemoryAccount::note_stage(int rank, std::int64_t elements) {
     const auto r = static_cast<std::size_t>(rank);
     RankMemory& memory = ranks_.at(r);
@@ -153,7 +152,6 @@ void MemoryAccount::note_stage(int rank, std::int64_t elements) {
         memory.copies_mb > 0 && collects(all_mb * saved, rank, static_cast<int>(ranks_.size()))
             ? std::min(collected_window_mb, all_mb * (1 + saved) - memory.copies_mb)
             : 0;
-    model_.sent_bytes = 0;
 }
 
 void MemoryAccount::note_stage_activations(int rank, double mb) {

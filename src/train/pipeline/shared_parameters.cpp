@@ -64,6 +64,11 @@ Communicator* SharedParameters::among(std::size_t group) const {
     return among_.at(group).get();
 }
 
+bool SharedParameters::has_any() const {
+    return std::any_of(
+        among_.begin(), among_.end(), [](const auto& among) { return among != nullptr; });
+}
+
 double SharedParameters::drift(const HostComm& world, const FlatParameters& parameters) const {
     double largest = 0;
     for (const GradientBucket& run : runs_of(*this, parameters))

@@ -70,17 +70,25 @@ LoadedShare share_of(const ModelCase& model,
                      std::int64_t samples,
                      std::int64_t micro_batch,
                      std::shared_ptr<DeviceTransfer> transfer) {
+    return share_of(model, Slice{0, samples}, micro_batch, std::move(transfer));
+}
+
+LoadedShare share_of(const ModelCase& model,
+                     Slice slice,
+                     std::int64_t micro_batch,
+                     std::shared_ptr<DeviceTransfer> transfer) {
     static std::map<std::string, std::unique_ptr<Collator>> collators;  // outlive shares
     auto& collator = collators[model.name];
     if (collator == nullptr)
         collator = collator_of(model);
-    return {{.begin = 0, .end = samples},
-            {0, samples},
-            {.fields = {}, .ragged = {}, .sample_ids = at::arange(samples, at::kLong)},
-            {.collator = collator.get(),
-             .transfer = std::move(transfer),
-             .loss_terms = model.make()->loss_terms().size()},
-            {.samples = micro_batch}};
+    return {
+        {.begin = 0, .end = slice.end},
+        slice,
+        {.fields = {}, .ragged = {}, .sample_ids = at::arange(slice.begin, slice.end, at::kLong)},
+        {.collator = collator.get(),
+         .transfer = std::move(transfer),
+         .loss_terms = model.make()->loss_terms().size()},
+        {.samples = micro_batch}};
 }
 
 std::set<std::string> tied_names(const ModelCase& model) {

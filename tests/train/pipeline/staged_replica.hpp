@@ -62,6 +62,12 @@ LoadedShare share_of(const ModelCase& model,
                      std::int64_t micro_batch,
                      std::shared_ptr<DeviceTransfer> transfer = make_host_transfer());
 
+/// The same of the samples of a slice.
+LoadedShare share_of(const ModelCase& model,
+                     Slice slice,
+                     std::int64_t micro_batch,
+                     std::shared_ptr<DeviceTransfer> transfer = make_host_transfer());
+
 /// The model's rows of the sample ids that it is given, which follow each other. The weight of loss
 /// term j is j + 1 for each sample.
 std::unique_ptr<Collator> collator_of(const ModelCase& model);

@@ -48,8 +48,10 @@ public:
     std::vector<std::int64_t> room_for_state() const;
     /// Who holds the state: as `parameters` say.
     void note_shards(const FlatParameters& parameters);
-    /// `rank` holds this part of the model alone, with its state, as a stage of a pipeline.
+    /// `rank` holds this part of the model, with its state, as a stage of a pipeline.
     void note_stage(int rank, std::int64_t elements);
+    /// No stage sums gradients with another rank.
+    void note_no_sums() { model_.sent_bytes = 0; }
     /// The micro-batches in flight of such a stage, with workspace and messages.
     void note_stage_activations(int rank, double mb);
     /// Throws BadConfig, with the numbers and with what would make it fit, where a rank's memory

@@ -32,6 +32,8 @@ public:
     /// The ranks of a group; null where this rank is the only one, or none of them.
     Communicator* among(std::size_t group) const;
 
+    /// Whether this rank sums any gradients with others.
+    bool has_any() const;
     /// Names of those for which another rank speaks: the first holder does.
     const std::vector<std::string>& spoken_for_elsewhere() const noexcept { return elsewhere_; }
     /// Collective. All holders get the values, and the optimizer's state, of the first.
@@ -40,8 +42,8 @@ public:
     double drift(const HostComm& world, const FlatParameters& parameters) const;
 
 private:
-    std::map<std::string, std::size_t> group_of_;           // by name
-    std::vector<std::unique_ptr<Communicator>> among_;      // by group
+    std::map<std::string, std::size_t> group_of_;       // by name
+    std::vector<std::unique_ptr<Communicator>> among_;  // by group
     std::vector<std::string> elsewhere_;
 };
 
