@@ -14,6 +14,32 @@ namespace hetseq {
 
 namespace {
 
+void sort_once(std::vector<double>& values) {
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+// What the messages of a stage of a class can take of its card, each way [ms]: those to and from
+// the stage in front beside those of the next one.
+void add_card_times(const ChainCosts& costs, std::size_t c, std::vector<double>& periods) {
+    std::vector<double> out_front, in_front, out_next, in_next;
+    for (std::size_t unit = 0; unit + 1 < costs.units(); ++unit)
+        for (std::size_t other = 0; other < costs.classes(); ++other) {
+            out_front.push_back(costs.cards(unit, other, c).behind_out);
+            in_front.push_back(costs.cards(unit, other, c).behind_in);
+            out_next.push_back(costs.cards(unit, c, other).front_out);
+            in_next.push_back(costs.cards(unit, c, other).front_in);
+        }
+    for (std::vector<double>* times : {&out_front, &in_front, &out_next, &in_next})
+        sort_once(*times);
+    for (const double front : out_front)
+        for (const double next : out_next)
+            periods.push_back(front + next);
+    for (const double front : in_front)
+        for (const double next : in_next)
+            periods.push_back(front + next);
+}
+
 // All values that the period of a cut can have, in order [ms].
 std::vector<double> possible_periods(const ChainCosts& costs) {
     const std::vector<ChainDevices>& devices = costs.problem().devices;
@@ -29,8 +55,9 @@ std::vector<double> possible_periods(const ChainCosts& costs) {
                 periods.push_back(costs.activations_ms(unit, front, behind));
                 periods.push_back(costs.gradients_ms(unit, front, behind));
             }
-    std::sort(periods.begin(), periods.end());
-    periods.erase(std::unique(periods.begin(), periods.end()), periods.end());
+    for (std::size_t c = 0; c < costs.classes(); ++c)
+        add_card_times(costs, c, periods);
+    sort_once(periods);
     return periods;
 }
 

@@ -25,6 +25,20 @@ double message_ms(const ChainLink& link, double mb) {
     return rounded(link.latency_ms + mb * link.ms_per_mb);
 }
 
+bool share_a_host(const ChainProblem& problem, std::size_t a, std::size_t b) {
+    return problem.devices[a].host && problem.devices[a].host == problem.devices[b].host;
+}
+
+// Whether there is a device of each.
+bool are_two(const ChainProblem& problem, std::size_t a, std::size_t b) {
+    return problem.devices[a].count > 0 && problem.devices[b].count > (a == b ? 1U : 0U);
+}
+
+// [ms / MiB]
+double slower_way(const ChainProblem& problem, std::size_t a, std::size_t b) {
+    return std::max(problem.links[a][b].ms_per_mb, problem.links[b][a].ms_per_mb);
+}
+
 void check_problem(const ChainProblem& problem) {
     const std::size_t units = problem.units();
     HETSEQ_ASSERT(units > 0 && problem.micro_batches > 0 && !problem.devices.empty());
@@ -36,6 +50,9 @@ void check_problem(const ChainProblem& problem) {
         HETSEQ_ASSERT(devices.forward_ms.size() == units && devices.backward_ms.size() == units);
     for (const std::vector<ChainLink>& links : problem.links)
         HETSEQ_ASSERT(links.size() == problem.devices.size());
+    for (const TiedUnits& tied : problem.tied)
+        HETSEQ_ASSERT(std::all_of(
+            tied.units.begin(), tied.units.end(), [&](std::size_t unit) { return unit < units; }));
 }
 
 }  // namespace
@@ -43,6 +60,7 @@ void check_problem(const ChainProblem& problem) {
 ChainCosts::ChainCosts(const ChainProblem& problem) : problem_{problem}, units_{problem.units()} {
     check_problem(problem);
     add_times();
+    add_boundaries();
     const std::size_t stages = classes() * (units_ + 1) * (units_ + 1);
     fixed_mb_.resize(stages);
     in_flight_mb_.resize(stages);
@@ -56,6 +74,35 @@ void ChainCosts::add_times() {
         forward_before_ms_.push_back(sums_before(devices.forward_ms));
         backward_before_ms_.push_back(sums_before(devices.backward_ms));
     }
+}
+
+void ChainCosts::add_boundaries() {
+    for (std::size_t unit = 0; unit < units_; ++unit)
+        for (std::size_t front = 0; front < classes(); ++front)
+            for (std::size_t behind = 0; behind < classes(); ++behind) {
+                const double mb = problem_.gradients_mb[unit];
+                Boundary& one = boundaries_.emplace_back();
+                one.activations_ms =
+                    message_ms(problem_.links[front][behind], problem_.activations_mb[unit]);
+                one.gradients_ms = mb > 0 ? message_ms(problem_.links[behind][front], mb) : 0;
+                if (share_a_host(problem_, front, behind))
+                    continue;
+                const double of_front = card_part(front, behind);
+                const double of_behind = card_part(behind, front);
+                one.cards = {.front_out = rounded(of_front * one.activations_ms),
+                             .front_in = rounded(of_front * one.gradients_ms),
+                             .behind_out = rounded(of_behind * one.gradients_ms),
+                             .behind_in = rounded(of_behind * one.activations_ms)};
+            }
+}
+
+double ChainCosts::card_part(std::size_t device_class, std::size_t other) const {
+    const double own = slower_way(problem_, device_class, other);
+    double fastest = own;
+    for (std::size_t c = 0; c < classes(); ++c)
+        if (!share_a_host(problem_, device_class, c) && are_two(problem_, device_class, c))
+            fastest = std::min(fastest, slower_way(problem_, device_class, c));
+    return own > 0 ? fastest / own : 1;
 }
 
 void ChainCosts::add_memory(std::size_t begin) {
@@ -96,28 +143,27 @@ double ChainCosts::stage_ms(const ChainStage& stage) const {
     return forward_ms(stage) + backward_ms(stage);
 }
 
-double ChainCosts::activations_ms(std::size_t unit, std::size_t front, std::size_t behind) const {
-    return message_ms(problem_.links[front][behind], problem_.activations_mb[unit]);
-}
-
-double ChainCosts::gradients_ms(std::size_t unit, std::size_t front, std::size_t behind) const {
-    const double mb = problem_.gradients_mb[unit];
-    return mb > 0 ? message_ms(problem_.links[behind][front], mb) : 0;
-}
-
 double ChainCosts::memory_mb(const ChainStage& stage, std::size_t in_flight) const {
     return fixed_mb_[index(stage)] + static_cast<double>(in_flight) * in_flight_mb_[index(stage)];
 }
 
 double ChainCosts::period_ms(std::span<const ChainStage> stages) const {
     double longest_ms = 0;
-    for (const ChainStage& stage : stages)
-        longest_ms = std::max(longest_ms, stage_ms(stage));
-    for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
+    BoundaryCards before;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+        longest_ms = std::max(longest_ms, stage_ms(stages[s]));
         const std::size_t unit = stages[s].end - 1;
-        const std::size_t front = stages[s].device_class, behind = stages[s + 1].device_class;
+        BoundaryCards after;
+        if (s + 1 < stages.size()) {
+            const std::size_t front = stages[s].device_class, behind = stages[s + 1].device_class;
+            after = cards(unit, front, behind);
+            longest_ms = std::max({longest_ms,
+                                   activations_ms(unit, front, behind),
+                                   gradients_ms(unit, front, behind)});
+        }
         longest_ms = std::max(
-            {longest_ms, activations_ms(unit, front, behind), gradients_ms(unit, front, behind)});
+            {longest_ms, before.behind_out + after.front_out, before.behind_in + after.front_in});
+        before = after;
     }
     return longest_ms;
 }
@@ -132,6 +178,23 @@ double ChainCosts::latency_ms(std::span<const ChainStage> stages) const {
         sum_ms += activations_ms(unit, front, behind) + gradients_ms(unit, front, behind);
     }
     return sum_ms;
+}
+
+// Of k stages each sends 2 (k - 1) messages of a k-th.
+double ChainCosts::sum_ms(const TiedUnits& tied, std::span<const ChainStage> stages) const {
+    std::vector<std::size_t> holders;  // their classes
+    for (const ChainStage& stage : stages)
+        if (tied.is_read_in(stage))
+            holders.push_back(stage.device_class);
+    if (holders.size() < 2)
+        return 0;
+    double longest_ms = 0;
+    for (std::size_t h = 0; h < holders.size(); ++h) {
+        const ChainLink& link = problem_.links[holders[h]][holders[(h + 1) % holders.size()]];
+        longest_ms = std::max(
+            longest_ms, message_ms(link, tied.gradients_mb / static_cast<double>(holders.size())));
+    }
+    return 2 * static_cast<double>(holders.size() - 1) * longest_ms;
 }
 
 double ChainCosts::score_ms(double period_ms, double latency_ms) const {

@@ -8,6 +8,13 @@
 
 namespace hetseq {
 
+/// What messages across a boundary take of the cards of both sides' hosts [ms]; nothing within one
+/// host.
+struct BoundaryCards {
+    double front_out = 0, front_in = 0;
+    double behind_out = 0, behind_in = 0;
+};
+
 /// Times and memory of all stages that a chain can be cut into. Times are multiples of 2^-20 ms:
 /// sums are then exact, and cuts that take equally long tie in whatever order they are added up.
 class ChainCosts {
@@ -26,8 +33,22 @@ public:
 
     /// A micro-batch's message across the boundary behind `unit`, from a device of class `front` to
     /// one of class `behind`, and the one back [ms].
-    double activations_ms(std::size_t unit, std::size_t front, std::size_t behind) const;
-    double gradients_ms(std::size_t unit, std::size_t front, std::size_t behind) const;
+    double activations_ms(std::size_t unit, std::size_t front, std::size_t behind) const {
+        return boundary(unit, front, behind).activations_ms;
+    }
+    double gradients_ms(std::size_t unit, std::size_t front, std::size_t behind) const {
+        return boundary(unit, front, behind).gradients_ms;
+    }
+    /// Of these messages.
+    const BoundaryCards& cards(std::size_t unit, std::size_t front, std::size_t behind) const {
+        return boundary(unit, front, behind).cards;
+    }
+    /// Part of a message's time that it takes of the card of `device_class`, where the other device
+    /// is of class `other`: less than 1 where others of its links are faster.
+    double card_part(std::size_t device_class, std::size_t other) const;
+    /// Summing the gradients of `tied` among those of `stages` that read it: by a ring, whose
+    /// slowest link counts [ms].
+    double sum_ms(const TiedUnits& tied, std::span<const ChainStage> stages) const;
 
     double memory_mb(const ChainStage& stage, std::size_t in_flight) const;
     /// The most micro-batches in flight that the class's memory allows, no more than there are
@@ -36,7 +57,8 @@ public:
         return most_in_flight_[index(stage)];
     }
 
-    /// The longest of the stages and, by direction, of the links [ms].
+    /// The longest of the stages and, by direction, of the links and of what a stage's messages
+    /// take of its host's card [ms]. Other stages of the host are left out.
     double period_ms(std::span<const ChainStage> stages) const;
     /// One micro-batch alone, forward and backward [ms].
     double latency_ms(std::span<const ChainStage> stages) const;
@@ -47,12 +69,22 @@ private:
     std::size_t index(const ChainStage& stage) const {
         return (stage.device_class * (units_ + 1) + stage.begin) * (units_ + 1) + stage.end;
     }
+    struct Boundary {
+        double activations_ms = 0, gradients_ms = 0;
+        BoundaryCards cards = {};
+    };
+
+    const Boundary& boundary(std::size_t unit, std::size_t front, std::size_t behind) const {
+        return boundaries_[(unit * classes() + front) * classes() + behind];
+    }
     void add_times();
+    void add_boundaries();
     void add_memory(std::size_t begin);
     void add_most_in_flight(const ChainStage& stage);
 
     const ChainProblem& problem_;
     std::size_t units_;
+    std::vector<Boundary> boundaries_;  // by unit, front and behind
     // By class: sums over units before each.
     std::vector<std::vector<double>> forward_before_ms_, backward_before_ms_;
     // By `index`.

@@ -1,6 +1,7 @@
 #include "hetseq/balance/pipeline/partition_chain.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -18,6 +19,11 @@ namespace {
 constexpr std::size_t simulated_cuts = 8;
 constexpr double worth_memory = 0.99;  // of the time without
 
+// Those of one class are all on one host, or each on its own.
+std::optional<std::size_t> host_of(const ChainCosts& costs, const ChainStage& stage) {
+    return costs.problem().devices[stage.device_class].host;
+}
+
 SimulatedPipeline simulate(const ChainCosts& costs,
                            std::span<const ChainStage> cut,
                            std::size_t extra) {
@@ -27,16 +33,37 @@ SimulatedPipeline simulate(const ChainCosts& costs,
     for (std::size_t s = 0; s < cut.size(); ++s) {
         stages.push_back({std::vector<double>(micro_batches, costs.forward_ms(cut[s])),
                           std::vector<double>(micro_batches, costs.backward_ms(cut[s])),
-                          most_in_flight(cut.size(), s, extra)});
+                          most_in_flight(cut.size(), s, extra),
+                          host_of(costs, cut[s])});
         if (s + 1 == cut.size())
             break;
         const std::size_t unit = cut[s].end - 1;
         const std::size_t front = cut[s].device_class, behind = cut[s + 1].device_class;
         links.push_back({costs.activations_ms(unit, front, behind),
                          costs.gradients_ms(unit, front, behind),
-                         costs.problem().gradients_mb[unit] > 0});
+                         costs.problem().gradients_mb[unit] > 0,
+                         costs.card_part(front, behind),
+                         costs.card_part(behind, front)});
     }
     return simulate_pipeline(stages, links);
+}
+
+// When all is done: groups of tied parameters are summed in turn, each when its last stage is
+// through.
+double end_ms(const ChainCosts& costs,
+              std::span<const ChainStage> cut,
+              const SimulatedPipeline& simulated) {
+    double end_ms = simulated.makespan_ms, summed_ms = 0;
+    for (const TiedUnits& tied : costs.problem().tied) {
+        const double takes_ms = costs.sum_ms(tied, cut);
+        for (std::size_t s = 0; s < cut.size(); ++s)
+            if (tied.is_read_in(cut[s]))
+                summed_ms = std::max(summed_ms, simulated.stages[s].end_ms);
+        summed_ms += takes_ms;
+        if (takes_ms > 0)
+            end_ms = std::max(end_ms, summed_ms);
+    }
+    return end_ms;
 }
 
 PipelineCut evaluate(const ChainCosts& costs,
@@ -46,9 +73,10 @@ PipelineCut evaluate(const ChainCosts& costs,
     PipelineCut cut;
     cut.extra_in_flight = extra;
     cut.stages.assign(stages.begin(), stages.end());
-    cut.predicted_ms = simulated.makespan_ms;
+    cut.predicted_ms = end_ms(costs, stages, simulated);
     cut.period_ms = costs.period_ms(stages);
-    cut.bubble = simulated.bubble;
+    if (cut.predicted_ms > 0)
+        cut.bubble = 1 - (1 - simulated.bubble) * simulated.makespan_ms / cut.predicted_ms;
     cut.score_ms = costs.score_ms(cut.period_ms, costs.latency_ms(stages));
     for (std::size_t s = 0; s < stages.size(); ++s)
         cut.memory.push_back({costs.memory_mb(stages[s], most_in_flight(stages.size(), s, extra)),

@@ -4,33 +4,17 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "message_queue.hpp"
+
 namespace hetseq {
 
 namespace {
-
-// Messages of one direction of a link, or what needs none.
-class Arrivals {
-public:
-    // All there from the start.
-    void fill(std::size_t micro_batches) { at_ms_.assign(micro_batches, 0); }
-
-    void send(double ready_ms, double message_ms) {
-        const double begin_ms = at_ms_.empty() ? ready_ms : std::max(ready_ms, at_ms_.back());
-        at_ms_.push_back(begin_ms + message_ms);
-    }
-
-    bool has(std::size_t micro_batch) const { return micro_batch < at_ms_.size(); }
-    double operator[](std::size_t micro_batch) const { return at_ms_[micro_batch]; }
-
-private:
-    std::vector<double> at_ms_;  // by micro-batch
-};
 
 class OneForwardOneBackward {
 public:
     OneForwardOneBackward(std::span<const PipelineStage> stages,
                           std::span<const PipelineLink> links)
-        : links_{links} {
+        : links_{links}, messages_{stages, links} {
         HETSEQ_ASSERT(!stages.empty() && links.size() + 1 == stages.size());
         micro_batches_ = stages.front().forward_ms.size();
         result_.stages.resize(stages.size());
@@ -41,85 +25,109 @@ public:
             HETSEQ_ASSERT(stage.backward_ms.size() == micro_batches_);
             places_.emplace_back().stage = &stage;
         }
-        places_.front().activations.fill(micro_batches_);
+        places_.front().activations = micro_batches_;
         for (std::size_t s = 0; s < places_.size(); ++s)
             if (s == links.size() || !links[s].sends_gradients)
-                places_[s].gradients.fill(micro_batches_);
+                places_[s].gradients = micro_batches_;
     }
 
+    // From one time to the next at which anything ends.
     SimulatedPipeline run() {
-        while (!is_done()) {
-            bool has_moved = false;
+        while (now_ms_ < MessageQueue::never) {
+            end_computing();
+            end_messages();
+            for (const PipelineMessage& message : messages_.start(now_ms_))
+                under_way_.push_back(message);
             for (std::size_t s = 0; s < places_.size(); ++s)
-                while (advance(s))
-                    has_moved = true;
-            HETSEQ_ASSERT(has_moved);  // else two neighbours wait for each other
+                begin_computing(s);
+            now_ms_ = next_ms();
         }
+        for (const Place& place : places_)
+            HETSEQ_ASSERT(place.backwards == micro_batches_);  // else two neighbours wait for
+                                                               // each other
         return summary();
     }
 
 private:
+    enum class Work { none, forward, backward };
     struct Place {
         const PipelineStage* stage = nullptr;
-        std::size_t forwards = 0, backwards = 0;  // done
-        double free_ms = 0;                       // when the last of them ended
-        Arrivals activations, gradients;          // that came here
+        std::size_t forwards = 0, backwards = 0;     // begun
+        std::size_t activations = 0, gradients = 0;  // micro-batches whose message is there
+        Work work = Work::none;
+        double until_ms = 0;  // of `work`
     };
 
-    bool is_done() const {
-        return std::all_of(places_.begin(), places_.end(), [&](const Place& place) {
-            return place.backwards == micro_batches_;
+    void end_computing() {
+        for (std::size_t s = 0; s < places_.size(); ++s) {
+            Place& place = places_[s];
+            if (place.work == Work::none || place.until_ms > now_ms_)
+                continue;
+            if (place.work == Work::forward && s < links_.size())
+                messages_.add(s, true);
+            if (place.work == Work::backward && s > 0 && links_[s - 1].sends_gradients)
+                messages_.add(s - 1, false);
+            place.work = Work::none;
+        }
+    }
+
+    void end_messages() {
+        std::erase_if(under_way_, [&](const PipelineMessage& message) {
+            if (message.arrives_ms > now_ms_)
+                return false;
+            SimulatedLink& link = result_.links[message.link];
+            if (message.is_forward) {
+                ++places_[message.link + 1].activations;
+                link.forward_busy_ms += links_[message.link].forward_ms;
+            } else {
+                ++places_[message.link].gradients;
+                link.backward_busy_ms += links_[message.link].backward_ms;
+            }
+            return true;
         });
     }
 
-    // Does the next forward or backward of stage `s`; false if it is done, or its input was not
-    // sent yet.
-    bool advance(std::size_t s) {
+    void begin_computing(std::size_t s) {
         Place& place = places_[s];
+        if (place.work != Work::none)
+            return;
         const std::size_t in_flight = place.forwards - place.backwards;
-        if (place.forwards < micro_batches_ && in_flight < place.stage->most_in_flight)
-            return place.activations.has(place.forwards) && forward(s);
-        return place.backwards < micro_batches_ && place.gradients.has(place.backwards) &&
-               backward(s);
-    }
-
-    bool forward(std::size_t s) {
-        Place& place = places_[s];
-        const std::size_t i = place.forwards++;
-        compute(s, place.activations[i], place.stage->forward_ms[i]);
-        if (s < links_.size()) {
-            places_[s + 1].activations.send(place.free_ms, links_[s].forward_ms);
-            result_.links[s].forward_busy_ms += links_[s].forward_ms;
+        if (place.forwards < micro_batches_ && in_flight < place.stage->most_in_flight) {
+            if (place.forwards == place.activations)
+                return;
+            compute(s, Work::forward, place.stage->forward_ms[place.forwards++]);
+            std::size_t& peak = result_.stages[s].peak_in_flight;
+            peak = std::max(peak, place.forwards - place.backwards);
+        } else if (place.backwards < micro_batches_ && place.backwards < place.gradients) {
+            compute(s, Work::backward, place.stage->backward_ms[place.backwards++]);
         }
-        std::size_t& peak = result_.stages[s].peak_in_flight;
-        peak = std::max(peak, place.forwards - place.backwards);
-        return true;
     }
 
-    bool backward(std::size_t s) {
-        Place& place = places_[s];
-        const std::size_t i = place.backwards++;
-        compute(s, place.gradients[i], place.stage->backward_ms[i]);
-        if (s > 0 && links_[s - 1].sends_gradients) {
-            places_[s - 1].gradients.send(place.free_ms, links_[s - 1].backward_ms);
-            result_.links[s - 1].backward_busy_ms += links_[s - 1].backward_ms;
-        }
-        return true;
-    }
-
-    void compute(std::size_t s, double input_ms, double takes_ms) {
-        places_[s].free_ms = std::max(places_[s].free_ms, input_ms) + takes_ms;
+    void compute(std::size_t s, Work work, double takes_ms) {
+        places_[s].work = work;
+        places_[s].until_ms = now_ms_ + takes_ms;
         result_.stages[s].busy_ms += takes_ms;
+        result_.stages[s].end_ms = places_[s].until_ms;
+    }
+
+    double next_ms() const {
+        double next_ms = messages_.next_free_ms(now_ms_);
+        for (const Place& place : places_)
+            if (place.work != Work::none)
+                next_ms = std::min(next_ms, place.until_ms);
+        for (const PipelineMessage& message : under_way_)
+            next_ms = std::min(next_ms, message.arrives_ms);
+        return next_ms;
     }
 
     SimulatedPipeline summary() {
-        for (const Place& place : places_)
-            result_.makespan_ms = std::max(result_.makespan_ms, place.free_ms);
         double busy_ms = 0;
-        for (SimulatedStage& stage : result_.stages) {
-            stage.idle_ms = result_.makespan_ms - stage.busy_ms;
+        for (const SimulatedStage& stage : result_.stages) {
+            result_.makespan_ms = std::max(result_.makespan_ms, stage.end_ms);
             busy_ms += stage.busy_ms;
         }
+        for (SimulatedStage& stage : result_.stages)
+            stage.idle_ms = result_.makespan_ms - stage.busy_ms;
         const double available_ms = static_cast<double>(places_.size()) * result_.makespan_ms;
         result_.bubble = available_ms > 0 ? 1 - busy_ms / available_ms : 0;
         return result_;
@@ -128,6 +136,9 @@ private:
     std::span<const PipelineLink> links_;
     std::size_t micro_batches_ = 0;
     std::vector<Place> places_;  // by stage
+    MessageQueue messages_;
+    std::vector<PipelineMessage> under_way_;
+    double now_ms_ = 0;
     SimulatedPipeline result_;
 };
 

@@ -48,8 +48,11 @@ ChainProblem chain_problem(const MeasuredRanks& measured,
             values.push_back(costs[static_cast<std::size_t>(rank)][unit].*of);
         return median(values);
     };
-    for (const std::vector<int>& ranks : classes) {
+    problem.tied = measured.tied;
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+        const std::vector<int>& ranks = classes[c];
         ChainDevices devices{.count = ranks.size()};
+        devices.host = measured.classes.hosts[c];
         for (std::size_t u = 0; u < units; ++u) {
             devices.forward_ms.push_back(over(ranks, u, &UnitCost::forward_ms));
             devices.backward_ms.push_back(over(ranks, u, &UnitCost::backward_ms));

@@ -18,7 +18,8 @@ struct MeasuredRanks {
     std::vector<std::vector<LinkCost>> links;  // [from][to], of all ranks
     ChainMemory memory;
     std::vector<bool> trains_up_to;  // by unit: any parameter in front of it, or its own
-    bool on_host = true;             // what is kept until backward lies in the host's memory
+    std::vector<TiedUnits> tied;
+    bool on_host = true;  // what is kept until backward lies in the host's memory
 };
 
 /// The cut that is asked for. `costs`: by rank and unit, of micro-batches of one size,

@@ -31,6 +31,7 @@
 #include "chain_memory.hpp"
 #include "measured_ranks.hpp"
 #include "rank_classes.hpp"
+#include "tied_units.hpp"
 
 namespace hetseq {
 
@@ -115,6 +116,13 @@ PipelineLayout checked_layout(const RunSettings& settings,
     return layout;
 }
 
+std::vector<std::string> hosts_of(const Topology& topology) {
+    std::vector<std::string> hosts;
+    for (const RankInfo& rank : topology.ranks)
+        hosts.push_back(rank.host);
+    return hosts;
+}
+
 }  // namespace
 
 std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
@@ -156,7 +164,8 @@ std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
         if (rank != world.rank())
             all.push_back(rank);
     PeerChannel channel{world, all, settings.device, environment.thread_support(), {}};
-    std::vector<std::vector<LinkCost>> links = measure_links(world, channel, settings.device);
+    std::vector<std::vector<LinkCost>> links =
+        measure_links(world, channel, settings.device, hosts_of(settings.topology));
     const CostsBySize costs = gathered_costs(world, sizes);
     // What libraries have taken as they were used stays, and what was measured with does not.
     PeakMemory::release();
@@ -164,6 +173,7 @@ std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
                                  std::move(links),
                                  memory_beside(memory_in_use_mb(settings.device)),
                                  trains_up_to(*model),
+                                 tied_units(*model, parameter_type(settings.precision)),
                                  settings.device.is_cpu()};
     return best_layout(world, settings, sizes, costs, measured);
 }

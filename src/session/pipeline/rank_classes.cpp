@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -46,12 +47,18 @@ std::vector<std::vector<int>> groups_within(double factor,
     return groups;
 }
 
+std::map<std::string, std::vector<int>> ranks_by_host(const RunSettings& settings,
+                                                      const std::vector<int>& worker) {
+    std::map<std::string, std::vector<int>> on_host;
+    for (const int rank : worker)
+        on_host[settings.topology.rank(rank).host].push_back(rank);
+    return on_host;
+}
+
 // With like devices, memory and links.
 std::vector<std::vector<int>> like_hardware(const RunSettings& settings,
                                             const std::vector<int>& worker) {
-    std::map<std::string, int> on_host;
-    for (const int rank : worker)
-        ++on_host[settings.topology.rank(rank).host];
+    const std::map<std::string, std::vector<int>> on_host = ranks_by_host(settings, worker);
     const std::vector<int> like = like_ranks(settings);
     std::map<std::string, std::size_t> known;
     std::vector<std::vector<int>> classes;
@@ -59,7 +66,7 @@ std::vector<std::vector<int>> like_hardware(const RunSettings& settings,
         const RankInfo& info = settings.topology.rank(rank);
         const std::string key = std::to_string(like[static_cast<std::size_t>(rank)]) + " " +
                                 std::to_string(info.memory_mb) +
-                                (on_host[info.host] > 1 ? " " + info.host : "");
+                                (on_host.at(info.host).size() > 1 ? " " + info.host : "");
         const std::size_t place = known.emplace(key, classes.size()).first->second;
         if (place == classes.size())
             classes.emplace_back();
@@ -90,10 +97,17 @@ RankClasses rank_classes(const RunSettings& settings,
                          const std::vector<int>& worker,
                          const std::vector<std::vector<UnitCost>>& costs) {
     const std::vector<double> ms = chain_ms(costs);
+    const std::map<std::string, std::vector<int>> on_host = ranks_by_host(settings, worker);
     RankClasses classes;
     for (const std::vector<int>& ranks : like_hardware(settings, worker))
-        for (std::vector<int>& group : groups_of_like_speed(ranks, ms))
+        for (std::vector<int>& group : groups_of_like_speed(ranks, ms)) {
+            const auto host = on_host.find(settings.topology.rank(group.front()).host);
+            classes.hosts.emplace_back();
+            if (host->second.size() > 1)
+                classes.hosts.back() =
+                    static_cast<std::size_t>(std::distance(on_host.begin(), host));
             classes.ranks.push_back(std::move(group));
+        }
     return classes;
 }
 

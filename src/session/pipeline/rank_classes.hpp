@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "hetseq/train/pipeline/unit_costs.hpp"
@@ -12,6 +14,9 @@ struct RunSettings;
 /// about as long. Those that share a host with others of the worker have other links than the rest.
 struct RankClasses {
     std::vector<std::vector<int>> ranks;  // by class
+    std::vector<std::optional<std::size_t>>
+        hosts;  // by class: the number of the one that its ranks
+                // share with others; none: each has its own
 };
 
 /// Of the ranks of `worker`. `costs`: by rank and unit.

@@ -49,5 +49,28 @@ TEST(ChainCostsTest, MemoryThatIsJustEnoughIsEnough) {
     EXPECT_EQ(ChainCosts{problem}.most_in_flight({0, 0, 1}), 0);
 }
 
+// Its fastest link tells how fast a card is.
+TEST(ChainCostsTest, AMessageOverASlowLinkTakesAFastCardForPartOfItsTime) {
+    ChainProblem problem = one_class({1, 1});
+    problem.devices.assign(3, problem.devices.front());
+    problem.devices[0].count = 1;
+    const auto link = [](double ms_per_mb) { return ChainLink{.ms_per_mb = ms_per_mb}; };
+    problem.links = {
+        {link(0), link(8), link(2)}, {link(8), link(8), link(8)}, {link(2), link(8), {}}};
+    problem.devices[2].host = 1;
+    problem.activations_mb = problem.gradients_mb = {1, 1};
+
+    const ChainCosts costs{problem};
+
+    EXPECT_EQ(costs.card_part(0, 1), 0.25);
+    EXPECT_EQ(costs.card_part(0, 2), 1);
+    EXPECT_EQ(costs.card_part(1, 0), 1);
+    EXPECT_EQ(costs.cards(0, 0, 1).front_out, 2);
+    EXPECT_EQ(costs.cards(0, 0, 1).front_in, 2);
+    EXPECT_EQ(costs.cards(0, 0, 1).behind_out, 8);
+    EXPECT_EQ(costs.cards(0, 0, 1).behind_in, 8);
+    EXPECT_EQ(costs.cards(0, 2, 2).front_out, 0);
+}
+
 }  // namespace
 }  // namespace hetseq

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <random>
 #include <tuple>
@@ -41,6 +42,7 @@ public:
         }
         add_links(problem);
         add_sizes(problem, units);
+        add_hosts(problem);
         problem.micro_batches = static_cast<std::size_t>(draw(1, 3) == 1 ? 1 : draw(2, 12));
         return problem;
     }
@@ -65,12 +67,22 @@ private:
             own_mb.push_back(draw(0, 20));
         }
         const double tied_mb = draw(0, 1) == 0 ? draw(5, 30) : 0;  // of the first and last unit
+        if (tied_mb > 0 && units > 1)
+            problem.tied = {{{0, units - 1}, tied_mb}};
         problem.state_mb = [=](std::size_t begin, std::size_t end, std::size_t device_class) {
             double mb = begin == 0 || end == units ? tied_mb : 0;
             for (std::size_t u = begin; u < end; ++u)
                 mb += own_mb[u];
             return mb + 2 * static_cast<double>(device_class);
         };
+    }
+
+    // Some classes are on one host, alone or together.
+    void add_hosts(ChainProblem& problem) {
+        if (draw(0, 1) == 0)
+            for (ChainDevices& devices : problem.devices)
+                if (const int host = draw(0, 2); host > 0)
+                    devices.host = static_cast<std::size_t>(host);
     }
 
     std::mt19937 random_;
@@ -104,13 +116,17 @@ public:
             const ChainDevices& devices = problem_.devices[stages[s].device_class];
             simulated.push_back({std::vector(micro_batches, sum(devices.forward_ms, stages[s])),
                                  std::vector(micro_batches, sum(devices.backward_ms, stages[s])),
-                                 stages.size() - s});
+                                 stages.size() - s,
+                                 devices.host});
             if (s > 0)
                 links.push_back({there_ms(stages[s - 1], stages[s]),
                                  back_ms(stages[s - 1], stages[s]),
-                                 problem_.gradients_mb[stages[s].begin - 1] > 0});
+                                 problem_.gradients_mb[stages[s].begin - 1] > 0,
+                                 card_part(stages[s - 1].device_class, stages[s].device_class),
+                                 card_part(stages[s].device_class, stages[s - 1].device_class)});
         }
-        return simulate_pipeline(simulated, links).makespan_ms;
+        const SimulatedPipeline result = simulate_pipeline(simulated, links);
+        return std::max(result.makespan_ms, tied_end_ms(stages, result));
     }
 
 private:
@@ -118,6 +134,19 @@ private:
         const std::size_t a_devices = a.stages.size(), b_devices = b.stages.size();
         return std::tie(a.score_ms, a_devices, a.stages) <
                std::tie(b.score_ms, b_devices, b.stages);
+    }
+
+    // Two stages hold a copy of the only tied parameters, of the first and the last unit.
+    double tied_end_ms(const std::vector<ChainStage>& stages,
+                       const SimulatedPipeline& result) const {
+        if (stages.size() == 1 || problem_.tied.empty())
+            return 0;
+        const auto& links = problem_.links;
+        const std::size_t first = stages.front().device_class, last = stages.back().device_class;
+        const double half_mb = problem_.tied.front().gradients_mb / 2;
+        return std::max(result.stages.front().end_ms, result.stages.back().end_ms) +
+               2 * std::max(links[first][last].latency_ms + half_mb * links[first][last].ms_per_mb,
+                            links[last][first].latency_ms + half_mb * links[last][first].ms_per_mb);
     }
 
     void extend(std::size_t begin) {
@@ -144,7 +173,7 @@ private:
                 sum(devices.forward_ms, stages_[s]) + sum(devices.backward_ms, stages_[s]);
             const double there = s > 0 ? there_ms(stages_[s - 1], stages_[s]) : 0;
             const double back = s > 0 ? back_ms(stages_[s - 1], stages_[s]) : 0;
-            period_ms = std::max({period_ms, stage_ms, there, back});
+            period_ms = std::max({period_ms, stage_ms, there, back, card_ms(s)});
             latency_ms += stage_ms + there + back;
             overshoot_mb = std::max(overshoot_mb, needed_mb(s) - devices.memory_mb);
         }
@@ -184,6 +213,39 @@ private:
         const double mb = problem_.gradients_mb[front.end - 1];
         return mb > 0 ? link.latency_ms + link.ms_per_mb * mb : 0;
     }
+
+    bool is_one_host(std::size_t a, std::size_t b) const {
+        return problem_.devices[a].host && problem_.devices[a].host == problem_.devices[b].host;
+    }
+    // Of a message's time, what it takes of the card of a device of class `own`, whose fastest link
+    // tells how fast the card is.
+    double card_part(std::size_t own, std::size_t other) const {
+        const auto ms_per_mb = [&](std::size_t to) {
+            return std::max(problem_.links[own][to].ms_per_mb, problem_.links[to][own].ms_per_mb);
+        };
+        double fastest = ms_per_mb(other);
+        for (std::size_t to = 0; to < problem_.devices.size(); ++to)
+            if (!is_one_host(own, to) && (to != own || problem_.devices[own].count > 1))
+                fastest = std::min(fastest, ms_per_mb(to));
+        return ms_per_mb(other) > 0 ? fastest / ms_per_mb(other) : 1;
+    }
+    // The messages of a stage, out or in: what takes longer.
+    double card_ms(std::size_t s) const {
+        double out = 0, in = 0;
+        const std::size_t own = stages_[s].device_class;
+        if (s > 0 && !is_one_host(own, stages_[s - 1].device_class)) {
+            const double part = card_part(own, stages_[s - 1].device_class);
+            out += rounded(part * back_ms(stages_[s - 1], stages_[s]));
+            in += rounded(part * there_ms(stages_[s - 1], stages_[s]));
+        }
+        if (s + 1 < stages_.size() && !is_one_host(own, stages_[s + 1].device_class)) {
+            const double part = card_part(own, stages_[s + 1].device_class);
+            out += rounded(part * there_ms(stages_[s], stages_[s + 1]));
+            in += rounded(part * back_ms(stages_[s], stages_[s + 1]));
+        }
+        return std::max(out, in);
+    }
+    static double rounded(double ms) { return std::ldexp(std::round(std::ldexp(ms, 20)), -20); }
 
     static double sum(const std::vector<double>& values, const ChainStage& stage) {
         double sum = 0;

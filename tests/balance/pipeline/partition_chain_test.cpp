@@ -248,6 +248,53 @@ TEST(EvaluateCutTest, WhereNothingTrainsInFrontNoGradientsAreAwaited) {
     EXPECT_EQ(cut.predicted_ms, cut.score_ms);
 }
 
+// The stage in the middle sends 1 MiB each way, and gets as much.
+TEST(EvaluateCutTest, MessagesToBothNeighboursShareACard) {
+    ChainProblem problem = even_chain(3, 3, 100);
+    problem.links = {{{.latency_ms = 0, .ms_per_mb = 2}}};
+    problem.micro_batches = 8;
+    const ChainStages stages{{0, 0, 1}, {0, 1, 2}, {0, 2, 3}};
+
+    const PipelineCut on_own_hosts = evaluate_cut(problem, stages);
+    problem.devices[0].host = 1;
+    const PipelineCut on_one_host = evaluate_cut(problem, stages);
+
+    EXPECT_EQ(on_own_hosts.period_ms, 4);
+    EXPECT_EQ(on_own_hosts.score_ms, 7 * 4 + 3 * 3 + 4 * 2);
+    EXPECT_EQ(on_one_host.period_ms, 3);
+    EXPECT_EQ(on_one_host.score_ms, 7 * 3 + 3 * 3 + 4 * 2);
+}
+
+// Halves of 4 MiB go there, are summed, and come back: 2 * (1 + 4 * 2) ms.
+TEST(EvaluateCutTest, TiedParametersAreSummedAtTheEnd) {
+    ChainProblem problem = even_chain(3, 3, 100);
+    problem.links = {{{.latency_ms = 1, .ms_per_mb = 2}}};
+    const ChainStages two{{0, 0, 1}, {0, 1, 3}}, one{{0, 0, 3}};
+    const PipelineCut untied = evaluate_cut(problem, two);
+    problem.tied = {{{0, 2}, 8}};
+
+    const PipelineCut tied = evaluate_cut(problem, two);
+
+    EXPECT_EQ(tied.predicted_ms, untied.predicted_ms + 18);
+    EXPECT_DOUBLE_EQ(tied.bubble, 1 - 9 / (2 * tied.predicted_ms));
+    EXPECT_EQ(tied.score_ms, untied.score_ms);
+    EXPECT_EQ(evaluate_cut(problem, one).predicted_ms, 9);
+}
+
+// The last two stages sum theirs while the first one awaits gradients, 3 ms, and has its backward,
+// 2 ms.
+TEST(EvaluateCutTest, TiedParametersMayBeSummedBeforeTheFirstStageIsDone) {
+    ChainProblem problem = even_chain(3, 3, 100);
+    problem.links = {{{.latency_ms = 1, .ms_per_mb = 2}}};
+    const ChainStages stages{{0, 0, 1}, {0, 1, 2}, {0, 2, 3}};
+    const double untied_ms = evaluate_cut(problem, stages).predicted_ms;
+
+    problem.tied = {{{1, 2}, 1.5}};
+    EXPECT_EQ(evaluate_cut(problem, stages).predicted_ms, untied_ms);  // 2 * (1 + 1.5) ms
+    problem.tied = {{{1, 2}, 2}, {{0, 1}, 1}};                         // 6 ms, and then 4
+    EXPECT_EQ(evaluate_cut(problem, stages).predicted_ms, untied_ms + 1 + 4);
+}
+
 // The sizes of a large job. Prints the time; asserts what holds on any machine.
 void cut_large_chain(std::size_t units, std::size_t devices_a_class) {
     std::mt19937 random(1);

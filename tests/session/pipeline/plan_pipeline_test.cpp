@@ -10,6 +10,7 @@
 
 #include "model/mixed_model.hpp"
 #include "session/pipeline/chain_memory.hpp"
+#include "session/pipeline/rank_classes.hpp"
 #include "test_world.hpp"
 #include <gmock/gmock.h>
 
@@ -142,6 +143,23 @@ TEST_F(PlanPipelineTest, WhatCannotBeCutIsRefused) {
     EXPECT_THAT(refusal_of({{"virtual-workers", "auto"}, {"shard", "optimizer"}}),
                 AllOf(HasSubstr("--virtual-workers with --shard optimizer"),
                       HasSubstr("leave --shard out")));
+}
+
+// The first two ranks, where there are so many, are on one host.
+TEST_F(PlanPipelineTest, RanksThatShareAHostHaveItsNumber) {
+    RunSettings shared = settings({});
+    std::vector<int> ranks;
+    for (RankInfo& info : shared.topology.ranks) {
+        info.host = info.rank < 2 ? "a" : "b";
+        ranks.push_back(info.rank);
+    }
+    const std::vector<std::vector<UnitCost>> costs(ranks.size(), {{.forward_ms = 1}});
+
+    const RankClasses classes = rank_classes(shared, ranks, costs);
+
+    ASSERT_EQ(classes.hosts.size(), classes.ranks.size());
+    for (std::size_t c = 0; c < classes.ranks.size(); ++c)
+        EXPECT_EQ(classes.hosts[c].has_value(), ranks.size() > 1 && classes.ranks[c].front() < 2);
 }
 
 class ChainMemoryTest : public testing::Test {

@@ -1,7 +1,9 @@
 #include "hetseq/train/pipeline/link_costs.hpp"
 
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -33,16 +35,18 @@ TEST(OpponentTest, EachTwoRanksMeetOnceAndAgree) {
     }
 }
 
-TEST(MeasureLinksTest, AllRanksHaveTheSamePositiveNumbers) {
+std::vector<std::vector<LinkCost>> measured_with(const std::vector<std::string>& hosts) {
     const HostComm world = test::world();
     std::vector<int> others;
     for (int rank = 0; rank < world.size(); ++rank)
         if (rank != world.rank())
             others.push_back(rank);
     PeerChannel channel(world, others, at::kCPU, environment().thread_support(), {});
+    return measure_links(world, channel, at::kCPU, hosts);
+}
 
-    const auto links = measure_links(world, channel, at::kCPU);
-
+void expect_links_of_all(const std::vector<std::vector<LinkCost>>& links) {
+    const HostComm world = test::world();
     ASSERT_EQ(links.size(), static_cast<std::size_t>(world.size()));
     for (std::size_t from = 0; from < links.size(); ++from)
         for (std::size_t to = 0; to < links.size(); ++to) {
@@ -53,6 +57,37 @@ TEST(MeasureLinksTest, AllRanksHaveTheSamePositiveNumbers) {
                       std::to_string(cost.latency_ms));
             EXPECT_EQ(cost.latency_ms, links[to][from].latency_ms);
         }
+}
+
+TEST(MeasureLinksTest, AllRanksHaveTheSamePositiveNumbers) {
+    std::vector<std::string> one_host, own_hosts;
+    for (int rank = 0; rank < test::world().size(); ++rank) {
+        one_host.push_back("a");
+        own_hosts.push_back("h" + std::to_string(rank));
+    }
+
+    const auto on_one = measured_with(one_host);
+    const auto on_own = measured_with(own_hosts);
+
+    expect_links_of_all(on_one);
+    expect_links_of_all(on_own);
+}
+
+TEST(MeasureLinksTest, RanksOfAHostHaveTheSameLinksToOtherHosts) {
+    const std::size_t ranks = static_cast<std::size_t>(test::world().size());
+    std::vector<std::string> hosts;
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+        hosts.push_back(rank % 3 == 0 ? "a" : "b");
+
+    const auto links = measured_with(hosts);
+
+    expect_links_of_all(links);
+    for (std::size_t from = 0; from < ranks; ++from)
+        for (std::size_t to = 0; to < ranks; ++to)
+            if (hosts[from] != hosts[to]) {
+                EXPECT_EQ(links[from][to].latency_ms, links[0][1].latency_ms);
+                EXPECT_EQ(links[from][to].ms_per_mb, links[0][1].ms_per_mb);
+            }
 }
 
 }  // namespace

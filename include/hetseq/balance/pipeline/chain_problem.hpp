@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace hetseq {
@@ -14,12 +16,35 @@ struct ChainDevices {
     std::vector<double> backward_ms = {};  // by unit, one micro-batch
     double memory_mb = 0;                  // that each device has for a stage [MiB]
     double process_mb = 0;                 // taken of it before there is a model [MiB]
+    std::optional<std::size_t> host = {};  // number of the one that all are on; none: each is alone
+                                           // on its own
 };
 
 /// A message of n MiB takes latency_ms + n * ms_per_mb.
 struct ChainLink {
     double latency_ms = 0;
     double ms_per_mb = 0;
+};
+
+/// Units [begin, end) on a device of a class.
+struct ChainStage {
+    std::size_t device_class = 0;
+    std::size_t begin = 0, end = 0;
+
+    auto operator<=>(const ChainStage&) const = default;
+};
+
+/// Parameters that several units read. Stages that have a copy each sum its gradients at the end of
+/// an update.
+struct TiedUnits {
+    std::vector<std::size_t> units;
+    double gradients_mb = 0;
+
+    bool is_read_in(const ChainStage& stage) const {
+        return std::any_of(units.begin(), units.end(), [&](std::size_t unit) {
+            return stage.begin <= unit && unit < stage.end;
+        });
+    }
 };
 
 /// A chain of units that unlike devices are to train as a pipeline, stage by stage. Times are >= 0
@@ -34,17 +59,10 @@ struct ChainProblem {
     /// Parameters, gradients and the optimizer's state of the units [begin, end) [MiB]. Tied
     /// parameters count once in a stage.
     std::function<double(std::size_t begin, std::size_t end, std::size_t device_class)> state_mb;
-    std::size_t micro_batches = 1;  // of an update, > 0
+    std::size_t micro_batches = 1;     // of an update, > 0
+    std::vector<TiedUnits> tied = {};  // each set of units once
 
     std::size_t units() const noexcept { return activations_mb.size(); }
-};
-
-/// Units [begin, end) on a device of a class.
-struct ChainStage {
-    std::size_t device_class = 0;
-    std::size_t begin = 0, end = 0;
-
-    auto operator<=>(const ChainStage&) const = default;
 };
 
 }  // namespace hetseq

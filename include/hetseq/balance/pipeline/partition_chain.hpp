@@ -19,8 +19,10 @@ struct StageMemory {
 struct PipelineCut {
     std::vector<ChainStage> stages;
     std::vector<StageMemory> memory;  // by stage
-    double predicted_ms = 0;          // an update, as `simulate_pipeline` finds it
-    double period_ms = 0;  // the longest forward and backward of a stage, or transfer of a link
+    double predicted_ms = 0;          // an update, as `simulate_pipeline` finds it, and until tied
+                                      // parameters are summed
+    double period_ms = 0;  // the longest forward and backward of a stage, transfer of a link, or
+                           // use of a host's card by a stage's messages
     double score_ms = 0;   // (micro-batches - 1) * period + time of one micro-batch alone
     double bubble = 0;     // part of the stages' time that is idle
     std::size_t extra_in_flight = 0;  // micro-batches, as `most_in_flight` takes them
@@ -35,7 +37,7 @@ struct PipelineCut {
 /// Devices may idle. Stage s of S has S - s micro-batches in flight, and needs process + state +
 /// (S - s) * (activations kept + activations received) + activations sent + the largest workspace.
 /// Where no cut fits, the result does not either: it is the one whose largest overshoot is least.
-/// Costs units^2 * classes^2 * product over classes of (count + 1), for each period tried.
+/// Costs units^2 * classes^3 * product over classes of (count + 1), for each period tried.
 PipelineCut partition_chain(const ChainProblem& problem);
 
 /// `cut` with as many more micro-batches in flight as memory allows and make it faster: they hide

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <c10/core/Device.h>
@@ -15,12 +16,14 @@ struct LinkCost {
     double ms_per_mb = 0;
 };
 
-/// Collective. Measures messages between each two ranks of `world`, by `channel`, whose peers are
-/// all of them: each to one other at a time. Returns [from][to], the same on all ranks; a rank's
-/// link to itself costs nothing.
+/// Collective. Measures messages between ranks of `world`, by `channel`, whose peers are all of
+/// them. Two hosts are measured by their first ranks, so that no other message takes their cards;
+/// each two ranks of one host are. `hosts`: names by rank. Returns [from][to], the same on all
+/// ranks; a rank's link to itself costs nothing.
 std::vector<std::vector<LinkCost>> measure_links(const HostComm& world,
                                                  PeerChannel& channel,
-                                                 at::Device device);
+                                                 at::Device device,
+                                                 const std::vector<std::string>& hosts);
 
 /// Whom `rank` of `ranks` meets in `round` of a tournament in which each two meet once, in
 /// [0, rounds) where there are `ranks` - 1 rounds, or `ranks` for an odd number; -1: nobody.
