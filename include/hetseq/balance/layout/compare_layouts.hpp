@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "hetseq/balance/layout/plan_workers.hpp"
+
+namespace hetseq {
+
+/// Layouts that may be the fastest, planned by `plan_workers`: those that fit first, of these the
+/// fastest, and each only once. Ties go to fewer ranks, then to the earlier of
+/// - data parallelism: on all ranks; on those that hold the model; without the slowest classes;
+///   without the slowest hosts; and with the optimizer's state cut, where that lets more ranks
+///   hold the model;
+/// - one worker of all ranks, and one of each host (Park et al., HetPipe, USENIX ATC 2020: NP);
+/// - n workers, over which each class is dealt evenly (ED), so that like stages lie on one host
+///   where it has ranks enough;
+/// - the ranks that hold the model, each alone, beside the others as one worker, as workers of
+///   their hosts, and as n workers.
+/// Of numbers of hosts, and of n, all up to 8 are tried, and above that those near powers of the
+/// square root of two.
+std::vector<LayoutPlan> compare_layouts(const LayoutProblem& problem);
+
+}  // namespace hetseq

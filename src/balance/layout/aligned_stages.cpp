@@ -1,0 +1,63 @@
+#include "aligned_stages.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace hetseq {
+
+namespace {
+
+constexpr double shortest_ms = 1e-9;
+
+double stage_ms(const ChainProblem& chain, const ChainStage& stage) {
+    const ChainDevices& devices = chain.devices[stage.device_class];
+    double ms = 0;
+    for (std::size_t unit = stage.begin; unit < stage.end; ++unit)
+        ms += devices.forward_ms[unit] + devices.backward_ms[unit];
+    return ms;
+}
+
+std::size_t class_of(const LayoutProblem& problem, int rank) {
+    return problem.class_of[static_cast<std::size_t>(rank)];
+}
+
+}  // namespace
+
+double chain_ms(const LayoutProblem& problem, int rank) {
+    return std::max(
+        shortest_ms,
+        stage_ms(problem.sizes.front().chain, {class_of(problem, rank), 0, problem.units()}));
+}
+
+std::vector<std::size_t> ends_of(std::span<const ChainStage> stages) {
+    std::vector<std::size_t> ends;
+    for (const ChainStage& stage : stages)
+        ends.push_back(stage.end);
+    return ends;
+}
+
+std::vector<ChainStage> aligned_stages(const LayoutProblem& problem,
+                                       std::size_t size,
+                                       std::span<const std::size_t> ends,
+                                       std::vector<int> ranks) {
+    std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
+        return chain_ms(problem, a) < chain_ms(problem, b);
+    });
+    const std::size_t fastest = class_of(problem, ranks.front());
+    std::vector<ChainStage> stages;
+    std::vector<double> ms;
+    for (const std::size_t end : ends) {
+        stages.push_back({fastest, stages.empty() ? 0 : stages.back().end, end});
+        ms.push_back(stage_ms(problem.sizes[size].chain, stages.back()));
+    }
+    std::vector<std::size_t> longest(ends.size());
+    std::iota(longest.begin(), longest.end(), std::size_t{0});
+    std::stable_sort(longest.begin(), longest.end(), [&](std::size_t a, std::size_t b) {
+        return ms[a] > ms[b];
+    });
+    for (std::size_t i = 0; i < longest.size(); ++i)
+        stages[longest[i]].device_class = class_of(problem, ranks[i]);
+    return stages;
+}
+
+}  // namespace hetseq

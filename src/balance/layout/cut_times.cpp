@@ -1,0 +1,106 @@
+#include "cut_times.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace hetseq {
+
+namespace {
+
+constexpr std::size_t most_simulated = 64;  // micro-batches, and for long pipelines:
+constexpr std::size_t most_per_stage = 4;
+constexpr std::size_t most_searched = 1024;
+
+std::int64_t ceil_div(std::int64_t units, std::int64_t by) {
+    return (units + by - 1) / by;
+}
+
+// One micro-batch of each size up to `size`, and of nothing: on the line through the first two.
+std::vector<CostPoint> within_micro_batch(const LayoutProblem& problem,
+                                          const StateTable& state,
+                                          std::span<const std::size_t> devices,
+                                          std::size_t size,
+                                          std::span<const ChainStage> stages) {
+    std::vector<CostPoint> points;
+    for (std::size_t i = problem.sizes.size(); i-- > size;) {
+        WorkerChain chain = worker_chain(problem, state, i, devices);
+        points.push_back(
+            {problem.sizes[i].micro_batch, cut_in_flight(chain, stages, 1).predicted_ms});
+    }
+    if (points.size() > 1) {
+        const CostPoint &less = points[0], &more = points[1];
+        const double slope = (more.ms - less.ms) / static_cast<double>(more.units - less.units);
+        const double start_ms = less.ms - slope * static_cast<double>(less.units);
+        points.insert(points.begin(), {0, std::clamp(start_ms, 0.0, less.ms)});
+    }
+    return points;
+}
+
+// 2, 3, 4, 6, 8, 12 and so on, until times grow evenly.
+std::vector<std::size_t> simulated_numbers(std::size_t most, std::size_t stages) {
+    const std::size_t last = std::min(most, std::max(most_simulated, most_per_stage * stages));
+    std::vector<std::size_t> numbers;
+    for (std::size_t power = 2; power < last; power *= 2)
+        for (const std::size_t number : {power, power + power / 2})
+            if (number < last && (numbers.empty() || number > numbers.back()))
+                numbers.push_back(number);
+    if (last > 1)
+        numbers.push_back(last);
+    return numbers;
+}
+
+// A pipeline goes on where the micro-batch before ended: its times do not repeat.
+void add_micro_batches(WorkerChain& chain,
+                       std::span<const ChainStage> stages,
+                       std::int64_t micro_batch,
+                       std::size_t most,
+                       std::vector<CostPoint>& points) {
+    for (const std::size_t number : simulated_numbers(most, stages.size()))
+        points.push_back({static_cast<std::int64_t>(number) * micro_batch,
+                          cut_in_flight(chain, stages, number).predicted_ms});
+    const CostPoint last = points.back(), before = points[points.size() - 2];
+    const std::int64_t units = static_cast<std::int64_t>(most) * micro_batch;
+    if (last.units < units)
+        points.push_back(
+            {units,
+             last.ms + (last.ms - before.ms) * static_cast<double>(units - last.units) /
+                           static_cast<double>(last.units - before.units)});
+}
+
+}  // namespace
+
+PipelineCut cut_in_flight(WorkerChain& chain,
+                          std::span<const ChainStage> stages,
+                          std::size_t micro_batches) {
+    chain.problem.micro_batches = micro_batches;
+    return with_more_in_flight(chain.problem, evaluate_cut(chain.problem, chain.in_worker(stages)));
+}
+
+std::size_t rounded_micro_batches(std::int64_t units, std::int64_t micro_batch) {
+    const auto exact =
+        static_cast<std::size_t>(ceil_div(std::max<std::int64_t>(1, units), micro_batch));
+    std::size_t number = std::min(exact, most_searched), dropped = 0;
+    for (; number >= 32; number /= 2)
+        ++dropped;
+    return number << dropped;
+}
+
+StepCost cut_times(const LayoutProblem& problem,
+                   const StateTable& state,
+                   std::span<const std::size_t> devices,
+                   std::size_t size,
+                   std::span<const ChainStage> stages) {
+    const std::int64_t micro_batch = problem.sizes[size].micro_batch;
+    std::vector<CostPoint> points = within_micro_batch(problem, state, devices, size, stages);
+    if (stages.size() > 1) {
+        WorkerChain chain = worker_chain(problem, state, size, devices);
+        const std::int64_t most = std::max<std::int64_t>(2, ceil_div(problem.batch, micro_batch));
+        add_micro_batches(chain, stages, micro_batch, static_cast<std::size_t>(most), points);
+    }
+    StepCost cost{.micro_batch = micro_batch};
+    cost.table = StepTable(std::move(points));
+    return cost;
+}
+
+}  // namespace hetseq

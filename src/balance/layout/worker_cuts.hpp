@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "hetseq/balance/pipeline/partition_chain.hpp"
+#include "hetseq/balance/step_cost.hpp"
+
+#include "worker_chain.hpp"
+
+namespace hetseq {
+
+/// A cut of a worker, and its times by units.
+struct WorkerCut {
+    std::size_t size = 0;            // of LayoutProblem::sizes
+    std::vector<ChainStage> stages;  // classes as in the layout
+    double overshoot_mb = 0;         // of the tightest stage; <= 0: it fits
+    StepCost cost;
+};
+
+/// Less overshoot, then faster with `units`, then a larger micro-batch, then fewer stages.
+bool is_better(const WorkerCut& a, const WorkerCut& b, std::int64_t units);
+
+/// Finds cuts for workers, and remembers them: workers with as many devices of each class are
+/// alike.
+class WorkerCuts {
+public:
+    using Devices = std::vector<std::size_t>;  // by class
+
+    /// `problem` outlives the cuts.
+    WorkerCuts(const LayoutProblem& problem, std::size_t sharded_over);
+
+    /// The fastest known cut for `units` >= 0 after a search for that many, which fits or else
+    /// lacks least. Valid as long as this.
+    const WorkerCut& fastest(const Devices& devices, std::int64_t units);
+    /// All that are known.
+    std::vector<const WorkerCut*> known(const Devices& devices) const;
+    /// A cut of one's own, whether it fits or not.
+    const WorkerCut& given(const Devices& devices,
+                           std::size_t size,
+                           std::span<const ChainStage> stages);
+    /// Gets to know those near `cut`, in micro-batches of all sizes.
+    void add_near(const Devices& devices, const WorkerCut& cut);
+    /// Its numbers where it computes `units`; classes as in the worker's chain.
+    PipelineCut evaluated(const Devices& devices, const WorkerCut& cut, std::int64_t units) const;
+
+private:
+    using Key = std::pair<std::size_t, std::vector<ChainStage>>;
+    struct Known {
+        std::map<Key, WorkerCut> cuts;
+        std::set<std::pair<std::size_t, std::size_t>> searched;  // sizes and micro-batches
+    };
+
+    void add_single_stages(const Devices& devices, std::size_t size);
+    void search(const Devices& devices, std::size_t size, std::int64_t units, Known& known);
+
+    const LayoutProblem& problem_;
+    StateTable state_;
+    std::map<Devices, Known> known_;  // by searchable devices
+};
+
+}  // namespace hetseq
