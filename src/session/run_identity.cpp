@@ -42,8 +42,7 @@ RunIdentity run_identity(const RunSettings& settings, const Replica& replica) {
         identity.limits.push_back(rank_limits(settings, info.rank) +
                                   stage_text(replica, info.rank));
     }
-    if (replica.stage() != nullptr)
-        identity.job_ranks = replica.stage()->layout().job_ranks;
+    identity.job_ranks = settings.job_ranks;
     return identity;
 }
 

@@ -57,6 +57,7 @@ private:
 /// ranks are lists by rank in `values()`.
 struct RunSettings : SettledOptions {
     Topology topology = {};
+    std::vector<int> job_ranks = {};  // by rank, its number in the job; empty: none was left out
     at::Device device = at::kCPU;
     Precision precision = Precision::fp32;
     std::vector<Precision> precisions = {};     // by rank

@@ -33,8 +33,8 @@
 #include "hetseq/session/options/config_file_values.hpp"
 #include "hetseq/session/options/idle_options.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
+#include "hetseq/session/pipeline/choose_layout.hpp"
 #include "hetseq/session/pipeline/pipeline_report.hpp"
-#include "hetseq/session/pipeline/plan_pipeline.hpp"
 #include "hetseq/session/pipeline/recorded_layout.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
@@ -64,13 +64,14 @@ std::vector<double> activations_mb(const SharePlan& shares) {
 void say_start(const CommandContext& context,
                const RunSettings& settings,
                Replica& replica,
-               Training& training) {
+               Training& training,
+               const LayoutChoice& choice) {
     const ThreadSupport threads = context.environment->thread_support();
     if (threads != ThreadSupport::multiple)
         log::warn(std::string("MPI gives ") + to_string(threads) +
                   ", not MPI_THREAD_MULTIPLE: data are read and gradients reduced without overlap");
     log::info("start\n" + MpiEnvironment::library_version() + ", " + to_string(threads) + "\n" +
-              start_report(settings, training.shares(), replica.plan()) +
+              start_report(settings, training.shares(), replica.plan()) + compared_report(choice) +
               pipeline_report(replica, settings) +
               count_text(replica.parameter_count(), "parameter") + ", " +
               count_text(replica.plan().samples(), "sample") + ", " +
@@ -289,37 +290,48 @@ struct Attempt {
     int code = 0;
     std::vector<int> ranks = {};  // to start again on these alone; none: it came to its end
     SettledOptions options = {};  // to start again with
-    std::optional<PipelineLayout> layout = {};  // likewise; none: ranks have whole replicas
+    LayoutChoice choice = {};     // likewise
 };
 
 Attempt ended(int code) {
     return {.code = code};
 }
 
-// Only the ranks of `layout`, whose numbers become those among them.
-Attempt on_ranks_of(PipelineLayout layout, const RunSettings& settings) {
-    std::vector<int> ranks = layout.ranks();
-    for (WorkerLayout& worker : layout.workers)
-        for (int& rank : worker.ranks)
-            rank = static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) -
-                                    ranks.begin());
+// Only the ranks of `choice`, whose numbers become those among them.
+Attempt on_ranks_of(LayoutChoice choice, const RunSettings& settings) {
+    const std::vector<int> ranks = choice.ranks;
+    if (choice.pipelines)
+        choice.pipelines->renumber(ranks);
     std::vector<int> others;
     for (const RankInfo& info : settings.topology.ranks)
         if (!std::binary_search(ranks.begin(), ranks.end(), info.rank))
             others.push_back(info.rank);
-    log::info("left out: " + name_ranks(others) +
-              ", for which no virtual worker has any use; the others are numbered anew, from 0 on");
-    layout.job_ranks = ranks;
+    if (!others.empty())
+        log::info("left out: " + name_ranks(others) +
+                  ", for which the layout has no use; the others are numbered anew, from 0 on");
     SettledOptions options = options_on(settings, ranks);
-    return {.ranks = std::move(ranks), .options = std::move(options), .layout = std::move(layout)};
+    if (choice.shards_state)
+        options.settle(options.options().shard, "optimizer");
+    return {.ranks = ranks, .options = std::move(options), .choice = std::move(choice)};
 }
 
-// `all_ranks`: none has been left out. `layout`: of these ranks, where some have.
+// Collective. As the run's checkpoint has recorded it, or as it is found best now.
+LayoutChoice chosen_layout(const CommandContext& context,
+                           const RunSettings& settings,
+                           const std::optional<ResumePoint>& point,
+                           bool saves) {
+    if (point && point->is_own)
+        if (auto recorded = recorded_layout(settings, point->state.run))
+            return std::move(*recorded);
+    return choose_layout(*context.environment, context.world, settings, context.parts, saves);
+}
+
+// `all_ranks`: none has been left out. `choice`: how these ranks train, where that is known.
 Attempt train_ranks_of(const CommandContext& context,
                        SettledOptions settled,
                        double start_seconds,
                        bool all_ranks,
-                       std::optional<PipelineLayout> layout) {
+                       LayoutChoice choice) {
     const HostComm& world = context.world;
     std::optional<RunFolder> run_folder;
     if (!settled.options().save_dir.empty())
@@ -339,16 +351,14 @@ Attempt train_ranks_of(const CommandContext& context,
         check_same_run(settings, *point);
 
     if (all_ranks) {
-        if (point && point->is_own)
-            layout = recorded_layout(settings, point->state.run);
-        if (!layout)
-            layout = plan_pipeline(
-                *context.environment, world, settings, context.parts, folder != nullptr);
-        if (layout && std::ssize(layout->ranks()) < world.size())
-            return on_ranks_of(std::move(*layout), settings);
+        choice = chosen_layout(context, settings, point, folder != nullptr);
+        if (std::ssize(choice.ranks) < world.size() || choice.shards_state)
+            return on_ranks_of(std::move(choice), settings);
+    } else {
+        settings.job_ranks = choice.ranks;
     }
-    if (layout)
-        record_layout(*layout, settings);
+    const std::optional<PipelineLayout>& layout = choice.pipelines;
+    record_layout(layout, settings);
     Replica replica(
         *context.environment, world, settings, context.parts, folder, layout ? &*layout : nullptr);
     replica.identify_data(point ? &point->state.run : nullptr);
@@ -377,7 +387,7 @@ Attempt train_ranks_of(const CommandContext& context,
         std::vector<int> ranks = working_ranks(world, settings, replica, shares.plan);
         if (std::ssize(ranks) < world.size()) {
             SettledOptions options = options_on(settings, ranks);
-            return {.ranks = std::move(ranks), .options = std::move(options)};
+            return {.ranks = ranks, .options = std::move(options), .choice = {.ranks = ranks}};
         }
     }
     const TrainingProgress progress = start.progress;
@@ -385,7 +395,7 @@ Attempt train_ranks_of(const CommandContext& context,
                       length,
                       std::move(start),
                       std::move(shares));
-    say_start(context, settings, replica, training);
+    say_start(context, settings, replica, training, choice);
     if (settings.options().dry_run)
         return ended(try_out(context, settings, replica, training, std::move(plan)));
     if (point)
@@ -465,7 +475,7 @@ int train_without_the_others(const CommandContext& context, Attempt attempt, dou
             const CommandContext context_of_own{
                 context.environment, own, meeting, context.parts, nullptr, context.words};
             code = train_ranks_of(
-                       context_of_own, attempt.options, start_seconds, false, attempt.layout)
+                       context_of_own, attempt.options, start_seconds, false, attempt.choice)
                        .code;
         });
         code = failure != 0 ? failure : code;

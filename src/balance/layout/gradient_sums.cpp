@@ -94,7 +94,7 @@ std::vector<double> GradientSums::ready_ms(std::span<const SummedWorker> workers
 double GradientSums::own_mb(std::size_t begin, std::size_t end) const {
     const auto is_within = [&](std::size_t unit) { return begin <= unit && unit < end; };
     double mb = problem_.gradients_mb(begin, end);
-    for (const TiedUnits& tied : tied_)
+    for (const TiedPair& tied : tied_)
         if (is_within(tied.first) != is_within(tied.second))
             mb -= tied.mb;
     return std::max(0.0, mb);
@@ -133,7 +133,7 @@ double GradientSums::tied_end_ms(std::span<const Segment> segments,
         });
     };
     double end_ms = 0;
-    for (const TiedUnits& tied : tied_) {
+    for (const TiedPair& tied : tied_) {
         const auto first = segment_of(tied.first), second = segment_of(tied.second);
         std::set<int> holders(first->ranks.begin(), first->ranks.end());
         holders.insert(second->ranks.begin(), second->ranks.end());

@@ -10,7 +10,7 @@
 namespace hetseq {
 
 /// Parameters that two units share: both have their gradients.
-struct TiedUnits {
+struct TiedPair {
     std::size_t first = 0, second = 0;
     double mb = 0;
 };
@@ -29,7 +29,7 @@ public:
     /// `problem` outlives the sums.
     explicit GradientSums(const LayoutProblem& problem);
 
-    std::span<const TiedUnits> tied() const noexcept { return tied_; }
+    std::span<const TiedPair> tied() const noexcept { return tied_; }
     /// When all sums have ended, from the update's begin; `part` of an all-reduce's time is taken
     /// [ms].
     double end_ms(std::span<const SummedWorker> workers, double part = 1) const;
@@ -52,7 +52,7 @@ private:
 
     const LayoutProblem& problem_;
     std::vector<double> unit_mb_;
-    std::vector<TiedUnits> tied_;
+    std::vector<TiedPair> tied_;
 };
 
 }  // namespace hetseq

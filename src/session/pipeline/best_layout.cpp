@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <optional>
-#include <span>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/comm/agree.hpp"
-#include "hetseq/comm/host_comm.hpp"
-#include "hetseq/balance/pipeline/partition_chain.hpp"
+#include "hetseq/balance/layout/compare_layouts.hpp"
+#include "hetseq/balance/layout/plan_workers.hpp"
 #include "hetseq/balance/usable_memory.hpp"
 #include "hetseq/session/run_settings.hpp"
 
@@ -19,154 +17,202 @@ namespace hetseq {
 
 namespace {
 
-// All ranks' costs of one size, rank after rank, unit after unit.
-constexpr std::size_t numbers_a_unit = 5;
-std::vector<UnitCost> unpacked(const std::vector<double>& numbers,
-                               std::size_t first,
-                               std::size_t units) {
-    std::vector<UnitCost> costs;
-    for (std::size_t u = 0; u < units; ++u) {
-        const double* const own = numbers.data() + first + u * numbers_a_unit;
-        costs.push_back({own[0], own[1], own[2], own[3], own[4]});
-    }
-    return costs;
+// The size whose micro-batches in the problem have so many units.
+const MeasuredSize& size_of(const LayoutProblem& problem,
+                            const std::vector<MeasuredSize>& sizes,
+                            std::int64_t micro_batch) {
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+        if (problem.sizes[i].micro_batch == micro_batch)
+            return sizes[i];
+    HETSEQ_ASSERT(!"a size that was not measured");
+    return sizes.front();
 }
 
-std::vector<std::vector<UnitCost>> gathered(const HostComm& world,
-                                            const std::vector<UnitCost>& own) {
-    const auto ranks = static_cast<std::size_t>(world.size());
-    const std::size_t each = own.size() * numbers_a_unit;
-    std::vector<double> numbers(ranks * each, 0);
-    double* out = numbers.data() + static_cast<std::size_t>(world.rank()) * each;
-    for (const UnitCost& cost : own)
-        for (const double number :
-             {cost.forward_ms, cost.backward_ms, cost.kept_mb, cost.workspace_mb, cost.output_mb})
-            *out++ = number;
-    world.all_reduce(std::span<double>(numbers), ReduceOp::sum);
-    std::vector<std::vector<UnitCost>> all;
-    for (std::size_t r = 0; r < ranks; ++r)
-        all.push_back(unpacked(numbers, r * each, own.size()));
-    return all;
+// The problem's micro-batch that is nearest to one of `units`.
+std::int64_t nearest_size(const LayoutProblem& problem,
+                          const std::vector<MeasuredSize>& sizes,
+                          std::int64_t units) {
+    std::size_t nearest = 0;
+    for (std::size_t i = 1; i < sizes.size(); ++i)
+        if (std::llabs(sizes[i].micro_batch - units) <
+            std::llabs(sizes[nearest].micro_batch - units))
+            nearest = i;
+    return problem.sizes[nearest].micro_batch;
 }
 
-std::vector<std::size_t> units_of(const PipelineCut& cut) {
-    std::vector<std::size_t> units;
-    for (const ChainStage& stage : cut.stages)
-        units.push_back(stage.end - stage.begin);
-    return units;
-}
-
-// The ranks of the stages: those of a class in their order.
-std::vector<int> ranks_of(const PipelineCut& cut, const RankClasses& classes) {
-    std::vector<std::size_t> used(classes.ranks.size(), 0);
-    std::vector<int> ranks;
-    for (const ChainStage& stage : cut.stages)
-        ranks.push_back(classes.ranks[stage.device_class][used[stage.device_class]++]);
-    return ranks;
-}
-
-std::vector<double> activations_of(const PipelineCut& cut,
-                                   const MeasuredRanks& measured,
-                                   const std::vector<int>& ranks) {
+std::vector<double> activations_of(const WorkerPlan& plan, const MeasuredRanks& measured) {
     std::vector<double> mb;
-    for (std::size_t s = 0; s < cut.stages.size(); ++s)
-        mb.push_back(std::max(
-            0.0,
-            cut.memory[s].needed_mb - measured.memory.process_mb(ranks[s]) -
-                measured.memory.stage_mb(ranks[s], {cut.stages[s].begin, cut.stages[s].end})));
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+        const int rank = plan.ranks[s];
+        const UnitRange units{plan.stages[s].begin, plan.stages[s].end};
+        mb.push_back(std::max(0.0,
+                              plan.memory[s].needed_mb - measured.memory.process_mb(rank) -
+                                  measured.memory.stage_mb(rank, units)));
+    }
     return mb;
 }
 
-[[noreturn]] void refuse(const PipelineCut& nearest,
-                         const MeasuredRanks& measured,
-                         const RunSettings& settings) {
-    const std::size_t s = nearest.tightest();
-    const RankInfo& info = settings.topology.rank(ranks_of(nearest, measured.classes)[s]);
+WorkerLayout layout_of(const WorkerPlan& plan,
+                       std::int64_t micro_batch,
+                       std::size_t extra_in_flight,
+                       const MeasuredRanks& measured) {
+    std::vector<std::size_t> units;
+    for (const ChainStage& stage : plan.stages)
+        units.push_back(stage.end - stage.begin);
+    WorkerLayout layout = given_worker(plan.ranks, units, micro_batch, extra_in_flight);
+    layout.predicted_ms = plan.ms;
+    layout.bubble = plan.bubble;
+    layout.units = plan.units;
+    layout.activations_mb = activations_of(plan, measured);
+    layout.cost = plan.cost;
+    return layout;
+}
+
+// Of a planned layout; `given`: the cuts that were asked for.
+PipelineLayout pipelines_of(const LayoutPlan& plan,
+                            const std::optional<PipelineLayout>& given,
+                            const LayoutProblem& problem,
+                            const std::vector<MeasuredSize>& sizes,
+                            const MeasuredRanks& measured) {
+    PipelineLayout layout{.workers = {}, .batch = problem.batch, .predicted_ms = plan.update_ms};
+    for (std::size_t w = 0; w < plan.workers.size(); ++w) {
+        const WorkerPlan& worker = plan.workers[w];
+        layout.workers.push_back(
+            layout_of(worker,
+                      given ? given->workers[w].micro_batch
+                            : size_of(problem, sizes, worker.micro_batch).micro_batch,
+                      given ? given->workers[w].extra_in_flight : worker.extra_in_flight,
+                      measured));
+    }
+    return layout;
+}
+
+double fullest(const LayoutPlan& plan) {
+    double most = 0;
+    for (const WorkerPlan& worker : plan.workers)
+        for (const StageMemory& memory : worker.memory)
+            if (memory.usable_mb > 0)
+                most = std::max(most, memory.needed_mb / memory.usable_mb);
+    return most;
+}
+
+ComparedLayout compared(const LayoutPlan& plan) {
+    return {.name = plan.name,
+            .ranks = plan.ranks(),
+            .update_ms = plan.update_ms,
+            .compute_ms = plan.compute_ms,
+            .reduce_ms = plan.reduce_ms,
+            .memory = fullest(plan),
+            .why_not = plan.why_not};
+}
+
+bool is_data_parallel(const LayoutPlan& plan) {
+    return std::all_of(plan.workers.begin(), plan.workers.end(), [](const WorkerPlan& worker) {
+        return worker.ranks.size() == 1;
+    });
+}
+
+// A pipeline that is hardly faster than replicas by a prediction may be slower.
+void take_simpler_first(std::vector<LayoutPlan>& plans) {
+    constexpr double hardly = 1.03;
+    const auto simple = std::find_if(plans.begin(), plans.end(), [](const LayoutPlan& plan) {
+        return plan.fits() && is_data_parallel(plan);
+    });
+    if (simple != plans.end() && simple->update_ms <= hardly * plans.front().update_ms)
+        std::rotate(plans.begin(), simple, simple + 1);
+}
+
+// The stage that lacks most, or has least left.
+struct Tightest {
+    std::size_t worker = 0, stage = 0;
+    double overshoot_mb = 0;
+};
+Tightest tightest(const LayoutPlan& plan) {
+    Tightest found;
+    bool is_first = true;
+    for (std::size_t w = 0; w < plan.workers.size(); ++w)
+        for (std::size_t s = 0; s < plan.workers[w].memory.size(); ++s) {
+            const double overshoot_mb = plan.workers[w].memory[s].overshoot_mb();
+            if (is_first || overshoot_mb > found.overshoot_mb)
+                found = {w, s, overshoot_mb};
+            is_first = false;
+        }
+    return found;
+}
+
+[[noreturn]] void refuse(const LayoutPlan& nearest, const RunSettings& settings) {
+    const auto [w, s, overshoot_mb] = tightest(nearest);
+    const WorkerPlan& worker = nearest.workers[w];
+    const RankInfo& info = settings.topology.rank(worker.ranks[s]);
     const auto whole = [](double mb) { return std::to_string(std::llround(mb)); };
     throw BadConfig("no cut of the model fits the virtual worker's memory: of the nearest, stage " +
-                        std::to_string(s) + " of " + std::to_string(nearest.stages.size()) +
-                        " would need " + whole(nearest.memory[s].needed_mb / usable_memory) +
+                        std::to_string(s) + " of " + std::to_string(worker.stages.size()) +
+                        " would need " + whole(worker.memory[s].needed_mb / usable_memory) +
                         " MiB of rank " + std::to_string(info.rank) + " on " + info.host,
-                    "it has " + whole(nearest.memory[s].usable_mb / usable_memory) + " MiB",
+                    "it has " + whole(worker.memory[s].usable_mb / usable_memory) + " MiB",
                     "add ranks to the worker, give --recompute all, or use a smaller model");
 }
 
-WorkerLayout best_of(const std::vector<MeasuredSize>& sizes,
-                       const CostsBySize& costs,
-                       const MeasuredRanks& measured,
-                       const RunSettings& settings) {
-    std::optional<WorkerLayout> best;
-    std::optional<PipelineCut> nearest;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-        const ChainProblem problem = chain_problem(measured, costs[i], sizes[i].micro_batches);
-        const PipelineCut cut = with_more_in_flight(problem, partition_chain(problem));
-        if (!cut.fits()) {
-            nearest = cut;
-            continue;
-        }
-        if (best && best->predicted_ms <= cut.predicted_ms)
-            continue;
-        const std::vector<int> ranks = ranks_of(cut, measured.classes);
-        best = given_worker(ranks, units_of(cut), sizes[i].micro_batch, cut.extra_in_flight);
-        best->predicted_ms = cut.predicted_ms;
-        best->bubble = cut.bubble;
-        best->activations_mb = activations_of(cut, measured, ranks);
-    }
-    if (!best)
-        refuse(*nearest, measured, settings);
-    return *best;
+std::vector<int> ranks_of(const LayoutPlan& plan) {
+    std::vector<int> ranks;
+    for (const WorkerPlan& worker : plan.workers)
+        ranks.insert(ranks.end(), worker.ranks.begin(), worker.ranks.end());
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
 }
 
-// Collective. Rank 0's.
-WorkerLayout shared(const HostComm& world, const WorkerLayout& layout) {
-    std::vector<double> numbers{static_cast<double>(layout.micro_batch),
-                                static_cast<double>(layout.extra_in_flight),
-                                layout.predicted_ms,
-                                layout.bubble};
-    for (std::size_t s = 0; s < layout.ranks.size(); ++s)
-        for (const double number : {static_cast<double>(layout.ranks[s]),
-                                    static_cast<double>(layout.cut.units[s].size()),
-                                    layout.activations_mb[s]})
-            numbers.push_back(number);
-    numbers.resize(static_cast<std::size_t>(world.broadcast(std::ssize(numbers), 0)));
-    world.broadcast(std::as_writable_bytes(std::span(numbers)), 0);
-    std::vector<int> ranks;
-    std::vector<std::size_t> units;
-    std::vector<double> activations_mb;
-    for (std::size_t at = 4; at < numbers.size(); at += 3) {
-        ranks.push_back(static_cast<int>(numbers[at]));
-        units.push_back(static_cast<std::size_t>(numbers[at + 1]));
-        activations_mb.push_back(numbers[at + 2]);
+std::vector<GivenWorker> given_workers(const PipelineLayout& layout,
+                                       const LayoutProblem& problem,
+                                       const std::vector<MeasuredSize>& sizes) {
+    std::vector<GivenWorker> workers;
+    for (const WorkerLayout& worker : layout.workers) {
+        GivenWorker& given = workers.emplace_back();
+        given.ranks = worker.ranks;
+        given.micro_batch = nearest_size(problem, sizes, worker.micro_batch);
+        for (const UnitRange& units : worker.cut.units)
+            given.units.push_back(units.size());
     }
-    WorkerLayout all = given_worker(std::move(ranks),
-                                    units,
-                                    static_cast<std::int64_t>(numbers[0]),
-                                    static_cast<std::size_t>(numbers[1]));
-    all.predicted_ms = numbers[2];
-    all.bubble = numbers[3];
-    all.activations_mb = std::move(activations_mb);
-    return all;
+    return workers;
+}
+
+LayoutChoice best_of_all(const LayoutProblem& problem,
+                         const std::vector<MeasuredSize>& sizes,
+                         const MeasuredRanks& ranks,
+                         const RunSettings& settings) {
+    std::vector<LayoutPlan> plans = compare_layouts(problem);
+    take_simpler_first(plans);
+    const LayoutPlan& best = plans.front();
+    if (!best.fits())
+        refuse(*std::min_element(plans.begin(),
+                                 plans.end(),
+                                 [](const LayoutPlan& a, const LayoutPlan& b) {
+                                     return tightest(a).overshoot_mb < tightest(b).overshoot_mb;
+                                 }),
+               settings);
+    LayoutChoice choice{.ranks = ranks_of(best), .shards_state = best.shards_state};
+    if (!is_data_parallel(best))
+        choice.pipelines = pipelines_of(best, std::nullopt, problem, sizes, ranks);
+    for (const LayoutPlan& plan : plans)
+        choice.compared.push_back(compared(plan));
+    return choice;
 }
 
 }  // namespace
 
-CostsBySize gathered_costs(const HostComm& world, const std::vector<MeasuredSize>& sizes) {
-    CostsBySize costs;
-    for (const MeasuredSize& size : sizes)
-        costs.push_back(gathered(world, size.costs));
-    return costs;
-}
-
-PipelineLayout best_layout(const HostComm& world,
-                           const RunSettings& settings,
-                           const std::vector<MeasuredSize>& sizes,
-                           const CostsBySize& costs,
-                           const MeasuredRanks& ranks) {
-    return {.workers = {shared(world, agree_on(world, [&] {
-                                   return world.rank() == 0
-                                              ? best_of(sizes, costs, ranks, settings)
-                                              : WorkerLayout{};
-                               }))}};
+LayoutChoice best_layout(const LayoutProblem& problem,
+                         const AskedLayout& asked,
+                         const std::vector<MeasuredSize>& sizes,
+                         const MeasuredRanks& ranks,
+                         const RunSettings& settings) {
+    if (asked.workers.empty())
+        return best_of_all(problem, sizes, ranks, settings);
+    const LayoutPlan plan = asked.given
+                                ? plan_given(problem, given_workers(*asked.given, problem, sizes))
+                                : plan_workers(problem, asked.workers);
+    if (!asked.given && !plan.fits())
+        refuse(plan, settings);
+    return {.pipelines = pipelines_of(plan, asked.given, problem, sizes, ranks),
+            .ranks = ranks_of(plan)};
 }
 
 }  // namespace hetseq

@@ -32,6 +32,13 @@ std::int64_t size_of(const RunSettings& settings, const MicroBatch& micro_batch)
     return settings.is_ragged() ? micro_batch.padded_tokens : micro_batch.samples;
 }
 
+std::int64_t size_of(const RunSettings& settings, const LoadedShare& share) {
+    std::int64_t sum = 0;
+    for (const MicroBatch& micro_batch : share.micro_batches())
+        sum += size_of(settings, micro_batch);
+    return sum;
+}
+
 // The micro-batch with most to compute.
 const MicroBatch& largest(const RunSettings& settings, const LoadedShare& share) {
     const auto& all = share.micro_batches();
@@ -72,7 +79,7 @@ std::vector<MeasuredSize> measure_chain(const HostComm& world,
         const auto measure = [&](std::int64_t size) {
             share.recut(cap_of(settings, size));
             const MicroBatch micro_batch = share.on_device(largest(settings, share));
-            MeasuredSize measured{size_of(settings, micro_batch), 0};
+            MeasuredSize measured{.micro_batch = size_of(settings, micro_batch)};
             measured.costs = measure_units(
                 model, micro_batch, [&] { prepare_unit(model, settings, world.rank()); });
             return measured;
@@ -82,7 +89,9 @@ std::vector<MeasuredSize> measure_chain(const HostComm& world,
         std::vector<MeasuredSize> sizes;
         for (std::int64_t part = 1; part <= smallest_part && capacity / part >= 1; part *= 2) {
             share.recut(cap_of(settings, capacity / part));
-            MeasuredSize size{capacity / part, std::ssize(share.micro_batches())};
+            MeasuredSize size{.micro_batch = capacity / part,
+                              .micro_batches = std::ssize(share.micro_batches()),
+                              .batch = size_of(settings, share)};
             const auto actual = static_cast<double>(size_of(settings, largest(settings, share)));
             for (std::size_t unit = 0; unit < large.costs.size(); ++unit)
                 size.costs.push_back(cost_between(small.costs[unit],

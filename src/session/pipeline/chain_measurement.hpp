@@ -14,8 +14,10 @@ struct RunSettings;
 
 /// Micro-batches of one size, as the units of a model were measured with them.
 struct MeasuredSize {
-    std::int64_t micro_batch = 0;      // samples, or padded tokens
-    std::int64_t micro_batches = 0;    // of a full batch
+    std::int64_t micro_batch = 0;    // samples, or padded tokens
+    std::int64_t micro_batches = 0;  // of a full batch
+    std::int64_t batch = 0;          // it, in these: samples, or tokens with the padding that they
+                                     // have then
     std::vector<UnitCost> costs = {};  // by unit, on this rank's device
 };
 

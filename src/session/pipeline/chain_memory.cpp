@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/model/model.hpp"
@@ -60,11 +61,16 @@ double ChainMemory::process_mb(int rank) const {
     return sum_of(without.terms(rank));
 }
 
-bool ChainMemory::every_rank_holds_all() const {
-    for (int rank = 0; rank < ranks_; ++rank)
-        if (!account_.fits(rank))
-            return false;
-    return true;
+double ChainMemory::values_mb(UnitRange units) const {
+    return static_cast<double>(elements_of(units_, units) * account_.element_bytes()) /
+           bytes_of_mib;
+}
+
+double ChainMemory::sharded_mb(int rank, std::size_t ranks) const {
+    const UnitRange all{0, units_.size()};
+    const double part = 1 - 1 / static_cast<double>(ranks);
+    return stage_mb(rank, all) -
+           part * values_mb(all) * static_cast<double>(account_.held_tensors(rank));
 }
 
 ChainMemory chain_memory(const HostComm& world,

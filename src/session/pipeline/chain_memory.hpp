@@ -30,7 +30,13 @@ public:
     /// What `rank` holds without any of the model, its caches of data among it [MiB].
     double process_mb(int rank) const;
     double has_mb(int rank) const { return account_.has_mb(rank); }
-    bool every_rank_holds_all() const;
+    /// Values of `units`, as many gradients [MiB].
+    double values_mb(UnitRange units) const;
+    /// A whole replica on `rank`, whose optimizer's state is cut over `ranks`; without the process
+    /// [MiB].
+    double sharded_mb(int rank, std::size_t ranks) const;
+    /// Whether the optimizer could do with that.
+    bool follows_shards() const noexcept { return account_.follows_shards(); }
 
 private:
     MemoryAccount account_;

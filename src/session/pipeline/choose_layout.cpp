@@ -1,4 +1,4 @@
-#include "hetseq/session/pipeline/plan_pipeline.hpp"
+#include "hetseq/session/pipeline/choose_layout.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <ATen/ops/zeros.h>
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
@@ -17,9 +19,12 @@
 #include "hetseq/comm/mpi/peer_channel.hpp"
 #include "hetseq/data/data_context.hpp"
 #include "hetseq/model/model.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/train/pipeline/link_costs.hpp"
 #include "hetseq/train/shares/peak_memory.hpp"
+#include "hetseq/train/shares/update_cost.hpp"
 #include "hetseq/session/pipeline/virtual_workers.hpp"
 #include "hetseq/session/ranks/rank_memory.hpp"
 #include "hetseq/session/ranks/rank_recomputation.hpp"
@@ -29,8 +34,10 @@
 #include "best_layout.hpp"
 #include "chain_measurement.hpp"
 #include "chain_memory.hpp"
+#include "layout_problem.hpp"
 #include "measured_ranks.hpp"
 #include "rank_classes.hpp"
+#include "sum_costs.hpp"
 #include "tied_units.hpp"
 
 namespace hetseq {
@@ -123,59 +130,156 @@ std::vector<std::string> hosts_of(const Topology& topology) {
     return hosts;
 }
 
+std::vector<int> all_ranks(const HostComm& world) {
+    std::vector<int> all(static_cast<std::size_t>(world.size()));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+}
+
+// Collective. [from][to].
+std::vector<std::vector<LinkCost>> measured_links(const MpiEnvironment& environment,
+                                                  const HostComm& world,
+                                                  const RunSettings& settings) {
+    std::vector<int> others = all_ranks(world);
+    others.erase(others.begin() + world.rank());
+    PeerChannel channel{world, others, settings.device, environment.thread_support(), {}};
+    return measure_links(world, channel, settings.device, hosts_of(settings.topology));
+}
+
+// Collective. By rank: the optimizer's step, and the norm [ms a MiB of values].
+std::vector<double> optimizer_ms_per_mb(const HostComm& world,
+                                        const RunSettings& settings,
+                                        const Parts& parts) {
+    constexpr std::int64_t elements = std::int64_t{1} << 21;
+    return world.all_gather(agree_on(world, [&] {
+        TensorRegistry some;
+        some.register_parameter(
+            "values",
+            at::zeros(
+                {elements},
+                at::TensorOptions(parameter_type(settings.precision)).device(settings.device)));
+        const FlatParameters values{some, [](const std::string&) { return true; }};
+        const PartOptions& options = settings.options().parts;
+        const UpdateCost cost = measure_update(values, [&](FlatParameters& parameters) {
+            return parts.optimizers.get(options.optimizer.name)(parameters, options);
+        });
+        return cost.ms / (static_cast<double>(values.values().nbytes()) / bytes_of_mib);
+    }));
+}
+
+// Collective. What is measured, and chosen by it.
+class LayoutMeasurement {
+public:
+    LayoutMeasurement(const MpiEnvironment& environment,
+                      const HostComm& world,
+                      const RunSettings& settings,
+                      const Parts& parts,
+                      Model& model,
+                      bool saves)
+        : environment_{environment},
+          world_{world},
+          settings_{settings},
+          parts_{parts},
+          model_{model},
+          saves_{saves},
+          data_{world, environment.thread_support() == ThreadSupport::multiple},
+          feed_{data_, required_data(settings.options()), settings, parts, model, Shuffle::yes} {}
+
+    // `ranks`: of those that may work.
+    LayoutChoice best(const std::vector<int>& ranks, const AskedLayout& asked) {
+        log::info("measuring the units of the model on " + count_text(world_.size(), "rank"));
+        const std::vector<MeasuredSize> sizes =
+            measure_chain(world_, settings_, feed_, model_, capacity_of(settings_, ranks));
+        const CostsBySize costs = gathered_costs(world_, sizes);
+        const MeasuredRanks measured = measured_ranks(costs);
+        return parse_layout_choice(
+            world_.broadcast(agree_on(world_,
+                                      [&] {
+                                          if (world_.rank() != 0)
+                                              return std::string();
+                                          const LayoutProblem problem =
+                                              layout_problem(settings_, sizes, costs, measured);
+                                          return layout_choice_json(best_layout(
+                                              problem, asked, sizes, measured, settings_));
+                                      }),
+                             0));
+    }
+
+private:
+    MeasuredRanks measured_ranks(const CostsBySize& costs) {
+        std::vector<std::vector<LinkCost>> links = measured_links(environment_, world_, settings_);
+        const double sums_factor = measured_sum_factor(environment_, world_, settings_, links);
+        std::vector<double> optimizer_ms = optimizer_ms_per_mb(world_, settings_, parts_);
+        // What libraries have taken as they were used stays, and what was measured with does not.
+        PeakMemory::release();
+        return {rank_classes(settings_, all_ranks(world_), costs.front()),
+                std::move(links),
+                memory(),
+                trains_up_to(model_),
+                tied_units(model_, parameter_type(settings_.precision)),
+                settings_.device.is_cpu(),
+                std::move(optimizer_ms),
+                sums_factor};
+    }
+
+    ChainMemory memory() {
+        const Options& options = settings_.options();
+        const double data_mb = static_cast<double>(feed_.corpus().cache_bytes()) / bytes_of_mib *
+                               (options.valid_data.empty() ? 1 : 2) /
+                               settings_.topology.ranks_on_host_of(world_.rank());
+        return chain_memory(world_,
+                            settings_,
+                            parts_,
+                            model_,
+                            {memory_in_use_mb(settings_.device), data_mb},
+                            saves_);
+    }
+
+    const MpiEnvironment& environment_;
+    const HostComm& world_;
+    const RunSettings& settings_;
+    const Parts& parts_;
+    Model& model_;
+    bool saves_;
+    DataContext data_;
+    Feed feed_;
+};
+
+std::vector<int> joined(const std::vector<std::vector<int>>& workers) {
+    std::vector<int> ranks;
+    for (const std::vector<int>& worker : workers)
+        ranks.insert(ranks.end(), worker.begin(), worker.end());
+    return ranks;
+}
+
 }  // namespace
 
-std::optional<PipelineLayout> plan_pipeline(const MpiEnvironment& environment,
-                                            const HostComm& world,
-                                            const RunSettings& settings,
-                                            const Parts& parts,
-                                            bool saves) {
+LayoutChoice choose_layout(const MpiEnvironment& environment,
+                           const HostComm& world,
+                           const RunSettings& settings,
+                           const Parts& parts,
+                           bool saves) {
     const Options& options = settings.options();
     if (options.virtual_workers == "none")
-        return std::nullopt;
-    std::vector<std::vector<int>> workers;
-    std::vector<StageUnits> units;
+        return {.ranks = all_ranks(world)};
+    AskedLayout asked;
     const std::shared_ptr<Model> model = agree_on(world, [&] {
-        workers = ranks_of_workers(options.virtual_workers, settings.topology);
-        units = parse_stage_units(options.stage_units);
-        return chain_model(settings, parts);
+        asked.workers = ranks_of_workers(options.virtual_workers, settings.topology);
+        const std::vector<StageUnits> units = parse_stage_units(options.stage_units);
+        std::shared_ptr<Model> cut = chain_model(settings, parts);
+        if (!units.empty())
+            asked.given = checked_layout(settings, asked.workers, units, cut->chain().size());
+        return cut;
     });
-    if (!units.empty())
-        return agree_on(
-            world, [&] { return checked_layout(settings, workers, units, model->chain().size()); });
-    DataContext data(world, environment.thread_support() == ThreadSupport::multiple);
-    Feed feed(data, required_data(options), settings, parts, *model, Shuffle::yes);
-    const auto memory_beside = [&](double process_mb) {
-        const double data_mb = static_cast<double>(feed.corpus().cache_bytes()) / bytes_of_mib *
-                               (options.valid_data.empty() ? 1 : 2) /
-                               settings.topology.ranks_on_host_of(world.rank());
-        return chain_memory(world, settings, parts, *model, {process_mb, data_mb}, saves);
-    };
-    if (options.virtual_workers == "auto" &&
-        memory_beside(memory_in_use_mb(settings.device)).every_rank_holds_all()) {
-        log::info("no virtual worker is needed: each rank holds the model");
-        return std::nullopt;
-    }
-    log::info("measuring the units of the model on " + count_text(world.size(), "rank"));
-    const std::vector<MeasuredSize> sizes =
-        measure_chain(world, settings, feed, *model, capacity_of(settings, workers.front()));
-    std::vector<int> all;
-    for (int rank = 0; rank < world.size(); ++rank)
-        if (rank != world.rank())
-            all.push_back(rank);
-    PeerChannel channel{world, all, settings.device, environment.thread_support(), {}};
-    std::vector<std::vector<LinkCost>> links =
-        measure_links(world, channel, settings.device, hosts_of(settings.topology));
-    const CostsBySize costs = gathered_costs(world, sizes);
-    // What libraries have taken as they were used stays, and what was measured with does not.
-    PeakMemory::release();
-    const MeasuredRanks measured{rank_classes(settings, workers.front(), costs.front()),
-                                 std::move(links),
-                                 memory_beside(memory_in_use_mb(settings.device)),
-                                 trains_up_to(*model),
-                                 tied_units(*model, parameter_type(settings.precision)),
-                                 settings.device.is_cpu()};
-    return best_layout(world, settings, sizes, costs, measured);
+    const std::vector<int> ranks = joined(asked.workers);
+    // Shares follow from times; one worker has every batch whole.
+    if (asked.given && (asked.workers.size() == 1 || options.balance.policy != "auto"))
+        return {.pipelines = asked.given, .ranks = asked.given->ranks()};
+    if (options.virtual_workers == "auto" && world.size() == 1)
+        return {.ranks = ranks};
+    if (options.virtual_workers == "auto")
+        asked.workers.clear();
+    return LayoutMeasurement(environment, world, settings, parts, *model, saves).best(ranks, asked);
 }
 
 }  // namespace hetseq

@@ -20,6 +20,8 @@ struct MeasuredRanks {
     std::vector<bool> trains_up_to;  // by unit: any parameter in front of it, or its own
     std::vector<TiedUnits> tied;
     bool on_host = true;  // what is kept until backward lies in the host's memory
+    std::vector<double> optimizer_ms_per_mb = {};  // by rank, of values
+    double sums_factor = 1;                        // what an all-reduce takes, of what links say
 };
 
 /// The cut that is asked for. `costs`: by rank and unit, of micro-batches of one size,

@@ -39,6 +39,13 @@ std::vector<std::vector<int>> PipelineLayout::ranks_by_worker() const {
     return all;
 }
 
+void PipelineLayout::renumber(const std::vector<int>& ranks) {
+    for (WorkerLayout& worker : workers)
+        for (int& rank : worker.ranks)
+            rank = static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) -
+                                    ranks.begin());
+}
+
 WorkerLayout given_worker(std::vector<int> ranks,
                           const std::vector<std::size_t>& units,
                           std::int64_t micro_batch,

@@ -51,13 +51,48 @@ bool have_same_speeds(const RunSettings& settings, const RunIdentity& saved) {
     return true;
 }
 
+std::optional<PipelineLayout> recorded_pipelines(const RunSettings& settings,
+                                                 const RunIdentity& saved,
+                                                 const std::string& workers) {
+    const std::string units = value_of(saved, settings, &settings.options().stage_units);
+    if (units.empty() || units == "auto")
+        return std::nullopt;
+    const std::vector<int> in_job = job_ranks(saved);
+    const std::vector<std::vector<int>> ranks = ranks_of_workers(workers, settings.topology);
+    const std::vector<StageUnits> stages = parse_stage_units(units);
+    const std::string& size = settings.option_at(&size_place(settings)).name;
+    const std::string sizes = value_of(saved, settings, &size_place(settings));
+    if (ranks.size() != stages.size())
+        return std::nullopt;
+    PipelineLayout layout;
+    std::size_t working = 0;
+    for (std::size_t w = 0; w < ranks.size(); ++w) {
+        if (ranks[w].size() != stages[w].units.size())
+            return std::nullopt;
+        working += ranks[w].size();
+        std::vector<int> of_worker;
+        for (const int rank : ranks[w])
+            of_worker.push_back(in_job.at(static_cast<std::size_t>(rank)));
+        layout.workers.push_back(
+            given_worker(std::move(of_worker),
+                         stages[w].units,
+                         rank_value(size, sizes, settings.topology, ranks[w].front()),
+                         stages[w].extra_in_flight));
+    }
+    return working == in_job.size() ? std::optional(std::move(layout)) : std::nullopt;
+}
+
 }  // namespace
 
-void record_layout(const PipelineLayout& layout, RunSettings& settings) {
+void record_layout(const std::optional<PipelineLayout>& pipelines, RunSettings& settings) {
+    if (!pipelines) {
+        settings.settle(settings.options().virtual_workers, "none");
+        return;
+    }
     std::vector<std::string> workers;
     std::vector<StageUnits> units;
     std::vector<std::int64_t> micro_batches(settings.topology.ranks.size(), 0);
-    for (const WorkerLayout& worker : layout.workers) {
+    for (const WorkerLayout& worker : pipelines->workers) {
         std::vector<std::string> ranks;
         StageUnits& stages = units.emplace_back();
         stages.extra_in_flight = worker.extra_in_flight;
@@ -73,37 +108,20 @@ void record_layout(const PipelineLayout& layout, RunSettings& settings) {
     settings.settle(size_place(settings), rank_list(micro_batches));
 }
 
-std::optional<PipelineLayout> recorded_layout(const RunSettings& settings,
-                                              const RunIdentity& saved) {
+std::optional<LayoutChoice> recorded_layout(const RunSettings& settings, const RunIdentity& saved) {
     const Options& options = settings.options();
-    const std::string units = value_of(saved, settings, &options.stage_units);
+    if (options.virtual_workers == "none" || options.stage_units != "auto" ||
+        !have_same_speeds(settings, saved))
+        return std::nullopt;
     const std::string workers = value_of(saved, settings, &options.virtual_workers);
-    if (options.virtual_workers == "none" || options.stage_units != "auto" || units.empty() ||
-        units == "auto" || !have_same_speeds(settings, saved))
-        return std::nullopt;
-    const std::vector<int> in_job = job_ranks(saved);
-    const std::vector<std::vector<int>> ranks = ranks_of_workers(workers, settings.topology);
-    const std::vector<StageUnits> stages = parse_stage_units(units);
-    const std::string sizes = value_of(saved, settings, &size_place(settings));
-    if (ranks.size() != stages.size())
-        return std::nullopt;
-    PipelineLayout layout;
-    std::size_t working = 0;
-    for (std::size_t w = 0; w < ranks.size(); ++w) {
-        if (ranks[w].size() != stages[w].units.size())
-            return std::nullopt;
-        working += ranks[w].size();
-        std::vector<int> of_worker;
-        for (const int rank : ranks[w])
-            of_worker.push_back(in_job.at(static_cast<std::size_t>(rank)));
-        layout.workers.push_back(given_worker(
-            std::move(of_worker),
-            stages[w].units,
-            rank_value(
-                settings.option_at(&size_place(settings)).name, sizes, settings.topology, ranks[w].front()),
-            stages[w].extra_in_flight));
-    }
-    return working == in_job.size() ? std::optional(std::move(layout)) : std::nullopt;
+    if (options.virtual_workers == "auto" && workers == "none")
+        return LayoutChoice{
+            .ranks = job_ranks(saved),
+            .shards_state = options.shard == "none" &&
+                            value_of(saved, settings, &options.shard) == "optimizer"};
+    if (std::optional<PipelineLayout> pipelines = recorded_pipelines(settings, saved, workers))
+        return LayoutChoice{.pipelines = pipelines, .ranks = pipelines->ranks()};
+    return std::nullopt;
 }
 
 }  // namespace hetseq

@@ -119,13 +119,16 @@ std::vector<std::int64_t> MemoryAccount::room_for_state() const {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
         const double left_mb =
             usable_memory * ranks_[r].has_mb - sum_of(memory_terms(model_, without.ranks_[r]));
-        const std::int64_t held =
-            model_.state_tensors + (saves_ && is_on_host_[r] ? saved_tensors_ : 0);
-        const auto bytes =
-            static_cast<double>(std::max<std::int64_t>(held, 1) * model_.element_bytes);
+        const std::int64_t held = std::max<std::int64_t>(held_tensors(static_cast<int>(r)), 1);
+        const auto bytes = static_cast<double>(held * model_.element_bytes);
         room.push_back(std::max<std::int64_t>(std::llround(left_mb * bytes_of_mib / bytes), 0));
     }
     return room;
+}
+
+std::int64_t MemoryAccount::held_tensors(int rank) const {
+    return model_.state_tensors +
+           (saves_ && is_on_host_[static_cast<std::size_t>(rank)] ? saved_tensors_ : 0);
 }
 
 void MemoryAccount::note_shards(const FlatParameters& parameters) {

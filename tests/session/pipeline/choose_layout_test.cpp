@@ -1,4 +1,4 @@
-#include "hetseq/session/pipeline/plan_pipeline.hpp"
+#include "hetseq/session/pipeline/choose_layout.hpp"
 
 #include <gtest/gtest.h>
 
@@ -29,14 +29,14 @@ Parts parts_with_a_model_of_one_piece() {
 }
 
 // MNIST's network has units.
-class PlanPipelineTest : public testing::Test {
+class ChooseLayoutTest : public testing::Test {
 protected:
     RunSettings settings(OptionValues values) const {
         values.insert({{"task", "mnist"}, {"device", "cpu"}, {"max-sentences", "4"}});
         return set_up_ranks(world_, settle_options(world_, {values, {}}, parts_), parts_);
     }
     std::optional<PipelineLayout> plan(const OptionValues& values) const {
-        return plan_pipeline(test::environment(), world_, settings(values), parts_, true);
+        return choose_layout(test::environment(), world_, settings(values), parts_, true).pipelines;
     }
     std::string refusal_of(const OptionValues& values) const {
         try {
@@ -61,12 +61,12 @@ protected:
     Parts parts_ = parts_with_a_model_of_one_piece();
 };
 
-TEST_F(PlanPipelineTest, WithoutAVirtualWorkerThereIsNone) {
+TEST_F(ChooseLayoutTest, WithoutAVirtualWorkerThereIsNone) {
     EXPECT_FALSE(plan({}));
     EXPECT_FALSE(plan({{"virtual-workers", "none"}, {"stage-units", "nonsense"}}));
 }
 
-TEST_F(PlanPipelineTest, AGivenCutIsTakenInTheOrderOfTheList) {
+TEST_F(ChooseLayoutTest, AGivenCutIsTakenInTheOrderOfTheList) {
     const int last = world_.size() - 1;
     std::vector<std::string> names;
     for (int rank = world_.size(); rank-- > 0;)
@@ -88,7 +88,7 @@ TEST_F(PlanPipelineTest, AGivenCutIsTakenInTheOrderOfTheList) {
 }
 
 // Each stage has every micro-batch. A rank whose own are empty has no say.
-TEST_F(PlanPipelineTest, TheSmallestMicroBatchOfAllIsTaken) {
+TEST_F(ChooseLayoutTest, TheSmallestMicroBatchOfAllIsTaken) {
     const auto layout = plan({{"virtual-workers", "auto"},
                               {"stage-units", units_in(world_.size())},
                               {"max-sentences", world_.size() == 1 ? "6" : "0=6,1=3,2=0"}});
@@ -97,13 +97,14 @@ TEST_F(PlanPipelineTest, TheSmallestMicroBatchOfAllIsTaken) {
     EXPECT_EQ(layout->workers.front().micro_batch, world_.size() == 1 ? 6 : 3);
 }
 
-TEST_F(PlanPipelineTest, EachWorkerHasACutOfItsOwn) {
+TEST_F(ChooseLayoutTest, EachWorkerHasACutOfItsOwn) {
     if (world_.size() < 3)
         GTEST_SKIP() << "two workers of unlike size need three ranks";
     const std::string whole = std::to_string(units());
 
     const auto layout = plan({{"virtual-workers", "2,0+1"},
                               {"stage-units", whole + "," + units_in(2) + ":1"},
+                              {"balance", "equal"},
                               {"max-sentences", "0=6,1=3,2=4"}});
 
     ASSERT_TRUE(layout);
@@ -121,7 +122,7 @@ TEST_F(PlanPipelineTest, EachWorkerHasACutOfItsOwn) {
                 AllOf(HasSubstr("is for 1 virtual worker"), HasSubstr("there are 2")));
 }
 
-TEST_F(PlanPipelineTest, ACutThatDoesNotFitTheModelIsRefused) {
+TEST_F(ChooseLayoutTest, ACutThatDoesNotFitTheModelIsRefused) {
     const std::string units_of_model = std::to_string(units());
     EXPECT_THAT(refusal_of({{"virtual-workers", "0"}, {"stage-units", "1"}}),
                 AllOf(HasSubstr("has 1 stage of 1 units together"),
@@ -136,7 +137,7 @@ TEST_F(PlanPipelineTest, ACutThatDoesNotFitTheModelIsRefused) {
     EXPECT_THAT(refusal_of({{"virtual-workers", "17"}}), HasSubstr("'17' is none of"));
 }
 
-TEST_F(PlanPipelineTest, WhatCannotBeCutIsRefused) {
+TEST_F(ChooseLayoutTest, WhatCannotBeCutIsRefused) {
     EXPECT_THAT(refusal_of({{"virtual-workers", "auto"}, {"model", "piece"}}),
                 AllOf(HasSubstr("--virtual-workers with --model piece"),
                       HasSubstr("the model is not a chain of units")));
@@ -146,7 +147,7 @@ TEST_F(PlanPipelineTest, WhatCannotBeCutIsRefused) {
 }
 
 // The first two ranks, where there are so many, are on one host.
-TEST_F(PlanPipelineTest, RanksThatShareAHostHaveItsNumber) {
+TEST_F(ChooseLayoutTest, RanksThatShareAHostHaveItsNumber) {
     RunSettings shared = settings({});
     std::vector<int> ranks;
     for (RankInfo& info : shared.topology.ranks) {
@@ -211,9 +212,37 @@ TEST_F(ChainMemoryTest, AStageTakesNothingOfTheProcess) {
     EXPECT_EQ(chain.has_mb(0), 1000);
 }
 
-TEST_F(ChainMemoryTest, EveryRankHoldsAllIfItsMemorySuffices) {
-    EXPECT_TRUE(memory(1000, false).every_rank_holds_all());
-    EXPECT_FALSE(memory(20, false).every_rank_holds_all());
+TEST_F(ChainMemoryTest, AStateThatIsCutIsAPartOnEachRank) {
+    const ChainMemory chain = memory(1000, true);
+    const UnitRange all{0, make_bert(bert_config("tiny"))->chain().size()};
+
+    EXPECT_TRUE(chain.follows_shards());
+    EXPECT_NEAR(chain.sharded_mb(0, 1), chain.stage_mb(0, all), 1e-9);
+    // Adam's two tensors, and checkpoints' copies of them.
+    EXPECT_NEAR(
+        chain.stage_mb(0, all) - chain.sharded_mb(0, 4), 4 * 3 / 4.0 * chain.values_mb(all), 1e-6);
+}
+
+TEST(LayoutChoiceTest, ItsTextIsReadAgain) {
+    LayoutChoice choice{.ranks = {1, 3}, .shards_state = true};
+    choice.compared = {{"data parallelism on 2 ranks", 2, 10.5, 9, 1, 0.25, ""},
+                       {"one worker of all 4 ranks", 4, 20, 20, 0, 1.5, "memory"}};
+    choice.pipelines = PipelineLayout{
+        .workers = {given_worker({3, 1}, {2, 5}, 4, 1)}, .batch = 64, .predicted_ms = 10.5};
+    WorkerLayout& worker = choice.pipelines->workers.front();
+    worker.predicted_ms = 9.25;
+    worker.units = 48;
+    worker.activations_mb = {7, 2.5};
+    worker.cost = StepCost{.micro_batch = 4, .table = StepTable({{4, 3}, {8, 5.5}})};
+
+    const LayoutChoice read = parse_layout_choice(layout_choice_json(choice));
+
+    EXPECT_EQ(layout_choice_json(read), layout_choice_json(choice));
+    EXPECT_THAT(read.ranks, ElementsAre(1, 3));
+    ASSERT_TRUE(read.pipelines);
+    EXPECT_THAT(read.pipelines->workers.front().cut.most_in_flight, ElementsAre(3, 1));
+    EXPECT_EQ(read.pipelines->workers.front().cost->time_ms(12), 8.5);
+    EXPECT_EQ(read.compared.at(1).why_not, "memory");
 }
 
 }  // namespace

@@ -23,13 +23,12 @@ struct WorkerLayout {
     std::int64_t units = 0;   // that part: samples, or tokens with padding
     std::vector<double> activations_mb = {};  // by stage: all micro-batches in flight, with
                                               // workspace and messages
-    std::optional<StepCost> cost = {};  // its time for any part of a batch
+    std::optional<StepCost> cost = {};        // its time for any part of a batch
 };
 
 /// How ranks train as pipelines. Each rank is in one worker.
 struct PipelineLayout {
     std::vector<WorkerLayout> workers;
-    std::vector<int> job_ranks = {};  // by rank, its number in the job; empty: none was left out
     /// As planned; 0 where nothing was measured.
     std::int64_t batch = 0;   // a full one, in the units of workers' parts and costs
     double predicted_ms = 0;  // an update
@@ -44,8 +43,9 @@ struct PipelineLayout {
     Place place_of(int rank) const;
     const WorkerLayout& worker_of(int rank) const { return workers[place_of(rank).worker]; }
     UnitRange units_of(int rank) const;
-    /// Of all of a worker's ranks.
     std::vector<std::vector<int>> ranks_by_worker() const;
+    /// `ranks`: ascending; each becomes its place among them.
+    void renumber(const std::vector<int>& ranks);
 };
 
 /// `units` of each stage, from the first on, with `extra_in_flight` micro-batches more than there

@@ -65,6 +65,11 @@ public:
     /// than the terms is the process's, too.
     void note_activations(const HostComm& world, const std::vector<double>& mb, double peak_mb);
 
+    bool follows_shards() const noexcept { return follows_shards_; }
+    std::int64_t element_bytes() const noexcept { return model_.element_bytes; }
+    /// Tensors of the state, and copies of them for checkpoints.
+    std::int64_t held_tensors(int rank) const;
+
     std::vector<MemoryTerm> terms(int rank) const;
     double has_mb(int rank) const { return ranks_.at(static_cast<std::size_t>(rank)).has_mb; }
     /// A row for each rank, a column for each term that any of them has [MiB].
