@@ -95,8 +95,8 @@ void GradientReducer::add_gradients_of(const std::function<void()>& backward) {
 
 // Autograd keeps the tensor that it made where a parameter has no gradient yet.
 void GradientReducer::take_gradients_apart() {
-    for (const FlatParameters::Parameter& parameter : parameters_.parameters())
-        parameter.tensor.mutable_grad().reset();
+    for (std::size_t i = 0; i < views_.size(); ++i)  // the parameters may use another set by now
+        views_[i] = std::exchange(parameters_.parameters()[i].tensor.mutable_grad(), {});
     gathers_ = true;
 }
 
@@ -171,6 +171,33 @@ void GradientReducer::start_rest(const at::Tensor& status, const at::Tensor& sum
     status_ = status;
     if (!parameters_.is_cut())
         status_work_ = communicator_.start_all_reduce_sum(status);
+}
+
+std::vector<std::unique_ptr<Work>> GradientReducer::start_beside(const at::Tensor& gradients,
+                                                                 const at::Tensor& sent,
+                                                                 const at::Tensor& sums) {
+    const auto part_of = [&](const at::Tensor& flat, const at::Tensor& part) {
+        return flat.narrow(0, part.storage_offset(), part.numel());
+    };
+    std::vector<std::unique_ptr<Work>> works;
+    if (sent.defined())
+        at::Tensor(sent).copy_(gradients);
+    for (const Bucket& bucket : buckets_)
+        works.push_back(communicator_.start_all_reduce_sum(
+            part_of(sent.defined() ? sent : gradients, bucket.gradients)));
+    if (sums.defined())
+        works.push_back(communicator_.start_all_reduce_sum(sums));
+    for (const TiedGradient& tied : tied_)
+        works.push_back(tied.among->start_all_reduce_sum(part_of(gradients, tied.gradient)));
+    return works;
+}
+
+std::unique_ptr<Work> GradientReducer::start_status(const at::Tensor& status) {
+    return communicator_.start_all_reduce_sum(status);
+}
+
+at::Tensor GradientReducer::new_sent() const {
+    return sent_.defined() ? at::zeros_like(sent_) : at::Tensor{};
 }
 
 void GradientReducer::finish(const Calls& calls) {

@@ -65,6 +65,19 @@ public:
     void finish(const Calls& calls);
     void finish() { finish(Calls{}); }
 
+    /// Collective. Starts summing `gradients`, a tensor like the flat ones, and `sums` where that
+    /// is defined, beside what is under way of others. `sent`: like `gradients`, of the type in
+    /// which they are sent, and afterwards has the sums; undefined: they are sent themselves.
+    std::vector<std::unique_ptr<Work>> start_beside(const at::Tensor& gradients,
+                                                    const at::Tensor& sent,
+                                                    const at::Tensor& sums);
+    /// Collective. Starts summing `status` behind what was started so far.
+    std::unique_ptr<Work> start_status(const at::Tensor& status);
+    /// Memory for `start_beside`'s `sent` that nothing else uses then, and more of it; undefined:
+    /// it needs none.
+    at::Tensor sent() const { return sent_; }
+    at::Tensor new_sent() const;
+
     /// True if a bucket of this update was started already, so that its memory must not be touched.
     bool started() const noexcept { return next_ > 0; }
     /// Zeroes the gradients in buckets that were not started.

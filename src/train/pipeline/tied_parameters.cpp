@@ -87,6 +87,14 @@ double TiedParameters::drift(const HostComm& world, const FlatParameters& parame
     return world.all_reduce(largest, ReduceOp::max);
 }
 
+void TiedParameters::copy_from_first(const FlatParameters& parameters,
+                                     const at::Tensor& flat) const {
+    for (const Group& group : groups_)
+        for (const std::string& name : group.names)
+            if (const FlatParameters::Parameter* const parameter = find(parameters, name))
+                group.among->broadcast(part_of(flat, *parameter), 0);
+}
+
 void TiedParameters::copy_from_first(FlatParameters& parameters, Optimizer* optimizer) const {
     const at::NoGradGuard no_grad;
     constexpr int first = 0;
