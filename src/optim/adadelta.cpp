@@ -23,6 +23,7 @@ public:
                                    stretch.of(parameters.gradients()),
                                    stretch.of_state(square_avg_),
                                    stretch.of_state(acc_delta_)},
+                                  stretch,
                                   param_group.weight_decay,
                                   param_group.learning_rate_factor});
     }
@@ -31,13 +32,15 @@ public:
         count_step();
         const auto update =
             parameters.values().is_cuda() ? &detail::adadelta_cuda : &detail::adadelta_cpu;
-        for (const Part& part : parts_)
+        for (Part& part : parts_) {
+            part.tensors.gradients = part.stretch.of(parameters.gradients());
             update(part.tensors,
                    closed(),
                    {lr * part.learning_rate_factor,
                     options_.rho,
                     options_.adadelta_eps,
                     part.weight_decay});
+        }
     }
 
     std::map<std::string, at::Tensor> state() const override {
@@ -47,6 +50,7 @@ public:
 private:
     struct Part {
         detail::AdadeltaTensors tensors;
+        detail::Stretch stretch;
         double weight_decay = 0;
         double learning_rate_factor = 1;
     };

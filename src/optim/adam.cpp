@@ -27,10 +27,10 @@ public:
             groups_.push_back(group(parameters, param_group));
     }
 
-    void step(FlatParameters&, double lr) override {
+    void step(FlatParameters& parameters, double lr) override {
         device_step_.fill_(static_cast<double>(count_step()));
         for (Group& group : groups_)
-            update(group, lr * group.learning_rate_factor);
+            update(parameters, group, lr * group.learning_rate_factor);
     }
 
     std::map<std::string, at::Tensor> state() const override {
@@ -41,14 +41,16 @@ private:
     struct Group {
         double weight_decay = 0;
         double learning_rate_factor = 1;
-        std::vector<at::Tensor> values, gradients, exp_avgs, exp_avg_sqs, steps;
+        std::vector<at::Tensor> values;
+        detail::GroupGradients gradients;
+        std::vector<at::Tensor> exp_avgs, exp_avg_sqs, steps;
     };
 
     Group group(const FlatParameters& parameters, const detail::ParameterGroup& param_group) const {
         Group group{param_group.weight_decay,
                     param_group.learning_rate_factor,
                     param_group.of(parameters.values()),
-                    param_group.of(parameters.gradients()),
+                    detail::GroupGradients{param_group.stretches},
                     param_group.of_state(exp_avg_),
                     param_group.of_state(exp_avg_sq_),
                     {}};
@@ -56,11 +58,11 @@ private:
         return group;
     }
 
-    void update(Group& group, double lr) const {
+    void update(const FlatParameters& parameters, Group& group, double lr) const {
         const auto fused = decay_ == Decay::decoupled ? &at::_ops::_fused_adamw_::call
                                                       : &at::_ops::_fused_adam_::call;
         fused(group.values,
-              group.gradients,
+              group.gradients.of(parameters),
               group.exp_avgs,
               group.exp_avg_sqs,
               /*max_exp_avg_sqs=*/{},

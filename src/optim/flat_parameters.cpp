@@ -131,9 +131,25 @@ FlatParameters::FlatParameters(const TensorRegistry& model,
         parameter.tensor.set_data(value);
     }
     gradients_ = at::zeros({total}, options);  // when the parameters' own memory is free again
-    for (auto& parameter : parameters_)
-        parameter.tensor.mutable_grad() =
-            gradients_.narrow(0, parameter.offset, parameter.numel).view(parameter.tensor.sizes());
+    use(gradient_set());
+}
+
+GradientSet FlatParameters::set_of(const at::Tensor& flat) const {
+    GradientSet set{.flat = flat};
+    for (const Parameter& parameter : parameters_)
+        set.views.push_back(
+            flat.narrow(0, parameter.offset, parameter.numel).view(parameter.tensor.sizes()));
+    return set;
+}
+
+GradientSet FlatParameters::new_gradient_set() const {
+    return set_of(at::zeros(gradients_.sizes(), gradients_.options()));
+}
+
+void FlatParameters::use(const GradientSet& set) {
+    gradients_ = set.flat;
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        parameters_[i].tensor.mutable_grad() = set.views[i];
 }
 
 std::int64_t FlatParameters::padded(std::int64_t numel, std::int64_t element_size) {

@@ -193,7 +193,7 @@ public:
             directions_.zero_();
         // A step of -1 from 0 ends at Adam's direction. Without a trust ratio it is Adam's step.
         for (Group& group : groups_)
-            adam_step(group, group.is_adaptive ? -1 : lr * group.learning_rate_factor);
+            adam_step(parameters, group, group.is_adaptive ? -1 : lr * group.learning_rate_factor);
         for (const Layer& layer : layers_)
             for (const Piece& piece : layer.pieces)
                 piece.direction.add_(piece.value, options_.weight_decay);
@@ -222,7 +222,8 @@ private:
         bool is_adaptive = false;  // has trust ratios
         double learning_rate_factor = 1;
         std::vector<at::Tensor> targets;  // directions where the group is adaptive, or values
-        std::vector<at::Tensor> gradients, exp_avgs, exp_avg_sqs, steps;
+        detail::GroupGradients gradients;
+        std::vector<at::Tensor> exp_avgs, exp_avg_sqs, steps;
     };
 
     Group group(const FlatParameters& parameters, const detail::ParameterGroup& param_group) const {
@@ -231,7 +232,7 @@ private:
             adaptive,
             param_group.learning_rate_factor,
             adaptive ? param_group.of_state(directions_) : param_group.of(parameters.values()),
-            param_group.of(parameters.gradients()),
+            detail::GroupGradients{param_group.stretches},
             param_group.of_state(exp_avg_),
             param_group.of_state(exp_avg_sq_),
             {}};
@@ -254,9 +255,9 @@ private:
         }
     }
 
-    void adam_step(Group& group, double lr) const {
+    void adam_step(const FlatParameters& parameters, Group& group, double lr) const {
         at::_ops::_fused_adam_::call(group.targets,
-                                     group.gradients,
+                                     group.gradients.of(parameters),
                                      group.exp_avgs,
                                      group.exp_avg_sqs,
                                      /*max_exp_avg_sqs=*/{},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -61,6 +62,29 @@ struct ParameterGroup {
             views.push_back(stretch.of_state(state));
         return views;
     }
+};
+
+/// Gradients of a group. The parameters' flat ones may be others in each step.
+class GroupGradients {
+public:
+    explicit GroupGradients(std::vector<Stretch> stretches) : stretches_{std::move(stretches)} {}
+
+    /// Views of those that `parameters` have now.
+    const std::vector<at::Tensor>& of(const FlatParameters& parameters) {
+        const at::Tensor flat = parameters.gradients();
+        if (flat.is_same(flat_))
+            return views_;
+        flat_ = flat;
+        views_.clear();
+        for (const Stretch& stretch : stretches_)
+            views_.push_back(stretch.of(flat));
+        return views_;
+    }
+
+private:
+    std::vector<Stretch> stretches_;
+    at::Tensor flat_;
+    std::vector<at::Tensor> views_;
 };
 
 /// Appends `stretch`, or makes the last one longer: a GPU launches a kernel for each, or for some.

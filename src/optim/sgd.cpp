@@ -20,12 +20,12 @@ public:
             groups_.push_back(group(parameters, param_group));
     }
 
-    void step(FlatParameters&, double lr) override {
+    void step(FlatParameters& parameters, double lr) override {
         count_step();
         // A buffer of zeros makes the first step like any other: 0 * momentum + gradient.
         for (Group& group : groups_)
             at::_fused_sgd_(group.values,
-                            group.gradients,
+                            group.gradients.of(parameters),
                             group.momenta,
                             group.weight_decay,
                             options_.momentum,
@@ -49,14 +49,16 @@ private:
     struct Group {
         double weight_decay = 0;
         double learning_rate_factor = 1;
-        std::vector<at::Tensor> values, gradients, momenta;
+        std::vector<at::Tensor> values;
+        detail::GroupGradients gradients;
+        std::vector<at::Tensor> momenta;
     };
 
     Group group(const FlatParameters& parameters, const detail::ParameterGroup& param_group) const {
         return {param_group.weight_decay,
                 param_group.learning_rate_factor,
                 param_group.of(parameters.values()),
-                param_group.of(parameters.gradients()),
+                detail::GroupGradients{param_group.stretches},
                 momentum_.defined() ? param_group.of_state(momentum_) : std::vector<at::Tensor>{}};
     }
 

@@ -18,6 +18,7 @@
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/replica_sync.hpp"
 #include "hetseq/train/shares/peak_memory.hpp"
+#include "hetseq/train/waves/wave_ring.hpp"
 #include "hetseq/session/ranks/rank_recomputation.hpp"
 #include "hetseq/session/ranks/sharding.hpp"
 #include "hetseq/session/ranks/small_optimizer.hpp"
@@ -146,7 +147,8 @@ Replica::Replica(const MpiEnvironment& environment,
       }()},
       parameters_{agree_on(world, [&] { return flat_parameters(*model_); })},
       feed_{data_, required_data(settings.options()), settings, parts, *model_, Shuffle::yes},
-      plan_{agree_on(world, [&] { return feed_.plan(settings.batch_size()); })} {
+      plan_{agree_on(world, [&] { return feed_.plan(settings.batch_size()); })},
+      rank_{world.rank()} {
     const Options& options = settings.options();
     if (layout != nullptr) {
         stage_.emplace(environment,
@@ -191,18 +193,20 @@ Replica::Replica(const MpiEnvironment& environment,
         shard_state(settings, parameters_, memory_->room_for_state(), world.rank());
         memory_->note_shards(parameters_);
         memory_->check(settings);
+        while (std::ssize(gradient_sets_) < options.trainer.staleness)
+            gradient_sets_.push_back(make_gradient_set(parameters_, *model_));
         optimizer_ = make_optimizer_(parameters_);
         check_follows_shards(*optimizer_, parameters_, options.parts.optimizer.name);
     });
     if (!parameters_.state_ranges().empty())
         optimizer_->use_sum(
             [this](const at::Tensor& sums) { communicator_->all_reduce_sum(sums); });
-    checkpoint_files_ = agree_on(world, [&] { return checkpoint_files_of(world.rank()); });
+    checkpoint_files_ = agree_on(world, [&] { return files_with({}); });
     if (folder != nullptr)
         checkpoints_ = std::make_unique<CheckpointWriter>(
             world,
             folder->checkpoints(),
-            checkpoint_files_,
+            files_with(gradient_sets_),
             CheckpointWriter::Options{
                 .keep_last = options.keep_last,
                 .threads_may_call_mpi = environment.thread_support() == ThreadSupport::multiple});
@@ -249,12 +253,23 @@ void Replica::identify_data(const RunIdentity* before) {
             identity(*valid_feed_, before != nullptr ? &before->valid_data : nullptr);
 }
 
-std::vector<CheckpointFile> Replica::checkpoint_files_of(int rank) const {
-    CheckpointHolders holders{.rank = rank};
+std::vector<CheckpointFile> Replica::files_with(std::span<const GradientSet> sums) const {
+    CheckpointHolders holders{.rank = rank_};
     if (stage_)
         holders.of_parameters = stage_->holders();
     constexpr std::int64_t file_bytes = 256 << 20;
-    return hetseq::checkpoint_files(*model_, parameters_, *optimizer_, file_bytes, holders);
+    return hetseq::checkpoint_files(*model_, parameters_, *optimizer_, file_bytes, holders, sums);
+}
+
+std::vector<GradientSet> Replica::sets_for(std::size_t sums) const {
+    const std::size_t own = std::min(sums, gradient_sets_.size());
+    std::vector<GradientSet> sets;
+    while (sets.size() < sums - own)
+        sets.push_back(make_gradient_set(parameters_, *model_));
+    sets.insert(sets.end(),
+                gradient_sets_.begin(),
+                gradient_sets_.begin() + static_cast<std::ptrdiff_t>(own));
+    return sets;
 }
 
 std::int64_t Replica::parameter_count() const {

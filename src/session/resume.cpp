@@ -125,6 +125,15 @@ std::string advice_on(const FixedOptions& group,
            point.folder.string() + " " + group.reset;
 }
 
+void check_pending(const TrainingProgress& progress, const ResumePoint& point, const Model& model) {
+    for (const PendingUpdate& pending : progress.pending)
+        if (pending.losses.size() != model.loss_terms().size())
+            throw BadData((point.folder / TrainingState::file_name).string() + " tells " +
+                              std::to_string(pending.losses.size()) +
+                              " losses of an update that is not applied yet",
+                          "the model has " + std::to_string(model.loss_terms().size()));
+}
+
 }  // namespace
 
 ResumeCandidates::ResumeCandidates(const HostComm& world,
@@ -224,6 +233,8 @@ TrainingProgress continued_progress(const Options& options, const ResumePoint& p
         return progress;
     if (options.reset_optimizer && options.reset_lr_scheduler && options.reset_position)
         return {};
+    if (options.reset_optimizer || options.reset_position)
+        progress.pending.clear();  // these updates are computed again, of what is new
     if (options.reset_lr_scheduler) {
         progress.schedule_origin = progress.updates;
         progress.schedule_epochs = 0;
@@ -247,7 +258,12 @@ StartingPoint restore(const HostComm& world,
     const RunIdentity own = run_identity(settings, replica);
     const RunIdentity& saved = point.state.run;
     check_same_data(own, options, point);
-    std::vector<CheckpointFile> files = replica.checkpoint_files();
+    StartingPoint start{.progress = continued_progress(options, point), .continued = saved};
+    start.sums = agree_on(world, [&] {
+        check_pending(start.progress, point, replica.model());
+        return replica.sets_for(start.progress.pending.size());
+    });
+    std::vector<CheckpointFile> files = replica.files_with(start.sums);
     const bool keeps_optimizer = point.is_own || !options.reset_optimizer;
     if (!keeps_optimizer)
         files.resize(1);  // the model's
@@ -255,12 +271,14 @@ StartingPoint restore(const HostComm& world,
     if (keeps_optimizer)
         replica.optimizer().restored();
     if (replica.stage() != nullptr)
-        replica.stage()->shared().copy_from_first(
-            replica.parameters(), keeps_optimizer ? &replica.optimizer() : nullptr);
+        replica.stage()->shared().copy_from_first(replica.parameters(),
+                                                  keeps_optimizer ? &replica.optimizer() : nullptr);
+    for (const GradientSet& sums : start.sums)
+        if (replica.stage() != nullptr)
+            replica.stage()->shared().copy_from_first(replica.parameters(), sums.flat);
     const std::string note = note_on_data(own, options, point);
     if (!note.empty())
         log::warn(note);
-    StartingPoint start{.progress = continued_progress(options, point), .continued = saved};
     forget_other_validation(start.progress, own, point);
     if (point.is_own)
         start.held_update = start.progress.updates;

@@ -82,7 +82,8 @@ RunIdentity Training::identity() const {
     return identity;
 }
 
-TrainerRun Training::trainer_run() const {
+// Its sums are given once: memory of those that go when they are applied is free then.
+TrainerRun Training::trainer_run() {
     const Options& options = parts_.settings.options();
     RunIdentity run = identity();
     const bool are_unlike_devices = are_unlike(run.devices);
@@ -99,7 +100,8 @@ TrainerRun Training::trainer_run() const {
         .identity = std::move(run),
         .progress = start_.progress,
         .loss_scale = loss_scale(parts_.settings, start_.progress),
-        .held_update = start_.held_update};
+        .held_update = start_.held_update,
+        .sums = std::exchange(start_.sums, {})};
 }
 
 TrainerParts Training::trainer_parts(Recorder& recorder, RunControl& control) {
@@ -118,7 +120,19 @@ TrainerParts Training::trainer_parts(Recorder& recorder, RunControl& control) {
         .recorder = recorder,
         .control = &control,
         .shared = replica.stage() != nullptr ? &replica.stage()->shared() : nullptr,
-        .held_model = replica.stage() != nullptr ? &replica.checkpoint_files().front() : nullptr};
+        .held_model = replica.stage() != nullptr ? &replica.checkpoint_files().front() : nullptr,
+        .gradient_sets = replica.gradient_sets(),
+        .files_with = files_with()};
+}
+
+// None where no update is late: a checkpoint's files are the same ones each time.
+std::function<std::vector<CheckpointFile>(std::span<const GradientSet>)> Training::files_with()
+    const {
+    if (parts_.settings.options().trainer.staleness == 0)
+        return {};
+    return [&replica = parts_.replica](std::span<const GradientSet> sums) {
+        return replica.files_with(sums);
+    };
 }
 
 TrainerReport Training::run(double start_seconds) {

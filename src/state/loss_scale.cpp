@@ -31,6 +31,17 @@ bool LossScale::overflowed() {
     return true;
 }
 
+bool LossScale::overflowed_late(double scale) {
+    if (!state_ || scale <= 1)
+        return false;
+    ++state_->overflows;
+    if (scale > state_->value)
+        return true;
+    state_->value = std::max(1.0, scale / 2);
+    state_->good_updates = 0;
+    return true;
+}
+
 void LossScale::applied() {
     if (!state_ || ++state_->good_updates < updates_to_growth)
         return;

@@ -31,6 +31,13 @@ std::int64_t count_of(const ReadJson& json) {
     return json_integer(json, 0, std::numeric_limits<std::int64_t>::max());
 }
 
+double power_of_two(const ReadJson& json) {
+    const double value = json_number(json, 1, 1 << 30);
+    if (std::exp2(std::round(std::log2(value))) != value)
+        throw BadData("the loss scale " + format_number(value) + " is no power of two");
+    return value;
+}
+
 Json values_json(const std::vector<Evaluation::Value>& values) {
     Json json = Json::array();
     for (const Evaluation::Value& value : values)
@@ -103,6 +110,34 @@ AllocationsByUpdate allocations_of(const ReadJson& json) {
     return allocations;
 }
 
+Json pending_json(const PendingUpdate& pending) {
+    return {{"epoch", pending.epoch},
+            {"samples", pending.samples},
+            {"units", pending.units},
+            {"is_full", pending.is_full},
+            {"ends_epoch", pending.ends_epoch},
+            {"allocation", pending.allocation},
+            {"losses", pending.losses},
+            {"gradient_norm", pending.gradient_norm},
+            {"scale", pending.scale}};
+}
+
+PendingUpdate pending_of(const ReadJson& json) {
+    PendingUpdate pending;
+    pending.epoch = count_of(json.at("epoch"));
+    pending.samples = count_of(json.at("samples"));
+    pending.units = count_of(json.at("units"));
+    pending.is_full = json.at("is_full").get<bool>();
+    pending.ends_epoch = json.at("ends_epoch").get<bool>();
+    for (const ReadJson& of_rank : json.at("allocation"))
+        pending.allocation.push_back(count_of(of_rank));
+    for (const ReadJson& loss : json.at("losses"))
+        pending.losses.push_back(number_of(loss));
+    pending.gradient_norm = number_of(json.at("gradient_norm"));
+    pending.scale = power_of_two(json.at("scale"));
+    return pending;
+}
+
 Json progress_json(const TrainingProgress& progress) {
     Json json{{"updates", progress.updates},
               {"epochs", progress.epochs},
@@ -128,14 +163,15 @@ Json progress_json(const TrainingProgress& progress) {
         json["loss_scale"] = {{"value", progress.loss_scale->value},
                               {"good_updates", progress.loss_scale->good_updates},
                               {"overflows", progress.loss_scale->overflows}};
+    for (const PendingUpdate& pending : progress.pending)  // no entry where there is none
+        json["pending"].push_back(pending_json(pending));
     return json;
 }
 
 LossScale::State loss_scale_of(const ReadJson& json) {
-    const double value = json_number(json.at("value"), 1, 1 << 30);
-    if (std::exp2(std::round(std::log2(value))) != value)
-        throw BadData("the loss scale " + format_number(value) + " is no power of two");
-    return {value, count_of(json.at("good_updates")), count_of(json.at("overflows"))};
+    return {power_of_two(json.at("value")),
+            count_of(json.at("good_updates")),
+            count_of(json.at("overflows"))};
 }
 
 TrainingProgress progress_of(const ReadJson& json) {
@@ -164,6 +200,9 @@ TrainingProgress progress_of(const ReadJson& json) {
         progress.costs.push_back(step_cost_from_json(cost));
     if (json.contains("loss_scale"))
         progress.loss_scale = loss_scale_of(json.at("loss_scale"));
+    if (json.contains("pending"))
+        for (const ReadJson& pending : json.at("pending"))
+            progress.pending.push_back(pending_of(pending));
     return progress;
 }
 

@@ -103,8 +103,8 @@ void GradientReducer::add_gradients_of(const std::function<void()>& backward) {
 
 // Autograd keeps the tensor that it made where a parameter has no gradient yet.
 void GradientReducer::take_gradients_apart() {
-    for (const FlatParameters::Parameter& parameter : parameters_.parameters())
-        parameter.tensor.mutable_grad().reset();
+    for (std::size_t i = 0; i < views_.size(); ++i)  // the parameters may use another set by now
+        views_[i] = std::exchange(parameters_.parameters()[i].tensor.mutable_grad(), {});
     gathers_ = true;
 }
 
@@ -182,6 +182,32 @@ void GradientReducer::start_rest(const at::Tensor& status, const at::Tensor& sum
         status_work_ = communicator_.start_all_reduce_sum(status);
 }
 
+std::vector<std::unique_ptr<Work>> GradientReducer::start_beside(const at::Tensor& gradients,
+                                                                 const at::Tensor& sent,
+                                                                 const at::Tensor& sums) {
+    const auto part_of = [&](const at::Tensor& flat, const at::Tensor& part) {
+        return flat.narrow(0, part.storage_offset(), part.numel());
+    };
+    std::vector<std::unique_ptr<Work>> works;
+    if (sent.defined())
+        at::Tensor(sent).copy_(gradients);
+    for (const Bucket& bucket : buckets_)
+        if (bucket.among != nullptr)
+            works.push_back(bucket.among->start_all_reduce_sum(
+                part_of(sent.defined() ? sent : gradients, bucket.gradients)));
+    if (sums.defined())
+        works.push_back(communicator_.start_all_reduce_sum(sums));
+    return works;
+}
+
+std::unique_ptr<Work> GradientReducer::start_status(const at::Tensor& status) {
+    return communicator_.start_all_reduce_sum(status);
+}
+
+at::Tensor GradientReducer::new_sent() const {
+    return sent_.defined() ? at::zeros_like(sent_) : at::Tensor{};
+}
+
 void GradientReducer::finish(const Calls& calls) {
     HETSEQ_ASSERT(status_.defined());
     if (parameters_.is_cut())
@@ -189,7 +215,7 @@ void GradientReducer::finish(const Calls& calls) {
     const std::unique_ptr<Work> status_work = std::move(status_work_);
     const auto take_and_use = [&] {
         if (!parameters_.is_cut())
-            take_sums();
+            take_sent(parameters_.gradients(), sent_);
         calls.then();
     };
     status_work->wait_then(take_and_use, calls.meanwhile);  // the last: nobody is woken for others
@@ -208,7 +234,7 @@ void GradientReducer::finish(const Calls& calls) {
 // asked for both before the host waits.
 void GradientReducer::start_status_behind_sums(const Calls& calls) {
     const auto tell = [&] {
-        take_sums();
+        take_sent(parameters_.gradients(), sent_);
         calls.before_status();
     };
     const auto start = [&] { status_work_ = communicator_.start_all_reduce_sum(status_); };
@@ -237,15 +263,19 @@ Work* GradientReducer::wait_for_all_but_last() {
     return sums_work_.get();
 }
 
-void GradientReducer::take_sums() {
-    if (!sent_.defined())
+void GradientReducer::take_sent(at::Tensor gradients, const at::Tensor& sent) const {
+    if (!sent.defined())
         return;
-    if (!parameters_.is_part())
-        parameters_.gradients().copy_(sent_);
-    else
-        for (Bucket& bucket : buckets_)
-            if (bucket.work != nullptr)
-                bucket.gradients.copy_(bucket.sent);
+    if (!parameters_.is_part()) {
+        gradients.copy_(sent);
+        return;
+    }
+    for (const Bucket& bucket : buckets_)
+        if (bucket.among != nullptr) {
+            const std::int64_t begin = bucket.gradients.storage_offset();
+            gradients.narrow(0, begin, bucket.gradients.numel())
+                .copy_(sent.narrow(0, begin, bucket.gradients.numel()));
+        }
 }
 
 void GradientReducer::take_timing(Work& status_work) {

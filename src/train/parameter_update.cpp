@@ -19,9 +19,11 @@ namespace {
 // Where the state is cut over ranks, a step takes all of them, which must know the verdict alike.
 std::optional<StepGate> gate_of(const FlatParameters& parameters,
                                 Optimizer& optimizer,
-                                double clip_norm) {
+                                double clip_norm,
+                                ParameterUpdate::Ahead ahead) {
     const at::Tensor gradients = parameters.gradients();
-    if (gradients.is_cpu() || !parameters.state_ranges().empty())
+    if (ahead == ParameterUpdate::Ahead::never || gradients.is_cpu() ||
+        !parameters.state_ranges().empty())
         return std::nullopt;
     StepGate gate{gradients.options(), clip_norm};
     return optimizer.use_gate(gate.closed()) ? std::optional{gate} : std::nullopt;
@@ -29,11 +31,14 @@ std::optional<StepGate> gate_of(const FlatParameters& parameters,
 
 }  // namespace
 
-ParameterUpdate::ParameterUpdate(FlatParameters& parameters, Optimizer& optimizer, double clip_norm)
+ParameterUpdate::ParameterUpdate(FlatParameters& parameters,
+                                 Optimizer& optimizer,
+                                 double clip_norm,
+                                 Ahead ahead)
     : parameters_{parameters},
       optimizer_{optimizer},
       clip_norm_{clip_norm},
-      gate_{gate_of(parameters, optimizer, clip_norm)},
+      gate_{gate_of(parameters, optimizer, clip_norm, ahead)},
       timers_{ComputeTimer{parameters.values().device()},
               ComputeTimer{parameters.values().device()}} {}
 

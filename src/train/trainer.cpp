@@ -32,6 +32,12 @@ constexpr std::int64_t requests_ahead = 2;
 constexpr double tolerance_of_unlike_devices = 0.01;  // of max(1, |parameter|)
 constexpr double saved_bytes_a_second = 100e6;        // until a checkpoint has told
 
+// None of an update that other ranks computed, before the run was continued.
+std::int64_t own_units(const std::vector<std::int64_t>& allocation, int rank) {
+    const auto own = static_cast<std::size_t>(rank);
+    return own < allocation.size() ? allocation[own] : 0;
+}
+
 std::string first_few(const std::vector<std::int64_t>& samples) {
     constexpr std::size_t shown = 8;
     std::string text;
@@ -42,19 +48,30 @@ std::string first_few(const std::vector<std::int64_t>& samples) {
     return text;
 }
 
+// The first update that is not computed yet.
+std::int64_t first_wave(const TrainingProgress& progress) {
+    return progress.updates + std::ssize(progress.pending);
+}
+
 // Batches are cut before their updates. A cut for an update that is still to come is left out: the
 // continued run makes it again by the same replay, or never.
 TrainingProgress without_cuts_to_come(TrainingProgress progress) {
     AllocationsByUpdate& cuts = progress.allocations;
-    const auto counted = std::distance(cuts.upper_bound(progress.updates), cuts.end());
+    const auto counted = std::distance(cuts.upper_bound(first_wave(progress)), cuts.end());
     progress.reallocations = std::max<std::int64_t>(0, progress.reallocations - counted);
-    cuts.erase(cuts.lower_bound(progress.updates), cuts.end());
+    cuts.erase(cuts.lower_bound(first_wave(progress)), cuts.end());
     return progress;
 }
 
 // One pipeline of all ranks has every batch whole.
 bool cuts_batches(const TrainerParts& parts) {
     return parts.shared == nullptr || parts.workers.count() > 1;
+}
+
+TrainingProgress progress_of_cuts(const TrainingProgress& progress) {
+    TrainingProgress of_cuts = progress;
+    of_cuts.updates = first_wave(progress);
+    return of_cuts;
 }
 
 TrainerRun continued(TrainerRun run) {
@@ -68,14 +85,24 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
     : parts_{parts},
       options_{options},
       run_{continued(std::move(run))},
-      reducer_{parts.parameters,
-               parts.communicator,
-               run_.bucket_bytes,
-               run_.sent_type,
-               parts.shared},
-      parameter_update_{parts.parameters, parts.optimizer, options.clip_norm},
+      reducer_{
+          parts.parameters, parts.communicator, run_.bucket_bytes, run_.sent_type, parts.shared},
+      parameter_update_{parts.parameters,
+                        parts.optimizer,
+                        options.clip_norm,
+                        options.staleness > 0 ? ParameterUpdate::Ahead::never
+                                              : ParameterUpdate::Ahead::where_possible},
       gather_{parts.parameters, parts.communicator, run_.bucket_bytes},
       step_{parts.pass, parts.parameters, reducer_, parameter_update_.gate(), run_.loss_scale},
+      waves_{parts.pass.model(),
+             parts.parameters,
+             reducer_,
+             step_,
+             {.staleness = options.staleness,
+              .sets = std::exchange(parts_.gradient_sets, {}),
+              .sums = std::exchange(run_.sums, {}),
+              .pending = run_.progress.pending,
+              .ranks = static_cast<std::size_t>(parts.world.size())}},
       agreement_{parts.world, parts.pass.model().loss_terms().size()},
       rebalancer_{parts.shares,
                   parts.recorder,
@@ -87,7 +114,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
                       run_.progress.allocations,
                       parts.shares.ragged() ? parts.shares.ragged()->cost : ItemCost{},
                       [folder = parts.folder] { return folder == nullptr || folder->may_write(); }},
-                  run_.progress,
+                  progress_of_cuts(run_.progress),
                   {.follows = run_.follow && is_first_rank() && parts.world.size() > 1,
                    .batch_size = parts.shares.full_batch(parts.plan),
                    .updates = run_.updates,
@@ -95,8 +122,11 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
                    .replay = run_.replay}},
       first_update_{run_.progress.updates},
       update_{first_update_},
-      requested_{update_} {
+      first_wave_{first_wave(run_.progress)},
+      wave_{first_wave_},
+      requested_{wave_} {
     static_cast<TrainingProgress&>(report_) = run_.progress;
+    report_.pending.clear();
     if (run_.recomputes_at_need)
         step_.recompute_at_need([this](std::int64_t micro_batches) {
             const auto rank =
@@ -112,34 +142,47 @@ TrainerReport Trainer::run() {
     report_.first_update_seconds = monotonic_seconds();
     for (; update_ < run_.updates && report_.stop == StopReason::none; ++update_) {
         const double begin = monotonic_seconds();
-        activity::enter(Phase::agreeing, update_ + 1);
-        agreement_.wait();
-        const double agreed = monotonic_seconds();
-        if (asked_to_stop())
+        const bool goes_on = is_late() ? update_late() : update_at_once();
+        if (!goes_on)
             break;
-        compute_ms_.assign(agreement_.compute_ms().begin(), agreement_.compute_ms().end());
-        rebalancer_.begin_update(agreement_.allocation(),
-                                 compute_ms_,
-                                 agreement_.update_ms(),
-                                 agreement_.micro_batches());
-        share_ = std::move(next_share_);
-        const Verdict verdict = run_step();
-        const bool ahead = optimizer_goes_first(verdict);
-        if (ahead)
-            update_parameters(verdict);
-        request_ahead();
-        load_next();
-        if (!ahead)
-            update_parameters(verdict);
-        const double ended = monotonic_seconds();
-        note_own_time(1000 * (ended - agreed));
-        record(1000 * (ended - begin));
+        record(1000 * (monotonic_seconds() - begin));
         compare_replicas_when_due();
         validate_when_due();
         save_when_due();
     }
     end();
     return std::move(report_);
+}
+
+// The next update is computed and applied. Returns false if the run was asked to stop before.
+bool Trainer::update_at_once() {
+    if (!begin_wave())
+        return false;
+    const Verdict verdict = run_step();
+    const bool ahead = optimizer_goes_first(verdict);
+    if (ahead)
+        update_parameters(verdict);
+    request_ahead();
+    load_next();
+    ++wave_;
+    if (!ahead)
+        update_parameters(verdict);
+    note_own_time(gather_wait_ms_ + step_.ms(RankTime::wait));
+    return true;
+}
+
+// Waits until all ranks have their next shares. Returns false if they were asked to stop.
+bool Trainer::begin_wave() {
+    activity::enter(Phase::agreeing, wave_ + 1);
+    agreement_.wait();
+    agreed_ = monotonic_seconds();
+    if (asked_to_stop())
+        return false;
+    compute_ms_.assign(agreement_.compute_ms().begin(), agreement_.compute_ms().end());
+    rebalancer_.begin_update(
+        agreement_.allocation(), compute_ms_, agreement_.update_ms(), agreement_.micro_batches());
+    share_ = std::move(next_share_);
+    return true;
 }
 
 // The ranks asked when they posted their shares, during the update before, so all of them stop at
@@ -150,12 +193,16 @@ bool Trainer::asked_to_stop() {
     const Requests requests = agreement_.requests();
     if (parts_.control != nullptr)
         parts_.control->hear(requests);
-    checkpoint_asked_ = requests.save() && !is_answered;
+    checkpoint_asked_ = checkpoint_asked_ || (requests.save() && !is_answered);
     report_.stop = requests.stop();
-    const bool is_over = options_.stop_after > 0 && update_ - first_update_ >= options_.stop_after;
-    if (is_over && report_.stop == StopReason::none)
+    if (has_made_its_updates() && report_.stop == StopReason::none)
         report_.stop = StopReason::stop_after;
     return report_.stop != StopReason::none;
+}
+
+// As many as it was to make since it was last started.
+bool Trainer::has_made_its_updates() const {
+    return options_.stop_after > 0 && update_ - first_update_ >= options_.stop_after;
 }
 
 void Trainer::end() {
@@ -183,7 +230,7 @@ void Trainer::end() {
 
 // All ranks request at the same updates, so that the block loads of a host keep one order.
 void Trainer::request_ahead() {
-    for (; requested_ < std::min(update_ + 1 + requests_ahead, run_.updates); ++requested_) {
+    for (; requested_ < std::min(wave_ + 1 + requests_ahead, run_.updates); ++requested_) {
         const GlobalBatch batch = parts_.plan.batch(requested_ - report_.order_origin);
         const MicroBatchCap cap = parts_.shares.cap();
         parts_.loader.request(
@@ -208,7 +255,7 @@ void Trainer::load_next() {
     try {
         if (parts_.folder != nullptr)
             parts_.folder->require_known_lease();
-        activity::enter(Phase::loading, update_ + (share_ ? 2 : 1));
+        activity::enter(Phase::loading, wave_ + (share_ ? 2 : 1));
         next_share_.emplace(parts_.loader.take());
     } catch (...) {
         next_share_.reset();
@@ -229,7 +276,7 @@ void Trainer::load_next() {
 // The first update touches new memory, and runs what a framework does once. The first stage of a
 // pipeline begins first and ends last: it tells how long all of them took.
 double Trainer::told_ms() const {
-    if (!step_.timing().is_regular || update_ == first_update_)
+    if (!step_.timing().is_regular || wave_ == first_wave_)
         return 0;
     return leads() ? step_.timing().pass_ms : step_.ms(RankTime::compute);
 }
@@ -255,10 +302,35 @@ Verdict Trainer::run_step() {
     const ForwardContext context{Mode::train, run_.seed, update_};
     lr_ = parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs);
     gather_wait_ms_ = wait_for_values();
-    return step_.run(*share_, agreement_.weights(), context, [this] {
+    const Verdict verdict = step_.run(*share_, agreement_.weights(), context, [this] {
         if (may_change_parameters())
             parameter_update_.step_behind_gate(lr_);
     });
+    done_ = figures_of(*share_);
+    done_.told.losses = step_.losses();
+    done_.told.gradient_norm = step_.gradient_norm();
+    done_.told.scale = step_.gradient_scale();
+    for (const RankTime time : {RankTime::compute, RankTime::wait, RankTime::reduce})
+        done_.times[time] = step_.timing().times[time];
+    if (reducer_.timing().last_bucket_ms > 0)
+        done_.finish_ratio = step_.ms(RankTime::wait) / reducer_.timing().last_bucket_ms;
+    done_share_ = &*share_;
+    return verdict;
+}
+
+// Of the wave that has begun, whose share this is.
+UpdateFigures Trainer::figures_of(const LoadedShare& share) const {
+    const GlobalBatch& batch = share.batch();
+    return {.told = {.epoch = batch.epoch,
+                     .samples = batch.size(),
+                     .units = batch.units(),
+                     .is_full = batch.is_full,
+                     .ends_epoch = parts_.plan.ends_epoch(batch.update),
+                     .allocation = rebalancer_.allocation()},
+            .compute_ms = compute_ms_,
+            .cut_since = rebalancer_.cut_since(),
+            .padding = share.padding(),
+            .times = {{RankTime::data, share.wait_ms()}}};
 }
 
 // Those that other ranks have stepped.
@@ -283,7 +355,6 @@ bool Trainer::optimizer_goes_first(Verdict verdict) const {
 
 void Trainer::update_parameters(Verdict verdict) {
     activity::enter(Phase::optimizing, update_ + 1);
-    grad_norm_ = step_.gradient_norm();
     note_optimizer_time();
     if (parts_.checkpoints != nullptr)
         report_.checkpoint_wait_ms =
@@ -294,17 +365,16 @@ void Trainer::update_parameters(Verdict verdict) {
         return;
     }
     report_.skips_in_a_row = 0;
-    parameter_update_.apply(lr_, grad_norm_, step_.gradient_scale());
+    parameter_update_.apply(lr_, done_.told.gradient_norm, done_.told.scale);
     gather_.start();
     parts_.pass.model().take_update_sums();
 }
 
 // The part of an update that is neither forward and backward nor waiting. It is 0 on a GPU, where
 // the host runs ahead.
-void Trainer::note_own_time(double since_agreed_ms) {
-    own_update_ms_ = std::max(
-        0.0,
-        since_agreed_ms - gather_wait_ms_ - step_.ms(RankTime::compute) - step_.ms(RankTime::wait));
+void Trainer::note_own_time(double waited_ms) {
+    const double since_agreed_ms = 1000 * (monotonic_seconds() - agreed_);
+    own_update_ms_ = std::max(0.0, since_agreed_ms - waited_ms - step_.ms(RankTime::compute));
 }
 
 // When the next update's gradients are ready, the device has finished the optimizer, so reading its
@@ -314,19 +384,21 @@ void Trainer::note_optimizer_time() {
         report_.times.add_late(RankTime::optimizer, *ms);
 }
 
-// Parameters stay as they are. The ranks whose loss or gradient was not finite report the samples.
+// Parameters stay as they are.
 void Trainer::skip(Verdict verdict) {
     ++report_.skipped;
+    LossScale& scale = step_.loss_scale();
+    if (is_late() && verdict == Verdict::skip_gradient && scale.overflowed_late(done_.told.scale)) {
+        parts_.recorder.event(update_ + 1,
+                              "skipped, a gradient in fp16 was too large, and the loss scale is " +
+                                  std::to_string(static_cast<std::int64_t>(scale.value())) +
+                                  " now");
+        return;
+    }
     ++report_.skips_in_a_row;
     parts_.recorder.event(update_ + 1, "skipped, its loss or gradient is not finite");
-    const ForwardContext context{Mode::train, run_.seed, update_};
-    const bool is_loss = verdict == Verdict::skip_loss;
-    const auto samples = is_loss ? non_finite_samples(parts_.pass, *share_, context)
-                                 : step_.non_finite_gradient_samples(*share_, context);
-    if (!samples.empty())
-        log::warn_here("update " + std::to_string(update_ + 1) + ": the " +
-                       (is_loss ? "loss" : "gradient") +
-                       " is not finite in the micro-batch with samples " + first_few(samples));
+    if (done_share_ != nullptr)
+        name_samples(verdict);
     if (report_.skips_in_a_row >= options_.max_skips)
         throw BadData(std::to_string(report_.skips_in_a_row) +
                           " updates in a row had a loss or gradient that is not finite",
@@ -334,46 +406,54 @@ void Trainer::skip(Verdict verdict) {
                       "lower --lr, or set --clip-norm");
 }
 
+// The ranks whose loss or gradient was not finite report the samples.
+void Trainer::name_samples(Verdict verdict) {
+    const ForwardContext context{Mode::train, run_.seed, update_};
+    const bool is_loss = verdict == Verdict::skip_loss;
+    const auto samples = is_loss ? non_finite_samples(parts_.pass, *done_share_, context)
+                                 : step_.non_finite_gradient_samples(*done_share_, context);
+    if (!samples.empty())
+        log::warn_here("update " + std::to_string(update_ + 1) + ": the " +
+                       (is_loss ? "loss" : "gradient") +
+                       " is not finite in the micro-batch with samples " + first_few(samples));
+}
+
 void Trainer::record(double step_ms) {
-    const GlobalBatch& batch = share_->batch();
+    const PendingUpdate& told = done_.told;
     report_.updates = update_ + 1;
     report_.loss_scale = step_.loss_scale().state();
-    report_.epochs = ends_epoch() ? batch.epoch + 1 : batch.epoch;
+    report_.epochs = ends_epoch() ? told.epoch + 1 : told.epoch;
     report_.schedule_epochs += ends_epoch() ? 1 : 0;
-    report_.samples += batch.size();
-    report_.units += batch.units();
-    const LoadedShare::Padding padding = share_->padding();
-    report_.values += padding.values;
-    report_.padded_values += padding.padded_values;
-    TimedUpdate times{
-        .step_ms = step_ms,
-        .times = step_.timing().times,
-        .samples = batch.size(),
-        .units = batch.units(),
-        .own_units = rebalancer_.allocation()[static_cast<std::size_t>(parts_.world.rank())],
-        .is_full = batch.is_full,
-        .cut_since = rebalancer_.cut_since() - first_update_};
-    times.times[RankTime::data] = share_->wait_ms();
+    report_.samples += told.samples;
+    report_.units += told.units;
+    report_.values += done_.padding.values;
+    report_.padded_values += done_.padding.padded_values;
+    TimedUpdate times{.step_ms = step_ms,
+                      .times = done_.times,
+                      .finish_ratio = done_.finish_ratio,
+                      .samples = told.samples,
+                      .units = told.units,
+                      .own_units = own_units(told.allocation, parts_.world.rank()),
+                      .is_full = told.is_full,
+                      .cut_since = std::max<std::int64_t>(0, done_.cut_since - first_update_)};
     if (!parts_.parameters.state_ranges().empty()) {
         times.times[RankTime::wait] = step_.ms(RankTime::wait) + gather_wait_ms_;
         times.times[RankTime::reduce] = step_.ms(RankTime::reduce) + gather_.own_ms();
     }
-    if (step_.timing().is_regular && update_ > first_update_)
+    if (step_.timing().is_regular && wave_ > first_wave_)
         report_.pass_ms.add(step_.timing().pass_ms);
-    if (reducer_.timing().last_bucket_ms > 0)
-        times.finish_ratio = step_.ms(RankTime::wait) / reducer_.timing().last_bucket_ms;
     report_.times.add(times);
     parts_.recorder.train({.update = update_ + 1,
-                           .epoch = batch.epoch + 1,
-                           .losses = step_.losses(),
+                           .epoch = told.epoch + 1,
+                           .losses = told.losses,
                            .lr = lr_,
-                           .grad_norm = grad_norm_,
+                           .grad_norm = told.gradient_norm,
                            .loss_scale = report_.loss_scale,
-                           .samples = batch.size(),
-                           .units = batch.units(),
+                           .samples = told.samples,
+                           .units = told.units,
                            .step_ms = step_ms,
-                           .allocation = rebalancer_.allocation(),
-                           .compute_ms = compute_ms_});
+                           .allocation = told.allocation,
+                           .compute_ms = done_.compute_ms});
 }
 
 void Trainer::compare_replicas_when_due() {
@@ -418,10 +498,6 @@ std::vector<std::string> Trainer::like_devices() const {
                                                     : std::vector<std::string>(devices.size());
 }
 
-bool Trainer::ends_epoch() const {
-    return parts_.plan.ends_epoch(share_->batch().update);
-}
-
 bool Trainer::validates_after(std::int64_t update) const {
     if (parts_.evaluator == nullptr || update >= run_.updates)
         return false;
@@ -437,7 +513,7 @@ void Trainer::validate_when_due() {
     wait_for_values();
     const Evaluation evaluation = parts_.evaluator->run(most_in_memory());
     const bool best = is_better(parts_.world, evaluation, report_.best_valid, options_.best_by);
-    parts_.recorder.valid(update_ + 1, share_->batch().epoch + 1, evaluation, best);
+    parts_.recorder.valid(update_ + 1, done_.told.epoch + 1, evaluation, best);
     report_.last_valid = evaluation;
     report_.validations_since_best = best ? 0 : report_.validations_since_best + 1;
     if (options_.patience > 0 && report_.validations_since_best >= options_.patience)
@@ -469,13 +545,18 @@ void Trainer::save_when_due() {
     const bool by_updates = interval > 0 && report_.updates % interval == 0;
     const bool by_epochs =
         options_.save_interval > 0 && ends_epoch() && report_.epochs % options_.save_interval == 0;
-    if (by_updates || by_epochs || checkpoint_asked_)
+    checkpoint_asked_ = checkpoint_asked_ || by_updates || by_epochs;
+    if (checkpoint_asked_ && !has_surplus())
         save();
 }
 
 // Saving goes on in the background. Nobody writes to the tensors before the next optimizer step.
+// Where more updates are pending than the staleness, patience ended the run, which needs no more of
+// them.
 void Trainer::save() {
+    checkpoint_asked_ = false;
     wait_for_values();
+    waves_.settle();
     activity::enter(Phase::saving);
     if (parts_.folder != nullptr)
         parts_.folder->look_after_parts();
@@ -484,6 +565,9 @@ void Trainer::save() {
     TrainingState state{run_.identity, report_};
     rebalancer_.save_to(state.progress);
     state.progress.window = parts_.recorder.window();
+    state.progress.pending = waves_.pending();
+    if (parts_.files_with)
+        parts_.checkpoints->use(parts_.files_with(waves_.sums()));
     parts_.checkpoints->start(state);
     if (parts_.control != nullptr)
         parts_.control->saved();

@@ -58,6 +58,13 @@ OptionsOf<TrainerOptions> trainer_options() {
         .add(&TrainerOptions::clip_norm,
              number_option("clip-norm", "0", "largest 2-norm of the gradient; 0: no limit")
                  .fixed_with(FixedWith::optimizer))
+        .add(&TrainerOptions::staleness,
+             whole_number_option("staleness",
+                                 "0",
+                                 "updates that gradients may be late: as many are computed while "
+                                 "those before are summed over ranks; 0: none is late",
+                                 0,
+                                 16))
         .add(
             &TrainerOptions::max_skips,
             whole_number_option("max-skips",

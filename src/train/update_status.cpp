@@ -15,6 +15,13 @@ constexpr std::int64_t first_loss = 1;
 
 }  // namespace
 
+// A sum over ranks is finite only where each rank's loss is.
+Verdict verdict_on(std::span<const double> losses, double gradient_norm) {
+    if (!std::all_of(losses.begin(), losses.end(), [](double loss) { return std::isfinite(loss); }))
+        return Verdict::skip_loss;
+    return std::isfinite(gradient_norm) ? Verdict::apply : Verdict::skip_gradient;
+}
+
 UpdateStatus::UpdateStatus(std::size_t loss_terms, at::Device device, std::size_t squares)
     : loss_terms_{loss_terms},
       all_{at::zeros({first_loss + static_cast<std::int64_t>(loss_terms + squares) + 1},
@@ -59,15 +66,8 @@ UpdateStatus::Reading UpdateStatus::read() const {
     Reading reading;
     reading.losses.assign(values + first_loss, values + losses_end);
     reading.gradient_norm = values[sent_.numel() - 1];
-    // A sum over ranks is finite only where each rank's loss is.
-    if (values[out_of_memory] > 0)
-        reading.verdict = Verdict::repeat;
-    else if (!std::all_of(reading.losses.begin(), reading.losses.end(), [](double loss) {
-                 return std::isfinite(loss);
-             }))
-        reading.verdict = Verdict::skip_loss;
-    else if (!std::isfinite(reading.gradient_norm))
-        reading.verdict = Verdict::skip_gradient;
+    reading.verdict = values[out_of_memory] > 0 ? Verdict::repeat
+                                                : verdict_on(reading.losses, reading.gradient_norm);
     return reading;
 }
 

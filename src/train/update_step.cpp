@@ -152,7 +152,7 @@ void UpdateStep::compute(LoadedShare& share,
                          const ForwardContext& context) {
     for (;;) {
         try {
-            forward_backward(share, weights, context);
+            forward_backward(share, weights, context, status_, Buckets::start);
             return;
         } catch (const std::exception& error) {
             if (!is_out_of_memory(error))
@@ -173,18 +173,59 @@ void UpdateStep::compute(LoadedShare& share,
 
 void UpdateStep::forward_backward(const LoadedShare& share,
                                   std::span<const double> weights,
-                                  const ForwardContext& context) {
+                                  const ForwardContext& context,
+                                  UpdateStatus& status,
+                                  Buckets buckets) {
     parameters_.zero_gradients();
-    status_.zero();
+    status.zero();
     if (const at::Tensor sums = model_.update_sums(); sums.defined())
         sums.zero_();
     pass_.forward_backward({.share = share,
                             .end = share.micro_batches().size(),
                             .weights = weights,
                             .context = context,
-                            .loss_scale = loss_scale_.value()},
+                            .loss_scale = loss_scale_.value(),
+                            .reduces = buckets == Buckets::start},
                            reducer_,
-                           status_);
+                           status);
+}
+
+void UpdateStep::run_alone(LoadedShare& share,
+                           std::span<const double> weights,
+                           const ForwardContext& context,
+                           UpdateStatus& status,
+                           const std::function<void()>& then) {
+    timing_ = {};
+    if (reduced_cap_ && share.exceeds(*reduced_cap_))
+        share.recut(*reduced_cap_);
+    timer_.begin();
+    activity::enter(Phase::computing, context.update + 1);
+    while (lacks_memory_alone(share, weights, context, status)) {
+        timing_.is_regular = false;
+        make_room(share);
+    }
+    timer_.end();
+    then();
+    const double waited_ms = std::min(pass_.waited_ms(), timer_.ms());
+    timing_.pass_ms = timer_.ms();
+    timing_.times = {{RankTime::compute, timer_.ms() - waited_ms}, {RankTime::wait, waited_ms}};
+}
+
+// Other ranks that compute the share do so again with this one.
+bool UpdateStep::lacks_memory_alone(const LoadedShare& share,
+                                    std::span<const double> weights,
+                                    const ForwardContext& context,
+                                    UpdateStatus& status) {
+    bool lacks = false;
+    try {
+        forward_backward(share, weights, context, status, Buckets::wait);
+    } catch (const std::exception& error) {
+        if (!is_out_of_memory(error))
+            throw;
+        lacks = true;
+        lacked_memory_ = reason_of(error);
+    }
+    return pass_.is_so_on_any(lacks);
 }
 
 // Collective where the pass is shared: the ranks that compute a share together cut it alike.

@@ -37,6 +37,15 @@ TEST(MemoryTermsTest, APartOfTheStateAndCopiesIn16Bits) {
     EXPECT_EQ(mb_of(terms, "activations"), 7);
 }
 
+TEST(MemoryTermsTest, EachSetOfGradientsHasItsCopyThatIsSent) {
+    const auto terms = memory_terms(
+        {.elements = 100 * million, .gradient_sets = 3, .sent_bytes = 2}, RankMemory{});
+
+    EXPECT_EQ(mb_of(terms, "values"), 400);
+    EXPECT_EQ(mb_of(terms, "gradients"), 1200);
+    EXPECT_EQ(mb_of(terms, "sent"), 600);
+}
+
 TEST(MemoryTermsTest, AreAddedUpInWords) {
     const auto terms = memory_terms({.elements = million, .state_tensors = 2},
                                     {.process_mb = 210.4, .state_elements = million / 2});

@@ -71,6 +71,29 @@ TEST(LossScaleTest, DoublesAfter2000UpdatesUpTo2ToThe24th) {
     EXPECT_EQ(scale.value(), 16777216);
 }
 
+// Updates 1 to 3 were computed with 65536.
+TEST(LossScaleTest, ALateOverflowHalvesItOnceForAllThatWereComputedWithIt) {
+    LossScale scale{LossScale::State{.good_updates = 7}};
+
+    EXPECT_TRUE(scale.overflowed_late(65536));
+    EXPECT_TRUE(scale.overflowed_late(65536));
+    EXPECT_EQ(scale.value(), 32768);
+    EXPECT_EQ(scale.state()->good_updates, 0);
+    EXPECT_TRUE(scale.overflowed_late(32768));
+    EXPECT_EQ(scale.value(), 16384);
+    EXPECT_EQ(scale.state()->overflows, 3);
+}
+
+TEST(LossScaleTest, AtOneALateOverflowIsNotItsFault) {
+    LossScale scale{LossScale::State{.value = 2}};
+    EXPECT_TRUE(scale.overflowed_late(2));
+
+    EXPECT_FALSE(scale.overflowed_late(1));
+    EXPECT_EQ(scale.value(), 1);
+    EXPECT_EQ(scale.state()->overflows, 1);
+    EXPECT_FALSE(LossScale{}.overflowed_late(1));
+}
+
 TEST(LossScaleTest, GoesOnFromItsState) {
     LossScale scale{LossScale::State{}};
     apply_updates(scale, 1500);

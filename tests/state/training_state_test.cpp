@@ -201,5 +201,45 @@ TEST(TrainingStateTest, DeeplyNestedJsonIsBadData) {
     EXPECT_THROW(parse_training_state(nested, "S"), BadData);
 }
 
+TEST(TrainingStateTest, PendingUpdatesAreReadAsTheyWereWritten) {
+    TrainingState state = some_state();
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    state.progress.pending = {{.epoch = 2,
+                               .samples = 32,
+                               .units = 40,
+                               .is_full = false,
+                               .ends_epoch = true,
+                               .allocation = {20, 12},
+                               .losses = {0.1 + 0.2, nan},
+                               .gradient_norm = 0.7,
+                               .scale = 1024},
+                              {.samples = 7}};
+    const std::string text = training_state_json(state);
+
+    const TrainingState read = parse_training_state(text, "S");
+
+    EXPECT_EQ(training_state_json(read), text);
+    ASSERT_EQ(read.progress.pending.size(), 2U);
+    const PendingUpdate& first = read.progress.pending[0];
+    EXPECT_EQ(first.losses[0], 0.1 + 0.2);
+    EXPECT_TRUE(std::isnan(first.losses[1]));
+    EXPECT_EQ(first.gradient_norm, 0.7);
+    EXPECT_EQ(first.scale, 1024);
+    EXPECT_TRUE(first.ends_epoch && !first.is_full);
+    EXPECT_EQ(first.allocation, (std::vector<std::int64_t>{20, 12}));
+    EXPECT_EQ(read.progress.pending[1].samples, 7);
+}
+
+TEST(TrainingStateTest, WithoutPendingUpdatesNothingIsSaidOfThem) {
+    EXPECT_EQ(training_state_json(some_state()).find("pending"), std::string::npos);
+}
+
+TEST(TrainingStateTest, APendingUpdateWhoseScaleIsNoPowerOfTwoIsAnError) {
+    TrainingState state = some_state();
+    state.progress.pending = {{.scale = 1000}};
+
+    EXPECT_THAT(error_of(training_state_json(state)), HasSubstr("1000 is no power of two"));
+}
+
 }  // namespace
 }  // namespace hetseq

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,16 @@
 #include "hetseq/train/trainer.hpp"
 
 namespace hetseq {
+class FlatParameters;
 class HostComm;
 class MpiEnvironment;
+class Optimizer;
 class RunFolder;
 }  // namespace hetseq
 
 namespace hetseq::test {
+
+constexpr std::uint64_t toy_seed = 11;
 
 /// Everything that a training run of the toy model depends on.
 struct ToyRun {
@@ -47,6 +52,9 @@ struct ToyRun {
     RunControl* control = nullptr;  // as in TrainerParts
     BestBy best_by = {};
     std::int64_t stop_after = 0;
+    std::int64_t staleness = 0;
+    std::int64_t save_interval = 0;  // updates between checkpoints
+    std::string from = {};           // a checkpoint's folder, to go on from, tensors and all
     std::int64_t patience = 0;
     TrainingProgress progress = {};  // of a run that is continued, but for its tensors
     LossScale loss_scale = {};
@@ -62,6 +70,9 @@ struct ToyResult {
     std::vector<double> losses;  // of the last update, by term
     TrainerReport report;
 };
+
+/// That of `run.optimizer`.
+std::unique_ptr<Optimizer> make_toy_optimizer(FlatParameters& parameters, const ToyRun& run);
 
 /// Collective over `world`: the same run on as many ranks as it has.
 ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, const ToyRun& run);

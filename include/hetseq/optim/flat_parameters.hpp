@@ -14,6 +14,14 @@
 
 namespace hetseq {
 
+/// A tensor like the flat gradients, in which parameters may have theirs; and what a model sums
+/// beside them.
+struct GradientSet {
+    at::Tensor flat = {};                // (n), padding always zero
+    std::vector<at::Tensor> views = {};  // by parameter, in layout order
+    at::Tensor update_sums = {};         // like `Model::update_sums`; undefined: there are none
+};
+
 /// All trainable parameters that a model holds (`TensorRegistry::is_held`) as views into one flat
 /// tensor, their gradients likewise. Laid out in reverse registration order, in which backward
 /// finishes them, each padded to 64 bytes with zeros.
@@ -56,6 +64,12 @@ public:
     at::Tensor values() const { return values_; }        // (n)
     at::Tensor gradients() const { return gradients_; }  // (n), padding always zero
     void zero_gradients();
+    /// The gradients, without update sums.
+    GradientSet gradient_set() const { return set_of(gradients_); }
+    /// Another one, of zeros.
+    GradientSet new_gradient_set() const;
+    /// From now on the gradients are those of `set`, with what it holds.
+    void use(const GradientSet& set);
 
     /// Runs of neighbours that share `decays` and the factor.
     struct Segment {
@@ -106,6 +120,8 @@ public:
     at::Tensor state_zeros() const;
 
 private:
+    GradientSet set_of(const at::Tensor& flat) const;
+
     bool is_part_ = false;
     std::vector<Parameter> all_parameters_;
     std::vector<Parameter> parameters_;

@@ -13,7 +13,9 @@ struct ModelMemory {
     std::int64_t elements = 0;       // of flat parameters, padding included
     std::int64_t element_bytes = 4;  // of a value, a gradient and a number of the state
     std::int64_t state_tensors = 0;  // of the optimizer: 2 for Adam
-    std::int64_t sent_bytes = 0;     // an element of the copy that is sent; 0: there is none
+    std::int64_t gradient_sets =
+        1;                        // with the copies that are sent; several where updates are late
+    std::int64_t sent_bytes = 0;  // an element of the copy that is sent; 0: there is none
 };
 
 /// What a rank has, and what it holds beside a whole model [MiB].

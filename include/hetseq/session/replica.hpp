@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -112,10 +113,16 @@ public:
     const std::vector<CheckpointFile>& checkpoint_files() const noexcept {
         return checkpoint_files_;
     }
+    /// The same with those of summed gradients that wait, in order.
+    std::vector<CheckpointFile> files_with(std::span<const GradientSet> sums) const;
+    /// As many as the staleness, beside the parameters' own.
+    const std::vector<GradientSet>& gradient_sets() const noexcept { return gradient_sets_; }
+    /// For so many sums of a checkpoint. The last ones are those; where they are too few, the first
+    /// ones are of new memory.
+    std::vector<GradientSet> sets_for(std::size_t sums) const;
 
 private:
     OwnMemory own_memory(const RunSettings& settings) const;
-    std::vector<CheckpointFile> checkpoint_files_of(int rank) const;
     void note_stages(const HostComm& world);
 
     std::unique_ptr<Communicator> communicator_;
@@ -134,6 +141,8 @@ private:
     std::function<std::unique_ptr<Optimizer>(FlatParameters&)> make_optimizer_;
     std::optional<MemoryAccount> memory_;
     std::unique_ptr<Optimizer> optimizer_;
+    int rank_;
+    std::vector<GradientSet> gradient_sets_;
     std::vector<CheckpointFile> checkpoint_files_;
     std::unique_ptr<CheckpointWriter> checkpoints_;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hetseq/state/training_state.hpp"
+#include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/train/checkpoint/checkpoint_reader.hpp"
 #include "hetseq/session/run_settings.hpp"
 
@@ -67,8 +68,9 @@ struct StartingPoint {
     std::optional<RunIdentity> continued;  // what the run was when it was saved
     std::vector<StepCost> costs =
         {};  // by rank, where the checkpoint knows the speeds of these ranks
-    AllocationsByUpdate replay = {};  // cuts that the continued run had planned for these ranks
-    std::int64_t held_update = -1;    // of the checkpoint, where the run's own folder holds it
+    AllocationsByUpdate replay = {};     // cuts that the continued run had planned for these ranks
+    std::int64_t held_update = -1;       // of the checkpoint, where the run's own folder holds it
+    std::vector<GradientSet> sums = {};  // of `progress.pending`
 };
 
 /// The progress of the run, without what --reset-... drops.

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/optim/schedule.hpp"
@@ -49,7 +52,8 @@ public:
 
 private:
     RunIdentity identity() const;
-    TrainerRun trainer_run() const;
+    TrainerRun trainer_run();
+    std::function<std::vector<CheckpointFile>(std::span<const GradientSet>)> files_with() const;
     /// Without validation, and leaving nothing on disk.
     TrainerParts trainer_parts(Recorder& recorder, RunControl& control);
 

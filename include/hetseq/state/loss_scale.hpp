@@ -31,6 +31,10 @@ public:
     /// again, with the scale as it is now: half of it first, then sixteenths, down to 1. Where it
     /// was 1 the scale becomes that of the update's begin, since it is not to blame.
     bool overflowed();
+    /// The same of an update that cannot be computed again, whose gradients were computed with
+    /// `scale`. Returns true if the scale may be to blame: it is halved then, once for all updates
+    /// that were computed with it.
+    bool overflowed_late(double scale);
     /// The update is applied.
     void applied();
 

@@ -24,6 +24,20 @@ struct MetricsWindow {
     std::vector<double> losses;  // sums over the finite updates, by term
 };
 
+/// An update whose gradients are summed over all ranks and that is not applied yet: what it needs
+/// beside these sums. The same on all ranks.
+struct PendingUpdate {
+    std::int64_t epoch = 0;  // counted from 0
+    std::int64_t samples = 0;
+    std::int64_t units = 0;
+    bool is_full = true;  // a full batch
+    bool ends_epoch = false;
+    std::vector<std::int64_t> allocation = {};  // units by rank
+    std::vector<double> losses = {};            // S_j / W_j, by term
+    double gradient_norm = 0;                   // of the summed gradients, without the scale
+    double scale = 1;                           // what the sums were multiplied with
+};
+
 /// The progress of a run; the same on all ranks except for `costs`.
 struct TrainingProgress {
     std::int64_t updates = 0;
@@ -42,6 +56,7 @@ struct TrainingProgress {
     std::vector<StepCost> costs;  // by rank, as followed to the end; on rank 0 with balance auto
     ItemCost item_cost;           // what their units are, of samples of unequal length
     MetricsWindow window;
+    std::vector<PendingUpdate> pending;  // the next ones, in order
     // The updates from which the order and the schedule count.
     std::int64_t order_origin = 0;
     std::int64_t schedule_origin = 0;

@@ -61,6 +61,21 @@ public:
     void finish(const Calls& calls);
     void finish() { finish(Calls{}); }
 
+    /// Collective. Starts summing `gradients`, a tensor like the flat ones, and `sums` where that
+    /// is defined, beside what is under way of others. `sent`: like `gradients`, of the type in
+    /// which they are sent, and afterwards has the sums; undefined: they are sent themselves.
+    std::vector<std::unique_ptr<Work>> start_beside(const at::Tensor& gradients,
+                                                    const at::Tensor& sent,
+                                                    const at::Tensor& sums);
+    /// What was summed of `gradients` in `sent` comes back, when it is there.
+    void take_sent(at::Tensor gradients, const at::Tensor& sent) const;
+    /// Collective. Starts summing `status` behind what was started so far.
+    std::unique_ptr<Work> start_status(const at::Tensor& status);
+    /// Memory for `start_beside`'s `sent` that nothing else uses then, and more of it; undefined:
+    /// it needs none.
+    at::Tensor sent() const { return sent_; }
+    at::Tensor new_sent() const;
+
     /// True if a bucket of this update was started already, so that its memory must not be touched.
     bool started() const noexcept { return next_ > 0; }
     /// Zeroes the gradients in buckets that were not started.
@@ -82,7 +97,7 @@ private:
         int parameters = 0;
         int missing = 0;                // parameters whose gradient is not ready yet
         std::vector<std::size_t> made;  // parameters whose gradient is not yet added
-        std::unique_ptr<Work> work;  // null where there is nothing to sum
+        std::unique_ptr<Work> work;     // null where there is nothing to sum
     };
     class Hook;
 
@@ -94,7 +109,6 @@ private:
     void start_ready_buckets();
     void start_next();
     bool is_sharded() const noexcept;
-    void take_sums();
     void start_status_behind_sums(const Calls& calls);
     Work* wait_for_all_but_last();
     void take_timing(Work& status_work);

@@ -16,8 +16,14 @@ class Optimizer;
 /// be asked of the device before the host knows the verdict; then a gate on the device decides.
 class ParameterUpdate {
 public:
+    /// Whether the device may be asked so early.
+    enum class Ahead { where_possible, never };
+
     /// Both must outlive it. `clip_norm`: of the gradients' 2-norm; 0: no clipping.
-    ParameterUpdate(FlatParameters& parameters, Optimizer& optimizer, double clip_norm);
+    ParameterUpdate(FlatParameters& parameters,
+                    Optimizer& optimizer,
+                    double clip_norm,
+                    Ahead ahead = Ahead::where_possible);
 
     ~ParameterUpdate();
     ParameterUpdate(const ParameterUpdate&) = delete;

@@ -54,6 +54,8 @@ public:
     /// Collective where it is shared: the cap that all of them take where memory does not hold
     /// more. Throws on all ranks what `own` throws on any.
     virtual MicroBatchCap agreed_cap(const std::function<MicroBatchCap()>& own) { return own(); }
+    /// Collective where it is shared: whether `own` holds on any of the ranks. All are told.
+    virtual bool is_so_on_any(bool own) { return own; }
     /// Collective where it is shared: whether `own` holds on any of the ranks. Of a pipeline's
     /// ranks the last stage is told, and the others get false.
     virtual bool holds_on_any(bool own) { return own; }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,8 @@
 #include "hetseq/train/update_agreement.hpp"
 #include "hetseq/train/update_step.hpp"
 #include "hetseq/train/value_gather.hpp"
+#include "hetseq/train/waves/update_figures.hpp"
+#include "hetseq/train/waves/wave_ring.hpp"
 
 namespace hetseq {
 
@@ -53,6 +57,7 @@ struct TrainerRun {
     TrainingProgress progress = {};  // of the checkpoint that is continued
     LossScale loss_scale = {};
     std::int64_t held_update = -1;  // of that checkpoint, where the run's folder holds it; -1: not
+    std::vector<GradientSet> sums = {};  // of `progress.pending`, from that checkpoint
 };
 
 /// The parts that a trainer works with; all outlive it.
@@ -75,6 +80,10 @@ struct TrainerParts {
     // Where ranks are stages of a pipeline; null: each holds the whole model.
     const SharedParameters* shared = nullptr;
     const CheckpointFile* held_model = nullptr;  // the model's file
+    // As many sets of gradients beside the parameters' own as the staleness; missing ones are made.
+    std::vector<GradientSet> gradient_sets = {};
+    // The files of a checkpoint that holds these sums; null: there is no staleness.
+    std::function<std::vector<CheckpointFile>(std::span<const GradientSet>)> files_with = {};
 };
 
 /// The whole run's progress, and this rank's times since the run was last started.
@@ -102,23 +111,33 @@ public:
     /// Collective. Runs the remaining updates, or until the run is asked to stop. Saves the result.
     TrainerReport run();
     /// S_j / W_j of the last update, by loss term.
-    const std::vector<double>& losses() const noexcept { return step_.losses(); }
+    const std::vector<double>& losses() const noexcept { return done_.told.losses; }
 
 private:
+    bool update_at_once();
+    bool update_late();
+    bool begin_wave();
+    void compute_wave();
+    Verdict take_wave();
+    bool is_late() const { return waves_.staleness() > 0 || waves_.size() > 0; }
+    bool has_surplus() const { return waves_.size() > waves_.staleness(); }
     void request_ahead();
     void load_next();
     MicroBatchCap most_in_memory() const;
     double told_ms() const;
     Requests requests() const;
     bool asked_to_stop();
+    bool has_made_its_updates() const;
     Verdict run_step();
     double wait_for_values();
     bool may_change_parameters() const;
     bool optimizer_goes_first(Verdict verdict) const;
     void update_parameters(Verdict verdict);
     void note_optimizer_time();
-    void note_own_time(double since_agreed_ms);
+    void note_own_time(double waited_ms);
     void skip(Verdict verdict);
+    void name_samples(Verdict verdict);
+    UpdateFigures figures_of(const LoadedShare& share) const;
     void record(double step_ms);
     void compare_replicas_when_due();
     ReplicaDrift measured_drift() const;
@@ -131,7 +150,7 @@ private:
     void end();
     bool is_first_rank() const { return parts_.world.rank() == 0; }
     bool leads() const;
-    bool ends_epoch() const;
+    bool ends_epoch() const { return done_.told.ends_epoch; }
     bool validates_after(std::int64_t update) const;
 
     TrainerParts parts_;
@@ -141,20 +160,25 @@ private:
     ParameterUpdate parameter_update_;
     ValueGather gather_;
     UpdateStep step_;
+    WaveRing waves_;
     UpdateAgreement agreement_;
     Rebalancer rebalancer_;
     TrainerReport report_;
 
-    std::int64_t first_update_ = 0;          // since the run was last started, counted from 0
-    std::int64_t update_ = 0;                // the one at work
-    std::int64_t requested_ = 0;             // updates whose loading was issued
-    std::optional<LoadedShare> share_;       // of the update at work
-    std::optional<LoadedShare> next_share_;  // loaded, its weights told to the other ranks
-    std::vector<double> compute_ms_;         // by rank, of the update before
-    double own_update_ms_ = 0;               // of the last update, beside computing
-    double gather_wait_ms_ = 0;              // before it, for the values of the one before
+    std::int64_t first_update_ = 0;            // since the run was last started, counted from 0
+    std::int64_t update_ = 0;                  // to be applied next
+    std::int64_t first_wave_ = 0;              // computed since then
+    std::int64_t wave_ = 0;                    // update to be computed next: this one, or later
+    std::int64_t requested_ = 0;               // updates whose loading was issued
+    std::optional<LoadedShare> share_;         // of the update at work
+    std::optional<LoadedShare> next_share_;    // loaded, its weights told to the other ranks
+    const LoadedShare* done_share_ = nullptr;  // of the update that is applied; null: it is gone
+    UpdateFigures done_;                       // of that update
+    double agreed_ = 0;                        // when the ranks had agreed on the last wave [s]
+    std::vector<double> compute_ms_;           // by rank, of the update before
+    double own_update_ms_ = 0;                 // of the last update, beside computing
+    double gather_wait_ms_ = 0;                // before it, for the values of the one before
     double lr_ = 0;
-    double grad_norm_ = 0;
     bool checkpoint_asked_ = false;  // by a signal or the clock
 };
 

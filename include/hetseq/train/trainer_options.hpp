@@ -13,6 +13,7 @@ enum class DriftPolicy { warn, sync, abort };
 /// What the user says of the training itself.
 struct TrainerOptions {
     double clip_norm = 0;                    // of the gradient's 2-norm; 0: no clipping
+    std::int64_t staleness = 0;              // updates that gradients may be late
     std::int64_t max_skips = 100;            // updates in a row whose loss is not finite
     std::int64_t valid_interval = 0;         // updates; 0: at the end of each epoch
     std::int64_t save_interval = 0;          // epochs between checkpoints; 0: not by epochs

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -13,6 +14,9 @@ namespace hetseq {
 /// The decision of all ranks about an update whose gradients are summed. It is left out where a
 /// loss is not finite (`skip_loss`), or where all are and the gradients are not (`skip_gradient`).
 enum class Verdict { apply, skip_loss, skip_gradient, repeat };
+
+/// That on an update for which every rank had memory. `losses`: by term, summed over ranks.
+Verdict verdict_on(std::span<const double> losses, double gradient_norm);
 
 /// What a rank says of its part of an update: its normalised losses, and what went wrong. Summed
 /// over ranks it is what all ranks know of the update. In fp64 whatever the gradients are, so that

@@ -53,6 +53,16 @@ public:
         const ForwardContext& context,
         const std::function<void()>& behind_gate = [] {});
 
+    /// Forward and backward alone, with nothing summed over ranks: the flat gradients and `status`
+    /// then hold this rank's part. A rank that runs out of memory starts its share again in less of
+    /// it, together with those that compute it with this one. `then`: called when the device is
+    /// asked for all of it, before the host waits to know its time. Throws DeviceError as above.
+    void run_alone(LoadedShare& share,
+                   std::span<const double> weights,
+                   const ForwardContext& context,
+                   UpdateStatus& status,
+                   const std::function<void()>& then);
+
     /// The ids of the samples in those micro-batches of `share` whose gradient is not finite (their
     /// loss may be). They are found by computing the micro-batches again one by one, without
     /// reduction. Leaves the gradients at zero. Collective where the pass is shared: of a
@@ -68,6 +78,7 @@ public:
     double gradient_scale() const noexcept { return gradient_scale_; }
     /// That of the next update.
     const LossScale& loss_scale() const noexcept { return loss_scale_; }
+    LossScale& loss_scale() noexcept { return loss_scale_; }
 
     struct Timing {
         RankTimes times = {};    // compute, wait and reduce
@@ -85,9 +96,16 @@ private:
     void compute(LoadedShare& share,
                  std::span<const double> weights,
                  const ForwardContext& context);
+    enum class Buckets { start, wait };  // when backward has made their gradients
     void forward_backward(const LoadedShare& share,
                           std::span<const double> weights,
-                          const ForwardContext& context);
+                          const ForwardContext& context,
+                          UpdateStatus& status,
+                          Buckets buckets);
+    bool lacks_memory_alone(const LoadedShare& share,
+                            std::span<const double> weights,
+                            const ForwardContext& context,
+                            UpdateStatus& status);
     void finish_reduction(const std::function<void()>& behind_gate);
     std::string reason_to_repeat(Verdict verdict);
     void make_room(LoadedShare& share);

@@ -51,8 +51,9 @@ bool collects(double state_mb, int rank, int ranks) {
            (checkpoint_owner(0, ranks) == rank || copied_mb(state_mb, rank, ranks) > 0);
 }
 
-std::int64_t saved_tensors(const Optimizer& optimizer) {
-    return optimizer.Optimizer::state_tensors();
+// Like the parameters: of the state, and sums that are not applied yet.
+std::int64_t saved_tensors(const Optimizer& optimizer, const RunSettings& settings) {
+    return optimizer.Optimizer::state_tensors() + settings.options().trainer.staleness;
 }
 
 }  // namespace
@@ -69,8 +70,9 @@ MemoryAccount::MemoryAccount(const HostComm& world,
     : model_{.elements = trained.elements,
              .element_bytes = trained.element_bytes,
              .state_tensors = trained.small.state_tensors(),
+             .gradient_sets = 1 + settings.options().trainer.staleness,
              .sent_bytes = sent_type(settings) ? 2 : 0},
-      saved_tensors_{saved_tensors(trained.small)},
+      saved_tensors_{saved_tensors(trained.small, settings)},
       bucket_mb_{trained.bucket_mb},
       follows_shards_{trained.small.follows_shards()},
       is_chain_{trained.is_chain},

@@ -78,6 +78,12 @@ void shard_state(const RunSettings& settings,
                  int rank) {
     if (settings.options().shard == "none" || settings.topology.ranks.size() == 1)
         return;
+    if (const std::int64_t staleness = settings.options().trainer.staleness; staleness > 0)
+        throw BadConfig(
+            "--staleness " + std::to_string(staleness) + " with --shard " +
+                settings.options().shard,
+            "where the state is cut, each update waits for the values of the one before",
+            "leave one of them out");
     const auto buckets = cut_buckets(parameters, bucket_bytes(settings, parameters));
     parameters.shard_state(
         cut_shards(blocks_of(parameters, buckets), shard_parts(settings.shard_by, room)), rank);

@@ -51,6 +51,7 @@ private:
 CheckpointCopies::CheckpointCopies(const std::vector<CheckpointFile>& files, int rank, int ranks) {
     for (std::size_t i = 0; i < files.size(); ++i)
         add_file(i, files[i], rank, checkpoint_owner(i, ranks));
+    followed_ = copies_.size();
     if (device_)
         is_ready_.emplace(device_->type(), c10::EventFlag::PYTORCH_DEFAULT);
 }
@@ -85,6 +86,20 @@ void CheckpointCopies::add_copy(const at::Tensor& values) {
         device_ = values.device();
 }
 
+void CheckpointCopies::follow(const std::vector<CheckpointFile>& files, int rank) {
+    std::size_t transfer = 0;
+    followed_ = 0;
+    for (const CheckpointFile& file : files)
+        for (const std::size_t t : order_in_file(file))
+            for (const CheckpointPart& part : file.tensors[t].parts) {
+                if (transfers_.at(transfer++).from != rank)
+                    continue;
+                Copy& copy = copies_[followed_++];
+                HETSEQ_ASSERT(part.values.nbytes() == copy.to.nbytes());
+                copy.from = part.values;
+            }
+}
+
 void CheckpointCopies::mark() {
     if (is_ready_)
         is_ready_->record(guard_of(*device_).getStream(*device_));
@@ -100,8 +115,8 @@ void CheckpointCopies::copy() {
         on_side.emplace(guard_of(*device_).getStreamFromGlobalPool(*device_));
         is_ready_->block(on_side->current_stream());
     }
-    for (const Copy& copy : copies_) {
-        copy_tensor(copy.from, copy.to);
+    for (std::size_t i = 0; i < followed_; ++i) {
+        copy_tensor(copies_[i].from, copies_[i].to);
         activity::progress();
     }
     if (on_side)

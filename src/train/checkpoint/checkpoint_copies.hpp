@@ -24,6 +24,10 @@ public:
     const std::vector<PeerTransfer>& transfers() const noexcept { return transfers_; }
     std::size_t file_of(std::size_t transfer) const { return files_[transfer]; }
 
+    /// From now on copies the tensors of `files`: the first ones of the constructor's, whose
+    /// tensors lie elsewhere. What belongs to others is not copied.
+    void follow(const std::vector<CheckpointFile>& files, int rank);
+
     /// `copy` shall take the tensors as they are once the device is done with what it was asked
     /// for.
     void mark();
@@ -40,6 +44,7 @@ private:
     void add_copy(const at::Tensor& values);
 
     std::vector<Copy> copies_;
+    std::size_t followed_ = 0;  // of them, from the first
     std::vector<PeerTransfer> transfers_;
     std::vector<std::size_t> files_;      // by transfer
     std::optional<at::Device> device_;    // of the tensors that are not on the CPU

@@ -16,6 +16,7 @@ namespace hetseq {
 namespace {
 
 constexpr const char* optimizer_prefix = "optimizer-";
+constexpr const char* pending_prefix = "pending-";
 
 // Elements of a tensor of the state that this rank holds, or undefined; they lie in one range.
 at::Tensor held_values(const FlatParameters& parameters,
@@ -124,12 +125,41 @@ CheckpointFile model_file(const Model& model, const CheckpointHolders& holders) 
     return file;
 }
 
-std::string file_name(std::size_t index, std::size_t count) {
+std::vector<CheckpointTensor> pending_tensors(const FlatParameters& parameters,
+                                              const GradientSet& sums,
+                                              const std::string& name,
+                                              const CheckpointHolders& holders) {
+    std::vector<CheckpointTensor> tensors;
+    for (const FlatParameters::Parameter& parameter : parameters.all_parameters())
+        tensors.push_back(state_tensor(parameters, parameter, name, sums.flat, holders));
+    if (sums.update_sums.defined())
+        tensors.push_back(whole_tensor({name + "/update-sums", sums.update_sums}));
+    return tensors;
+}
+
+// "optimizer-00001-of-00003.safetensors"
+std::string file_name(const std::string& prefix, std::size_t index, std::size_t count) {
     const auto number = [](std::size_t n) {
         const std::string text = std::to_string(n);
         return std::string(5 - std::min<std::size_t>(5, text.size()), '0') + text;
     };
-    return optimizer_prefix + number(index + 1) + "-of-" + number(count) + ".safetensors";
+    return prefix + number(index + 1) + "-of-" + number(count) + ".safetensors";
+}
+
+// Adds files of about `file_bytes` whose names begin with `prefix`.
+void add_files(std::vector<CheckpointFile>& files,
+               std::vector<CheckpointTensor> tensors,
+               const std::string& prefix,
+               std::int64_t file_bytes) {
+    const std::size_t before = files.size();
+    for (CheckpointTensor& tensor : tensors) {
+        if (files.size() == before ||
+            files.back().bytes() + tensor.bytes() > std::max<std::int64_t>(1, file_bytes))
+            files.push_back({});
+        files.back().tensors.push_back(std::move(tensor));
+    }
+    for (std::size_t i = before; i < files.size(); ++i)
+        files[i].name = file_name(prefix, i - before, files.size() - before);
 }
 
 [[noreturn]] void fail(const std::string& problem, const std::string& why) {
@@ -163,24 +193,24 @@ std::vector<CheckpointFile> checkpoint_files(const Model& model,
                                              const FlatParameters& parameters,
                                              const Optimizer& optimizer,
                                              std::int64_t file_bytes,
-                                             const CheckpointHolders& holders) {
+                                             const CheckpointHolders& holders,
+                                             std::span<const GradientSet> pending) {
     std::vector<CheckpointFile> files{model_file(model, holders)};
-    for (CheckpointTensor& tensor : optimizer_tensors(parameters, optimizer, holders)) {
-        if (files.size() == 1 ||
-            files.back().bytes() + tensor.bytes() > std::max<std::int64_t>(1, file_bytes))
-            files.push_back({});
-        files.back().tensors.push_back(std::move(tensor));
+    add_files(
+        files, optimizer_tensors(parameters, optimizer, holders), optimizer_prefix, file_bytes);
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+        const std::string name = pending_prefix + std::to_string(i + 1);
+        add_files(
+            files, pending_tensors(parameters, pending[i], name, holders), name + "-", file_bytes);
     }
     for (const CheckpointFile& file : files)
         for (const CheckpointTensor& tensor : file.tensors)
             file_type_of(tensor.type);
-    for (std::size_t i = 1; i < files.size(); ++i)
-        files[i].name = file_name(i - 1, files.size() - 1);
     return files;
 }
 
 bool is_optimizer_file(const std::string& name) {
-    return name.starts_with(optimizer_prefix);
+    return name.starts_with(optimizer_prefix) || name.starts_with(pending_prefix);
 }
 
 int checkpoint_owner(std::size_t file, int ranks) noexcept {

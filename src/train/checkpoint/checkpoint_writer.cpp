@@ -90,6 +90,12 @@ std::int64_t CheckpointWriter::bytes() const {
     return sum;
 }
 
+void CheckpointWriter::use(std::vector<CheckpointFile> files) {
+    advance(Wait::yes);
+    files_ = std::move(files);
+    copies_->follow(files_, world_.rank());
+}
+
 void CheckpointWriter::start(const TrainingState& state) {
     advance(Wait::yes);
     begin_ = monotonic_seconds();
@@ -127,8 +133,8 @@ std::vector<FileDigest> CheckpointWriter::save(std::promise<void>& copied,
         failure = std::current_exception();
     }
     transfers_->move([&](std::size_t transfer, std::span<const std::byte> bytes) {
-        if (!failure)
-            files->write(copies_->file_of(transfer), bytes);
+        if (const std::size_t file = copies_->file_of(transfer); !failure && file < files_.size())
+            files->write(file, bytes);
     });
     if (failure)
         std::rethrow_exception(failure);

@@ -26,11 +26,11 @@ std::map<std::string, std::string> written_by() {
     return {{"format", "pt"}};
 }
 
-OwnFiles::OwnFiles(const std::vector<CheckpointFile>& files,
+OwnFiles::OwnFiles(std::span<const CheckpointFile> files,
                    std::filesystem::path folder,
                    int rank,
                    int ranks)
-    : files_{files},
+    : files_(files),
       folder_{std::move(folder)},
       rank_{rank},
       ranks_{ranks},

@@ -26,7 +26,7 @@ std::map<std::string, std::string> written_by();
 class OwnFiles {
 public:
     /// `files` outlive this.
-    OwnFiles(const std::vector<CheckpointFile>& files,
+    OwnFiles(std::span<const CheckpointFile> files,
              std::filesystem::path folder,
              int rank,
              int ranks);
@@ -41,7 +41,7 @@ private:
     void begin_next();
     void end();
 
-    const std::vector<CheckpointFile>& files_;
+    std::span<const CheckpointFile> files_;
     std::filesystem::path folder_;
     int rank_, ranks_;
     std::size_t begun_ = 0;                  // files, those of other ranks too

@@ -111,9 +111,10 @@ public:
                 .tokens = world_.all_reduce(cap.tokens, ReduceOp::min)};
     }
 
-    bool holds_on_any(bool own) override {
-        return world_.all_reduce(std::int64_t{own}, ReduceOp::max) > 0 && stage_.is_last();
+    bool is_so_on_any(bool own) override {
+        return world_.all_reduce(std::int64_t{own}, ReduceOp::max) > 0;
     }
+    bool holds_on_any(bool own) override { return is_so_on_any(own) && stage_.is_last(); }
 
 private:
     void begin() {

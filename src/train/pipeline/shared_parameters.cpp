@@ -16,6 +16,8 @@ namespace hetseq {
 
 namespace {
 
+constexpr int first = 0;
+
 // Neighbours of one group that this rank holds, in one order on all ranks.
 std::vector<GradientBucket> runs_of(const SharedParameters& shared,
                                     const FlatParameters& parameters) {
@@ -81,9 +83,15 @@ double SharedParameters::drift(const HostComm& world, const FlatParameters& para
     return world.all_reduce(largest, ReduceOp::max);
 }
 
+void SharedParameters::copy_from_first(const FlatParameters& parameters,
+                                       const at::Tensor& flat) const {
+    for (const GradientBucket& run : runs_of(*this, parameters))
+        if (Communicator* const holders = among(run.group))
+            holders->broadcast(part_of(flat, run), first);
+}
+
 void SharedParameters::copy_from_first(FlatParameters& parameters, Optimizer* optimizer) const {
     const at::NoGradGuard no_grad;
-    constexpr int first = 0;
     for (const GradientBucket& run : runs_of(*this, parameters)) {
         Communicator* const holders = among(run.group);
         if (holders == nullptr)

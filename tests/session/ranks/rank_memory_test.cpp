@@ -95,6 +95,19 @@ TEST_F(RankMemoryTest, EachRankHoldsAllUnlessTheStateIsCut) {
     EXPECT_NEAR(term(whole, 0, "state"), 8.0 / (3 * world_.size() - 2), 0.2);
 }
 
+TEST_F(RankMemoryTest, LateUpdatesTakeSetsOfGradientsAndCopiesOfSums) {
+    const MemoryAccount late = account(settings({{"staleness", "2"}}, 1000, 1000), /*saves=*/true);
+    const MemoryAccount others = account(settings({}, 1000, 1000), /*saves=*/true);
+
+    EXPECT_EQ(term(late, 0, "gradients"), 3 * term(others, 0, "gradients"));
+    double copies = 0, copies_of_others = 0;
+    for (int rank = 0; rank < world_.size(); ++rank) {
+        copies += term(late, rank, "copies");
+        copies_of_others += term(others, rank, "copies");
+    }
+    EXPECT_EQ(copies, copies_of_others + 2 * 4);
+}
+
 TEST_F(RankMemoryTest, AStageHoldsItsPartAndTheCopyOfAllThatItSaves) {
     const RunSettings run = settings({}, 1000, 1000);
     MemoryAccount stages = account(run, /*saves=*/true);

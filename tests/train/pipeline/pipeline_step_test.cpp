@@ -47,6 +47,13 @@ public:
     Verdict run_with(const std::vector<double>& weights) {
         return step_->run(share_, weights, third_update);
     }
+    // Nothing is summed. Returns how often that was asked for.
+    int run_alone() {
+        UpdateStatus status(1, at::kCPU, replica_.parameters().all_blocks());
+        int ended = 0;
+        step_->run_alone(share_, share_.weights(), third_update, status, [&] { ++ended; });
+        return ended;
+    }
     std::vector<std::int64_t> bad_gradients() {
         return step_->non_finite_gradient_samples(share_, third_update);
     }
@@ -397,6 +404,31 @@ TEST_F(PipelineMemoryTest, AlsoWithTiedParametersAndSeveralHiddenStates) {
     for (int failing = 0; failing < world_.size(); ++failing) {
         SCOPED_TRACE(failing);
         fail_at_tensors(evenly_paired, failing, 211);
+    }
+}
+
+TEST_F(PipelineMemoryTest, BeforeAnythingIsSummedAllComputeAgainInSmallerMicroBatches) {
+    StagedCase staged{.model = model_named("Mnist"), .precision = Precision::fp64};
+    staged.units = one_cut(staged.model);
+    StagedUpdate whole(staged.whole(), HostComm::serial(), 6, 2);
+    EXPECT_EQ(whole.run(), Verdict::apply);
+    for (int failing = 0; failing < world_.size(); ++failing) {
+        SCOPED_TRACE(failing);
+        StagedUpdate stage(staged, world_, 6, 2);
+        int fails = world_.rank() == failing ? 1 : 0;
+        stage.replica().parameters().parameters().front().tensor.register_hook(
+            [&](const at::Tensor& gradient) -> at::Tensor {
+                if (fails-- > 0)
+                    throw std::bad_alloc();
+                return gradient;
+            });
+
+        EXPECT_EQ(stage.run_alone(), 1);
+
+        EXPECT_EQ(stage.step().reduced_cap(), MicroBatchCap{.samples = 1});
+        for (const auto& [name, gradient] : stage.replica().gradients())
+            EXPECT_LE(relative_difference(gradient, whole.replica().gradients().at(name)), 1e-12)
+                << name;
     }
 }
 

@@ -67,17 +67,19 @@ protected:
         return run;
     }
     // `run` on all ranks, whose last checkpoint's folder it returns.
-    fs::path trained(StagedRun run, const std::string& name) const {
+    fs::path trained(StagedRun run, const std::string& name, std::int64_t stops_at = 0) const {
         RunFolder folder(*world, base_ / name, ExistingRun::overwrite);
         folder.begin(*world, "", {});
         run.folder = &folder;
         run.saves = true;
         train_staged(run, *world);
         world->barrier();
-        return folder.checkpoints().of_update(run.updates);
+        return folder.checkpoints().of_update(stops_at > 0 ? stops_at : run.updates);
     }
     // The same by one rank, while the others wait.
-    fs::path trained_alone(StagedRun run, const std::string& name) const {
+    fs::path trained_alone(StagedRun run,
+                           const std::string& name,
+                           std::int64_t stops_at = 0) const {
         fs::path saved;
         if (world->rank() == 0) {
             RunFolder folder(HostComm::serial(), base_ / name, ExistingRun::overwrite);
@@ -85,7 +87,7 @@ protected:
             run.folder = &folder;
             run.saves = true;
             train_staged(run, HostComm::serial());
-            saved = folder.checkpoints().of_update(run.updates);
+            saved = folder.checkpoints().of_update(stops_at > 0 ? stops_at : run.updates);
         }
         return world->broadcast(saved.string(), 0);
     }
@@ -243,6 +245,57 @@ TEST_F(PipelineTrainingTest, ValidationHasTheNumbersOfOneRank) {
         for (std::size_t i = 0; i < expected.metrics.size(); ++i)
             EXPECT_EQ(found.metrics[i].value, expected.metrics[i].value);
     }
+}
+
+// docs/virtual-workers.md, "Staleness".
+TEST_F(PipelineTrainingTest, LateUpdatesHaveTheBytesOfOneRank) {
+    for (const char* name : {"Mnist", "Bert"})
+        for (const std::int64_t staleness : {1, 2}) {
+            SCOPED_TRACE(std::string(name) + " " + std::to_string(staleness));
+            StagedRun alone = whole_run(model_named(name));
+            StagedRun staged = staged_run(model_named(name), 2);
+            alone.staleness = staged.staleness = staleness;
+
+            const StagedResult expected = train_staged(alone, HostComm::serial());
+            const StagedResult result = train_staged(staged, *world);
+
+            EXPECT_EQ(result.report.updates, 20);
+            EXPECT_EQ(result.losses, expected.losses);
+            for (const auto& [parameter, values] : result.values)
+                EXPECT_TRUE(values.equal(expected.values.at(parameter))) << parameter;
+        }
+}
+
+TEST_F(PipelineTrainingTest, PendingSumsHaveTheBytesOfOneRankAndGoOnInOtherStages) {
+    const ModelCase model = model_named("Bert");
+    StagedRun whole = whole_run(model), first = staged_run(model, 0), second = whole_run(model),
+              third = staged_run(model, 2, true);
+    for (StagedRun* run : {&whole, &first, &second, &third})
+        run->staleness = 2;
+    StagedRun first_alone = whole;
+    first.stop_after = first_alone.stop_after = 6;
+    second.stop_after = 7;
+    const fs::path alone = trained_alone(whole, "alone");
+
+    second.from = trained(first, "first", 6);
+    expect_same_files(second.from, trained_alone(first_alone, "first_alone", 6));
+    third.from = trained_alone(second, "second", 13);
+    const fs::path last = trained(third, "third");
+
+    expect_same_files(last, alone);
+}
+
+TEST_F(PipelineTrainingTest, TiedParametersHaveTheirPendingSumsAgain) {
+    const ModelCase model = model_named("TiedBert");
+    StagedRun run = staged_run(model, 0);
+    run.staleness = 2;
+    const fs::path uninterrupted = trained(run, "uninterrupted");
+    StagedRun first = run, second = run;
+    first.stop_after = 6;
+
+    second.from = trained(first, "first", 6);
+
+    expect_same_files(trained(second, "second"), uninterrupted);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 
 #include "test_world.hpp"
 #include "train/toy_model.hpp"
+#include "train/waves/late_start.hpp"
 
 namespace hetseq::test {
 
@@ -95,22 +96,6 @@ std::unique_ptr<Optimizer> optimizer_of(const StagedRun& run, FlatParameters& pa
                                    : make_adamw(parameters, options);
 }
 
-// Collective.
-TrainingProgress continued_from(const StagedRun& run,
-                                StagedReplica& replica,
-                                Optimizer& optimizer,
-                                const HostComm& world,
-                                const std::vector<CheckpointFile>& files) {
-    if (run.from.empty())
-        return {};
-    const TrainingState state = verified_state(world, run.from);
-    load_checkpoint(world, replica.communicator(), run.from, files);
-    optimizer.restored();
-    if (replica.shared() != nullptr)
-        replica.shared()->copy_from_first(replica.parameters(), &optimizer);
-    return state.progress;
-}
-
 }  // namespace
 
 StagedResult train_staged(const StagedRun& run, const HostComm& world) {
@@ -119,13 +104,26 @@ StagedResult train_staged(const StagedRun& run, const HostComm& world) {
         replica.shared()->copy_from_first(replica.parameters(), nullptr);
     Feeding feeding(run, world);
     const auto optimizer = optimizer_of(run, replica.parameters());
-    const std::vector<CheckpointFile> files =
-        checkpoint_files(replica.model(),
-                         replica.parameters(),
-                         *optimizer,
-                         bytes_of_file,
-                         {.of_parameters = replica.holders(), .rank = world.rank()});
-    const TrainingProgress progress = continued_from(run, replica, *optimizer, world, files);
+    const auto files_with = [&](std::span<const GradientSet> sums) {
+        return checkpoint_files(replica.model(),
+                                replica.parameters(),
+                                *optimizer,
+                                bytes_of_file,
+                                {.of_parameters = replica.holders(), .rank = world.rank()},
+                                sums);
+    };
+    LateStart start{replica.parameters(), replica.model(), run.staleness, {}};
+    if (!run.from.empty()) {
+        start.take(verified_state(world, run.from).progress);
+        load_checkpoint(world, replica.communicator(), run.from, files_with(start.sums));
+        optimizer->restored();
+        if (replica.shared() != nullptr) {
+            replica.shared()->copy_from_first(replica.parameters(), optimizer.get());
+            for (const GradientSet& sums : start.sums)
+                replica.shared()->copy_from_first(replica.parameters(), sums.flat);
+        }
+    }
+    const std::vector<CheckpointFile> files = files_with(start.sets);
     std::unique_ptr<CheckpointWriter> checkpoints;
     if (run.saves)
         checkpoints = std::make_unique<CheckpointWriter>(
@@ -141,28 +139,36 @@ StagedResult train_staged(const StagedRun& run, const HostComm& world) {
                         feeding.shares());
     const Schedule schedule = fixed_schedule({.lr = 1e-2});
     Recorder recorder(nullptr, 1, {});
-    Trainer trainer({.world = world,
-                     .communicator = replica.communicator(),
-                     .workers = feeding.workers(),
-                     .pass = replica.pass(),
-                     .parameters = replica.parameters(),
-                     .optimizer = *optimizer,
-                     .schedule = schedule,
-                     .loader = feeding.loader(),
-                     .plan = feeding.plan(),
-                     .shares = feeding.shares(),
-                     .recorder = recorder,
-                     .evaluator = run.validates ? &evaluator : nullptr,
-                     .folder = run.folder,
-                     .checkpoints = checkpoints.get(),
-                     .shared = replica.shared(),
-                     .held_model = replica.shared() != nullptr ? &files.front() : nullptr},
-                    {.clip_norm = run.clip_norm, .check_interval = 5},
-                    {.updates = run.updates,
-                     .seed = run_seed,
-                     .identity = {.devices = std::vector<std::string>(
-                                      static_cast<std::size_t>(world.size()), "cpu")},
-                     .progress = progress});
+    Trainer trainer(
+        {.world = world,
+         .communicator = replica.communicator(),
+         .workers = feeding.workers(),
+         .pass = replica.pass(),
+         .parameters = replica.parameters(),
+         .optimizer = *optimizer,
+         .schedule = schedule,
+         .loader = feeding.loader(),
+         .plan = feeding.plan(),
+         .shares = feeding.shares(),
+         .recorder = recorder,
+         .evaluator = run.validates ? &evaluator : nullptr,
+         .folder = run.folder,
+         .checkpoints = checkpoints.get(),
+         .shared = replica.shared(),
+         .held_model = replica.shared() != nullptr ? &files.front() : nullptr,
+         .gradient_sets = start.sets,
+         .files_with =
+             run.staleness > 0 ? decltype(TrainerParts::files_with)(files_with) : nullptr},
+        {.clip_norm = run.clip_norm,
+         .staleness = run.staleness,
+         .stop_after = run.stop_after,
+         .check_interval = 5},
+        {.updates = run.updates,
+         .seed = run_seed,
+         .identity = {.devices =
+                          std::vector<std::string>(static_cast<std::size_t>(world.size()), "cpu")},
+         .progress = start.progress,
+         .sums = start.sums});
     StagedResult result{.report = trainer.run()};
     result.values = replica.values();
     result.losses = trainer.losses();

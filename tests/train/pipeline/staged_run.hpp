@@ -32,6 +32,8 @@ struct StagedRun {
     bool saves = false;      // at the end, into `folder`
     std::string from = {};   // a checkpoint's folder, to go on from
     bool validates = false;  // at the end
+    std::int64_t staleness = 0;
+    std::int64_t stop_after = 0;
 };
 
 struct StagedResult {

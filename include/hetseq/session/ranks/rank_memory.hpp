@@ -84,7 +84,7 @@ private:
     ModelMemory model_;
     std::vector<RankMemory> ranks_;
     std::vector<bool> is_on_host_;    // by rank: its device's memory is the host's
-    std::int64_t saved_tensors_ = 0;  // of the state
+    std::int64_t saved_tensors_ = 0;  // of the state, and of sums that wait
     double bucket_mb_ = 0;
     bool follows_shards_ = false;
     bool is_chain_ = false;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace hetseq {
 
 class FlatParameters;
 class Optimizer;
+struct GradientSet;
 
 /// A run of a tensor's elements in row-major order, and who holds it.
 struct CheckpointPart {
@@ -56,16 +58,20 @@ struct CheckpointHolders {
 
 /// model.safetensors, with the model's stored tensors, and the optimizer's state cut by parameter
 /// ("exp_avg/encoder.weight") into files of about `file_bytes`,
-/// optimizer-00001-of-00003.safetensors and so on. What the files will hold does not depend on the
-/// ranks, nor on who holds parameters or state. Throws BadConfig for a tensor of a type that files
-/// do not have.
+/// optimizer-00001-of-00003.safetensors and so on. `pending`: summed gradients that the next
+/// updates will apply, in order: "pending-1/encoder.weight" in
+/// pending-1-00001-of-00002.safetensors. What the files will hold does not depend on the ranks, nor
+/// on who holds parameters or state. Throws BadConfig for a tensor of a type that files do not
+/// have.
 std::vector<CheckpointFile> checkpoint_files(const Model& model,
                                              const FlatParameters& parameters,
                                              const Optimizer& optimizer,
                                              std::int64_t file_bytes = 256 << 20,
-                                             const CheckpointHolders& holders = {});
+                                             const CheckpointHolders& holders = {},
+                                             std::span<const GradientSet> pending = {});
 
-/// Whether a checkpoint's file of this name is one of the optimizer's.
+/// Whether a checkpoint's file of this name is one of the optimizer's, or of sums that it will
+/// apply.
 bool is_optimizer_file(const std::string& name);
 
 /// The rank that writes the file of this index, and reads from it what every rank holds.

@@ -42,6 +42,9 @@ public:
     CheckpointWriter(const CheckpointWriter&) = delete;
     CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
+    /// Collective. From now on saves `files`: the first ones of the constructor's, whose tensors
+    /// lie elsewhere. Waits for an earlier checkpoint that is not complete yet.
+    void use(std::vector<CheckpointFile> files);
     /// Collective. Starts saving `state` (rank 0's counts) and the tensors as they are now. Waits
     /// for an earlier checkpoint that is not complete yet. Where ranks send parts and threads may
     /// not call MPI, all files are written when it returns.
@@ -87,7 +90,7 @@ private:
 
     HostComm world_;
     CheckpointFolder folder_;
-    std::vector<CheckpointFile> files_;
+    std::vector<CheckpointFile> files_;  // that are saved
     std::unique_ptr<CheckpointCopies> copies_;
     std::unique_ptr<PeerTransfers> transfers_;  // of the copies
     Options options_;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+
 #include "hetseq/comm/communicator.hpp"
 #include "hetseq/train/parameter_holders.hpp"
 
@@ -38,6 +40,9 @@ public:
     const std::vector<std::string>& spoken_for_elsewhere() const noexcept { return elsewhere_; }
     /// Collective. All holders get the values, and the optimizer's state, of the first.
     void copy_from_first(FlatParameters& parameters, Optimizer* optimizer) const;
+    /// Collective. All holders get what the first has of them in `flat`, a tensor like the flat
+    /// gradients.
+    void copy_from_first(const FlatParameters& parameters, const at::Tensor& flat) const;
     /// Collective over `world`; the same on all ranks. How far the copies are apart.
     double drift(const HostComm& world, const FlatParameters& parameters) const;
 
