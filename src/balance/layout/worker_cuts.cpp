@@ -5,6 +5,7 @@
 
 #include "cut_times.hpp"
 #include "near_cuts.hpp"
+#include "stage_chain.hpp"
 
 namespace hetseq {
 
@@ -20,33 +21,32 @@ WorkerCuts::WorkerCuts(const LayoutProblem& problem, std::size_t sharded_over)
     : problem_{problem}, state_{problem, sharded_over} {}
 
 const WorkerCut& WorkerCuts::fastest(const Devices& devices, std::int64_t units) {
-    const Devices searchable = searchable_devices(devices, problem_.units());
-    Known& known = known_[searchable];
     units = std::max<std::int64_t>(1, units);
     for (std::size_t size = 0; size < problem_.sizes.size(); ++size) {
-        search(searchable, size, units, known);
-        search(searchable, size, 1, known);
-        add_single_stages(searchable, size);
+        given(devices, size, searched(devices, size, units));
+        given(devices, size, searched(devices, size, 1));
+        add_single_stages(devices, size);
     }
-    const WorkerCut* best = &known.cuts.begin()->second;
-    for (const auto& [key, cut] : known.cuts)
-        if (is_better(cut, *best, units))
-            best = &cut;
+    const WorkerCut* best = nullptr;
+    for (const auto& [key, cut] : known_[devices])
+        if (!best || is_better(*cut, *best, units))
+            best = cut;
     return *best;
 }
 
-void WorkerCuts::search(const Devices& devices,
-                        std::size_t size,
-                        std::int64_t units,
-                        Known& known) {
+const std::vector<ChainStage>& WorkerCuts::searched(const Devices& devices,
+                                                    std::size_t size,
+                                                    std::int64_t units) {
+    const Devices searchable = searchable_devices(devices, problem_.units());
     const std::size_t micro_batches =
         rounded_micro_batches(units, problem_.sizes[size].micro_batch);
-    if (!known.searched.emplace(size, micro_batches).second)
-        return;
-    WorkerChain chain = worker_chain(problem_, state_, size, devices);
-    chain.problem.micro_batches = micro_batches;
-    const std::vector<ChainStage> stages = chain.in_layout(partition_chain(chain.problem).stages);
-    given(devices, size, stages);
+    const auto [at, is_new] = searched_.try_emplace({searchable, size, micro_batches});
+    if (is_new) {
+        WorkerChain chain = worker_chain(problem_, state_, size, searchable);
+        chain.problem.micro_batches = micro_batches;
+        at->second = chain.in_layout(partition_chain(chain.problem).stages);
+    }
+    return at->second;
 }
 
 // They share the fewest sums of gradients.
@@ -61,25 +61,24 @@ void WorkerCuts::add_single_stages(const Devices& devices, std::size_t size) {
 const WorkerCut& WorkerCuts::given(const Devices& devices,
                                    std::size_t size,
                                    std::span<const ChainStage> stages) {
-    auto& cuts = known_[searchable_devices(devices, problem_.units())].cuts;
-    const auto [at, is_new] = cuts.try_emplace({size, {stages.begin(), stages.end()}});
+    const Key key{size, {stages.begin(), stages.end()}};
+    const auto [at, is_new] = cuts_.try_emplace(key);
     if (is_new) {
-        WorkerChain chain = worker_chain(problem_, state_, size, devices);
-        const PipelineCut cut = evaluate_cut(chain.problem, chain.in_worker(stages));
+        const PipelineCut cut = StageChain{problem_, state_, size, stages}.evaluated(1);
         at->second = {size,
-                      {stages.begin(), stages.end()},
+                      key.second,
                       cut.memory[cut.tightest()].overshoot_mb(),
-                      cut_times(problem_, state_, devices, size, stages)};
+                      cut_times(problem_, state_, size, stages)};
     }
+    known_[devices].emplace(key, &at->second);
     return at->second;
 }
 
 std::vector<const WorkerCut*> WorkerCuts::known(const Devices& devices) const {
     std::vector<const WorkerCut*> cuts;
-    const auto at = known_.find(searchable_devices(devices, problem_.units()));
-    if (at != known_.end())
-        for (const auto& [key, cut] : at->second.cuts)
-            cuts.push_back(&cut);
+    if (const auto at = known_.find(devices); at != known_.end())
+        for (const auto& [key, cut] : at->second)
+            cuts.push_back(cut);
     return cuts;
 }
 
@@ -91,12 +90,9 @@ void WorkerCuts::add_near(const Devices& devices, const WorkerCut& cut) {
             given(devices, size, stages);
 }
 
-PipelineCut WorkerCuts::evaluated(const Devices& devices,
-                                  const WorkerCut& cut,
-                                  std::int64_t units) const {
-    WorkerChain chain = worker_chain(problem_, state_, cut.size, devices);
-    return cut_in_flight(
-        chain, cut.stages, rounded_micro_batches(units, problem_.sizes[cut.size].micro_batch));
+PipelineCut WorkerCuts::evaluated(const WorkerCut& cut, std::int64_t units) const {
+    return StageChain{problem_, state_, cut.size, cut.stages}.evaluated(
+        rounded_micro_batches(units, problem_.sizes[cut.size].micro_batch));
 }
 
 }  // namespace hetseq

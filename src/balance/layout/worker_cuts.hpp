@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -46,22 +46,24 @@ public:
                            std::span<const ChainStage> stages);
     /// Gets to know those near `cut`, in micro-batches of all sizes.
     void add_near(const Devices& devices, const WorkerCut& cut);
-    /// Its numbers where it computes `units`; classes as in the worker's chain.
-    PipelineCut evaluated(const Devices& devices, const WorkerCut& cut, std::int64_t units) const;
+    /// Its numbers where it computes `units`; its stages are numbered.
+    PipelineCut evaluated(const WorkerCut& cut, std::int64_t units) const;
 
 private:
-    using Key = std::pair<std::size_t, std::vector<ChainStage>>;
-    struct Known {
-        std::map<Key, WorkerCut> cuts;
-        std::set<std::pair<std::size_t, std::size_t>> searched;  // sizes and micro-batches
-    };
+    using Key = std::pair<std::size_t, std::vector<ChainStage>>;  // a size and a cut
+    using Known = std::map<Key, const WorkerCut*>;
 
+    const std::vector<ChainStage>& searched(const Devices& devices,
+                                            std::size_t size,
+                                            std::int64_t units);
     void add_single_stages(const Devices& devices, std::size_t size);
-    void search(const Devices& devices, std::size_t size, std::int64_t units, Known& known);
 
     const LayoutProblem& problem_;
     StateTable state_;
-    std::map<Devices, Known> known_;  // by searchable devices
+    // By searchable devices, size, and number of micro-batches.
+    std::map<std::tuple<Devices, std::size_t, std::size_t>, std::vector<ChainStage>> searched_;
+    std::map<Key, WorkerCut> cuts_;  // whatever the devices beside theirs
+    std::map<Devices, Known> known_;
 };
 
 }  // namespace hetseq
