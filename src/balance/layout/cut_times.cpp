@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "stage_chain.hpp"
+
 namespace hetseq {
 
 namespace {
@@ -19,14 +21,12 @@ std::int64_t ceil_div(std::int64_t units, std::int64_t by) {
 // One micro-batch of each size up to `size`, and of nothing: on the line through the first two.
 std::vector<CostPoint> within_micro_batch(const LayoutProblem& problem,
                                           const StateTable& state,
-                                          std::span<const std::size_t> devices,
                                           std::size_t size,
                                           std::span<const ChainStage> stages) {
     std::vector<CostPoint> points;
     for (std::size_t i = problem.sizes.size(); i-- > size;) {
-        WorkerChain chain = worker_chain(problem, state, i, devices);
-        points.push_back(
-            {problem.sizes[i].micro_batch, cut_in_flight(chain, stages, 1).predicted_ms});
+        StageChain chain{problem, state, i, stages};
+        points.push_back({problem.sizes[i].micro_batch, chain.evaluated(1).predicted_ms});
     }
     if (points.size() > 1) {
         const CostPoint &less = points[0], &more = points[1];
@@ -51,14 +51,14 @@ std::vector<std::size_t> simulated_numbers(std::size_t most, std::size_t stages)
 }
 
 // A pipeline goes on where the micro-batch before ended: its times do not repeat.
-void add_micro_batches(WorkerChain& chain,
-                       std::span<const ChainStage> stages,
+void add_micro_batches(StageChain& chain,
+                       std::size_t stages,
                        std::int64_t micro_batch,
                        std::size_t most,
                        std::vector<CostPoint>& points) {
-    for (const std::size_t number : simulated_numbers(most, stages.size()))
+    for (const std::size_t number : simulated_numbers(most, stages))
         points.push_back({static_cast<std::int64_t>(number) * micro_batch,
-                          cut_in_flight(chain, stages, number).predicted_ms});
+                          chain.evaluated(number).predicted_ms});
     const CostPoint last = points.back(), before = points[points.size() - 2];
     const std::int64_t units = static_cast<std::int64_t>(most) * micro_batch;
     if (last.units < units)
@@ -69,13 +69,6 @@ void add_micro_batches(WorkerChain& chain,
 }
 
 }  // namespace
-
-PipelineCut cut_in_flight(WorkerChain& chain,
-                          std::span<const ChainStage> stages,
-                          std::size_t micro_batches) {
-    chain.problem.micro_batches = micro_batches;
-    return with_more_in_flight(chain.problem, evaluate_cut(chain.problem, chain.in_worker(stages)));
-}
 
 std::size_t rounded_micro_batches(std::int64_t units, std::int64_t micro_batch) {
     const auto exact =
@@ -88,15 +81,15 @@ std::size_t rounded_micro_batches(std::int64_t units, std::int64_t micro_batch) 
 
 StepCost cut_times(const LayoutProblem& problem,
                    const StateTable& state,
-                   std::span<const std::size_t> devices,
                    std::size_t size,
                    std::span<const ChainStage> stages) {
     const std::int64_t micro_batch = problem.sizes[size].micro_batch;
-    std::vector<CostPoint> points = within_micro_batch(problem, state, devices, size, stages);
+    std::vector<CostPoint> points = within_micro_batch(problem, state, size, stages);
     if (stages.size() > 1) {
-        WorkerChain chain = worker_chain(problem, state, size, devices);
+        StageChain chain{problem, state, size, stages};
         const std::int64_t most = std::max<std::int64_t>(2, ceil_div(problem.batch, micro_batch));
-        add_micro_batches(chain, stages, micro_batch, static_cast<std::size_t>(most), points);
+        add_micro_batches(
+            chain, stages.size(), micro_batch, static_cast<std::size_t>(most), points);
     }
     StepCost cost{.micro_batch = micro_batch};
     cost.table = StepTable(std::move(points));

@@ -4,17 +4,11 @@
 #include <cstdint>
 #include <span>
 
-#include "hetseq/balance/pipeline/partition_chain.hpp"
 #include "hetseq/balance/step_cost.hpp"
 
 #include "worker_chain.hpp"
 
 namespace hetseq {
-
-/// The cut with as many micro-batches in flight as are fastest where there are `micro_batches`.
-PipelineCut cut_in_flight(WorkerChain& chain,
-                          std::span<const ChainStage> stages,
-                          std::size_t micro_batches);
 
 /// Of `units` in micro-batches of `micro_batch`, rounded so that like numbers are the same: to five
 /// significant bits, and no more than 1024.
@@ -25,7 +19,6 @@ std::size_t rounded_micro_batches(std::int64_t units, std::int64_t micro_batch);
 /// sizes say.
 StepCost cut_times(const LayoutProblem& problem,
                    const StateTable& state,
-                   std::span<const std::size_t> devices,
                    std::size_t size,
                    std::span<const ChainStage> stages);
 

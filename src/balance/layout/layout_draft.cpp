@@ -128,7 +128,7 @@ LayoutPlan LayoutTimes::finished(const DividedRanks& ranks,
         const std::int64_t units = draft.shares[w];
         const auto [at, is_new] = known.try_emplace({&cut, units});
         if (is_new)
-            at->second = cuts.evaluated(worker.devices, cut, units);
+            at->second = cuts.evaluated(cut, units);
         plan.workers.push_back(worker_plan(worker, cut, units, at->second));
         if (plan.why_not.empty())
             plan.why_not = missing_memory(plan.workers.back(), w);

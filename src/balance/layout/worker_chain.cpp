@@ -50,16 +50,6 @@ std::vector<ChainStage> WorkerChain::in_layout(std::span<const ChainStage> stage
     return renamed;
 }
 
-std::vector<ChainStage> WorkerChain::in_worker(std::span<const ChainStage> stages) const {
-    std::vector<ChainStage> renamed(stages.begin(), stages.end());
-    for (ChainStage& stage : renamed) {
-        const auto own = std::find(classes.begin(), classes.end(), stage.device_class);
-        HETSEQ_ASSERT(own != classes.end());
-        stage.device_class = static_cast<std::size_t>(own - classes.begin());
-    }
-    return renamed;
-}
-
 WorkerChain worker_chain(const LayoutProblem& problem,
                          const StateTable& state,
                          std::size_t size,

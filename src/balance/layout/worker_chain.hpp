@@ -28,7 +28,6 @@ struct WorkerChain {
     std::vector<std::size_t> classes;  // that the problem's are in the layout's
 
     std::vector<ChainStage> in_layout(std::span<const ChainStage> stages) const;
-    std::vector<ChainStage> in_worker(std::span<const ChainStage> stages) const;
 };
 
 /// `devices`: by class of `problem`, some > 0. `state` outlives the chain.

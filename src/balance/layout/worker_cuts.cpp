@@ -5,6 +5,7 @@
 
 #include "cut_times.hpp"
 #include "near_cuts.hpp"
+#include "stage_chain.hpp"
 
 namespace hetseq {
 
@@ -63,12 +64,11 @@ const WorkerCut& WorkerCuts::given(const Devices& devices,
     const Key key{size, {stages.begin(), stages.end()}};
     const auto [at, is_new] = cuts_.try_emplace(key);
     if (is_new) {
-        WorkerChain chain = worker_chain(problem_, state_, size, devices);
-        const PipelineCut cut = evaluate_cut(chain.problem, chain.in_worker(stages));
+        const PipelineCut cut = StageChain{problem_, state_, size, stages}.evaluated(1);
         at->second = {size,
                       key.second,
                       cut.memory[cut.tightest()].overshoot_mb(),
-                      cut_times(problem_, state_, devices, size, stages)};
+                      cut_times(problem_, state_, size, stages)};
     }
     known_[devices].emplace(key, &at->second);
     return at->second;
@@ -90,12 +90,9 @@ void WorkerCuts::add_near(const Devices& devices, const WorkerCut& cut) {
             given(devices, size, stages);
 }
 
-PipelineCut WorkerCuts::evaluated(const Devices& devices,
-                                  const WorkerCut& cut,
-                                  std::int64_t units) const {
-    WorkerChain chain = worker_chain(problem_, state_, cut.size, devices);
-    return cut_in_flight(
-        chain, cut.stages, rounded_micro_batches(units, problem_.sizes[cut.size].micro_batch));
+PipelineCut WorkerCuts::evaluated(const WorkerCut& cut, std::int64_t units) const {
+    return StageChain{problem_, state_, cut.size, cut.stages}.evaluated(
+        rounded_micro_batches(units, problem_.sizes[cut.size].micro_batch));
 }
 
 }  // namespace hetseq

@@ -46,8 +46,8 @@ public:
                            std::span<const ChainStage> stages);
     /// Gets to know those near `cut`, in micro-batches of all sizes.
     void add_near(const Devices& devices, const WorkerCut& cut);
-    /// Its numbers where it computes `units`; classes as in the worker's chain.
-    PipelineCut evaluated(const Devices& devices, const WorkerCut& cut, std::int64_t units) const;
+    /// Its numbers where it computes `units`; its stages are numbered.
+    PipelineCut evaluated(const WorkerCut& cut, std::int64_t units) const;
 
 private:
     using Key = std::pair<std::size_t, std::vector<ChainStage>>;  // a size and a cut
