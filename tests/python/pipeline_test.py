@@ -14,7 +14,7 @@ TASKS = """
     import torch, hetseq
     from torch import nn
     from torch.nn import functional as F
-    from transformers import GPT2Config, GPT2LMHeadModel
+    from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
 
     class Gpt2(hetseq.Task):
         fields = {"ids": hetseq.Field(torch.int64, (16,))}
@@ -48,6 +48,19 @@ TASKS = """
             keep = torch.arange(ids.shape[1], device=ids.device) < batch["words_lengths"][:, None]
             logits = model(input_ids=ids, attention_mask=keep.long()).logits
             return F.cross_entropy(logits[keep], ids[keep], reduction="sum")
+
+    class Masks(Ragged):
+        '''The first stage masks words, and the last one needs to know which.'''
+        chain, recompute = "bert.encoder.layer", ["bert.encoder.layer.*"]
+        def model(self, config):
+            return BertForMaskedLM(BertConfig(vocab_size=50, hidden_size=32, num_hidden_layers=4, num_attention_heads=4,
+                                              intermediate_size=64, max_position_embeddings=16, tie_word_embeddings=False))
+        def forward(self, model, batch):
+            ids = batch["words"]
+            keep = torch.arange(ids.shape[1], device=ids.device) < batch["words_lengths"][:, None]
+            hidden = keep & (torch.rand(ids.shape, device=ids.device) < 0.3)
+            logits = model(input_ids=ids.masked_fill(hidden, 0), attention_mask=keep.long()).logits
+            return F.cross_entropy(logits[hidden], ids[hidden], reduction="sum")
 
     class Norms(hetseq.Task):
         '''Statistics of groups are recorded by the stage that has the module.'''
@@ -126,6 +139,11 @@ class PipelineTest(Case):
         self.train("Ragged", 1, "whole", data="words.h5")
         self.train("Ragged", 3, "2+3+1", data="words.h5")
         self.assertLess(self.difference("Ragged-2+3+1", "Ragged-whole"), 1e-6)
+
+    def test_words_that_the_forward_masks(self):
+        self.train("Masks", 1, "whole", data="words.h5")
+        self.train("Masks", 3, "1+3+2", data="words.h5")
+        self.assertEqual(self.model("Masks-1+3+2"), self.model("Masks-whole"))
 
     def test_batch_normalisation_by_groups(self):
         self.train("Norms", 1, "whole")

@@ -14,9 +14,8 @@ struct RunSettings;
 /// about as long. Those that share a host with others of the worker have other links than the rest.
 struct RankClasses {
     std::vector<std::vector<int>> ranks;  // by class
-    std::vector<std::optional<std::size_t>>
-        hosts;  // by class: the number of the one that its ranks
-                // share with others; none: each has its own
+    // By class: the number of the host that its ranks share with others; none: each has its own.
+    std::vector<std::optional<std::size_t>> hosts;
 };
 
 /// Of the ranks of `worker`. `costs`: by rank and unit.

@@ -22,11 +22,10 @@ constexpr int small_messages = 8;
 constexpr std::int64_t small_elements = 16;
 constexpr std::int64_t first_elements = std::int64_t{1} << 15;  // 128 KiB
 constexpr std::int64_t most_elements = std::int64_t{1} << 21;   // 8 MiB
-constexpr std::int64_t larger = 4;                              // times
-// Between hosts, all rounds together. The longest message of a round is `larger` times as long as
-// the one before at the most, so a round takes some 11 times what is enough.
+// Between hosts, all rounds together. The longest message of a round takes some twice what is
+// enough, and those before it as long together; all go there and back.
 constexpr double all_rounds_ms = 3000;
-constexpr double of_enough = 11;
+constexpr double of_enough = 8;
 constexpr double enough_ms = 40;  // of one message
 
 // There and back [ms]; both ranks call it. The lower one begins.
@@ -88,20 +87,22 @@ private:
         return trips[small_messages / 2] / 2;
     }
 
-    // Some networks carry the first part of a message faster than their rate. What the next size
-    // takes longer shows the rate.
+    // Some networks carry the first part of a message faster than their rate. What a large one
+    // takes longer than the smallest shows the rate.
     LinkCost cost_to(int peer, bool begins, double enough) {
         LinkCost cost{.latency_ms = latency_ms(peer, begins)};
-        double ms_before = cost.latency_ms, mb_before = 0;
-        for (std::int64_t elements = first_elements; elements <= most_elements;
-             elements *= larger) {
+        double first_ms = 0, first_mb = 0;
+        for (std::int64_t elements = first_elements; elements <= most_elements; elements *= 2) {
             const at::Tensor large = message(elements);
             const double mb = static_cast<double>(large.nbytes()) / bytes_of_mib;
             const double ms = round_trip_ms(channel_, peer, begins, large) / 2;
-            cost.ms_per_mb =
-                std::max({(ms - cost.latency_ms) / mb, (ms - ms_before) / (mb - mb_before), 0.0});
-            ms_before = ms;
-            mb_before = mb;
+            cost.ms_per_mb = std::max((ms - cost.latency_ms) / mb, 0.0);
+            if (elements > first_elements)
+                cost.ms_per_mb = std::max(cost.ms_per_mb, (ms - first_ms) / (mb - first_mb));
+            if (elements == first_elements) {
+                first_ms = ms;
+                first_mb = mb;
+            }
             if (!is_told_to_go_on(peer, begins, ms < enough))
                 break;
         }

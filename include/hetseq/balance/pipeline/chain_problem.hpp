@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <functional>
@@ -41,9 +40,10 @@ struct TiedUnits {
     double gradients_mb = 0;
 
     bool is_read_in(const ChainStage& stage) const {
-        return std::any_of(units.begin(), units.end(), [&](std::size_t unit) {
-            return stage.begin <= unit && unit < stage.end;
-        });
+        for (const std::size_t unit : units)
+            if (stage.begin <= unit && unit < stage.end)
+                return true;
+        return false;
     }
 };
 
