@@ -23,7 +23,7 @@ auto what_it_is(const LayoutPlan& plan) {
 }
 
 // Of those that do not fit, times say nothing.
-bool comes_before(const LayoutPlan& a, const LayoutPlan& b) {
+bool is_preferred(const LayoutPlan& a, const LayoutPlan& b) {
     if (!a.fits() || !b.fits())
         return a.fits() && !b.fits();
     return std::pair(a.update_ms, a.ranks()) < std::pair(b.update_ms, b.ranks());
@@ -41,7 +41,7 @@ std::vector<LayoutPlan> compare_layouts(const LayoutProblem& problem) {
         if (seen.insert(what_it_is(plan)).second)
             plans.push_back(std::move(plan));
     }
-    std::stable_sort(plans.begin(), plans.end(), comes_before);
+    std::stable_sort(plans.begin(), plans.end(), is_preferred);
     return plans;
 }
 

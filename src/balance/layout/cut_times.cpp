@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t most_simulated = 64;  // micro-batches, and for long pipelines:
 constexpr std::size_t most_per_stage = 4;
 constexpr std::size_t most_searched = 1024;
+constexpr std::size_t few = 32;
 
 std::int64_t ceil_div(std::int64_t units, std::int64_t by) {
     return (units + by - 1) / by;
@@ -22,10 +23,11 @@ std::int64_t ceil_div(std::int64_t units, std::int64_t by) {
 std::vector<CostPoint> within_micro_batch(const LayoutProblem& problem,
                                           const StateTable& state,
                                           std::size_t size,
+                                          const WorkerKind& kind,
                                           std::span<const ChainStage> stages) {
     std::vector<CostPoint> points;
     for (std::size_t i = problem.sizes.size(); i-- > size;) {
-        StageChain chain{problem, state, i, stages};
+        StageChain chain{problem, state, i, kind, stages};
         points.push_back({problem.sizes[i].micro_batch, chain.evaluated(1).predicted_ms});
     }
     if (points.size() > 1) {
@@ -74,7 +76,9 @@ std::size_t rounded_micro_batches(std::int64_t units, std::int64_t micro_batch) 
     const auto exact =
         static_cast<std::size_t>(ceil_div(std::max<std::int64_t>(1, units), micro_batch));
     std::size_t number = std::min(exact, most_searched), dropped = 0;
-    for (; number >= 32; number /= 2)
+    if (number <= few)
+        return number;
+    for (; number >= 8; number /= 2)
         ++dropped;
     return number << dropped;
 }
@@ -82,11 +86,12 @@ std::size_t rounded_micro_batches(std::int64_t units, std::int64_t micro_batch) 
 StepCost cut_times(const LayoutProblem& problem,
                    const StateTable& state,
                    std::size_t size,
+                   const WorkerKind& kind,
                    std::span<const ChainStage> stages) {
     const std::int64_t micro_batch = problem.sizes[size].micro_batch;
-    std::vector<CostPoint> points = within_micro_batch(problem, state, size, stages);
+    std::vector<CostPoint> points = within_micro_batch(problem, state, size, kind, stages);
     if (stages.size() > 1) {
-        StageChain chain{problem, state, size, stages};
+        StageChain chain{problem, state, size, kind, stages};
         const std::int64_t most = std::max<std::int64_t>(2, ceil_div(problem.batch, micro_batch));
         add_micro_batches(
             chain, stages.size(), micro_batch, static_cast<std::size_t>(most), points);

@@ -10,8 +10,8 @@
 
 namespace hetseq {
 
-/// Of `units` in micro-batches of `micro_batch`, rounded so that like numbers are the same: to five
-/// significant bits, and no more than 1024.
+/// Of `units` in micro-batches of `micro_batch`, above 32 rounded down so that like numbers are
+/// the same: to three significant bits, and no more than 1024.
 std::size_t rounded_micro_batches(std::int64_t units, std::int64_t micro_batch);
 
 /// The time of a worker's forward and backward by its units, with micro-batches of size `size`.
@@ -20,6 +20,7 @@ std::size_t rounded_micro_batches(std::int64_t units, std::int64_t micro_batch);
 StepCost cut_times(const LayoutProblem& problem,
                    const StateTable& state,
                    std::size_t size,
+                   const WorkerKind& kind,
                    std::span<const ChainStage> stages);
 
 }  // namespace hetseq

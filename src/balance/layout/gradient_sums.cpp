@@ -8,7 +8,7 @@ namespace hetseq {
 
 namespace {
 
-constexpr double rounding = 1e-9;  // of all gradients
+constexpr double negligible = 1e-9;  // of all gradients
 
 double free_of(std::span<const int> ranks, const std::vector<double>& free_ms) {
     double latest = 0;
@@ -31,8 +31,8 @@ void delay_until_ready(const LayoutProblem& problem,
     for (std::size_t s = 0; s < worker.stages.size(); ++s) {
         const ChainStage& stage = worker.stages[s];
         if (s > 0 && chain.gradients_mb[stage.begin - 1] > 0) {
-            const ChainLink& link =
-                chain.links[stage.device_class][worker.stages[s - 1].device_class];
+            const ChainLink link =
+                worker.kind->link(chain, stage.device_class, worker.stages[s - 1].device_class);
             at_ms -= link.latency_ms + chain.gradients_mb[stage.begin - 1] * link.ms_per_mb;
         }
         for (std::size_t unit = stage.begin; unit < stage.end; ++unit) {
@@ -58,7 +58,7 @@ GradientSums::GradientSums(const LayoutProblem& problem) : problem_{problem} {
     for (std::size_t i = 0; i < units; ++i)
         for (std::size_t j = i + 1; j < units; ++j) {
             const double mb = first_alone_mb(i, j) - first_alone_mb(i, j + 1);
-            if (mb > rounding * all_mb)
+            if (mb > negligible * all_mb)
                 tied_.push_back({i, j, mb});
         }
 }

@@ -7,6 +7,8 @@
 
 #include "hetseq/balance/layout/plan_workers.hpp"
 
+#include "worker_kind.hpp"
+
 namespace hetseq {
 
 /// Parameters that two units share: both have their gradients.
@@ -21,6 +23,7 @@ struct SummedWorker {
     std::span<const ChainStage> stages;
     std::size_t size = 0;  // of LayoutProblem::sizes
     double ms = 0;         // when its last backward ends
+    const WorkerKind* kind = nullptr;
 };
 
 /// What units' gradients take, and when they are summed (`plan_workers` says how).

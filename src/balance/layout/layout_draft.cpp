@@ -69,7 +69,11 @@ void LayoutTimes::add_reduction(const DividedRanks& ranks, LayoutDraft& draft) c
     std::vector<SummedWorker> summed;
     for (std::size_t w = 0; w < ranks.workers.size(); ++w) {
         const WorkerCut& cut = *draft.cuts[w];
-        summed.push_back({by_stage[w], cut.stages, cut.size, cut.cost.time_ms(draft.shares[w])});
+        summed.push_back({by_stage[w],
+                          cut.stages,
+                          cut.size,
+                          cut.cost.time_ms(draft.shares[w]),
+                          &ranks.workers[w].kind});
     }
     const bool sharded = ranks.sharded_over > 1;
     const double end_ms = sums_.end_ms(summed, sharded ? of_all_reduce : 1);
@@ -121,14 +125,14 @@ LayoutPlan LayoutTimes::finished(const DividedRanks& ranks,
                     .reduce_ms = draft.reduce_ms,
                     .optimizer_ms = draft.optimizer_ms,
                     .update_ms = draft.update_ms()};
-    std::map<std::pair<const WorkerCut*, std::int64_t>, PipelineCut> known;
+    std::map<std::pair<const WorkerCut*, std::int64_t>, PipelineCut> known;  // cuts have links
     for (std::size_t w = 0; w < ranks.workers.size(); ++w) {
         const WorkerRanks& worker = ranks.workers[w];
         const WorkerCut& cut = *draft.cuts[w];
         const std::int64_t units = draft.shares[w];
         const auto [at, is_new] = known.try_emplace({&cut, units});
         if (is_new)
-            at->second = cuts.evaluated(cut, units);
+            at->second = cuts.evaluated(worker.kind, cut, units);
         plan.workers.push_back(worker_plan(worker, cut, units, at->second));
         if (plan.why_not.empty())
             plan.why_not = missing_memory(plan.workers.back(), w);

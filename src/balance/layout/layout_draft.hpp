@@ -15,7 +15,7 @@ namespace hetseq {
 /// A worker before it has a cut.
 struct WorkerRanks {
     std::vector<int> ranks;
-    WorkerCuts::Devices devices;
+    WorkerKind kind;
 };
 
 struct DividedRanks {

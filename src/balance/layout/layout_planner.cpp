@@ -20,7 +20,8 @@ constexpr std::size_t most_stages = 8;  // whose cut is changed step by step
 
 }  // namespace
 
-LayoutPlanner::LayoutPlanner(const LayoutProblem& problem) : problem_{problem}, times_{problem} {
+LayoutPlanner::LayoutPlanner(const LayoutProblem& problem)
+    : problem_{problem}, times_{problem}, kinds_{problem} {
     HETSEQ_ASSERT(!problem.sizes.empty() && problem.batch > 0 && problem.ranks() > 0);
     HETSEQ_ASSERT(problem.host_of.size() == problem.ranks());
 }
@@ -29,15 +30,7 @@ WorkerCuts& LayoutPlanner::cuts_of(std::size_t sharded_over) {
     return cuts_.try_emplace(sharded_over, problem_, sharded_over).first->second;
 }
 
-WorkerCuts::Devices LayoutPlanner::devices_of(std::span<const int> ranks) const {
-    WorkerCuts::Devices devices(problem_.sizes.front().chain.devices.size(), 0);
-    for (const int rank : ranks)
-        ++devices[problem_.class_of[static_cast<std::size_t>(rank)]];
-    return devices;
-}
-
-DividedRanks LayoutPlanner::divided(std::vector<std::vector<int>> workers,
-                                    WorkerState state) const {
+DividedRanks LayoutPlanner::divided(std::vector<std::vector<int>> workers, WorkerState state) {
     const std::size_t over = state == WorkerState::sharded ? workers.size() : 1;
     HETSEQ_ASSERT(!workers.empty() && (over == 1 || problem_.sharded_state_mb));
     DividedRanks divided{{}, over};
@@ -46,14 +39,14 @@ DividedRanks LayoutPlanner::divided(std::vector<std::vector<int>> workers,
         HETSEQ_ASSERT(!ranks.empty() && (ranks.size() == 1 || state == WorkerState::whole));
         for (const int rank : ranks)
             HETSEQ_ASSERT(seen.insert(rank).second);
-        WorkerCuts::Devices devices = devices_of(ranks);
-        divided.workers.push_back({std::move(ranks), std::move(devices)});
+        WorkerKind kind = kinds_.of(ranks);
+        divided.workers.push_back({std::move(ranks), std::move(kind)});
     }
     return divided;
 }
 
 bool LayoutPlanner::holds_model(int rank, std::size_t sharded_over) {
-    return cuts_of(sharded_over).fastest(devices_of({&rank, 1}), 1).overshoot_mb <= 0;
+    return cuts_of(sharded_over).fastest(kinds_.of({&rank, 1}), 1).overshoot_mb <= 0;
 }
 
 std::vector<std::int64_t> LayoutPlanner::first_shares(const DividedRanks& ranks) const {
@@ -111,7 +104,7 @@ bool LayoutPlanner::try_aligned(const DividedRanks& ranks,
                                 LayoutDraft& best) const {
     std::set<std::pair<std::size_t, std::vector<std::size_t>>> places;
     for (const WorkerRanks& worker : ranks.workers)
-        for (const WorkerCut* cut : cuts.known(worker.devices))
+        for (const WorkerCut* cut : cuts.known(worker.kind))
             places.emplace(cut->size, ends_of(cut->stages));
     bool found = false;
     for (const auto& [size, ends] : places) {
@@ -119,7 +112,7 @@ bool LayoutPlanner::try_aligned(const DividedRanks& ranks,
         for (const WorkerRanks& worker : ranks.workers)
             if (ends.size() <= worker.ranks.size())
                 tried.push_back(&cuts.given(
-                    worker.devices, size, aligned_stages(problem_, size, ends, worker.ranks)));
+                    worker.kind, size, aligned_stages(problem_, size, ends, worker.ranks)));
         if (tried.size() < ranks.workers.size())
             continue;
         if (LayoutDraft next = times_.draft(ranks, std::move(tried)); next.is_better(best)) {
@@ -136,16 +129,16 @@ void LayoutPlanner::try_known_cuts(const DividedRanks& ranks,
                                    LayoutDraft& best) const {
     if (ranks.workers.size() > most_tried)
         return;
-    std::map<WorkerCuts::Devices, std::vector<std::size_t>> like;
+    std::map<WorkerKind, std::vector<std::size_t>> like;
     for (std::size_t w = 0; w < ranks.workers.size(); ++w)
-        like[ranks.workers[w].devices].push_back(w);
+        like[ranks.workers[w].kind].push_back(w);
     bool found = true;
     for (int round = 0; found && round < most_rounds; ++round) {
         found = like.size() > 1 && try_aligned(ranks, cuts, best);
-        for (const auto& [devices, workers] : like) {
+        for (const auto& [kind, workers] : like) {
             if (best.cuts[workers.front()]->stages.size() <= most_stages)
-                cuts.add_near(devices, *best.cuts[workers.front()]);
-            const std::vector<const WorkerCut*> known = cuts.known(devices);
+                cuts.add_near(kind, *best.cuts[workers.front()]);
+            const std::vector<const WorkerCut*> known = cuts.known(kind);
             found = try_cuts_for(ranks, known, workers, best) || found;
             if (ranks.workers.size() <= most_alone)
                 for (const std::size_t w : workers)
@@ -158,7 +151,7 @@ LayoutPlan LayoutPlanner::plan(std::span<const std::vector<int>> workers, Worker
     const DividedRanks ranks = divided({workers.begin(), workers.end()}, state);
     WorkerCuts& cuts = cuts_of(ranks.sharded_over);
     LayoutDraft best = best_of_rounds(ranks, [&](std::size_t w, std::int64_t units) {
-        return &cuts.fastest(ranks.workers[w].devices, units);
+        return &cuts.fastest(ranks.workers[w].kind, units);
     });
     try_known_cuts(ranks, cuts, best);
     return times_.finished(ranks, best, cuts);
@@ -190,7 +183,7 @@ LayoutPlan LayoutPlanner::given(std::span<const GivenWorker> workers, WorkerStat
             if (workers[w].micro_batch > 0 &&
                 workers[w].micro_batch != problem_.sizes[size].micro_batch)
                 continue;
-            const WorkerCut& cut = cuts.given(ranks.workers[w].devices, size, stages);
+            const WorkerCut& cut = cuts.given(ranks.workers[w].kind, size, stages);
             if (!best || is_better(cut, *best, units))
                 best = &cut;
         }

@@ -11,6 +11,7 @@
 
 #include "layout_draft.hpp"
 #include "worker_cuts.hpp"
+#include "worker_kind.hpp"
 
 namespace hetseq {
 
@@ -33,8 +34,7 @@ private:
     using Choice = std::function<const WorkerCut*(std::size_t worker, std::int64_t units)>;
 
     WorkerCuts& cuts_of(std::size_t sharded_over);
-    WorkerCuts::Devices devices_of(std::span<const int> ranks) const;
-    DividedRanks divided(std::vector<std::vector<int>> workers, WorkerState state) const;
+    DividedRanks divided(std::vector<std::vector<int>> workers, WorkerState state);
     std::vector<std::int64_t> first_shares(const DividedRanks& ranks) const;
     LayoutDraft best_of_rounds(const DividedRanks& ranks, const Choice& choose) const;
     void try_known_cuts(const DividedRanks& ranks, WorkerCuts& cuts, LayoutDraft& best) const;
@@ -47,6 +47,7 @@ private:
 
     const LayoutProblem& problem_;
     LayoutTimes times_;
+    WorkerKinds kinds_;
     std::map<std::size_t, WorkerCuts> cuts_;  // by the ranks that the state is cut over
 };
 

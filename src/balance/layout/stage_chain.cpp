@@ -27,6 +27,7 @@ double largest(const std::vector<double>& values, const ChainStage& stage) {
 StageChain::StageChain(const LayoutProblem& problem,
                        const StateTable& state,
                        std::size_t size,
+                       const WorkerKind& kind,
                        std::span<const ChainStage> stages)
     : problem_{problem.sizes[size].chain} {
     std::size_t end = 0;
@@ -36,7 +37,7 @@ StageChain::StageChain(const LayoutProblem& problem,
     }
     HETSEQ_ASSERT(end == problem.units());
     add_units(problem.sizes[size].chain, stages);
-    add_devices(problem.sizes[size].chain, stages);
+    add_devices(problem.sizes[size].chain, kind, stages);
     problem_.state_mb = [&state, size, own = std::vector(stages.begin(), stages.end())](
                             std::size_t begin, std::size_t behind, std::size_t place) {
         return state.mb(size, {own[place].device_class, own[begin].begin, own[behind - 1].end});
@@ -58,7 +59,9 @@ void StageChain::add_units(const ChainProblem& all, std::span<const ChainStage> 
 }
 
 // A class for each stage, of one device.
-void StageChain::add_devices(const ChainProblem& all, std::span<const ChainStage> stages) {
+void StageChain::add_devices(const ChainProblem& all,
+                             const WorkerKind& kind,
+                             std::span<const ChainStage> stages) {
     problem_.devices.clear();
     problem_.links.clear();
     for (const ChainStage& stage : stages) {
@@ -72,7 +75,7 @@ void StageChain::add_devices(const ChainProblem& all, std::span<const ChainStage
         for (const ChainStage& other : stages) {
             devices.forward_ms.push_back(sum(forward_ms, other));
             devices.backward_ms.push_back(sum(backward_ms, other));
-            links.push_back(all.links[stage.device_class][other.device_class]);
+            links.push_back(kind.link(all, stage.device_class, other.device_class));
         }
         problem_.devices.push_back(devices);
         cut_.push_back({cut_.size(), cut_.size(), cut_.size() + 1});

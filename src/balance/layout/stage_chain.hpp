@@ -20,6 +20,7 @@ public:
     StageChain(const LayoutProblem& problem,
                const StateTable& state,
                std::size_t size,
+               const WorkerKind& kind,
                std::span<const ChainStage> stages);
 
     /// Its numbers for so many micro-batches, as many of them in flight as are fastest.
@@ -27,7 +28,9 @@ public:
 
 private:
     void add_units(const ChainProblem& all, std::span<const ChainStage> stages);
-    void add_devices(const ChainProblem& all, std::span<const ChainStage> stages);
+    void add_devices(const ChainProblem& all,
+                     const WorkerKind& kind,
+                     std::span<const ChainStage> stages);
 
     ChainProblem problem_;
     std::vector<ChainStage> cut_;

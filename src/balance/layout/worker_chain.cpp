@@ -8,9 +8,9 @@ namespace hetseq {
 
 namespace {
 
-// units^2 * classes^2 * product (count + 1): some 60 ms. The devices left are about as many as 26
+// units^2 * classes^2 * product (count + 1): some 30 ms. The devices left are about as many as 26
 // units have stages.
-constexpr double most_work = 2e7;
+constexpr double most_work = 1e7;
 
 double search_work(std::span<const std::size_t> devices, std::size_t units) {
     double ways = 1, classes = 0;
@@ -53,7 +53,8 @@ std::vector<ChainStage> WorkerChain::in_layout(std::span<const ChainStage> stage
 WorkerChain worker_chain(const LayoutProblem& problem,
                          const StateTable& state,
                          std::size_t size,
-                         std::span<const std::size_t> devices) {
+                         const WorkerKind& kind) {
+    const std::vector<std::size_t>& devices = kind.devices;
     const ChainProblem& all = problem.sizes[size].chain;
     WorkerChain chain;
     for (std::size_t c = 0; c < devices.size(); ++c)
@@ -67,7 +68,7 @@ WorkerChain worker_chain(const LayoutProblem& problem,
         own.devices.back().count = devices[c];
         auto& links = own.links.emplace_back();
         for (const std::size_t to : chain.classes)
-            links.push_back(all.links[c][to]);
+            links.push_back(kind.link(all, c, to));
     }
     own.state_mb = [&state, size, classes = chain.classes](
                        std::size_t begin, std::size_t end, std::size_t device_class) {

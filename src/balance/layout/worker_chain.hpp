@@ -7,6 +7,8 @@
 
 #include "hetseq/balance/layout/layout_problem.hpp"
 
+#include "worker_kind.hpp"
+
 namespace hetseq {
 
 /// The state of all stages, asked for once: what answers may take long.
@@ -30,11 +32,11 @@ struct WorkerChain {
     std::vector<ChainStage> in_layout(std::span<const ChainStage> stages) const;
 };
 
-/// `devices`: by class of `problem`, some > 0. `state` outlives the chain.
+/// `state` outlives the chain.
 WorkerChain worker_chain(const LayoutProblem& problem,
                          const StateTable& state,
                          std::size_t size,
-                         std::span<const std::size_t> devices);
+                         const WorkerKind& kind);
 
 /// No more of each class than there are units, and fewer where the search for a cut would be long:
 /// the most numerous class loses one after the other, of equal ones the last.

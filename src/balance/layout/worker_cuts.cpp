@@ -20,24 +20,25 @@ bool is_better(const WorkerCut& a, const WorkerCut& b, std::int64_t units) {
 WorkerCuts::WorkerCuts(const LayoutProblem& problem, std::size_t sharded_over)
     : problem_{problem}, state_{problem, sharded_over} {}
 
-const WorkerCut& WorkerCuts::fastest(const Devices& devices, std::int64_t units) {
+const WorkerCut& WorkerCuts::fastest(const WorkerKind& kind, std::int64_t units) {
     units = std::max<std::int64_t>(1, units);
     for (std::size_t size = 0; size < problem_.sizes.size(); ++size) {
-        given(devices, size, searched(devices, size, units));
-        given(devices, size, searched(devices, size, 1));
-        add_single_stages(devices, size);
+        given(kind, size, searched(kind, size, units));
+        given(kind, size, searched(kind, size, 1));
+        add_single_stages(kind, size);
     }
     const WorkerCut* best = nullptr;
-    for (const auto& [key, cut] : known_[devices])
+    for (const auto& [key, cut] : known_[kind])
         if (!best || is_better(*cut, *best, units))
             best = cut;
     return *best;
 }
 
-const std::vector<ChainStage>& WorkerCuts::searched(const Devices& devices,
+const std::vector<ChainStage>& WorkerCuts::searched(const WorkerKind& kind,
                                                     std::size_t size,
                                                     std::int64_t units) {
-    const Devices searchable = searchable_devices(devices, problem_.units());
+    WorkerKind searchable = kind;
+    searchable.devices = searchable_devices(kind.devices, problem_.units());
     const std::size_t micro_batches =
         rounded_micro_batches(units, problem_.sizes[size].micro_batch);
     const auto [at, is_new] = searched_.try_emplace({searchable, size, micro_batches});
@@ -50,48 +51,52 @@ const std::vector<ChainStage>& WorkerCuts::searched(const Devices& devices,
 }
 
 // They share the fewest sums of gradients.
-void WorkerCuts::add_single_stages(const Devices& devices, std::size_t size) {
-    for (std::size_t c = 0; c < devices.size(); ++c) {
+void WorkerCuts::add_single_stages(const WorkerKind& kind, std::size_t size) {
+    for (std::size_t c = 0; c < kind.devices.size(); ++c) {
         const ChainStage stage{c, 0, problem_.units()};
-        if (devices[c] > 0)
-            given(devices, size, {&stage, 1});
+        if (kind.devices[c] > 0)
+            given(kind, size, {&stage, 1});
     }
 }
 
-const WorkerCut& WorkerCuts::given(const Devices& devices,
+const WorkerCut& WorkerCuts::given(const WorkerKind& kind,
                                    std::size_t size,
                                    std::span<const ChainStage> stages) {
     const Key key{size, {stages.begin(), stages.end()}};
-    const auto [at, is_new] = cuts_.try_emplace(key);
+    WorkerKind links = kind;
+    std::fill(links.devices.begin(), links.devices.end(), 0);
+    const auto [at, is_new] = cuts_[links].try_emplace(key);
     if (is_new) {
-        const PipelineCut cut = StageChain{problem_, state_, size, stages}.evaluated(1);
+        const PipelineCut cut = StageChain{problem_, state_, size, kind, stages}.evaluated(1);
         at->second = {size,
                       key.second,
                       cut.memory[cut.tightest()].overshoot_mb(),
-                      cut_times(problem_, state_, size, stages)};
+                      cut_times(problem_, state_, size, kind, stages)};
     }
-    known_[devices].emplace(key, &at->second);
+    known_[kind].emplace(key, &at->second);
     return at->second;
 }
 
-std::vector<const WorkerCut*> WorkerCuts::known(const Devices& devices) const {
+std::vector<const WorkerCut*> WorkerCuts::known(const WorkerKind& kind) const {
     std::vector<const WorkerCut*> cuts;
-    if (const auto at = known_.find(devices); at != known_.end())
+    if (const auto at = known_.find(kind); at != known_.end())
         for (const auto& [key, cut] : at->second)
             cuts.push_back(cut);
     return cuts;
 }
 
-void WorkerCuts::add_near(const Devices& devices, const WorkerCut& cut) {
-    std::vector<std::vector<ChainStage>> cuts = near_cuts(cut.stages, devices);
+void WorkerCuts::add_near(const WorkerKind& kind, const WorkerCut& cut) {
+    std::vector<std::vector<ChainStage>> cuts = near_cuts(cut.stages, kind.devices);
     cuts.push_back(cut.stages);
     for (std::size_t size = 0; size < problem_.sizes.size(); ++size)
         for (const std::vector<ChainStage>& stages : cuts)
-            given(devices, size, stages);
+            given(kind, size, stages);
 }
 
-PipelineCut WorkerCuts::evaluated(const WorkerCut& cut, std::int64_t units) const {
-    return StageChain{problem_, state_, cut.size, cut.stages}.evaluated(
+PipelineCut WorkerCuts::evaluated(const WorkerKind& kind,
+                                  const WorkerCut& cut,
+                                  std::int64_t units) const {
+    return StageChain{problem_, state_, cut.size, kind, cut.stages}.evaluated(
         rounded_micro_batches(units, problem_.sizes[cut.size].micro_batch));
 }
 

@@ -26,44 +26,41 @@ struct WorkerCut {
 /// Less overshoot, then faster with `units`, then a larger micro-batch, then fewer stages.
 bool is_better(const WorkerCut& a, const WorkerCut& b, std::int64_t units);
 
-/// Finds cuts for workers, and remembers them: workers with as many devices of each class are
-/// alike.
+/// Finds cuts for workers, and remembers them by the workers' kinds.
 class WorkerCuts {
 public:
-    using Devices = std::vector<std::size_t>;  // by class
-
     /// `problem` outlives the cuts.
     WorkerCuts(const LayoutProblem& problem, std::size_t sharded_over);
 
     /// The fastest known cut for `units` >= 0 after a search for that many, which fits or else
     /// lacks least. Valid as long as this.
-    const WorkerCut& fastest(const Devices& devices, std::int64_t units);
+    const WorkerCut& fastest(const WorkerKind& kind, std::int64_t units);
     /// All that are known.
-    std::vector<const WorkerCut*> known(const Devices& devices) const;
+    std::vector<const WorkerCut*> known(const WorkerKind& kind) const;
     /// A cut of one's own, whether it fits or not.
-    const WorkerCut& given(const Devices& devices,
+    const WorkerCut& given(const WorkerKind& kind,
                            std::size_t size,
                            std::span<const ChainStage> stages);
     /// Gets to know those near `cut`, in micro-batches of all sizes.
-    void add_near(const Devices& devices, const WorkerCut& cut);
+    void add_near(const WorkerKind& kind, const WorkerCut& cut);
     /// Its numbers where it computes `units`; its stages are numbered.
-    PipelineCut evaluated(const WorkerCut& cut, std::int64_t units) const;
+    PipelineCut evaluated(const WorkerKind& kind, const WorkerCut& cut, std::int64_t units) const;
 
 private:
     using Key = std::pair<std::size_t, std::vector<ChainStage>>;  // a size and a cut
     using Known = std::map<Key, const WorkerCut*>;
 
-    const std::vector<ChainStage>& searched(const Devices& devices,
+    const std::vector<ChainStage>& searched(const WorkerKind& kind,
                                             std::size_t size,
                                             std::int64_t units);
-    void add_single_stages(const Devices& devices, std::size_t size);
+    void add_single_stages(const WorkerKind& kind, std::size_t size);
 
     const LayoutProblem& problem_;
     StateTable state_;
-    // By searchable devices, size, and number of micro-batches.
-    std::map<std::tuple<Devices, std::size_t, std::size_t>, std::vector<ChainStage>> searched_;
-    std::map<Key, WorkerCut> cuts_;  // whatever the devices beside theirs
-    std::map<Devices, Known> known_;
+    // By kind of searchable devices, size, and number of micro-batches.
+    std::map<std::tuple<WorkerKind, std::size_t, std::size_t>, std::vector<ChainStage>> searched_;
+    std::map<WorkerKind, std::map<Key, WorkerCut>> cuts_;  // by links alone
+    std::map<WorkerKind, Known> known_;
 };
 
 }  // namespace hetseq

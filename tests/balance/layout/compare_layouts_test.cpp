@@ -66,7 +66,13 @@ LayoutProblem large_cluster(std::size_t ranks, double memory_mb) {
 
 // The size of a large job. Prints the time; asserts what holds on any machine.
 TEST(CompareLayoutsTest, ManyRanksOfFourKinds) {
-    const LayoutProblem problem = large_cluster(1024, 7000);
+    LayoutProblem problem = large_cluster(1024, 7000);
+    problem.link = [&](int from, int to) {
+        const auto at = [&](int rank) { return problem.host_of[static_cast<std::size_t>(rank)]; };
+        const double noise = 1 + 0.01 * (from * 31 % 17 + to * 17 % 13);
+        return at(from) == at(to) ? ChainLink{.latency_ms = 0.01 * noise, .ms_per_mb = 0.05}
+                                  : ChainLink{.latency_ms = 0.05 * noise, .ms_per_mb = 0.3};
+    };
 
     const std::clock_t begin = std::clock();
     const std::vector<LayoutPlan> plans = compare_layouts(problem);

@@ -29,8 +29,10 @@ LayoutProblem three_units() {
 struct TwoWorkers {
     TwoWorkers(std::size_t first, std::size_t second, double first_ms = 0, double second_ms = 0)
         : stages{{{0, 0, first}, {0, first, 3}}, {{0, 0, second}, {0, second, 3}}},
-          workers{{ranks[0], stages[0], 0, first_ms}, {ranks[1], stages[1], 0, second_ms}} {}
+          workers{{ranks[0], stages[0], 0, first_ms, &kind},
+                  {ranks[1], stages[1], 0, second_ms, &kind}} {}
 
+    WorkerKind kind;  // links as in the chain
     std::vector<std::vector<int>> ranks{{0, 1}, {2, 3}};
     std::vector<std::vector<ChainStage>> stages;
     std::vector<SummedWorker> workers;
@@ -76,7 +78,8 @@ TEST(GradientSumsTest, ARankAloneSumsNothing) {
     const LayoutProblem problem = three_units();
     const std::vector<int> rank{2};
     const std::vector<ChainStage> stage{{0, 0, 3}};
-    const SummedWorker worker{rank, stage, 0, 7};
+    const WorkerKind kind;
+    const SummedWorker worker{rank, stage, 0, 7, &kind};
 
     EXPECT_EQ(GradientSums{problem}.end_ms({&worker, 1}), 0);
     EXPECT_EQ(GradientSums{problem}.whole_ms(rank), 0);

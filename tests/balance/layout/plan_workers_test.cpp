@@ -255,6 +255,26 @@ TEST(PlanWorkersTest, AShardedStateLetsRanksHoldTheModel) {
     EXPECT_DOUBLE_EQ(plan.optimizer_ms, 0.5);
 }
 
+// Two hosts of two ranks, each of which holds a unit. A message between hosts takes 100 ms.
+TEST(PlanWorkersTest, LinksAreThoseOfTheWorkersOwnRanks) {
+    LayoutProblem problem = two_classes({4}, 64);
+    problem.sizes[0].chain.devices[0].memory_mb = 15;
+    problem.sizes[0].chain.links = {{{.latency_ms = 1000}}};
+    problem.host_of = {0, 0, 1, 1};
+    problem.link = [](int from, int to) {
+        return ChainLink{.latency_ms = from / 2 == to / 2 ? 0.0 : 100.0};
+    };
+
+    const LayoutPlan within = plan_workers(problem, Workers{{0, 1}, {2, 3}});
+    const LayoutPlan between = plan_workers(problem, Workers{{0, 2}, {1, 3}});
+
+    EXPECT_DOUBLE_EQ(within.compute_ms, (32 + 1) * 3);
+    EXPECT_GT(between.compute_ms, 32 * 100);
+    EXPECT_LT(between.compute_ms, 32 * 1000);
+    EXPECT_DOUBLE_EQ(within.reduce_ms, 4);
+    EXPECT_DOUBLE_EQ(between.reduce_ms, 4);
+}
+
 TEST(PlanWorkersTest, ARankIsInOneWorkerAlone) {
     const LayoutProblem problem = two_classes({2}, 4);
 

@@ -22,7 +22,10 @@ struct LayoutProblem {
     std::vector<Size> sizes;            // at least one, the largest first
     std::vector<std::size_t> class_of;  // by rank: of the chains' devices
     std::vector<int> host_of;           // by rank
-    std::int64_t batch = 0;             // units of an update, > 0: samples or tokens
+    /// Between two ranks. A worker's links are then the mean over its own ranks' pairs, by class:
+    /// ranks of one host may be near. Empty: they are those of the chain.
+    std::function<ChainLink(int from, int to)> link = {};
+    std::int64_t batch = 0;  // units of an update, > 0: samples or tokens
     /// One all-reduce of `mb` MiB over `ranks`, two or more [ms].
     std::function<double(std::span<const int> ranks, double mb)> all_reduce_ms;
     /// Gradients of the units [begin, end), as they are sent [MiB]. Tied parameters count once.

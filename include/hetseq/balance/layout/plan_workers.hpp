@@ -58,8 +58,10 @@ enum class WorkerState { whole, sharded };
 ///
 /// A worker's time is simulated for some numbers of micro-batches and linear between, up to 64 and
 /// four times the stages; beyond that it grows as at the end. The search for a cut takes no more
-/// devices of a class than keep it short: of 26 units and four classes some six each, and all
+/// devices of a class than keep it short: of 26 units and four classes some five each, and all
 /// devices where there are few.
+///
+/// Of more than 64 ranks, workers whose links differ by less than a half have the first one's.
 ///
 /// Sums of gradients: a segment is a run of units between the cuts of any workers; the ranks that
 /// hold it sum it together. The gradients of a unit are there when the last micro-batch's backward
