@@ -50,6 +50,7 @@ void StageChain::add_units(const ChainProblem& all, std::span<const ChainStage> 
                                           &problem_.activations_mb_kept,
                                           &problem_.workspace_mb})
         mb->clear();
+    problem_.tied.clear();  // summed with the gradients of all workers
     for (const ChainStage& stage : stages) {
         problem_.activations_mb.push_back(all.activations_mb[stage.end - 1]);
         problem_.gradients_mb.push_back(all.gradients_mb[stage.end - 1]);

@@ -88,6 +88,11 @@ LayoutProblem layout_problem(const RunSettings& settings,
                                  chain_problem(ranks, costs[i], sizes[i].micro_batches)});
     problem.class_of = classes_by_rank(ranks.classes, settings.topology.ranks.size());
     problem.host_of = hosts_by_rank(settings);
+    problem.link = [&ranks](int from, int to) {
+        const LinkCost& cost =
+            ranks.links[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+        return ChainLink{cost.latency_ms, cost.ms_per_mb};
+    };
     problem.all_reduce_ms = [&](std::span<const int> among, double mb) {
         return ranks.sums_factor * sum_ms_by_links(settings, ranks.links, among, mb);
     };

@@ -235,7 +235,7 @@ TEST(CompareLayoutsTest, TheFirstIsTheFastestCandidateAndNearTheBestDivision) {
         ++fitting;
         best += plans.front().update_ms <= least_ms + 1e-6 ? 1 : 0;
         pipelines += plans.front().ranks() > plans.front().workers.size() ? 1 : 0;
-        EXPECT_LE(plans.front().update_ms, 1.25 * least_ms + 1e-6) << "instance " << instance;
+        EXPECT_LE(plans.front().update_ms, 1.4 * least_ms + 1e-6) << "instance " << instance;
     }
 
     EXPECT_GT(fitting, 100);

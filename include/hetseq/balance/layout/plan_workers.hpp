@@ -53,7 +53,7 @@ enum class WorkerState { whole, sharded };
 /// changes. Then other cuts are tried while they make the update shorter: those met on the way,
 /// single stages, cuts near the best one, and cuts in the same places for all workers, which share
 /// the fewest sums of gradients; this for up to 64 workers, and near cuts for up to 8 stages.
-/// Nothing shows that the result is the best: of all divisions of random small chains, it is in 98
+/// Nothing shows that the result is the best: of all divisions of random small chains, it is in 96
 /// of 100, and within 35 % of the best in all.
 ///
 /// A worker's time is simulated for some numbers of micro-batches and linear between, up to 64 and
