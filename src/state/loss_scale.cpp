@@ -35,9 +35,7 @@ bool LossScale::overflowed_late(double scale) {
     if (!state_ || scale <= 1)
         return false;
     ++state_->overflows;
-    if (scale > state_->value)
-        return true;
-    state_->value = std::max(1.0, scale / 2);
+    state_->value = std::min(state_->value, scale / 2);
     state_->good_updates = 0;
     return true;
 }

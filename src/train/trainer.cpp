@@ -207,6 +207,7 @@ bool Trainer::has_made_its_updates() const {
 
 void Trainer::end() {
     wait_for_values();
+    waves_.settle();
     activity::enter(Phase::ending, report_.updates);
     if (report_.stop != StopReason::none)
         parts_.recorder.event(

@@ -70,8 +70,8 @@ same_checkpoints one staged
 
 for wrong in -1 17 x; do
   train wrong 2 --staleness "$wrong"
-  ((rc == 64)) || { cat "$work/log"; fail "exit code $rc of --staleness $wrong"; }
+  ((rc == 78)) || { cat "$work/log"; fail "exit code $rc of --staleness $wrong"; }
   grep -q -- '--staleness' "$work/log" || fail "--staleness $wrong is not named"
 done
 train wrong 2 --staleness 1 --shard optimizer
-expect_error 64 '--staleness 1 with --shard optimizer'
+expect_error 78 '--staleness 1 with --shard optimizer'

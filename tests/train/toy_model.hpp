@@ -60,10 +60,22 @@ public:
     }
 
     void set_spoil(Spoil spoil) { spoil_ = std::move(spoil); }
+    /// From now on training adds up the ids of samples beside gradients; `take` gets each sum.
+    void sum_ids(std::function<void(double)> take) {
+        sums_ = torch::zeros({1}, torch::kDouble);
+        take_ = std::move(take);
+    }
+    at::Tensor update_sums() const override { return sums_; }
+    void take_update_sums() override {
+        if (take_)
+            take_(sums_.item<double>());
+    }
     std::int64_t forwards() const noexcept { return forwards_; }  // so far
 
     ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) override {
         ++forwards_;
+        if (sums_.defined() && context.mode == Mode::train)
+            sums_ += batch.sample_ids.sum().to(torch::kDouble);
         const at::Tensor tokens = batch.tensors.at("tokens") * stretch_;
         const at::Tensor labels = batch.tensors.at("labels");
         const at::Tensor state = hidden_state(tokens, batch.sample_ids, context);
@@ -110,6 +122,8 @@ private:
     std::int64_t stretch_;
     Spoil spoil_;
     std::int64_t forwards_ = 0;
+    at::Tensor sums_;  // (1); undefined: nothing is summed beside gradients
+    std::function<void(double)> take_;
     at::Tensor embedding_, unused_;
     torch::nn::Linear hidden_{nullptr}, rare_{nullptr}, classifier_{nullptr};
 };

@@ -72,6 +72,8 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
     initialise_parameters(model, toy_seed);
     model.to(run.device, run.dtype);
     model.set_spoil(run.corrupted_update < 0 ? run.spoil : corruption(world, model, run));
+    if (run.take_ids)
+        model.sum_ids(run.take_ids);
     FlatParameters parameters(model, [&](const std::string& name) { return model.decays(name); });
     if (!run.shards.empty())
         parameters.shard_state(

@@ -60,6 +60,8 @@ struct ToyRun {
     LossScale loss_scale = {};
     std::int64_t held_update = -1;
     Schedule schedule = {};  // empty: `lr` all along
+    /// See ToyModel::sum_ids; null: nothing is summed beside gradients.
+    std::function<void(double)> take_ids = {};
     /// See ToyModel::Spoil.
     std::function<void(const MicroBatch&, const ForwardContext&, ForwardResult& result)> spoil{};
 };

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <new>
+#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -74,6 +75,15 @@ protected:
         const std::vector<std::int64_t> all{3, 1, 0, 2};
         run.capacities = {all.begin(), all.begin() + world->size()};
         return run;
+    }
+    // Cuts of full batches that change before updates 2 and 4.
+    static AllocationsByUpdate changing_cuts() {
+        std::vector<std::int64_t> units(static_cast<std::size_t>(world->size()), 0);
+        units[0] = 12;
+        std::vector<std::int64_t> others = units;
+        others.front() -= 4;
+        others[world->size() > 1 ? 1 : 0] += 4;
+        return {{0, units}, {2, others}, {4, units}};
     }
     static ToyResult train(const ToyRun& run) { return train_toy(environment(), *world, run); }
     static ToyResult train_alone(const ToyRun& run) {
@@ -183,6 +193,7 @@ TEST_F(StalenessTest, ARunGoesOnFromAnyOfItsCheckpoints) {
         ToyRun run = on_all_ranks(run_of(6, staleness));
         run.clip_norm = 0.5;
         run.save_interval = 1;
+        run.replay = changing_cuts();
         const Saved whole = saved(run, "whole" + std::to_string(staleness));
         for (std::int64_t updates = 1; updates < 6; ++updates) {
             SCOPED_TRACE(std::to_string(staleness) + " " + std::to_string(updates));
@@ -211,12 +222,54 @@ TEST_F(StalenessTest, ACheckpointHoldsAsManySumsAsArePending) {
     const fs::path checkpoints = saved(run, "run").folder.parent_path();
 
     for (std::int64_t updates = 1; updates <= 5; ++updates) {
-        const CheckpointFolder folder(checkpoints);
-        std::int64_t sums = 0;
-        for (const std::string& name : names_in(folder.of_update(updates)))
-            sums += name.starts_with("pending-") ? 1 : 0;
-        EXPECT_EQ(sums, std::min<std::int64_t>(2, 5 - updates)) << updates;
+        SCOPED_TRACE(updates);
+        const fs::path folder = CheckpointFolder(checkpoints).of_update(updates);
+        std::int64_t files = 0;
+        for (const std::string& name : names_in(folder))
+            files += name.starts_with("pending-") ? 1 : 0;
+        const std::vector<PendingUpdate> told = read_training_state(folder).progress.pending;
+        EXPECT_EQ(files, std::min<std::int64_t>(2, 5 - updates));
+        EXPECT_EQ(std::ssize(told), files);
+        for (const PendingUpdate& update : told) {
+            EXPECT_EQ(std::ssize(update.allocation), world->size());
+            EXPECT_EQ(std::accumulate(
+                          update.allocation.begin(), update.allocation.end(), std::int64_t{0}),
+                      update.samples);
+            EXPECT_EQ(update.losses.size(), 2U);
+        }
     }
+}
+
+// As those of batch normalisation.
+TEST_F(StalenessTest, SumsBesideGradientsComeWithTheirUpdate) {
+    const auto taken_in = [](ToyRun run) {
+        std::vector<double> taken;
+        run.take_ids = [&](double ids) { taken.push_back(ids); };
+        train(run);
+        return taken;
+    };
+    const std::vector<double> expected = taken_in(on_all_ranks(run_of(7, 0)));
+    ASSERT_EQ(expected.size(), 7U);
+    ASSERT_NE(expected[3], expected[4]);
+
+    for (const std::int64_t staleness : {1, 2})
+        EXPECT_EQ(taken_in(on_all_ranks(run_of(7, staleness))), expected);
+}
+
+TEST_F(StalenessTest, SumsBesideGradientsGoOnFromACheckpoint) {
+    std::vector<double> undisturbed, taken;
+    ToyRun run = on_all_ranks(run_of(7, 0));
+    run.take_ids = [&](double ids) { undisturbed.push_back(ids); };
+    train(run);
+    run.staleness = 2;
+    run.take_ids = [&](double ids) { taken.push_back(ids); };
+    ToyRun first = run, second = run;
+    first.stop_after = 3;
+
+    second.from = saved(first, "first").folder;
+    train(second);
+
+    EXPECT_EQ(taken, undisturbed);
 }
 
 TEST_F(StalenessTest, OneRankGoesOnWhereAllStopped) {
