@@ -104,6 +104,11 @@ std::string dry_run_json(const DryRunReport& report, const RunSettings& settings
         json["step_ms"] = {{"median", step.median}, {"p10", step.p10}, {"p90", step.p90}};
         json["samples_per_second"] = report.summary.samples_per_second;
         json["seconds"] = report.seconds_left();
+        for (const Summary::Layout& layout : report.summary.layouts)
+            json["layouts"].push_back({{"name", layout.name},
+                                       {"ranks", layout.ranks},
+                                       {"planned_ms", layout.update_ms},
+                                       {"fits", layout.why_not.empty()}});
         for (const Summary::Rank& rank : report.summary.ranks)
             json["ranks"].push_back(
                 rank_json(rank, report.memory[static_cast<std::size_t>(rank.rank)], settings));

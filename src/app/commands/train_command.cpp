@@ -172,6 +172,7 @@ int run_training(const CommandContext& context,
                  const Replica& replica,
                  Training& training,
                  const RunFolder* folder,
+                 const LayoutChoice& choice,
                  double start_seconds) {
     const HostComm& world = context.world;
     bool stopped = false;
@@ -188,6 +189,7 @@ int run_training(const CommandContext& context,
         summary.reduce_precision = settings.options().reduce_precision;
         summary.shard = settings.options().shard;
         describe_pipeline(world, replica, report, summary);
+        describe_layouts(choice, summary);
         if (folder != nullptr && summary.status == "finished")
             save_final_model(world, *folder, replica);
         agree_on(world, [&] {
@@ -229,6 +231,7 @@ int try_out(const CommandContext& context,
             const RunSettings& settings,
             const Replica& replica,
             Training& training,
+            const LayoutChoice& choice,
             DryRunReport plan) {
     return run_or_end(context.meeting, [&] {
         for (int rank = 0; rank < context.world.size(); ++rank)
@@ -244,6 +247,7 @@ int try_out(const CommandContext& context,
                                  report,
                                  begin);
         describe_pipeline(context.world, replica, report, plan.summary);
+        describe_layouts(choice, plan.summary);
         say_dry_run(context.world, settings, plan);
     });
 }
@@ -397,7 +401,7 @@ Attempt train_ranks_of(const CommandContext& context,
                       std::move(shares));
     say_start(context, settings, replica, training, choice);
     if (settings.options().dry_run)
-        return ended(try_out(context, settings, replica, training, std::move(plan)));
+        return ended(try_out(context, settings, replica, training, choice, std::move(plan)));
     if (point)
         log::info("continues from " + point->folder.string() + ", verified and read in " +
                   format_number(reading_s, 3) + " s" +
@@ -412,7 +416,7 @@ Attempt train_ranks_of(const CommandContext& context,
                     replica.model());
     if (run_folder && point && point->is_own)
         keep_best_model(world, *run_folder, progress);
-    return ended(run_training(context, settings, replica, training, folder, start_seconds));
+    return ended(run_training(context, settings, replica, training, folder, choice, start_seconds));
 }
 
 // Asks the others to stop by the file that they look for.

@@ -127,9 +127,9 @@ void add_what_is_trained(OptionsOf<Options>& options) {
         .add(&Options::shard_by, shard_by_option(
              "parts of what is cut: memory (in proportion to what a rank has left), even, or a list of numbers (v100=1,a100=5)").of_rank())
         .add(&Options::virtual_workers, text_option("virtual-workers", "none|auto|LIST", "none",
-             "ranks that train one replica together, as a pipeline: 0+1+2 or node1+node2; auto: all, if one of them cannot hold the model; none: each has a replica"))
+             "ranks that train a replica together, as a pipeline: 0+1+2, or several such workers: 0+1,2+3; auto: the fastest layout; none: each has a replica"))
         .add(&Options::stage_units, text_option("stage-units", "auto|LIST", "auto",
-             "units of the model that each stage of a pipeline computes, such as 3+4+2; auto: as speeds and memory say, measured"))
+             "units of the model that each stage computes, such as 3+4+2, of several workers 3+4+2,5+4; auto: as speeds and memory say, measured"))
         .add(&Options::seed, seed_option(
              "seed of initialisation, order and dropout").fixed_with(FixedWith::position));
 }

@@ -5,6 +5,7 @@
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/state/step_cost_file.hpp"
+#include "hetseq/train/record/summary.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -97,6 +98,11 @@ LayoutChoice parse_layout_choice(const std::string& text) {
     for (const Json& worker : pipelines.at("workers"))
         choice.pipelines->workers.push_back(worker_of(worker));
     return choice;
+}
+
+void describe_layouts(const LayoutChoice& choice, Summary& summary) {
+    for (const ComparedLayout& layout : choice.compared)
+        summary.layouts.push_back({layout.name, layout.ranks, layout.update_ms, layout.why_not});
 }
 
 std::string compared_report(const LayoutChoice& choice) {

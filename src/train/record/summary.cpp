@@ -278,6 +278,11 @@ std::string Summary::json(const TrainerReport& report) const {
                                    {"ms", worker.ms},
                                    {"planned_bubble", worker.planned_bubble},
                                    {"bubble", bubble(worker)}});
+    for (const Layout& layout : layouts)
+        json["layouts"].push_back({{"name", layout.name},
+                                   {"ranks", layout.ranks},
+                                   {"planned_ms", layout.update_ms},
+                                   {"fits", layout.why_not.empty()}});
     for (const Rank& rank : ranks) {
         json["ranks"].push_back({{"rank", rank.rank},
                                  {"host", rank.host},

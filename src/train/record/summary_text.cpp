@@ -80,6 +80,10 @@ std::string worker_text(const Summary& summary, const Summary::Worker& worker) {
 
 std::string workers_text(const Summary& summary) {
     std::string text;
+    if (!summary.layouts.empty())
+        text = "layout: " + summary.layouts.front().name + "; an update was planned to take " +
+               format_number(summary.layouts.front().update_ms, 3) + " ms and took " +
+               format_number(summary.step_ms.median, 3) + "\n";
     for (const Summary::Worker& worker : summary.workers)
         text += worker_text(summary, worker);
     return text;

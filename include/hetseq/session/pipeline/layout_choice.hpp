@@ -9,6 +9,8 @@
 
 namespace hetseq {
 
+struct Summary;
+
 /// A layout that was weighed, as planned.
 struct ComparedLayout {
     std::string name;       // "data parallelism on 4 ranks"
@@ -27,6 +29,9 @@ struct LayoutChoice {
     bool shards_state = false;                     // the optimizer's state is cut over the ranks
     std::vector<ComparedLayout> compared = {};     // the one that is taken first; empty: none was
 };
+
+/// Adds all that were compared to `summary`.
+void describe_layouts(const LayoutChoice& choice, Summary& summary);
 
 /// For the start report: all that were compared; empty where none were.
 std::string compared_report(const LayoutChoice& choice);

@@ -51,6 +51,14 @@ struct Summary {
         double ms = 0;  // as measured, the median
     };
 
+    /// A layout of virtual workers that was weighed, as planned.
+    struct Layout {
+        std::string name;
+        std::size_t ranks = 0;  // that work
+        double update_ms = 0;
+        std::string why_not;  // it does not fit; empty: it does
+    };
+
     /// Least, mean and most over the ranks of a class.
     struct Range {
         double min = 0, avg = 0, max = 0;
@@ -85,6 +93,7 @@ struct Summary {
         bound_ms;  // of a full batch, by the measured rates
     std::vector<Rank> ranks;
     std::vector<Worker> workers;  // empty: each rank has a whole model
+    std::vector<Layout> layouts;  // the one that was taken first; empty: none was weighed
 
     /// The part of an update's time in which a worker's ranks compute nothing of it: they wait
     /// for each other, reduce or step.
