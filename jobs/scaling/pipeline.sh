@@ -3,22 +3,25 @@
 # memory: four hosts of half a core, of which none holds the model. What happens without a virtual worker, and with one: its
 # speed beside four times what such a host reaches alone without a limit, its memory beside the plan.
 # links: hosts of 1, 1/2, 1/4 and 1/4 cores with links of each RATE: the pipeline beside data parallelism, in turns.
-# Both: what the start report predicts beside what was measured. Needs root, iproute2, control groups, and a machine that is
+# layouts: the same hosts, in turns: --virtual-workers auto, data parallelism by measured speeds and in equal parts, the same
+# with --staleness 1, one virtual worker of all, and the fastest host alone. With MEMORY some do not fit.
+# All: what the start report predicts beside what was measured. Needs root, iproute2, control groups, and a machine that is
 # otherwise idle.
 set -euo pipefail
 shopt -s inherit_errexit
 
-usage='usage: jobs/scaling/pipeline.sh memory | links RATE...     (rates as 1gbit 100mbit)
+usage='usage: jobs/scaling/pipeline.sh memory | links RATE... | layouts RATE...     (rates as 1gbit 100mbit)
 environment:
   HETSEQ   the program (build/cpu/bin/hetseq)
   MIB      of each host, for memory (650)
-  CORES    of the hosts (0.5 0.5 0.5 0.5, and for links 1.0 0.5 0.25 0.25): less beside other work
+  CORES    of the hosts (0.5 0.5 0.5 0.5, and for links and layouts 1.0 0.5 0.25 0.25): less beside other work
+  MEMORY   of the hosts, for layouts [MiB], as 1200 500 500 500 (no limits)
   BATCH    samples of an update (64)
   SAMPLES  of a micro-batch at the most (8)
   UPDATES  of each run, the first of which does not count (6)
   ROUNDS   (3)'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
-[[ (${1-} == memory && $# == 1) || (${1-} == links && $# -ge 2) ]] || { echo "$usage" >&2; exit 64; }
+[[ (${1-} == memory && $# == 1) || (${1-} =~ ^(links|layouts)$ && $# -ge 2) ]] || { echo "$usage" >&2; exit 64; }
 source "$(dirname "$0")/../common.sh"
 what=$1 rates=("${@:2}")
 hetseq=$(realpath "${HETSEQ:-build/cpu/bin/hetseq}")
@@ -31,7 +34,8 @@ if [[ ! $mib$batch$samples$updates$rounds =~ ^[0-9]+$ ]] || ((updates < 2)); the
 prepare_bert_8192
 export OMP_NUM_THREADS=1
 cores=(0.5 0.5 0.5 0.5)
-[[ $what != links ]] || cores=(1.0 0.5 0.25 0.25)
+[[ $what == memory ]] || cores=(1.0 0.5 0.25 0.25)
+read -ra memory <<<"${MEMORY-}"
 [[ -z ${CORES-} ]] || read -ra cores <<<"$CORES"
 work=$PWD/build/scaling/pipeline-$what
 rm -rf "$work"
@@ -42,10 +46,13 @@ task=(--task bert --model-config "$data/model.json" --data "$data/train*.h5" --o
   --cache-dir none --batch-size "$batch" --max-update "$updates" --log-interval 1)
 hide='mount -t tmpfs none /sys/fs/cgroup && exec "$@"' # so that no limit of memory is seen
 
-# hosts: h1 to h4 with a rank each; MIB of memory where `limit` is set, links of `rate` where that is.
+# hosts: h1 to h4 with a rank each; `limit`, or what MEMORY says, of memory where that is set, links of `rate` where that is.
 hosts() {
-  local specs=() quota
-  for quota in "${cores[@]}"; do specs+=("h$((${#specs[@]} + 1)):cpu=$quota,slots=1${limit:+,mem=$limit}"); done
+  local specs=() quota host=0 mib
+  for quota in "${cores[@]}"; do
+    mib=${limit:-${memory[host]-}}
+    specs+=("h$((++host)):cpu=$quota,slots=1${mib:+,mem=$mib}")
+  done
   "$vcluster" down
   "$vcluster" up "${specs[@]}" ${rate:+--rate "$rate"}
 }
@@ -55,9 +62,9 @@ train() {
   while [[ $1 != -- ]]; do wrapper+=("$1"); shift; done
   mkdir "$run"
   echo "${run##*/} (load $(cut -d ' ' -f 1 /proc/loadavg))" >&2
-  "$vcluster" run -np 4 -x OMP_NUM_THREADS=1 "${wrapper[@]}" "$hetseq" train "${task[@]}" --save-dir "$run/run" \
+  "$vcluster" run -np "${ranks:-4}" -x OMP_NUM_THREADS=1 "${wrapper[@]}" "$hetseq" train "${task[@]}" --save-dir "$run/run" \
     --save-interval "${saves:-0}" "${@:2}" >"$run/log" 2>&1 ||
-    grep -E 'does not hold the model|killed for want of memory' "$run/log" >"$run/end" || { cat "$run/log" >&2; return 1; }
+    grep -E 'does not hold the model|killed for want of memory|no cut of the model fits' "$run/log" >"$run/end" || { cat "$run/log" >&2; return 1; }
   for host in h1 h2 h3 h4; do "$vcluster" peak $host; done >"$run/peaks"
   rm -rf "$run/run/checkpoints" "$run/run"/*.safetensors
 }
@@ -85,6 +92,18 @@ if [[ $what == memory ]]; then
     hosts
     alone
   done
+elif [[ $what == layouts ]]; then
+  for rate in "${rates[@]}"; do
+    hosts
+    for ((round = 1; round <= rounds; ++round)); do
+      train "auto-$rate" -- "${as_pipeline[@]}" auto
+      train "parallel-$rate" -- --max-sentences "$samples"
+      train "equal-$rate" -- --max-sentences "$samples" --balance equal
+      train "late-$rate" -- --max-sentences "$samples" --staleness 1
+      train "pipeline-$rate" -- "${as_pipeline[@]}" h1+h2+h3+h4
+      ranks=1 train "fastest-$rate" -- --max-sentences "$samples"
+    done
+  done
 else
   for rate in "${rates[@]}"; do
     hosts
@@ -94,9 +113,9 @@ else
     done
   done
 fi
-python3 - "$work" "$batch" "$rounds" "${rates[@]}" <<'PY'
+python3 - "$work" "$what" "$rounds" "${rates[@]}" <<'PY'
 import json, pathlib, re, statistics, sys
-work, batch, rounds, rates = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
+work, what, rounds, rates = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4:]
 
 def spread(values, form=",.0f", unit=""):
     return f"{statistics.median(values):{form}}{unit} ({min(values):{form}} to {max(values):{form}})"
@@ -159,5 +178,25 @@ def links_case():
         print("samples a second:", spread([run.rate for run in runs], ".2f"), "and by data parallelism",
               spread(whole, ".2f"), "or", spread([run.rate / other for run, other in zip(runs, whole)], ".2f"), "times")
 
-links_case() if rates else memory_case()
+def layouts_case():
+    for rate in rates:
+        print(f"{rate}:\n| layout | samples a second | of the best |\n|---|---|---|")
+        reached = {}
+        for name in ("auto", "parallel", "equal", "late", "pipeline", "fastest"):
+            runs = [work / f"{name}-{rate}-{n}" for n in range(1, rounds + 1)]
+            if (runs[0] / "end").exists():
+                print(f"| {name} | {ending(runs[0])} | |")
+            else:
+                reached[name] = [rate_of(run / "run") for run in runs]
+        best = max(statistics.median(values) for values in reached.values())
+        for name, values in reached.items():
+            print(f"| {name} | {spread(values, '.2f')} | {statistics.median(values) / best:.2f} |")
+        for n in range(1, rounds + 1):
+            summary = json.loads((work / f"auto-{rate}-{n}/run/summary.json").read_text())
+            taken, measured = summary["layouts"][0], summary["step_ms"]["median"]
+            print(f"auto took: {taken['name']}; planned {taken['planned_ms']:,.0f} ms an update, measured {measured:,.0f}:",
+                  f"{measured / taken['planned_ms']:.2f} of it; next:",
+                  "; ".join(f"{other['name']} {other['planned_ms']:,.0f}" for other in summary["layouts"][1:4]))
+
+{"links": links_case, "layouts": layouts_case, "memory": memory_case}[what]()
 PY
