@@ -44,6 +44,20 @@ for staleness in 1 2; do
 done
 grep -q 'gradients' "$work/log" || { cat "$work/log"; fail 'no memory of gradients'; }
 
+# Gradients that are sent in 16 bits; a stop by --stop-after, and one before the first update of a start.
+narrow=(--staleness 2 --precision fp32 --reduce-precision bf16)
+train narrow 2 "${narrow[@]}"
+expect_ok 'sums of 16 bits'
+mkdir "$work/stopped"
+train stopped 2 "${narrow[@]}" --stop-after 11
+((rc == 75)) || { cat "$work/log"; fail "exit code $rc after --stop-after"; }
+touch "$work/stopped/STOP"
+train stopped 2 "${narrow[@]}"
+expect_error 75 'asked to by the file STOP'
+train stopped 2 "${narrow[@]}"
+expect_ok 'continued after two stops'
+same narrow stopped
+
 # On other ranks: the same but for rounding.
 kill_at 20 moved 3 --staleness 1
 train moved 1 --staleness 1
