@@ -1,10 +1,7 @@
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,7 +10,6 @@
 #include "hetseq/util/files/atomic_file.hpp"
 #include "hetseq/util/files/file_text.hpp"
 #include "hetseq/util/log.hpp"
-#include "hetseq/util/process/activity.hpp"
 #include "hetseq/util/process/launcher.hpp"
 #include "hetseq/util/process/signal_inbox.hpp"
 #include "hetseq/util/quantity.hpp"
@@ -48,6 +44,7 @@
 #include "hetseq/app/process.hpp"
 
 #include "dry_run_report.hpp"
+#include "left_out_rank.hpp"
 
 namespace hetseq {
 
@@ -419,47 +416,6 @@ Attempt train_ranks_of(const CommandContext& context,
     return ended(run_training(context, settings, replica, training, folder, choice, start_seconds));
 }
 
-// Asks the others to stop by the file that they look for.
-class StopFile {
-public:
-    explicit StopFile(const std::string& save_dir) : path_{RunFolder::stop_file_of(save_dir)} {}
-    // They remove it at their end; it might come after that.
-    ~StopFile() {
-        std::error_code ignored;
-        if (is_written_)
-            std::filesystem::remove(path_, ignored);
-    }
-    StopFile(const StopFile&) = delete;
-    StopFile& operator=(const StopFile&) = delete;
-
-    void write() {
-        if (!is_written_)
-            is_written_ = std::ofstream(path_).good();
-    }
-
-private:
-    std::filesystem::path path_;
-    bool is_written_ = false;
-};
-
-// A rank that was left out: waits for `end`, and passes a signal that asks to stop on to the
-// others.
-void wait_for_the_others(HostRequest& end, const Options& options) {
-    const activity::Waiting waiting;
-    StopFile stop(options.save_dir);
-    bool is_warned = false;
-    while (!end.test()) {
-        const bool asked = signal_inbox::stop_signal() != 0;
-        if (asked && !options.save_dir.empty())
-            stop.write();
-        else if (asked && !std::exchange(is_warned, true))
-            log::warn_here(
-                "a signal asks this rank to stop, which was left out of the run: send it "
-                "to another rank");
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-}
-
 // Trains on the attempt's ranks alone; the others wait for their end, and have the same exit code.
 // From here on the log numbers the first ones from 0, and the others after them.
 int train_without_the_others(const CommandContext& context, Attempt attempt, double start_seconds) {
@@ -486,7 +442,7 @@ int train_without_the_others(const CommandContext& context, Attempt attempt, dou
     }
     HostRequest end = world.start_all_reduce({&code, 1}, ReduceOp::max);
     if (!works)
-        wait_for_the_others(end, attempt.options.options());
+        wait_for_the_others(end, attempt.options.options().save_dir);
     end.wait();
     return static_cast<int>(code);
 }

@@ -32,10 +32,8 @@ Json json_of(const WorkerLayout& worker) {
 }
 
 WorkerLayout worker_of(const Json& json) {
-    WorkerLayout worker = given_worker(json.at("ranks"),
-                                       json.at("stages"),
-                                       json.at("micro_batch"),
-                                       json.at("extra_in_flight"));
+    WorkerLayout worker = given_worker(
+        json.at("ranks"), json.at("stages"), json.at("micro_batch"), json.at("extra_in_flight"));
     worker.predicted_ms = json.at("predicted_ms");
     worker.bubble = json.at("bubble");
     worker.units = json.at("units");
@@ -116,8 +114,7 @@ std::string compared_report(const LayoutChoice& choice) {
                         format_number(layout.update_ms, 4),
                         format_number(layout.compute_ms, 4),
                         format_number(layout.reduce_ms, 4),
-                        layout.why_not.empty() ? percent_text(layout.memory, 2)
-                                               : layout.why_not});
+                        layout.why_not.empty() ? percent_text(layout.memory, 2) : layout.why_not});
     return "layouts, as planned; the first one is taken\n" + format_table(rows);
 }
 

@@ -94,9 +94,8 @@ void describe_pipeline(const HostComm& world,
                 .units = worker.cut.units[s].size(),
                 .in_flight = worker.cut.most_in_flight[s],
                 .sent_mb = sent[rank],
-                .planned_mb = worker.predicted_ms > 0
-                                  ? sum_of(replica.memory().terms(worker.ranks[s]))
-                                  : 0};
+                .planned_mb =
+                    worker.predicted_ms > 0 ? sum_of(replica.memory().terms(worker.ranks[s])) : 0};
         }
     }
 }

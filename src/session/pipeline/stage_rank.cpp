@@ -39,9 +39,8 @@ std::string role_of(const PipelineLayout& layout, int rank) {
     const PipelineLayout::Place place = layout.place_of(rank);
     const std::string stage = "stage " + std::to_string(place.stage) + " of " +
                               std::to_string(layout.workers[place.worker].ranks.size());
-    return layout.workers.size() == 1
-               ? stage
-               : stage + ", virtual worker " + std::to_string(place.worker);
+    return layout.workers.size() == 1 ? stage
+                                      : stage + ", virtual worker " + std::to_string(place.worker);
 }
 
 }  // namespace

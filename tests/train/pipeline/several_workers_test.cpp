@@ -144,6 +144,22 @@ TEST_F(SeveralWorkersTest, AWorkerWithoutAShareHasTheSameParameters) {
     }
 }
 
+// Sums of several updates are under way at once, among the ranks of each group.
+TEST_F(SeveralWorkersTest, LateUpdatesAreThoseOfOneRank) {
+    for (const std::int64_t staleness : {1, 3}) {
+        SCOPED_TRACE(staleness);
+        StagedRun run = run_of("TiedBert");
+        run.optimizer = "sgd";
+        run.staleness = staleness;
+
+        const StagedResult expected = train_staged(alone(run), HostComm::serial());
+        const StagedResult result = train_staged(run, *world);
+
+        EXPECT_LE(furthest(result, expected), 1e-12);
+        expect_same_everywhere(result, expected);
+    }
+}
+
 // One sample for two pipelines.
 TEST_F(SeveralWorkersTest, ABatchMayBeSmallerThanTheWorkersAreMany) {
     StagedRun run = run_of("Mnist");

@@ -237,6 +237,37 @@ Summary of_a_short_run() {
     return summary;
 }
 
+TEST(SummaryTextTest, APredictionStandsBesideWhatWasMeasured) {
+    Summary summary;
+    summary.step_ms = {.median = 120, .p10 = 110, .p90 = 130};
+    summary.layouts = {{"one worker of all 2 ranks", 2, 100, ""},
+                       {"data parallelism on all 2 ranks", 2, 150, "rank 1 lacks 20 MiB"}};
+    summary.ranks = {{.rank = 0, .host = "h", .ms = {{RankTime::compute, 90}}},
+                     {.rank = 1, .host = "h", .ms = {{RankTime::compute, 30}}}};
+    for (Summary::Rank& rank : summary.ranks)
+        rank.stage.emplace();
+    summary.workers = {
+        {.ranks = {0, 1}, .micro_batch = 4, .planned_ms = 80, .planned_bubble = 0.25, .ms = 88}};
+
+    const std::string text = summary.text({}), json = summary.json({});
+
+    EXPECT_EQ(summary.bubble(summary.workers.front()), 0.5);
+    EXPECT_THAT(
+        text,
+        testing::HasSubstr("layout: one worker of all 2 ranks; an update was planned to take "
+                           "100 ms and took 120"));
+    EXPECT_THAT(text,
+                testing::HasSubstr("forward and backward took 88 ms (planned: 80, of which stages "
+                                   "wait 25 %)"));
+    for (const char* part : {"\"name\": \"one worker of all 2 ranks\"",
+                             "\"planned_ms\": 100.0",
+                             "\"fits\": true",
+                             "\"fits\": false",
+                             "\"ms\": 88.0",
+                             "\"bubble\": 0.5"})
+        EXPECT_THAT(json, testing::HasSubstr(part));
+}
+
 TEST(SummaryTextTest, AShareOfTheBoundIsAtMostAllOfIt) {
     Summary summary = of_a_short_run();
     EXPECT_THAT(summary.text({}), testing::HasSubstr("80 % of the bound reached, communication"));
