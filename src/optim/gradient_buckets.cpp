@@ -21,7 +21,9 @@ std::vector<GradientBucket> cut_buckets(
         bucket.numel += FlatParameters::padded(parameter.numel, element_size);
         is_open = bucket.numel < least;
     }
-    std::erase_if(buckets, [](const GradientBucket& bucket) { return bucket.offset == FlatParameters::not_held; });
+    std::erase_if(buckets, [](const GradientBucket& bucket) {
+        return bucket.offset == FlatParameters::not_held;
+    });
     return buckets;
 }
 

@@ -297,9 +297,8 @@ std::vector<StepCost> planned_costs(const PipelineLayout& layout,
         if (!worker.cost)
             return {};
         const auto leader = static_cast<std::size_t>(worker.ranks.front());
-        costs[leader] =
-            in_other_units(*worker.cost,
-                           static_cast<double>(full_batch) / static_cast<double>(layout.batch));
+        costs[leader] = in_other_units(
+            *worker.cost, static_cast<double>(full_batch) / static_cast<double>(layout.batch));
         costs[leader].micro_batch = capacities[leader];
     }
     return costs;
@@ -326,12 +325,11 @@ SharePlan pipeline_share_plan(const HostComm& world,
     const std::string& balance = settings.options().balance.policy;
     std::vector<StepCost> costs;
     if (layout.workers.size() > 1 && balance == "auto")
-        costs = std::ssize(start.costs) == world.size()
-                    ? start.costs
-                    : planned_costs(
-                          layout,
-                          capacities,
-                          work ? work->full_batch : replica.plan().full_batch());
+        costs =
+            std::ssize(start.costs) == world.size()
+                ? start.costs
+                : planned_costs(
+                      layout, capacities, work ? work->full_batch : replica.plan().full_batch());
     if (balance == "equal")
         costs = equal_costs(capacities);
     else if (balance == "file")

@@ -6,8 +6,7 @@
 
 namespace hetseq {
 
-WorkerMap::WorkerMap(int ranks)
-    : leader_of_(static_cast<std::size_t>(ranks)), count_{ranks} {
+WorkerMap::WorkerMap(int ranks) : leader_of_(static_cast<std::size_t>(ranks)), count_{ranks} {
     std::iota(leader_of_.begin(), leader_of_.end(), 0);
 }
 

@@ -19,9 +19,9 @@ struct GradientBucket {
 };
 
 /// Buckets end at parameters, after `bucket_bytes` of gradients or more, and between parameters of
-/// unlike groups (`group_of`; empty: there is one). Where this rank holds a part of the model, these
-/// are the buckets of the whole model that it holds; parameters of a group have the same holders,
-/// so that all of them cut alike.
+/// unlike groups (`group_of`; empty: there is one). Where this rank holds a part of the model,
+/// these are the buckets of the whole model that it holds; parameters of a group have the same
+/// holders, so that all of them cut alike.
 std::vector<GradientBucket> cut_buckets(
     const FlatParameters& parameters,
     std::int64_t bucket_bytes,

@@ -91,8 +91,8 @@ struct TrainerReport : TrainingProgress {
     StopReason stop = StopReason::none;
     RunTimes times;
     std::int64_t recomputed_layers = 0;  // of this rank's model, at the end
-    double sent_mb = 0;    // to other stages of a pipeline, in the last update [MiB]
-    Distribution pass_ms;  // forward and backward, with waiting for other stages
+    double sent_mb = 0;                  // to other stages of a pipeline, in the last update [MiB]
+    Distribution pass_ms;                // forward and backward, with waiting for other stages
     // Of this rank's ragged rows, since the run was last started; 0 for rows of one shape.
     std::int64_t values = 0;
     std::int64_t padded_values = 0;

@@ -9,8 +9,8 @@
 #include "hetseq/comm/mpi/peer_channel.hpp"
 #include "hetseq/train/parameter_holders.hpp"
 #include "hetseq/train/pass.hpp"
-#include "hetseq/train/pipeline/stage.hpp"
 #include "hetseq/train/pipeline/shared_parameters.hpp"
+#include "hetseq/train/pipeline/stage.hpp"
 #include "hetseq/session/pipeline/pipeline_layout.hpp"
 
 namespace hetseq {
