@@ -28,6 +28,11 @@ std::vector<std::string> options_of_validation(const Options& options) {
     return given;
 }
 
+// Several workers have a share of each batch each.
+bool is_one_worker(const std::string& workers) {
+    return workers != "none" && workers != "auto" && workers.find(',') == std::string::npos;
+}
+
 // Schedules that do not look at the update at which decay ends.
 bool decays_to_no_end(const std::string& schedule) {
     static const std::set<std::string> endless{"fixed", "inverse_sqrt", "step", "exponential"};
@@ -54,8 +59,7 @@ std::vector<std::string> idle_options(const Options& options) {
         lines.push_back(line({"--shard-by " + options.shard_by},
                              "nothing is cut over the ranks",
                              "give --shard optimizer"));
-    if (options.virtual_workers != "none" && options.virtual_workers != "auto" &&
-        options.balance.policy != "auto")
+    if (is_one_worker(options.virtual_workers) && options.balance.policy != "auto")
         lines.push_back(line({"--balance " + options.balance.policy},
                              "the ranks of a virtual worker have one share",
                              "leave it out"));

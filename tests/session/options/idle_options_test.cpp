@@ -34,6 +34,13 @@ TEST(IdleOptionsTest, StagesNeedAVirtualWorker) {
     EXPECT_THAT(idle({{"stage-units", "3+4"}, {"virtual-workers", "0+1"}}), IsEmpty());
 }
 
+TEST(IdleOptionsTest, OneVirtualWorkerHasNoSharesToBalance) {
+    EXPECT_THAT(idle({{"balance", "declared"}, {"virtual-workers", "0+1"}}),
+                ElementsAre("--balance declared has no effect (the ranks of a virtual worker have "
+                            "one share): leave it out"));
+    EXPECT_THAT(idle({{"balance", "declared"}, {"virtual-workers", "0+1,2+3"}}), IsEmpty());
+}
+
 TEST(IdleOptionsTest, ASignalThatStopsTheRunDoesNotSaveAlone) {
     EXPECT_THAT(idle({{"checkpoint-signals", "USR2"}}),
                 ElementsAre("SIGUSR2 in --checkpoint-signals has no effect (--stop-signals has it "
