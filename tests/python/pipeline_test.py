@@ -82,6 +82,24 @@ TASKS = """
         def forward(self, model, batch):
             return model(batch["ids"]).square().sum()
 
+    class Layers(hetseq.Task):
+        '''Two lists of layers with something between them, of which some write what they are given, as a VGG's.'''
+        fields = Gpt2.fields
+        chain = ["features", "classifier"]
+        class module(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(50, 8)
+                self.features = nn.Sequential(nn.Conv1d(8, 8, 3), nn.BatchNorm1d(8), nn.ReLU(True), nn.MaxPool1d(2),
+                                              nn.Conv1d(8, 8, 3), nn.ReLU(True))
+                self.classifier = nn.Sequential(nn.Linear(40, 16), nn.ReLU(True), nn.Dropout(), nn.Linear(16, 4))
+            def forward(self, ids):
+                return self.classifier(torch.flatten(self.features(self.table(ids).transpose(1, 2)), 1))
+        def model(self, config):
+            return self.module()
+        def forward(self, model, batch):
+            return F.cross_entropy(model(batch["ids"]), batch["ids"][:, 0] % 4, reduction="sum")
+
     class Shares(Gpt2):
         '''Cannot be cut.'''
         def forward(self, model, batch):
@@ -110,12 +128,15 @@ class PipelineTest(Case):
             file["words"] = draw.integers(0, 50, lengths.sum())
             file["words_offsets"] = np.concatenate([[0], np.cumsum(lengths)])
 
-    def train(self, task, ranks, units, *words, data="ids.h5", code=0):
-        """Five updates of 32 samples by 8; on several ranks as a pipeline. The folder has the name of task and units."""
-        workers = ["--virtual-workers", "+".join(map(str, range(ranks))), "--stage-units", units] if ranks > 1 else []
-        return self.hetseq(ranks, "train", f"tasks.py:{task}", "--data", data, "--batch-size", 32, "--max-sentences", 8,
+    def train(self, task, ranks, units, *words, data="ids.h5", workers="", sentences=8, code=0):
+        """Five updates of 32 samples by 8; on several ranks as a pipeline, or as `workers`. The folder has the name of task and
+        units."""
+        workers = workers or ("none" if ranks == 1 else "+".join(map(str, range(ranks))))
+        cut = [] if workers == "none" else ["--stage-units", units]
+        return self.hetseq(ranks, "train", f"tasks.py:{task}", "--data", data, "--batch-size", 32, "--max-sentences", sentences,
                            "--max-update", 5, "--lr", 0.1, "--optimizer", "sgd", "--norm-group", 8, "--balance", "declared",
-                           "--log-interval", 1, "--threads", 1, *words, *workers, "--save-dir", f"{task}-{units}", code=code)
+                           "--log-interval", 1, "--threads", 1, *words, "--virtual-workers", workers, *cut,
+                           "--save-dir", f"{task}-{units}", code=code)
 
     def model(self, run):
         return (self.folder / run / "model.safetensors").read_bytes()
@@ -150,6 +171,18 @@ class PipelineTest(Case):
         self.train("Norms", 2, "2+3")
         self.assertLess(self.difference("Norms-2+3", "Norms-whole"), 1e-6)
         self.assertGreater(tensors(self.folder / "Norms-2+3/model.safetensors")["norm.running_mean"].abs().max(), 0)
+
+    def test_workers_train_what_whole_replicas_of_the_same_shares_train(self):
+        self.train("Layers", 1, "whole")
+        self.train("Layers", 2, "halves", workers="none")
+        self.train("Layers", 2, "quarters", workers="none", sentences="0=8,1=24")
+        self.train("Layers", 4, "3+9,8+4", workers="0+1,2+3")
+        self.train("Layers", 4, "4+5+3,12", workers="0+1+2,3")
+        self.train("Layers", 4, "8+4,3+9", workers="0+1,2+3", sentences="0=8,1=8,2=24,3=24")
+        self.assertEqual(self.model("Layers-3+9,8+4"), self.model("Layers-halves"))
+        self.assertEqual(self.model("Layers-4+5+3,12"), self.model("Layers-halves"))
+        self.assertEqual(self.model("Layers-8+4,3+9"), self.model("Layers-quarters"))
+        self.assertLess(self.difference("Layers-8+4,3+9", "Layers-whole"), 1e-6)
 
     def test_stages_that_are_measured(self):
         out = self.hetseq(2, "train", "tasks.py:Gpt2", "--data", "ids.h5", "--batch-size", 32, "--max-sentences", 8, "--max-update",

@@ -42,7 +42,9 @@ std::int64_t bucket_bytes(const RunSettings& settings, const FlatParameters& par
     // The communicator over MPI sums both halves and the whole of these sizes directly.
     constexpr std::int64_t least_direct = std::int64_t{64} << 10;
     constexpr std::int64_t most_direct = std::int64_t{16} << 20;
-    const auto all = static_cast<std::int64_t>(parameters.gradients().nbytes());
+    // Of the whole model: stages with unlike parts of it sum what they share in the same buckets.
+    const std::int64_t all =
+        parameters.all_numel() * static_cast<std::int64_t>(parameters.gradients().element_size());
     const auto wanted = static_cast<std::int64_t>(settings.options().bucket_mb * (1 << 20));
     if (all > least_direct && all <= std::min(2 * wanted, most_direct) &&
         !sums_beside_backward(settings))

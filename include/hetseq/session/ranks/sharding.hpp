@@ -14,10 +14,10 @@ struct Topology;
 /// What --shard-by, where it is `list`, says of `rank`: a word, or a number. Throws BadConfig.
 std::string rank_shard_part(const std::string& list, const Topology& topology, int rank);
 
-/// The bytes of gradients that are summed together. A bucket holds at most half of a small model,
-/// so that its first gradients are summed while backward still runs. Where that gains nothing the
-/// model is one bucket: the same bits, since gradients of these sizes are summed directly
-/// (docs/mpi.md).
+/// The bytes of gradients that are summed together, the same on all ranks. A bucket holds at most
+/// half of a small model, so that its first gradients are summed while backward still runs. Where
+/// that gains nothing the model is one bucket: the same bits, since gradients of these sizes are
+/// summed directly (docs/mpi.md).
 std::int64_t bucket_bytes(const RunSettings& settings, const FlatParameters& parameters);
 
 /// The ranks' parts of what is cut, from the words of --shard-by and, for "memory", from the `room`
