@@ -52,6 +52,7 @@ STANDARD = {
     "string": "string to_string u32string",
     "string_view": "string_view u32string_view",
     "thread": "this_thread thread",
+    "tuple": "tuple",
     "type_traits": "invoke_result_t is_void_v remove_reference_t type_identity_t",
     "unordered_map": "unordered_map",
     "utility": "declval exchange pair",
