@@ -22,7 +22,8 @@ class Images(hetseq.Task):
     self_test = False  # as long as several updates, and the same in each run
 
     def forward(self, model, batch):
-        return F.cross_entropy(model(batch["image"]), batch["label"], reduction="sum")
+        images = batch["image"].to(next(model.parameters()).dtype)  # fp64 with --precision fp64
+        return F.cross_entropy(model(images), batch["label"], reduction="sum")
 
 
 class ResNet152(Images):
