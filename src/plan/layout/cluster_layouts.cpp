@@ -15,6 +15,8 @@
 #include "hetseq/plan/all_reduce_time.hpp"
 #include "hetseq/plan/layout/layer_times.hpp"
 
+#include "layer_groups.hpp"
+
 namespace hetseq {
 
 namespace {
@@ -27,8 +29,8 @@ struct Described {
     const Cluster& cluster;
     std::vector<PlannedRank> ranks;
     std::vector<std::size_t> devices;         // by class
-    std::vector<const LayerClass*> layers;    // each by itself
-    std::vector<double> parameters_up_to{0};  // by layer
+    std::vector<LayerGroup> layers;           // a unit of the chain each
+    std::vector<double> parameters_up_to{0};  // by unit
 
     const NodeClass& node(int rank) const {
         return cluster.nodes[ranks[static_cast<std::size_t>(rank)].node];
@@ -50,17 +52,16 @@ struct Described {
 };
 
 std::shared_ptr<const Described> described(const Cluster& cluster) {
-    auto all = std::make_shared<Described>(Described{cluster, planned_ranks(cluster), {}, {}});
+    auto all = std::make_shared<Described>(
+        Described{cluster, planned_ranks(cluster), {}, layer_groups(cluster)});
     for (std::size_t d = 0; d < cluster.devices.size(); ++d)
         if (std::any_of(cluster.nodes.begin(), cluster.nodes.end(), [&](const NodeClass& node) {
                 return node.device == d && node.count > 0;
             }))
             all->devices.push_back(d);
-    for (const LayerClass& layer : cluster.layers)
-        for (std::int64_t i = 0; i < layer.count; ++i) {
-            all->layers.push_back(&layer);
-            all->parameters_up_to.push_back(all->all_parameters() + layer.parameters);
-        }
+    for (const LayerGroup& group : all->layers)
+        all->parameters_up_to.push_back(all->all_parameters() +
+                                        static_cast<double>(group.count) * group.layer->parameters);
     return all;
 }
 
@@ -99,8 +100,8 @@ ChainDevices chain_devices(const Described& all, std::size_t device_class, std::
     for (const NodeClass& node : all.cluster.nodes)
         if (node.device == all.devices[device_class])
             devices.count += static_cast<std::size_t>(node.gpus * node.count);
-    for (const LayerClass* layer : all.layers) {
-        const double ms = layer_ms(all.cluster, *layer, device, units);
+    for (const auto& [layer, count] : all.layers) {
+        const double ms = static_cast<double>(count) * layer_ms(all.cluster, *layer, device, units);
         devices.forward_ms.push_back((1 - backward) * ms);
         devices.backward_ms.push_back(backward * ms);
     }
@@ -125,10 +126,11 @@ LayoutProblem::Size size_of(const std::shared_ptr<const Described>& all, std::in
     chain.links.assign(
         all->devices.size(),
         std::vector<ChainLink>(all->devices.size(), chain_link(all->cluster.network.inter)));
-    for (const LayerClass* layer : all->layers) {
+    for (const auto& [layer, count] : all->layers) {
         chain.activations_mb.push_back(micro_batch * layer->output_mib);
         chain.gradients_mb.push_back(micro_batch * layer->output_mib);
-        chain.activations_mb_kept.push_back(micro_batch * layer->kept_mib);
+        chain.activations_mb_kept.push_back(micro_batch * static_cast<double>(count) *
+                                            layer->kept_mib);
         chain.workspace_mb.push_back(micro_batch * layer->workspace_mib);
     }
     chain.state_mb = [all](std::size_t begin, std::size_t end, std::size_t) {
@@ -174,6 +176,19 @@ void check_times(const LayoutProblem& problem) {
                             "layouts are compared up to that",
                             "check 'gflop', 'tflops' and 'layer-ms', or lower the batch");
     }
+}
+
+// Stages of units become those of layers.
+void count_layers(const std::vector<LayerGroup>& groups, std::vector<LayoutPlan>& layouts) {
+    std::vector<std::size_t> layers_up_to{0};
+    for (const LayerGroup& group : groups)
+        layers_up_to.push_back(layers_up_to.back() + static_cast<std::size_t>(group.count));
+    for (LayoutPlan& layout : layouts)
+        for (WorkerPlan& worker : layout.workers)
+            for (ChainStage& stage : worker.stages) {
+                stage.begin = layers_up_to[stage.begin];
+                stage.end = layers_up_to[stage.end];
+            }
 }
 
 }  // namespace
@@ -225,8 +240,11 @@ LayoutProblem layout_problem(const Cluster& cluster) {
 }
 
 std::vector<LayoutPlan> plan_layouts(const Cluster& cluster) {
-    return cluster.layers.empty() ? std::vector<LayoutPlan>{}
-                                  : compare_layouts(layout_problem(cluster));
+    if (cluster.layers.empty())
+        return {};
+    std::vector<LayoutPlan> layouts = compare_layouts(layout_problem(cluster));
+    count_layers(layer_groups(cluster), layouts);
+    return layouts;
 }
 
 }  // namespace hetseq

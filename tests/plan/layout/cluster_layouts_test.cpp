@@ -184,6 +184,32 @@ TEST(ClusterLayoutsTest, DevicesThatCannotHoldTheModelArePipelined) {
     EXPECT_GT(layouts.front().ranks(), 3u);
 }
 
+// 1 + 30 layers on 65 ranks: groups of two are 16.
+TEST(ClusterLayoutsTest, ManyRanksCutManyLikeLayersInGroups) {
+    Cluster cluster = unlike("", "batch = 640\nmicro-batches = 8\n");
+    cluster.nodes[0].count = 32;
+    cluster.layers[1].count = 30;
+    cluster.model.bytes = 4 * 68e6;
+    const LayoutProblem problem = layout_problem(cluster);
+    const std::vector<LayoutPlan> layouts = plan_layouts(cluster);
+
+    const ChainProblem& chain = problem.sizes[0].chain;
+    ASSERT_EQ(chain.units(), 16u);
+    EXPECT_DOUBLE_EQ(chain.devices[0].forward_ms[1], 2 * chain.devices[0].forward_ms[0]);
+    EXPECT_DOUBLE_EQ(chain.activations_mb_kept[1], 8 * 2 * 6);
+    EXPECT_DOUBLE_EQ(chain.activations_mb[1], 8);
+    EXPECT_NEAR(problem.gradients_mb(0, 16), 68 * 4e6 / bytes_of_mib, 1e-9);
+    std::set<std::size_t> ends;
+    for (const LayoutPlan& layout : layouts)
+        for (const WorkerPlan& worker : layout.workers)
+            for (const ChainStage& stage : worker.stages)
+                ends.insert(stage.end);
+    EXPECT_GT(ends.size(), 2u);
+    EXPECT_EQ(*ends.rbegin(), 31u);
+    for (const std::size_t end : ends)
+        EXPECT_EQ(end % 2, 1u);
+}
+
 TEST(ClusterLayoutsTest, ADescriptionWithoutLayersHasNoLayouts) {
     EXPECT_TRUE(
         plan_layouts(parse_cluster("[nodes a]\n[device a]\nunit-ms = 1\n", "c.cfg")).empty());

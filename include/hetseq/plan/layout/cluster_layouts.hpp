@@ -27,7 +27,8 @@ std::vector<PlannedRank> planned_ranks(const Cluster& cluster);
 /// `most_compared_ranks`, and for an update of more than 10^9 ms.
 LayoutProblem layout_problem(const Cluster& cluster);
 
-/// `compare_layouts` of these; none where no layers are described.
+/// `compare_layouts` of these; none where no layers are described. Stages are of layers. Above 64
+/// ranks and 26 layers, like layers are cut in groups.
 std::vector<LayoutPlan> plan_layouts(const Cluster& cluster);
 
 }  // namespace hetseq
