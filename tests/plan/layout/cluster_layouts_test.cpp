@@ -127,6 +127,7 @@ TEST(ClusterLayoutsTest, LinksAreTheSlowerOfTheirNodes) {
 
     EXPECT_NEAR(bandwidth_gb(0, 1), 16, 1e-9);
     EXPECT_NEAR(bandwidth_gb(1, 2), 2, 1e-9);
+    EXPECT_NEAR(bandwidth_gb(3, 4), 1, 1e-9);
     EXPECT_NEAR(bandwidth_gb(4, 3), 1, 1e-9);
     EXPECT_DOUBLE_EQ(problem.link(1, 2).latency_ms, 0.1);
     EXPECT_DOUBLE_EQ(problem.link(0, 1).latency_ms, 0);
