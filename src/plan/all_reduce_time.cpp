@@ -8,10 +8,6 @@ namespace hetseq {
 
 namespace {
 
-Link slower(const Link& a, const Link& b) {
-    return {std::max(a.latency_us, b.latency_us), std::min(a.bandwidth_gb, b.bandwidth_gb)};
-}
-
 double ring_ms(const Route& route, double bytes) {
     const auto n = static_cast<double>(route.ranks);
     double step = route.gpus > 1 ? route.intra.message_ms(bytes / n) : 0;

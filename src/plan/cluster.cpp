@@ -1,6 +1,12 @@
 #include "hetseq/plan/cluster.hpp"
 
+#include <algorithm>
+
 namespace hetseq {
+
+Link slower(const Link& a, const Link& b) {
+    return {std::max(a.latency_us, b.latency_us), std::min(a.bandwidth_gb, b.bandwidth_gb)};
+}
 
 std::int64_t Cluster::ranks() const {
     std::int64_t total = 0;

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "hetseq/util/text.hpp"
 #include "hetseq/plan/time_points.hpp"
 
 #include "cluster_sections.hpp"
@@ -15,6 +17,9 @@ namespace {
 constexpr double most_mib = 1e9;
 
 constexpr std::size_t most_points = 256;
+
+constexpr double least_tflops = 1e-6;
+constexpr double most_tflops = 1e6;
 
 // "8=12.5, 16=20": units and their time [ms].
 std::vector<TimePoint> read_points(const IniEntry& entry, const std::string& file) {
@@ -69,9 +74,57 @@ void read_times(IniFields& fields,
     device.has_times = true;
 }
 
+// "block1=0.4, head=0.01": a kind of layers, and forward and backward of a unit [ms].
+void read_layer_ms(const IniEntry& entry,
+                   const std::string& file,
+                   const std::vector<std::string>& layers,
+                   std::map<std::string, double>& times) {
+    for (const std::string& word : words_of(entry.value)) {
+        const auto equals = word.find('=');
+        const std::string layer = word.substr(0, equals);
+        if (equals == std::string::npos)
+            reject_line(file,
+                        entry.line,
+                        "layer-ms: cannot read '" + word + "'",
+                        "a time is LAYER=MS",
+                        "write for example layer-ms = block=0.4, head=0.01");
+        if (std::find(layers.begin(), layers.end(), layer) == layers.end())
+            reject_line(file,
+                        entry.line,
+                        "layer-ms: no layer '" + layer + "'",
+                        "",
+                        suggestion(layer, layers));
+        const double ms = to_number(word.substr(equals + 1), entry, file, least_unit_ms, most_ms);
+        if (!times.emplace(layer, ms).second)
+            reject_line(file, entry.line, "layer-ms: '" + layer + "' stands twice");
+    }
+}
+
+void read_layer_times(IniFields& fields,
+                      DeviceClass& device,
+                      const std::string& file,
+                      const std::vector<LayerClass>& layers) {
+    const bool has_tflops = fields.number("tflops", device.tflops, least_tflops, most_tflops);
+    const bool has_launch = fields.number("launch-ms", device.launch_ms, 0, most_ms);
+    const bool has_layers = fields.each("layer-ms", [&](const IniEntry& entry) {
+        if (!layers.empty())
+            read_layer_ms(entry, file, names_of(layers), device.layer_ms);
+    });
+    for (const auto& [key, is_given] : {std::pair{"tflops", has_tflops},
+                                        std::pair{"launch-ms", has_launch},
+                                        std::pair{"layer-ms", has_layers}})
+        if (is_given && layers.empty())
+            fields.reject(key,
+                          std::string("'") + key + "', but the model has no layers",
+                          "it times layers",
+                          "describe them, each kind as a [layer NAME]");
+}
+
 }  // namespace
 
-DeviceClass read_device(const IniSection& section, const std::string& file) {
+DeviceClass read_device(const IniSection& section,
+                        const std::string& file,
+                        const std::vector<LayerClass>& layers) {
     IniFields fields(section, file);
     DeviceClass device;
     device.name = section.name;
@@ -96,6 +149,7 @@ DeviceClass read_device(const IniSection& section, const std::string& file) {
     fields.text("measured", device.measured);
     device.has_times = has_line;
     read_times(fields, device, line_key, file);
+    read_layer_times(fields, device, file, layers);
     fields.finish();
     return device;
 }

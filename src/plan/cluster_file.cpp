@@ -24,6 +24,7 @@ constexpr std::int64_t most_parameters = 1'000'000'000'000;
 constexpr std::int64_t most_state_tensors = 64;
 constexpr std::int64_t most_updates = 1000000000000;
 constexpr std::size_t most_classes = 64;
+constexpr std::size_t most_sizes = 8;
 
 class ClusterParser {
 public:
@@ -32,13 +33,14 @@ public:
 
     Cluster parse() {
         check_sections();
-        // Devices are read before the nodes that name them, and nodes before the rows that count
-        // them.
-        for (const char* kind : {"device", "nodes", "links", "model", "job", "fit"})
+        // Layers are read before the devices that time them, devices before the nodes that name
+        // them, and nodes before the rows that count them.
+        for (const char* kind : {"layer", "device", "nodes", "links", "model", "job", "fit"})
             for (const IniSection& section : sections_)
                 if (section.kind == kind)
                     read(section);
         check_size();
+        check_layers();
         return std::move(cluster_);
     }
 
@@ -46,6 +48,7 @@ private:
     void check_sections() const;
     void check_name(const IniSection& section, bool has_name) const;
     void check_size() const;
+    void check_layers() const;
 
     void read(const IniSection& section);
     void add_device(const IniSection& section);
@@ -54,6 +57,7 @@ private:
     void read_link(IniFields& fields, const std::string& prefix, Link& link, bool& given) const;
     void read_model(const IniSection& section);
     void read_job(const IniSection& section);
+    void read_micro_batches(IniFields& fields);
 
     std::size_t device_of(const std::string& name);
 
@@ -63,7 +67,8 @@ private:
 };
 
 void ClusterParser::check_sections() const {
-    static const std::map<std::string, bool> kinds{{"device", true},
+    static const std::map<std::string, bool> kinds{{"layer", true},
+                                                   {"device", true},
                                                    {"nodes", true},
                                                    {"links", false},
                                                    {"model", false},
@@ -119,8 +124,28 @@ void ClusterParser::check_size() const {
                         "lower 'batch' or 'units-per-rank', or count in larger units");
 }
 
+// What one section cannot know.
+void ClusterParser::check_layers() const {
+    if (cluster_.layers.empty() == cluster_.job.micro_batches.empty()) {
+        if (!cluster_.layers.empty() && cluster_.model.parameters > 0)
+            throw BadConfig(file_ + ": both 'parameters' in [model] and [layer NAME]",
+                            "each of them gives the number",
+                            "remove 'parameters'");
+        return;
+    }
+    if (cluster_.layers.empty())
+        throw BadConfig(file_ + ": 'micro-batches' in [job], but no layers",
+                        "layouts are compared where the model's layers are known",
+                        "add a [layer NAME] for each kind, or remove 'micro-batches'");
+    throw BadConfig(file_ + ": the model has layers, but the job no 'micro-batches'",
+                    "layouts are compared for given sizes",
+                    "write for example micro-batches = 32, 16, 8 in [job]");
+}
+
 void ClusterParser::read(const IniSection& section) {
-    if (section.kind == "device")
+    if (section.kind == "layer")
+        read_layer(section, file_, cluster_.layers);
+    else if (section.kind == "device")
         add_device(section);
     else if (section.kind == "nodes")
         read_nodes(section);
@@ -137,7 +162,7 @@ void ClusterParser::read(const IniSection& section) {
 void ClusterParser::add_device(const IniSection& section) {
     if (cluster_.devices.size() == most_classes)
         reject_line(file_, section.line, "more than 64 devices", "", "describe like ones once");
-    cluster_.devices.push_back(read_device(section, file_));
+    cluster_.devices.push_back(read_device(section, file_, cluster_.layers));
 }
 
 void ClusterParser::read_nodes(const IniSection& section) {
@@ -191,7 +216,8 @@ void ClusterParser::read_model(const IniSection& section) {
     ModelSize& model = cluster_.model;
     fields.number("parameter-bytes", model.bytes, 0, most_bytes);
     model.bucket_given = fields.number("bucket-mib", model.bucket_mib, 0.001, 1e6);
-    fields.number("backward-fraction", model.backward_fraction, 0, 1);
+    fields.number(
+        "backward-fraction", model.backward_fraction, 0, cluster_.layers.empty() ? 1 : 0.99);
     fields.integer("parameters", model.parameters, 1, most_parameters);
     fields.integer("state-tensors", model.state_tensors, 0, most_state_tensors);
     fields.finish();
@@ -215,6 +241,7 @@ void ClusterParser::read_job(const IniSection& section) {
     fields.choice("shard-by", shard_by, {"memory", "even"});
     if (shard == 1)
         job.state = shard_by == 0 ? StateParts::by_memory : StateParts::even;
+    read_micro_batches(fields);
     fields.integer("updates", job.updates, 1, most_updates);
     fields.number("spread", job.spread, 0, 2);
     fields.finish();
@@ -223,6 +250,21 @@ void ClusterParser::read_job(const IniSection& section) {
                       "both 'batch' and 'units-per-rank'",
                       "each of them gives the global batch",
                       "remove one");
+}
+
+void ClusterParser::read_micro_batches(IniFields& fields) {
+    std::vector<std::int64_t>& sizes = cluster_.job.micro_batches;
+    fields.each("micro-batches", [&](const IniEntry& entry) {
+        for (const std::string& word : words_of(entry.value))
+            sizes.push_back(to_integer(word, entry, file_, 1, most_units));
+    });
+    std::sort(sizes.rbegin(), sizes.rend());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    if (sizes.size() > most_sizes)
+        fields.reject("micro-batches",
+                      "more than 8 micro-batches",
+                      "each is planned for",
+                      "give powers of two");
 }
 
 // A device that no section describes may come from a run.

@@ -15,8 +15,16 @@ constexpr double most_ms = 1e6;
 constexpr double least_unit_ms = 1e-6;
 constexpr std::int64_t most_units = 1000000000;
 
-/// The [device NAME] of a cluster's description. Throws BadConfig that names the line.
-DeviceClass read_device(const IniSection& section, const std::string& file);
+/// The [device NAME] of a cluster's description, whose `layers` are known. Throws BadConfig that
+/// names the line.
+DeviceClass read_device(const IniSection& section,
+                        const std::string& file,
+                        const std::vector<LayerClass>& layers);
+
+/// Adds the [layer NAME] of a description. Throws BadConfig that names the line.
+void read_layer(const IniSection& section,
+                const std::string& file,
+                std::vector<LayerClass>& layers);
 
 /// Reads the [fit] of a cluster whose devices and nodes are known. Throws BadConfig that names the
 /// line.

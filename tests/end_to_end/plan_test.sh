@@ -29,6 +29,26 @@ run_ranks 2 "$bin/hetseq" plan "$work/two.cfg"
 expect_ok "plan among ranks"
 (($(grep -c '^36 updates take 0:04' "$work/log") == 1)) || { cat "$work/log"; fail "ranks print once"; }
 
+# Layouts of a model whose layers are described: the fastest that fits first, and its workers hold all layers.
+for model in resnet152 vgg19; do
+  "$bin/hetseq" plan "inputs/plans/hetpipe-$model.cfg" >"$work/log" || { cat "$work/log"; fail "plan hetpipe-$model"; }
+  grep -q '^one worker of each host  *16 ' "$work/log" || { cat "$work/log"; fail "$model: no table of layouts"; }
+  "$bin/hetseq" plan "inputs/plans/hetpipe-$model.cfg" --json >"$work/plan.json" || fail "plan hetpipe-$model --json"
+  python3 - "$work/plan.json" <<'CHECK' || fail "$model: the layouts in JSON"
+import json, sys
+plan = json.load(open(sys.argv[1]))
+times = [layout["update_ms"] for layout in plan["layouts"] if not layout["why_not"]]
+assert len(times) > 5 and times == sorted(times), times
+workers = plan["best_layout"]["workers"]
+assert sum(worker["units"] for worker in workers) == plan["batch"] == 512
+layers = {worker["stages"][-1]["layers"][1] for worker in workers}
+assert layers == {52} or layers == {19}, layers
+CHECK
+done
+sed 's/^micro-batches.*/micro-batches = 24/' inputs/plans/hetpipe-vgg19.cfg >"$work/uneven.cfg"
+rc=0; "$bin/hetseq" plan "$work/uneven.cfg" 2>"$work/log" || rc=$?
+expect_error 78 "no micro-batch divides the batch of 512 units"
+
 rc=0; "$bin/hetseq" plan 2>"$work/log" || rc=$?
 expect_error 64 "CLUSTER.cfg is missing"
 rc=0; "$bin/hetseq" plan "$work/none.cfg" 2>"$work/log" || rc=$?

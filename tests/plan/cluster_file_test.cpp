@@ -165,6 +165,81 @@ TEST(ClusterFileTest, ReadsRowsOfTheFit) {
     EXPECT_DOUBLE_EQ(cluster.rows[2].step_ms, 980.5);
 }
 
+const char* const layered = R"([nodes a]
+[device a]
+tflops = 5.5
+launch-ms = 0.25
+layer-ms = block=1.5
+
+[layer stem]
+parameters-m = 0.01
+gflop = 0.5
+kept-mib = 8
+output-mib = 1
+
+[layer block]
+count = 3
+parameters-m = 2.5
+gflop = 4
+kept-mib = 2
+output-mib = 0.5
+workspace-mib = 16
+
+[job]
+batch = 64
+micro-batches = 4, 16 8
+)";
+
+TEST(ClusterFileTest, ReadsLayersInTheirOrderAndTheirTimes) {
+    const Cluster cluster = parse_cluster(layered, "c.cfg");
+
+    ASSERT_EQ(cluster.layers.size(), 2u);
+    EXPECT_EQ(cluster.layers[0].name, "stem");
+    EXPECT_EQ(cluster.layers[0].count, 1);
+    const LayerClass& block = cluster.layers[1];
+    EXPECT_EQ(block.count, 3);
+    EXPECT_DOUBLE_EQ(block.parameters, 2.5e6);
+    EXPECT_DOUBLE_EQ(block.gflop, 4);
+    EXPECT_DOUBLE_EQ(block.kept_mib, 2);
+    EXPECT_DOUBLE_EQ(block.output_mib, 0.5);
+    EXPECT_DOUBLE_EQ(block.workspace_mib, 16);
+    const DeviceClass& device = cluster.devices[0];
+    EXPECT_DOUBLE_EQ(device.tflops, 5.5);
+    EXPECT_DOUBLE_EQ(device.launch_ms, 0.25);
+    EXPECT_THAT(device.layer_ms, testing::ElementsAre(testing::Pair("block", 1.5)));
+    EXPECT_THAT(cluster.job.micro_batches, testing::ElementsAre(16, 8, 4));
+}
+
+TEST(ClusterFileTest, ErrorsOfLayersNameTheLineAndTheRemedy) {
+    const std::string layer =
+        "[layer a]\nparameters-m = 1\ngflop = 1\nkept-mib = 1\noutput-mib = 1\n";
+    const std::string job = "[job]\nmicro-batches = 8\n";
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"[layer a]\ngflop = 1", "line 1: [layer a] has no 'parameters-m'"},
+        {"[layer a]\nparameters-m = 1\ngflop = 1\nkept-mib = 1",
+         "[layer a] has no 'output-mib' (layouts need"},
+        {layer + "gflops = 3", "line 6: unknown key 'gflops' in [layer a]: Did you mean gflop?"},
+        {layer + "count = 300", "'300' is not a whole number from 1 to 256"},
+        {layer + "count = 200\n[layer b]\ncount = 57\n" + layer.substr(10),
+         "line 8: the model has more than 256 layers"},
+        {layer, "the model has layers, but the job no 'micro-batches'"},
+        {job, "'micro-batches' in [job], but no layers"},
+        {"[job]\nmicro-batches = 0", "line 2: micro-batches: '0' is not a whole number from 1"},
+        {"[job]\nmicro-batches = 1 2 3 4 5 6 7 8 9", "line 2: more than 8 micro-batches"},
+        {layer + job + "[model]\nparameters = 3", "both 'parameters' in [model] and [layer NAME]"},
+        {layer + job + "[model]\nbackward-fraction = 1", "'1' is not a number from 0 to 0.99"},
+        {layer + job + "[device d]\nlayer-ms = b=1",
+         "line 9: layer-ms: no layer 'b': Did you mean a?"},
+        {layer + job + "[device d]\nlayer-ms = a", "line 9: layer-ms: cannot read 'a'"},
+        {layer + job + "[device d]\nlayer-ms = a=1, a=2", "line 9: layer-ms: 'a' stands twice"},
+        {"[device d]\ntflops = 1", "line 2: 'tflops', but the model has no layers"},
+        {"[device d]\nlayer-ms = a=1", "line 2: 'layer-ms', but the model has no layers"},
+    };
+
+    for (const auto& [text, expected] : cases)
+        EXPECT_THAT(message_of_parsing(text), HasSubstr(expected)) << text;
+}
+
 TEST(ClusterFileTest, ErrorsNameTheLineAndTheRemedy) {
     const std::vector<std::pair<std::string, std::string>> cases{
         {"x = 1", "c.cfg line 1: 'x = 1' stands before any section"},
@@ -228,11 +303,11 @@ TEST(ClusterFileTest, AnIncompleteDescriptionIsAnError) {
 // Whatever bytes stand in a description, reading ends with a cluster or a BadConfig.
 TEST(ClusterFileTest, DamagedTextIsReadOrRefused) {
     std::mt19937 random(11);
-    const std::string text = whole;
+    const std::string texts[] = {whole, layered};
     const std::string bytes = "[]=#\n 0123456789e-+.,:\t\r\"\x00\xffx";
 
     for (int instance = 0; instance < 20000; ++instance) {
-        std::string damaged = text;
+        std::string damaged = texts[instance % 2];
         for (unsigned i = 0; i <= random() % 6; ++i) {
             const std::size_t place = random() % damaged.size();
             const std::size_t length = random() % 8;

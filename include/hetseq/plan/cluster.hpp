@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,21 @@ struct Link {
     }
 };
 
+/// The larger latency and the smaller bandwidth.
+Link slower(const Link& a, const Link& b);
+
+/// Like layers of the model, one after the other. What they compute and hold is of a layer, and of
+/// one unit of the batch.
+struct LayerClass {
+    std::string name;
+    std::int64_t count = 1;
+    double parameters = 0;
+    double gflop = 0;          // forward, 10^9 operations
+    double kept_mib = 0;       // from forward to backward, what comes in not counted
+    double output_mib = 0;     // goes on to the next layer, and as much comes back
+    double workspace_mib = 0;  // while it computes
+};
+
 struct DeviceClass {
     std::string name;
     StepCost cost;         // ms and units
@@ -35,6 +51,10 @@ struct DeviceClass {
     double process_mib = 0;     // that is taken of it before there is a model
     std::string costs;          // that file (--cache-dir/step-cost-*.json); empty: none
     std::string measured;  // the run's host or device to take them from; empty: the class's name
+    double tflops = 0;     // 10^12 operations a second that it reaches; 0: not said
+    double launch_ms = 0;  // forward and backward of a layer take this for any micro-batch
+    std::map<std::string, double> layer_ms = {};  // measured, by layer: forward and backward of a
+                                                  // unit; others take `tflops`
 };
 
 struct NodeClass {
@@ -80,6 +100,7 @@ struct PlannedJob {
     double spread = 0;  // coefficient of variation of a rank's time from update to update
     Cut cut = Cut::balanced;
     StateParts state = StateParts::whole;
+    std::vector<std::int64_t> micro_batches = {};  // units, to compare layouts with; largest first
 };
 
 /// A number of the description that measured rows may determine.
@@ -113,6 +134,7 @@ struct Cluster {
     std::vector<NodeClass> nodes;
     Network network;
     ModelSize model;
+    std::vector<LayerClass> layers = {};  // in the order of forward; none: no layouts are planned
     PlannedJob job;
     std::vector<FitParameter> fit;
     std::vector<MeasuredRow> rows;

@@ -12,6 +12,8 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/plan/cluster_file.hpp"
+#include "hetseq/plan/layout/cluster_layouts.hpp"
+#include "hetseq/plan/layout/layer_times.hpp"
 #include "hetseq/session/options/part_option_table.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/commands/plan/run_measurements.hpp"
@@ -51,12 +53,14 @@ PlanReport make_report(const CommandWords& words, const Parts& parts) {
     if (!runs.empty())
         for (std::string& note : fill_from_runs(report.cluster, runs))
             report.taken.push_back(std::move(note));
+    fill_from_layers(report.cluster);
     require_complete(report.cluster);
     if (!report.cluster.rows.empty()) {
         report.fit = fit_cluster(report.cluster);
         report.cluster = report.fit->cluster;
     }
     report.plan = plan_cluster(report.cluster);
+    report.layouts = plan_layouts(report.cluster);
     return report;
 }
 

@@ -9,6 +9,7 @@
 #include "hetseq/plan/all_reduce_time.hpp"
 #include "hetseq/plan/cluster_memory.hpp"
 
+#include "layout_report.hpp"
 #include <nlohmann/json.hpp>
 
 namespace hetseq {
@@ -247,7 +248,7 @@ std::string plan_text(const PlanReport& report) {
         head_text(report) + "\n" + class_table(report) + "\n" + planned_memory_text(report.cluster);
     for (const NodeClassPlan& plan : report.plan.classes)
         text += advice_text(report, plan);
-    return text;
+    return text + layouts_text(report.cluster, report.layouts);
 }
 
 std::string plan_json(const PlanReport& report) {
@@ -278,6 +279,8 @@ std::string plan_json(const PlanReport& report) {
     json["memory"] = memory_json(report.cluster);
     json["fit"] = report.fit ? fit_json(*report.fit) : Json(nullptr);
     json["taken"] = report.taken;
+    json["layouts"] = layouts_json(report.cluster, report.layouts);
+    json["best_layout"] = best_layout_json(report.cluster, report.layouts);
     return json.dump(2) + "\n";
 }
 

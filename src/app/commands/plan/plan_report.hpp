@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/balance/layout/plan_workers.hpp"
 #include "hetseq/plan/cluster_fit.hpp"
 #include "hetseq/plan/cluster_plan.hpp"
 
@@ -13,8 +14,9 @@ namespace hetseq {
 struct PlanReport {
     Cluster cluster;  // as planned for: filled in and fitted
     ClusterPlan plan;
-    std::optional<ClusterFit> fit;   // where rows were given
-    std::vector<std::string> taken;  // from runs, a sentence each
+    std::optional<ClusterFit> fit;         // where rows were given
+    std::vector<std::string> taken;        // from runs, a sentence each
+    std::vector<LayoutPlan> layouts = {};  // where layers were given
 };
 
 /// For people: tables, and advice in words.
