@@ -304,6 +304,23 @@ std::vector<StepCost> planned_costs(const PipelineLayout& layout,
     return costs;
 }
 
+// Of another layout: shares are those of workers' first ranks.
+void check_of_leaders(const RecordedAllocations& recorded,
+                      const PipelineLayout& layout,
+                      const std::string& file) {
+    for (const auto& [update, units] : recorded.by_update)
+        for (std::size_t r = 0; r < units.size(); ++r) {
+            const PipelineLayout::Place place = layout.place_of(static_cast<int>(r));
+            if (units[r] > 0 && place.stage > 0)
+                throw BadConfig(file + " gives rank " + std::to_string(r) + " work",
+                                "it is stage " + std::to_string(place.stage) +
+                                    " of virtual worker " + std::to_string(place.worker) +
+                                    ", whose share is told of its first stage",
+                                "give the file of a run with the same --virtual-workers, or "
+                                "another --balance");
+        }
+}
+
 // Of pipelines: the first rank of each has the share of all its ranks.
 SharePlan pipeline_share_plan(const HostComm& world,
                               const RunSettings& settings,
@@ -311,6 +328,8 @@ SharePlan pipeline_share_plan(const HostComm& world,
                               Replica& replica,
                               const StartingPoint& start) {
     const PipelineLayout& layout = replica.stage()->layout();
+    agree_on(world,
+             [&] { check_of_leaders(recorded, layout, settings.options().balance.plan_file); });
     std::vector<std::int64_t> capacities =
         capacities_of(layout, static_cast<std::size_t>(world.size()));
     std::optional<RaggedWork> work;

@@ -436,6 +436,7 @@ void Trainer::record(double step_ms) {
                       .units = told.units,
                       .own_units = own_units(told.allocation, parts_.world.rank()),
                       .is_full = told.is_full,
+                      .is_timed = !is_late() || computed_ == 1,
                       .cut_since = std::max<std::int64_t>(0, done_.cut_since - first_update_)};
     if (!parts_.parameters.state_ranges().empty()) {
         times.times[RankTime::wait] = step_.ms(RankTime::wait) + gather_wait_ms_;

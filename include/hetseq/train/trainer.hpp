@@ -178,6 +178,7 @@ private:
     std::vector<double> compute_ms_;           // by rank, of the update before
     double own_update_ms_ = 0;                 // of the last update, beside computing
     double gather_wait_ms_ = 0;                // before it, for the values of the one before
+    std::int64_t computed_ = 1;                // updates, between the last two that were applied
     double lr_ = 0;
     bool checkpoint_asked_ = false;  // by a signal or the clock
 };

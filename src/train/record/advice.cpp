@@ -95,12 +95,17 @@ void advise_on_idling(const Summary& summary, std::vector<std::string>& lines) {
                         slowest_host(summary) + " to compute: " + reason);
 }
 
+bool works(const Summary& summary, const Summary::Worker& worker) {
+    return summary.ranks.at(static_cast<std::size_t>(worker.ranks.front())).share > 0;
+}
+
 // A pipeline's start and its end, in which some stages have nothing yet or any more, are as long as
 // it, whatever the number of micro-batches.
 void advise_on_bubbles(const Summary& summary, std::vector<std::string>& lines) {
     double most = 0;
     for (const Summary::Worker& worker : summary.workers)
-        most = std::max(most, summary.bubble(worker));
+        if (worker.ms > 0 && works(summary, worker))
+            most = std::max(most, summary.bubble(worker));
     if (most > bubbling)
         lines.push_back("stages compute nothing in " + percent(most) +
                         " of an update's time: more micro-batches an update (a larger "

@@ -45,6 +45,8 @@ void RunTimes::add(const TimedUpdate& update) {
         finish_ratio_.add(*update.finish_ratio);
     if (std::exchange(cut_since_, update.cut_since) != update.cut_since)
         alike_ = {};
+    if (!update.is_timed)
+        return;
     if (first_.size() < longest_warm_up) {
         first_.push_back(update);
         return;

@@ -54,10 +54,11 @@ std::string balance_text(const Summary& summary) {
 }
 
 // A pipeline, and its stages.
-std::string worker_text(const Summary& summary, const Summary::Worker& worker) {
+std::string worker_text(const Summary& summary, std::size_t number) {
+    const Summary::Worker& worker = summary.workers[number];
     Rows rows{{"stage", "rank", "units", "in flight", "sent [MiB]", "planned [MiB]", "peak [MiB]"}};
-    for (const int number : worker.ranks) {
-        const Summary::Rank& rank = summary.ranks.at(static_cast<std::size_t>(number));
+    for (const int of_stage : worker.ranks) {
+        const Summary::Rank& rank = summary.ranks.at(static_cast<std::size_t>(of_stage));
         rows.push_back(
             {std::to_string(rank.stage->number),
              std::to_string(rank.rank),
@@ -68,7 +69,9 @@ std::string worker_text(const Summary& summary, const Summary::Worker& worker) {
                                         : "-",
              rank.is_gpu ? "the host's" : std::to_string(std::llround(rank.peak_memory_mb))});
     }
-    std::string text = "pipeline of " + count_text(std::ssize(worker.ranks), "stage") +
+    const std::string name =
+        summary.workers.size() > 1 ? "virtual worker " + std::to_string(number) + ", " : "";
+    std::string text = name + "pipeline of " + count_text(std::ssize(worker.ranks), "stage") +
                        ": they computed nothing in " + percent_text(summary.bubble(worker), 2) +
                        " of an update's time; forward and backward took " +
                        format_number(worker.ms, 3) + " ms";
@@ -84,8 +87,8 @@ std::string workers_text(const Summary& summary) {
         text = "layout: " + summary.layouts.front().name + "; an update was planned to take " +
                format_number(summary.layouts.front().update_ms, 3) + " ms and took " +
                format_number(summary.step_ms.median, 3) + "\n";
-    for (const Summary::Worker& worker : summary.workers)
-        text += worker_text(summary, worker);
+    for (std::size_t number = 0; number < summary.workers.size(); ++number)
+        text += worker_text(summary, number);
     return text;
 }
 

@@ -23,6 +23,7 @@ bool Trainer::update_late() {
         report_.stop = StopReason::stop_after;
         return false;
     }
+    computed_ = wave_ - first;
     update_parameters(take_wave());
     waves_.release();
     done_share_ = nullptr;

@@ -19,6 +19,7 @@ struct TimedUpdate {
     std::int64_t units = 0;                   // the same
     std::int64_t own_units = 0;               // this rank's, as it is cut by
     bool is_full = true;                      // of a full batch
+    bool is_timed = true;  // false: `step_ms` is not what one update takes, late ones come at once
     std::int64_t cut_since = 0;  // the update since the start from which full batches are cut so
 };
 
