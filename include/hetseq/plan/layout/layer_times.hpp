@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "hetseq/plan/cluster.hpp"
 
 namespace hetseq {
