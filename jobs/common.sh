@@ -85,6 +85,24 @@ prepare_multi30k() {
     --valid-source-text "$source/val.lc.norm.tok.en.gz" --valid-target-text "$source/val.lc.norm.tok.de.gz"
 }
 
+# $python is the Python of build/python. Ends the script where setup.sh has not made it.
+need_built_python() {
+  python=$PWD/build/python/bin/python
+  [[ -e build/python/.complete ]] || { echo 'there is no build/python: jobs/setup.sh --python makes it' >&2; exit 69; }
+}
+
+# For tasks in Python: $hetseq is HETSEQ's program, with its library and $python beside it.
+use_hetseq_of_python() {
+  local library
+  hetseq=$(realpath "${HETSEQ:-build/cpu/bin/hetseq}")
+  library=$(dirname "$hetseq")/../lib/libhetseq_python.so
+  [[ -x $hetseq && -e $library ]] ||
+    { echo "there is no $hetseq with $library: build hetseq and hetseq_python (docs/building.md), or set HETSEQ" >&2; exit 69; }
+  need_built_python
+  export PYTHONPATH=$PWD/python HETSEQ_PYTHON=$python HETSEQ_PYTHON_LIBRARY=$library HETSEQ_PROGRAM=$hetseq
+  export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+}
+
 # data/gpt2, from the novels of HETSEQ_TEST_DATA/text: rows of 128 ids, by the Python of build/python.
 prepare_gpt2() {
   local source=${HETSEQ_TEST_DATA:-../shared/data}/text/novels-small.txt

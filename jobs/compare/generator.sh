@@ -33,8 +33,7 @@ data=$(realpath -m "${HETSEQ_TEST_DATA:-../shared/data}")
   echo "$data lacks bert/vocab.txt, text/novels-small.txt or text/novels.txt.xz: set HETSEQ_TEST_DATA" >&2
   exit 66
 }
-python=build/python/bin/python
-[[ -e build/python/.complete ]] || { echo 'there is no build/python: jobs/setup.sh --python makes it' >&2; exit 69; }
+need_built_python
 
 program=${HETSEQ_PROGRAM-}
 if [[ -z $program ]]; then

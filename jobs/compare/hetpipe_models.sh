@@ -18,16 +18,9 @@ source "$(dirname "$0")/../common.sh"
 names=("$@")
 ((${#names[@]})) || names=(ResNet152 ResNet152ZeroInit Vgg19 Vgg19Bn)
 size=${SIZE:-64} rate=${LR:-0.01} precision=${PRECISION:-fp32}
-hetseq=$(realpath "${HETSEQ:-build/cpu/bin/hetseq}")
-library=$(dirname "$hetseq")/../lib/libhetseq_python.so
-python=$PWD/build/python/bin/python
-[[ -x $hetseq && -e $library ]] ||
-  { echo "there is no $hetseq with $library: build hetseq and hetseq_python (docs/building.md), or set HETSEQ" >&2; exit 69; }
-[[ -e build/python/.complete ]] || { echo 'there is no build/python: jobs/setup.sh --python makes it' >&2; exit 69; }
+use_hetseq_of_python
 "$python" -c 'import torchvision' ||
   { echo 'build/python has no torchvision (its reason is above): jobs/setup.sh --python installs it where pip can' >&2; exit 69; }
-export PYTHONPATH=$PWD/python HETSEQ_PYTHON=$python HETSEQ_PYTHON_LIBRARY=$library HETSEQ_PROGRAM=$hetseq
-export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 allow_ranks 4
 tasks=$PWD/jobs/compare/hetpipe_tasks.py
 work=$PWD/build/compare/hetpipe-models-$precision

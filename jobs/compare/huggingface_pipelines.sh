@@ -14,14 +14,7 @@ source "$(dirname "$0")/../common.sh"
 names=("$@")
 ((${#names[@]})) ||
   names=(Gpt2 Gpt2Untied Llama LlamaUntied Qwen2 Qwen2Untied Bert BertUntied Roberta RobertaUntied ViT)
-hetseq=$(realpath "${HETSEQ:-build/cpu/bin/hetseq}")
-library=$(dirname "$hetseq")/../lib/libhetseq_python.so
-python=$PWD/build/python/bin/python
-[[ -x $hetseq && -e $library ]] ||
-  { echo "there is no $hetseq with $library: build hetseq and hetseq_python (docs/building.md), or set HETSEQ" >&2; exit 69; }
-[[ -e build/python/.complete ]] || { echo 'there is no build/python: jobs/setup.sh --python makes it' >&2; exit 69; }
-export PYTHONPATH=$PWD/python HETSEQ_PYTHON=$python HETSEQ_PYTHON_LIBRARY=$library HETSEQ_PROGRAM=$hetseq
-export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+use_hetseq_of_python
 allow_ranks 3
 tasks=$PWD/jobs/compare/huggingface_tasks.py
 work=$PWD/build/compare/huggingface-pipelines

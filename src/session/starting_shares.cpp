@@ -23,10 +23,12 @@
 #include "hetseq/train/shares/ragged_calibration.hpp"
 #include "hetseq/train/shares/update_cost.hpp"
 #include "hetseq/session/group_shares.hpp"
+#include "hetseq/session/pipeline/pipeline_shares.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_settings.hpp"
 
+#include "capacity_units.hpp"
 #include "hetseq/version.hpp"
 
 namespace hetseq {
@@ -163,18 +165,6 @@ bool all_can_use(const HostComm& world, const std::optional<KeptCost>& kept) {
            std::count(squares.begin(), squares.end(), squares.front()) == std::ssize(squares);
 }
 
-// `capacities` of padded tokens, in units.
-std::vector<std::int64_t> in_units(const std::vector<std::int64_t>& capacities,
-                                   const RaggedWork& work) {
-    std::vector<std::int64_t> units;
-    for (const std::int64_t tokens : capacities)
-        units.push_back(
-            tokens == 0 ? 0
-                        : std::max<std::int64_t>(
-                              std::llround(static_cast<double>(tokens) * work.units_per_token), 1));
-    return units;
-}
-
 // Collective. The ranks' costs, by rank, in units of the work that it sets. If any of them is not
 // known, all are measured: their units are settled together.
 std::vector<StepCost> measured_ragged_costs(const HostComm& world,
@@ -207,14 +197,6 @@ std::vector<StepCost> measured_ragged_costs(const HostComm& world,
     const std::vector<StepCost> costs = pooled_costs(world, settings, measured.cost);
     cache.store(key, {costs[static_cast<std::size_t>(world.rank())], measured.item_cost});
     return costs;
-}
-
-// With the micro-batches that the recorded run had, which its results' roundings depend on.
-std::vector<StepCost> recorded_costs(std::vector<std::int64_t> capacities,
-                                     const RecordedAllocations& recorded) {
-    for (std::size_t r = 0; r < recorded.micro_batches.size(); ++r)
-        capacities[r] = std::min(capacities[r], recorded.micro_batches[r]);
-    return declared_costs(capacities);
 }
 
 // The allocations that --balance file: repeats; empty for another balance. Throws on all ranks.
@@ -253,113 +235,6 @@ SharePlan share_plan(const HostComm& world,
     if (balance == "auto")
         return {world, balance, declared_costs(settings.capacities)};
     return {world, balance, settings.capacities};
-}
-
-// By rank: what the first stages of pipelines take at once, in micro-batches that all their stages
-// can compute; 0 of the other ranks.
-std::vector<std::int64_t> capacities_of(const PipelineLayout& layout, std::size_t ranks) {
-    std::vector<std::int64_t> capacities(ranks, 0);
-    for (const WorkerLayout& worker : layout.workers)
-        capacities[static_cast<std::size_t>(worker.ranks.front())] = worker.micro_batch;
-    return capacities;
-}
-
-// The ranks of a worker compute micro-batches of as many samples as any of them holds.
-void take_least_samples(const PipelineLayout& layout, std::vector<std::int64_t>& max_samples) {
-    for (const WorkerLayout& worker : layout.workers) {
-        std::int64_t least = MicroBatchCap::none;
-        for (const int rank : worker.ranks)
-            least = std::min(least, max_samples[static_cast<std::size_t>(rank)]);
-        for (const int rank : worker.ranks)
-            max_samples[static_cast<std::size_t>(rank)] = least;
-    }
-}
-
-// The same times for `factor` times as many units.
-StepCost in_other_units(const StepCost& cost, double factor) {
-    std::vector<CostPoint> points;
-    for (const CostPoint& point : cost.table.points()) {
-        const std::int64_t units = std::llround(static_cast<double>(point.units) * factor);
-        if (points.empty() || points.back().units < units)
-            points.push_back({units, point.ms});
-    }
-    StepCost other = cost;
-    other.table = StepTable(std::move(points));
-    return other;
-}
-
-// As planned for a full batch of so many units; empty where nothing was measured.
-std::vector<StepCost> planned_costs(const PipelineLayout& layout,
-                                    const std::vector<std::int64_t>& capacities,
-                                    std::int64_t full_batch) {
-    std::vector<StepCost> costs = declared_costs(capacities);
-    for (const WorkerLayout& worker : layout.workers) {
-        if (!worker.cost)
-            return {};
-        const auto leader = static_cast<std::size_t>(worker.ranks.front());
-        costs[leader] = in_other_units(
-            *worker.cost, static_cast<double>(full_batch) / static_cast<double>(layout.batch));
-        costs[leader].micro_batch = capacities[leader];
-    }
-    return costs;
-}
-
-// Of another layout: shares are those of workers' first ranks.
-void check_of_leaders(const RecordedAllocations& recorded,
-                      const PipelineLayout& layout,
-                      const std::string& file) {
-    for (const auto& [update, units] : recorded.by_update)
-        for (std::size_t r = 0; r < units.size(); ++r) {
-            const PipelineLayout::Place place = layout.place_of(static_cast<int>(r));
-            if (units[r] > 0 && place.stage > 0)
-                throw BadConfig(file + " gives rank " + std::to_string(r) + " work",
-                                "it is stage " + std::to_string(place.stage) +
-                                    " of virtual worker " + std::to_string(place.worker) +
-                                    ", whose share is told of its first stage",
-                                "give the file of a run with the same --virtual-workers, or "
-                                "another --balance");
-        }
-}
-
-// Of pipelines: the first rank of each has the share of all its ranks.
-SharePlan pipeline_share_plan(const HostComm& world,
-                              const RunSettings& settings,
-                              const RecordedAllocations& recorded,
-                              Replica& replica,
-                              const StartingPoint& start) {
-    const PipelineLayout& layout = replica.stage()->layout();
-    agree_on(world,
-             [&] { check_of_leaders(recorded, layout, settings.options().balance.plan_file); });
-    std::vector<std::int64_t> capacities =
-        capacities_of(layout, static_cast<std::size_t>(world.size()));
-    std::optional<RaggedWork> work;
-    if (settings.is_ragged()) {
-        work = ragged_work(settings, replica.feed().corpus(), recorded.item_cost);
-        capacities = in_units(capacities, *work);
-        if (!recorded.by_update.empty())
-            work->full_batch = recorded.full_batch();
-        if (!work->max_samples.empty())
-            take_least_samples(layout, work->max_samples);
-    }
-    const std::string& balance = settings.options().balance.policy;
-    std::vector<StepCost> costs;
-    if (layout.workers.size() > 1 && balance == "auto")
-        costs =
-            std::ssize(start.costs) == world.size()
-                ? start.costs
-                : planned_costs(
-                      layout, capacities, work ? work->full_batch : replica.plan().full_batch());
-    if (balance == "equal")
-        costs = equal_costs(capacities);
-    else if (balance == "file")
-        costs = recorded_costs(capacities, recorded);
-    else if (costs.empty())
-        costs = declared_costs(capacities);
-    SharePlan plan(world, layout.workers.size() > 1 ? balance : "pipeline", std::move(costs));
-    if (work)
-        plan.set_ragged(std::move(*work));
-    plan.set_leaders(replica.workers().leaders());
-    return plan;
 }
 
 // The same where samples have unequal lengths. `known`: in units of `item_cost`.

@@ -17,6 +17,15 @@
 
 namespace hetseq {
 
+namespace {
+
+// What `flat` has in the place of `part`, which lies in another tensor like it.
+at::Tensor part_of(const at::Tensor& flat, const at::Tensor& part) {
+    return flat.narrow(0, part.storage_offset(), part.numel());
+}
+
+}  // namespace
+
 // Called by autograd each time a backward has added to its parameter's gradient.
 class GradientReducer::Hook final : public torch::autograd::PostAccumulateGradHook {
 public:
@@ -185,9 +194,6 @@ void GradientReducer::start_rest(const at::Tensor& status, const at::Tensor& sum
 std::vector<std::unique_ptr<Work>> GradientReducer::start_beside(const at::Tensor& gradients,
                                                                  const at::Tensor& sent,
                                                                  const at::Tensor& sums) {
-    const auto part_of = [&](const at::Tensor& flat, const at::Tensor& part) {
-        return flat.narrow(0, part.storage_offset(), part.numel());
-    };
     std::vector<std::unique_ptr<Work>> works;
     if (sent.defined())
         at::Tensor(sent).copy_(gradients);
@@ -248,34 +254,28 @@ void GradientReducer::start_status_behind_sums(const Calls& calls) {
 
 // Those of one communicator come in their order. Null: there is nothing to wait for.
 Work* GradientReducer::wait_for_all_but_last() {
-    Work* last = nullptr;
-    for (Bucket& bucket : buckets_) {
-        if (bucket.work == nullptr)
-            continue;
-        if (last != nullptr && parameters_.is_part())
-            last->wait();
-        last = bucket.work.get();
-    }
-    if (sums_work_ == nullptr)
-        return last;
-    if (last != nullptr && parameters_.is_part())
-        last->wait();
-    return sums_work_.get();
+    std::vector<Work*> works;
+    for (const Bucket& bucket : buckets_)
+        if (bucket.work != nullptr)
+            works.push_back(bucket.work.get());
+    if (sums_work_ != nullptr)
+        works.push_back(sums_work_.get());
+    if (works.empty())
+        return nullptr;
+    Work* const last = works.back();
+    works.pop_back();
+    if (parameters_.is_part())
+        for (Work* const work : works)
+            work->wait();
+    return last;
 }
 
 void GradientReducer::take_sent(at::Tensor gradients, const at::Tensor& sent) const {
     if (!sent.defined())
         return;
-    if (!parameters_.is_part()) {
-        gradients.copy_(sent);
-        return;
-    }
     for (const Bucket& bucket : buckets_)
-        if (bucket.among != nullptr) {
-            const std::int64_t begin = bucket.gradients.storage_offset();
-            gradients.narrow(0, begin, bucket.gradients.numel())
-                .copy_(sent.narrow(0, begin, bucket.gradients.numel()));
-        }
+        if (bucket.among != nullptr)
+            part_of(gradients, bucket.gradients).copy_(part_of(sent, bucket.gradients));
 }
 
 void GradientReducer::take_timing(Work& status_work) {

@@ -442,7 +442,7 @@ void Trainer::record(double step_ms) {
         times.times[RankTime::wait] = step_.ms(RankTime::wait) + gather_wait_ms_;
         times.times[RankTime::reduce] = step_.ms(RankTime::reduce) + gather_.own_ms();
     }
-    if (step_.timing().is_regular && wave_ > first_wave_)
+    if (step_.timing().is_regular && update_ > first_update_)
         report_.pass_ms.add(step_.timing().pass_ms);
     report_.times.add(times);
     parts_.recorder.train({.update = update_ + 1,

@@ -73,15 +73,19 @@ UpdateStep::UpdateStep(Pass& pass,
       wait_timer_{parameters.values().device()},
       losses_(model_.loss_terms().size()) {}
 
+// The share was requested before this rank knew what its memory holds.
+void UpdateStep::begin(LoadedShare& share) {
+    timing_ = {};
+    if (reduced_cap_ && share.exceeds(*reduced_cap_))
+        share.recut(*reduced_cap_);
+}
+
 Verdict UpdateStep::run(LoadedShare& share,
                         std::span<const double> weights,
                         const ForwardContext& context,
                         const std::function<void()>& behind_gate) {
-    timing_ = {};
+    begin(share);
     loss_scale_.begin();
-    // Requested before this rank knew.
-    if (reduced_cap_ && share.exceeds(*reduced_cap_))
-        share.recut(*reduced_cap_);
     for (;;) {
         timer_.begin();
         activity::enter(Phase::computing, context.update + 1);
@@ -96,11 +100,9 @@ Verdict UpdateStep::run(LoadedShare& share,
         losses_ = std::move(reading.losses);
         gradient_scale_ = loss_scale_.value();
         gradient_norm_ = reading.gradient_norm / gradient_scale_;
-        const double waited_ms = std::min(pass_.waited_ms(), timer_.ms());
-        timing_.pass_ms += timer_.ms();
-        timing_.times = {{RankTime::compute, ms(RankTime::compute) + timer_.ms() - waited_ms},
-                         {RankTime::wait, ms(RankTime::wait) + waited_ms + wait_timer_.ms()},
-                         {RankTime::reduce, ms(RankTime::reduce) + reducer_.timing().buckets_ms}};
+        add_pass_times();
+        timing_.times[RankTime::wait] = ms(RankTime::wait) + wait_timer_.ms();
+        timing_.times[RankTime::reduce] = ms(RankTime::reduce) + reducer_.timing().buckets_ms;
         if (reading.verdict == Verdict::repeat && pass_.is_shared())
             make_room(share);
         const std::string reason = reason_to_repeat(reading.verdict);
@@ -195,9 +197,7 @@ void UpdateStep::run_alone(LoadedShare& share,
                            const ForwardContext& context,
                            UpdateStatus& status,
                            const std::function<void()>& then) {
-    timing_ = {};
-    if (reduced_cap_ && share.exceeds(*reduced_cap_))
-        share.recut(*reduced_cap_);
+    begin(share);
     timer_.begin();
     activity::enter(Phase::computing, context.update + 1);
     while (lacks_memory_alone(share, weights, context, status)) {
@@ -206,9 +206,15 @@ void UpdateStep::run_alone(LoadedShare& share,
     }
     timer_.end();
     then();
+    add_pass_times();
+}
+
+// Of the last forward and backward, in which stages of a pipeline wait for each other.
+void UpdateStep::add_pass_times() {
     const double waited_ms = std::min(pass_.waited_ms(), timer_.ms());
-    timing_.pass_ms = timer_.ms();
-    timing_.times = {{RankTime::compute, timer_.ms() - waited_ms}, {RankTime::wait, waited_ms}};
+    timing_.pass_ms += timer_.ms();
+    timing_.times[RankTime::compute] = ms(RankTime::compute) + timer_.ms() - waited_ms;
+    timing_.times[RankTime::wait] = ms(RankTime::wait) + waited_ms;
 }
 
 // Other ranks that compute the share do so again with this one.

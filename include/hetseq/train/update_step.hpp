@@ -93,6 +93,8 @@ public:
     const std::optional<MicroBatchCap>& reduced_cap() const noexcept { return reduced_cap_; }
 
 private:
+    void begin(LoadedShare& share);
+    void add_pass_times();
     void compute(LoadedShare& share,
                  std::span<const double> weights,
                  const ForwardContext& context);

@@ -79,6 +79,16 @@ LayoutDraft LayoutPlanner::best_of_rounds(const DividedRanks& ranks, const Choic
     return best;
 }
 
+bool LayoutPlanner::takes(const DividedRanks& ranks,
+                          std::vector<const WorkerCut*> cuts,
+                          LayoutDraft& best) const {
+    LayoutDraft next = times_.draft(ranks, std::move(cuts));
+    const bool is_better = next.is_better(best);
+    if (is_better)
+        best = std::move(next);
+    return is_better;
+}
+
 bool LayoutPlanner::try_cuts_for(const DividedRanks& ranks,
                                  std::span<const WorkerCut* const> cuts,
                                  std::span<const std::size_t> workers,
@@ -90,10 +100,7 @@ bool LayoutPlanner::try_cuts_for(const DividedRanks& ranks,
             tried[w] = cut;
         if (tried == best.cuts)
             continue;
-        if (LayoutDraft next = times_.draft(ranks, std::move(tried)); next.is_better(best)) {
-            best = std::move(next);
-            found = true;
-        }
+        found = takes(ranks, std::move(tried), best) || found;
     }
     return found;
 }
@@ -115,10 +122,7 @@ bool LayoutPlanner::try_aligned(const DividedRanks& ranks,
                     worker.kind, size, aligned_stages(problem_, size, ends, worker.ranks)));
         if (tried.size() < ranks.workers.size())
             continue;
-        if (LayoutDraft next = times_.draft(ranks, std::move(tried)); next.is_better(best)) {
-            best = std::move(next);
-            found = true;
-        }
+        found = takes(ranks, std::move(tried), best) || found;
     }
     return found;
 }

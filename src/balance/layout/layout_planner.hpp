@@ -42,6 +42,9 @@ private:
                       std::span<const WorkerCut* const> cuts,
                       std::span<const std::size_t> workers,
                       LayoutDraft& best) const;
+    bool takes(const DividedRanks& ranks,
+               std::vector<const WorkerCut*> cuts,
+               LayoutDraft& best) const;
     bool try_aligned(const DividedRanks& ranks, WorkerCuts& cuts, LayoutDraft& best) const;
     std::vector<ChainStage> stages_of(const GivenWorker& worker) const;
 

@@ -62,7 +62,6 @@ WorkerLayout layout_of(const WorkerPlan& plan,
     WorkerLayout layout = given_worker(plan.ranks, units, micro_batch, extra_in_flight);
     layout.predicted_ms = plan.ms;
     layout.bubble = plan.bubble;
-    layout.units = plan.units;
     layout.activations_mb = activations_of(plan, measured);
     layout.cost = plan.cost;
     return layout;
@@ -74,7 +73,7 @@ PipelineLayout pipelines_of(const LayoutPlan& plan,
                             const LayoutProblem& problem,
                             const std::vector<MeasuredSize>& sizes,
                             const MeasuredRanks& measured) {
-    PipelineLayout layout{.workers = {}, .batch = problem.batch, .predicted_ms = plan.update_ms};
+    PipelineLayout layout{.workers = {}, .batch = problem.batch};
     for (std::size_t w = 0; w < plan.workers.size(); ++w) {
         const WorkerPlan& worker = plan.workers[w];
         layout.workers.push_back(

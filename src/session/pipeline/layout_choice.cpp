@@ -21,7 +21,6 @@ Json json_of(const WorkerLayout& worker) {
               {"extra_in_flight", worker.extra_in_flight},
               {"predicted_ms", worker.predicted_ms},
               {"bubble", worker.bubble},
-              {"units", worker.units},
               {"activations_mb", worker.activations_mb},
               {"stages", Json::array()}};
     for (const UnitRange& units : worker.cut.units)
@@ -36,7 +35,6 @@ WorkerLayout worker_of(const Json& json) {
         json.at("ranks"), json.at("stages"), json.at("micro_batch"), json.at("extra_in_flight"));
     worker.predicted_ms = json.at("predicted_ms");
     worker.bubble = json.at("bubble");
-    worker.units = json.at("units");
     worker.activations_mb = json.at("activations_mb").get<std::vector<double>>();
     if (json.contains("cost"))
         worker.cost = parse_step_cost(json.at("cost"));
@@ -73,9 +71,7 @@ std::string layout_choice_json(const LayoutChoice& choice) {
         json["compared"].push_back(json_of(layout));
     if (choice.pipelines) {
         const PipelineLayout& layout = *choice.pipelines;
-        json["pipelines"] = {{"batch", layout.batch},
-                             {"predicted_ms", layout.predicted_ms},
-                             {"workers", Json::array()}};
+        json["pipelines"] = {{"batch", layout.batch}, {"workers", Json::array()}};
         for (const WorkerLayout& worker : layout.workers)
             json["pipelines"]["workers"].push_back(json_of(worker));
     }
@@ -90,9 +86,7 @@ LayoutChoice parse_layout_choice(const std::string& text) {
     if (!json.contains("pipelines"))
         return choice;
     const Json& pipelines = json.at("pipelines");
-    choice.pipelines = PipelineLayout{.workers = {},
-                                      .batch = pipelines.at("batch"),
-                                      .predicted_ms = pipelines.at("predicted_ms")};
+    choice.pipelines = PipelineLayout{.workers = {}, .batch = pipelines.at("batch")};
     for (const Json& worker : pipelines.at("workers"))
         choice.pipelines->workers.push_back(worker_of(worker));
     return choice;

@@ -227,11 +227,9 @@ TEST(LayoutChoiceTest, ItsTextIsReadAgain) {
     LayoutChoice choice{.ranks = {1, 3}, .shards_state = true};
     choice.compared = {{"data parallelism on 2 ranks", 2, 10.5, 9, 1, 0.25, ""},
                        {"one worker of all 4 ranks", 4, 20, 20, 0, 1.5, "memory"}};
-    choice.pipelines = PipelineLayout{
-        .workers = {given_worker({3, 1}, {2, 5}, 4, 1)}, .batch = 64, .predicted_ms = 10.5};
+    choice.pipelines = PipelineLayout{.workers = {given_worker({3, 1}, {2, 5}, 4, 1)}, .batch = 64};
     WorkerLayout& worker = choice.pipelines->workers.front();
     worker.predicted_ms = 9.25;
-    worker.units = 48;
     worker.activations_mb = {7, 2.5};
     worker.cost = StepCost{.micro_batch = 4, .table = StepTable({{4, 3}, {8, 5.5}})};
 

@@ -7,16 +7,12 @@
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include <gtest/gtest.h>
 
 #include "hetseq/train/record/run_folder.hpp"
 
 #include "model/chain_models.hpp"
-#include "test_world.hpp"
-#include "train/pipeline/staged_run.hpp"
-#include "train/toy_run.hpp"
+#include "train/pipeline/staged_test.hpp"
 
 namespace hetseq::test {
 namespace {
@@ -36,23 +32,8 @@ std::vector<std::string> tensor_files(const fs::path& folder) {
     return names;
 }
 
-class PipelineTrainingTest : public testing::Test {
+class PipelineTrainingTest : public StagedTest {
 protected:
-    static void SetUpTestSuite() {
-        world = new HostComm(test::world());
-        corpus = new std::string(write_toy_corpus(*world, samples));
-    }
-    static void TearDownTestSuite() {
-        remove_toy_corpus(*world, *corpus);
-        delete corpus;
-        delete world;
-    }
-    ~PipelineTrainingTest() override {
-        world->barrier();
-        if (world->rank() == 0)
-            fs::remove_all(base_);
-    }
-
     StagedRun whole_run(const ModelCase& model) const {
         return {.staged = {.model = model}, .data = *corpus};
     }
@@ -66,17 +47,7 @@ protected:
             run.staged.ranks.push_back(rank);
         return run;
     }
-    // `run` on all ranks, whose last checkpoint's folder it returns.
-    fs::path trained(StagedRun run, const std::string& name, std::int64_t stops_at = 0) const {
-        RunFolder folder(*world, base_ / name, ExistingRun::overwrite);
-        folder.begin(*world, "", {});
-        run.folder = &folder;
-        run.saves = true;
-        train_staged(run, *world);
-        world->barrier();
-        return folder.checkpoints().of_update(stops_at > 0 ? stops_at : run.updates);
-    }
-    // The same by one rank, while the others wait.
+    // `trained` by one rank, while the others wait.
     fs::path trained_alone(StagedRun run,
                            const std::string& name,
                            std::int64_t stops_at = 0) const {
@@ -91,6 +62,15 @@ protected:
         }
         return world->broadcast(saved.string(), 0);
     }
+    static void expect_bytes_of_one_rank(const StagedRun& alone, const StagedRun& staged) {
+        const StagedResult expected = train_staged(alone, HostComm::serial());
+        const StagedResult result = train_staged(staged, *world);
+
+        EXPECT_EQ(result.report.updates, 20);
+        EXPECT_EQ(result.losses, expected.losses);
+        for (const auto& [parameter, values] : result.values)
+            EXPECT_TRUE(values.equal(expected.values.at(parameter))) << parameter;
+    }
     void expect_same_files(const fs::path& a, const fs::path& b) const {
         const std::vector<std::string> names = tensor_files(a);
         EXPECT_GT(names.size(), 2U);
@@ -99,16 +79,7 @@ protected:
             EXPECT_TRUE(bytes_of(a / name) == bytes_of(b / name)) << name;
         world->barrier();  // they may be overwritten now
     }
-
-    static HostComm* world;
-    static std::string* corpus;
-    fs::path base_ = world->broadcast(
-        (fs::temp_directory_path() / ("hetseq_pipeline_" + std::to_string(::getpid()))).string(),
-        0);
 };
-
-HostComm* PipelineTrainingTest::world = nullptr;
-std::string* PipelineTrainingTest::corpus = nullptr;
 
 TEST_F(PipelineTrainingTest, TwentyUpdatesHaveTheBytesOfOneRank) {
     for (const char* name : {"Mnist", "Bert"})
@@ -118,13 +89,7 @@ TEST_F(PipelineTrainingTest, TwentyUpdatesHaveTheBytesOfOneRank) {
             StagedRun staged = staged_run(model_named(name), 2);
             alone.optimizer = staged.optimizer = optimizer;
 
-            const StagedResult expected = train_staged(alone, HostComm::serial());
-            const StagedResult result = train_staged(staged, *world);
-
-            EXPECT_EQ(result.report.updates, 20);
-            EXPECT_EQ(result.losses, expected.losses);
-            for (const auto& [parameter, values] : result.values)
-                EXPECT_TRUE(values.equal(expected.values.at(parameter))) << parameter;
+            expect_bytes_of_one_rank(alone, staged);
         }
 }
 
@@ -256,13 +221,7 @@ TEST_F(PipelineTrainingTest, LateUpdatesHaveTheBytesOfOneRank) {
             StagedRun staged = staged_run(model_named(name), 2);
             alone.staleness = staged.staleness = staleness;
 
-            const StagedResult expected = train_staged(alone, HostComm::serial());
-            const StagedResult result = train_staged(staged, *world);
-
-            EXPECT_EQ(result.report.updates, 20);
-            EXPECT_EQ(result.losses, expected.losses);
-            for (const auto& [parameter, values] : result.values)
-                EXPECT_TRUE(values.equal(expected.values.at(parameter))) << parameter;
+            expect_bytes_of_one_rank(alone, staged);
         }
 }
 

@@ -1,18 +1,13 @@
 // Pipelines that are data parallel among themselves, cut in unlike ways, train what one rank does.
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include <gtest/gtest.h>
 
-#include "hetseq/train/record/run_folder.hpp"
-
-#include "test_world.hpp"
-#include "train/pipeline/staged_run.hpp"
-#include "train/toy_run.hpp"
+#include "train/pipeline/staged_test.hpp"
 
 namespace hetseq::test {
 namespace {
@@ -37,23 +32,8 @@ StagedCase two_workers(const std::string& name, int ranks) {
     return staged;
 }
 
-class SeveralWorkersTest : public testing::Test {
+class SeveralWorkersTest : public StagedTest {
 protected:
-    static void SetUpTestSuite() {
-        world = new HostComm(test::world());
-        corpus = new std::string(write_toy_corpus(*world, samples));
-    }
-    static void TearDownTestSuite() {
-        remove_toy_corpus(*world, *corpus);
-        delete corpus;
-        delete world;
-    }
-    ~SeveralWorkersTest() override {
-        world->barrier();
-        if (world->rank() == 0)
-            fs::remove_all(base_);
-    }
-
     StagedRun run_of(const std::string& name) const {
         return {.staged = two_workers(name, world->size()),
                 .data = *corpus,
@@ -89,25 +69,15 @@ protected:
             EXPECT_EQ(most, least) << name;
         }
     }
-    // `run` on all ranks, whose last checkpoint's folder it returns.
-    fs::path trained(StagedRun run, const std::string& name) const {
-        RunFolder folder(*world, base_ / name, ExistingRun::overwrite);
-        folder.begin(*world, "", {});
-        run.folder = &folder;
-        run.saves = true;
-        train_staged(run, *world);
-        world->barrier();
-        return folder.checkpoints().of_update(run.updates);
+    static void expect_near_one_rank(const StagedRun& run, double tolerance) {
+        const StagedResult expected = train_staged(alone(run), HostComm::serial());
+        const StagedResult result = train_staged(run, *world);
+
+        EXPECT_LE(furthest(result, expected), tolerance);
+        EXPECT_EQ(result.losses.size(), expected.losses.size());
+        expect_same_everywhere(result, expected);
     }
-
-    static HostComm* world;
-    static std::string* corpus;
-    fs::path base_ = world->broadcast(
-        (fs::temp_directory_path() / ("hetseq_workers_" + std::to_string(::getpid()))).string(), 0);
 };
-
-HostComm* SeveralWorkersTest::world = nullptr;
-std::string* SeveralWorkersTest::corpus = nullptr;
 
 // The last batch of an epoch is smaller, gradients are clipped, and dropout is on. LAMB's norms are
 // of whole parameters.
@@ -118,13 +88,8 @@ TEST_F(SeveralWorkersTest, TrainWhatOneRankDoes) {
             StagedRun run = run_of(name);
             run.optimizer = optimizer;
 
-            const StagedResult expected = train_staged(alone(run), HostComm::serial());
-            const StagedResult result = train_staged(run, *world);
-
             // LAMB takes a gradient of 0 and one of 1e-17 for unlike steps.
-            EXPECT_LE(furthest(result, expected), optimizer == std::string("sgd") ? 1e-12 : 1e-7);
-            ASSERT_EQ(result.losses.size(), expected.losses.size());
-            expect_same_everywhere(result, expected);
+            expect_near_one_rank(run, optimizer == std::string("sgd") ? 1e-12 : 1e-7);
         }
 }
 
@@ -136,11 +101,7 @@ TEST_F(SeveralWorkersTest, AWorkerWithoutAShareHasTheSameParameters) {
         run.updates = 6;
         run.micro_batches = sizes;
 
-        const StagedResult expected = train_staged(alone(run), HostComm::serial());
-        const StagedResult result = train_staged(run, *world);
-
-        EXPECT_LE(furthest(result, expected), 1e-12);
-        expect_same_everywhere(result, expected);
+        expect_near_one_rank(run, 1e-12);
     }
 }
 
@@ -152,11 +113,7 @@ TEST_F(SeveralWorkersTest, LateUpdatesAreThoseOfOneRank) {
         run.optimizer = "sgd";
         run.staleness = staleness;
 
-        const StagedResult expected = train_staged(alone(run), HostComm::serial());
-        const StagedResult result = train_staged(run, *world);
-
-        EXPECT_LE(furthest(result, expected), 1e-12);
-        expect_same_everywhere(result, expected);
+        expect_near_one_rank(run, 1e-12);
     }
 }
 

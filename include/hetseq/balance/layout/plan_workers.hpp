@@ -40,8 +40,8 @@ struct LayoutPlan {
     std::size_t ranks() const noexcept;  // that work
 };
 
-/// Whether each rank keeps the optimizer's state of all it computes, or ranks with whole replicas a
-/// part each.
+/// What ranks keep of the optimizer's state: that of all they compute, or, where each has a whole
+/// replica, a part each.
 enum class WorkerState { whole, sharded };
 
 /// Finds cuts, micro-batches and shares of a batch for workers of given ranks. No rank is in two;
@@ -61,7 +61,8 @@ enum class WorkerState { whole, sharded };
 /// devices of a class than keep it short: of 26 units and four classes some five each, and all
 /// devices where there are few.
 ///
-/// Of more than 64 ranks, workers whose links differ by less than a half have the first one's.
+/// Where there are more than 64 ranks, workers whose links differ by less than a half are planned
+/// with the links of the first one.
 ///
 /// Sums of gradients: a segment is a run of units between the cuts of any workers; the ranks that
 /// hold it sum it together. The gradients of a unit are there when the last micro-batch's backward

@@ -20,7 +20,6 @@ struct WorkerLayout {
     /// As planned by measured costs; empty and 0 where nothing was measured.
     double predicted_ms = 0;  // forward and backward of its part of a full batch
     double bubble = 0;        // the part of the stages' time in which they have no work
-    std::int64_t units = 0;   // that part: samples, or tokens with padding
     std::vector<double> activations_mb = {};  // by stage: all micro-batches in flight, with
                                               // workspace and messages
     std::optional<StepCost> cost = {};        // its time for any part of a batch
@@ -29,9 +28,7 @@ struct WorkerLayout {
 /// How ranks train as pipelines. Each rank is in one worker.
 struct PipelineLayout {
     std::vector<WorkerLayout> workers;
-    /// As planned; 0 where nothing was measured.
-    std::int64_t batch = 0;   // a full one, in the units of workers' parts and costs
-    double predicted_ms = 0;  // an update
+    std::int64_t batch = 0;  // a full one, in the units of workers' costs; 0: nothing was measured
 
     /// The ranks of all workers, in order.
     std::vector<int> ranks() const;
@@ -41,7 +38,6 @@ struct PipelineLayout {
         std::size_t stage = 0;
     };
     Place place_of(int rank) const;
-    const WorkerLayout& worker_of(int rank) const { return workers[place_of(rank).worker]; }
     UnitRange units_of(int rank) const;
     std::vector<std::vector<int>> ranks_by_worker() const;
     /// `ranks`: ascending; each becomes its place among them.
