@@ -104,7 +104,7 @@ install(DIRECTORY inputs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hetseq/inputs)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # Each with what they share, so that one file is all that is copied.
 file(READ jobs/job.sh shared)
-foreach(script IN ITEMS slurm uge pbs lsf)
+foreach(script IN ITEMS slurm uge pbs lsf local)
   file(READ jobs/${script}.sh text)
   string(REGEX REPLACE "# What all job scripts share[^\n]*\n# shellcheck [^\n]*\nsource ./job.sh\n" "" text "${text}")
   file(WRITE ${PROJECT_BINARY_DIR}/jobs/${script}.sh "${text}${shared}")

@@ -1,4 +1,4 @@
-# ---- The same for all job scripts: run, pass the scheduler's signals on, ask for another start. ----
+# ---- The same for all job scripts: run, pass the scheduler's signals on, start again here or ask for another start. ----
 # shellcheck shell=bash disable=SC2154 # the script's variables
 
 say() { echo "$(date '+%F %T') job $job: $*"; }
@@ -11,7 +11,7 @@ newest_checkpoint() {
 # Whichever signal comes, mpirun gets USR1, which it passes on: after TERM it would leave the ranks a few seconds only.
 # shellcheck disable=SC2317 # called by the traps
 ask_to_stop() {
-  interrupted=yes
+  interrupted=yes asked=yes
   [[ $1 != TERM && $1 != INT ]] || cancelled=$1
   say "$1: hetseq is asked to write a checkpoint and stop"
   [[ -z $pid ]] || kill -USR1 "$pid" 2>/dev/null
@@ -21,13 +21,22 @@ ask_to_stop() {
 # Where the signal comes as the command ends, bash may lose its status and say -1. It was asked to stop then, and whether
 # it did `goes_on` sees from its checkpoint.
 run_command() {
-  local result
+  local result left within=() started
   trap 'ask_to_stop USR1' USR1
   trap 'ask_to_stop USR2' USR2
   trap 'ask_to_stop XCPU' XCPU
   trap 'ask_to_stop TERM' TERM
   trap 'ask_to_stop INT' INT
-  "${command[@]}" &
+  if [[ $limit ]]; then
+    left=$((limit > SECONDS ? limit - SECONDS : 1))
+    within=(--time-limit "$(printf '%02d:%02d:%02d' $((left / 3600)) $((left / 60 % 60)) $((left % 60)))")
+  fi
+  started=("${command[@]}" "${within[@]}")
+  if ((${#at_hosts[@]})); then
+    started=("${command[0]}" --host "$(IFS=,; echo "${at_hosts[*]}")" "${started[@]:1}")
+  fi
+  say "${started[*]}"
+  "${started[@]}" &
   pid=$!
   while :; do
     interrupted=
@@ -44,13 +53,57 @@ run_command() {
   done
 }
 
+# Whether mpirun is to start again at once, in this job: a device or its link failed (71), a signal ended a rank, or mpirun
+# lost a host (205). The same fault that comes twice without a checkpoint between is one of the program or its data. Status
+# 137 may be anybody's doing, and is believed the third time.
+starts_again_here() {
+  local most=2
+  if [[ $cancelled || $asked || $restart_here == no ]] || ((status != 71 && status <= 128)); then
+    return 1
+  fi
+  [[ $(newest_checkpoint) == "$before_start" ]] || faults=0
+  faults=$((faults + 1))
+  ((status != 137)) || most=3
+  if ((faults >= most)); then
+    say "status $status, $faults times without a newer checkpoint: not started again here"
+    return 1
+  fi
+  use_hosts_that_answer
+}
+
+# Leaves out hosts that do not answer. Fails where that leaves too few ranks, or the command names its ranks or hosts itself.
+use_hosts_that_answer() {
+  local host slots answering=() lost=() ranks=0
+  while read -r host slots; do
+    if timeout "$answer_within" mpirun -np 1 --host "$host" true </dev/null &>/dev/null; then
+      answering+=("$host:$slots")
+      ranks=$((ranks + slots))
+    else
+      lost+=("$host")
+    fi
+  done < <(hosts_of_job 2>/dev/null)
+  ((${#lost[@]})) || return 0
+  say "does not answer: ${lost[*]}"
+  few_hosts=yes
+  if ((ranks == 0 || ranks < min_ranks)); then
+    say "$ranks ranks are left (min_ranks=$min_ranks): not started again here"
+    return 1
+  fi
+  if [[ ${command[0]##*/} != mpirun || " ${command[*]} " =~ \ (-n|-np|-c|--host|-H|:)\  ]]; then
+    say "the command does not leave its hosts to mpirun: not started again here"
+    return 1
+  fi
+  few_hosts=''
+  at_hosts=("${answering[@]}")
+}
+
 # Whether another start would go on where this one stopped; if not, says why.
 goes_on() {
   if ((status == 0)); then
     say "finished"
   elif [[ $cancelled ]]; then
     say "stopped by $cancelled, as a cancelled job is (status $status): submit it again to go on"
-  elif ((status != 75 && status != 205)); then # 205: mpirun lost a host
+  elif [[ ! $few_hosts ]] && ((status != 75 && status != 205)); then # 205: mpirun lost a host
     say "ended with status $status"
   elif ((status == 75)) && grep -qs '"stopped_by": *"the file STOP"' "$run/summary.json"; then
     say "stopped by $run/STOP: submit again to go on"
@@ -66,6 +119,9 @@ goes_on() {
   return 1
 }
 
+: "${restart_here:=yes}" "${min_ranks:=1}" "${answer_within:=20}"
+declare -F hosts_of_job >/dev/null || hosts_of_job() { :; }
+
 if [[ $HETSEQ_JOB ]]; then # a file that sets any of the variables at the top
   [[ -r $HETSEQ_JOB ]] || { echo "HETSEQ_JOB: $PWD has no $HETSEQ_JOB"; exit 66; }
   # shellcheck source=/dev/null
@@ -77,20 +133,23 @@ if ((${#modules[@]})); then
   module load "${modules[@]}" || exit
 fi
 command=("${command[@]//\$HETSEQ_INPUTS/$HETSEQ_INPUTS}") # which the module has set
-# A lost host is noticed after 10 s rather than 8 minutes. Ranks have 4 s from TERM to KILL rather than 2 s; more would hold up
-# the end of every job in which a rank failed, by four times the setting.
+# A lost host is noticed after 10 s rather than 8 minutes. Where a rank failed, the others are killed at once: they would wait
+# four times this setting, and the next start goes on from the newest checkpoint. A stop that is asked for comes as USR1.
 export OMPI_MCA_oob_tcp_keepalive_time=5 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=3
-export OMPI_MCA_odls_base_sigkill_timeout=2
+export OMPI_MCA_odls_base_sigkill_timeout=0
 
-limit=''
+limit='' at_hosts=() # hosts with their slots, where not all of the job's
 start_of_job
-if [[ $limit ]]; then
-  left=$((limit > SECONDS ? limit - SECONDS : 1))
-  command+=(--time-limit "$(printf '%02d:%02d:%02d' $((left / 3600)) $((left / 60 % 60)) $((left % 60)))")
-fi
-status='' cancelled='' pid='' before=$(newest_checkpoint)
-say "start $((restarts + 1)) of at most $((max_requeues + 1)) on $HOSTNAME: ${command[*]}"
-run_command
+cancelled='' asked='' few_hosts='' before=$(newest_checkpoint) faults=0
+say "start $((restarts + 1)) of at most $((max_requeues + 1)) on $HOSTNAME"
+while :; do
+  status='' pid='' before_start=$(newest_checkpoint)
+  run_command
+  starts_again_here || break
+  [[ ! $asked ]] || break # while it looked at the hosts
+  export HETSEQ_RESTARTED=$((${HETSEQ_RESTARTED:-0} + 1)) # the mpirun before has ended: its lease is of nobody
+  say "status $status: starts again here (restart $HETSEQ_RESTARTED in this job)"
+done
 if goes_on; then
   requeue
 fi

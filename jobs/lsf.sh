@@ -11,7 +11,8 @@ modules=(hetseq)
 run=runs/bert
 command=(mpirun --hostfile "$LSB_DJOB_HOSTFILE" hetseq train "\$HETSEQ_INPUTS/bert-base.cfg" --data 'shards/*.hdf5' --save-dir "$run")
 
-max_requeues=20 # how often a job starts again at most
+max_requeues=20 # how often a job goes through the queue again at most
+min_ranks=1     # with fewer, where hosts were lost, it goes through the queue
 
 exec >>"hetseq-$LSB_JOBID.log" 2>&1 # LSF drops the output of a start that it requeues
 
@@ -27,6 +28,8 @@ requeue() {
   say "status $status: goes back into the queue (restart $((restarts + 1)) of at most $max_requeues)"
   exit 99
 }
+
+hosts_of_job() { sort "$LSB_DJOB_HOSTFILE" | uniq -c | awk '{print $2, $1}'; }
 
 end_of_job() { rm -f "$counter"; }
 

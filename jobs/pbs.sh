@@ -13,6 +13,7 @@ command=(mpirun --hostfile "$PBS_NODEFILE" hetseq train "\$HETSEQ_INPUTS/bert-ba
 script=pbs.sh
 
 max_requeues=20 # how many jobs may follow the first
+min_ranks=1     # with fewer, where hosts were lost, the next job goes on
 margin=60       # seconds before the walltime by which hetseq has stopped by itself
 
 cd "$PBS_O_WORKDIR" || exit 66 # PBS starts jobs in the home folder
@@ -40,6 +41,8 @@ requeue() {
     { say "qsub did not take $script: submit it again to go on"; return; }
   say "status $status: job $next goes on (number $((restarts + 1)) of at most $max_requeues)"
 }
+
+hosts_of_job() { sort "$PBS_NODEFILE" | uniq -c | awk '{print $2, $1}'; }
 
 end_of_job() { :; }
 

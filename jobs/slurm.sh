@@ -4,7 +4,7 @@
 
 # 1. Resources: one task per GPU. Two kinds of nodes: add --constraint=[v100*2&p100*2], with the features of your site. --signal sends USR1 to this script this many seconds before the time limit.
 #SBATCH --nodes=4 --ntasks-per-node=4 --gpus-per-node=4 --cpus-per-task=4 --time=12:00:00
-#SBATCH --signal=B:USR1@300 --requeue --open-mode=append --job-name=hetseq --output=%x-%j.log
+#SBATCH --signal=B:USR1@300 --requeue --no-kill --open-mode=append --job-name=hetseq --output=%x-%j.log
 # 2. Environment modules.
 modules=(hetseq)
 # 3. The run and its command. `srun --mpi=pmix` may take mpirun's place.
@@ -13,7 +13,8 @@ command=(mpirun hetseq train "\$HETSEQ_INPUTS/bert-base.cfg" --data 'shards/*.hd
 # Where one build does not run on all nodes: the program that takes hetseq's place on the nodes of each feature (MPMD).
 declare -A builds=() # ([v100]=/software/hetseq-v100/bin/hetseq [p100]=/software/hetseq-p100/bin/hetseq)
 
-max_requeues=20 # how often a job starts again at most
+max_requeues=20 # how often a job goes through the queue again at most
+min_ranks=1     # with fewer, where hosts were lost, it goes through the queue
 
 start_of_job() {
   job=$SLURM_JOB_ID
@@ -21,6 +22,19 @@ start_of_job() {
   if ((${#builds[@]})); then
     one_part_a_build
   fi
+}
+
+# SLURM_TASKS_PER_NODE is as 4(x2),3.
+hosts_of_job() {
+  local hosts slots=() part host
+  mapfile -t hosts < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+  for part in ${SLURM_TASKS_PER_NODE//,/ }; do
+    [[ $part =~ ^([0-9]+)(\(x([0-9]+)\))?$ ]]
+    for ((host = 0; host < ${BASH_REMATCH[3]:-1}; ++host)); do slots+=("${BASH_REMATCH[1]}"); done
+  done
+  for host in "${!hosts[@]}"; do
+    echo "${hosts[host]} ${slots[host]}"
+  done
 }
 
 # nodes_of FEATURE: the nodes of this job that have it, one per line.

@@ -11,7 +11,8 @@ modules=(hetseq)
 run=runs/bert
 command=(mpirun hetseq train "\$HETSEQ_INPUTS/bert-base.cfg" --data 'shards/*.hdf5' --save-dir "$run")
 
-max_requeues=20 # how often a job starts again at most
+max_requeues=20 # how often a job goes through the queue again at most
+min_ranks=1     # with fewer, where hosts were lost, it goes through the queue
 margin=60       # seconds before h_rt by which hetseq has stopped by itself
 
 # hetseq gets a time limit of its own. Grid Engine's warning, s_rt, would end a job over several hosts: it also signals
@@ -52,6 +53,8 @@ requeue() {
   say "status $status: goes back into the queue (restart $((restarts + 1)) of at most $max_requeues)"
   exit 99
 }
+
+hosts_of_job() { awk '{print $1, $2}' "$PE_HOSTFILE"; }
 
 end_of_job() { rm -f "$counter"; }
 

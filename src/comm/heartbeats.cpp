@@ -103,9 +103,11 @@ int Heartbeats::size() const noexcept {
     return impl_->comm.size();
 }
 
-void Heartbeats::send(const Activity& own) {
+void Heartbeats::send(const Activity& own, const std::string& role) {
+    Beat beat{.activity = own};
+    role.copy(beat.role.data(), beat.role.size() - 1);
     for (Peer& peer : impl_->peers)
-        impl_->send(peer, {.activity = own});
+        impl_->send(peer, beat);
 }
 
 void Heartbeats::receive(const std::function<void(int rank, const Beat& beat)>& heard) {

@@ -9,6 +9,7 @@
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/record/run_folder.hpp"
+#include "hetseq/train/record/run_history.hpp"
 #include "hetseq/train/run_control.hpp"
 #include "hetseq/session/group_shares.hpp"
 #include "hetseq/session/pipeline/like_leaders.hpp"
@@ -39,6 +40,22 @@ constexpr double trial_s = 3;
 constexpr std::int64_t least_updates = 2;  // the first one touches new memory
 constexpr std::int64_t most_updates = 200;
 constexpr int silent_rank = 1;  // recorders speak on rank 0 alone
+
+bool is_finished(const TrainerReport& report) {
+    return report.stop == StopReason::none || report.stop == StopReason::patience;
+}
+
+CheckpointPaceOptions pace_of(const Options& options, const RunHistory* history) {
+    constexpr double seconds_of_minute = 60;
+    CheckpointPaceOptions pace;
+    if (options.save_minutes)
+        pace.every_s = seconds_of_minute * *options.save_minutes;
+    if (history == nullptr)
+        return pace;
+    pace.between_failures_s = mean_time_between_failures_s(history->starts());
+    pace.known = history->known_cost();
+    return pace;
+}
 
 std::string unit_of(const SharePlan& shares) {
     return shares.ragged() ? shares.ragged()->unit : "samples";
@@ -151,15 +168,28 @@ TrainerReport Training::run(double start_seconds) {
     RunControl control(
         {.start_seconds = start_seconds,
          .time_limit_s = options.time_limit_s,
-         .save_minutes = options.save_minutes,
          .stop_file = parts_.folder != nullptr && is_first ? parts_.folder->stop_file() : "",
          .watches_clock = is_first});
+    std::optional<RunHistory> history;
+    if (parts_.folder != nullptr && is_first)
+        history.emplace(parts_.folder->history(),
+                        monotonic_seconds() - start_seconds,
+                        parts_.world.size(),
+                        start_.progress.updates,
+                        [folder = parts_.folder] { return folder->may_write(); });
     TrainerParts parts = trainer_parts(recorder, control);
+    parts.history = history ? &*history : nullptr;
     parts.evaluator = evaluator_ ? &*evaluator_ : nullptr;
     parts.folder = parts_.folder;
     parts.checkpoints = replica.checkpoints();
-    Trainer trainer(parts, options.trainer, trainer_run());
+    TrainerRun run = trainer_run();
+    run.pace = pace_of(options, parts.history);
+    Trainer trainer(parts, options.trainer, std::move(run));
     TrainerReport report = trainer.run();
+    if (history) {
+        history->end(is_finished(report) ? "finished" : "stopped");
+        report.goodput = goodput(history->starts());
+    }
     if (parts_.folder == nullptr || !parts_.folder->has_lost_lease())
         control.end();
     return report;

@@ -26,6 +26,8 @@ const std::string outdated = ".outdated-";
 const std::string replaced = ".replaced-";
 const std::string unused = "unused-";
 const std::string nothing_saved = ".nothing-saved";
+const std::string timed = ".timed";
+constexpr std::int64_t timed_kept = 2;
 
 std::string name_of(std::int64_t update) {
     constexpr std::size_t digits = 8;
@@ -147,6 +149,11 @@ fs::path CheckpointFolder::begin(std::int64_t update) const {
     return temporary(update);
 }
 
+void CheckpointFolder::mark_timed(std::int64_t update) const {
+    if (!std::ofstream(temporary(update) / timed))
+        check(std::make_error_code(std::errc::io_error), "cannot write into " + path_.string());
+}
+
 void CheckpointFolder::commit(std::int64_t update, const Manifest& manifest) const {
     const fs::path from = temporary(update);
     write_atomically(from / Manifest::file_name, manifest_json(manifest));
@@ -193,12 +200,13 @@ void CheckpointFolder::abandon(std::int64_t update) const noexcept {
 }
 
 void CheckpointFolder::prune(std::int64_t keep_last, std::int64_t best_update) const {
-    const std::vector<Entry> entries = list();
-    if (keep_last <= 0)
-        return;
-    for (std::size_t i = static_cast<std::size_t>(keep_last); i < entries.size(); ++i)
-        if (entries[i].update != best_update)
-            retire(entries[i].path);
+    std::int64_t seen = 0, seen_timed = 0;
+    for (const Entry& entry : list()) {
+        const bool is_kept = is_timed(entry.path) ? ++seen_timed <= timed_kept
+                                                  : keep_last <= 0 || ++seen <= keep_last;
+        if (!is_kept && entry.update != best_update)
+            retire(entry.path);
+    }
 }
 
 std::vector<std::string> CheckpointFolder::names() const {
@@ -256,6 +264,11 @@ void CheckpointFolder::retire(const fs::path& checkpoint) const {
     remove(other);
     rename(checkpoint, other);
     remove(other);
+}
+
+bool is_timed(const fs::path& checkpoint) {
+    std::error_code unknown;
+    return fs::exists(checkpoint / timed, unknown);
 }
 
 std::vector<fs::path> checkpoints_at(const fs::path& path) {

@@ -11,7 +11,7 @@
 #include "hetseq/text/bert/wordpiece.hpp"
 #include "hetseq/data/files/attachment.hpp"
 #include "hetseq/prepare/prepare_bert.hpp"
-#include "hetseq/model/model_file.hpp"
+#include "hetseq/model/files/model_file.hpp"
 
 namespace hetseq {
 

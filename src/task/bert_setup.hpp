@@ -7,7 +7,7 @@
 
 #include "hetseq/data/schema.hpp"
 #include "hetseq/model/bert/bert_config.hpp"
-#include "hetseq/model/companion_file.hpp"
+#include "hetseq/model/files/companion_file.hpp"
 #include "hetseq/task/part_options.hpp"
 
 namespace hetseq {

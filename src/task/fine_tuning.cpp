@@ -14,7 +14,7 @@
 #include "hetseq/text/text_lines.hpp"
 #include "hetseq/data/files/attachment.hpp"
 #include "hetseq/prepare/prepare_tagged.hpp"
-#include "hetseq/model/model_file.hpp"
+#include "hetseq/model/files/model_file.hpp"
 
 #include "bert_setup.hpp"
 

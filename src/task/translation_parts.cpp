@@ -9,7 +9,7 @@
 #include "hetseq/text/vocabulary.hpp"
 #include "hetseq/data/files/attachment.hpp"
 #include "hetseq/data/loading/padded_rows.hpp"
-#include "hetseq/model/model_file.hpp"
+#include "hetseq/model/files/model_file.hpp"
 #include "hetseq/model/transformer/transformer.hpp"
 #include "hetseq/task/parts.hpp"
 

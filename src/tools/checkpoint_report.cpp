@@ -95,6 +95,13 @@ std::vector<fs::path> checkpoints_of(const fs::path& path) {
     return checkpoints;
 }
 
+std::vector<fs::path> regular_checkpoints_of(const fs::path& path) {
+    const std::vector<fs::path> all = checkpoints_of(path);
+    std::vector<fs::path> regular = all;
+    std::erase_if(regular, is_timed);
+    return regular.empty() ? all : regular;
+}
+
 std::string list_checkpoints(const std::vector<fs::path>& checkpoints, bool json) {
     Json list = Json::array();
     std::vector<std::vector<std::string>> table{

@@ -56,8 +56,7 @@ Requests RunControl::requests(double next_update_s, double checkpoint_s) {
         requests.time_limit = left < next_update_s + checkpoint_times * checkpoint_s ? 1 : 0;
     }
     const int asked = signal_inbox::checkpoint_requests();
-    const bool due = options_.watches_clock && options_.save_minutes > 0 &&
-                     now - last_save_ >= 60 * options_.save_minutes;
+    const bool due = options_.watches_clock && now - last_save_ >= save_every_s_;
     const bool is_known = now - last_signal_ < options_.same_request_s;
     requests.save_signal = asked > checkpoints_asked_ && !is_known ? 1 : 0;
     requests.save_clock = due ? 1 : 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -12,16 +11,13 @@
 #include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
-#include "hetseq/model/model_file.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
-#include "hetseq/train/checkpoint/whole_model.hpp"
 #include "hetseq/train/pass.hpp"
-#include "hetseq/train/pipeline/shared_parameters.hpp"
 #include "hetseq/train/record/run_folder.hpp"
-#include "hetseq/train/replica_sync.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/waves/wave_progress.hpp"
 #include "hetseq/train/worker_map.hpp"
 
 namespace hetseq {
@@ -48,30 +44,9 @@ std::string first_few(const std::vector<std::int64_t>& samples) {
     return text;
 }
 
-// The first update that is not computed yet.
-std::int64_t first_wave(const TrainingProgress& progress) {
-    return progress.updates + std::ssize(progress.pending);
-}
-
-// Batches are cut before their updates. A cut for an update that is still to come is left out: the
-// continued run makes it again by the same replay, or never.
-TrainingProgress without_cuts_to_come(TrainingProgress progress) {
-    AllocationsByUpdate& cuts = progress.allocations;
-    const auto counted = std::distance(cuts.upper_bound(first_wave(progress)), cuts.end());
-    progress.reallocations = std::max<std::int64_t>(0, progress.reallocations - counted);
-    cuts.erase(cuts.lower_bound(first_wave(progress)), cuts.end());
-    return progress;
-}
-
 // One pipeline of all ranks has every batch whole.
 bool cuts_batches(const TrainerParts& parts) {
     return parts.shared == nullptr || parts.workers.count() > 1;
-}
-
-TrainingProgress progress_of_cuts(const TrainingProgress& progress) {
-    TrainingProgress of_cuts = progress;
-    of_cuts.updates = first_wave(progress);
-    return of_cuts;
 }
 
 TrainerRun continued(TrainerRun run) {
@@ -120,6 +95,21 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
                    .updates = run_.updates,
                    .like_ranks = run_.like_ranks,
                    .replay = run_.replay}},
+      replicas_{parts.world,
+                parts.communicator,
+                parts.parameters,
+                parts.optimizer,
+                parts.shared,
+                run_.identity.devices},
+      validator_{{parts.world,
+                  parts.plan,
+                  parts.pass.model(),
+                  parts.recorder,
+                  parts.evaluator,
+                  parts.folder,
+                  parts.held_model},
+                 {options.valid_interval, options.patience, options.best_by, run_.updates}},
+      pace_{run_.pace},
       first_update_{run_.progress.updates},
       update_{first_update_},
       first_wave_{first_wave(run_.progress)},
@@ -140,6 +130,8 @@ TrainerReport Trainer::run() {
     request_ahead();
     load_next();
     report_.first_update_seconds = monotonic_seconds();
+    if (parts_.history != nullptr)
+        parts_.history->started();
     for (; update_ < run_.updates && report_.stop == StopReason::none; ++update_) {
         const double begin = monotonic_seconds();
         const bool goes_on = is_late() ? update_late() : update_at_once();
@@ -193,7 +185,8 @@ bool Trainer::asked_to_stop() {
     const Requests requests = agreement_.requests();
     if (parts_.control != nullptr)
         parts_.control->hear(requests);
-    checkpoint_asked_ = checkpoint_asked_ || (requests.save() && !is_answered);
+    checkpoint_asked_ = checkpoint_asked_ || (requests.save_signal > 0 && !is_answered);
+    clock_asked_ = clock_asked_ || (requests.save_clock > 0 && !is_answered);
     report_.stop = requests.stop();
     if (has_made_its_updates() && report_.stop == StopReason::none)
         report_.stop = StopReason::stop_after;
@@ -221,7 +214,7 @@ void Trainer::end() {
     if (parts_.checkpoints == nullptr)
         return;
     if (std::max(parts_.checkpoints->last_update(), run_.held_update) != report_.updates)
-        save();
+        save(CheckpointReason::other);
     activity::enter(Phase::saving);
     parts_.checkpoints->finish();
     parts_.checkpoints->report_removed();
@@ -295,6 +288,7 @@ Requests Trainer::requests() const {
             parts_.checkpoints->seconds() > 0
                 ? parts_.checkpoints->seconds()
                 : static_cast<double>(parts_.checkpoints->bytes()) / saved_bytes_a_second;
+    parts_.control->save_every(pace_.interval_s());
     return parts_.control->requests(2 * longest_ms / 1000 + valid_s, checkpoint_s);
 }
 
@@ -445,6 +439,9 @@ void Trainer::record(double step_ms) {
     if (step_.timing().is_regular && update_ > first_update_)
         report_.pass_ms.add(step_.timing().pass_ms);
     report_.times.add(times);
+    pace_.updated(step_ms / 1000);
+    if (parts_.history != nullptr)
+        parts_.history->updated(report_.updates, step_ms / 1000);
     parts_.recorder.train({.update = update_ + 1,
                            .epoch = told.epoch + 1,
                            .losses = told.losses,
@@ -462,7 +459,7 @@ void Trainer::compare_replicas_when_due() {
     if (options_.check_interval == 0 || report_.updates % options_.check_interval != 0)
         return;
     wait_for_values();
-    const ReplicaDrift drift = measured_drift();
+    const ReplicaDrift drift = replicas_.drift();
     if (drift.is_within(tolerance_of_unlike_devices))
         return;
     const std::string message = "the ranks' parameters drift apart: " + drift.text();
@@ -476,103 +473,68 @@ void Trainer::compare_replicas_when_due() {
         return;
     if (parts_.checkpoints != nullptr)
         parts_.checkpoints->wait_for_copy();
-    make_replicas_alike();
-}
-
-// Of a pipeline's stages only what they share.
-ReplicaDrift Trainer::measured_drift() const {
-    if (parts_.shared != nullptr)
-        return {.largest_difference = parts_.shared->drift(parts_.world, parts_.parameters)};
-    return compare_replicas(parts_.world, parts_.communicator, parts_.parameters, like_devices());
-}
-
-void Trainer::make_replicas_alike() {
-    if (parts_.shared != nullptr)
-        parts_.shared->copy_from_first(parts_.parameters, &parts_.optimizer);
-    else
-        copy_replica(parts_.communicator, parts_.parameters, parts_.optimizer);
-}
-
-// By rank. Values that are gathered have the same bits on unlike devices too.
-std::vector<std::string> Trainer::like_devices() const {
-    const std::vector<std::string>& devices = run_.identity.devices;
-    return parts_.parameters.state_ranges().empty() ? devices
-                                                    : std::vector<std::string>(devices.size());
+    replicas_.make_alike();
 }
 
 bool Trainer::validates_after(std::int64_t update) const {
-    if (parts_.evaluator == nullptr || update >= run_.updates)
-        return false;
-    const std::int64_t position = update - report_.order_origin;
-    const bool due = options_.valid_interval > 0 ? (update + 1) % options_.valid_interval == 0
-                                                 : parts_.plan.ends_epoch(position);
-    return due || update + 1 == run_.updates;
+    return validator_.is_due_after(update, update - report_.order_origin);
 }
 
 void Trainer::validate_when_due() {
     if (!validates_after(update_))
         return;
     wait_for_values();
-    const Evaluation evaluation = parts_.evaluator->run(most_in_memory());
-    const bool best = is_better(parts_.world, evaluation, report_.best_valid, options_.best_by);
-    parts_.recorder.valid(update_ + 1, done_.told.epoch + 1, evaluation, best);
-    report_.last_valid = evaluation;
-    report_.validations_since_best = best ? 0 : report_.validations_since_best + 1;
-    if (options_.patience > 0 && report_.validations_since_best >= options_.patience)
+    if (validator_.run(done_.told.epoch + 1, most_in_memory(), report_))
         report_.stop = StopReason::patience;
-    if (best)
-        keep_best(evaluation);
-}
-
-void Trainer::keep_best(const Evaluation& evaluation) {
-    report_.best_valid = evaluation;
-    report_.best_update = update_ + 1;
-    activity::enter(Phase::saving);
-    if (parts_.folder == nullptr)
-        return;
-    agree_on(parts_.world, [&] { parts_.folder->require_lease(); });
-    const auto require_lease = [&] { parts_.folder->require_lease(); };
-    if (parts_.held_model != nullptr)
-        save_whole_model(
-            parts_.world, *parts_.held_model, parts_.folder->best_model(), require_lease);
-    else if (is_first_rank())
-        save_model(parts_.folder->best_model(), parts_.pass.model(), require_lease);
+    if (parts_.history != nullptr)
+        parts_.history->validated(report_.last_valid->seconds);
 }
 
 void Trainer::save_when_due() {
     if (parts_.checkpoints == nullptr)
         return;
     parts_.checkpoints->poll();
+    note_saved();
     const std::int64_t interval = options_.save_interval_updates;
     const bool by_updates = interval > 0 && report_.updates % interval == 0;
     const bool by_epochs =
         options_.save_interval > 0 && ends_epoch() && report_.epochs % options_.save_interval == 0;
     checkpoint_asked_ = checkpoint_asked_ || by_updates || by_epochs;
-    if (checkpoint_asked_ && !has_surplus())
-        save();
+    if ((checkpoint_asked_ || clock_asked_) && !has_surplus())
+        save(checkpoint_asked_ ? CheckpointReason::other : CheckpointReason::clock);
+}
+
+void Trainer::note_saved() {
+    if (pace_.is_saving() && !parts_.checkpoints->is_under_way())
+        pace_.ended(monotonic_seconds() - save_began_);
 }
 
 // Saving goes on in the background. Nobody writes to the tensors before the next optimizer step.
 // Where more updates are pending than the staleness, patience ended the run, which needs no more of
 // them.
-void Trainer::save() {
-    checkpoint_asked_ = false;
+void Trainer::save(CheckpointReason reason) {
+    save_began_ = monotonic_seconds();
+    checkpoint_asked_ = clock_asked_ = false;
     wait_for_values();
     waves_.settle();
     activity::enter(Phase::saving);
     if (parts_.folder != nullptr)
         parts_.folder->look_after_parts();
     if (run_.unlike_devices)
-        make_replicas_alike();
+        replicas_.make_alike();
     TrainingState state{run_.identity, report_};
     rebalancer_.save_to(state.progress);
     state.progress.window = parts_.recorder.window();
     state.progress.pending = waves_.pending();
     if (parts_.files_with)
         parts_.checkpoints->use(parts_.files_with(waves_.sums()));
-    parts_.checkpoints->start(state);
+    parts_.checkpoints->start(state, reason);
     if (parts_.control != nullptr)
         parts_.control->saved();
+    const double waited_s = monotonic_seconds() - save_began_;
+    pace_.began(waited_s);
+    if (parts_.history != nullptr)
+        parts_.history->saved(waited_s, pace_.cost());
 }
 
 }  // namespace hetseq

@@ -23,7 +23,7 @@ struct State {
     std::string prefix;
     int columns = 0;  // of the terminal; 0: there is none
     std::mutex mutex;
-    std::string last_error;  // behind `mutex`
+    std::string last_error, role;  // behind `mutex`
 
     State() {
         logger->set_pattern("%H:%M:%S %^%l%$ %v");
@@ -80,9 +80,18 @@ void set_identity(int rank, int size, const std::string& host) {
 }
 
 void set_role(const std::string& role) {
+    {
+        const std::lock_guard lock{state().mutex};
+        state().role = role;
+    }
     const std::string place = state().host + ", " + role;
     set_process_identity(state().rank, state().size, place);
     state().prefix = "[rank " + std::to_string(state().rank) + " on " + place + "] ";
+}
+
+std::string role() {
+    const std::lock_guard lock{state().mutex};
+    return state().role;
 }
 
 void set_columns(int columns) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -30,13 +31,17 @@ protected:
         return activity;
     }
 
+    static std::string role_of(int rank) {
+        return rank == 0 ? "" : "stage " + std::to_string(rank);
+    }
+
     // Beats of `update` until one of that update came from everybody who sends here.
     std::map<int, Beat> exchange(Heartbeats& heartbeats, std::int64_t update) {
         const std::size_t senders =
             world_.rank() == 0 ? static_cast<std::size_t>(world_.size() - 1) : 1;
         std::map<int, Beat> heard;
         const auto deadline = Clock::now() + 20s;
-        heartbeats.send(computing(update));
+        heartbeats.send(computing(update), role_of(world_.rank()));
         while (heard.size() < senders && Clock::now() < deadline) {
             heartbeats.receive([&](int rank, const Beat& beat) {
                 if (beat.activity.update == update)
@@ -66,6 +71,7 @@ TEST_F(HeartbeatsTest, RankZeroHearsAllAndAllHearRankZero) {
             EXPECT_EQ(beat.activity.phase, Phase::computing);
             EXPECT_EQ(beat.activity.seconds, 0.25 * rank);
             EXPECT_FALSE(beat.last);
+            EXPECT_EQ(beat.role.data(), role_of(rank));
         }
     }
     EXPECT_TRUE(heartbeats.finish(20s));

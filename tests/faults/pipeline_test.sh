@@ -25,7 +25,7 @@ grep -q 'continues from' "$work/log" || { cat "$work/log"; fail 'began anew'; }
 cmp "$work/undisturbed/model.safetensors" "$run/model.safetensors" || fail 'other parameters'
 
 run_faulty 3 "1:pipeline_receive:3:stall=60" "${train[@]}" --save-dir "$work/stalled" --stall-timeout 3
-expect_block 71 'the job stalls: rank 1 on .* has been computing update 3'
+expect_block 71 'the job stalls: rank 1 on .* \(stage 1 of 3\) has been computing update 3'
 table 'stall, stage 1'
 
 run_faulty 3 "2:pipeline_send:3:throw" "${train[@]}" --save-dir "$work/thrown"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/model/model_file.hpp"
+#include "hetseq/model/files/model_file.hpp"
 
 #include "model/chain_models.hpp"
 #include "util/temporary_folder.hpp"

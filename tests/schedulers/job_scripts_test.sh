@@ -4,8 +4,18 @@ source "$(dirname "$0")/common.sh"
 cd "$work"
 mkdir bin
 # shellcheck disable=SC2016
-printf '#!/bin/bash\necho "$@" >>requeued\n' >bin/scontrol
-chmod 755 bin/scontrol
+printf '#!/bin/bash\nif [[ $1 == show ]]; then printf "h1\nh2\n"; else echo "$@" >>requeued; fi\n' >bin/scontrol
+# mpirun OPTION... COMMAND...: a host in the file `lost` answers nothing.
+cat >bin/mpirun <<'EOF'
+#!/bin/bash
+echo "mpirun $*" >>mpiruns
+while [[ $1 == -* ]]; do
+  [[ $1 != --host ]] || ! grep -qsx "$2" lost || exit 1
+  shift 2
+done
+exec "$@"
+EOF
+chmod 755 bin/scontrol bin/mpirun
 cp "$here/fake/qstat" bin
 export PATH=$work/bin:$PATH HETSEQ_JOB=settings
 
@@ -83,7 +93,7 @@ new_run 20 'command+=(--fail 74)'
 start slurm.sh
 expect 74 0
 expect_log log 1 'ended with status 74'
-new_run 20 'command+=(--fail 205)' # mpirun lost a host
+new_run 20 'command+=(--every 5 --die 205@12)' restart_here=no # mpirun lost a host
 start slurm.sh
 expect 205 1
 new_run 20 'command=(no-such-program)'
@@ -93,6 +103,49 @@ HETSEQ_JOB=missing start slurm.sh
 expect 66 0
 expect_log log 1 "$work has no missing"
 echo 'neither a cancelled job nor one that failed'
+
+new_run 40 'command+=(--every 5 --die 137@12 --die 139@23)'
+start slurm.sh
+expect 0 0
+expect_log log 2 'starts again here'
+expect_log log 1 'resumed at update 10'
+expect_log log 1 'resumed at update 20'
+new_run 40 'command+=(--every 5 --die 71@12)' restart_here=no
+start slurm.sh
+expect 71 0
+new_run 20 'command+=(--fail 139 --no-checkpoint)'
+start slurm.sh
+expect 139 0
+expect_log log 1 'status 139, 2 times without a newer checkpoint'
+new_run 20 'command+=(--fail 137 --no-checkpoint)'
+start slurm.sh
+expect 137 0
+expect_log log 1 'status 137, 3 times without a newer checkpoint'
+new_run 40 'command+=(--every 5 --die 139@12)'
+start slurm.sh USR1 # before that
+expect 75 1
+start slurm.sh
+expect 0 0
+echo 'in place after a lost rank, and not for a fault that comes twice'
+
+export SLURM_TASKS_PER_NODE='2(x2)' SLURM_JOB_NODELIST='h[1-2]'
+in_hosts="'$here/trainer.sh' --save-dir run --max-update 40 --every 5 --die"
+new_run 40 "command=(mpirun $in_hosts 205@12)"
+echo h2 >lost
+start slurm.sh
+expect 0 0
+expect_log log 1 'does not answer: h2'
+expect_log mpiruns 1 'mpirun --host h1:2 /'
+new_run 40 "command=(mpirun $in_hosts 137@12)" min_ranks=3
+start slurm.sh
+expect 137 1
+expect_log log 1 '2 ranks are left (min_ranks=3)'
+new_run 40 "command=(mpirun -np 4 $in_hosts 205@12)"
+start slurm.sh
+expect 205 1
+expect_log log 1 'does not leave its hosts to mpirun'
+rm lost
+echo 'without a host that is lost, or through the queue'
 
 # shellcheck disable=SC2016
 new_run 20 'modules=(openmpi hetseq)' 'module() { echo "module $*"; [[ $2 != "$refused" ]]; }'
@@ -105,7 +158,7 @@ expect 1 0
 [[ ! -e run ]] || fail 'trained without its modules'
 new_run 20 'command=(env)'
 start slurm.sh
-for setting in oob_tcp_keepalive_{time=5,intvl=2,probes=3} odls_base_sigkill_timeout=2; do
+for setting in oob_tcp_keepalive_{time=5,intvl=2,probes=3} odls_base_sigkill_timeout=0; do
   expect_log log 1 "OMPI_MCA_$setting"
 done
 # The module tells where the example inputs are, after the command was written down.

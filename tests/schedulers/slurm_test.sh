@@ -47,16 +47,47 @@ wait_for 60 "end of job $id" is_over "$id"
 expect_log 1 "job $id: stopped by $work/run/STOP"
 echo 'the file STOP ends it for good'
 
-# mpirun notices a cut link after 10 s; Slurm lets the job start again once the node is back.
+# mpirun notices a cut link after 10 s. The job goes on at once without that node.
 next_run
 settings 'command+=(--save-interval-updates 10)'
 id=$("$box" exec sbatch "${resources[@]}" --time=5 --signal=B:USR1@60 "$jobs/slurm.sh")
 wait_for 60 updates has_updates 30
 "$vcluster" partition h2
-wait_for 40 'word of the lost node' grep -qs 'status 205: goes back' "$work/hetseq-$id.log"
+wait_for 60 'start without the lost node' grep -qs 'status 205: starts again here' "$work/hetseq-$id.log"
+expect_log 1 'does not answer: h2'
+wait_for 60 'word of the checkpoint' grep -qs 'continues from' "$work/hetseq-$id.log"
+before=$(updates)
+wait_for 60 'updates without the lost node' has_updates $((before + 20))
+touch "$work/run/STOP"
+wait_for 60 "end of job $id" is_over "$id"
+[[ $(field "$id" ExitCode) == 75:0 ]] || fail "job $id ended with $(field "$id" ExitCode)"
+"$vcluster" heal h2
+echo "a lost node: job $id goes on without it"
+
+# Where too few ranks are left, Slurm lets the job start again once the node is back.
+next_run
+settings 'command+=(--save-interval-updates 10)' min_ranks=2
+id=$("$box" exec sbatch "${resources[@]}" --time=5 --signal=B:USR1@60 "$jobs/slurm.sh")
+wait_for 60 updates has_updates 30
+"$vcluster" partition h2
+wait_for 60 'word of the lost node' grep -qs 'status 205: goes back' "$work/hetseq-$id.log"
+expect_log 1 '1 ranks are left (min_ranks=2)'
 "$vcluster" heal h2
 wait_for 150 "end of job $id" is_over "$id"
 [[ $(field "$id" Restarts) == 1 ]] || fail "job $id started again $(field "$id" Restarts) times"
 expect_log 1 "job $id: finished"
 expect_run
-echo "a lost node: job $id goes on when it is back"
+echo "a lost node of a job that needs it: job $id goes on when it is back"
+
+# A killed rank costs no way through the queue.
+next_run
+settings 'command+=(--save-interval-updates 10)'
+id=$("$box" exec sbatch "${resources[@]}" --time=5 --signal=B:USR1@60 "$jobs/slurm.sh")
+wait_for 60 updates has_updates 30
+pkill -9 -f -o -- "hetseq train .*--save-dir $work/run" || fail 'no rank to kill'
+wait_for 60 'start in place' grep -qs 'starts again here' "$work/hetseq-$id.log"
+wait_for 60 'word of the checkpoint' grep -qs 'continues from' "$work/hetseq-$id.log"
+touch "$work/run/STOP"
+wait_for 60 "end of job $id" is_over "$id"
+[[ $(field "$id" ExitCode) == 75:0 ]] || fail "job $id ended with $(field "$id" ExitCode)"
+echo "a killed rank: job $id goes on at once"

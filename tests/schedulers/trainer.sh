@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # Stands in for `hetseq train` where a job script is tested alone: counts updates in RUN/updates, 20 a second on any
 # machine, stops with 75 and a checkpoint when asked to, goes on from the newest one, and ends with 0; with --fail it ends
-# with CODE after 10 updates.
-# usage: trainer.sh --save-dir RUN --max-update N [--time-limit HH:MM:SS] [--fail CODE] [--no-checkpoint]
+# with CODE after 10 updates, with --die once with CODE at an update. --every: updates between checkpoints.
+# usage: trainer.sh --save-dir RUN --max-update N [--time-limit HH:MM:SS] [--fail CODE] [--die CODE@UPDATE]... [--every N]
+#        [--no-checkpoint]
 set -euo pipefail
-limit=0 fail='' writes=yes
+limit=0 fail='' writes=yes deaths=() every=0
 while (($#)); do
   case $1 in
     --save-dir) run=$2; shift ;;
     --max-update) last=$2; shift ;;
     --time-limit) limit=$(awk -F: '{print 3600 * $1 + 60 * $2 + $3}' <<<"$2"); shift ;;
     --fail) fail=$2; shift ;;
+    --die) deaths+=("$2"); shift ;;
+    --every) every=$2; shift ;;
     --no-checkpoint) writes=no ;;
     *) echo "trainer.sh: unknown $1" >&2; exit 64 ;;
   esac
@@ -42,6 +45,13 @@ while ((update < last)); do
   due=$((first + (now - begin) / 50000))
   while ((update < due && update < last)); do
     echo $((++update)) >>"$run/updates"
+    ((every == 0 || update % every)) || checkpoint
+    for death in "${deaths[@]}"; do
+      if ((update == ${death#*@})) && [[ ! -e $run/died-$death ]]; then
+        touch "$run/died-$death"
+        exit "${death%@*}"
+      fi
+    done
   done
   ((update < 10)) || [[ -z $fail ]] || { checkpoint; exit "$fail"; }
 done

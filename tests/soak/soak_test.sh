@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# soak_test.sh BINARY_DIR [DISTURBANCES [SEED]]: a run that is killed, stopped and re-sized at random, again and again,
-# whose config.cfg is removed and into whose folder second jobs are started, keeps every checkpoint it has and ends with
-# the parameters of a run that was left alone. A disturbance takes 2 to 4 s, one with a second job 10 s.
+# soak_test.sh BINARY_DIR [DISTURBANCES [SEED]]: a run that is killed, stopped, re-sized and cut into other virtual workers
+# at random, again and again, whose config.cfg is removed and into whose folder second jobs are started, keeps every
+# checkpoint it has and ends with the parameters of a run of replicas that was left alone. A disturbance takes 2 to 4 s,
+# one with a second job 10 s.
 source "$(dirname "$0")/../end_to_end/common.sh"
 disturbances=${2:-8}
 seed=${3:-$RANDOM}
@@ -12,13 +13,37 @@ options=(--task mnist --data "$work/data/train*.h5" --max-sentences 4 --batch-si
   --balance declared --threads 1 --log-interval 50 --save-interval 0 --keep-last 2)
 run=$work/run
 mkdir "$run"
-last=0 stops=0 kills=0 removals=0 refused=0 sizes=''
+last=0 stops=0 kills=0 removals=0 refused=0 layouts=''
 
 newest() { "$bin/hetseq" checkpoint list "$run" --json | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["update"])'; }
 # In hundredths of a second.
 pause() { sleep "$(printf '%d.%02d' $(($1 / 100)) $(($1 % 100)))"; }
 mpirun_of() { pgrep -P "$1" -x mpirun; }
 random_rank() { pgrep -P "$(mpirun_of "$1")" -x hetseq | shuf -n 1 --random-source=<(yes "$RANDOM"); }
+
+# Sets `layout`: options of replicas, or of virtual workers of one to three ranks each, which cut the three units.
+random_layout() {
+  local order first=0 size workers='' units=''
+  layout=()
+  case $((RANDOM % 5)) in
+    0) return ;;
+    1) layout=(--shard optimizer); return ;;
+    2) layout=(--virtual-workers auto); return ;;
+  esac
+  mapfile -t order < <(shuf -i "0-$((ranks - 1))" --random-source=<(yes "$RANDOM"))
+  while ((first < ranks)); do
+    size=$((RANDOM % 3 + 1))
+    ((size <= ranks - first)) || size=$((ranks - first))
+    workers+=${workers:+,}$(IFS=+; echo "${order[*]:first:size}")
+    case $size in
+      1) units+=${units:+,}3 ;;
+      2) units+=${units:+,}$((RANDOM % 2 + 1))+ ; units+=$((3 - ${units: -2:1})) ;;
+      3) units+=${units:+,}1+1+1 ;;
+    esac
+    first=$((first + size))
+  done
+  layout=(--virtual-workers "$workers" --stage-units "$units")
+}
 
 # A second job is sent away while the first one lives. Where that one ends by itself first, it would go on instead.
 second_job() {
@@ -50,9 +75,10 @@ disturb() {
 }
 
 for ((i = 1; i <= disturbances; ++i)); do
-  ranks=$((RANDOM % 3 + 1))
-  sizes+=" $ranks"
-  timeout 120 mpirun -np $ranks "$bin/hetseq" train "${options[@]}" --max-update 1000000 --save-dir "$run" \
+  ranks=$((RANDOM % 4 + 1))
+  random_layout
+  layouts+=" ${layout[1]:-$ranks}"
+  timeout 120 mpirun -np $ranks "$bin/hetseq" train "${options[@]}" "${layout[@]}" --max-update 1000000 --save-dir "$run" \
     --save-interval-updates $((RANDOM % 9 + 1)) >"$work/log" 2>&1 &
   launcher=$!
   # Most of them are disturbed in training, also where the start is slow.
@@ -87,4 +113,4 @@ timeout 900 mpirun -np 2 "$bin/hetseq" train "${options[@]}" --max-update "$last
   { cat "$work/log"; fail "the run that was left alone"; }
 "$bin/compare_models" "$run/checkpoints/update-$(printf %08d "$last")/model.safetensors" "$work/alone/model.safetensors" 1e-9 ||
   fail "the parameters differ after $disturbances disturbances"
-echo "$last updates on$sizes ranks, $kills kills, $stops stops, $removals times without config.cfg, $refused second jobs: the parameters of a run that was left alone"
+echo "$last updates as$layouts, $kills kills, $stops stops, $removals times without config.cfg, $refused second jobs: the parameters of a run that was left alone"

@@ -110,6 +110,21 @@ TEST_F(CheckpointFolderTest, KeepsTheNewestAndTheBest) {
     EXPECT_EQ(updates(), (Updates{6, 5, 3}));
 }
 
+TEST_F(CheckpointFolderTest, OfThoseThatTheClockAskedForTheTwoNewestAreKeptBesideTheOthers) {
+    for (std::int64_t update = 1; update <= 9; ++update) {
+        const bool for_the_clock = update % 3 != 0;
+        checkpoints_.begin(update);
+        if (for_the_clock)
+            checkpoints_.mark_timed(update);
+        save(update);
+        EXPECT_EQ(is_timed(checkpoints_.of_update(update)), for_the_clock);
+    }
+    checkpoints_.prune(2, 1);
+    EXPECT_EQ(updates(), (Updates{9, 8, 7, 6, 1}));
+    checkpoints_.prune(0, 0);
+    EXPECT_EQ(updates(), (Updates{9, 8, 7, 6}));
+}
+
 TEST_F(CheckpointFolderTest, OneOfTheSameUpdateIsReplaced) {
     save(4);
     const fs::path path = checkpoints_.begin(4);

@@ -57,7 +57,7 @@ BEGIN {
     "app/prediction>app/lines app/translation>app/lines comm/nccl>comm/host comm/mixed>comm/host comm/mpi>comm/host comm/mixed>comm/mpi comm/mixed>comm/nccl " \
     "prepare/bert>prepare/files data/blocks>data/files data/blocks>data/hdf5 data/blocks>data/order data/files>data/hdf5 " \
     "data/loading>data/blocks data/loading>data/files data/loading>data/hdf5 data/loading>data/order text/subwords>text/bert train/record>train/checkpoint " \
-    "train/record>train/shares balance/layout>balance/pipeline session/pipeline>session/ranks model/decoding>model/kernels model/fused>model/kernels model/decoding>model/transformer util/files>util/process"
+    "train/record>train/shares balance/layout>balance/pipeline session/pipeline>session/ranks model/decoding>model/kernels model/fused>model/kernels model/bert>model/files model/transformer>model/files model/decoding>model/transformer train/record>train/validation train/validation>train/shares util/files>util/process"
   count = split(may, pairs, " "); for (i = 1; i <= count; i++) allowed[pairs[i]] = 1
   count = split(sources, paths, "\n"); for (i = 1; i <= count; i++) exists[paths[i]] = 1
 }

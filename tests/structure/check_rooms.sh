@@ -7,6 +7,6 @@ cd "${1:?usage: check_rooms.sh ROOT}"
 most=20
 
 find src include/hetseq -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' | sed -E 's!^(src|include/hetseq)/!!; s/\.[a-z]+$//' |
-  sort -u | sed 's![^/]*$!!' | uniq -c |
+  sort -u | sed 's![^/]*$!!' | sort | uniq -c |
   awk -v most=$most '$1 > most { print "src/" $2 " holds " $1 " units, more than " most ": give some a folder of their own"; bad = 1 }
                      { ++folders } END { exit bad || !folders }'

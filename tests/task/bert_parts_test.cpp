@@ -10,8 +10,8 @@
 #include "hetseq/util/files/checksum.hpp"
 #include "hetseq/data/files/fixed_shard_writer.hpp"
 #include "hetseq/data/files/ragged_shard_writer.hpp"
+#include "hetseq/model/files/model_file.hpp"
 #include "hetseq/model/init.hpp"
-#include "hetseq/model/model_file.hpp"
 #include "hetseq/task/parts.hpp"
 
 #include "data/error_text.hpp"

@@ -38,8 +38,8 @@ TEST(RunControlTest, TheTimeLimitCountsAfterTheLeastUpdates) {
 }
 
 TEST(RunControlTest, OneRankAloneWatchesTheClock) {
-    RunControl control(
-        {.start_seconds = monotonic_seconds() - 10, .time_limit_s = 1, .save_minutes = 1e-15});
+    RunControl control({.start_seconds = monotonic_seconds() - 10, .time_limit_s = 1});
+    control.save_every(1e-15);
     const Requests requests = control.requests(0, 0);
     EXPECT_EQ(requests.stop(), StopReason::none);
     EXPECT_FALSE(requests.save());
@@ -58,10 +58,12 @@ TEST(RunControlTest, AStopFileIsSeenAndTakenAway) {
 }
 
 TEST(RunControlTest, SavesByTheClock) {
-    RunControl control({.save_minutes = 1e-15, .watches_clock = true});
+    RunControl control({.watches_clock = true});
+    EXPECT_FALSE(control.requests(0, 0).save());
+    control.save_every(3600);
+    EXPECT_FALSE(control.requests(0, 0).save());
+    control.save_every(1e-15);
     EXPECT_EQ(control.requests(0, 0).save_clock, 1);
-    RunControl later({.save_minutes = 60, .watches_clock = true});
-    EXPECT_FALSE(later.requests(0, 0).save());
 }
 
 TEST(RunControlTest, ACheckpointAnswersTheSignalsBeforeIt) {

@@ -156,6 +156,7 @@ ToyResult train_toy(const MpiEnvironment& environment, const HostComm& world, co
          .progress = start.progress,
          .loss_scale = run.loss_scale,
          .held_update = run.held_update,
+         .pace = run.pace,
          .sums = start.sums});
     ToyResult result;
     result.report = trainer.run();

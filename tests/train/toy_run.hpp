@@ -8,8 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/trainer.hpp"
+#include "hetseq/train/validation/evaluator.hpp"
 
 namespace hetseq {
 class FlatParameters;
@@ -56,6 +56,7 @@ struct ToyRun {
     std::int64_t save_interval = 0;  // updates between checkpoints
     std::string from = {};           // a checkpoint's folder, to go on from, tensors and all
     std::int64_t patience = 0;
+    CheckpointPaceOptions pace = {.every_s = 0};
     TrainingProgress progress = {};  // of a run that is continued, but for its tensors
     LossScale loss_scale = {};
     std::int64_t held_update = -1;

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "hetseq/util/process/activity.hpp"
 
@@ -13,7 +15,8 @@ class HostComm;
 /// A rank's report about itself.
 struct Beat {
     Activity activity;
-    bool last = false;  // it leaves in order, no more will come
+    bool last = false;            // it leaves in order, no more will come
+    std::array<char, 48> role{};  // the sender's part in the job, cut off there; ends with a zero
 };
 
 /// Beats between rank 0 and every other rank, on a communicator of their own, so that they pass
@@ -34,7 +37,7 @@ public:
     int size() const noexcept;
 
     /// Rank 0 sends to all other ranks; any other rank sends to rank 0. Throws CommError.
-    void send(const Activity& own);
+    void send(const Activity& own, const std::string& role = {});
     /// Calls `heard` with each beat that has arrived since: on rank 0 those of all other ranks,
     /// elsewhere those of rank 0. Throws CommError.
     void receive(const std::function<void(int rank, const Beat& beat)>& heard);

@@ -14,8 +14,8 @@
 #include "hetseq/model/arithmetic.hpp"
 #include "hetseq/model/chain.hpp"
 #include "hetseq/model/corpus_scorer.hpp"
+#include "hetseq/model/files/stored_model.hpp"
 #include "hetseq/model/forward_result.hpp"
-#include "hetseq/model/stored_model.hpp"
 
 namespace hetseq {
 

@@ -7,8 +7,8 @@
 
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/optim/schedule.hpp"
-#include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/trainer.hpp"
+#include "hetseq/train/validation/evaluator.hpp"
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_length.hpp"
 #include "hetseq/session/run_settings.hpp"

@@ -43,13 +43,16 @@ public:
     bool has_saved_nothing() const;
     /// The folder into which the files of `update` are written first; made if it is not there.
     std::filesystem::path begin(std::int64_t update) const;
+    /// Marks the folder that `begin` made as one of those that the clock asks for.
+    void mark_timed(std::int64_t update) const;
     /// Gives the folder that `begin` made a manifest and its final name; both are on disk when this
     /// returns. A former checkpoint of that update is removed. At any instant, one of the two is
     /// listed.
     void commit(std::int64_t update, const Manifest& manifest) const;
     /// Removes what `begin` made.
     void abandon(std::int64_t update) const noexcept;
-    /// Removes all checkpoints but the `keep_last` newest and that of `best_update`; 0 keeps all.
+    /// Removes all checkpoints but that of `best_update`, the two newest of those that were marked
+    /// as timed, and the `keep_last` newest of the others; 0 keeps all of these.
     void prune(std::int64_t keep_last, std::int64_t best_update) const;
     /// A checkpoint may have been moved away for another one that was never completed. Gives it its
     /// name back if it is complete. Only the process that opens the run for writing calls this.
@@ -77,6 +80,9 @@ private:
     std::string start_;
     std::function<void()> may_change_;
 };
+
+/// Whether a checkpoint was saved since the clock asked for it, and for nothing else.
+bool is_timed(const std::filesystem::path& checkpoint);
 
 /// The checkpoint `path` itself, or those of the run `path`, the newest first; empty if it is
 /// neither.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hetseq/model/companion_file.hpp"
+#include "hetseq/model/files/companion_file.hpp"
 #include "hetseq/model/tensor_registry.hpp"
 
 namespace hetseq {

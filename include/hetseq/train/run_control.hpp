@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include "hetseq/util/process/signal_inbox.hpp"
@@ -27,12 +28,11 @@ struct Requests {
 };
 
 struct RunControlOptions {
-    double start_seconds = 0;           // of the process, monotonic clock
-    double time_limit_s = 0;            // 0: none
-    std::int64_t least_updates = 0;     // before the time limit counts
-    double save_minutes = 0;            // between checkpoints; 0: not by the clock
-    std::filesystem::path stop_file{};  // looked for on this rank; empty: not
-    bool watches_clock = false;         // on one rank of the job
+    double start_seconds = 0;                              // of the process, monotonic clock
+    double time_limit_s = 0;                               // 0: none
+    std::int64_t least_updates = 0;                        // before the time limit counts
+    std::filesystem::path stop_file{};                     // looked for on this rank; empty: not
+    bool watches_clock = false;                            // on one rank of the job
     double same_request_s = signal_inbox::repeat_seconds;  // after a signal to save
 };
 
@@ -44,10 +44,13 @@ public:
     /// This rank's requests now. `next_update_s`: the time until the job could next notice a
     /// request; `checkpoint_s`: the time that saving takes.
     Requests requests(double next_update_s, double checkpoint_s);
+    /// From now on asks to save so long after the last checkpoint [s]; infinite, as at first:
+    /// never.
+    void save_every(double seconds) { save_every_s_ = seconds; }
     /// What all ranks requested. The same signal may reach this rank later than others: it is no
     /// request of its own.
     void hear(const Requests& of_all);
-    /// A checkpoint is being taken: it answers the signals so far, and the clock of --save-minutes
+    /// A checkpoint is being taken: it answers the signals so far, and the clock of `save_every`
     /// starts anew.
     void saved();
     /// Removes the stop file, so that the next start does not stop at once. Ignores failures.
@@ -58,8 +61,9 @@ private:
 
     RunControlOptions options_;
     std::int64_t asked_ = 0;  // times that `requests` was called, once before each update
-    double last_save_;        // monotonic clock [s]
-    double last_look_ = 0;    // for the stop file
+    double save_every_s_ = std::numeric_limits<double>::infinity();
+    double last_save_;      // monotonic clock [s]
+    double last_look_ = 0;  // for the stop file
     bool stop_file_seen_ = false;
     int checkpoints_asked_ = 0;  // signals answered so far
     double last_signal_;         // that any rank noticed, of those to save; monotonic clock [s]

@@ -12,18 +12,20 @@
 #include "hetseq/state/allocation_log.hpp"
 #include "hetseq/state/training_state.hpp"
 #include "hetseq/optim/schedule.hpp"
-#include "hetseq/train/evaluator.hpp"
+#include "hetseq/train/agreement/update_agreement.hpp"
+#include "hetseq/train/checkpoint/checkpoint_pace.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
 #include "hetseq/train/parameter_update.hpp"
 #include "hetseq/train/rebalancer.hpp"
 #include "hetseq/train/record/distribution.hpp"
 #include "hetseq/train/record/recorder.hpp"
+#include "hetseq/train/record/run_history.hpp"
 #include "hetseq/train/record/run_times.hpp"
-#include "hetseq/train/replica_sync.hpp"
+#include "hetseq/train/replica_check.hpp"
 #include "hetseq/train/run_control.hpp"
 #include "hetseq/train/trainer_options.hpp"
-#include "hetseq/train/update_agreement.hpp"
 #include "hetseq/train/update_step.hpp"
+#include "hetseq/train/validator.hpp"
 #include "hetseq/train/value_gather.hpp"
 #include "hetseq/train/waves/update_figures.hpp"
 #include "hetseq/train/waves/wave_ring.hpp"
@@ -32,7 +34,9 @@ namespace hetseq {
 
 class BatchPlan;
 class CheckpointWriter;
+enum class CheckpointReason;
 class Communicator;
+class Evaluator;
 struct CheckpointFile;
 class FlatParameters;
 class Optimizer;
@@ -57,6 +61,7 @@ struct TrainerRun {
     TrainingProgress progress = {};  // of the checkpoint that is continued
     LossScale loss_scale = {};
     std::int64_t held_update = -1;  // of that checkpoint, where the run's folder holds it; -1: not
+    CheckpointPaceOptions pace = {.every_s = 0};
     std::vector<GradientSet> sums = {};  // of `progress.pending`, from that checkpoint
 };
 
@@ -77,6 +82,7 @@ struct TrainerParts {
     const RunFolder* folder = nullptr;        // null: models are not saved
     CheckpointWriter* checkpoints = nullptr;  // null: none are saved
     RunControl* control = nullptr;            // null: the run ends with its last update
+    RunHistory* history = nullptr;            // on the rank that keeps one
     // Where ranks are stages of a pipeline; null: each holds the whole model.
     const SharedParameters* shared = nullptr;
     const CheckpointFile* held_model = nullptr;  // the model's file
@@ -100,6 +106,7 @@ struct TrainerReport : TrainingProgress {
         full_allocation;              // of the last full batch, by rank; empty: there was none
     double first_update_seconds = 0;  // monotonic clock, when the first update began
     double checkpoint_wait_ms = 0;    // the longest wait for a checkpoint's copy
+    std::optional<Goodput> goodput;   // of all starts, where a history is kept
     double checkpoint_seconds = 0;    // from the start of the last to its end; 0: none
 };
 
@@ -140,13 +147,10 @@ private:
     UpdateFigures figures_of(const LoadedShare& share) const;
     void record(double step_ms);
     void compare_replicas_when_due();
-    ReplicaDrift measured_drift() const;
-    void make_replicas_alike();
-    std::vector<std::string> like_devices() const;
     void validate_when_due();
-    void keep_best(const Evaluation& evaluation);
     void save_when_due();
-    void save();
+    void save(CheckpointReason reason);
+    void note_saved();
     void end();
     bool is_first_rank() const { return parts_.world.rank() == 0; }
     bool leads() const;
@@ -164,6 +168,9 @@ private:
     UpdateAgreement agreement_;
     Rebalancer rebalancer_;
     TrainerReport report_;
+    ReplicaCheck replicas_;
+    Validator validator_;
+    CheckpointPace pace_;
 
     std::int64_t first_update_ = 0;            // since the run was last started, counted from 0
     std::int64_t update_ = 0;                  // to be applied next
@@ -180,7 +187,9 @@ private:
     double gather_wait_ms_ = 0;                // before it, for the values of the one before
     std::int64_t computed_ = 1;                // updates, between the last two that were applied
     double lr_ = 0;
-    bool checkpoint_asked_ = false;  // by a signal or the clock
+    bool checkpoint_asked_ = false;  // by a signal
+    bool clock_asked_ = false;
+    double save_began_ = 0;  // of the last checkpoint, monotonic clock [s]
 };
 
 }  // namespace hetseq

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "hetseq/options/options_of.hpp"
-#include "hetseq/train/best_by.hpp"
+#include "hetseq/train/validation/best_by.hpp"
 
 namespace hetseq {
 

@@ -18,6 +18,8 @@ void set_identity(int rank, int size, const std::string& host);
 /// What this rank is among the others, "stage 1 of 3", which its messages say from now on. After
 /// `set_identity`.
 void set_role(const std::string& role);
+/// Empty where there is none.
+std::string role();
 
 /// Breaks messages at blanks where they are longer than a terminal's line; 0: there is none.
 void set_columns(int columns);

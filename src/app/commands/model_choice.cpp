@@ -12,8 +12,8 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/tools/checkpoint_report.hpp"
+#include "hetseq/model/files/model_file.hpp"
 #include "hetseq/model/model.hpp"
-#include "hetseq/model/model_file.hpp"
 #include "hetseq/app/commands/checkpoint/checkpoint_average.hpp"
 
 namespace hetseq {
@@ -33,7 +33,7 @@ bool is_average(const std::string& choice) {
 std::vector<fs::path> last_checkpoints(const fs::path& run, const std::string& choice) {
     const std::int64_t count =
         option_value::whole_number(choice.substr(of_last.size()), 1, most_checkpoints);
-    std::vector<fs::path> checkpoints = checkpoints_of(run);
+    std::vector<fs::path> checkpoints = regular_checkpoints_of(run);
     if (static_cast<std::int64_t>(checkpoints.size()) < count)
         throw MissingInput(
             run.string() + " holds " + std::to_string(checkpoints.size()) + " checkpoints",

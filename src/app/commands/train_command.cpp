@@ -20,7 +20,7 @@
 #include "hetseq/comm/host/rank_ranges.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
-#include "hetseq/model/model_file.hpp"
+#include "hetseq/model/files/model_file.hpp"
 #include "hetseq/train/checkpoint/whole_model.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/record/summary.hpp"

@@ -3,31 +3,17 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compute_times.hpp"
+
 namespace hetseq {
 
 namespace {
-
-constexpr double shortest_ms = 1e-9;
-
-double stage_ms(const ChainProblem& chain, const ChainStage& stage) {
-    const ChainDevices& devices = chain.devices[stage.device_class];
-    double ms = 0;
-    for (std::size_t unit = stage.begin; unit < stage.end; ++unit)
-        ms += devices.forward_ms[unit] + devices.backward_ms[unit];
-    return ms;
-}
 
 std::size_t class_of(const LayoutProblem& problem, int rank) {
     return problem.class_of[static_cast<std::size_t>(rank)];
 }
 
 }  // namespace
-
-double chain_ms(const LayoutProblem& problem, int rank) {
-    return std::max(
-        shortest_ms,
-        stage_ms(problem.sizes.front().chain, {class_of(problem, rank), 0, problem.units()}));
-}
 
 std::vector<std::size_t> ends_of(std::span<const ChainStage> stages) {
     std::vector<std::size_t> ends;
@@ -48,7 +34,7 @@ std::vector<ChainStage> aligned_stages(const LayoutProblem& problem,
     std::vector<double> ms;
     for (const std::size_t end : ends) {
         stages.push_back({fastest, stages.empty() ? 0 : stages.back().end, end});
-        ms.push_back(stage_ms(problem.sizes[size].chain, stages.back()));
+        ms.push_back(stage_ms(problem, size, stages.back()));
     }
     std::vector<std::size_t> longest(ends.size());
     std::iota(longest.begin(), longest.end(), std::size_t{0});

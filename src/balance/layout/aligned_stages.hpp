@@ -8,9 +8,6 @@
 
 namespace hetseq {
 
-/// Forward and backward of the largest micro-batch on a rank alone, > 0 [ms].
-double chain_ms(const LayoutProblem& problem, int rank);
-
 std::vector<std::size_t> ends_of(std::span<const ChainStage> stages);
 
 /// Stages that end at `ends`, no more than there are `ranks`: the one that takes longest is on the

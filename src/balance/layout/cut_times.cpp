@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "stage_chain.hpp"
+#include "stage_costs.hpp"
 
 namespace hetseq {
 
@@ -27,8 +27,8 @@ std::vector<CostPoint> within_micro_batch(const LayoutProblem& problem,
                                           std::span<const ChainStage> stages) {
     std::vector<CostPoint> points;
     for (std::size_t i = problem.sizes.size(); i-- > size;) {
-        StageChain chain{problem, state, i, kind, stages};
-        points.push_back({problem.sizes[i].micro_batch, chain.evaluated(1).predicted_ms});
+        const CutCosts costs = stage_costs(problem, state, i, kind, stages);
+        points.push_back({problem.sizes[i].micro_batch, fastest_in_flight(costs, 1).predicted_ms});
     }
     if (points.size() > 1) {
         const CostPoint &less = points[0], &more = points[1];
@@ -53,14 +53,13 @@ std::vector<std::size_t> simulated_numbers(std::size_t most, std::size_t stages)
 }
 
 // A pipeline goes on where the micro-batch before ended: its times do not repeat.
-void add_micro_batches(StageChain& chain,
-                       std::size_t stages,
+void add_micro_batches(const CutCosts& costs,
                        std::int64_t micro_batch,
                        std::size_t most,
                        std::vector<CostPoint>& points) {
-    for (const std::size_t number : simulated_numbers(most, stages))
+    for (const std::size_t number : simulated_numbers(most, costs.stages.size()))
         points.push_back({static_cast<std::int64_t>(number) * micro_batch,
-                          chain.evaluated(number).predicted_ms});
+                          fastest_in_flight(costs, number).predicted_ms});
     const CostPoint last = points.back(), before = points[points.size() - 2];
     const std::int64_t units = static_cast<std::int64_t>(most) * micro_batch;
     if (last.units < units)
@@ -91,10 +90,9 @@ StepCost cut_times(const LayoutProblem& problem,
     const std::int64_t micro_batch = problem.sizes[size].micro_batch;
     std::vector<CostPoint> points = within_micro_batch(problem, state, size, kind, stages);
     if (stages.size() > 1) {
-        StageChain chain{problem, state, size, kind, stages};
+        const CutCosts costs = stage_costs(problem, state, size, kind, stages);
         const std::int64_t most = std::max<std::int64_t>(2, ceil_div(problem.batch, micro_batch));
-        add_micro_batches(
-            chain, stages.size(), micro_batch, static_cast<std::size_t>(most), points);
+        add_micro_batches(costs, micro_batch, static_cast<std::size_t>(most), points);
     }
     StepCost cost{.micro_batch = micro_batch};
     cost.table = StepTable(std::move(points));

@@ -11,7 +11,7 @@
 
 #include "hetseq/util/quantity.hpp"
 
-#include "aligned_stages.hpp"
+#include "compute_times.hpp"
 
 namespace hetseq {
 

@@ -8,6 +8,7 @@
 #include "hetseq/balance/allocate.hpp"
 
 #include "aligned_stages.hpp"
+#include "compute_times.hpp"
 
 namespace hetseq {
 
@@ -105,6 +106,12 @@ bool LayoutPlanner::try_cuts_for(const DividedRanks& ranks,
     return found;
 }
 
+// With so many units a millisecond at the most, a layout may still be faster than `best`.
+bool LayoutPlanner::may_be_better(double most_speed, const LayoutDraft& best) const {
+    return best.overshoot_mb > 0 ||
+           static_cast<double>(problem_.batch) < best.update_ms() * most_speed;
+}
+
 // All workers cut where one of them is: no rank then waits for two sums.
 bool LayoutPlanner::try_aligned(const DividedRanks& ranks,
                                 WorkerCuts& cuts,
@@ -115,16 +122,41 @@ bool LayoutPlanner::try_aligned(const DividedRanks& ranks,
             places.emplace(cut->size, ends_of(cut->stages));
     bool found = false;
     for (const auto& [size, ends] : places) {
-        std::vector<const WorkerCut*> tried;
+        std::vector<std::vector<ChainStage>> stages;
+        double speed = 0;
         for (const WorkerRanks& worker : ranks.workers)
-            if (ends.size() <= worker.ranks.size())
-                tried.push_back(&cuts.given(
-                    worker.kind, size, aligned_stages(problem_, size, ends, worker.ranks)));
-        if (tried.size() < ranks.workers.size())
+            if (ends.size() <= worker.ranks.size()) {
+                stages.push_back(aligned_stages(problem_, size, ends, worker.ranks));
+                speed += most_speed(problem_, size, stages.back());
+            }
+        if (stages.size() < ranks.workers.size() || !may_be_better(speed, best))
             continue;
+        std::vector<const WorkerCut*> tried;
+        for (std::size_t w = 0; w < stages.size(); ++w)
+            tried.push_back(&cuts.given(ranks.workers[w].kind, size, stages[w]));
         found = takes(ranks, std::move(tried), best) || found;
     }
     return found;
+}
+
+// Near those that the workers of a kind have.
+void LayoutPlanner::add_near_cuts(const WorkerKind& kind,
+                                  std::span<const std::size_t> workers,
+                                  WorkerCuts& cuts,
+                                  const LayoutDraft& best) const {
+    const auto speed_of = [&](const WorkerCut& cut) {
+        return most_speed(problem_, cut.size, cut.stages);
+    };
+    double of_others = 0;
+    for (const WorkerCut* const cut : best.cuts)
+        of_others += speed_of(*cut);
+    for (const std::size_t w : workers)
+        of_others -= speed_of(*best.cuts[w]);
+    const auto is_worth_it = [&](std::size_t size, std::span<const ChainStage> stages) {
+        const double own = most_speed(problem_, size, stages);
+        return may_be_better(of_others + own * static_cast<double>(workers.size()), best);
+    };
+    cuts.add_near(kind, *best.cuts[workers.front()], is_worth_it);
 }
 
 // Of workers that are alike, all change at once: their stages then hold the same units.
@@ -141,7 +173,7 @@ void LayoutPlanner::try_known_cuts(const DividedRanks& ranks,
         found = like.size() > 1 && try_aligned(ranks, cuts, best);
         for (const auto& [kind, workers] : like) {
             if (best.cuts[workers.front()]->stages.size() <= most_stages)
-                cuts.add_near(kind, *best.cuts[workers.front()]);
+                add_near_cuts(kind, workers, cuts, best);
             const std::vector<const WorkerCut*> known = cuts.known(kind);
             found = try_cuts_for(ranks, known, workers, best) || found;
             if (ranks.workers.size() <= most_alone)

@@ -45,6 +45,11 @@ private:
     bool takes(const DividedRanks& ranks,
                std::vector<const WorkerCut*> cuts,
                LayoutDraft& best) const;
+    bool may_be_better(double most_speed, const LayoutDraft& best) const;
+    void add_near_cuts(const WorkerKind& kind,
+                       std::span<const std::size_t> workers,
+                       WorkerCuts& cuts,
+                       const LayoutDraft& best) const;
     bool try_aligned(const DividedRanks& ranks, WorkerCuts& cuts, LayoutDraft& best) const;
     std::vector<ChainStage> stages_of(const GivenWorker& worker) const;
 

@@ -5,7 +5,7 @@
 
 #include "cut_times.hpp"
 #include "near_cuts.hpp"
-#include "stage_chain.hpp"
+#include "stage_costs.hpp"
 
 namespace hetseq {
 
@@ -67,7 +67,8 @@ const WorkerCut& WorkerCuts::given(const WorkerKind& kind,
     std::fill(links.devices.begin(), links.devices.end(), 0);
     const auto [at, is_new] = cuts_[links].try_emplace(key);
     if (is_new) {
-        const PipelineCut cut = StageChain{problem_, state_, size, kind, stages}.evaluated(1);
+        const PipelineCut cut =
+            fastest_in_flight(stage_costs(problem_, state_, size, kind, stages), 1);
         at->second = {size,
                       key.second,
                       cut.memory[cut.tightest()].overshoot_mb(),
@@ -85,19 +86,23 @@ std::vector<const WorkerCut*> WorkerCuts::known(const WorkerKind& kind) const {
     return cuts;
 }
 
-void WorkerCuts::add_near(const WorkerKind& kind, const WorkerCut& cut) {
+void WorkerCuts::add_near(
+    const WorkerKind& kind,
+    const WorkerCut& cut,
+    const std::function<bool(std::size_t size, std::span<const ChainStage> stages)>& is_worth_it) {
     std::vector<std::vector<ChainStage>> cuts = near_cuts(cut.stages, kind.devices);
     cuts.push_back(cut.stages);
     for (std::size_t size = 0; size < problem_.sizes.size(); ++size)
         for (const std::vector<ChainStage>& stages : cuts)
-            given(kind, size, stages);
+            if (is_worth_it(size, stages))
+                given(kind, size, stages);
 }
 
 PipelineCut WorkerCuts::evaluated(const WorkerKind& kind,
                                   const WorkerCut& cut,
                                   std::int64_t units) const {
-    return StageChain{problem_, state_, cut.size, kind, cut.stages}.evaluated(
-        rounded_micro_batches(units, problem_.sizes[cut.size].micro_batch));
+    return fastest_in_flight(stage_costs(problem_, state_, cut.size, kind, cut.stages),
+                             rounded_micro_batches(units, problem_.sizes[cut.size].micro_batch));
 }
 
 }  // namespace hetseq

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <tuple>
@@ -41,8 +42,11 @@ public:
     const WorkerCut& given(const WorkerKind& kind,
                            std::size_t size,
                            std::span<const ChainStage> stages);
-    /// Gets to know those near `cut`, in micro-batches of all sizes.
-    void add_near(const WorkerKind& kind, const WorkerCut& cut);
+    /// Gets to know those near `cut` that `is_worth_it`, in micro-batches of all sizes.
+    void add_near(const WorkerKind& kind,
+                  const WorkerCut& cut,
+                  const std::function<bool(std::size_t size, std::span<const ChainStage> stages)>&
+                      is_worth_it);
     /// Its numbers where it computes `units`; its stages are numbered.
     PipelineCut evaluated(const WorkerKind& kind, const WorkerCut& cut, std::int64_t units) const;
 

@@ -1,7 +1,7 @@
 #include "chain_costs.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "hetseq/util/error.hpp"
 
@@ -9,20 +9,11 @@ namespace hetseq {
 
 namespace {
 
-double rounded(double ms) {
-    HETSEQ_ASSERT(ms >= 0 && std::isfinite(ms));
-    return std::ldexp(std::round(std::ldexp(ms, 20)), -20);
-}
-
 std::vector<double> sums_before(const std::vector<double>& times_ms) {
     std::vector<double> sums{0};
     for (const double ms : times_ms)
-        sums.push_back(sums.back() + rounded(ms));
+        sums.push_back(sums.back() + rounded_ms(ms));
     return sums;
-}
-
-double message_ms(const ChainLink& link, double mb) {
-    return rounded(link.latency_ms + mb * link.ms_per_mb);
 }
 
 bool share_a_host(const ChainProblem& problem, std::size_t a, std::size_t b) {
@@ -32,11 +23,6 @@ bool share_a_host(const ChainProblem& problem, std::size_t a, std::size_t b) {
 // Whether there is a device of each.
 bool are_two(const ChainProblem& problem, std::size_t a, std::size_t b) {
     return problem.devices[a].count > 0 && problem.devices[b].count > (a == b ? 1U : 0U);
-}
-
-// [ms / MiB]
-double slower_way(const ChainProblem& problem, std::size_t a, std::size_t b) {
-    return std::max(problem.links[a][b].ms_per_mb, problem.links[b][a].ms_per_mb);
 }
 
 void check_problem(const ChainProblem& problem) {
@@ -60,6 +46,7 @@ void check_problem(const ChainProblem& problem) {
 ChainCosts::ChainCosts(const ChainProblem& problem) : problem_{problem}, units_{problem.units()} {
     check_problem(problem);
     add_times();
+    add_card_parts();
     add_boundaries();
     const std::size_t stages = classes() * (units_ + 1) * (units_ + 1);
     fixed_mb_.resize(stages);
@@ -76,6 +63,20 @@ void ChainCosts::add_times() {
     }
 }
 
+void ChainCosts::add_card_parts() {
+    const auto way = [&](std::size_t a, std::size_t b) {
+        return slower_way(problem_.links[a][b], problem_.links[b][a]);
+    };
+    for (std::size_t own = 0; own < classes(); ++own) {
+        double fastest = std::numeric_limits<double>::infinity();
+        for (std::size_t c = 0; c < classes(); ++c)
+            if (!share_a_host(problem_, own, c) && are_two(problem_, own, c))
+                fastest = std::min(fastest, way(own, c));
+        for (std::size_t other = 0; other < classes(); ++other)
+            card_parts_.push_back(card_part_of(way(own, other), fastest));
+    }
+}
+
 void ChainCosts::add_boundaries() {
     for (std::size_t unit = 0; unit < units_; ++unit)
         for (std::size_t front = 0; front < classes(); ++front)
@@ -85,24 +86,12 @@ void ChainCosts::add_boundaries() {
                 one.activations_ms =
                     message_ms(problem_.links[front][behind], problem_.activations_mb[unit]);
                 one.gradients_ms = mb > 0 ? message_ms(problem_.links[behind][front], mb) : 0;
-                if (share_a_host(problem_, front, behind))
-                    continue;
-                const double of_front = card_part(front, behind);
-                const double of_behind = card_part(behind, front);
-                one.cards = {.front_out = rounded(of_front * one.activations_ms),
-                             .front_in = rounded(of_front * one.gradients_ms),
-                             .behind_out = rounded(of_behind * one.gradients_ms),
-                             .behind_in = rounded(of_behind * one.activations_ms)};
+                if (!share_a_host(problem_, front, behind))
+                    one.cards = cards_of({.forward_ms = one.activations_ms,
+                                          .backward_ms = one.gradients_ms,
+                                          .front_card = card_part(front, behind),
+                                          .behind_card = card_part(behind, front)});
             }
-}
-
-double ChainCosts::card_part(std::size_t device_class, std::size_t other) const {
-    const double own = slower_way(problem_, device_class, other);
-    double fastest = own;
-    for (std::size_t c = 0; c < classes(); ++c)
-        if (!share_a_host(problem_, device_class, c) && are_two(problem_, device_class, c))
-            fastest = std::min(fastest, slower_way(problem_, device_class, c));
-    return own > 0 ? fastest / own : 1;
 }
 
 void ChainCosts::add_memory(std::size_t begin) {

@@ -6,17 +6,12 @@
 
 #include "hetseq/balance/pipeline/chain_problem.hpp"
 
+#include "message_times.hpp"
+
 namespace hetseq {
 
-/// What messages across a boundary take of the cards of both sides' hosts [ms]; nothing within one
-/// host.
-struct BoundaryCards {
-    double front_out = 0, front_in = 0;
-    double behind_out = 0, behind_in = 0;
-};
-
-/// Times and memory of all stages that a chain can be cut into. Times are multiples of 2^-20 ms:
-/// sums are then exact, and cuts that take equally long tie in whatever order they are added up.
+/// Times and memory of all stages that a chain can be cut into. Times are rounded by
+/// `rounded_ms`.
 class ChainCosts {
 public:
     /// `problem` outlives the costs.
@@ -45,7 +40,9 @@ public:
     }
     /// Part of a message's time that it takes of the card of `device_class`, where the other device
     /// is of class `other`: less than 1 where others of its links are faster.
-    double card_part(std::size_t device_class, std::size_t other) const;
+    double card_part(std::size_t device_class, std::size_t other) const {
+        return card_parts_[device_class * classes() + other];
+    }
     /// Summing the gradients of `tied` among those of `stages` that read it: by a ring, whose
     /// slowest link counts [ms].
     double sum_ms(const TiedUnits& tied, std::span<const ChainStage> stages) const;
@@ -56,6 +53,10 @@ public:
     std::size_t most_in_flight(const ChainStage& stage) const {
         return most_in_flight_[index(stage)];
     }
+
+    /// Micro-batches in flight take the same each.
+    double fixed_mb(const ChainStage& stage) const { return fixed_mb_[index(stage)]; }
+    double in_flight_mb(const ChainStage& stage) const { return in_flight_mb_[index(stage)]; }
 
     /// The longest of the stages and, by direction, of the links and of what a stage's messages
     /// take of its host's card [ms]. Other stages of the host are left out.
@@ -78,12 +79,14 @@ private:
         return boundaries_[(unit * classes() + front) * classes() + behind];
     }
     void add_times();
+    void add_card_parts();
     void add_boundaries();
     void add_memory(std::size_t begin);
     void add_most_in_flight(const ChainStage& stage);
 
     const ChainProblem& problem_;
     std::size_t units_;
+    std::vector<double> card_parts_;    // by class and other class
     std::vector<Boundary> boundaries_;  // by unit, front and behind
     // By class: sums over units before each.
     std::vector<std::vector<double>> forward_before_ms_, backward_before_ms_;

@@ -39,6 +39,8 @@ MessageQueue::MessageQueue(std::span<const PipelineStage> stages,
 }
 
 std::vector<PipelineMessage> MessageQueue::start(double now_ms) {
+    if (waiting_.empty())
+        return {};
     std::vector<PipelineMessage> started, left;
     for (PipelineMessage message : waiting_) {
         if (!can_start(message, now_ms)) {

@@ -1,15 +1,14 @@
 #include "hetseq/balance/pipeline/partition_chain.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/balance/pipeline/simulate_pipeline.hpp"
 
 #include "best_cuts.hpp"
 #include "chain_costs.hpp"
+#include "cut_costs.hpp"
 #include "nearest_cut.hpp"
 
 namespace hetseq {
@@ -17,70 +16,45 @@ namespace hetseq {
 namespace {
 
 constexpr std::size_t simulated_cuts = 8;
-constexpr double worth_memory = 0.99;  // of the time without
 
-// Those of one class are all on one host, or each on its own.
-std::optional<std::size_t> host_of(const ChainCosts& costs, const ChainStage& stage) {
-    return costs.problem().devices[stage.device_class].host;
+CutCosts::Sum sum_of(const ChainCosts& costs,
+                     const TiedUnits& tied,
+                     std::span<const ChainStage> cut) {
+    CutCosts::Sum sum{{}, costs.sum_ms(tied, cut)};
+    for (std::size_t s = 0; s < cut.size(); ++s)
+        if (tied.is_read_in(cut[s]))
+            sum.stages.push_back(s);
+    return sum;
 }
 
-SimulatedPipeline simulate(const ChainCosts& costs,
-                           std::span<const ChainStage> cut,
-                           std::size_t extra) {
-    const std::size_t micro_batches = costs.problem().micro_batches;
-    std::vector<PipelineStage> stages;
-    std::vector<PipelineLink> links;
+CutCosts costs_of(const ChainCosts& costs, std::span<const ChainStage> cut) {
+    CutCosts own;
     for (std::size_t s = 0; s < cut.size(); ++s) {
-        stages.push_back({std::vector<double>(micro_batches, costs.forward_ms(cut[s])),
-                          std::vector<double>(micro_batches, costs.backward_ms(cut[s])),
-                          most_in_flight(cut.size(), s, extra),
-                          host_of(costs, cut[s])});
+        const ChainDevices& devices = costs.problem().devices[cut[s].device_class];
+        own.stages.push_back({costs.forward_ms(cut[s]),
+                              costs.backward_ms(cut[s]),
+                              costs.fixed_mb(cut[s]),
+                              costs.in_flight_mb(cut[s]),
+                              devices.memory_mb,
+                              devices.host});
         if (s + 1 == cut.size())
             break;
         const std::size_t unit = cut[s].end - 1;
         const std::size_t front = cut[s].device_class, behind = cut[s + 1].device_class;
-        links.push_back({costs.activations_ms(unit, front, behind),
-                         costs.gradients_ms(unit, front, behind),
-                         costs.problem().gradients_mb[unit] > 0,
-                         costs.card_part(front, behind),
-                         costs.card_part(behind, front)});
+        own.links.push_back({costs.activations_ms(unit, front, behind),
+                             costs.gradients_ms(unit, front, behind),
+                             costs.problem().gradients_mb[unit] > 0,
+                             costs.card_part(front, behind),
+                             costs.card_part(behind, front)});
     }
-    return simulate_pipeline(stages, links);
+    for (const TiedUnits& tied : costs.problem().tied)
+        own.sums.push_back(sum_of(costs, tied, cut));
+    return own;
 }
 
-// When all is done: groups of tied parameters are summed in turn, each when its last stage is
-// through.
-double end_ms(const ChainCosts& costs,
-              std::span<const ChainStage> cut,
-              const SimulatedPipeline& simulated) {
-    double end_ms = simulated.makespan_ms, summed_ms = 0;
-    for (const TiedUnits& tied : costs.problem().tied) {
-        const double takes_ms = costs.sum_ms(tied, cut);
-        for (std::size_t s = 0; s < cut.size(); ++s)
-            if (tied.is_read_in(cut[s]))
-                summed_ms = std::max(summed_ms, simulated.stages[s].end_ms);
-        summed_ms += takes_ms;
-        if (takes_ms > 0)
-            end_ms = std::max(end_ms, summed_ms);
-    }
-    return end_ms;
-}
-
-PipelineCut evaluate(const ChainCosts& costs,
-                     std::span<const ChainStage> stages,
-                     std::size_t extra = 0) {
-    const SimulatedPipeline simulated = simulate(costs, stages, extra);
-    PipelineCut cut;
-    cut.extra_in_flight = extra;
+PipelineCut evaluated(const ChainCosts& costs, std::span<const ChainStage> stages) {
+    PipelineCut cut = evaluate(costs_of(costs, stages), costs.problem().micro_batches, 0);
     cut.stages.assign(stages.begin(), stages.end());
-    cut.predicted_ms = end_ms(costs, stages, simulated);
-    cut.period_ms = costs.period_ms(stages);
-    if (cut.predicted_ms > 0)
-        cut.bubble = 1 - (1 - simulated.bubble) * simulated.makespan_ms / cut.predicted_ms;
-    cut.score_ms = costs.score_ms(cut.period_ms, costs.latency_ms(stages));
-    for (std::size_t s = 0; s < stages.size(); ++s)
-        cut.memory.push_back({costs.memory_mb(stages[s], most_in_flight(stages.size(), s, extra)),
-                              costs.problem().devices[stages[s].device_class].memory_mb});
     return cut;
 }
 
@@ -127,29 +101,23 @@ PipelineCut partition_chain(const ChainProblem& problem) {
     const ChainCosts costs{problem};
     std::vector<ScoredCut> cuts = best_cuts(costs, simulated_cuts);
     if (cuts.empty())
-        return evaluate(costs, nearest_cut(costs));
+        return evaluated(costs, nearest_cut(costs));
     add_single_stage(costs, cuts);
-    PipelineCut best = evaluate(costs, cuts.front().stages);
+    PipelineCut best = evaluated(costs, cuts.front().stages);
     for (const ScoredCut& scored : cuts)
-        if (PipelineCut cut = evaluate(costs, scored.stages); is_faster(cut, best))
+        if (PipelineCut cut = evaluated(costs, scored.stages); is_faster(cut, best))
             best = std::move(cut);
     return best;
 }
 
 PipelineCut with_more_in_flight(const ChainProblem& problem, PipelineCut cut) {
-    const ChainCosts costs{problem};
-    for (std::size_t extra = cut.extra_in_flight + 1; extra < cut.stages.size(); ++extra) {
-        PipelineCut more = evaluate(costs, cut.stages, extra);
-        if (!more.fits() || more.predicted_ms > worth_memory * cut.predicted_ms)
-            break;
-        cut = std::move(more);
-    }
-    return cut;
+    const CutCosts costs = costs_of(ChainCosts{problem}, cut.stages);
+    return with_more_in_flight(costs, problem.micro_batches, std::move(cut));
 }
 
 PipelineCut evaluate_cut(const ChainProblem& problem, std::span<const ChainStage> stages) {
     check_stages(problem, stages);
-    return evaluate(ChainCosts{problem}, stages);
+    return evaluated(ChainCosts{problem}, stages);
 }
 
 }  // namespace hetseq

@@ -5,7 +5,7 @@
 
 #include "hetseq/util/error.hpp"
 
-#include "model/model_config_file.hpp"
+#include "model/files/model_config_file.hpp"
 #include <nlohmann/json.hpp>
 
 namespace hetseq {

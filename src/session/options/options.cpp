@@ -105,6 +105,20 @@ Option<std::set<int>> signals_option(const std::string& name,
     return {{name, "LIST", default_value, help}, parse_signals};
 }
 
+Option<std::optional<double>> save_minutes_option(const std::string& help) {
+    const std::string automatic = "auto";
+    const auto read = [automatic](const std::string& text) -> std::optional<double> {
+        if (text == automatic)
+            return std::nullopt;
+        try {
+            return option_value::number(text, 0, std::numeric_limits<double>::max());
+        } catch (const BadConfig&) {
+            option_value::reject(text, "auto or a number of minutes, 0 or more");
+        }
+    };
+    return {{"save-minutes", "N|auto", automatic, help, {automatic}}, read};
+}
+
 // clang-format off
 
 void add_what_is_trained(OptionsOf<Options>& options) {
@@ -188,8 +202,8 @@ void add_checkpoints(OptionsOf<Options>& options) {
              "do not take the place in the learning rate's schedule from --restore-file").of_command())
         .add(&Options::reset_position, switch_option("reset-position",
              "do not take the place in the data from --restore-file").of_command())
-        .add(&Options::save_minutes, number_option("save-minutes", "30",
-             "minutes between checkpoints; 0: do not save by the clock"))
+        .add(&Options::save_minutes, save_minutes_option(
+             "minutes between checkpoints; auto: as often as costs least; 0: do not save by the clock"))
         .add(&Options::keep_last, whole_number_option("keep-last", "3",
              "number of newest checkpoints to keep, besides the best one; 0: keep all"))
         .add(&Options::time_limit_s, duration_option("time-limit",

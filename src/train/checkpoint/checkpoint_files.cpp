@@ -7,7 +7,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/safetensors.hpp"
-#include "hetseq/model/tensor_types.hpp"
+#include "hetseq/model/files/tensor_types.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
 #include "hetseq/optim/optimizer.hpp"
 

@@ -96,11 +96,12 @@ void CheckpointWriter::use(std::vector<CheckpointFile> files) {
     copies_->follow(files_, world_.rank());
 }
 
-void CheckpointWriter::start(const TrainingState& state) {
+void CheckpointWriter::start(const TrainingState& state, CheckpointReason reason) {
     advance(Wait::yes);
     begin_ = monotonic_seconds();
     last_update_ = state.progress.updates;
     best_update_ = state.progress.best_update;
+    reason_ = reason;
     copies_->mark();
     std::promise<void> copied;
     copied_ = copied.get_future();
@@ -258,6 +259,8 @@ void CheckpointWriter::end_gathering() {
 void CheckpointWriter::commit(const Manifest& manifest) {
     fault_point("checkpoint_commit", last_update_);
     look_for_known();
+    if (reason_ == CheckpointReason::clock)
+        folder_.mark_timed(last_update_);
     folder_.commit(last_update_, manifest);
     folder_.prune(options_.keep_last, best_update_);
     known_ = updates_in(folder_);

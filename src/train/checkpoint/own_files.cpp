@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/model/tensor_types.hpp"
+#include "hetseq/model/files/tensor_types.hpp"
 
 namespace hetseq {
 

@@ -13,7 +13,7 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/peer_transfers.hpp"
-#include "hetseq/model/tensor_types.hpp"
+#include "hetseq/model/files/tensor_types.hpp"
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
 
 #include "own_files.hpp"

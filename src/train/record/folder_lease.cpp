@@ -89,7 +89,9 @@ LeaseHolder this_process() {
             .process_start = own ? own->start : 0,
             .job = job_id(),
             // From job scripts whose next start has an id of its own.
-            .chain = variable("HETSEQ_CHAIN")};
+            .chain = variable("HETSEQ_CHAIN"),
+            // From job scripts that start the program again within a job.
+            .restarted = std::strtoll(variable("HETSEQ_RESTARTED").c_str(), nullptr, 10)};
 }
 
 LeaseSurroundings::LeaseSurroundings()

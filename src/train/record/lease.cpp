@@ -35,7 +35,8 @@ std::string lease_json(const Lease& lease) {
                                       {"pid", holder.pid},
                                       {"process_start", holder.process_start},
                                       {"job", holder.job},
-                                      {"chain", holder.chain}};
+                                      {"chain", holder.chain},
+                                      {"restarted", holder.restarted}};
     const std::string beats = std::to_string(lease.beats);
     return "{\"beats\": " + std::string(most_digits - std::min(most_digits, beats.size()), ' ') +
            beats + ",\n \"holder\": " + json.dump() + "}\n";
@@ -54,7 +55,8 @@ std::optional<Lease> parse_lease(const std::string& text) {
                         holder.at("pid").get<std::int64_t>(),
                         holder.at("process_start").get<std::int64_t>(),
                         word("job"),
-                        holder.value("chain", std::string{})};
+                        holder.value("chain", std::string{}),
+                        holder.value("restarted", std::int64_t{0})};
         lease.beats = json.at("beats").get<std::int64_t>();
         return lease;
     } catch (const std::exception&) {
@@ -101,6 +103,11 @@ LeaseJudge::Verdict LeaseJudge::judge(const std::optional<std::string>& text, do
     same_job_ = lease && (is_own(&LeaseHolder::job) || is_own(&LeaseHolder::chain));
     if (lease && self_.can_see(lease->holder) && !is_alive_(lease->holder))
         return conclude(Verdict::take, who + " is gone");
+    const bool is_of_this_job =
+        lease && (self_.job.empty() ? lease->holder.job.empty() && is_own(&LeaseHolder::chain)
+                                    : is_own(&LeaseHolder::job));
+    if (is_of_this_job && lease->holder.restarted < self_.restarted)
+        return conclude(Verdict::take, who + " was of an earlier start of this job");
     if (still_s_ >= times_.still_s)
         return conclude(Verdict::take,
                         who + " gave no sign of life for " + format_number(times_.still_s) + " s");

@@ -186,7 +186,7 @@ bool RunFolder::may_write() const {
 void RunFolder::remove_earlier_run() const {
     require_lease();
     for (const fs::path& file :
-         {summary(), metrics(), allocations(), model(), best_model(), model_config()})
+         {summary(), metrics(), history(), allocations(), model(), best_model(), model_config()})
         remove_file(file);
     remove_files(tensorboard(), is_event_file);
     remove_files(path_, is_vocabulary);
@@ -201,6 +201,7 @@ void RunFolder::remove_temporary_files() const {
         const std::vector<fs::path> own{config(),
                                         metrics(),
                                         summary(),
+                                        history(),
                                         allocations(),
                                         model(),
                                         best_model(),

@@ -41,6 +41,7 @@ void RunTimes::add(const TimedUpdate& update) {
     ++updates_;
     longest_step_ms_ = std::max(longest_step_ms_, update.step_ms);
     own_units_ += update.own_units;
+    of_all_.add(update);
     if (update.finish_ratio)
         finish_ratio_.add(*update.finish_ratio);
     if (std::exchange(cut_since_, update.cut_since) != update.cut_since)
@@ -110,7 +111,7 @@ TimeDistributions RunTimes::with_late_times(TimeDistributions times) const {
 RunTimes::Sums RunTimes::steady_sums() const {
     Sums sums = sums_;
     for_first_steady([&](const TimedUpdate& update, std::int64_t) { sums.add(update); });
-    return sums;
+    return sums.ms > 0 ? sums : of_all_;
 }
 
 double RunTimes::samples_per_second() const {

@@ -132,6 +132,20 @@ Json evaluation_json(const Evaluation& evaluation, std::int64_t update) {
     return json;
 }
 
+Json goodput_json(const Goodput& goodput) {
+    return {{"share", goodput.share()},
+            {"seconds", goodput.seconds()},
+            {"starts", goodput.starts},
+            {"failures", goodput.failures},
+            {"updating_s", goodput.updating_s},
+            {"lost_s", goodput.lost_s},
+            {"starting_s", goodput.starting_s},
+            {"validating_s", goodput.validating_s},
+            {"saving_s", goodput.saving_s},
+            {"between_s", goodput.between_s},
+            {"other_s", goodput.other_s}};
+}
+
 }  // namespace
 
 Summary summarise(const HostComm& world,
@@ -306,6 +320,8 @@ std::string Summary::json(const TrainerReport& report) const {
             json["classes"].back()[std::string(text.key)] = range_json(one.ms[text.time]);
     }
     json["advice"] = advice(*this);
+    if (report.goodput)
+        json["goodput"] = goodput_json(*report.goodput);
     if (report.last_valid) {
         json["valid"] = evaluation_json(*report.last_valid, report.updates);
         if (report.best_valid)

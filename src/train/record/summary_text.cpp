@@ -13,6 +13,8 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
+constexpr double least_told = 0.005;  // of the time of all starts
+
 // "min / avg / max"
 std::string range_text(const Summary::Range& range) {
     return format_number(range.min, 3) + " / " + format_number(range.avg, 3) + " / " +
@@ -92,6 +94,26 @@ std::string workers_text(const Summary& summary) {
     return text;
 }
 
+std::string goodput_text(const Goodput& goodput) {
+    const double all_s = goodput.seconds();
+    std::string text = "over " + count_text(static_cast<std::int64_t>(goodput.starts), "start");
+    if (goodput.failures > 0)
+        text += ", " + std::to_string(goodput.failures) + " of which failed,";
+    text += " " + percent_text(goodput.share(), 3) + " of " + format_duration(all_s) +
+            " went into updates that were kept";
+    const auto part = [&](double seconds, const std::string& what) {
+        if (seconds >= least_told * all_s)
+            text += ", " + percent_text(seconds / all_s, 2) + " " + what;
+    };
+    part(goodput.lost_s, "into updates that were computed again");
+    part(goodput.starting_s, "into starting");
+    part(goodput.between_s, "passed between starts");
+    part(goodput.validating_s, "into validation");
+    part(goodput.saving_s, "into checkpoints");
+    part(goodput.other_s, "into the rest");
+    return text;
+}
+
 }  // namespace
 
 std::string Summary::text(const TrainerReport& report) const {
@@ -103,6 +125,8 @@ std::string Summary::text(const TrainerReport& report) const {
                        format_number(step_ms.median, 3) + " ms (" + format_number(step_ms.p10, 3) +
                        " to " + format_number(step_ms.p90, 3) + ")\n" + balance_text(*this) +
                        class_table(*this) + workers_text(*this);
+    if (report.goodput && report.goodput->starts > 1)
+        text += goodput_text(*report.goodput) + "\n";
     if (!is_exact)
         text += "another cut of the batches would give another result (exact = False)\n";
     for (const std::string& line : advice(*this))

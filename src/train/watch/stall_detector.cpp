@@ -34,12 +34,13 @@ std::vector<int> ranks_of(Candidates candidates) {
 StallDetector::StallDetector(std::vector<std::string> hosts, double timeout, double now)
     : timeout_{timeout} {
     for (std::string& host : hosts)
-        ranks_.push_back({.host = std::move(host), .activity = {}, .heard_at = now});
+        ranks_.push_back({.host = std::move(host), .role = {}, .activity = {}, .heard_at = now});
 }
 
-void StallDetector::heard(int rank, const Activity& activity, double now) {
+void StallDetector::heard(int rank, const Activity& activity, double now, std::string role) {
     Rank& of = ranks_.at(static_cast<std::size_t>(rank));
     of.activity = activity;
+    of.role = std::move(role);
     of.heard_at = now;
     double& longest = longest_[activity.waits ? 1 : 0][static_cast<std::size_t>(activity.phase)];
     longest = std::max(longest, activity.longest);
@@ -185,16 +186,20 @@ std::vector<int> StallDetector::those_behind(const std::vector<int>& ranks) cons
     return behind;
 }
 
-// "rank 1 on node07", "ranks 1, 3 and 7 more".
+// "1 on node07", "1 on node07 (stage 1 of 3)".
+std::string StallDetector::place_of(int rank) const {
+    const Rank& of = ranks_[static_cast<std::size_t>(rank)];
+    return std::to_string(rank) + " on " + of.host + (of.role.empty() ? "" : " (" + of.role + ")");
+}
+
+// "rank 1 on node07", "ranks 1 on node07, 3 on node08 and 7 more".
 std::string StallDetector::who(const std::vector<int>& ranks) const {
     constexpr std::size_t shown = 8;
     if (ranks.size() == 1)
-        return "rank " + std::to_string(ranks.front()) + " on " +
-               ranks_[static_cast<std::size_t>(ranks.front())].host;
+        return "rank " + place_of(ranks.front());
     std::string text = "ranks ";
     for (std::size_t i = 0; i < std::min(shown, ranks.size()); ++i)
-        text += (i > 0 ? ", " : "") + std::to_string(ranks[i]) + " on " +
-                ranks_[static_cast<std::size_t>(ranks[i])].host;
+        text += (i > 0 ? ", " : "") + place_of(ranks[i]);
     if (ranks.size() > shown)
         text += " and " + std::to_string(ranks.size() - shown) + " more";
     return text;

@@ -170,11 +170,12 @@ private:
     std::optional<Stall> look(double now) {
         tell_killed();
         const Activity own = own_activity();
-        detector_.heard(rank_, own, now);
+        const std::string role = log::role();
+        detector_.heard(rank_, own, now, role);
         if (heartbeats_) {
-            heartbeats_->send(own);
+            heartbeats_->send(own, role);
             heartbeats_->receive([&](int rank, const Beat& beat) {
-                detector_.heard(rank, beat.activity, now);
+                detector_.heard(rank, beat.activity, now, beat.role.data());
                 if (beat.last)
                     detector_.left(rank);
             });

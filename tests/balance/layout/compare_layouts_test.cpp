@@ -67,9 +67,11 @@ LayoutProblem large_cluster(std::size_t ranks, double memory_mb) {
 // The size of a large job. Prints the time; asserts what holds on any machine.
 TEST(CompareLayoutsTest, ManyRanksOfFourKinds) {
 #ifdef __SANITIZE_ADDRESS__
-    GTEST_SKIP() << "the address sanitizer makes it take minutes";
+    constexpr std::size_t ranks = 128;  // it makes all slower
+#else
+    constexpr std::size_t ranks = 1024;
 #endif
-    LayoutProblem problem = large_cluster(1024, 7000);
+    LayoutProblem problem = large_cluster(ranks, 7000);
     problem.sizes.resize(1);
     problem.link = [&](int from, int to) {
         const auto at = [&](int rank) { return problem.host_of[static_cast<std::size_t>(rank)]; };
@@ -83,9 +85,9 @@ TEST(CompareLayoutsTest, ManyRanksOfFourKinds) {
     const double took_s = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 
     std::cout << plans.size() << " layouts: " << took_s << " s\n";
-    EXPECT_GT(plans.size(), 40);
+    EXPECT_GT(plans.size(), 30);
     EXPECT_TRUE(plans.front().fits());
-    EXPECT_GT(plans.front().ranks(), 900);
+    EXPECT_GT(plans.front().ranks(), ranks * 9 / 10);
     EXPECT_FALSE(plans.back().fits());
 }
 

@@ -10,10 +10,10 @@
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
 #include "hetseq/train/checkpoint/checkpoint_reader.hpp"
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
-#include "hetseq/train/evaluator.hpp"
 #include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/validation/evaluator.hpp"
 #include "hetseq/train/worker_map.hpp"
 
 #include "test_world.hpp"

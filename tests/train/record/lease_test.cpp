@@ -106,6 +106,22 @@ TEST_F(LeaseJudgeTest, AnEarlierJobOfTheSameChainIsWaitedFor) {
     EXPECT_EQ(judge.why(), "process 123 on node07 (job 77) trains into it");
 }
 
+// A job script starts the program again when its mpirun has ended.
+TEST_F(LeaseJudgeTest, AStartBeforeARestartWithinTheJobIsSucceededAtOnce) {
+    LeaseHolder own = holder_of("own", "node08"), earlier = holder_of("other");
+    own.restarted = 1;
+    const auto verdict = [&] { return judge_for(own).judge(text_of(earlier, 5), 0); };
+    EXPECT_EQ(verdict(), Verdict::wait);  // another job
+    own.chain = earlier.chain = "local-77";
+    EXPECT_EQ(verdict(), Verdict::take);
+    own.job = "77";
+    EXPECT_EQ(verdict(), Verdict::wait);
+    earlier.job = "77";
+    EXPECT_EQ(verdict(), Verdict::take);
+    earlier.restarted = 1;
+    EXPECT_EQ(verdict(), Verdict::wait);
+}
+
 TEST_F(LeaseJudgeTest, AnEarlierStartThatEndsMeanwhileIsSucceeded) {
     LeaseHolder own = holder_of("own", "node08"), earlier = holder_of("other");
     own.job = earlier.job = "77";
@@ -148,6 +164,7 @@ TEST(LeaseTest, KeepsItsLengthAsItBeats) {
     holder.host = "a \"host\"";
     holder.job = "77.3";
     holder.chain = "70";
+    holder.restarted = 3;
     const Lease lease{holder, 1'234'567};
 
     const auto read = parse_lease(lease_json(lease));
@@ -158,6 +175,7 @@ TEST(LeaseTest, KeepsItsLengthAsItBeats) {
     EXPECT_EQ(read->holder.process_start, 4567);
     EXPECT_EQ(read->holder.job, "77.3");
     EXPECT_EQ(read->holder.chain, "70");
+    EXPECT_EQ(read->holder.restarted, 3);
     EXPECT_EQ(lease_json(lease).size(), lease_json({holder, 0}).size());
 }
 

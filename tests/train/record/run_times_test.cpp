@@ -76,6 +76,20 @@ TEST(RunTimesTest, WhereNoBatchIsFullAllCount) {
     EXPECT_EQ(times.alike().step_ms.median(), 100);
 }
 
+// The first one computed all; the others were applied in a burst.
+TEST(RunTimesTest, ARunThatIsNotLongerThanItsStalenessHasTheRatesOfAllUpdates) {
+    RunTimes times;
+    for (int i = 0; i < 3; ++i) {
+        TimedUpdate update = taking(i == 0 ? 590 : 5);
+        update.is_timed = false;
+        times.add(update);
+    }
+
+    EXPECT_DOUBLE_EQ(times.samples_per_second(), 50);
+    EXPECT_DOUBLE_EQ(times.units_per_second(), 150);
+    EXPECT_EQ(times.steady().updates(), 0);
+}
+
 TEST(RunTimesTest, LateTimesAreThoseOfAllSteadyUpdates) {
     RunTimes times = run_of(100);
     for (int i = 0; i < 50; ++i)

@@ -61,6 +61,17 @@ TEST(StallDetectorTest, ARankLongInItsOwnWorkStalls) {
     EXPECT_THAT(stall->text, HasSubstr("--stall-timeout (now 10)"));
 }
 
+TEST(StallDetectorTest, SaysTheRoleThatARankHasNow) {
+    StallDetector detector = three_ranks();
+    detector.heard(1, at(Phase::computing, 0.1), 1, "stage 0 of 2");
+    detector.heard(1, at(Phase::computing, 11), 5, "stage 1 of 2");
+
+    const auto stall = detector.judge(5);
+
+    ASSERT_TRUE(stall);
+    EXPECT_THAT(stall->text, StartsWith("rank 1 on node02 (stage 1 of 2) has been computing"));
+}
+
 // All is waiting that an idle rank does.
 TEST(StallDetectorTest, AnIdleRankMayWaitForTheOthersForEver) {
     StallDetector detector = three_ranks();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -64,9 +65,9 @@ struct Options {
     bool reset_optimizer = false;
     bool reset_lr_scheduler = false;
     bool reset_position = false;
-    double save_minutes = 0;     // 0: not by the clock
-    std::int64_t keep_last = 0;  // 0: all
-    double time_limit_s = 0;     // 0: none
+    std::optional<double> save_minutes = {};  // 0: not by the clock; none: as often as is good
+    std::int64_t keep_last = 0;               // 0: all
+    double time_limit_s = 0;                  // 0: none
     std::set<int> stop_signals;
     std::set<int> checkpoint_signals;
     std::int64_t stop_exit_code = 75;

@@ -17,6 +17,9 @@
 
 namespace hetseq {
 
+/// Why a checkpoint is saved. Of those for the clock alone, fewer are kept.
+enum class CheckpointReason { clock, other };
+
 class CheckpointCopies;
 class PeerTransfers;
 
@@ -48,7 +51,9 @@ public:
     /// Collective. Starts saving `state` (rank 0's counts) and the tensors as they are now. Waits
     /// for an earlier checkpoint that is not complete yet. Where ranks send parts and threads may
     /// not call MPI, all files are written when it returns.
-    void start(const TrainingState& state);
+    void start(const TrainingState& state, CheckpointReason reason = CheckpointReason::other);
+    /// True until the last one is complete, or was given up.
+    bool is_under_way() const noexcept { return stage_ != Stage::idle; }
     /// Nobody may write to the tensors before this returns. It also returns if the copy failed; the
     /// checkpoint is then not saved. Returns the time it waited [ms].
     double wait_for_copy();
@@ -98,6 +103,7 @@ private:
     Stage stage_ = Stage::idle;
     std::int64_t last_update_ = -1;
     std::int64_t best_update_ = 0;
+    CheckpointReason reason_ = CheckpointReason::other;  // of that one
     double begin_ = 0;                // of the checkpoint at work, monotonic clock [s]
     std::set<std::int64_t> known_;    // on rank 0: checkpoints that were there
     std::set<std::int64_t> removed_;  // and those that somebody removed

@@ -17,6 +17,7 @@ struct LeaseHolder {
     std::int64_t process_start = 0;  // [clock ticks since boot]; a later process may have its id
     std::string job;                 // the scheduler's, with the element of an array; empty: none
     std::string chain{};             // of jobs that continue each other; empty: none
+    std::int64_t restarted = 0;      // starts of the job before this one, which have all ended
 
     /// Whether a process of `this` can tell if `other` lives.
     bool can_see(const LeaseHolder& other) const;

@@ -8,10 +8,10 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/state/evaluation.hpp"
 #include "hetseq/state/training_state.hpp"
-#include "hetseq/train/best_by.hpp"
 #include "hetseq/train/record/metrics_file.hpp"
 #include "hetseq/train/record/progress_bar.hpp"
 #include "hetseq/train/record/scalar_events.hpp"
+#include "hetseq/train/validation/best_by.hpp"
 
 namespace hetseq {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hetseq/state/checkpoint_folder.hpp"
-#include "hetseq/model/companion_file.hpp"
+#include "hetseq/model/files/companion_file.hpp"
 
 namespace hetseq {
 
@@ -67,6 +67,7 @@ public:
     std::filesystem::path config() const { return path_ / "config.cfg"; }
     std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
     std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
+    std::filesystem::path history() const { return path_ / "starts.json"; }
     std::filesystem::path summary() const { return path_ / "summary.json"; }
     std::filesystem::path allocations() const { return path_ / "allocations.json"; }
     std::filesystem::path model() const { return path_ / "model.safetensors"; }

@@ -57,7 +57,8 @@ public:
     /// these are fewer than 5, or those of all batches if none was full: their times can be
     /// compared with each other and with the costs at the end.
     TimeDistributions alike() const;
-    /// All samples or units of the steady state over its time.
+    /// All samples or units of the steady state over its time. A run that is not longer than its
+    /// staleness has none: then those of all updates.
     double samples_per_second() const;
     double units_per_second() const;
 
@@ -79,7 +80,7 @@ private:
     Distribution finish_ratio_;
     std::vector<TimedUpdate> first_;  // which may warm up; the others:
     TimeDistributions all_, full_, alike_;
-    Sums sums_;
+    Sums sums_, of_all_;  // in the steady state, and of all updates
     std::int64_t cut_since_ = 0;
     ByRankTime<std::vector<double>> first_late_;
     ByRankTime<Distribution> late_;  // without those

@@ -32,7 +32,8 @@ public:
     /// Another timeout [s]; all ranks count as heard from now.
     void change_timeout(double timeout, double now);
 
-    void heard(int rank, const Activity& activity, double now);
+    /// `role`: its part in the job, "stage 1 of 3", for messages; may be empty.
+    void heard(int rank, const Activity& activity, double now, std::string role = {});
     /// The rank left in order and is not judged any more.
     void left(int rank);
     /// The caller's whole process stood still for that long (suspended by a scheduler) and could
@@ -50,7 +51,7 @@ public:
 
 private:
     struct Rank {
-        std::string host;
+        std::string host, role;
         Activity activity;
         double heard_at = 0;
         bool here = true;
@@ -64,6 +65,7 @@ private:
     std::optional<Stall> judge_waits(double now) const;
     std::vector<int> those_behind(const std::vector<int>& ranks) const;
     std::string option_text() const;
+    std::string place_of(int rank) const;
     std::string who(const std::vector<int>& ranks) const;
     std::string what(int rank, double now) const;
     Stall lost(const std::vector<int>& ranks, double now) const;

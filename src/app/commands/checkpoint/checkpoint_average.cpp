@@ -4,7 +4,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/safetensors.hpp"
-#include "hetseq/model/tensor_types.hpp"
+#include "hetseq/model/files/tensor_types.hpp"
 
 namespace hetseq {
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "hetseq/tools/checkpoint_report.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/commands/checkpoint/checkpoint_average.hpp"
 
@@ -18,7 +19,9 @@ void say(const std::string& text) {
 
 int average(const CommandWords& words) {
     const AverageOptions options = words.read(average_options());
-    const auto checkpoints = newest_checkpoints(words.arguments.front(), options.last);
+    auto checkpoints = regular_checkpoints_of(words.arguments.front());
+    if (options.last > 0 && options.last < std::ssize(checkpoints))
+        checkpoints.resize(static_cast<std::size_t>(options.last));
     average_checkpoints(checkpoints, options.output);
     say(options.output + ": the mean of " + std::to_string(checkpoints.size()) + " checkpoints\n");
     return 0;

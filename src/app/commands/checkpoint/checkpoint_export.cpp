@@ -20,9 +20,9 @@
 #include "hetseq/state/checkpoint_folder.hpp"
 #include "hetseq/state/existing_folder.hpp"
 #include "hetseq/tools/checkpoint_report.hpp"
-#include "hetseq/model/model_file.hpp"
-#include "hetseq/model/tensor_files.hpp"
-#include "hetseq/model/tensor_types.hpp"
+#include "hetseq/model/files/model_file.hpp"
+#include "hetseq/model/files/tensor_files.hpp"
+#include "hetseq/model/files/tensor_types.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/app/commands/checkpoint/checkpoint_average.hpp"
 

@@ -1,4 +1,4 @@
-#include "hetseq/train/update_agreement.hpp"
+#include "hetseq/train/agreement/update_agreement.hpp"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "hetseq/train/evaluator.hpp"
+#include "hetseq/train/validation/evaluator.hpp"
 
 #include <cmath>
 #include <memory>

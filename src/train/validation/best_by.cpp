@@ -1,4 +1,4 @@
-#include "hetseq/train/best_by.hpp"
+#include "hetseq/train/validation/best_by.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "hetseq/model/model_file.hpp"
+#include "hetseq/model/files/model_file.hpp"
 
 #include <fstream>
 

@@ -1,4 +1,4 @@
-#include "hetseq/model/model_file.hpp"
+#include "hetseq/model/files/model_file.hpp"
 
 #include <set>
 
@@ -7,10 +7,10 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/safetensors.hpp"
+#include "hetseq/model/files/tensor_files.hpp"
+#include "hetseq/model/files/tensor_types.hpp"
 #include "hetseq/model/init.hpp"
 #include "hetseq/model/model.hpp"
-#include "hetseq/model/tensor_files.hpp"
-#include "hetseq/model/tensor_types.hpp"
 
 namespace hetseq {
 

@@ -1,11 +1,11 @@
-#include "hetseq/model/tensor_files.hpp"
+#include "hetseq/model/files/tensor_files.hpp"
 
 #include <array>
 
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
-#include "hetseq/model/model_file.hpp"
+#include "hetseq/model/files/model_file.hpp"
 
 #include "util/temporary_folder.hpp"
 

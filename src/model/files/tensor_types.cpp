@@ -1,4 +1,4 @@
-#include "hetseq/model/tensor_types.hpp"
+#include "hetseq/model/files/tensor_types.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "hetseq/model/stored_model.hpp"
+#include "hetseq/model/files/stored_model.hpp"
 
 #include <cmath>
 #include <set>

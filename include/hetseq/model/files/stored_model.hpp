@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "hetseq/model/companion_file.hpp"
+#include "hetseq/model/files/companion_file.hpp"
 #include "hetseq/model/tensor_registry.hpp"
 
 namespace hetseq {

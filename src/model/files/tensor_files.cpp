@@ -1,4 +1,4 @@
-#include "hetseq/model/tensor_files.hpp"
+#include "hetseq/model/files/tensor_files.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace hetseq {
+
+/// What checkpoints cost a run, as far as it is known.
+struct CheckpointCost {
+    double training_s = 0;  // that training lost to one: it waited, or was slower beside it
+    double writing_s = 0;   // from its start to its end
+};
+
+struct CheckpointPaceOptions {
+    std::optional<double> every_s = {};  // as a user says, 0: never; none: as often as is good
+    double between_failures_s = 86400;   // the mean
+    std::optional<CheckpointCost> known = {};  // of earlier starts of the run
+};
+
+/// Says how often to save. The interval is that of the least loss, sqrt(2 C M) for a cost C and a
+/// mean time M between failures (Young 1974; Daly 2006, eq. 9), but at least 100 C, so that
+/// checkpoints take one hundredth at the most, and 2 s, and at most 10 min. Whatever these say, it
+/// is ten times as long as a checkpoint takes to be written: the disk has other users.
+class CheckpointPace {
+public:
+    explicit CheckpointPace(const CheckpointPaceOptions& options) : options_{options} {}
+
+    /// A checkpoint began; training waited so long for that [s].
+    void began(double waited_s);
+    /// An update took so long, with what it waited for a checkpoint's copy [s].
+    void updated(double step_s);
+    /// The checkpoint is complete, or was given up, so long after its start [s].
+    void ended(double writing_s);
+    bool is_saving() const noexcept { return under_way_.has_value(); }
+
+    /// From one checkpoint to the next [s]; infinite: none is to begin by the clock, or not while
+    /// one is under way.
+    double interval_s() const;
+    /// The median of the last ones; none: none was complete.
+    std::optional<CheckpointCost> cost() const;
+
+private:
+    struct UnderWay {
+        double waited_s = 0;
+        double updates_s = 0;
+        std::size_t updates = 0;
+    };
+
+    CheckpointPaceOptions options_;
+    std::vector<double> steps_s_;  // the last ones beside which none was written, a ring
+    std::size_t next_ = 0;
+    std::optional<UnderWay> under_way_;
+    std::vector<CheckpointCost> costs_;  // the last ones
+};
+
+}  // namespace hetseq

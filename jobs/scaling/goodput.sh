@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# A run under jobs/local.sh, one rank of which is killed again and again: what share of the time went into updates that were
+# kept, and where the rest went (docs/faults.md).
+set -euo pipefail
+shopt -s inherit_errexit
+
+usage='usage: jobs/scaling/goodput.sh mnist | numbers | base
+environment:
+  HETSEQ   the program (build/cpu/bin/hetseq)
+  EVERY    seconds between kills, on average (60); 0: none
+  MINUTES  of the run (15)
+  RANKS    (2)
+  SAVE     --save-minutes (auto)
+base: a BERT base, whose checkpoint is 1.3 GB; needs data/bert-8192 (made here)'
+[[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
+[[ ${1-} =~ ^(mnist|numbers|base)$ && $# == 1 ]] || { echo "$usage" >&2; exit 64; }
+source "$(dirname "$0")/../common.sh"
+every=${EVERY:-60} minutes=${MINUTES:-15} ranks=${RANKS:-2}
+if [[ ! $every$minutes$ranks =~ ^[0-9]+$ ]]; then echo "$usage" >&2; exit 64; fi
+hetseq=$(realpath "${HETSEQ:-build/cpu/bin/hetseq}")
+[[ -x $hetseq ]] || { echo "there is no $hetseq: build it (docs/building.md), or name it in HETSEQ" >&2; exit 69; }
+work=$PWD/build/scaling/goodput-$1
+rm -rf "$work"
+mkdir -p "$work"
+case $1 in
+  mnist)
+    prepare_fashion_mnist
+    task=(--task mnist --data "$PWD/data/fashion-mnist/train*.h5" --valid-data "$PWD/data/fashion-mnist/t10k*.h5" --batch-size 256) ;;
+  numbers)
+    [[ -e data/numbers/test.de ]] || "$hetseq" prepare numbers --output data/numbers
+    task=("$PWD/inputs/numbers.cfg" --data "$PWD/data/numbers/train*.h5" --valid-data "$PWD/data/numbers/valid*.h5") ;;
+  base)
+    prepare_bert_8192
+    task=(--task bert --model-config base --data "$PWD/data/bert-8192/train*.h5" --batch-size 4) ;;
+esac
+export OMP_NUM_THREADS=1
+cat >"$work/settings" <<EOF
+hosts=(localhost:$ranks)
+run=$work/run
+command=(mpirun '$hetseq' train$(printf " '%s'" "${task[@]}") --max-update 100000000 --max-epoch 0 --threads 1
+  --save-interval 0 --save-minutes ${SAVE:-auto} --save-dir '$work/run')
+EOF
+cp jobs/job.sh "$work"
+cd "$work"
+HETSEQ_JOB=settings setsid bash "$OLDPWD/jobs/local.sh" >log 2>&1 &
+job=$!
+trap 'kill -TERM "$job" 2>/dev/null || true' EXIT
+end=$((SECONDS + 60 * minutes)) kills=0 next=0
+while ((SECONDS < end)) && kill -0 "$job" 2>/dev/null; do
+  if ((every > 0 && next == 0)); then
+    next=$((SECONDS + every / 2 + RANDOM % (every + 1)))
+  fi
+  if ((every > 0 && SECONDS >= next)); then
+    victim=$(pgrep -f -- "$hetseq train .*--save-dir $work/run" | grep -vxFf <(pgrep -x mpirun) | shuf -n 1) || victim=''
+    if [[ $victim ]] && kill -9 "$victim" 2>/dev/null; then kills=$((kills + 1)); fi
+    next=0
+  fi
+  sleep 0.2
+done
+kill -TERM "$job" 2>/dev/null || true
+wait "$job" || true
+trap - EXIT
+python3 - "$kills" <<'PY'
+import json, sys
+told = json.load(open("run/summary.json"))["goodput"]
+checkpoint = [start["checkpoint"] for start in json.load(open("run/starts.json"))["starts"] if "checkpoint" in start]
+print(f"{sys.argv[1]} kills, {told['starts']} starts: {100 * told['share']:.1f} % of {told['seconds']:.0f} s in updates that were kept")
+for name in ("lost", "starting", "between", "validating", "saving", "other"):
+    print(f"{name:>10}: {100 * told[name + '_s'] / told['seconds']:.1f} %")
+if checkpoint:
+    print(f"a checkpoint: {1000 * checkpoint[-1]['training_s']:.1f} ms of training, {1000 * checkpoint[-1]['writing_s']:.0f} ms to be written")
+PY

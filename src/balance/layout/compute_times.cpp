@@ -1,0 +1,35 @@
+#include "compute_times.hpp"
+
+#include <algorithm>
+
+namespace hetseq {
+
+namespace {
+
+constexpr double shortest_ms = 1e-9;
+
+}  // namespace
+
+double stage_ms(const LayoutProblem& problem, std::size_t size, const ChainStage& stage) {
+    const ChainDevices& devices = problem.sizes[size].chain.devices[stage.device_class];
+    double ms = 0;
+    for (std::size_t unit = stage.begin; unit < stage.end; ++unit)
+        ms += devices.forward_ms[unit] + devices.backward_ms[unit];
+    return ms;
+}
+
+double chain_ms(const LayoutProblem& problem, int rank) {
+    const std::size_t device_class = problem.class_of[static_cast<std::size_t>(rank)];
+    return std::max(shortest_ms, stage_ms(problem, 0, {device_class, 0, problem.units()}));
+}
+
+double most_speed(const LayoutProblem& problem,
+                  std::size_t size,
+                  std::span<const ChainStage> stages) {
+    double slowest_ms = shortest_ms;
+    for (const ChainStage& stage : stages)
+        slowest_ms = std::max(slowest_ms, stage_ms(problem, size, stage));
+    return static_cast<double>(problem.sizes[size].micro_batch) / slowest_ms;
+}
+
+}  // namespace hetseq

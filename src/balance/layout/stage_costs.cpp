@@ -1,0 +1,112 @@
+#include "stage_costs.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "hetseq/util/error.hpp"
+
+#include "balance/pipeline/message_times.hpp"
+
+namespace hetseq {
+
+namespace {
+
+double sum(const std::vector<double>& values, const ChainStage& stage) {
+    double sum = 0;
+    for (std::size_t unit = stage.begin; unit < stage.end; ++unit)
+        sum += values[unit];
+    return sum;
+}
+
+double largest(const std::vector<double>& values, const ChainStage& stage) {
+    double most = 0;
+    for (std::size_t unit = stage.begin; unit < stage.end; ++unit)
+        most = std::max(most, values[unit]);
+    return most;
+}
+
+void check_stages(const LayoutProblem& problem, std::span<const ChainStage> stages) {
+    std::size_t end = 0;
+    for (const ChainStage& stage : stages) {
+        HETSEQ_ASSERT(stage.begin == end && stage.end > stage.begin);
+        end = stage.end;
+    }
+    HETSEQ_ASSERT(end == problem.units());
+}
+
+// The links between the devices that a cut's stages are on.
+class StageLinks {
+public:
+    StageLinks(const ChainProblem& chain,
+               const WorkerKind& kind,
+               std::span<const ChainStage> stages)
+        : chain_{chain}, kind_{kind}, used_(chain.devices.size(), 0) {
+        for (const ChainStage& stage : stages)
+            ++used_[stage.device_class];
+    }
+
+    PipelineLink between(const ChainStage& front, const ChainStage& behind) const {
+        const std::size_t unit = front.end - 1, a = front.device_class, b = behind.device_class;
+        const double mb = chain_.gradients_mb[unit];
+        return {message_ms(kind_.link(chain_, a, b), chain_.activations_mb[unit]),
+                mb > 0 ? message_ms(kind_.link(chain_, b, a), mb) : 0,
+                mb > 0,
+                card_part_of(way(a, b), fastest_of(a)),
+                card_part_of(way(a, b), fastest_of(b))};
+    }
+
+private:
+    double way(std::size_t a, std::size_t b) const {
+        return slower_way(kind_.link(chain_, a, b), kind_.link(chain_, b, a));
+    }
+    double fastest_of(std::size_t own) const {
+        double fastest = std::numeric_limits<double>::infinity();
+        const auto& host = chain_.devices[own].host;
+        for (std::size_t c = 0; c < used_.size(); ++c) {
+            const bool is_there = used_[c] > (c == own ? 1U : 0U);
+            if (is_there && !(host && host == chain_.devices[c].host))
+                fastest = std::min(fastest, way(own, c));
+        }
+        return fastest;
+    }
+
+    const ChainProblem& chain_;
+    const WorkerKind& kind_;
+    std::vector<std::size_t> used_;  // by class
+};
+
+}  // namespace
+
+CutCosts stage_costs(const LayoutProblem& problem,
+                     const StateTable& state,
+                     std::size_t size,
+                     const WorkerKind& kind,
+                     std::span<const ChainStage> stages) {
+    check_stages(problem, stages);
+    const ChainProblem& chain = problem.sizes[size].chain;
+    const StageLinks links{chain, kind, stages};
+    CutCosts costs;
+    for (const ChainStage& stage : stages) {
+        const ChainDevices& devices = chain.devices[stage.device_class];
+        const bool is_first = stage.begin == 0, is_last = stage.end == problem.units();
+        const double received_mb = is_first ? 0 : chain.activations_mb[stage.begin - 1];
+        const double sent_mb = is_last ? 0 : chain.activations_mb[stage.end - 1];
+        costs.stages.push_back({rounded_ms(sum(devices.forward_ms, stage)),
+                                rounded_ms(sum(devices.backward_ms, stage)),
+                                devices.process_mb + state.mb(size, stage) + sent_mb +
+                                    largest(chain.workspace_mb, stage),
+                                sum(chain.activations_mb_kept, stage) + received_mb,
+                                devices.memory_mb,
+                                devices.host});
+        if (!is_last)
+            costs.links.push_back(links.between(stage, stages[costs.stages.size()]));
+    }
+    return costs;
+}
+
+PipelineCut fastest_in_flight(const CutCosts& costs, std::size_t micro_batches) {
+    return with_more_in_flight(costs, micro_batches, evaluate(costs, micro_batches, 0));
+}
+
+}  // namespace hetseq

@@ -1,0 +1,106 @@
+#include "cut_costs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "message_times.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr double worth_memory = 0.99;  // of the time without
+
+SimulatedPipeline simulate(const CutCosts& costs, std::size_t micro_batches, std::size_t extra) {
+    std::vector<PipelineStage> stages;
+    for (std::size_t s = 0; s < costs.stages.size(); ++s) {
+        const CutCosts::Stage& stage = costs.stages[s];
+        stages.push_back({std::vector<double>(micro_batches, stage.forward_ms),
+                          std::vector<double>(micro_batches, stage.backward_ms),
+                          most_in_flight(costs.stages.size(), s, extra),
+                          stage.host});
+    }
+    return simulate_pipeline(stages, costs.links);
+}
+
+// When all is done: groups of tied parameters are summed in turn, each when its last stage is
+// through.
+double end_ms(const CutCosts& costs, const SimulatedPipeline& simulated) {
+    double end_ms = simulated.makespan_ms, summed_ms = 0;
+    for (const CutCosts::Sum& sum : costs.sums) {
+        for (const std::size_t s : sum.stages)
+            summed_ms = std::max(summed_ms, simulated.stages[s].end_ms);
+        summed_ms += sum.takes_ms;
+        if (sum.takes_ms > 0)
+            end_ms = std::max(end_ms, summed_ms);
+    }
+    return end_ms;
+}
+
+// Of the cards of the hosts in front and behind; nothing within one host.
+BoundaryCards cards(const CutCosts& costs, std::size_t link) {
+    const PipelineLink& messages = costs.links[link];
+    const auto &front = costs.stages[link].host, &behind = costs.stages[link + 1].host;
+    return front && front == behind ? BoundaryCards{} : cards_of(messages);
+}
+
+double period_ms(const CutCosts& costs) {
+    double longest_ms = 0;
+    BoundaryCards before;
+    for (std::size_t s = 0; s < costs.stages.size(); ++s) {
+        BoundaryCards after;
+        if (s < costs.links.size()) {
+            after = cards(costs, s);
+            longest_ms =
+                std::max({longest_ms, costs.links[s].forward_ms, costs.links[s].backward_ms});
+        }
+        longest_ms = std::max({longest_ms,
+                               costs.stages[s].forward_ms + costs.stages[s].backward_ms,
+                               before.behind_out + after.front_out,
+                               before.behind_in + after.front_in});
+        before = after;
+    }
+    return longest_ms;
+}
+
+double latency_ms(const CutCosts& costs) {
+    double sum_ms = 0;
+    for (const CutCosts::Stage& stage : costs.stages)
+        sum_ms += stage.forward_ms + stage.backward_ms;
+    for (const PipelineLink& link : costs.links)
+        sum_ms += link.forward_ms + link.backward_ms;
+    return sum_ms;
+}
+
+}  // namespace
+
+StageMemory CutCosts::Stage::memory(std::size_t in_flight) const {
+    return {fixed_mb + static_cast<double>(in_flight) * in_flight_mb, usable_mb};
+}
+
+PipelineCut evaluate(const CutCosts& costs, std::size_t micro_batches, std::size_t extra) {
+    const SimulatedPipeline simulated = simulate(costs, micro_batches, extra);
+    PipelineCut cut;
+    cut.extra_in_flight = extra;
+    cut.predicted_ms = end_ms(costs, simulated);
+    cut.period_ms = period_ms(costs);
+    if (cut.predicted_ms > 0)
+        cut.bubble = 1 - (1 - simulated.bubble) * simulated.makespan_ms / cut.predicted_ms;
+    cut.score_ms = static_cast<double>(micro_batches - 1) * cut.period_ms + latency_ms(costs);
+    for (std::size_t s = 0; s < costs.stages.size(); ++s)
+        cut.memory.push_back(costs.stages[s].memory(most_in_flight(costs.stages.size(), s, extra)));
+    return cut;
+}
+
+PipelineCut with_more_in_flight(const CutCosts& costs, std::size_t micro_batches, PipelineCut cut) {
+    for (std::size_t extra = cut.extra_in_flight + 1; extra < costs.stages.size(); ++extra) {
+        PipelineCut more = evaluate(costs, micro_batches, extra);
+        if (!more.fits() || more.predicted_ms > worth_memory * cut.predicted_ms)
+            break;
+        more.stages = std::move(cut.stages);
+        cut = std::move(more);
+    }
+    return cut;
+}
+
+}  // namespace hetseq

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "hetseq/balance/pipeline/partition_chain.hpp"
+#include "hetseq/balance/pipeline/simulate_pipeline.hpp"
+
+namespace hetseq {
+
+/// Times and memory of one cut of a chain. Times are rounded by `rounded_ms`.
+struct CutCosts {
+    struct Stage {
+        double forward_ms = 0, backward_ms = 0;  // of a micro-batch
+        double fixed_mb = 0;                     // whatever is in flight
+        double in_flight_mb = 0;                 // for each micro-batch in flight
+        double usable_mb = 0;
+        std::optional<std::size_t> host = {};  // as in PipelineStage
+
+        StageMemory memory(std::size_t in_flight) const;
+    };
+    /// Of tied parameters' gradients, at the end of an update.
+    struct Sum {
+        std::vector<std::size_t> stages;  // that read them
+        double takes_ms = 0;
+    };
+
+    std::vector<Stage> stages;
+    std::vector<PipelineLink> links;  // one fewer
+    std::vector<Sum> sums = {};
+};
+
+/// The numbers of a cut for so many micro-batches > 0; its stages are left empty.
+PipelineCut evaluate(const CutCosts& costs, std::size_t micro_batches, std::size_t extra_in_flight);
+
+/// The same with as many more in flight than `cut` has, which `evaluate` made, as memory allows and
+/// make it faster.
+PipelineCut with_more_in_flight(const CutCosts& costs, std::size_t micro_batches, PipelineCut cut);
+
+}  // namespace hetseq

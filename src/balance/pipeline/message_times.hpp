@@ -1,0 +1,32 @@
+#pragma once
+
+#include "hetseq/balance/pipeline/chain_problem.hpp"
+#include "hetseq/balance/pipeline/simulate_pipeline.hpp"
+
+namespace hetseq {
+
+/// What messages across a boundary take of the cards of both sides' hosts [ms]; nothing within one
+/// host.
+struct BoundaryCards {
+    double front_out = 0, front_in = 0;
+    double behind_out = 0, behind_in = 0;
+};
+
+/// To a multiple of 2^-20 ms: sums are then exact, and cuts that take equally long tie in whatever
+/// order they are added up.
+double rounded_ms(double ms);
+
+/// Of `mb` MiB [ms], rounded.
+double message_ms(const ChainLink& link, double mb);
+
+/// Of messages that pass over cards, rounded.
+BoundaryCards cards_of(const PipelineLink& messages);
+
+/// [ms / MiB]
+double slower_way(const ChainLink& there, const ChainLink& back);
+
+/// Part of a message's time that it takes of a host's card, over a link of `own` where the card's
+/// fastest has `fastest` [ms / MiB]; infinity: it has no other.
+double card_part_of(double own, double fastest);
+
+}  // namespace hetseq

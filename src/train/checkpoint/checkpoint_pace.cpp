@@ -1,0 +1,81 @@
+#include "hetseq/train/checkpoint/checkpoint_pace.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hetseq {
+
+namespace {
+
+constexpr double first_s = 10;  // after the start of a run that has saved nothing yet
+constexpr double least_s = 2, most_s = 600;
+constexpr double most_lost = 0.01;    // of training's time
+constexpr double most_written = 0.1;  // of the disk's time
+constexpr std::size_t steps_kept = 64, costs_kept = 5;
+
+template <class Values>
+double median(Values values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+}  // namespace
+
+void CheckpointPace::began(double waited_s) {
+    under_way_ = UnderWay{.waited_s = waited_s};
+}
+
+void CheckpointPace::updated(double step_s) {
+    if (under_way_) {
+        under_way_->updates_s += step_s;
+        ++under_way_->updates;
+        return;
+    }
+    if (steps_s_.size() < steps_kept)
+        steps_s_.push_back(step_s);
+    else
+        steps_s_[next_] = step_s;
+    next_ = (next_ + 1) % steps_kept;
+}
+
+void CheckpointPace::ended(double writing_s) {
+    if (!under_way_)
+        return;
+    const UnderWay saved = *std::exchange(under_way_, {});
+    double slower_s = 0;
+    if (!steps_s_.empty())
+        slower_s = saved.updates_s - static_cast<double>(saved.updates) * median(steps_s_);
+    if (costs_.size() == costs_kept)
+        costs_.erase(costs_.begin());
+    costs_.push_back({saved.waited_s + std::clamp(slower_s, 0.0, writing_s), writing_s});
+}
+
+std::optional<CheckpointCost> CheckpointPace::cost() const {
+    if (costs_.empty())
+        return options_.known;
+    std::vector<double> training_s, writing_s;
+    for (const CheckpointCost& cost : costs_) {
+        training_s.push_back(cost.training_s);
+        writing_s.push_back(cost.writing_s);
+    }
+    return CheckpointCost{median(training_s), median(writing_s)};
+}
+
+double CheckpointPace::interval_s() const {
+    constexpr double never = std::numeric_limits<double>::infinity();
+    if (options_.every_s)
+        return *options_.every_s > 0 ? *options_.every_s : never;
+    if (under_way_)
+        return never;
+    const std::optional<CheckpointCost> cost = this->cost();
+    if (!cost)
+        return first_s;
+    const double best_s = std::sqrt(2 * cost->training_s * options_.between_failures_s);
+    return std::max(std::min(most_s, std::max({least_s, cost->training_s / most_lost, best_s})),
+                    cost->writing_s / most_written);
+}
+
+}  // namespace hetseq

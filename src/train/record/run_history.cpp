@@ -1,0 +1,226 @@
+#include "hetseq/train/record/run_history.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "hetseq/util/clock.hpp"
+#include "hetseq/util/files/file_text.hpp"
+#include "hetseq/util/files/temporary_name.hpp"
+#include "hetseq/util/json_number.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace hetseq {
+
+namespace {
+
+constexpr double day_s = 86400;
+constexpr std::size_t most_starts = 200;
+constexpr double written_every_s = 10;
+constexpr double most_seconds = 1e12;
+constexpr std::int64_t most_updates = 1'000'000'000'000;
+constexpr int most_ranks = 1 << 24;
+
+std::optional<CheckpointCost> cost_of(const nlohmann::json& json) {
+    if (!json.contains("checkpoint"))
+        return std::nullopt;
+    const auto seconds = [&](const char* name) {
+        return json_number(json.at("checkpoint").at(name), 0, most_seconds);
+    };
+    return CheckpointCost{seconds("training_s"), seconds("writing_s")};
+}
+
+// Throws the library's exceptions and BadData.
+RunStart start_of(const nlohmann::json& json) {
+    const auto seconds = [&](const char* name) {
+        return json_number(json.at(name), 0, most_seconds);
+    };
+    const auto number = [&](const char* name, std::int64_t most) {
+        return json_integer(json.at(name), 0, most);
+    };
+    RunStart start{.began = seconds("began"),
+                   .seen = seconds("seen"),
+                   .ended = json.at("ended").is_null() ? "" : json.at("ended").get<std::string>(),
+                   .ranks = static_cast<int>(number("ranks", most_ranks)),
+                   .first_update = number("first_update", most_updates),
+                   .updates = number("updates", most_updates),
+                   .starting_s = seconds("starting_s"),
+                   .updating_s = seconds("updating_s"),
+                   .validating_s = seconds("validating_s"),
+                   .saving_s = seconds("saving_s"),
+                   .checkpoint = cost_of(json)};
+    start.seen = std::max(start.seen, start.began);
+    start.updates = std::max(start.updates, start.first_update);
+    return start;
+}
+
+nlohmann::ordered_json json_of(const RunStart& start) {
+    nlohmann::ordered_json json{{"began", start.began},
+                                {"seen", start.seen},
+                                {"ended", nullptr},
+                                {"ranks", start.ranks},
+                                {"first_update", start.first_update},
+                                {"updates", start.updates},
+                                {"starting_s", start.starting_s},
+                                {"updating_s", start.updating_s},
+                                {"validating_s", start.validating_s},
+                                {"saving_s", start.saving_s}};
+    if (!start.ended.empty())
+        json["ended"] = start.ended;
+    if (start.checkpoint)
+        json["checkpoint"] = {{"training_s", start.checkpoint->training_s},
+                              {"writing_s", start.checkpoint->writing_s}};
+    return json;
+}
+
+// The updates that `next` computes again.
+std::int64_t updates_lost(const RunStart& start, const RunStart& next) {
+    return std::clamp<std::int64_t>(
+        start.updates - next.first_update, 0, start.updates - start.first_update);
+}
+
+void add(const RunStart& start, std::int64_t lost, Goodput& sum) {
+    const std::int64_t computed = start.updates - start.first_update;
+    const double lost_s =
+        computed > 0 ? start.updating_s * static_cast<double>(lost) / static_cast<double>(computed)
+                     : 0;
+    sum.updating_s += start.updating_s - lost_s;
+    sum.lost_s += lost_s;
+    sum.starting_s += start.starting_s;
+    sum.validating_s += start.validating_s;
+    sum.saving_s += start.saving_s;
+    sum.other_s += std::max(0.0,
+                            start.seconds() - start.updating_s - start.starting_s -
+                                start.validating_s - start.saving_s);
+}
+
+}  // namespace
+
+std::size_t failures(std::span<const RunStart> starts) {
+    if (starts.empty())
+        return 0;
+    return static_cast<std::size_t>(
+        std::count_if(starts.begin(), starts.end() - 1, [](const RunStart& start) {
+            return start.ended.empty();
+        }));
+}
+
+double mean_time_between_failures_s(std::span<const RunStart> starts) {
+    const std::size_t failed = failures(starts);
+    if (failed == 0)
+        return day_s;
+    double seconds = 0;
+    for (const RunStart& start : starts)
+        seconds += start.seconds();
+    return seconds / static_cast<double>(failed);
+}
+
+Goodput goodput(std::span<const RunStart> starts) {
+    Goodput sum{.starts = starts.size(), .failures = failures(starts)};
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+        const bool is_last = i + 1 == starts.size();
+        add(starts[i], is_last ? 0 : updates_lost(starts[i], starts[i + 1]), sum);
+        if (!is_last)
+            sum.between_s += std::max(0.0, starts[i + 1].began - starts[i].seen);
+    }
+    return sum;
+}
+
+std::vector<RunStart> read_run_history(const std::filesystem::path& file) {
+    try {
+        const std::optional<std::string> text = read_file_text(file);
+        std::vector<RunStart> starts;
+        if (text)
+            for (const nlohmann::json& start : nlohmann::json::parse(*text).at("starts"))
+                starts.push_back(start_of(start));
+        return starts;
+    } catch (const std::exception&) {
+        return {};
+    }
+}
+
+RunHistory::Clock::Clock()
+    : since_1970{[] {
+          return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
+              .count();
+      }},
+      monotonic{monotonic_seconds} {}
+
+RunHistory::RunHistory(std::filesystem::path file,
+                       double seconds_ago,
+                       int ranks,
+                       std::int64_t first_update,
+                       std::function<bool()> may_write,
+                       const Clock& clock)
+    : file_{std::move(file)},
+      may_write_{std::move(may_write)},
+      clock_{clock},
+      starts_{read_run_history(file_)},
+      began_{clock_.monotonic() - seconds_ago} {
+    if (starts_.size() >= most_starts)
+        starts_.erase(starts_.begin(), starts_.end() - most_starts + 1);
+    const double now = clock_.since_1970();
+    starts_.push_back({.began = now - seconds_ago,
+                       .seen = now,
+                       .ranks = ranks,
+                       .first_update = first_update,
+                       .updates = first_update});
+    write();
+}
+
+std::optional<CheckpointCost> RunHistory::known_cost() const {
+    for (auto start = starts_.rbegin(); start != starts_.rend(); ++start)
+        if (start->checkpoint)
+            return start->checkpoint;
+    return std::nullopt;
+}
+
+void RunHistory::started() {
+    current().starting_s = clock_.monotonic() - began_;
+}
+
+void RunHistory::updated(std::int64_t updates, double seconds) {
+    current().updates = updates;
+    current().updating_s += seconds;
+    see();
+}
+
+void RunHistory::saved(double waited_s, const std::optional<CheckpointCost>& cost) {
+    current().saving_s += waited_s;
+    if (cost)
+        current().checkpoint = cost;
+}
+
+void RunHistory::end(const std::string& how) {
+    current().ended = how;
+    current().seen = current().began + clock_.monotonic() - began_;
+    write();
+}
+
+// A clock of the day may be set back; the time that has passed may not.
+void RunHistory::see() {
+    const double now = clock_.monotonic();
+    if (now - written_ < written_every_s)
+        return;
+    written_ = now;
+    current().seen = current().began + now - began_;
+    write();
+}
+
+void RunHistory::write() const {
+    if (!may_write_())
+        return;
+    auto starts = nlohmann::ordered_json::array();
+    for (const RunStart& start : starts_)
+        starts.push_back(json_of(start));
+    const std::filesystem::path temporary = temporary_beside(file_);
+    std::error_code ignored;
+    if (std::ofstream(temporary) << nlohmann::ordered_json{{"starts", starts}}.dump(1) << '\n')
+        std::filesystem::rename(temporary, file_, ignored);
+    std::filesystem::remove(temporary, ignored);
+}
+
+}  // namespace hetseq

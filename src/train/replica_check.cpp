@@ -1,0 +1,41 @@
+#include "hetseq/train/replica_check.hpp"
+
+#include <utility>
+
+#include "hetseq/optim/flat_parameters.hpp"
+#include "hetseq/optim/optimizer.hpp"
+#include "hetseq/train/pipeline/shared_parameters.hpp"
+
+namespace hetseq {
+
+ReplicaCheck::ReplicaCheck(const HostComm& world,
+                           Communicator& communicator,
+                           FlatParameters& parameters,
+                           Optimizer& optimizer,
+                           const SharedParameters* shared,
+                           std::vector<std::string> devices)
+    : world_{world},
+      communicator_{communicator},
+      parameters_{parameters},
+      optimizer_{optimizer},
+      shared_{shared},
+      devices_{std::move(devices)} {
+    // Values that are gathered have the same bits on unlike devices too.
+    if (!parameters.state_ranges().empty())
+        devices_.assign(devices_.size(), "");
+}
+
+ReplicaDrift ReplicaCheck::drift() const {
+    if (shared_ != nullptr)
+        return {.largest_difference = shared_->drift(world_, parameters_)};
+    return compare_replicas(world_, communicator_, parameters_, devices_);
+}
+
+void ReplicaCheck::make_alike() {
+    if (shared_ != nullptr)
+        shared_->copy_from_first(parameters_, &optimizer_);
+    else
+        copy_replica(communicator_, parameters_, optimizer_);
+}
+
+}  // namespace hetseq
