@@ -499,7 +499,8 @@ void Trainer::save_when_due() {
     const bool by_updates = interval > 0 && report_.updates % interval == 0;
     const bool by_epochs =
         options_.save_interval > 0 && ends_epoch() && report_.epochs % options_.save_interval == 0;
-    checkpoint_asked_ = checkpoint_asked_ || by_updates || by_epochs;
+    const bool by_end = clock_asked_ && report_.updates == run_.updates;
+    checkpoint_asked_ = checkpoint_asked_ || by_updates || by_epochs || by_end;
     if ((checkpoint_asked_ || clock_asked_) && !has_surplus())
         save(checkpoint_asked_ ? CheckpointReason::other : CheckpointReason::clock);
 }

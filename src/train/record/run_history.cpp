@@ -133,9 +133,11 @@ std::vector<RunStart> read_run_history(const std::filesystem::path& file) {
     try {
         const std::optional<std::string> text = read_file_text(file);
         std::vector<RunStart> starts;
-        if (text)
-            for (const nlohmann::json& start : nlohmann::json::parse(*text).at("starts"))
-                starts.push_back(start_of(start));
+        if (!text)
+            return starts;
+        const auto json = nlohmann::json::parse(*text);
+        for (const nlohmann::json& start : json.at("starts"))
+            starts.push_back(start_of(start));
         return starts;
     } catch (const std::exception&) {
         return {};
