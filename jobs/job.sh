@@ -71,17 +71,23 @@ starts_again_here() {
   use_hosts_that_answer
 }
 
+# Whether a process starts there.
+answers() { [[ $1 == "$HOSTNAME" || $1 == localhost ]] || timeout "$answer_within" mpirun -np 1 --host "$1" true </dev/null &>/dev/null; }
+
 # Leaves out hosts that do not answer. Fails where that leaves too few ranks, or the command names its ranks or hosts itself.
 use_hosts_that_answer() {
-  local host slots answering=() lost=() ranks=0
-  while read -r host slots; do
-    if timeout "$answer_within" mpirun -np 1 --host "$host" true </dev/null &>/dev/null; then
+  local all there host slots answering=() lost=() ranks=0
+  mapfile -t all < <(hosts_of_job 2>/dev/null)
+  there=$(for host in "${all[@]%% *}"; do { answers "$host" && echo "$host"; } & done; wait)
+  for host in "${all[@]}"; do
+    slots=${host#* } host=${host%% *}
+    if grep -qxF "$host" <<<"$there"; then
       answering+=("$host:$slots")
       ranks=$((ranks + slots))
     else
       lost+=("$host")
     fi
-  done < <(hosts_of_job 2>/dev/null)
+  done
   ((${#lost[@]})) || return 0
   say "does not answer: ${lost[*]}"
   few_hosts=yes

@@ -33,6 +33,7 @@ case $1 in
     prepare_bert_8192
     task=(--task bert --model-config base --data "$PWD/data/bert-8192/train*.h5" --batch-size 4) ;;
 esac
+allow_ranks "$ranks"
 export OMP_NUM_THREADS=1
 cat >"$work/settings" <<EOF
 hosts=(localhost:$ranks)

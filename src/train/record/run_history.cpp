@@ -19,7 +19,7 @@ namespace {
 
 constexpr double day_s = 86400;
 constexpr std::size_t most_starts = 200;
-constexpr double written_every_s = 10;
+constexpr double written_every_s = 3;
 constexpr double most_seconds = 1e12;
 constexpr std::int64_t most_updates = 1'000'000'000'000;
 constexpr int most_ranks = 1 << 24;
@@ -76,6 +76,22 @@ nlohmann::ordered_json json_of(const RunStart& start) {
     return json;
 }
 
+// As it was when it died: the checkpoint from which `next` goes on may be younger than the last
+// sign of life.
+RunStart until_death(RunStart start, const RunStart& next) {
+    const std::int64_t seen = start.updates - start.first_update;
+    const std::int64_t more = next.first_update - start.updates;
+    if (seen <= 0 || more <= 0)
+        return start;
+    const double more_s =
+        std::min(start.updating_s / static_cast<double>(seen) * static_cast<double>(more),
+                 std::max(0.0, next.began - start.seen));
+    start.updates = next.first_update;
+    start.updating_s += more_s;
+    start.seen += more_s;
+    return start;
+}
+
 // The updates that `next` computes again.
 std::int64_t updates_lost(const RunStart& start, const RunStart& next) {
     return std::clamp<std::int64_t>(
@@ -120,12 +136,13 @@ double mean_time_between_failures_s(std::span<const RunStart> starts) {
 
 Goodput goodput(std::span<const RunStart> starts) {
     Goodput sum{.starts = starts.size(), .failures = failures(starts)};
-    for (std::size_t i = 0; i < starts.size(); ++i) {
-        const bool is_last = i + 1 == starts.size();
-        add(starts[i], is_last ? 0 : updates_lost(starts[i], starts[i + 1]), sum);
-        if (!is_last)
-            sum.between_s += std::max(0.0, starts[i + 1].began - starts[i].seen);
+    for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+        const RunStart start = until_death(starts[i], starts[i + 1]);
+        add(start, updates_lost(start, starts[i + 1]), sum);
+        sum.between_s += std::max(0.0, starts[i + 1].began - start.seen);
     }
+    if (!starts.empty())
+        add(starts.back(), 0, sum);
     return sum;
 }
 

@@ -56,11 +56,23 @@ TEST(GoodputTest, TellsWhereTheTimeOfAllStartsWent) {
 TEST(GoodputTest, AStartThatGoesOnWhereTheOneBeforeEndedLosesNothing) {
     RunStart first = usual_start();
     first.ended = "stopped";
-    const std::vector<RunStart> starts{first, start_at(1100, 10, 25), start_at(1110, 10, 40)};
+    const std::vector<RunStart> starts{first, start_at(1100, 10, 25), start_at(1110, 10, 25)};
 
     EXPECT_EQ(goodput(starts).lost_s, 0);
     EXPECT_EQ(goodput(starts).failures, 1);  // the second died, the last one goes on
     EXPECT_EQ(goodput({}).share(), 0);
+}
+
+// It was killed between two signs of life: 4 updates of 3 s more, 5 s of which fit before the next.
+TEST(GoodputTest, ACheckpointThatIsYoungerThanTheLastSignOfLifeWasComputed) {
+    const std::vector<RunStart> soon{usual_start(), start_at(1105, 10, 29)};
+    const std::vector<RunStart> later{usual_start(), start_at(1130, 10, 29)};
+
+    EXPECT_DOUBLE_EQ(goodput(soon).updating_s, 65);
+    EXPECT_DOUBLE_EQ(goodput(soon).between_s, 0);
+    EXPECT_DOUBLE_EQ(goodput(later).updating_s, 72);
+    EXPECT_DOUBLE_EQ(goodput(later).between_s, 18);
+    EXPECT_DOUBLE_EQ(goodput(later).seconds(), 140);
 }
 
 TEST(GoodputTest, FailuresAreThoseThatDidNotEndInOrder) {
