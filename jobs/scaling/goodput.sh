@@ -25,10 +25,10 @@ mkdir -p "$work"
 case $1 in
   mnist)
     prepare_fashion_mnist
-    task=(--task mnist --data "$PWD/data/fashion-mnist/train*.h5" --valid-data "$PWD/data/fashion-mnist/t10k*.h5" --batch-size 256) ;;
+    task=(--task mnist --data "$PWD/data/fashion-mnist/train*.h5" --batch-size 256) ;;
   numbers)
     [[ -e data/numbers/test.de ]] || "$hetseq" prepare numbers --output data/numbers
-    task=("$PWD/inputs/numbers.cfg" --data "$PWD/data/numbers/train*.h5" --valid-data "$PWD/data/numbers/valid*.h5") ;;
+    task=("$PWD/inputs/numbers.cfg" --data "$PWD/data/numbers/train*.h5") ;;
   base)
     prepare_bert_8192
     task=(--task bert --model-config base --data "$PWD/data/bert-8192/train*.h5" --batch-size 4) ;;

@@ -4,7 +4,7 @@
 source "$(dirname "$0")/common.sh"
 make_images
 # Buckets of 1 KiB: the output layer's leaves while the hidden layer's gradients are still computed.
-train=("$bin/failing_model" train --task mnist --model failing --data "$work/data/train*.h5" --max-sentences 8
+train=("$bin/failing_model" train --task mnist --save-minutes 0 --model failing --data "$work/data/train*.h5" --max-sentences 8
   --max-update 20 --bucket-mb 0.001)
 
 # run_until_failure COMMAND...: as run_ranks, with a limit that no collective's deadline would meet.

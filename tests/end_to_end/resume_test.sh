@@ -156,3 +156,28 @@ touch "$work/saved/STOP"
 finish
 expect_error 75 "asked to by the file STOP"
 ! grep -q 'measuring the speed' "$work/log" || fail "measured what the checkpoint knew"
+
+# By the clock alone: a start that knows from earlier ones what a checkpoint costs saves every 2 s. The two newest stay.
+mkdir "$work/timed"
+cat >"$work/timed/starts.json" <<'EOF'
+{"starts": [{"began": 1, "seen": 61, "ended": null, "ranks": 2, "first_update": 0, "updates": 0, "starting_s": 1,
+  "updating_s": 0, "validating_s": 0, "saving_s": 0, "checkpoint": {"training_s": 0.001, "writing_s": 0.01}}]}
+EOF
+timed=(--max-epoch 1000 --save-interval 0 --save-minutes auto --keep-last 0)
+saved() { find "$work/timed/checkpoints" -maxdepth 1 -name 'update-*' 2>/dev/null | sort; }
+start timed 2 "${timed[@]}"
+for ((tries = 0, times = 0; tries < 2400 && times < 4; ++tries)); do
+  sleep 0.05
+  now=$(saved | tail -n 1)
+  [[ $now == "${before-}" ]] || times=$((times + 1))
+  before=$now
+done
+ranks_of_launcher | head -n 1 | xargs kill -9
+finish
+((times == 4)) || { cat "$work/log"; fail 'no checkpoints by the clock'; }
+(($(saved | wc -l) <= 3)) || { saved; fail 'checkpoints by the clock are not removed'; } # one that was just named
+train timed 2 "${timed[@]}" --stop-after 1
+((rc == 75)) || { cat "$work/log"; fail "exit code $rc after --stop-after"; }
+grep -q 'continues from' "$work/log" || { cat "$work/log"; fail 'began anew'; }
+grep -q 'over 3 starts, 2 of which failed' "$work/log" || { cat "$work/log"; fail 'no goodput'; }
+[[ $(json "$work/timed/summary.json" goodput.failures) == 2 ]] || fail 'failures of the goodput'

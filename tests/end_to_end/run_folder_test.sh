@@ -2,7 +2,7 @@
 # A run's folder from which something was removed, and one into which two jobs want to train.
 source "$(dirname "$0")/common.sh"
 make_images
-options=(--task mnist --precision fp64 --data "$work/data/train*.h5" --max-sentences 8 --batch-size 16 --seed 3 --lr 0.1
+options=(--task mnist --save-minutes 0 --precision fp64 --data "$work/data/train*.h5" --max-sentences 8 --batch-size 16 --seed 3 --lr 0.1
   --balance declared --threads 1 --log-interval 1 --save-interval-updates 2 --save-interval 0)
 train() { local run=$1; shift; run_ranks 1 "$bin/hetseq" train "${options[@]}" --save-dir "$work/$run" "$@"; }
 checkpoint() { printf '%s/checkpoints/update-%08d' "$work/$1" "$2"; }

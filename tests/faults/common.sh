@@ -7,7 +7,8 @@ most_seconds=${HETSEQ_FAULT_SECONDS:-10} # from the fault to mpirun's end
 make_images
 # shellcheck disable=SC2034 # for the scripts
 train=("$bin/hetseq_faulty" train --task mnist --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5"
-  --max-sentences 8 --max-update "${updates:-12}" --valid-interval 3 --log-interval 1 --bucket-mb 0.001 --threads 1 --cache-dir "$work/cache")
+  --max-sentences 8 --max-update "${updates:-12}" --valid-interval 3 --log-interval 1 --bucket-mb 0.001 --threads 1
+  --save-minutes 0 --cache-dir "$work/cache")
 
 # run_faulty N FAULT COMMAND...: as run_ranks, with HETSEQ_FAULT=FAULT; the seconds from the first fault to the end in
 # $took.
