@@ -17,6 +17,19 @@ ask_to_stop() {
   [[ -z $pid ]] || kill -USR1 "$pid" 2>/dev/null
 }
 
+# Puts at_hosts into `started`, in place of a file of hosts: mpirun would start its daemons on those too.
+at_some_hosts() {
+  local words=("${started[@]}") word
+  started=("${words[0]}" --host "$(IFS=,; echo "${at_hosts[*]}")")
+  for ((word = 1; word < ${#words[@]}; ++word)); do
+    if [[ ${words[word]} =~ ^--?(hostfile|machinefile)$ ]]; then
+      word=$((word + 1))
+    else
+      started+=("${words[word]}")
+    fi
+  done
+}
+
 # Sets status. A signal ends bash's wait early, so that it waits again, until the command is known to have ended (127).
 # Where the signal comes as the command ends, bash may lose its status and say -1. It was asked to stop then, and whether
 # it did `goes_on` sees from its checkpoint.
@@ -32,12 +45,18 @@ run_command() {
     within=(--time-limit "$(printf '%02d:%02d:%02d' $((left / 3600)) $((left / 60 % 60)) $((left % 60)))")
   fi
   started=("${command[@]}" "${within[@]}")
-  if ((${#at_hosts[@]})); then
-    started=("${command[0]}" --host "$(IFS=,; echo "${at_hosts[*]}")" "${started[@]:1}")
+  ((${#at_hosts[@]} == 0)) || at_some_hosts
+  if [[ $asked ]]; then # between two starts
+    status=75
+    return
   fi
   say "${started[*]}"
-  "${started[@]}" &
+  # A group of its own: signals to the script's group, as of Ctrl-C, are passed on as USR1 and not met by mpirun itself.
+  set -m
+  "${started[@]}" </dev/null &
   pid=$!
+  set +m
+  [[ ! $asked ]] || kill -USR1 "$pid"
   while :; do
     interrupted=
     wait "$pid"
@@ -71,36 +90,53 @@ starts_again_here() {
   use_hosts_that_answer
 }
 
-# Whether a process starts there.
-answers() { [[ $1 == "$HOSTNAME" || $1 == localhost ]] || timeout "$answer_within" mpirun -np 1 --host "$1" true </dev/null &>/dev/null; }
+# Whether the command's mpirun starts a process there, at the second try at the latest.
+answers() { starts_a_process "$1" || starts_a_process "$1"; }
+starts_a_process() { timeout -k 5 "$answer_within" "${command[0]}" -np 1 --host "$1" true </dev/null &>/dev/null; }
 
-# Leaves out hosts that do not answer. Fails where that leaves too few ranks, or the command names its ranks or hosts itself.
+# Leaves out hosts that do not answer. Fails where that leaves too few ranks, or the command names its ranks or hosts itself:
+# the job then goes through the queue. Where no other host answers than this one, the question may be wrong, and all are used.
 use_hosts_that_answer() {
   local all there host slots answering=() lost=() ranks=0
+  [[ ${command[0]##*/} == mpirun ]] || return 0
   mapfile -t all < <(hosts_of_job 2>/dev/null)
-  there=$(for host in "${all[@]%% *}"; do { answers "$host" && echo "$host"; } & done; wait)
+  ((${#all[@]} > 1)) || return 0
+  there=$(for host in "${all[@]%% *}"; do { is_here "$host" || ! answers "$host" || echo "$host"; } & done; wait)
+  if [[ ! $there ]] && ((status != 205)); then
+    return 0
+  fi
   for host in "${all[@]}"; do
     slots=${host#* } host=${host%% *}
-    if grep -qxF "$host" <<<"$there"; then
+    if is_here "$host" || grep -qxF "$host" <<<"$there"; then
       answering+=("$host:$slots")
       ranks=$((ranks + slots))
     else
       lost+=("$host")
     fi
   done
-  ((${#lost[@]})) || return 0
+  if ((${#lost[@]} == 0)); then
+    ((${#at_hosts[@]} == 0)) || at_hosts=("${answering[@]}") # one that was away is back
+    return 0
+  fi
+  host_lost=yes
   say "does not answer: ${lost[*]}"
-  few_hosts=yes
   if ((ranks == 0 || ranks < min_ranks)); then
     say "$ranks ranks are left (min_ranks=$min_ranks): not started again here"
     return 1
   fi
-  if [[ ${command[0]##*/} != mpirun || " ${command[*]} " =~ \ (-n|-np|-c|--host|-H|:)\  ]]; then
+  if [[ " ${command[*]} " =~ \ --?(n|np|c|N|npernode|host|H|map-by|rf|rankfile|:)\  || " ${command[*]} " == *' : '* ]]; then
     say "the command does not leave its hosts to mpirun: not started again here"
     return 1
   fi
-  few_hosts=''
   at_hosts=("${answering[@]}")
+}
+is_here() { [[ ${1%%.*} == "${HOSTNAME%%.*}" || $1 == localhost ]]; }
+
+# 75: stopped as asked. 205: mpirun lost a host, whose loss may have other ends as well. A rank that failed while it stopped
+# would have been started again here at any other time.
+may_go_through_queue() {
+  ((status == 75 || status == 205)) || { [[ $host_lost || $asked ]] && ((status == 71 || status > 128)); } ||
+    { [[ $host_lost ]] && ((status == 1)); }
 }
 
 # Whether another start would go on where this one stopped; if not, says why.
@@ -109,7 +145,7 @@ goes_on() {
     say "finished"
   elif [[ $cancelled ]]; then
     say "stopped by $cancelled, as a cancelled job is (status $status): submit it again to go on"
-  elif [[ ! $few_hosts ]] && ((status != 75 && status != 205)); then # 205: mpirun lost a host
+  elif ! may_go_through_queue; then
     say "ended with status $status"
   elif ((status == 75)) && grep -qs '"stopped_by": *"the file STOP"' "$run/summary.json"; then
     say "stopped by $run/STOP: submit again to go on"
@@ -146,14 +182,15 @@ export OMPI_MCA_odls_base_sigkill_timeout=0
 
 limit='' at_hosts=() # hosts with their slots, where not all of the job's
 start_of_job
-cancelled='' asked='' few_hosts='' before=$(newest_checkpoint) faults=0
+export HETSEQ_RESTARTED=0
+cancelled='' asked='' host_lost='' before=$(newest_checkpoint) faults=0
 say "start $((restarts + 1)) of at most $((max_requeues + 1)) on $HOSTNAME"
 while :; do
   status='' pid='' before_start=$(newest_checkpoint)
   run_command
   starts_again_here || break
   [[ ! $asked ]] || break # while it looked at the hosts
-  export HETSEQ_RESTARTED=$((${HETSEQ_RESTARTED:-0} + 1)) # the mpirun before has ended: its lease is of nobody
+  HETSEQ_RESTARTED=$((HETSEQ_RESTARTED + 1)) # the mpirun before has ended: its lease is of nobody
   say "status $status: starts again here (restart $HETSEQ_RESTARTED in this job)"
 done
 if goes_on; then

@@ -9,7 +9,7 @@ hosts=(localhost:4) # (node01:4 node02:2)
 modules=()
 # 3. The run and its command.
 run=runs/bert
-command=(mpirun hetseq train "\$HETSEQ_INPUTS/bert-base.cfg" --data 'shards/*.hdf5' --save-dir "$run")
+command=(mpirun -x HETSEQ_CHAIN -x HETSEQ_RESTARTED hetseq train "\$HETSEQ_INPUTS/bert-base.cfg" --data 'shards/*.hdf5' --save-dir "$run")
 
 max_requeues=0 # there is no queue
 min_ranks=1    # it ends with fewer, where hosts were lost

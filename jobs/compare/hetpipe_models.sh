@@ -12,12 +12,13 @@ environment:
   HETSEQ     the program (build/cpu/bin/hetseq), with libhetseq_python.so in ../lib
   SIZE       pixels of a side (64)
   LR         learning rate (0.01)
+  CLIP       largest norm of the gradient (0: any)
   PRECISION  (fp32)'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 source "$(dirname "$0")/../common.sh"
 names=("$@")
 ((${#names[@]})) || names=(ResNet152 ResNet152ZeroInit Vgg19 Vgg19Bn)
-size=${SIZE:-64} rate=${LR:-0.01} precision=${PRECISION:-fp32}
+size=${SIZE:-64} rate=${LR:-0.01} clip=${CLIP:-0} precision=${PRECISION:-fp32}
 use_hetseq_of_python
 "$python" -c 'import torchvision' ||
   { echo 'build/python has no torchvision (its reason is above): jobs/setup.sh --python installs it where pip can' >&2; exit 69; }
@@ -33,7 +34,7 @@ train() {
   local run=$work/$1-$2 ranks=$3; shift 3
   echo "${run##*/} (load $(cut -d ' ' -f 1 /proc/loadavg))" >&2
   mpirun -np "$ranks" nice "$hetseq" train "$tasks:$name" --data "$work/images-*.h5" --batch-size 32 --norm-group 8 \
-    --balance declared --max-update 5 --optimizer sgd --lr "$rate" --precision "$precision" --threads 1 --log-interval 1 \
+    --balance declared --max-update 5 --optimizer sgd --lr "$rate" --clip-norm "$clip" --precision "$precision" --threads 1 --log-interval 1 \
     --save-interval 0 "$@" --save-dir "$run" >"$run.log" 2>&1 || { cat "$run.log" >&2; return 1; }
 }
 

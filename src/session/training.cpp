@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "hetseq/util/clock.hpp"
+#include "hetseq/util/log.hpp"
+#include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -55,6 +57,18 @@ CheckpointPaceOptions pace_of(const Options& options, const RunHistory* history)
     pace.between_failures_s = mean_time_between_failures_s(history->starts());
     pace.known = history->known_cost();
     return pace;
+}
+
+void say_pace(const CheckpointPaceOptions& options) {
+    const auto text = [](double seconds) { return format_number(seconds, 3) + " s"; };
+    const CheckpointPace pace{options};
+    const std::optional<CheckpointCost> cost = pace.cost();
+    log::info(cost ? "checkpoints by the clock every " + text(pace.interval_s()) + ": one costs " +
+                         text(cost->training_s) + " of training, is written in " +
+                         text(cost->writing_s) + ", and a failure is reckoned with every " +
+                         text(options.between_failures_s)
+                   : "checkpoints by the clock: the first after " + text(pace.interval_s()) +
+                         ", then as often as costs least (--save-minutes)");
 }
 
 std::string unit_of(const SharePlan& shares) {
@@ -184,6 +198,8 @@ TrainerReport Training::run(double start_seconds) {
     parts.checkpoints = replica.checkpoints();
     TrainerRun run = trainer_run();
     run.pace = pace_of(options, parts.history);
+    if (parts_.folder != nullptr && !options.save_minutes)
+        say_pace(run.pace);
     Trainer trainer(parts, options.trainer, std::move(run));
     TrainerReport report = trainer.run();
     if (history) {

@@ -216,7 +216,11 @@ void Trainer::end() {
     if (std::max(parts_.checkpoints->last_update(), run_.held_update) != report_.updates)
         save(CheckpointReason::other);
     activity::enter(Phase::saving);
+    const double begin = monotonic_seconds();
     parts_.checkpoints->finish();
+    note_saved();
+    if (parts_.history != nullptr)
+        parts_.history->saved(monotonic_seconds() - begin);
     parts_.checkpoints->report_removed();
     activity::enter(Phase::ending);
     report_.checkpoint_seconds = parts_.checkpoints->seconds();
@@ -352,8 +356,8 @@ void Trainer::update_parameters(Verdict verdict) {
     activity::enter(Phase::optimizing, update_ + 1);
     note_optimizer_time();
     if (parts_.checkpoints != nullptr)
-        report_.checkpoint_wait_ms =
-            std::max(report_.checkpoint_wait_ms, parts_.checkpoints->wait_for_copy());
+        copying_ms_ = parts_.checkpoints->wait_for_copy();
+    report_.checkpoint_wait_ms = std::max(report_.checkpoint_wait_ms, copying_ms_);
     if (verdict != Verdict::apply) {
         parameter_update_.leave_out();
         skip(verdict);
@@ -430,6 +434,7 @@ void Trainer::record(double step_ms) {
                       .units = told.units,
                       .own_units = own_units(told.allocation, parts_.world.rank()),
                       .is_full = told.is_full,
+                      .computed = is_late() ? computed_ : 1,
                       .is_timed = !is_late() || computed_ == 1,
                       .cut_since = std::max<std::int64_t>(0, done_.cut_since - first_update_)};
     if (!parts_.parameters.state_ranges().empty()) {
@@ -440,8 +445,11 @@ void Trainer::record(double step_ms) {
         report_.pass_ms.add(step_.timing().pass_ms);
     report_.times.add(times);
     pace_.updated(step_ms / 1000);
-    if (parts_.history != nullptr)
-        parts_.history->updated(report_.updates, step_ms / 1000);
+    const double copying_s = std::exchange(copying_ms_, 0) / 1000;
+    if (parts_.history != nullptr) {
+        parts_.history->saved(copying_s);
+        parts_.history->updated(report_.updates, step_ms / 1000 - copying_s);
+    }
     parts_.recorder.train({.update = update_ + 1,
                            .epoch = told.epoch + 1,
                            .losses = told.losses,
@@ -464,7 +472,7 @@ void Trainer::compare_replicas_when_due() {
         return;
     const std::string message = "the ranks' parameters drift apart: " + drift.text();
     if (options_.drift == DriftPolicy::abort)
-        throw AgreedError(ExitCode::device,
+        throw AgreedError(ExitCode::internal,
                           message +
                               "; a device is probably faulty: leave its host out and "
                               "continue from a checkpoint");
@@ -499,21 +507,34 @@ void Trainer::save_when_due() {
     const bool by_updates = interval > 0 && report_.updates % interval == 0;
     const bool by_epochs =
         options_.save_interval > 0 && ends_epoch() && report_.epochs % options_.save_interval == 0;
-    const bool by_end = clock_asked_ && report_.updates == run_.updates;
-    checkpoint_asked_ = checkpoint_asked_ || by_updates || by_epochs || by_end;
-    if ((checkpoint_asked_ || clock_asked_) && !has_surplus())
-        save(checkpoint_asked_ ? CheckpointReason::other : CheckpointReason::clock);
+    checkpoint_asked_ = checkpoint_asked_ || by_updates || by_epochs;
+    if (!(checkpoint_asked_ || clock_asked_) || has_surplus())
+        return;
+    const bool is_last = report_.updates == run_.updates || report_.stop != StopReason::none ||
+                         report_.updates - first_update_ == options_.stop_after;
+    const bool for_the_clock = !checkpoint_asked_ && pace_.is_automatic() && !is_last;
+    save(for_the_clock ? CheckpointReason::clock : CheckpointReason::other);
 }
 
+// What the last checkpoint cost, once it has ended.
 void Trainer::note_saved() {
-    if (pace_.is_saving() && !parts_.checkpoints->is_under_way())
+    if (!pace_.is_saving() || parts_.checkpoints->is_under_way())
+        return;
+    if (parts_.checkpoints->has_failed())
+        pace_.failed();
+    else
         pace_.ended(monotonic_seconds() - save_began_);
+    if (const auto cost = pace_.cost(); cost && parts_.history != nullptr)
+        parts_.history->measured(*cost);
 }
 
 // Saving goes on in the background. Nobody writes to the tensors before the next optimizer step.
 // Where more updates are pending than the staleness, patience ended the run, which needs no more of
 // them.
 void Trainer::save(CheckpointReason reason) {
+    activity::enter(Phase::saving);
+    parts_.checkpoints->wait();
+    note_saved();
     save_began_ = monotonic_seconds();
     checkpoint_asked_ = clock_asked_ = false;
     wait_for_values();
@@ -535,7 +556,7 @@ void Trainer::save(CheckpointReason reason) {
     const double waited_s = monotonic_seconds() - save_began_;
     pace_.began(waited_s);
     if (parts_.history != nullptr)
-        parts_.history->saved(waited_s, pace_.cost());
+        parts_.history->saved(waited_s);
 }
 
 }  // namespace hetseq

@@ -71,6 +71,8 @@ void keep(Level level, const std::string& message) {
 }  // namespace
 
 void set_identity(int rank, int size, const std::string& host) {
+    const std::lock_guard lock{state().mutex};
+    state().role.clear();
     set_process_identity(rank, size, host);
     state().rank = rank;
     state().size = size;
@@ -80,10 +82,8 @@ void set_identity(int rank, int size, const std::string& host) {
 }
 
 void set_role(const std::string& role) {
-    {
-        const std::lock_guard lock{state().mutex};
-        state().role = role;
-    }
+    const std::lock_guard lock{state().mutex};
+    state().role = role;
     const std::string place = state().host + ", " + role;
     set_process_identity(state().rank, state().size, place);
     state().prefix = "[rank " + std::to_string(state().rank) + " on " + place + "] ";
@@ -106,7 +106,12 @@ void once(Level level, const std::string& message) {
 
 void here(Level level, const std::string& message) {
     keep(level, message);
-    print(level, state().prefix + message);
+    std::string prefix;
+    {
+        const std::lock_guard lock{state().mutex};
+        prefix = state().prefix;
+    }
+    print(level, prefix + message);
 }
 
 std::string take_last_error() {

@@ -189,6 +189,7 @@ private:
     double lr_ = 0;
     bool checkpoint_asked_ = false;  // by a signal
     bool clock_asked_ = false;
+    double copying_ms_ = 0;  // that the update at work waited for a checkpoint's copy
     double save_began_ = 0;  // of the last checkpoint, monotonic clock [s]
 };
 

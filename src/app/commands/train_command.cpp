@@ -45,6 +45,7 @@
 
 #include "dry_run_report.hpp"
 #include "left_out_rank.hpp"
+#include "mpi_leftovers.hpp"
 
 namespace hetseq {
 
@@ -457,6 +458,7 @@ int train_command(const CommandContext& context) {
     SettledOptions settled = settle_options(world, given, context.parts);
     for (const std::string& line : idle_options(settled.options()))
         log::warn(line);
+    clear_mpi_leftovers();
     signal_inbox::choose(settled.options().stop_signals, settled.options().checkpoint_signals);
     const double stall_timeout = settled.options().stall_timeout;
     context.watchdog->change(stall_timeout, Judge::work_and_silence);

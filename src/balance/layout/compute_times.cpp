@@ -26,10 +26,14 @@ double chain_ms(const LayoutProblem& problem, int rank) {
 double most_speed(const LayoutProblem& problem,
                   std::size_t size,
                   std::span<const ChainStage> stages) {
-    double slowest_ms = shortest_ms;
-    for (const ChainStage& stage : stages)
-        slowest_ms = std::max(slowest_ms, stage_ms(problem, size, stage));
-    return static_cast<double>(problem.sizes[size].micro_batch) / slowest_ms;
+    double most = 0;
+    for (std::size_t i = size; i < problem.sizes.size(); ++i) {
+        double slowest_ms = shortest_ms;
+        for (const ChainStage& stage : stages)
+            slowest_ms = std::max(slowest_ms, stage_ms(problem, i, stage));
+        most = std::max(most, static_cast<double>(problem.sizes[i].micro_batch) / slowest_ms);
+    }
+    return most;
 }
 
 }  // namespace hetseq

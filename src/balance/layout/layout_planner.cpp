@@ -1,6 +1,7 @@
 #include "layout_planner.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -129,17 +130,23 @@ bool LayoutPlanner::try_aligned(const DividedRanks& ranks,
                 stages.push_back(aligned_stages(problem_, size, ends, worker.ranks));
                 speed += most_speed(problem_, size, stages.back());
             }
-        if (stages.size() < ranks.workers.size() || !may_be_better(speed, best))
+        const bool fits_all = stages.size() == ranks.workers.size();
+        if (fits_all && !may_be_better(speed, best))
             continue;
-        std::vector<const WorkerCut*> tried;
-        for (std::size_t w = 0; w < stages.size(); ++w)
-            tried.push_back(&cuts.given(ranks.workers[w].kind, size, stages[w]));
+        std::vector<const WorkerCut*> tried;  // of those that have the ranks for it
+        auto next = stages.begin();
+        for (const WorkerRanks& worker : ranks.workers)
+            if (ends.size() <= worker.ranks.size())
+                tried.push_back(&cuts.given(worker.kind, size, *next++));
+        if (!fits_all)
+            continue;
         found = takes(ranks, std::move(tried), best) || found;
     }
     return found;
 }
 
-// Near those that the workers of a kind have.
+// Near that of the first worker of a kind. All of the kind may take one, or, of few workers, one
+// alone.
 void LayoutPlanner::add_near_cuts(const WorkerKind& kind,
                                   std::span<const std::size_t> workers,
                                   WorkerCuts& cuts,
@@ -147,14 +154,19 @@ void LayoutPlanner::add_near_cuts(const WorkerKind& kind,
     const auto speed_of = [&](const WorkerCut& cut) {
         return most_speed(problem_, cut.size, cut.stages);
     };
-    double of_others = 0;
+    double of_all = 0, of_kind = 0, slowest = std::numeric_limits<double>::infinity();
     for (const WorkerCut* const cut : best.cuts)
-        of_others += speed_of(*cut);
-    for (const std::size_t w : workers)
-        of_others -= speed_of(*best.cuts[w]);
+        of_all += speed_of(*cut);
+    for (const std::size_t w : workers) {
+        of_kind += speed_of(*best.cuts[w]);
+        slowest = std::min(slowest, speed_of(*best.cuts[w]));
+    }
+    const bool one_alone = best.cuts.size() <= most_alone;
     const auto is_worth_it = [&](std::size_t size, std::span<const ChainStage> stages) {
         const double own = most_speed(problem_, size, stages);
-        return may_be_better(of_others + own * static_cast<double>(workers.size()), best);
+        const double if_all = of_all - of_kind + own * static_cast<double>(workers.size());
+        const double if_one = one_alone ? of_all - slowest + own : 0;
+        return may_be_better(std::max(if_all, if_one), best);
     };
     cuts.add_near(kind, *best.cuts[workers.front()], is_worth_it);
 }

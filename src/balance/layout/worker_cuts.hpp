@@ -47,7 +47,7 @@ public:
                   const WorkerCut& cut,
                   const std::function<bool(std::size_t size, std::span<const ChainStage> stages)>&
                       is_worth_it);
-    /// Its numbers where it computes `units`; its stages are numbered.
+    /// Its numbers where it computes `units`; its stages are left empty.
     PipelineCut evaluated(const WorkerKind& kind, const WorkerCut& cut, std::int64_t units) const;
 
 private:

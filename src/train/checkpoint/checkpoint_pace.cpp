@@ -11,8 +11,9 @@ namespace {
 
 constexpr double first_s = 10;  // after the start of a run that has saved nothing yet
 constexpr double least_s = 2, most_s = 600;
-constexpr double most_lost = 0.01;    // of training's time
-constexpr double most_written = 0.1;  // of the disk's time
+constexpr double after_failure_s = 60;  // at least
+constexpr double most_lost = 0.01;      // of training's time
+constexpr double most_written = 0.1;    // of the disk's time
 constexpr std::size_t steps_kept = 64, costs_kept = 5;
 
 template <class Values>
@@ -44,6 +45,7 @@ void CheckpointPace::updated(double step_s) {
 void CheckpointPace::ended(double writing_s) {
     if (!under_way_)
         return;
+    has_failed_ = false;
     const UnderWay saved = *std::exchange(under_way_, {});
     double slower_s = 0;
     if (!steps_s_.empty())
@@ -51,6 +53,11 @@ void CheckpointPace::ended(double writing_s) {
     if (costs_.size() == costs_kept)
         costs_.erase(costs_.begin());
     costs_.push_back({saved.waited_s + std::clamp(slower_s, 0.0, writing_s), writing_s});
+}
+
+void CheckpointPace::failed() {
+    under_way_.reset();
+    has_failed_ = true;
 }
 
 std::optional<CheckpointCost> CheckpointPace::cost() const {
@@ -70,11 +77,12 @@ double CheckpointPace::interval_s() const {
         return *options_.every_s > 0 ? *options_.every_s : never;
     if (under_way_)
         return never;
+    const double least = has_failed_ ? after_failure_s : least_s;
     const std::optional<CheckpointCost> cost = this->cost();
     if (!cost)
-        return first_s;
+        return std::max(first_s, least);
     const double best_s = std::sqrt(2 * cost->training_s * options_.between_failures_s);
-    return std::max(std::min(most_s, std::max({least_s, cost->training_s / most_lost, best_s})),
+    return std::max(std::min(most_s, std::max({least, cost->training_s / most_lost, best_s})),
                     cost->writing_s / most_written);
 }
 

@@ -199,6 +199,7 @@ std::optional<CheckpointCost> RunHistory::known_cost() const {
 
 void RunHistory::started() {
     current().starting_s = clock_.monotonic() - began_;
+    see();
 }
 
 void RunHistory::updated(std::int64_t updates, double seconds) {
@@ -207,10 +208,9 @@ void RunHistory::updated(std::int64_t updates, double seconds) {
     see();
 }
 
-void RunHistory::saved(double waited_s, const std::optional<CheckpointCost>& cost) {
-    current().saving_s += waited_s;
-    if (cost)
-        current().checkpoint = cost;
+void RunHistory::validated(double seconds) {
+    current().validating_s += seconds;
+    see();
 }
 
 void RunHistory::end(const std::string& how) {

@@ -42,6 +42,7 @@ void RunTimes::add(const TimedUpdate& update) {
     longest_step_ms_ = std::max(longest_step_ms_, update.step_ms);
     own_units_ += update.own_units;
     of_all_.add(update);
+    computed_ += update.computed;
     if (update.finish_ratio)
         finish_ratio_.add(*update.finish_ratio);
     if (std::exchange(cut_since_, update.cut_since) != update.cut_since)
@@ -111,7 +112,9 @@ TimeDistributions RunTimes::with_late_times(TimeDistributions times) const {
 RunTimes::Sums RunTimes::steady_sums() const {
     Sums sums = sums_;
     for_first_steady([&](const TimedUpdate& update, std::int64_t) { sums.add(update); });
-    return sums.ms > 0 ? sums : of_all_;
+    if (sums.ms > 0)
+        return sums;
+    return computed_ == updates_ ? of_all_ : Sums{};
 }
 
 double RunTimes::samples_per_second() const {

@@ -67,9 +67,9 @@ LayoutProblem large_cluster(std::size_t ranks, double memory_mb) {
 // The size of a large job. Prints the time; asserts what holds on any machine.
 TEST(CompareLayoutsTest, ManyRanksOfFourKinds) {
 #ifdef __SANITIZE_ADDRESS__
-    constexpr std::size_t ranks = 128;  // it makes all slower
+    constexpr std::size_t ranks = 128, least = 30;  // it makes all slower
 #else
-    constexpr std::size_t ranks = 1024;
+    constexpr std::size_t ranks = 1024, least = 40;
 #endif
     LayoutProblem problem = large_cluster(ranks, 7000);
     problem.sizes.resize(1);
@@ -85,7 +85,7 @@ TEST(CompareLayoutsTest, ManyRanksOfFourKinds) {
     const double took_s = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 
     std::cout << plans.size() << " layouts: " << took_s << " s\n";
-    EXPECT_GT(plans.size(), 30);
+    EXPECT_GT(plans.size(), least);
     EXPECT_TRUE(plans.front().fits());
     EXPECT_GT(plans.front().ranks(), ranks * 9 / 10);
     EXPECT_FALSE(plans.back().fits());

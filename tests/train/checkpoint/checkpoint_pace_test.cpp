@@ -61,6 +61,17 @@ TEST(CheckpointPaceTest, NoneBeginsWhileOneIsUnderWay) {
     EXPECT_FALSE(std::isinf(pace.interval_s()));
 }
 
+TEST(CheckpointPaceTest, AfterAFailureTheNextOneWaits) {
+    CheckpointPace pace = after_one(0, 0.1, 0.1, 0.01);
+    pace.began(0);
+    pace.failed();
+    EXPECT_EQ(pace.interval_s(), 60);
+    EXPECT_EQ(pace.cost()->writing_s, 0.01);  // what failed tells nothing
+    pace.began(0);
+    pace.ended(0.01);
+    EXPECT_EQ(pace.interval_s(), 2);
+}
+
 TEST(CheckpointPaceTest, AUsersIntervalHoldsWhateverItCosts) {
     CheckpointPace pace{{.every_s = 7}};
     EXPECT_EQ(pace.interval_s(), 7);

@@ -111,7 +111,8 @@ TEST_F(RunHistoryTest, IsReadByTheNextStart) {
         now_ += 1;
         first.updated(update, 0.75);
     }
-    first.saved(0.25, CheckpointCost{.training_s = 0.5, .writing_s = 3});
+    first.saved(0.25);
+    first.measured({.training_s = 0.5, .writing_s = 3});
     now_ += 10;
     set_ = -1000;  // somebody set the clock
     first.updated(13, 0.75);

@@ -76,18 +76,27 @@ TEST(RunTimesTest, WhereNoBatchIsFullAllCount) {
     EXPECT_EQ(times.alike().step_ms.median(), 100);
 }
 
-// The first one computed all; the others were applied in a burst.
-TEST(RunTimesTest, ARunThatIsNotLongerThanItsStalenessHasTheRatesOfAllUpdates) {
+// The first update of 590 ms computed all; the others were applied in a burst.
+RunTimes late_run(std::int64_t computed) {
     RunTimes times;
     for (int i = 0; i < 3; ++i) {
         TimedUpdate update = taking(i == 0 ? 590 : 5);
         update.is_timed = false;
+        update.computed = i == 0 ? computed : 0;
         times.add(update);
     }
+    return times;
+}
 
-    EXPECT_DOUBLE_EQ(times.samples_per_second(), 50);
-    EXPECT_DOUBLE_EQ(times.units_per_second(), 150);
-    EXPECT_EQ(times.steady().updates(), 0);
+TEST(RunTimesTest, ARunThatIsNotLongerThanItsStalenessHasTheRatesOfAllUpdates) {
+    EXPECT_DOUBLE_EQ(late_run(3).samples_per_second(), 50);
+    EXPECT_DOUBLE_EQ(late_run(3).units_per_second(), 150);
+    EXPECT_EQ(late_run(3).steady().updates(), 0);
+}
+
+TEST(RunTimesTest, UpdatesThatOthersComputedOrThatAreStillToBeAppliedTellNoRate) {
+    EXPECT_EQ(late_run(0).samples_per_second(), 0);  // by the start before
+    EXPECT_EQ(late_run(5).samples_per_second(), 0);
 }
 
 TEST(RunTimesTest, LateTimesAreThoseOfAllSteadyUpdates) {

@@ -30,9 +30,14 @@ public:
     void began(double waited_s);
     /// An update took so long, with what it waited for a checkpoint's copy [s].
     void updated(double step_s);
-    /// The checkpoint is complete, or was given up, so long after its start [s].
+    /// The checkpoint is complete, so long after its start [s].
     void ended(double writing_s);
+    /// It was given up. The next one has to wait for a minute: a disk that is full, or away for a
+    /// moment, is not to end the run at once by failures in a row.
+    void failed();
     bool is_saving() const noexcept { return under_way_.has_value(); }
+    /// Whether nobody has said how often.
+    bool is_automatic() const noexcept { return !options_.every_s; }
 
     /// From one checkpoint to the next [s]; infinite: none is to begin by the clock, or not while
     /// one is under way.
@@ -52,6 +57,7 @@ private:
     std::size_t next_ = 0;
     std::optional<UnderWay> under_way_;
     std::vector<CheckpointCost> costs_;  // the last ones
+    bool has_failed_ = false;            // the last one
 };
 
 }  // namespace hetseq

@@ -54,6 +54,10 @@ public:
     void start(const TrainingState& state, CheckpointReason reason = CheckpointReason::other);
     /// True until the last one is complete, or was given up.
     bool is_under_way() const noexcept { return stage_ != Stage::idle; }
+    /// Collective. Waits until then.
+    void wait() { advance(Wait::yes); }
+    /// Whether the last one was given up.
+    bool has_failed() const noexcept { return !failure_.empty(); }
     /// Nobody may write to the tensors before this returns. It also returns if the copy failed; the
     /// checkpoint is then not saved. Returns the time it waited [ms].
     double wait_for_copy();

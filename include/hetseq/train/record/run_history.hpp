@@ -79,8 +79,10 @@ public:
 
     void started();
     void updated(std::int64_t updates, double seconds);
-    void validated(double seconds) { current().validating_s += seconds; }
-    void saved(double waited_s, const std::optional<CheckpointCost>& cost);
+    void validated(double seconds);
+    /// Training waited so long for a checkpoint.
+    void saved(double waited_s) { current().saving_s += waited_s; }
+    void measured(const CheckpointCost& cost) { current().checkpoint = cost; }
     /// `how`: finished, stopped.
     void end(const std::string& how);
 

@@ -19,6 +19,7 @@ struct TimedUpdate {
     std::int64_t units = 0;                   // the same
     std::int64_t own_units = 0;               // this rank's, as it is cut by
     bool is_full = true;                      // of a full batch
+    std::int64_t computed = 1;  // batches that were computed in it; late updates: none, or several
     bool is_timed = true;  // false: `step_ms` is not what one update takes, late ones come at once
     std::int64_t cut_since = 0;  // the update since the start from which full batches are cut so
 };
@@ -57,8 +58,8 @@ public:
     /// these are fewer than 5, or those of all batches if none was full: their times can be
     /// compared with each other and with the costs at the end.
     TimeDistributions alike() const;
-    /// All samples or units of the steady state over its time. A run that is not longer than its
-    /// staleness has none: then those of all updates.
+    /// All samples or units of the steady state over its time. Where late updates leave
+    /// none, those of all updates, if all that were applied were computed in them.
     double samples_per_second() const;
     double units_per_second() const;
 
@@ -81,6 +82,7 @@ private:
     std::vector<TimedUpdate> first_;  // which may warm up; the others:
     TimeDistributions all_, full_, alike_;
     Sums sums_, of_all_;  // in the steady state, and of all updates
+    std::int64_t computed_ = 0;
     std::int64_t cut_since_ = 0;
     ByRankTime<std::vector<double>> first_late_;
     ByRankTime<Distribution> late_;  // without those
