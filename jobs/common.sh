@@ -58,6 +58,22 @@ run_tests() {
   return $failed
 }
 
+# kill_now_and_then EVERY SECONDS JOB PATTERN: while JOB lives, for SECONDS, kills one of the processes whose command line has
+# PATTERN, but for mpirun, after EVERY / 2 to 3 / 2 EVERY seconds each time (0: never). Prints how many.
+kill_now_and_then() {
+  local every=$1 end=$((SECONDS + $2)) next=0 kills=0 victim
+  while ((SECONDS < end)) && kill -0 "$3" 2>/dev/null; do
+    ((every == 0 || next)) || next=$((SECONDS + every / 2 + RANDOM % (every + 1)))
+    if ((every && SECONDS >= next)); then
+      victim=$(pgrep -f -- "$4" | grep -vxFf <(pgrep -x mpirun; echo "$3") | shuf -n 1) || victim=''
+      if [[ $victim ]] && kill -9 "$victim" 2>/dev/null; then kills=$((kills + 1)); fi
+      next=0
+    fi
+    sleep 0.2
+  done
+  echo "$kills"
+}
+
 # data/fashion-mnist, from the folder of Fashion-MNIST's four gzip files.
 prepare_fashion_mnist() {
   local source=${HETSEQ_FASHION_MNIST:-/usr/share/datasets/fashion-mnist}

@@ -124,7 +124,7 @@ use_hosts_that_answer() {
     say "$ranks ranks are left (min_ranks=$min_ranks): not started again here"
     return 1
   fi
-  if [[ " ${command[*]} " =~ \ --?(n|np|c|N|npernode|host|H|map-by|rf|rankfile|:)\  || " ${command[*]} " == *' : '* ]]; then
+  if [[ " ${command[*]} " =~ \ --?(n|np|c|N|npernode|host|H|map-by|rf|rankfile)\  || " ${command[*]} " == *' : '* ]]; then
     say "the command does not leave its hosts to mpirun: not started again here"
     return 1
   fi

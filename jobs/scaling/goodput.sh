@@ -46,18 +46,7 @@ cd "$work"
 HETSEQ_JOB=settings setsid bash "$OLDPWD/jobs/local.sh" >log 2>&1 &
 job=$!
 trap 'kill -TERM "$job" 2>/dev/null || true' EXIT
-end=$((SECONDS + 60 * minutes)) kills=0 next=0
-while ((SECONDS < end)) && kill -0 "$job" 2>/dev/null; do
-  if ((every > 0 && next == 0)); then
-    next=$((SECONDS + every / 2 + RANDOM % (every + 1)))
-  fi
-  if ((every > 0 && SECONDS >= next)); then
-    victim=$(pgrep -f -- "$hetseq train .*--save-dir $work/run" | grep -vxFf <(pgrep -x mpirun) | shuf -n 1) || victim=''
-    if [[ $victim ]] && kill -9 "$victim" 2>/dev/null; then kills=$((kills + 1)); fi
-    next=0
-  fi
-  sleep 0.2
-done
+kills=$(kill_now_and_then "$every" $((60 * minutes)) "$job" "$hetseq train .*--save-dir $work/run")
 kill -TERM "$job" 2>/dev/null || true
 wait "$job" || true
 trap - EXIT
