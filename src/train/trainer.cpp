@@ -217,8 +217,7 @@ void Trainer::end() {
         save(CheckpointReason::other);
     activity::enter(Phase::saving);
     const double begin = monotonic_seconds();
-    parts_.checkpoints->finish();
-    note_saved();
+    parts_.checkpoints->finish();  // no update beside it tells what it costs
     if (parts_.history != nullptr)
         parts_.history->saved(monotonic_seconds() - begin);
     parts_.checkpoints->report_removed();

@@ -59,6 +59,7 @@ wait_for "$work/log.shared" 'update 3/'
 rm "$work/shared/config.cfg" "$work/shared"/tensorboard/*
 mv "$work/shared/metrics.jsonl" "$work/shared/early"
 rm -rf "$(checkpoint shared 2)"
+until [[ -e $(checkpoint shared 4) || ! -e /proc/$job ]]; do sleep 0.05; done # without any, it could not be continued
 train shared --max-update 100000
 expect_error 78 "$work/shared is in use (process $(pgrep -P "$job" -x hetseq_faulty) on "
 touch "$work/shared/STOP"

@@ -28,7 +28,7 @@ std::optional<CheckpointCost> cost_of(const nlohmann::json& json) {
     if (!json.contains("checkpoint"))
         return std::nullopt;
     const auto seconds = [&](const char* name) {
-        return json_number(json.at("checkpoint").at(name), 0, most_seconds);
+        return json_number(json.at("checkpoint").at(name), 0, day_s);
     };
     return CheckpointCost{seconds("training_s"), seconds("writing_s")};
 }
@@ -199,18 +199,25 @@ std::optional<CheckpointCost> RunHistory::known_cost() const {
 
 void RunHistory::started() {
     current().starting_s = clock_.monotonic() - began_;
-    see();
+    see(written_every_s);
 }
 
 void RunHistory::updated(std::int64_t updates, double seconds) {
     current().updates = updates;
     current().updating_s += seconds;
-    see();
+    see(written_every_s);
 }
 
 void RunHistory::validated(double seconds) {
     current().validating_s += seconds;
-    see();
+    see(written_every_s);
+}
+
+// So that the history is no older than the checkpoint that the next start finds.
+void RunHistory::measured(const CheckpointCost& cost) {
+    const bool is_first = !current().checkpoint;
+    current().checkpoint = cost;
+    see(is_first ? 0 : 1);
 }
 
 void RunHistory::end(const std::string& how) {
@@ -220,9 +227,9 @@ void RunHistory::end(const std::string& how) {
 }
 
 // A clock of the day may be set back; the time that has passed may not.
-void RunHistory::see() {
+void RunHistory::see(double least_s) {
     const double now = clock_.monotonic();
-    if (now - written_ < written_every_s)
+    if (now - written_ < least_s)
         return;
     written_ = now;
     current().seen = current().began + now - began_;

@@ -98,8 +98,8 @@ std::string goodput_text(const Goodput& goodput) {
     const double all_s = goodput.seconds();
     std::string text = "over " + count_text(static_cast<std::int64_t>(goodput.starts), "start");
     if (goodput.failures > 0)
-        text += ", " + std::to_string(goodput.failures) + " of which failed,";
-    text += " " + percent_text(goodput.share(), 3) + " of " + format_duration(all_s) +
+        text += ", " + std::to_string(goodput.failures) + " of which failed";
+    text += ": " + percent_text(goodput.share(), 3) + " of " + format_duration(all_s) +
             " went into updates that were kept";
     const auto part = [&](double seconds, const std::string& what) {
         if (seconds >= least_told * all_s)

@@ -82,13 +82,14 @@ public:
     void validated(double seconds);
     /// Training waited so long for a checkpoint.
     void saved(double waited_s) { current().saving_s += waited_s; }
-    void measured(const CheckpointCost& cost) { current().checkpoint = cost; }
+    /// What checkpoints cost, when one is complete.
+    void measured(const CheckpointCost& cost);
     /// `how`: finished, stopped.
     void end(const std::string& how);
 
 private:
     RunStart& current() { return starts_.back(); }
-    void see();
+    void see(double least_s);
     void write() const;
 
     std::filesystem::path file_;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/tools/checkpoint_report.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/commands/checkpoint/checkpoint_average.hpp"
@@ -23,7 +24,10 @@ int average(const CommandWords& words) {
     if (options.last > 0 && options.last < std::ssize(checkpoints))
         checkpoints.resize(static_cast<std::size_t>(options.last));
     average_checkpoints(checkpoints, options.output);
-    say(options.output + ": the mean of " + std::to_string(checkpoints.size()) + " checkpoints\n");
+    say(options.output + ": the mean of " + count_text(std::ssize(checkpoints), "checkpoint") +
+        (options.last > std::ssize(checkpoints)
+             ? ", all that there are but for those that were saved for the clock alone\n"
+             : "\n"));
     return 0;
 }
 
