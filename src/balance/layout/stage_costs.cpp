@@ -4,8 +4,6 @@
 #include <limits>
 #include <vector>
 
-#include "hetseq/util/error.hpp"
-
 #include "balance/pipeline/message_times.hpp"
 
 namespace hetseq {
@@ -24,15 +22,6 @@ double largest(const std::vector<double>& values, const ChainStage& stage) {
     for (std::size_t unit = stage.begin; unit < stage.end; ++unit)
         most = std::max(most, values[unit]);
     return most;
-}
-
-void check_stages(const LayoutProblem& problem, std::span<const ChainStage> stages) {
-    std::size_t end = 0;
-    for (const ChainStage& stage : stages) {
-        HETSEQ_ASSERT(stage.begin == end && stage.end > stage.begin);
-        end = stage.end;
-    }
-    HETSEQ_ASSERT(end == problem.units());
 }
 
 // The links between the devices that a cut's stages are on.
@@ -83,7 +72,7 @@ CutCosts stage_costs(const LayoutProblem& problem,
                      std::size_t size,
                      const WorkerKind& kind,
                      std::span<const ChainStage> stages) {
-    check_stages(problem, stages);
+    check_stages(stages, problem.units());
     const ChainProblem& chain = problem.sizes[size].chain;
     const StageLinks links{chain, kind, stages};
     CutCosts costs;

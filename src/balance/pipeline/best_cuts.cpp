@@ -100,11 +100,15 @@ private:
     void split(const Untried& limits) {
         std::size_t end = limits.end;
         if (best_.size() == most_)
-            while (costs_.score_ms(periods_[end - 1], limits.last_ms) > best_.rbegin()->score_ms)
+            while (score(periods_[end - 1], limits.last_ms) > best_.rbegin()->score_ms)
                 --end;
         const std::size_t middle = limits.begin + (end - limits.begin) / 2;
         add(middle + 1, end, limits.last, limits.last_ms);
         try_limit(limits.begin, middle);
+    }
+
+    double score(double period, double latency) const {
+        return score_ms(costs_.problem().micro_batches, period, latency);
     }
 
     // Looks at the limit periods_[at]; below it, those from `begin` on remain untried.
@@ -112,9 +116,10 @@ private:
         const auto cuts = LatencyTable{costs_, counts_, periods_[at]}.best(most_);
         double longest_ms = 0;
         for (const std::vector<ChainStage>& stages : cuts) {
-            const double period_ms = costs_.period_ms(stages);
-            longest_ms = std::max(longest_ms, period_ms);
-            best_.insert({costs_.score_ms(period_ms, costs_.latency_ms(stages)), stages});
+            const CutCosts cut = costs_.cut(stages);
+            const double period = period_ms(cut);
+            longest_ms = std::max(longest_ms, period);
+            best_.insert({score(period, latency_ms(cut)), stages});
         }
         while (best_.size() > most_)
             best_.erase(std::prev(best_.end()));
@@ -125,7 +130,7 @@ private:
         add(begin,
             static_cast<std::size_t>(end - periods_.begin()),
             cuts.back(),
-            costs_.latency_ms(cuts.back()));
+            latency_ms(costs_.cut(cuts.back())));
     }
 
     void add(std::size_t begin,
@@ -133,8 +138,7 @@ private:
              const std::vector<ChainStage>& last,
              double last_ms) {
         if (begin < end)
-            untried_.push(
-                {begin, end, last, last_ms, {costs_.score_ms(periods_[begin], last_ms), last}});
+            untried_.push({begin, end, last, last_ms, {score(periods_[begin], last_ms), last}});
     }
 
     const ChainCosts& costs_;

@@ -136,58 +136,50 @@ double ChainCosts::memory_mb(const ChainStage& stage, std::size_t in_flight) con
     return fixed_mb_[index(stage)] + static_cast<double>(in_flight) * in_flight_mb_[index(stage)];
 }
 
-double ChainCosts::period_ms(std::span<const ChainStage> stages) const {
+// By a ring, whose slowest link counts: of k stages each sends 2 (k - 1) messages of a k-th.
+CutCosts::Sum ChainCosts::sum(const TiedUnits& tied, std::span<const ChainStage> stages) const {
+    CutCosts::Sum sum;
+    for (std::size_t s = 0; s < stages.size(); ++s)
+        if (tied.is_read_in(stages[s]))
+            sum.stages.push_back(s);
+    const std::size_t holders = sum.stages.size();
+    if (holders < 2)
+        return sum;
     double longest_ms = 0;
-    BoundaryCards before;
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-        longest_ms = std::max(longest_ms, stage_ms(stages[s]));
-        const std::size_t unit = stages[s].end - 1;
-        BoundaryCards after;
-        if (s + 1 < stages.size()) {
-            const std::size_t front = stages[s].device_class, behind = stages[s + 1].device_class;
-            after = cards(unit, front, behind);
-            longest_ms = std::max({longest_ms,
-                                   activations_ms(unit, front, behind),
-                                   gradients_ms(unit, front, behind)});
-        }
+    for (std::size_t h = 0; h < holders; ++h) {
+        const std::size_t from = stages[sum.stages[h]].device_class;
+        const std::size_t to = stages[sum.stages[(h + 1) % holders]].device_class;
         longest_ms = std::max(
-            {longest_ms, before.behind_out + after.front_out, before.behind_in + after.front_in});
-        before = after;
+            longest_ms,
+            message_ms(problem_.links[from][to], tied.gradients_mb / static_cast<double>(holders)));
     }
-    return longest_ms;
+    sum.takes_ms = 2 * static_cast<double>(holders - 1) * longest_ms;
+    return sum;
 }
 
-double ChainCosts::latency_ms(std::span<const ChainStage> stages) const {
-    double sum_ms = 0;
-    for (const ChainStage& stage : stages)
-        sum_ms += stage_ms(stage);
-    for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
+CutCosts ChainCosts::cut(std::span<const ChainStage> stages) const {
+    CutCosts cut;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+        const ChainDevices& devices = problem_.devices[stages[s].device_class];
+        cut.stages.push_back({forward_ms(stages[s]),
+                              backward_ms(stages[s]),
+                              fixed_mb_[index(stages[s])],
+                              in_flight_mb_[index(stages[s])],
+                              devices.memory_mb,
+                              devices.host});
+        if (s + 1 == stages.size())
+            break;
         const std::size_t unit = stages[s].end - 1;
         const std::size_t front = stages[s].device_class, behind = stages[s + 1].device_class;
-        sum_ms += activations_ms(unit, front, behind) + gradients_ms(unit, front, behind);
+        cut.links.push_back({activations_ms(unit, front, behind),
+                             gradients_ms(unit, front, behind),
+                             problem_.gradients_mb[unit] > 0,
+                             card_part(front, behind),
+                             card_part(behind, front)});
     }
-    return sum_ms;
-}
-
-// Of k stages each sends 2 (k - 1) messages of a k-th.
-double ChainCosts::sum_ms(const TiedUnits& tied, std::span<const ChainStage> stages) const {
-    std::vector<std::size_t> holders;  // their classes
-    for (const ChainStage& stage : stages)
-        if (tied.is_read_in(stage))
-            holders.push_back(stage.device_class);
-    if (holders.size() < 2)
-        return 0;
-    double longest_ms = 0;
-    for (std::size_t h = 0; h < holders.size(); ++h) {
-        const ChainLink& link = problem_.links[holders[h]][holders[(h + 1) % holders.size()]];
-        longest_ms = std::max(
-            longest_ms, message_ms(link, tied.gradients_mb / static_cast<double>(holders.size())));
-    }
-    return 2 * static_cast<double>(holders.size() - 1) * longest_ms;
-}
-
-double ChainCosts::score_ms(double period_ms, double latency_ms) const {
-    return static_cast<double>(problem_.micro_batches - 1) * period_ms + latency_ms;
+    for (const TiedUnits& tied : problem_.tied)
+        cut.sums.push_back(sum(tied, stages));
+    return cut;
 }
 
 }  // namespace hetseq

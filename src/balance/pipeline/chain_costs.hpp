@@ -6,6 +6,7 @@
 
 #include "hetseq/balance/pipeline/chain_problem.hpp"
 
+#include "cut_costs.hpp"
 #include "message_times.hpp"
 
 namespace hetseq {
@@ -43,9 +44,6 @@ public:
     double card_part(std::size_t device_class, std::size_t other) const {
         return card_parts_[device_class * classes() + other];
     }
-    /// Summing the gradients of `tied` among those of `stages` that read it: by a ring, whose
-    /// slowest link counts [ms].
-    double sum_ms(const TiedUnits& tied, std::span<const ChainStage> stages) const;
 
     double memory_mb(const ChainStage& stage, std::size_t in_flight) const;
     /// The most micro-batches in flight that the class's memory allows, no more than there are
@@ -54,17 +52,7 @@ public:
         return most_in_flight_[index(stage)];
     }
 
-    /// Micro-batches in flight take the same each.
-    double fixed_mb(const ChainStage& stage) const { return fixed_mb_[index(stage)]; }
-    double in_flight_mb(const ChainStage& stage) const { return in_flight_mb_[index(stage)]; }
-
-    /// The longest of the stages and, by direction, of the links and of what a stage's messages
-    /// take of its host's card [ms]. Other stages of the host are left out.
-    double period_ms(std::span<const ChainStage> stages) const;
-    /// One micro-batch alone, forward and backward [ms].
-    double latency_ms(std::span<const ChainStage> stages) const;
-    /// (micro-batches - 1) * `period_ms` + `latency_ms` [ms].
-    double score_ms(double period_ms, double latency_ms) const;
+    CutCosts cut(std::span<const ChainStage> stages) const;
 
 private:
     std::size_t index(const ChainStage& stage) const {
@@ -78,6 +66,7 @@ private:
     const Boundary& boundary(std::size_t unit, std::size_t front, std::size_t behind) const {
         return boundaries_[(unit * classes() + front) * classes() + behind];
     }
+    CutCosts::Sum sum(const TiedUnits& tied, std::span<const ChainStage> stages) const;
     void add_times();
     void add_card_parts();
     void add_boundaries();

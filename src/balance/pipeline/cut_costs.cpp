@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "hetseq/util/error.hpp"
+
 #include "message_times.hpp"
 
 namespace hetseq {
@@ -44,6 +46,8 @@ BoundaryCards cards(const CutCosts& costs, std::size_t link) {
     return front && front == behind ? BoundaryCards{} : cards_of(messages);
 }
 
+}  // namespace
+
 double period_ms(const CutCosts& costs) {
     double longest_ms = 0;
     BoundaryCards before;
@@ -72,7 +76,18 @@ double latency_ms(const CutCosts& costs) {
     return sum_ms;
 }
 
-}  // namespace
+double score_ms(std::size_t micro_batches, double period_ms, double latency_ms) {
+    return static_cast<double>(micro_batches - 1) * period_ms + latency_ms;
+}
+
+void check_stages(std::span<const ChainStage> stages, std::size_t units) {
+    std::size_t end = 0;
+    for (const ChainStage& stage : stages) {
+        HETSEQ_ASSERT(stage.begin == end && stage.end > stage.begin);
+        end = stage.end;
+    }
+    HETSEQ_ASSERT(end == units);
+}
 
 StageMemory CutCosts::Stage::memory(std::size_t in_flight) const {
     return {fixed_mb + static_cast<double>(in_flight) * in_flight_mb, usable_mb};
@@ -86,7 +101,7 @@ PipelineCut evaluate(const CutCosts& costs, std::size_t micro_batches, std::size
     cut.period_ms = period_ms(costs);
     if (cut.predicted_ms > 0)
         cut.bubble = 1 - (1 - simulated.bubble) * simulated.makespan_ms / cut.predicted_ms;
-    cut.score_ms = static_cast<double>(micro_batches - 1) * cut.period_ms + latency_ms(costs);
+    cut.score_ms = score_ms(micro_batches, cut.period_ms, latency_ms(costs));
     for (std::size_t s = 0; s < costs.stages.size(); ++s)
         cut.memory.push_back(costs.stages[s].memory(most_in_flight(costs.stages.size(), s, extra)));
     return cut;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "hetseq/balance/pipeline/partition_chain.hpp"
@@ -30,6 +31,18 @@ struct CutCosts {
     std::vector<PipelineLink> links;  // one fewer
     std::vector<Sum> sums = {};
 };
+
+/// The longest of the stages and, by direction, of the links and of what a stage's messages take of
+/// its host's card [ms]. Other stages of the host are left out.
+double period_ms(const CutCosts& costs);
+/// One micro-batch alone, forward and backward [ms].
+double latency_ms(const CutCosts& costs);
+/// (micro-batches - 1) * period + latency [ms].
+double score_ms(std::size_t micro_batches, double period_ms, double latency_ms);
+
+/// Throws InternalError unless the stages, none of which is empty, follow each other from the first
+/// of `units` to the last.
+void check_stages(std::span<const ChainStage> stages, std::size_t units);
 
 /// The numbers of a cut for so many micro-batches > 0; its stages are left empty.
 PipelineCut evaluate(const CutCosts& costs, std::size_t micro_batches, std::size_t extra_in_flight);
