@@ -43,10 +43,6 @@ constexpr std::int64_t least_updates = 2;  // the first one touches new memory
 constexpr std::int64_t most_updates = 200;
 constexpr int silent_rank = 1;  // recorders speak on rank 0 alone
 
-bool is_finished(const TrainerReport& report) {
-    return report.stop == StopReason::none || report.stop == StopReason::patience;
-}
-
 CheckpointPaceOptions pace_of(const Options& options, const RunHistory* history) {
     constexpr double seconds_of_minute = 60;
     CheckpointPaceOptions pace;
@@ -203,7 +199,7 @@ TrainerReport Training::run(double start_seconds) {
     Trainer trainer(parts, options.trainer, std::move(run));
     TrainerReport report = trainer.run();
     if (history) {
-        history->end(is_finished(report) ? "finished" : "stopped");
+        history->end(report.is_finished() ? "finished" : "stopped");
         report.goodput = goodput(history->starts());
     }
     if (parts_.folder == nullptr || !parts_.folder->has_lost_lease())

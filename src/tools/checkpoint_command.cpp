@@ -125,11 +125,15 @@ CommandDescription checkpoint_description() {
              export_form()}};
 }
 
-std::vector<std::filesystem::path> newest_checkpoints(const std::string& run, std::int64_t last) {
-    std::vector<std::filesystem::path> checkpoints = checkpoints_of(run);
+std::vector<std::filesystem::path> first_of(std::vector<std::filesystem::path> checkpoints,
+                                            std::int64_t last) {
     if (last > 0 && last < std::ssize(checkpoints))
         checkpoints.resize(static_cast<std::size_t>(last));
     return checkpoints;
+}
+
+std::vector<std::filesystem::path> newest_checkpoints(const std::string& run, std::int64_t last) {
+    return first_of(checkpoints_of(run), last);
 }
 
 bool needs_no_tensors(const std::string& form) {

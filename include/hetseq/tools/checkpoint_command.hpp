@@ -32,6 +32,9 @@ Option<std::string> checkpoint_option();
 
 CommandDescription checkpoint_description();
 
+/// The first of `checkpoints`, at most `last`; 0: all.
+std::vector<std::filesystem::path> first_of(std::vector<std::filesystem::path> checkpoints,
+                                            std::int64_t last);
 /// The run's newest checkpoints, at most `last`; 0: all. Throws MissingInput if there is none.
 std::vector<std::filesystem::path> newest_checkpoints(const std::string& run, std::int64_t last);
 

@@ -108,6 +108,11 @@ struct TrainerReport : TrainingProgress {
     double checkpoint_wait_ms = 0;    // the longest wait for a checkpoint's copy
     std::optional<Goodput> goodput;   // of all starts, where a history is kept
     double checkpoint_seconds = 0;    // from the start of the last to its end; 0: none
+
+    /// Whether nothing is left to continue.
+    bool is_finished() const noexcept {
+        return stop == StopReason::none || stop == StopReason::patience;
+    }
 };
 
 /// Trains. Shows the life of an update, one line for each stage.

@@ -197,7 +197,7 @@ int run_training(const CommandContext& context,
         log::info(summary.text(report));
         if (settings.options().json && world.rank() == 0)
             std::fputs(summary.json(report).c_str(), stdout);
-        stopped = report.stop != StopReason::none && report.stop != StopReason::patience;
+        stopped = !report.is_finished();
         if (stopped)
             explain_exit_code(settings.options());
         say_where_the_model_is(folder, report, stopped);

@@ -22,8 +22,8 @@ namespace {
 
 const std::string first_process = "1";  // no rank; of a container it may be closed to all
 
-bool starts_with(const std::string& name, const std::string& beginning) {
-    return name.rfind(beginning, 0) == 0;
+bool is_number(const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
 bool is_own(const fs::path& path) {
@@ -53,8 +53,7 @@ std::optional<std::set<std::string>> mapped_files(const MpiPlaces& places) {
     bool are_all_known = true;
     for_each_in(places.processes, [&](const fs::path& process) {
         const std::string number = process.filename().string();
-        const bool is_process = number.find_first_not_of("0123456789") == std::string::npos;
-        if (!is_process || number == first_process || !is_own(process))
+        if (!is_number(number) || number == first_process || !is_own(process))
             return;
         errno = 0;
         std::ifstream maps(process / "maps");
@@ -71,8 +70,8 @@ void remove_segments(const MpiPlaces& places, MpiLeftovers& removed) {
     std::set<fs::path> old;
     for_each_in(places.segments, [&](const fs::path& file) {
         const std::string name = file.filename().string();
-        const bool is_segment = starts_with(name, "vader_segment." + places.host + ".") ||
-                                starts_with(name, "sm_segment." + places.host + ".");
+        const bool is_segment = name.starts_with("vader_segment." + places.host + ".") ||
+                                name.starts_with("sm_segment." + places.host + ".");
         if (is_segment && is_own(file) && is_old(file, places.least_age_s))
             old.insert(file);
     });
@@ -93,8 +92,7 @@ void remove_segments(const MpiPlaces& places, MpiLeftovers& removed) {
 
 bool is_gone(const MpiPlaces& places, const std::string& process) {
     std::error_code error;
-    return !process.empty() && process.find_first_not_of("0123456789") == std::string::npos &&
-           !fs::exists(places.processes / process, error) && !error;
+    return is_number(process) && !fs::exists(places.processes / process, error) && !error;
 }
 
 // Families of jobs, jf.N, are told from others by being empty.
@@ -106,9 +104,9 @@ void remove_sessions(const MpiPlaces& places, MpiLeftovers& removed) {
             return;
         std::error_code error;
         const bool is_dead =
-            starts_with(name, by_process) && is_gone(places, name.substr(by_process.size()));
+            name.starts_with(by_process) && is_gone(places, name.substr(by_process.size()));
         const bool is_removed = is_dead ? fs::remove_all(folder, error) > 0 && !error
-                                        : starts_with(name, family) && fs::remove(folder, error);
+                                        : name.starts_with(family) && fs::remove(folder, error);
         removed.sessions += is_removed ? 1 : 0;
     });
 }

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "hetseq/balance/median.hpp"
+
 namespace hetseq {
 
 namespace {
@@ -15,13 +17,6 @@ constexpr double after_failure_s = 60;  // at least
 constexpr double most_lost = 0.01;      // of training's time
 constexpr double most_written = 0.1;    // of the disk's time
 constexpr std::size_t steps_kept = 64, costs_kept = 5;
-
-template <class Values>
-double median(Values values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 }  // namespace
 

@@ -157,7 +157,7 @@ Summary summarise(const HostComm& world,
                   double start_seconds) {
     Summary summary;
     const TimeDistributions times = report.times.alike();
-    if (report.stop != StopReason::none && report.stop != StopReason::patience)
+    if (!report.is_finished())
         summary.status = "stopped";
     summary.policy = shares.policy();
     summary.step_ms = times.step_ms.spread();

@@ -20,9 +20,8 @@ void say(const std::string& text) {
 
 int average(const CommandWords& words) {
     const AverageOptions options = words.read(average_options());
-    auto checkpoints = regular_checkpoints_of(words.arguments.front());
-    if (options.last > 0 && options.last < std::ssize(checkpoints))
-        checkpoints.resize(static_cast<std::size_t>(options.last));
+    const auto checkpoints =
+        first_of(regular_checkpoints_of(words.arguments.front()), options.last);
     average_checkpoints(checkpoints, options.output);
     say(options.output + ": the mean of " + count_text(std::ssize(checkpoints), "checkpoint") +
         (options.last > std::ssize(checkpoints)
