@@ -14,6 +14,7 @@ or `hetseq.train(Gpt2(), data="shards/*.h5", lr=3e-4)` in a script under mpirun.
 """
 
 from . import _library
+from .batches import generators, sample_ids
 from .draw_places import groups, rows
 from .models import load
 from .run import Error, Stopped, load_task, rank, train
@@ -22,5 +23,5 @@ from .task import (Batch, Config, Field, Metric, Option, Ragged, Task, TaskError
 
 __version__ = _library.version()
 __all__ = ["Batch", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError",
-           "from_csv", "from_dataset", "from_npz", "groups", "load", "load_task", "rank", "rows", "samples", "task", "tokens", "train",
+           "from_csv", "from_dataset", "from_npz", "generators", "groups", "load", "load_task", "rank", "rows", "sample_ids", "samples", "task", "tokens", "train",
            "write_shards"]

@@ -11,14 +11,16 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 import torch
 
 from . import _library, randomness, self_test
+from .batches import BatchMaker
 from .chain import Chain
 from .cut_test import CutTest
 from .draw_places import scope, without_shells
 from .group_norms import SUMS, GroupNorms
 from .optimizers import Adapter
+from .reading import describe_reading
 from .recomputation import Recomputation
 from .results import metric_names, rows_of, sums_of, weights_of
-from .task import Config, Task, TaskError, chain_names, describe
+from .task import Config, Task, TaskError, chain_names, describe, describe_option
 from .whole import KeptValues, holds_part, room_for_self_test
 from .unchanged import Buffers, Parameters
 
@@ -61,10 +63,29 @@ class Binding:
         self.is_tested = False  # in front of a pipeline
         self.config: Optional[Config] = None
         self.optimizers: dict[int, Adapter] = {}
-        self.cut_test = CutTest(task)
+        self.batches = BatchMaker(task)
+        self.cut_test = CutTest(task, self.batches)
 
     def describe(self) -> str:
-        return json.dumps(describe(self.task, self.spec))
+        return json.dumps(describe_reading(self.task, describe(self.task, self.spec), describe_option))
+
+    def source(self, choices: str, name: str) -> str:
+        """How data of this name are read."""
+        self.batches.configure(json.loads(choices))
+        return self.batches.kind(name)
+
+    def is_split(self, name: str) -> bool:
+        return self.batches.is_split(name)
+
+    def locate(self, name: str) -> str:
+        return self.batches.locate(name)
+
+    def write_parts(self, name: str, parts: Sequence[int]) -> None:
+        self.batches.write_parts(name, parts)
+
+    def first_batch(self, name: str, count: int) -> tuple[list[str], list[torch.Tensor]]:
+        batch = self.batches.first(name, count)
+        return list(batch), [tensor.contiguous() for tensor in batch.values()]
 
     def model(self, choices: str) -> tuple[str, list[torch.Tensor]]:
         settings = json.loads(choices)
@@ -84,7 +105,7 @@ class Binding:
         self.recomputation = Recomputation(module, self.task.recompute)
         scope.looks_at_groups, scope.exact = self.task.groups, self.task.exact
         self.buffers = Buffers(module)
-        self.has_trained, self.cut_test = False, CutTest(self.task)
+        self.has_trained, self.cut_test = False, CutTest(self.task, self.batches)
         return _description(self.task, module, self.keyed.norms, len(self.recomputation))
 
     def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool) -> list[torch.Tensor]:
@@ -222,9 +243,16 @@ class Binding:
         rows = [rows_of(name, result) for name, result in results.items()]
         return list(results), [values for values, _ in rows], [lengths for _, lengths in rows]
 
-    def collate(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> tuple[list[str], list[torch.Tensor]]:
-        batch = self.cut_test.collate(dict(zip(names, tensors)))
-        return list(batch), [tensor.contiguous() for tensor in batch.values()]
+    def announce(self, names: Sequence[str], tensors: Sequence[torch.Tensor], sample_ids: torch.Tensor, epoch: int) -> int:
+        """A share whose samples are to be made; `epoch` as in `collate`."""
+        return self.batches.announce(dict(zip(names, tensors)), sample_ids, None if epoch < 0 else epoch)
+
+    def collate(self, names: Sequence[str], tensors: Sequence[torch.Tensor], sample_ids: torch.Tensor, epoch: int,
+                announced: int, first: int) -> tuple[list[str], list[torch.Tensor], bool]:
+        """A micro-batch of the rows given, or, where `announced` is a share's number, of its samples from `first` on. `epoch`:
+        below 0 in evaluation. Last, whether it has what losses need."""
+        batch, has_targets = self.cut_test.collate(dict(zip(names, tensors)), sample_ids, None if epoch < 0 else epoch, announced, first)
+        return list(batch), [tensor.contiguous() for tensor in batch.values()], has_targets
 
     def weights(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[float]:
         return list(weights_of(self.task, dict(zip(names, tensors))).values())
@@ -374,7 +402,7 @@ def _implement(name: str, method: Callable[..., Any]) -> None:
     _operators.impl(name, call, "CompositeImplicitAutograd")
 
 
-for _name in ("describe", "model", "self_test", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
+for _name in ("describe", "source", "is_split", "locate", "write_parts", "first_batch", "announce", "model", "self_test", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
               "optimizer_restored", "optimizer_end", "schedule", "take_sums", "recompute", "find_chain", "run_units"):
     _implement("task_" + _name, getattr(Binding, _name))
 
@@ -396,5 +424,6 @@ def run(binding: Optional[Binding], words: Sequence[str], in_script: bool) -> tu
     finally:
         if binding is not None:
             binding.end()
+            binding.batches.end()
         _current = None
         _running.release()

@@ -8,9 +8,11 @@ from typing import Optional, Sequence
 import torch
 
 from . import randomness, self_test
-from .results import collated, metric_names, sums_of, weights_of
+from .reading import makes_batches
+from .results import metric_names, sums_of, weights_of
+from .batches import BatchMaker, Made
 from .samples import Samples
-from .task import Batch, Ragged, Task, TaskError, overrides
+from .task import Batch, Ragged, Task, TaskError
 
 __all__ = ["CutTest"]
 
@@ -19,9 +21,14 @@ _MOST_VALIDATIONS = 10  # micro-batches of them that are looked at, for a metric
 _MOST_WAITS = 100  # micro-batches whose rows all have one length, until others are no longer waited for
 
 
+_IDS = "samples' ids"  # beside the fields; no field has such a name
+
+
 class CutTest:
-    def __init__(self, task: Task):
+    def __init__(self, task: Task, batches: BatchMaker):
         self._task = task
+        self._batches = batches
+        self._epoch: Optional[int] = None  # of `_to_collate`
         self._collating = threading.Lock()  # the loader's thread collates, and the test does
         self._to_collate: Optional[Batch] = None  # the most samples that the task's collate was given
         self._is_done = not task.self_test
@@ -30,21 +37,25 @@ class CutTest:
         self._untold: list[str] = []  # metrics that were 0 for all samples
         self._validations = 0  # that looked at them again
 
-    def collate(self, given: Batch) -> Batch:
-        """By the task's own `collate`."""
+    def collate(self, given: Batch, ids: torch.Tensor, epoch: Optional[int], announced: int, first: int) -> Made:
+        """What `forward` gets, of the rows given, or of samples that were announced (see BatchMaker)."""
         if not self._is_done:
-            self._keep(given)
-        return self._collated(given)
+            self._keep(self._batches.rows(announced, first, len(ids)) if announced else given, ids, epoch)
+        with self._collating:
+            return self._batches.take(announced, first, ids, epoch) if announced else self._batches.make(given, ids, epoch)
 
     def _collated(self, given: Batch) -> Batch:
+        rows = dict(given)
+        ids = rows.pop(_IDS)
         with self._collating:
-            return collated(self._task, given)
+            return self._batches.make(rows, ids, self._epoch).batch
 
-    def _keep(self, given: Batch) -> None:
+    def _keep(self, given: Batch, ids: torch.Tensor, epoch: Optional[int]) -> None:
         """Before `collate` may change them."""
-        count = min(len(next(iter(given.values()))), _MOST_KEPT)
-        if self._to_collate is None or len(next(iter(self._to_collate.values()))) < count:
-            self._to_collate = {name: tensor[:count].clone() for name, tensor in given.items()}
+        count = min(len(ids), _MOST_KEPT)
+        if self._to_collate is None or len(self._to_collate[_IDS]) < count:
+            kept = {name: tensor[:count].clone() for name, tensor in given.items()}
+            self._to_collate, self._epoch = {**kept, _IDS: ids[:count].clone()}, epoch
 
     def run(self, module: torch.nn.Module, keyed: randomness.Handle, rows: Batch) -> bool:
         """Fails where the result depends on how a batch is cut. False where a later micro-batch is to be tested too:
@@ -76,7 +87,7 @@ class CutTest:
     def _samples(self, rows: Batch) -> Samples:
         device = next(iter(rows.values())).device
         if self._to_collate is None:
-            return Samples(rows, {} if overrides(self._task, "collate") else self._paddings(), None, device)
+            return Samples(rows, {} if makes_batches(self._task) else self._paddings(), None, device)
         return Samples(self._to_collate, self._paddings(), self._collated, device)
 
     def _paddings(self) -> dict[str, float]:
@@ -116,7 +127,7 @@ class CutTest:
             return
         self._validations += 1
         names, everything = self._untold, self._evaluate(module, keyed)
-        samples = Samples(rows, {} if overrides(self._task, "collate") else self._paddings(), None,
+        samples = Samples(rows, {} if makes_batches(self._task) else self._paddings(), None,
                           next(iter(rows.values())).device)
 
         def evaluate(rows: Batch, sample_ids: torch.Tensor, groups: Sequence[int]) -> dict[str, torch.Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import importlib.util
 import os
 import sys
@@ -95,7 +96,8 @@ def train(task: Task, config: Optional[str] = None, **options: Any) -> torch.nn.
     """Trains the task's module on all ranks of the job and returns it, trained, in eval mode.
 
     config: a configuration file. options: those of `hetseq train`, with `_` for `-`: data="shards/*.h5", lr=3e-4,
-    max_sentences={"v100": 64, "p100": 32}, overwrite=True.
+    max_sentences={"v100": 64, "p100": 32}, overwrite=True. data and valid_data may be datasets in place of names (see
+    Task.dataset).
 
     Every rank of the job calls it, with the same task. Raises Error where all ranks met the same error, with the
     exception of the task's Python as its cause where this rank had one. What a rank meets alone (its device, its memory,
@@ -107,6 +109,7 @@ def train(task: Task, config: Optional[str] = None, **options: Any) -> torch.nn.
     if _loading:
         raise TaskError(f"{_loading[-1]} trains while another command reads its task: put the call of hetseq.train under "
                         "if __name__ == \"__main__\":")
+    task, options = _with_datasets(task, options)
     binding = bridge.Binding(task, _spec_of(task))
     _end_mpi_with_the_script()
     words = ["train", *([config] if config else []), "--task", "python", *_words_of(options)]
@@ -121,6 +124,26 @@ def train(task: Task, config: Optional[str] = None, **options: Any) -> torch.nn.
         read_whole(binding.module, options.get("save_dir"))
     _detach(binding.module)
     return binding.module.eval()
+
+
+_SPLITS = {"data": "train", "valid_data": "valid"}  # as options name what a script gives
+
+
+def _is_dataset(value: Any) -> bool:
+    """And not the names of files."""
+    names = value if isinstance(value, (list, tuple)) and value else [value]
+    return value is not None and not all(isinstance(name, (str, os.PathLike)) for name in names)
+
+
+def _with_datasets(task: Task, options: dict[str, Any]) -> tuple[Task, dict[str, Any]]:
+    """The task with the datasets that `options` hold, and options that name them."""
+    given = {option.replace("-", "_"): value for option, value in options.items() if _is_dataset(value)}
+    given = {option: value for option, value in given.items() if option in _SPLITS}
+    if not given:
+        return task, options
+    task = copy.copy(task)
+    task._given_data = {_SPLITS[option]: value for option, value in given.items()}
+    return task, {**options, **{option: _SPLITS[option] for option in given}}
 
 
 def _detach(module: torch.nn.Module) -> None:

@@ -175,9 +175,24 @@ class Task:
     recompute: Sequence[str] = ()
     chain: Union[str, Sequence[str]] = ()
     _keeps_model = False  # `model` gives the same module each time
+    _given_data: Mapping[str, Any] = {}  # datasets that a script gave to hetseq.train, by split
 
     def model(self, config: Config) -> torch.nn.Module:
         """The module to train, with its initial values. It is called with torch's generators seeded by the run."""
+        raise NotImplementedError
+
+    def dataset(self, config: Config, split: str) -> Any:
+        """The samples that `--data` and `--valid-data` name, where they are in no HDF5 shards: `split` is that name, "train"
+        by default. A map-style dataset of torch (`len`, and a sample by number), one of Hugging Face, a list; or a stream, that
+        is iterated to its end. A sample is a dict by field, a tuple in the order of `fields`, or the only field. Processes of
+        their own read the samples. There, torch's generator and those of NumPy and `random` are functions of the seed, the
+        epoch and the sample."""
+        raise NotImplementedError
+
+    def transform(self, sample: dict[str, torch.Tensor], training: bool) -> Mapping[str, torch.Tensor]:
+        """A sample's tensors by name, made of its fields: decoded, augmented. Processes of their own call it, with the
+        generators as `dataset` has them. A micro-batch has the results of its samples stacked, which are of one shape, or,
+        under the name of a ragged field, of unequal length."""
         raise NotImplementedError
 
     def forward(self, model: torch.nn.Module, batch: Batch) -> Union[torch.Tensor, Mapping[str, torch.Tensor]]:
@@ -188,8 +203,8 @@ class Task:
 
     def collate(self, batch: Batch) -> Batch:
         """The tensors that `forward` gets, made of the fields' tensors, on the CPU by the loader's thread. Dimension 0
-        of each is the samples, in the same order; each row is made of its sample alone, without random numbers of its own.
-        By default the fields as they are."""
+        of each is the samples, in the same order; each row is made of its sample alone, with random numbers of
+        `hetseq.generators(batch)` alone. By default the fields, or what `transform` made, as they are."""
         return batch
 
     def predict(self, model: torch.nn.Module, batch: Batch) -> Mapping[str, Union[torch.Tensor, Sequence[torch.Tensor]]]:
@@ -329,7 +344,7 @@ def _weight_rules(task: Task, losses: Sequence[str]) -> list[str]:
     return [_rule(task, loss, rules[loss]) for loss in losses]
 
 
-def _option(name: str, option: Option) -> dict[str, Any]:
+def describe_option(name: str, option: Option) -> dict[str, Any]:
     _check_name("option", name)
     option = _as_option(option)
     if isinstance(option.default, bool):
@@ -427,7 +442,7 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
     _check_once("losses and metrics", losses + [metric["name"] for metric in metrics])
     _check_free(losses, [metric["name"] for metric in metrics])
     _check_lengths(task.fields)
-    options = [_option(name, option) for name, option in task.options.items()]
+    options = [describe_option(name, option) for name, option in task.options.items()]
     options.append({"name": "task-file", "type": "FILE.py:CLASS", "default": spec, "choices": [], "changeable": True,
                     "help": "the Python file and class of the task"})
     defaults = {name.replace("_", "-"): option_text(value) for name, value in task.defaults.items()}

@@ -101,7 +101,7 @@ void reduce(const HostComm& world, const SumAndBounds<T>& own, CorpusReport::Fie
 CorpusReport check_corpus(const HostComm& world,
                           const std::string& spec,
                           const CorpusSchema& schema) {
-    const ShardSet shards = open_shard_set(world, spec, schema);
+    const ShardSet shards = open_shard_set(world, locate(world, spec, schema).files, schema);
     const std::int64_t length = default_block_length(shards);
     const RaggedExtents extents =
         shards.ragged_fields().empty() ? RaggedExtents{} : read_extents(world, shards, length, 0);

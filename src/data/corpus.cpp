@@ -23,19 +23,23 @@ ShardSet open_shards(DataContext::Impl& context,
     return context.io.run([&] { return open_shard_set(context.world, spec, schema); });
 }
 
-std::int64_t block_length_of(const ShardSet& shards, const CorpusOptions& options) {
-    return options.block_length > 0 ? options.block_length : default_block_length(shards);
+std::int64_t block_length_of(const ShardSet& shards,
+                             const LocatedData& located,
+                             const CorpusOptions& options) {
+    if (options.block_length > 0)
+        return options.block_length;
+    return located.block_length > 0 ? located.block_length : default_block_length(shards);
 }
 
 RaggedExtents extents_of(DataContext::Impl& context,
                          const ShardSet& shards,
+                         std::int64_t block_length,
                          const CorpusOptions& options) {
     if (shards.ragged_fields().empty())
         return {};
     // This runs on the I/O thread for the same reason as `open_shards`.
     return context.io.run([&] {
-        return read_extents(
-            context.world, shards, block_length_of(shards, options), options.max_length);
+        return read_extents(context.world, shards, block_length, options.max_length);
     });
 }
 
@@ -117,14 +121,15 @@ std::int64_t agree_on_slots(const DataContext::Impl& context,
 }  // namespace
 
 Corpus::Impl::Impl(DataContext::Impl& owner,
-                   const std::string& spec,
+                   const std::string& name,
                    const CorpusSchema& schema,
                    const CorpusOptions& options)
     : context{owner},
       meeting{owner.meeting},
-      shards{open_shards(owner, spec, schema)},
-      extents{extents_of(owner, shards, options)},
-      layout{make_block_layout(shards, block_length_of(shards, options), &extents)},
+      located{locate(owner.world, name, schema)},
+      shards{open_shards(owner, located.files, schema)},
+      extents{extents_of(owner, shards, block_length_of(shards, located, options), options)},
+      layout{make_block_layout(shards, block_length_of(shards, located, options), &extents)},
       geometry{shards.samples(), layout.block_length, options.shuffle_blocks},
       schedule{agree_on_slots(owner, geometry, layout, options)},
       cache{owner.node, schedule.slots(), layout.slot_bytes},
@@ -219,7 +224,12 @@ const RaggedExtents& Corpus::extents() const noexcept {
 CorpusIdentity Corpus::identity(const CorpusIdentity* before) const {
     // This runs on the I/O thread for the same reason as `open_shards`.
     return impl_->context.io.run(
-        [&] { return identify_corpus(impl_->context.world, impl_->shards, before); });
+        [&] {
+            CorpusIdentity identity = identify_corpus(impl_->context.world, impl_->shards, before);
+            const auto& of_data = impl_->located.identity;
+            identity.datasets.insert(identity.datasets.end(), of_data.begin(), of_data.end());
+            return identity;
+        });
 }
 
 std::int64_t Corpus::blocks_read() const noexcept {

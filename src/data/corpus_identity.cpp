@@ -287,8 +287,14 @@ CorpusIdentity identify_corpus(const HostComm& world,
 }
 
 std::string difference(const CorpusIdentity& here, const CorpusIdentity& there) {
-    if (here.datasets != there.datasets)
+    if (here.datasets.size() == there.datasets.size()) {
+        const auto [own, other] =
+            std::mismatch(here.datasets.begin(), here.datasets.end(), there.datasets.begin());
+        if (own != here.datasets.end())
+            return *own + " here, " + *other + " there";
+    } else {
         return join(here.datasets, ", ") + " here, " + join(there.datasets, ", ") + " there";
+    }
     if (here.shards.size() != there.shards.size())
         return std::to_string(here.shards.size()) + " shards here, " +
                std::to_string(there.shards.size()) + " there";

@@ -21,7 +21,7 @@ namespace hetseq {
 /// Shared with the tasks of the I/O thread, which may outlive the corpus when an exception unwinds.
 struct Corpus::Impl : std::enable_shared_from_this<Corpus::Impl> {
     Impl(DataContext::Impl& owner,
-         const std::string& spec,
+         const std::string& name,
          const CorpusSchema& schema,
          const CorpusOptions& options);
 
@@ -30,6 +30,7 @@ struct Corpus::Impl : std::enable_shared_from_this<Corpus::Impl> {
 
     DataContext::Impl& context;  // main thread
     std::shared_ptr<ReaderMeeting> meeting;
+    LocatedData located;
     ShardSet shards;
     RaggedExtents extents;
     BlockLayout layout;

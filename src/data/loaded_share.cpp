@@ -148,8 +148,14 @@ std::vector<Slice> LoadedShare::cut(const MicroBatchCap& cap) const {
 void LoadedShare::collate(const MicroBatchCap& cap) {
     cuts_ = cut(cap);
     micro_batches_.clear();
+    const std::int64_t announced =
+        cuts_.empty()
+            ? 0
+            : target_.collator->announce(rows_of({0, slice_.size()}),
+                                         rows_.sample_ids,
+                                         {.epoch = batch_.epoch, .trains = target_.trains});
     for (const Slice& part : cuts_)
-        micro_batches_.push_back(collate_slice(part));
+        micro_batches_.push_back(collate_slice(part, announced));
     arrival_ = micro_batches_.empty() ? nullptr : target_.transfer->send(micro_batches_);
 }
 
@@ -169,9 +175,15 @@ TensorDict LoadedShare::rows_of(const Slice& slice) const {
     return rows;
 }
 
-MicroBatch LoadedShare::collate_slice(const Slice& slice) const {
+MicroBatch LoadedShare::collate_slice(const Slice& slice, std::int64_t announced) const {
     const at::Tensor ids = rows_.sample_ids.narrow(0, slice.begin, slice.size());
-    MicroBatch batch = collated(*target_.collator, rows_of(slice), ids, batch_.epoch);
+    MicroBatch batch = collated(*target_.collator,
+                                rows_of(slice),
+                                ids,
+                                {.epoch = batch_.epoch,
+                                 .trains = target_.trains,
+                                 .announced = announced,
+                                 .first = slice.begin});
     check_collated(batch, target_.loss_terms);
     batch.sample_ids = ids;
     batch.samples = batch.units = slice.size();

@@ -20,6 +20,10 @@ std::string offsets_name(const std::string& name) {
     return name + "_offsets";
 }
 
+LocatedData locate(const HostComm& world, const std::string& name, const CorpusSchema& schema) {
+    return schema.locate ? schema.locate(world, name) : LocatedData{.files = name};
+}
+
 std::vector<std::size_t> ragged_fields(const CorpusSchema& schema) {
     std::vector<std::size_t> indices;
     for (std::size_t i = 0; i < schema.fields.size(); ++i) {

@@ -7,6 +7,7 @@ namespace hetseq {
 namespace {
 
 constexpr const char* heading = "Optimization";
+constexpr double largest_decay = 0.9999999;
 
 }  // namespace
 
@@ -19,6 +20,14 @@ OptionsOf<OptimizerOptions> optimizer_options() {
         .add(&OptimizerOptions::weight_decay,
              number_option(
                  "weight-decay", "0", "weight decay; biases and normalisations are left out")
+                 .fixed_with(FixedWith::optimizer))
+        .add(&OptimizerOptions::ema,
+             number_option("ema",
+                           "0",
+                           "decay of a moving average of the weights, that validation and the "
+                           "saved models use (0.999); 0: none",
+                           0,
+                           largest_decay)
                  .fixed_with(FixedWith::optimizer));
 }
 

@@ -69,7 +69,21 @@ TORCH_LIBRARY(hetseq, library) {
     library.def("task_forward(str[] names, Tensor[] tensors, bool training) -> Tensor[]");
     // Predictions by name, and the lengths of the rows of each; empty where they have one shape.
     library.def("task_predict(str[] names, Tensor[] tensors) -> (str[], Tensor[], Tensor[])");
-    library.def("task_collate(str[] names, Tensor[] tensors) -> (str[], Tensor[])");
+    // How data of this name are read: "files", "samples" or "shards"; from choices as JSON.
+    library.def("task_source(str choices, str name) -> str");
+    // What is needed to open them, as JSON.
+    library.def("task_locate(str name) -> str");
+    library.def("task_is_split(str name) -> bool");
+    library.def("task_write_parts(str name, int[] parts) -> ()");
+    library.def("task_first_batch(str name, int count) -> (str[], Tensor[])");
+    // Rows of a share whose samples are to be made: its number. An epoch below 0: evaluation.
+    library.def(
+        "task_announce(str[] names, Tensor[] tensors, Tensor sample_ids, int epoch) -> int");
+    // Of the rows, or, with no rows, of the announced share's samples from `first` on. Last,
+    // whether they have what losses need.
+    library.def(
+        "task_collate(str[] names, Tensor[] tensors, Tensor sample_ids, int epoch, int announced, "
+        "int first) -> (str[], Tensor[], bool)");
     // A handle, and the state's names and tensors.
     library.def(
         "task_optimizer(str[] names, Tensor[] tensors, float[] factors, bool[] decays, float lr)"

@@ -12,6 +12,7 @@
 
 #include "named_tensors.hpp"
 #include "python_calls.hpp"
+#include "python_data.hpp"
 
 namespace hetseq {
 
@@ -22,21 +23,19 @@ public:
     explicit PythonCollator(PythonTask task) : task_{std::move(task)} {}
 
     MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
+        return collate_for(rows, sample_ids, {});
+    }
+
+    MicroBatch collate_for(const TensorDict& rows,
+                           const at::Tensor& sample_ids,
+                           const Collation& collation) const override {
         MicroBatch batch;
-        for (std::size_t i = 0; i < task_.schema.fields.size(); ++i) {
-            const FieldSchema& field = task_.schema.fields[i];
-            if (rows.count(field.name) == 0)
-                continue;
-            if (field.is_ragged) {
-                batch.tensors[field.name] = padded_rows(rows, field.name, task_.paddings[i]);
-                batch.tensors[field.name + "_lengths"] = row_lengths(rows, field.name);
-            } else {
-                batch.tensors[field.name] = rows.at(field.name).clone();
-            }
-        }
+        bool has_targets = !lacks_targets(rows);
+        if (collation.announced == 0)
+            batch.tensors = fields(rows);
         if (task_.collates)
-            batch.tensors = collated(batch.tensors);
-        if (lacks_targets(rows))  // for predictions, which have no losses
+            has_targets = make(batch.tensors, sample_ids, collation) && has_targets;
+        if (!has_targets)  // for predictions, which have no losses
             batch.weights.assign(task_.losses.size(), 0);
         else if (task_.weights.empty())
             batch.weights = weights_from_python(batch.tensors);
@@ -45,18 +44,62 @@ public:
         return batch;
     }
 
+    std::int64_t announce(const TensorDict& rows,
+                          const at::Tensor& sample_ids,
+                          const Collation& collation) const override {
+        if (!task_.makes_samples)
+            return 0;
+        const TensorDict all = fields(rows);
+        const TensorLists given = named_tensors(all);
+        return call_python("hetseq::task_announce",
+                           {given.names, given.tensors, sample_ids, epoch_of(collation)})
+            .at(0)
+            .toInt();
+    }
+
 private:
+    static std::int64_t epoch_of(const Collation& collation) {
+        return collation.trains ? collation.epoch : -1;
+    }
+
+    /// As a batch has them: ragged rows padded, with their lengths.
+    TensorDict fields(const TensorDict& rows) const {
+        if (stands_for_dataset(rows))
+            return rows;
+        TensorDict tensors;
+        for (std::size_t i = 0; i < task_.schema.fields.size(); ++i) {
+            const FieldSchema& field = task_.schema.fields[i];
+            if (rows.count(field.name) == 0)
+                continue;
+            if (field.is_ragged) {
+                tensors[field.name] = padded_rows(rows, field.name, task_.paddings[i]);
+                tensors[field.name + "_lengths"] = row_lengths(rows, field.name);
+            } else {
+                tensors[field.name] = rows.at(field.name).clone();
+            }
+        }
+        return tensors;
+    }
+
     bool lacks_targets(const TensorDict& rows) const {
         const auto& fields = task_.schema.fields;
-        return std::any_of(fields.begin(), fields.end(), [&](const FieldSchema& field) {
+        return !stands_for_dataset(rows) && std::any_of(fields.begin(), fields.end(), [&](const FieldSchema& field) {
             return rows.count(field.name) == 0;
         });
     }
 
-    static TensorDict collated(const TensorDict& tensors) {
+    /// Replaces `tensors` by what Python makes of them. False where it lacks what losses need.
+    static bool make(TensorDict& tensors, const at::Tensor& sample_ids, const Collation& collation) {
         const TensorLists given = named_tensors(tensors);
-        const auto result = call_python("hetseq::task_collate", {given.names, given.tensors});
-        return tensor_dict(result.at(0).toListRef(), result.at(1).toTensorVector());
+        const auto result = call_python("hetseq::task_collate",
+                                        {given.names,
+                                         given.tensors,
+                                         sample_ids,
+                                         epoch_of(collation),
+                                         collation.announced,
+                                         collation.first});
+        tensors = tensor_dict(result.at(0).toListRef(), result.at(1).toTensorVector());
+        return result.at(2).toBool();
     }
 
     std::vector<double> weights_from_python(const TensorDict& tensors) const {

@@ -20,6 +20,7 @@
 #include "named_tensors.hpp"
 #include "python_calls.hpp"
 #include "python_collator.hpp"
+#include "python_data.hpp"
 #include <nlohmann/json.hpp>
 
 namespace hetseq {
@@ -43,20 +44,14 @@ MicroBatch first_samples(const PythonTask& task, const std::string& data) {
         throw BadConfig("the task's model cannot be cut into stages without data",
                         "the first samples tell what its units read",
                         "name the training data: --data");
+    if (names_dataset(task, data)) {
+        const auto made = call_python("hetseq::task_first_batch", {data, most_sampled});
+        MicroBatch batch;
+        batch.tensors = tensor_dict(made.at(0).toListRef(), made.at(1).toTensorVector());
+        return batch;
+    }
     const LoadedShare::Rows rows = first_rows(data, task.schema, most_sampled);
     return make_python_collator(task)->collate(rows.fields, rows.sample_ids);
-}
-
-std::string choices_json(const PartOptions& options) {
-    Json json{{"model_config", options.model_config},
-              {"init_model", options.init_model},
-              {"data", options.data},
-              {"seed", options.seed},
-              {"options", options.own}};
-    json["dropout"] = options.dropout ? Json(*options.dropout) : Json(nullptr);
-    json["attention_dropout"] =
-        options.attention_dropout ? Json(*options.attention_dropout) : Json(nullptr);
-    return json.dump();
 }
 
 class PythonModel final : public Model {
@@ -255,7 +250,7 @@ private:
 }  // namespace
 
 std::shared_ptr<Model> make_python_model(const PythonTask& task, const PartOptions& options) {
-    const auto made = call_python("hetseq::task_model", {choices_json(options)});
+    const auto made = call_python("hetseq::task_model", {python_choices(options)});
     return std::make_shared<PythonModel>(
         task, options.data, Json::parse(made.at(0).toStringRef()), made.at(1).toTensorVector());
 }

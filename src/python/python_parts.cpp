@@ -9,6 +9,7 @@
 
 #include "python_calls.hpp"
 #include "python_collator.hpp"
+#include "python_data.hpp"
 #include "python_model.hpp"
 #include "python_optimizer.hpp"
 #include "python_task.hpp"
@@ -40,7 +41,7 @@ Parts python_task_parts() {
         "python",
         [task](const PartOptions& options) { return make_python_model(task, options); },
         {task.options.begin(), task.options.end()});
-    parts.datasets.add("python", [task](const PartOptions&) { return task.schema; });
+    parts.datasets.add("python", [task](const PartOptions& options) { return python_schema(task, options); });
     parts.batchings.add("python",
                         [task](const PartOptions&) { return make_python_collator(task); });
     if (task.has_optimizer)

@@ -97,6 +97,8 @@ PythonTask task_of(const Json& json) {
     for (const Json& rule : json.at("weights"))
         task.weights.push_back(weight_rule(rule));
     task.collates = json.at("collates").get<bool>();
+    task.makes_samples = json.at("makes_samples").get<bool>();
+    task.reads_dataset = json.at("reads_dataset").get<bool>();
     task.predicts = json.at("predicts").get<bool>();
     task.is_exact = json.at("exact").get<bool>();
     task.has_optimizer = json.at("has_optimizer").get<bool>();
@@ -109,6 +111,19 @@ PythonTask task_of(const Json& json) {
 }
 
 }  // namespace
+
+std::string python_choices(const PartOptions& options) {
+    Json json{{"model_config", options.model_config},
+              {"init_model", options.init_model},
+              {"data", options.data},
+              {"seed", options.seed},
+              {"cache_dir", options.cache_dir},
+              {"options", options.own}};
+    json["dropout"] = options.dropout ? Json(*options.dropout) : Json(nullptr);
+    json["attention_dropout"] =
+        options.attention_dropout ? Json(*options.attention_dropout) : Json(nullptr);
+    return json.dump();
+}
 
 PythonTask describe_python_task() {
     return task_of(Json::parse(call_python("hetseq::task_describe", {}).at(0).toStringRef()));

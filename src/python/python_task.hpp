@@ -8,6 +8,7 @@
 #include "hetseq/options/option.hpp"
 #include "hetseq/data/schema.hpp"
 #include "hetseq/model/model.hpp"
+#include "hetseq/task/part_options.hpp"
 
 namespace hetseq {
 
@@ -25,7 +26,9 @@ struct PythonTask {
     std::vector<std::string> losses;
     std::vector<MetricSchema> metrics;
     std::vector<WeightRule> weights;  // by loss; empty: Python's `weights` tells
-    bool collates = false;            // Python's `collate` makes the micro-batches
+    bool collates = false;            // Python makes the micro-batches of the rows
+    bool makes_samples = false;       // in processes of its own, that want to know of them early
+    bool reads_dataset = false;       // data may be a split of a dataset in Python
     bool predicts = false;            // Python's `predict` makes predictions
     bool is_exact = true;             // results do not depend on how batches are cut
     bool has_optimizer = false;       // Python's `optimizer` makes one
@@ -36,5 +39,8 @@ struct PythonTask {
 
 /// Asks the Python package. Throws BadConfig with the traceback where the task is wrong.
 PythonTask describe_python_task();
+
+/// The user's choices, as JSON, as the Python package takes them.
+std::string python_choices(const PartOptions& options);
 
 }  // namespace hetseq

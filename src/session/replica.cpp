@@ -14,6 +14,8 @@
 #include "hetseq/state/training_state.hpp"
 #include "hetseq/model/files/model_file.hpp"
 #include "hetseq/model/init.hpp"
+#include "hetseq/optim/averaged_optimizer.hpp"
+#include "hetseq/train/averaged_weights.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/replica_sync.hpp"
 #include "hetseq/train/shares/peak_memory.hpp"
@@ -173,7 +175,10 @@ Replica::Replica(const MpiEnvironment& environment,
         valid_feed_.emplace(data_, options.valid_data, settings, parts, *model_, Shuffle::no);
     make_optimizer_ = [make = parts.optimizers.get(options.parts.optimizer.name),
                        values = options.parts](FlatParameters& parameters) {
-        return make(parameters, values);
+        std::unique_ptr<Optimizer> optimizer = make(parameters, values);
+        const double decay = values.optimizer.ema;
+        return decay > 0 ? make_averaged(std::move(optimizer), parameters, decay)
+                         : std::move(optimizer);
     };
     const auto small = agree_on(world, [&] { return small_optimizer(parts, options.parts); });
     memory_.emplace(
@@ -214,6 +219,7 @@ Replica::Replica(const MpiEnvironment& environment,
         stage_->shared().copy_from_first(parameters_, nullptr);
     else
         share_model(*communicator_, parameters_, *model_);
+    optimizer_->begin(parameters_);
     memory_->note_resident(world, resident_memory_mb());
     warn_if_inexact(*model_);
 }
@@ -251,6 +257,11 @@ void Replica::identify_data(const RunIdentity* before) {
     if (valid_feed_)
         valid_data_identity_ =
             identity(*valid_feed_, before != nullptr ? &before->valid_data : nullptr);
+}
+
+void Replica::use_average() {
+    constexpr std::int64_t sent_bytes = 8 << 20;
+    AveragedWeights{parameters_, *optimizer_, *communicator_, sent_bytes}.stay();
 }
 
 std::vector<CheckpointFile> Replica::files_with(std::span<const GradientSet> sums) const {

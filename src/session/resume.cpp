@@ -270,6 +270,8 @@ StartingPoint restore(const HostComm& world,
     load_checkpoint(world, replica.communicator(), point.folder, files);
     if (keeps_optimizer)
         replica.optimizer().restored();
+    else
+        replica.optimizer().begin(replica.parameters());
     if (replica.stage() != nullptr)
         replica.stage()->shared().copy_from_first(replica.parameters(),
                                                   keeps_optimizer ? &replica.optimizer() : nullptr);

@@ -17,19 +17,19 @@ public:
         : masker_{std::move(vocabulary), options}, seed_{seed} {}
 
     MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
-        return collate_in_epoch(rows, sample_ids, 0);
+        return collate_for(rows, sample_ids, {});
     }
 
-    MicroBatch collate_in_epoch(const TensorDict& rows,
-                                const at::Tensor& sample_ids,
-                                std::int64_t epoch) const override {
+    MicroBatch collate_for(const TensorDict& rows,
+                           const at::Tensor& sample_ids,
+                           const Collation& collation) const override {
         const at::Tensor lengths = row_lengths(rows, "input_ids");                      // (n)
         const at::Tensor ids = padded_rows(rows, "input_ids", 0).contiguous().clone();  // (n, T)
         const at::Tensor place = at::arange(ids.size(1)).unsqueeze(0);                  // (1, T)
         const at::Tensor second = rows.at("second_segments").to(at::kLong);             // (n)
         const at::Tensor is_token = place < lengths.unsqueeze(1);
         MicroBatch batch;
-        const Masked masked = mask(ids, lengths, sample_ids, epoch);
+        const Masked masked = mask(ids, lengths, sample_ids, collation.epoch);
         batch.tensors["input_ids"] = ids.to(at::kLong);
         batch.tensors["segment_ids"] = ((place >= second.unsqueeze(1)) & is_token).to(at::kLong);
         batch.tensors["attention_mask"] = is_token.to(at::kLong);

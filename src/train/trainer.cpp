@@ -101,6 +101,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
                 parts.optimizer,
                 parts.shared,
                 run_.identity.devices},
+      averages_{parts.parameters, parts.optimizer, parts.communicator, run_.bucket_bytes},
       validator_{{parts.world,
                   parts.plan,
                   parts.pass.model(),
@@ -491,8 +492,12 @@ void Trainer::validate_when_due() {
     if (!validates_after(update_))
         return;
     wait_for_values();
+    if (averages_.exist() && parts_.checkpoints != nullptr)
+        parts_.checkpoints->wait_for_copy();
+    averages_.put_in();
     if (validator_.run(done_.told.epoch + 1, most_in_memory(), report_))
         report_.stop = StopReason::patience;
+    averages_.take_out();
     if (parts_.history != nullptr)
         parts_.history->validated(report_.last_valid->seconds);
 }

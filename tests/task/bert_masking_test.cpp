@@ -45,8 +45,8 @@ TensorDict rows_of(const std::vector<std::int64_t>& samples) {
 MicroBatch collated(const std::vector<std::int64_t>& samples,
                     std::int64_t epoch = 0,
                     std::uint64_t seed = 1) {
-    return collator(seed)->collate_in_epoch(
-        rows_of(samples), at::tensor(samples, at::kLong), epoch);
+    return collator(seed)->collate_for(
+        rows_of(samples), at::tensor(samples, at::kLong), {.epoch = epoch});
 }
 
 TEST(MaskingCollatorTest, RowsArePaddedAndTheirSegmentsTold) {

@@ -23,7 +23,7 @@ class Corpus {
 public:
     struct Impl;
 
-    /// Collective. `spec` names a file, a folder (its *.h5, *.hdf5), a glob, or several of them
+    /// Collective. `spec` is what `schema` locates, or names a file, a folder (its *.h5, *.hdf5), a glob, or several of them
     /// separated by commas. Checks all headers against `schema`, and the offsets of ragged fields.
     /// Errors are thrown on all ranks. BadData, MissingInput and IoError name the file, the dataset
     /// and what was expected; BadData also means a sample that is too long. BadConfig means that

@@ -29,6 +29,7 @@ public:
         const Collator* collator = nullptr;
         std::shared_ptr<DeviceTransfer> transfer;
         std::size_t loss_terms = 1;
+        bool trains = false;
     };
 
     LoadedShare(const GlobalBatch& batch,
@@ -67,7 +68,7 @@ private:
     void note_groups();
     BatchGroups groups_in(const Slice& slice) const;
     std::vector<Slice> cut(const MicroBatchCap& cap) const;
-    MicroBatch collate_slice(const Slice& slice) const;
+    MicroBatch collate_slice(const Slice& slice, std::int64_t announced) const;
     TensorDict rows_of(const Slice& slice) const;
     void arrive();
 

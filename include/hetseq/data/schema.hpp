@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,16 @@
 #include "hetseq/data/element_type.hpp"
 
 namespace hetseq {
+
+class HostComm;
+
+/// The files that stand for data that no files are named for.
+struct LocatedData {
+    std::string files;              // as `Corpus` takes them
+    std::int64_t block_length = 0;  // samples, where --block-length gives none; 0: the files tell
+    /// What tells these data from others, beside the files: "sample 17 is 9f3ac1b2".
+    std::vector<std::string> identity{};
+};
 
 /// One field of a corpus: sample i is row i of a dataset. The rows of a ragged field have unequal
 /// lengths. Its dataset NAME has one dimension and holds the values of all rows, end to end.
@@ -58,7 +69,13 @@ struct CorpusSchema {
     /// The ragged field whose values are the units of work (target tokens); empty: samples are.
     std::string units_field{};
     std::vector<AttachmentSchema> attachments{};
+    /// Collective: finds the files that stand for data of this name, or makes them. Throws on all
+    /// ranks. Null: the name names files.
+    std::function<LocatedData(const HostComm& world, const std::string& name)> locate{};
 };
+
+/// Collective where `schema` locates data; else `name` itself.
+LocatedData locate(const HostComm& world, const std::string& name, const CorpusSchema& schema);
 
 /// The dataset that says where the rows of ragged field `name` begin: "NAME_offsets".
 std::string offsets_name(const std::string& name);

@@ -37,6 +37,12 @@ public:
     /// over them. It is called in a step, on all ranks alike, for what a rule needs of whole
     /// parameters.
     virtual void use_sum(std::function<void(const at::Tensor&)> /*sum*/) {}
+    /// A moving average of the parameters that the state has, a tensor like
+    /// `FlatParameters::state_zeros`, under the name `average_name`; undefined: it has none.
+    virtual at::Tensor average() const { return {}; }
+    static constexpr const char* average_name = "average";
+    /// The parameters have other values than when the optimizer was made, and no step led there.
+    virtual void begin(const FlatParameters& /*parameters*/) {}
     /// State by name: for checkpoints. A name without '/' is of a tensor of what is held, in
     /// `FlatParameters::state_zeros`'s layout: flat like the parameters where all is ("exp_avg");
     /// or of a scalar on the CPU ("step", int64, the count of steps), the same on all ranks. A

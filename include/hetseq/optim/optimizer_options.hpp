@@ -14,6 +14,7 @@ struct OptimizerOptions {
     double adadelta_eps = 1e-6;         // adadelta
     double rho = 0.9;                   // adadelta
     double momentum = 0;                // sgd
+    double ema = 0;                     // decay of the parameters' moving average; 0: none
 };
 
 /// Those that all optimizers share; each declares its own (hetseq/task/parts.hpp).

@@ -13,6 +13,7 @@
 #include "hetseq/state/training_state.hpp"
 #include "hetseq/optim/schedule.hpp"
 #include "hetseq/train/agreement/update_agreement.hpp"
+#include "hetseq/train/averaged_weights.hpp"
 #include "hetseq/train/checkpoint/checkpoint_pace.hpp"
 #include "hetseq/train/gradient_reducer.hpp"
 #include "hetseq/train/parameter_update.hpp"
@@ -174,6 +175,7 @@ private:
     Rebalancer rebalancer_;
     TrainerReport report_;
     ReplicaCheck replicas_;
+    AveragedWeights averages_;
     Validator validator_;
     CheckpointPace pace_;
 

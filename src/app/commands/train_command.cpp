@@ -98,9 +98,10 @@ void write_results(const RunFolder& folder, const Summary& summary, const Traine
 }
 
 // Collective. A run that was killed behind its last checkpoint lacks the model that it had come to.
-void keep_final_model(const HostComm& world, const RunFolder& folder, const Replica& replica) {
+void keep_final_model(const HostComm& world, const RunFolder& folder, Replica& replica) {
     const bool is_there = world.broadcast(
         std::int64_t{world.rank() == 0 && std::filesystem::exists(folder.model())}, 0);
+    replica.use_average();
     if (!is_there)
         save_final_model(world, folder, replica);
 }
@@ -167,7 +168,7 @@ void open_folder(const HostComm& world,
 // Everything that needs the training's objects, including the end after a failure.
 int run_training(const CommandContext& context,
                  const RunSettings& settings,
-                 const Replica& replica,
+                 Replica& replica,
                  Training& training,
                  const RunFolder* folder,
                  const LayoutChoice& choice,
@@ -188,6 +189,8 @@ int run_training(const CommandContext& context,
         summary.shard = settings.options().shard;
         describe_pipeline(world, replica, report, summary);
         describe_layouts(choice, summary);
+        if (summary.status == "finished")
+            replica.use_average();
         if (folder != nullptr && summary.status == "finished")
             save_final_model(world, *folder, replica);
         agree_on(world, [&] {

@@ -14,9 +14,9 @@ namespace hetseq {
 MicroBatch collated(const Collator& collator,
                     const TensorDict& rows,
                     const at::Tensor& sample_ids,
-                    std::int64_t epoch) {
+                    const Collation& collation) {
     try {
-        return collator.collate_in_epoch(rows, sample_ids, epoch);
+        return collator.collate_for(rows, sample_ids, collation);
     } catch (const std::out_of_range&) {
         std::vector<std::string> fields;
         for (const auto& [name, tensor] : rows)

@@ -87,7 +87,10 @@ Loader::Impl::Impl(std::shared_ptr<Corpus::Impl> source,
                    const Collator& collator,
                    const Options& choice)
     : corpus_{std::move(source)},
-      target_{&collator, make_device_transfer(choice.device), choice.loss_terms},
+      target_{.collator = &collator,
+              .transfer = make_device_transfer(choice.device),
+              .loss_terms = choice.loss_terms,
+              .trains = choice.shuffle == Shuffle::yes},
       share_requests_{corpus_, choice.seed, choice.shuffle} {
     if (!background())
         return;

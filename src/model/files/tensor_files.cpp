@@ -18,8 +18,10 @@ namespace fs = std::filesystem;
 
 const std::string index_ending = ".safetensors.index.json";
 
-// Names that transformers gives to the weights of a folder, the first one found is meant.
-constexpr const char* names_of_weights[] = {"model.safetensors",
+// The first one found is meant: in a checkpoint of a run with --ema, the average of the weights. The
+// other names are those that transformers gives to the weights of a folder.
+constexpr const char* names_of_weights[] = {"ema.safetensors",
+                                            "model.safetensors",
                                             "model.safetensors.index.json",
                                             "pytorch_model.bin",
                                             "pytorch_model.bin.index.json",
@@ -130,7 +132,7 @@ fs::path weights_in(const fs::path& folder) {
     for (const char* name : names_of_weights)
         if (fs::exists(folder / name))
             return folder / name;
-    return folder / names_of_weights[0];
+    return folder / "model.safetensors";
 }
 
 }  // namespace hetseq

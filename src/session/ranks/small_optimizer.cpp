@@ -1,10 +1,12 @@
 #include "hetseq/session/ranks/small_optimizer.hpp"
 
 #include <string>
+#include <utility>
 
 #include <ATen/ops/zeros.h>
 
 #include "hetseq/model/tensor_registry.hpp"
+#include "hetseq/optim/averaged_optimizer.hpp"
 #include "hetseq/task/parts.hpp"
 
 namespace hetseq {
@@ -19,6 +21,9 @@ SmallOptimizer small_optimizer(const Parts& parts, const PartOptions& options) {
         options.optimizer.name == "python"
             ? make_adam(*small.parameters, {})
             : parts.optimizers.get(options.optimizer.name)(*small.parameters, options);
+    if (options.optimizer.ema > 0)
+        small.optimizer =
+            make_averaged(std::move(small.optimizer), *small.parameters, options.optimizer.ema);
     return small;
 }
 

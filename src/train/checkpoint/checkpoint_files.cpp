@@ -17,6 +17,7 @@ namespace {
 
 constexpr const char* optimizer_prefix = "optimizer-";
 constexpr const char* pending_prefix = "pending-";
+constexpr const char* ema_file_name = "ema.safetensors";
 
 // Elements of a tensor of the state that this rank holds, or undefined; they lie in one range.
 at::Tensor held_values(const FlatParameters& parameters,
@@ -29,15 +30,15 @@ at::Tensor held_values(const FlatParameters& parameters,
     return {};
 }
 
-// Of a parameter, in a tensor of the state that is cut over ranks.
+// Of a run of the flat parameters, in a tensor of the state that is cut over ranks.
 std::vector<CheckpointPart> parts_of(const FlatParameters& parameters,
-                                     const FlatParameters::Parameter& parameter,
+                                     std::int64_t offset,
+                                     std::int64_t numel,
                                      const at::Tensor& state) {
     std::vector<CheckpointPart> parts;
     for (const OwnedRange& range : parameters.state_ranges()) {
-        const std::int64_t begin = std::max(range.begin, parameter.offset);
-        const std::int64_t end =
-            std::min(range.begin + range.length, parameter.offset + parameter.numel);
+        const std::int64_t begin = std::max(range.begin, offset);
+        const std::int64_t end = std::min(range.begin + range.length, offset + numel);
         if (begin < end)
             parts.push_back(
                 {range.owner, end - begin, held_values(parameters, state, begin, end - begin)});
@@ -76,7 +77,10 @@ CheckpointTensor state_tensor(const FlatParameters& parameters,
                          whole);
     if (parameters.state_ranges().empty())
         return whole_tensor({name, whole()});
-    return {name, state.scalar_type(), shape.vec(), parts_of(parameters, parameter, state)};
+    return {name,
+            state.scalar_type(),
+            shape.vec(),
+            parts_of(parameters, parameter.offset, parameter.numel, state)};
 }
 
 // The optimizer's flat tensors cut by parameter, and its other ones as they are.
@@ -85,6 +89,8 @@ std::vector<CheckpointTensor> optimizer_tensors(const FlatParameters& parameters
                                                 const CheckpointHolders& holders) {
     std::vector<CheckpointTensor> tensors;
     for (const auto& [name, tensor] : optimizer.state()) {
+        if (name == Optimizer::average_name)
+            continue;  // in a file of its own
         if (tensor.dim() == 0 || name.find('/') != std::string::npos) {
             tensors.push_back(whole_tensor({name, tensor}));
             continue;
@@ -121,6 +127,51 @@ CheckpointFile model_file(const Model& model, const CheckpointHolders& holders) 
                                                              holders,
                                                              holders.of_parameters.at(parameter),
                                                              [&] { return stored.tensor; }));
+    }
+    return file;
+}
+
+// Where a stored tensor that is a view of the flat parameters begins in them.
+std::int64_t offset_in(const FlatParameters& parameters, const at::Tensor& stored) {
+    const at::Tensor values = parameters.values();
+    return (static_cast<const std::byte*>(stored.const_data_ptr()) -
+            static_cast<const std::byte*>(values.const_data_ptr())) /
+           static_cast<std::int64_t>(values.element_size());
+}
+
+// The average of what a stored tensor holds, which is a view of the flat parameters.
+CheckpointTensor average_of(const FlatParameters& parameters,
+                            const NamedTensor& stored,
+                            const at::Tensor& average) {
+    const std::int64_t offset = offset_in(parameters, stored.tensor);
+    const at::IntArrayRef shape = stored.tensor.sizes();
+    if (parameters.state_ranges().empty())
+        return whole_tensor(
+            {stored.name, average.as_strided(shape, stored.tensor.strides(), offset)});
+    HETSEQ_ASSERT(stored.tensor.is_contiguous());
+    return {stored.name,
+            average.scalar_type(),
+            shape.vec(),
+            parts_of(parameters, offset, stored.tensor.numel(), average)};
+}
+
+// The same tensors as the model's file has; those that are trained are averages.
+CheckpointFile average_file(const Model& model,
+                            const FlatParameters& parameters,
+                            const at::Tensor& average,
+                            const CheckpointHolders& holders) {
+    CheckpointFile file = model_file(model, holders);
+    file.name = ema_file_name;
+    std::size_t i = 0;
+    for (const NamedTensor& stored : model.stored_tensors()) {
+        CheckpointTensor& tensor = file.tensors[i++];
+        if (!stored.tensor.is_alias_of(parameters.values()))
+            continue;
+        if (holders.of_parameters.empty())
+            tensor = average_of(parameters, stored, average);
+        else if (at::Tensor& values = tensor.parts.front().values; values.defined())
+            values = average.as_strided(
+                values.sizes(), values.strides(), offset_in(parameters, values));
     }
     return file;
 }
@@ -196,6 +247,8 @@ std::vector<CheckpointFile> checkpoint_files(const Model& model,
                                              const CheckpointHolders& holders,
                                              std::span<const GradientSet> pending) {
     std::vector<CheckpointFile> files{model_file(model, holders)};
+    if (const at::Tensor average = optimizer.average(); average.defined())
+        files.push_back(average_file(model, parameters, average, holders));
     add_files(
         files, optimizer_tensors(parameters, optimizer, holders), optimizer_prefix, file_bytes);
     for (std::size_t i = 0; i < pending.size(); ++i) {
@@ -210,7 +263,8 @@ std::vector<CheckpointFile> checkpoint_files(const Model& model,
 }
 
 bool is_optimizer_file(const std::string& name) {
-    return name.starts_with(optimizer_prefix) || name.starts_with(pending_prefix);
+    return name.starts_with(optimizer_prefix) || name.starts_with(pending_prefix) ||
+           name == ema_file_name;
 }
 
 int checkpoint_owner(std::size_t file, int ranks) noexcept {

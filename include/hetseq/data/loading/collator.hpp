@@ -6,6 +6,14 @@
 
 namespace hetseq {
 
+/// What samples are collated for, besides their rows.
+struct Collation {
+    std::int64_t epoch = 0;      // from 0; validation has only epoch 0
+    bool trains = false;         // they are trained on
+    std::int64_t announced = 0;  // what `Collator::announce` gave for them and others; 0: nothing
+    std::int64_t first = 0;      // the place of the first of them among the announced ones
+};
+
 /// Makes a model's input from the rows of a corpus. It has no state, and the loader's thread calls
 /// it.
 class Collator {
@@ -20,13 +28,21 @@ public:
     /// copies it.
     virtual MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const = 0;
 
-    /// The same for what is drawn anew in each epoch, from 0; validation has only epoch 0. What is
-    /// drawn is a function of the seed, the epoch and the sample, so that it does not depend on the
-    /// batch. The loader calls this.
-    virtual MicroBatch collate_in_epoch(const TensorDict& rows,
-                                        const at::Tensor& sample_ids,
-                                        std::int64_t /*epoch*/) const {
+    /// The same for what is drawn anew in each epoch. What is drawn is a function of the seed, the
+    /// epoch and the sample, so that it does not depend on the batch. The loader calls this.
+    virtual MicroBatch collate_for(const TensorDict& rows,
+                                   const at::Tensor& sample_ids,
+                                   const Collation& /*collation*/) const {
         return collate(rows, sample_ids);
+    }
+
+    /// The loader calls this with all samples of a share, before it collates them, one micro-batch
+    /// after the other. A collator that makes samples in other processes begins to, and gives the
+    /// number, above 0, that these calls have as `Collation::announced`.
+    virtual std::int64_t announce(const TensorDict& /*rows*/,
+                                  const at::Tensor& /*sample_ids*/,
+                                  const Collation& /*collation*/) const {
+        return 0;
     }
 };
 
@@ -35,6 +51,6 @@ public:
 MicroBatch collated(const Collator& collator,
                     const TensorDict& rows,
                     const at::Tensor& sample_ids,
-                    std::int64_t epoch);
+                    const Collation& collation);
 
 }  // namespace hetseq

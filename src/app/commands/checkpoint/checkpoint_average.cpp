@@ -4,6 +4,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/safetensors.hpp"
+#include "hetseq/model/files/model_file.hpp"
 #include "hetseq/model/files/tensor_types.hpp"
 
 namespace hetseq {
@@ -11,8 +12,6 @@ namespace hetseq {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char* model_file_name = "model.safetensors";
 
 at::Tensor read_tensor(SafetensorsReader& file, const SafetensorEntry& entry) {
     const at::Tensor values = at::empty(entry.shape, scalar_type_of(entry.type));
@@ -35,7 +34,7 @@ const SafetensorEntry& same_tensor(const SafetensorsReader& file, const Safetens
 std::vector<NamedTensor> mean_parameters(const std::vector<fs::path>& checkpoints) {
     std::vector<SafetensorsReader> files;
     for (const fs::path& checkpoint : checkpoints)
-        files.emplace_back(checkpoint / model_file_name);
+        files.emplace_back(model_file(checkpoint.string()));
     for (const SafetensorsReader& file : files)
         if (file.entries().size() != files.front().entries().size())
             throw BadData(file.path().string() + " belongs to another model",

@@ -209,7 +209,8 @@ int predict_command(const CommandContext& context) {
         set_up_ranks(world, settle_options(world, given, context.parts), context.parts);
     const std::shared_ptr<Model> model = agree_on(
         world, [&] { return load_predicting_model(options.run, settings, context.parts); });
-    const std::string& data = required_data(settings.options());
+    const std::string data =
+        locate(world, required_data(settings.options()), settings.schema).files;
     BatchReader reader(world,
                        data,
                        without_missing_targets(world, data, settings.schema),

@@ -1,0 +1,254 @@
+"""The data that a task reads from a dataset of Python in place of HDF5 shards."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+import torch
+
+from .keys import Key, keyed_generators
+from .readers import Readers
+from .sample_fields import as_fields
+from .task import Field, Ragged, Task, TaskError, overrides
+
+__all__ = ["Source", "cache_folder", "is_name", "numbered_dataset"]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+_TELLING = 16                # samples that tell whether a dataset is another one
+_IN_PIECE = 64               # samples that a process makes at a time for a shard
+_PARTS = 64                  # shards at most
+_LEAST_IN_PART = 1000        # samples of a shard
+_MOST_OF_DISK = 0.5          # of what is free
+_BLOCK_BYTES = 2 << 20       # as the trainer chooses blocks of shards (docs/data.md)
+_CHUNK_BYTES = 256 << 10     # as `write_shards` chooses chunks
+_MOST_CHUNKS_IN_TARGET = 16
+
+
+def is_name(data: str) -> bool:
+    """Whether `--data` gives the name of a split, and not of files."""
+    return bool(_NAME.match(data)) and not os.path.exists(data)
+
+
+def cache_folder(given: str) -> pathlib.Path:
+    """That of --cache-dir, or the user's own."""
+    if given == "none":
+        raise TaskError("--cache-dir none, and a dataset needs a folder for its shards or the numbers of its samples: name one")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return pathlib.Path(given or os.path.join(base, "hetseq")).absolute()
+
+
+def _is_stream(dataset: Any) -> bool:
+    return not (hasattr(dataset, "__getitem__") and hasattr(type(dataset), "__len__")) or isinstance(
+        dataset, torch.utils.data.IterableDataset)
+
+
+def numbered_dataset(dataset: Any, name: str, what: str) -> Any:
+    """`dataset`, if samples can be read from it. `what`: gave it."""
+    if isinstance(dataset, torch.utils.data.DataLoader):
+        raise TaskError(f"{what} gave a DataLoader for '{name}', and hetseq makes the batches: give its dataset (loader.dataset); "
+                        "what its collate_fn does belongs into the task's collate")
+    if isinstance(dataset, Mapping) and all(isinstance(key, str) for key in dataset):
+        raise TaskError(f"{what} gave a {type(dataset).__name__} of {', '.join(map(repr, dataset))} for '{name}': give one of them")
+    if dataset is None or isinstance(dataset, (str, bytes)) or not (
+            hasattr(dataset, "__iter__") or hasattr(dataset, "__getitem__")):
+        raise TaskError(f"{what} gave a {type(dataset).__name__} for '{name}': give a dataset, whose samples are dataset[i]")
+    if not _is_stream(dataset) and len(dataset) == 0:
+        raise TaskError(f"{what} gave an empty dataset for '{name}'")
+    return dataset
+
+
+class Piece(NamedTuple):
+    """Some samples, as a process made them: by name, a stacked array where all have one shape, else a list of arrays."""
+    values: dict[str, Any]
+    missing: list[str]  # targets that they lack
+
+
+class Source:
+    """The samples of one split, read and transformed by processes.
+
+    dataset: None where the samples come from shards and are only transformed.
+    """
+
+    def __init__(self, task: Task, dataset: Any, name: str, seed: int, processes: int):
+        self.task, self.dataset, self.name, self.seed = task, dataset, name, seed
+        self.number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "little") >> 1
+        self.is_stream = dataset is not None and _is_stream(dataset)
+        self._transforms = overrides(task, "transform")
+        self.readers = Readers(self.make, processes)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def _place(self, sample: int) -> str:
+        return f"sample {sample} of '{self.name}' ({type(self.dataset).__name__})"
+
+    def read(self, sample: int) -> dict[str, torch.Tensor]:
+        """The fields, as the dataset gives them."""
+        try:
+            value = self.dataset[sample]
+        except IndexError as error:
+            raise TaskError(f"{self._place(sample)} is missing, and its length says that it has {len(self):,}: mend its "
+                            "__len__") from error
+        except Exception as error:
+            raise _failed(error, self._place(sample)) from error
+        return as_fields(self.task.fields, value, self._place(sample))
+
+    def make(self, samples: Sequence[int], rows: Optional[Sequence[dict[str, Any]]], epoch: Optional[int], as_stored: bool = False
+             ) -> Piece:
+        """In a process of its own.
+
+        rows: of each sample, from a shard; None: the dataset gives them. as_stored: without `transform`.
+        """
+        key, made = Key(self.seed, epoch), []
+        missing: set[str] = set()
+        for place, sample in enumerate(samples):
+            with keyed_generators(key.of(sample)):
+                row = self.read(sample) if rows is None else _tensors(rows[place])
+                missing |= self.task.fields.keys() - row.keys()
+                made.append(row if as_stored or not self._transforms else self._transformed(row, sample, epoch is not None))
+        return Piece(_packed(made, self.name), sorted(missing))
+
+    def _transformed(self, row: dict[str, Any], sample: int, trains: bool) -> dict[str, torch.Tensor]:
+        try:
+            made = self.task.transform(row, trains)
+        except Exception as error:
+            raise _failed(error, f"transform of sample {sample} of '{self.name}'") from error
+        if not isinstance(made, Mapping):
+            raise TaskError(f"transform gave a {type(made).__name__}: give a dict of a sample's tensors by name")
+        return {name: value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for name, value in made.items()}
+
+    # What tells the data from others.
+
+    def telling(self) -> list[str]:
+        """Of a few samples of a dataset that has numbers, the same ones each time."""
+        count = min(_TELLING, len(self))
+        step = len(self) / count
+        samples = sorted({int(i * step) for i in range(count)})
+        rows = [self.readers.submit([sample], None, None, True) for sample in samples]
+        return [f"sample {sample} of '{self.name}' is {_digest(self.readers.result(row).values)}" for sample, row in zip(samples, rows)]
+
+    def fingerprint(self) -> str:
+        """Of the data and of how they are stored."""
+        own = getattr(self.dataset, "fingerprint", None) or getattr(self.dataset, "_fingerprint", None)
+        told = [str(own)] if isinstance(own, str) else [] if self.is_stream else self.telling()
+        length = -1 if self.is_stream else len(self)
+        text = json.dumps([1, type(self.dataset).__qualname__, length, told, _storage(self.task)])
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def block_length(self) -> int:
+        """As the trainer would choose it for shards of the same samples that `write_shards` wrote."""
+        row = self.readers.result(self.readers.submit([0], None, None, True))
+        sizes = [values[0].nbytes for values in row.values.values()]
+        target = max(_BLOCK_BYTES // max(sum(sizes), 1), 1)
+        chunk = max(_CHUNK_BYTES // max(*sizes, 1), 1)
+        return target if chunk > _MOST_CHUNKS_IN_TARGET * target else max((target + chunk // 2) // chunk, 1) * chunk
+
+    # Shards of the samples.
+
+    def parts(self) -> int:
+        return 1 if self.is_stream else max(1, min(_PARTS, len(self) // _LEAST_IN_PART))
+
+    def part_file(self, folder: pathlib.Path, part: int) -> pathlib.Path:
+        return folder / f"{self.name}-{part:05}-of-{self.parts():05}.h5"
+
+    def write_parts(self, folder: pathlib.Path, parts: Sequence[int]) -> None:
+        """Each file appears when it is whole."""
+        from .shards import write_shards
+
+        if not parts:
+            return
+        self._check_room(folder)
+        kept = {name: _numpy_name(field.dtype) for name, field in self.task.fields.items()}
+        ragged = [name for name, field in self.task.fields.items() if isinstance(field, Ragged)]
+        for part in parts:
+            scratch = folder / f"writing-{os.getpid()}-{part}"
+            try:
+                paths = write_shards(self._samples(part, parts), scratch, name=self.name, ragged=ragged, rows_per_shard=sys.maxsize,
+                                     dtypes=kept, compression=1)
+                os.replace(paths[0], self.part_file(folder, part))
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+
+    def _samples(self, part: int, parts: Sequence[int]) -> Iterator[dict[str, Any]]:
+        told = 0
+        for number, sample in enumerate(self._stream() if self.is_stream else self._range(part)):
+            torch.ops.hetseq.progress()
+            if parts[0] == 0 and number >= told + 1000 and sys.stderr.isatty():
+                told = number
+                print(f"\r'{self.name}': {number:,} samples of part {part + 1} of {self.parts()}", end="", file=sys.stderr, flush=True)
+            yield sample
+
+    def _range(self, part: int) -> Iterator[dict[str, Any]]:
+        begin, end = len(self) * part // self.parts(), len(self) * (part + 1) // self.parts()
+        pieces = [range(first, min(first + _IN_PIECE, end)) for first in range(begin, end, _IN_PIECE)]
+        for piece in self.readers.results((list(piece), None, None, True) for piece in pieces):
+            names = list(piece.values)
+            yield from (dict(zip(names, row)) for row in zip(*piece.values.values()))
+
+    def _stream(self) -> Iterator[dict[str, Any]]:
+        for number, sample in enumerate(self.dataset):
+            yield {name: tensor.numpy() for name, tensor in
+                   as_fields(self.task.fields, sample, f"sample {number} of '{self.name}'").items()}
+
+    def _check_room(self, folder: pathlib.Path) -> None:
+        """As the first samples tell."""
+        if self.is_stream:
+            return
+        some = list(range(0, len(self), max(len(self) // _TELLING, 1)))[:_TELLING]
+        piece = self.readers.result(self.readers.submit(some, None, None, True))
+        needed = len(self) * sum(row.nbytes for rows in piece.values.values() for row in rows) // len(some)
+        free = shutil.disk_usage(folder).free
+        if needed > _MOST_OF_DISK * free:
+            raise TaskError(f"the samples of '{self.name}' take some {needed >> 20:,} MiB as shards, and {folder} has {free >> 20:,} "
+                            f"MiB free, of which they may take {_MOST_OF_DISK:.0%}: name another folder (--cache-dir), or read them from "
+                            "the dataset each time (--cache-data off; fields of unequal length need shards)")
+
+
+def _failed(error: Exception, place: str) -> TaskError:
+    """With the traceback of the user's own lines."""
+    import traceback
+
+    if isinstance(error, TaskError):
+        return error
+    summary = traceback.TracebackException.from_exception(error)
+    del summary.stack[0]  # the call itself
+    return TaskError(f"{place} cannot be made:\n" + "".join(summary.format(chain=error.__cause__ is not None)).rstrip())
+
+
+def _tensors(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: torch.from_numpy(value) for name, value in row.items()}
+
+
+def _packed(rows: Sequence[Mapping[str, torch.Tensor]], name: str) -> dict[str, Any]:
+    for row in rows:
+        if row.keys() != rows[0].keys():
+            raise TaskError(f"the samples of '{name}' have unlike tensors, {', '.join(rows[0])} and {', '.join(row)}: give the same for all")
+    packed: dict[str, Any] = {}
+    for field in rows[0]:
+        values = [row[field].detach().cpu() for row in rows]
+        alike = all(value.shape == values[0].shape and value.dtype == values[0].dtype for value in values)
+        packed[field] = torch.stack(values).numpy() if alike else [value.numpy() for value in values]
+    return packed
+
+
+def _digest(piece: Mapping[str, Any]) -> str:
+    digest = hashlib.blake2b(digest_size=6)
+    for name in sorted(piece):
+        value = piece[name][0]
+        digest.update(f"{name} {value.dtype} {value.shape}".encode() + value.tobytes())
+    return digest.hexdigest()
+
+
+def _numpy_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _storage(task: Task) -> list[str]:
+    return [f"{name} {field}" for name, field in task.fields.items()]

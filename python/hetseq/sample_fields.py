@@ -1,0 +1,107 @@
+"""A sample of a dataset as the tensors of a task's fields, checked."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence, Union
+
+import torch
+
+from .task import Field, Ragged, TaskError
+
+__all__ = ["as_fields"]
+
+_WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def as_fields(fields: Mapping[str, Union[Field, Ragged]], sample: Any, place: str) -> dict[str, torch.Tensor]:
+    """By name, in the fields' types. A field with `is_target` may be missing; what is no field is left out. `place`: what
+    an error calls the sample."""
+    named = _named(list(fields), sample, place)
+    tensors = {}
+    for name, field in fields.items():
+        if name in named:
+            tensors[name] = _tensor(name, field, named[name], place)
+        elif not field.is_target:
+            raise TaskError(f"{place} has no '{name}', only {', '.join(map(repr, named)) or 'nothing'}: give each of the task's "
+                            "fields under its name")
+    return tensors
+
+
+def _named(names: Sequence[str], sample: Any, place: str) -> Mapping[str, Any]:
+    if isinstance(sample, Mapping):
+        return sample
+    if isinstance(sample, (tuple, list)):
+        if len(sample) != len(names):
+            raise TaskError(f"{place} has {len(sample)} values, and the task {len(names)} fields ({', '.join(names)}): "
+                            "give a value for each field in order, or a dict by name")
+        return dict(zip(names, sample))
+    if len(names) == 1:
+        return {names[0]: sample}
+    raise TaskError(f"{place} is a {type(sample).__name__}: give a dict of the fields {', '.join(names)}, or a tuple of "
+                    "them in order")
+
+
+def _tensor(name: str, field: Union[Field, Ragged], value: Any, place: str) -> torch.Tensor:
+    where = f"{place}, field '{name}'"
+    tensor = _raw(value, where)
+    _check_shape(field, tensor, where)
+    tensor = _converted(field.dtype, tensor, where)
+    _check_values(field, tensor, where)
+    return tensor.contiguous()
+
+
+def _raw(value: Any, where: str) -> torch.Tensor:
+    if isinstance(value, torch.Tensor):
+        return value.detach().cpu()
+    try:
+        if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):  # of NumPy, and images of Pillow
+            import numpy
+
+            return torch.from_numpy(numpy.array(value))  # a copy: the dataset's own may be read-only
+        tensor = torch.tensor(value)
+        return torch.tensor(value, dtype=torch.float64) if tensor.is_floating_point() else tensor
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TaskError(f"{where}, is a {type(value).__name__}, which is no tensor ({str(error).splitlines()[0]}): give "
+                        "numbers, a tensor or an array") from None
+
+
+def _check_shape(field: Union[Field, Ragged], tensor: torch.Tensor, where: str) -> None:
+    if isinstance(field, Ragged):
+        if tensor.dim() != 1:
+            raise TaskError(f"{where}, has the shape {tuple(tensor.shape)}, and a row of unequal length has one dimension")
+        return
+    expected = tuple(field.shape)
+    if len(expected) != tensor.dim() or any(length not in (None, found) for length, found in zip(expected, tensor.shape)):
+        raise TaskError(f"{where}, has the shape {tuple(tensor.shape)}, and the task's field {expected}: make all samples "
+                        "of that shape, or correct the field")
+
+
+def _converted(dtype: torch.dtype, tensor: torch.Tensor, where: str) -> torch.Tensor:
+    if tensor.dtype == dtype:
+        return tensor
+    if tensor.numel() == 0:
+        return tensor.to(dtype)
+    is_whole = tensor.dtype in _WHOLE
+    fits = (is_whole and (dtype in _WHOLE or dtype == torch.bool) or tensor.is_floating_point() and dtype.is_floating_point
+            or tensor.dtype == torch.bool and dtype == torch.uint8)
+    if not fits:
+        raise TaskError(f"{where}, is {tensor.dtype}, and the task's field {dtype}: convert it in the dataset, or correct "
+                        "the field's type")
+    converted = tensor.to(dtype)
+    if is_whole and not torch.equal(converted.to(torch.int64), tensor.to(torch.int64)):
+        raise TaskError(f"{where}, has values that do not fit {dtype} ({int(tensor.min())} to {int(tensor.max())}): choose "
+                        "a larger type for the field")
+    return converted
+
+
+def _check_values(field: Union[Field, Ragged], tensor: torch.Tensor, where: str) -> None:
+    if tensor.numel() == 0:
+        return
+    if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+        raise TaskError(f"{where}, holds a value that is not finite: clean the data")
+    meaning = f" ({field.meaning})" if field.meaning else ""
+    for bound, found, is_outside in ((field.minimum, tensor.min(), lambda a, b: a < b),
+                                     (field.maximum, tensor.max(), lambda a, b: a > b)):
+        if bound is not None and is_outside(float(found), bound):
+            raise TaskError(f"{where}, holds {found.item()}, and its values are from {field.minimum} to {field.maximum}"
+                            f"{meaning}: correct the data, or the field's bounds")

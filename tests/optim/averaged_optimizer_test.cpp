@@ -1,0 +1,90 @@
+#include "hetseq/optim/averaged_optimizer.hpp"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "hetseq/optim/flat_parameters.hpp"
+
+#include "optim/toy_module.hpp"
+
+namespace hetseq {
+namespace {
+
+using test::matrices_decay;
+using test::ToyModule;
+
+constexpr double decay = 0.9, lr = 1e-2;
+
+class AveragedOptimizerTest : public testing::Test {
+protected:
+    void step() {
+        flat_.zero_gradients();
+        module_.loss(at::randn({4, 5}, at::kDouble), true).backward();
+        optimizer_->step(flat_, lr);
+    }
+
+    ToyModule module_;
+    FlatParameters flat_{module_, matrices_decay};
+    std::unique_ptr<Optimizer> optimizer_ = make_averaged(make_adamw(flat_, {}), flat_, decay);
+};
+
+TEST_F(AveragedOptimizerTest, AverageFollowsTheParameters) {
+    at::Tensor expected = flat_.values().detach().clone();
+    for (int i = 0; i < 20; ++i) {
+        step();
+        expected = decay * expected + (1 - decay) * flat_.values().detach();
+    }
+
+    EXPECT_TRUE(at::allclose(optimizer_->average(), expected, 0, 1e-14));
+    EXPECT_FALSE(at::allclose(expected, flat_.values(), 0, 1e-4));
+}
+
+TEST_F(AveragedOptimizerTest, ParametersAreThoseWithoutIt) {
+    ToyModule other;
+    FlatParameters plain(other, matrices_decay);
+    plain.values().copy_(flat_.values());
+    const auto optimizer = make_adamw(plain, {});
+    for (int i = 0; i < 5; ++i) {
+        step();
+        plain.gradients().copy_(flat_.gradients());
+        optimizer->step(plain, lr);
+    }
+
+    EXPECT_TRUE(plain.values().equal(flat_.values()));
+}
+
+TEST_F(AveragedOptimizerTest, ClosedGateKeepsTheAverage) {
+    step();
+    const at::Tensor closed = at::ones({}, at::kFloat);
+    ASSERT_TRUE(optimizer_->use_gate(closed));
+    const at::Tensor before = optimizer_->average().clone();
+    step();
+    optimizer_->take_back();
+    EXPECT_TRUE(optimizer_->average().equal(before));
+
+    closed.zero_();
+    step();
+    EXPECT_TRUE(at::allclose(
+        optimizer_->average(), decay * before + (1 - decay) * flat_.values(), 0, 1e-14));
+}
+
+TEST_F(AveragedOptimizerTest, BeginsAnewWhereTheParametersAreOthers) {
+    step();
+    const at::Tensor values = at::arange(flat_.values().numel(), flat_.values().options());
+    {
+        const at::NoGradGuard no_grad;
+        flat_.values().copy_(values);
+    }
+    optimizer_->begin(flat_);
+
+    EXPECT_TRUE(optimizer_->average().equal(values));
+}
+
+TEST_F(AveragedOptimizerTest, IsATensorOfTheState) {
+    EXPECT_EQ(optimizer_->state_tensors(), make_adamw(flat_, {})->state_tensors() + 1);
+    EXPECT_TRUE(optimizer_->state().at(Optimizer::average_name).is_same(optimizer_->average()));
+    EXPECT_FALSE(make_adamw(flat_, {})->average().defined());
+}
+
+}  // namespace
+}  // namespace hetseq
