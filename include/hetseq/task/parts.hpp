@@ -16,6 +16,7 @@
 #include "hetseq/task/line_answering.hpp"
 #include "hetseq/task/model_export.hpp"
 #include "hetseq/task/part_options.hpp"
+#include "hetseq/task/run_listener.hpp"
 
 namespace hetseq {
 
@@ -119,6 +120,8 @@ struct Parts {
     PartTable<LinePart> lines{"model that takes lines of text", "--model"};
     /// Of the models whose files transformers has otherwise, by config.json's "model_type".
     PartTable<ExportPart> exports{"model_type to export", "config.json"};
+    /// Hears how a training goes; null: nobody does.
+    std::shared_ptr<RunListener> listener = {};
 };
 
 /// The parts that hetseq comes with.
