@@ -18,9 +18,9 @@ from .draw_places import groups, rows
 from .models import load
 from .run import Error, Stopped, load_task, rank, train
 from .shards import from_csv, from_dataset, from_npz, write_shards
-from .task import (Batch, Config, Field, Metric, Option, Ragged, Task, TaskError, samples, task, tokens)
+from .task import (Batch, Computed, Config, Field, Metric, Option, Ragged, Task, TaskError, samples, task, tokens)
 
 __version__ = _library.version()
-__all__ = ["Batch", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError",
+__all__ = ["Batch", "Computed", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError",
            "from_csv", "from_dataset", "from_npz", "groups", "load", "load_task", "rank", "rows", "samples", "task", "tokens", "train",
            "write_shards"]
