@@ -19,8 +19,9 @@ from .models import load
 from .run import Error, Stopped, load_task, rank, train
 from .shards import from_csv, from_dataset, from_npz, write_shards
 from .task import (Batch, Computed, Config, Field, Metric, Option, Ragged, Task, TaskError, samples, task, tokens)
+from .wandb_logger import WandbLogger
 
 __version__ = _library.version()
-__all__ = ["Batch", "Computed", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError",
+__all__ = ["Batch", "Computed", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError", "WandbLogger",
            "from_csv", "from_dataset", "from_npz", "groups", "load", "load_task", "rank", "rows", "samples", "task", "tokens", "train",
            "write_shards"]
