@@ -22,6 +22,7 @@ from .task import (Batch, Computed, Config, Field, Metric, Option, Ragged, Task,
 from .wandb_logger import WandbLogger
 
 __version__ = _library.version()
-__all__ = ["Batch", "Computed", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError", "WandbLogger",
+__all__ = ["Batch", "Computed", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError",
+           "WandbLogger",
            "from_csv", "from_dataset", "from_npz", "groups", "load", "load_task", "rank", "rows", "samples", "task", "tokens", "train",
            "write_shards"]

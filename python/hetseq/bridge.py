@@ -416,8 +416,8 @@ def _implement(name: str, method: Callable[..., Any]) -> None:
 
 
 for _name in ("describe", "model", "self_test", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
-              "optimizer_rate", "optimizer_restored", "optimizer_end", "schedule", "take_sums", "recompute", "find_chain", "run_units",
-              "begin_keeping", "keep", "kept", "metric", "event", "end_events"):
+              "optimizer_rate", "optimizer_restored", "optimizer_end", "schedule", "take_sums", "recompute", "find_chain",
+              "run_units", "begin_keeping", "keep", "kept", "metric", "event", "end_events"):
     _implement("task_" + _name, getattr(Binding, _name))
 
 

@@ -73,7 +73,8 @@ class Kept:
 
     def _add(self, name: str, column: Column) -> None:
         self._columns.setdefault(name, []).append(column)
-        self.bytes += sum(part.numel() * part.element_size() for part in ([column] if isinstance(column, torch.Tensor) else column))
+        parts = [column] if isinstance(column, torch.Tensor) else column
+        self.bytes += sum(part.numel() * part.element_size() for part in parts)
 
     def take(self) -> torch.Tensor:
         """All of it as bytes, (n) uint8, and keeps nothing."""

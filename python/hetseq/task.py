@@ -501,6 +501,7 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
                 raise TaskError(f"defaults names the {option} '{defaults[option]}', and the task has a method {method}, which "
                                 f"would not be used: leave one of them out, or say {{'{option}': 'python'}}")
     return {"kind": type(task).__name__ + " data", "fields": [_field(*item, task.fields) for item in task.fields.items()],
-            "tokens": task.tokens, "losses": losses, "metrics": metrics, "computed": computed, "weights": _weight_rules(task, losses),
+            "tokens": task.tokens, "losses": losses, "metrics": metrics, "computed": computed,
+            "weights": _weight_rules(task, losses),
             "exact": task.exact, "collates": overrides(task, "collate"), "predicts": overrides(task, "predict"),
             "has_optimizer": overrides(task, "optimizer"), "has_schedule": overrides(task, "schedule"), "options": options, "defaults": defaults}

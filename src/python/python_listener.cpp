@@ -11,17 +11,17 @@ namespace hetseq {
 
 namespace {
 
-std::string name_of(RunEvent event) {
+std::string name_of(ToldEvent event) {
     switch (event) {
-        case RunEvent::start:
+        case ToldEvent::start:
             return "start";
-        case RunEvent::update:
+        case ToldEvent::update:
             return "update";
-        case RunEvent::validation:
+        case ToldEvent::validation:
             return "validation";
-        case RunEvent::checkpoint:
+        case ToldEvent::checkpoint:
             return "checkpoint";
-        case RunEvent::end:
+        case ToldEvent::end:
             return "end";
     }
     return "";
@@ -32,9 +32,9 @@ public:
     explicit PythonListener(const PythonTask& task)
         : heard_{task.events.begin(), task.events.end()} {}
 
-    bool hears(RunEvent event) const override { return heard_.count(name_of(event)) > 0; }
+    bool hears(ToldEvent event) const override { return heard_.count(name_of(event)) > 0; }
 
-    void tell(RunEvent event, const std::string& info) override {
+    void tell(ToldEvent event, const std::string& info) override {
         if (failure_.empty())
             failure_ =
                 call_python("hetseq::task_event", {name_of(event), info}).at(0).toStringRef();

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "hetseq/task/run_listener.hpp"
+#include "hetseq/state/run_listener.hpp"
 
 #include "python_task.hpp"
 

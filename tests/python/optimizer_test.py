@@ -146,7 +146,8 @@ class OptimizerTest(Case):
             for task, options in ((Plateau, {{}}), (Kept, {{}}), (tasks.Cosine, {{"warmup_updates": 2}}),
                                   (tasks.Cosine, {{"lr_scheduler": "cosine"}})):
                 try:
-                    hetseq.train(task(), data="data.h5", lr=0.1, batch_size={SAMPLES}, max_update=2, balance="declared", **options)
+                    hetseq.train(task(), data="data.h5", lr=0.1, batch_size={SAMPLES}, max_update=2, balance="declared",
+                                 **options)
                 except hetseq.Error as error:
                     print("refused:", error)
         """)

@@ -20,6 +20,7 @@ namespace hetseq {
 class HostComm;
 class Replica;
 class RunFolder;
+class RunListener;
 
 /// The learning rate of a run of that length. Throws BadConfig for options that do not fit it.
 Schedule make_schedule(const Parts& parts, PartOptions options, const RunLength& length);

@@ -16,11 +16,11 @@
 #include "hetseq/task/line_answering.hpp"
 #include "hetseq/task/model_export.hpp"
 #include "hetseq/task/part_options.hpp"
-#include "hetseq/task/run_listener.hpp"
 
 namespace hetseq {
 
 class FlatParameters;
+class RunListener;
 
 /// Parts of one kind by name, in the order they were added.
 template <class Part>

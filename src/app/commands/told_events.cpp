@@ -2,6 +2,7 @@
 
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/state/run_listener.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/session/options/config_file_values.hpp"
 #include "hetseq/session/replica.hpp"
@@ -36,7 +37,7 @@ void tell_start(const CommandContext& context,
     if (listener == nullptr)
         return;
     agree_on(context.world, [&] {
-        if (context.world.rank() != 0 || !listener->hears(RunEvent::start))
+        if (context.world.rank() != 0 || !listener->hears(ToldEvent::start))
             return;
         const Json info{{"options", options_of(settings)},
                         {"ranks", context.world.size()},
@@ -46,7 +47,7 @@ void tell_start(const CommandContext& context,
                         {"update", training.updates_done()},
                         {"updates", training.length().updates},
                         {"run", folder != nullptr ? Json(folder->path().string()) : Json()}};
-        listener->tell(RunEvent::start, info.dump());
+        listener->tell(ToldEvent::start, info.dump());
     });
 }
 
@@ -57,8 +58,8 @@ void tell_end(const CommandContext& context, const std::string& summary) {
     agree_on(context.world, [&] {
         if (context.world.rank() != 0)
             return;
-        if (listener->hears(RunEvent::end))
-            listener->tell(RunEvent::end, summary);
+        if (listener->hears(ToldEvent::end))
+            listener->tell(ToldEvent::end, summary);
         listener->finish();
     });
 }

@@ -8,7 +8,7 @@
 #include "hetseq/util/process/terminal.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
-#include "hetseq/task/run_listener.hpp"
+#include "hetseq/state/run_listener.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 
 #include "scalars.hpp"
@@ -64,7 +64,7 @@ void Recorder::train(const UpdateRecord& record) {
     for (std::size_t j = 0; finite && j < window_.losses.size(); ++j)
         window_.losses[j] += record.losses[j];
     count_compute(record);
-    if (is_heard(RunEvent::update))
+    if (is_heard(ToldEvent::update))
         tell_update(record);
     bar_.advance(record.update, total(record.losses), record.units, record.step_ms);
     if (record.update % options_.log_interval == 0 || record.update == options_.total_updates)
@@ -166,13 +166,13 @@ void Recorder::valid(std::int64_t update,
     const std::string& name = options_.best_by.name;
     log::info(text + (best ? "  (best" + (name == "loss" ? "" : " " + name) + ")" : ""));
     write(update, line.dump(), scalars_of(line));
-    if (is_heard(RunEvent::validation))
-        options_.listener->tell(RunEvent::validation, line.dump());
+    if (is_heard(ToldEvent::validation))
+        options_.listener->tell(ToldEvent::validation, line.dump());
 }
 
 void Recorder::saved(std::int64_t update, const std::string& path) {
-    if (is_heard(RunEvent::checkpoint))
-        options_.listener->tell(RunEvent::checkpoint,
+    if (is_heard(ToldEvent::checkpoint))
+        options_.listener->tell(ToldEvent::checkpoint,
                                 Json{{"update", update}, {"path", path}}.dump());
 }
 
@@ -181,7 +181,7 @@ void Recorder::require_listener() const {
         options_.listener->require_no_failure();
 }
 
-bool Recorder::is_heard(RunEvent event) const {
+bool Recorder::is_heard(ToldEvent event) const {
     return active_ && options_.listener != nullptr && options_.listener->hears(event);
 }
 
@@ -203,7 +203,7 @@ void Recorder::tell_update(const UpdateRecord& record) {
     info["samples_per_second"] = static_cast<double>(record.samples) / seconds;
     info["units_per_second"] = static_cast<double>(record.units) / seconds;
     info["allocation"] = record.allocation;
-    options_.listener->tell(RunEvent::update, info.dump());
+    options_.listener->tell(ToldEvent::update, info.dump());
 }
 
 void Recorder::event(std::int64_t update, const std::string& message, log::Level level) {

@@ -17,7 +17,7 @@ namespace hetseq {
 
 class RunFolder;
 class RunListener;
-enum class RunEvent;
+enum class ToldEvent;
 
 /// The record of one update, the same on all ranks except for the times.
 struct UpdateRecord {
@@ -67,7 +67,7 @@ public:
     const MetricsWindow& window() const noexcept { return window_; }
 
 private:
-    bool is_heard(RunEvent event) const;
+    bool is_heard(ToldEvent event) const;
     void tell_update(const UpdateRecord& record);
     void count_compute(const UpdateRecord& record);
     void log_interval(const UpdateRecord& last);
