@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from harness import Case, capacities, need
+from harness import Case, need
 
 need("torch", "numpy", "h5py", "safetensors")
 
@@ -91,40 +91,36 @@ class CallbacksTest(Case):
         self.assertEqual(updates[0]["losses"], {"squares": updates[0]["loss"]})
         self.assertEqual((updates[0]["lr"], updates[0]["samples"], updates[0]["allocation"]), (0.02, 12, [7, 5]))
         saved = [info for kind, info, *_ in told if kind == "checkpoint"]
-        self.assertEqual((saved[-1]["update"], saved[-1]["path"]), (4, str(self.folder / "run/checkpoints/update-00000004")))
+        self.assertEqual((saved[-1]["update"], saved[-1]["path"]), (4, "run/checkpoints/update-00000004"))
         self.assertEqual(end, json.loads((self.folder / "run/summary.json").read_text()))
         self.assertFalse(told[-1][2])  # it ran in a thread
 
-    def test_what_a_callback_throws_ends_the_run_once(self):
-        for name, told in (("Fails", "ArithmeticError: update 3 is not liked"),
-                           ("FailsAtItsEnd", "ArithmeticError: the end is not liked")):
-            with self.subTest(name):
-                self.write("script.py", f"""
-                    import hetseq, tasks
-                    try:
-                        hetseq.train(tasks.{name}(), max_update=30, **{self.OPTIONS!r})
-                    except hetseq.Error as error:
-                        assert error.code == 78, error.code
-                        assert hetseq.rank() > 0 or isinstance(error.__cause__, ArithmeticError), repr(error.__cause__)
-                        print("rank", hetseq.rank(), "caught it")
-                """)
-                output = self.run_ranks(2, "script.py")
-                self.assertEqual(output.count(told), 1, output)
-                self.assertEqual(output.count("caught it"), 2, output)
-                words = [word for key, value in self.OPTIONS.items() for word in ("--" + key.replace("_", "-"), value)]
-                output = self.hetseq(2, "train", f"tasks.py:{name}", "--max-update", 30, *words, code=78)
-                self.assertEqual(output.count(told), 1, output)
-
-    def test_an_object_without_such_methods_is_refused(self):
+    def test_what_a_callback_throws_ends_the_run_on_all_ranks(self):
         self.write("script.py", f"""
             import hetseq, tasks
+            for task in (tasks.Fails, tasks.FailsAtItsEnd):
+                try:
+                    hetseq.train(task(), max_update=30, **{self.OPTIONS!r})
+                except hetseq.Error as error:
+                    assert error.code == 78, error.code
+                    assert hetseq.rank() > 0 or isinstance(error.__cause__, ArithmeticError), repr(error.__cause__)
+                    print(task.__name__, "is caught", flush=True)
             try:
                 hetseq.train(tasks.Linear(), callbacks=[print], max_update=1, **{self.OPTIONS!r})
             except hetseq.TaskError as error:
                 assert "has none of the methods on_start, on_update" in str(error), error
-                print("refused")
+                print("print is refused", flush=True)
         """)
-        self.assertIn("refused", self.run_ranks(1, "script.py"))
+        told = self.run_ranks(2, "script.py")
+        self.assertEqual(told.count("print is refused"), 2, told)
+        for name, text in (("Fails", "ArithmeticError: update 3 is not liked"),
+                           ("FailsAtItsEnd", "ArithmeticError: the end is not liked")):
+            self.assertEqual((told.count(text), told.count(name + " is caught")), (1, 2), told)
+
+    def test_the_command_ends_with_its_traceback(self):
+        words = [word for key, value in self.OPTIONS.items() for word in ("--" + key.replace("_", "-"), value)]
+        told = self.hetseq(1, "train", "tasks.py:Fails", "--max-update", 30, *words, "--max-sentences", 12, code=78)
+        self.assertEqual(told.count("ArithmeticError: update 3 is not liked"), 1, told)
 
 
 if __name__ == "__main__":
