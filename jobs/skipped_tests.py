@@ -34,6 +34,13 @@ def has_memory_groups():
         return "memory" in controllers.read().split()
 
 
+def lacks_module(name):
+    """Whether the Python of the tests cannot import it."""
+    python = "build/python/bin/python"
+    return not os.path.exists(python) or subprocess.run([python, "-c", f"import {name}"], check=False,
+                                                        stderr=subprocess.DEVNULL).returncode != 0
+
+
 def absent_here():
     """(what a reason names, whether it is absent on this machine)"""
     data = os.environ.get("HETSEQ_TEST_DATA", "../shared/data")
@@ -49,6 +56,7 @@ def absent_here():
         (r"virtual hosts", not hosts),
         (r"no control groups of memory", not has_memory_groups()),
         (r"no build/python", not os.path.exists("build/python/.complete")),
+        *((rf"{name} cannot be imported", lacks_module(name)) for name in ("sklearn", "torchmetrics", "wandb")),
         (r"has no tensorboard", subprocess.run([python, "-c", "import tensorboard"], check=False,
                                                stderr=subprocess.DEVNULL).returncode != 0),
         (r"mandoc nor groff", not shutil.which("mandoc") and not shutil.which("groff")),

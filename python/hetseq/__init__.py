@@ -19,9 +19,12 @@ from .draw_places import groups, rows
 from .models import load
 from .run import Error, Stopped, load_task, rank, train
 from .shards import from_csv, from_dataset, from_npz, write_shards
-from .task import (Batch, Config, Field, Metric, Option, Ragged, Task, TaskError, samples, task, tokens)
+from .task import (Batch, Computed, Config, Field, Metric, Option, Ragged, Task, TaskError, samples, task, tokens)
+from .wandb_logger import WandbLogger
 
 __version__ = _library.version()
-__all__ = ["Batch", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError",
-           "from_csv", "from_dataset", "from_npz", "generators", "groups", "load", "load_task", "rank", "rows", "sample_ids", "samples", "task", "tokens", "train",
+__all__ = ["Batch", "Computed", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError",
+           "WandbLogger",
+           "from_csv", "from_dataset", "from_npz", "generators", "groups", "load", "load_task",
+           "rank", "rows", "sample_ids", "samples", "task", "tokens", "train",
            "write_shards"]

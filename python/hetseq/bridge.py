@@ -12,9 +12,11 @@ import torch
 
 from . import _library, randomness, self_test
 from .batches import BatchMaker
+from .callbacks import Callbacks
 from .chain import Chain
 from .cut_test import CutTest
 from .draw_places import scope, without_shells
+from .gathered import Kept, metric_values, require_targets
 from .group_norms import SUMS, GroupNorms
 from .optimizers import Adapter
 from .reading import describe_reading
@@ -27,6 +29,7 @@ from .unchanged import Buffers, Parameters
 _OUT_OF_MEMORY = "hetseq: out of memory\n"
 _SAMPLE = 4  # samples, that tell what units a chain has
 _LONGEST_TRACEBACK = 3000  # characters; the trainer's messages are of bounded length
+_LAST_WORDS_S = 30  # for callbacks, behind an error
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -50,8 +53,9 @@ def _text_of(error: BaseException) -> str:
 class Binding:
     """A task, and the module that it made, while the trainer runs."""
 
-    def __init__(self, task: Task, spec: str):
+    def __init__(self, task: Task, spec: str, callbacks: Iterable[Any] = ()):
         self.task = task
+        self.callbacks = Callbacks(task, callbacks)
         self.spec = spec
         self.module: Optional[torch.nn.Module] = None
         self.failure: Optional[BaseException] = None
@@ -67,7 +71,8 @@ class Binding:
         self.cut_test = CutTest(task, self.batches)
 
     def describe(self) -> str:
-        return json.dumps(describe_reading(self.task, describe(self.task, self.spec), describe_option))
+        described = describe_reading(self.task, describe(self.task, self.spec), describe_option)
+        return json.dumps(described | {"events": self.callbacks.events()})
 
     def source(self, choices: str, name: str) -> str:
         """How data of this name are read."""
@@ -252,18 +257,55 @@ class Binding:
         """A micro-batch of the rows given, or, where `announced` is a share's number, of its samples from `first` on. `epoch`:
         below 0 in evaluation. Last, whether it has what losses need."""
         batch, has_targets = self.cut_test.collate(dict(zip(names, tensors)), sample_ids, None if epoch < 0 else epoch, announced, first)
+        if has_targets:  # predictions may lack them
+            require_targets(self.task, batch)
         return list(batch), [tensor.contiguous() for tensor in batch.values()], has_targets
+    def begin_keeping(self) -> None:
+        self.predicted = Kept(self.task)
+
+    def keep(self, names: Sequence[str], values: Sequence[torch.Tensor], lengths: Sequence[torch.Tensor], ids: torch.Tensor,
+             batch_names: Sequence[str], batch: Sequence[torch.Tensor]) -> int:
+        """The bytes that are kept by now."""
+        self.predicted.add(dict(zip(names, zip(values, lengths))), ids, dict(zip(batch_names, batch)))
+        return self.predicted.bytes
+
+    def kept(self) -> torch.Tensor:
+        return self.predicted.take()
+
+    def metric(self, parts: Sequence[torch.Tensor]) -> list[float]:
+        return metric_values(self.task, parts)
+
+    def event(self, kind: str, info: str) -> str:
+        """The traceback of what a callback has thrown; empty: nothing."""
+        self.callbacks.tell(kind, info)
+        return self._callback_failure()
+
+    def end_events(self) -> str:
+        self.callbacks.finish()
+        return self._callback_failure()
+
+    def _callback_failure(self) -> str:
+        if self.callbacks.failure is None:
+            return ""
+        self.failure = self.callbacks.failure
+        return _text_of(self.failure)
+
 
     def weights(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[float]:
         return list(weights_of(self.task, dict(zip(names, tensors))).values())
 
     def optimizer(self, names: Sequence[str], tensors: Sequence[torch.Tensor], factors: Sequence[float],
-                  decays: Sequence[bool], lr: float) -> tuple[int, list[str], list[torch.Tensor]]:
-        """A handle, and the names and tensors of the state."""
-        adapter = Adapter(self.task.optimizer, names, tensors, factors, decays, lr)
+                  decays: Sequence[bool], lr: float, scheduled_by: str) -> tuple[
+                      int, list[str], list[torch.Tensor], bool]:
+        """A handle, the names and tensors of the state, and whether a scheduler gives the learning rate. `scheduled_by`:
+        what else does, empty: nothing."""
+        adapter = Adapter(self.task.optimizer, names, tensors, factors, decays, lr, scheduled_by)
         handle = max(self.optimizers, default=0) + 1
         self.optimizers[handle] = adapter
-        return handle, list(adapter.state), list(adapter.state.values())
+        return handle, list(adapter.state), list(adapter.state.values()), adapter.scheduler is not None
+
+    def optimizer_rate(self, handle: int) -> float:
+        return self.optimizers[handle].rate()
 
     def optimizer_step(self, handle: int, lr: float) -> None:
         self.optimizers[handle].step(lr)
@@ -403,7 +445,8 @@ def _implement(name: str, method: Callable[..., Any]) -> None:
 
 
 for _name in ("describe", "source", "is_split", "locate", "write_parts", "first_batch", "announce", "model", "self_test", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
-              "optimizer_restored", "optimizer_end", "schedule", "take_sums", "recompute", "find_chain", "run_units"):
+              "optimizer_rate", "optimizer_restored", "optimizer_end", "schedule", "take_sums", "recompute", "find_chain",
+              "run_units", "begin_keeping", "keep", "kept", "metric", "event", "end_events"):
     _implement("task_" + _name, getattr(Binding, _name))
 
 
@@ -423,6 +466,7 @@ def run(binding: Optional[Binding], words: Sequence[str], in_script: bool) -> tu
         return code, message
     finally:
         if binding is not None:
+            binding.callbacks.finish(_LAST_WORDS_S)
             binding.end()
             binding.batches.end()
         _current = None

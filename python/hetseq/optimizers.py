@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Sequence
+import warnings
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 import torch
 from torch.optim import lr_scheduler
@@ -24,8 +25,9 @@ def _groups(tensors: Sequence[torch.Tensor], factors: Sequence[float], decays: S
     return list(groups.values())
 
 
-_SCHEDULED = ("the trainer sets the learning rate before each step, so that it would have no effect): give it as "
-              "`schedule(self, update, epoch, config)` of the task or by --lr-scheduler, and a group's own rate as its lr_factor")
+_SCHEDULED = ("the trainer sets the learning rate before each step, so that it would have no effect): give a scheduler "
+              "beside the optimizer, `return optimizer, scheduler`, or the rate as `schedule(self, update, epoch, config)` of "
+              "the task or by --lr-scheduler, and a group's own rate as its lr_factor")
 
 
 @contextlib.contextmanager
@@ -55,28 +57,55 @@ def _has_scheduler(optimizer: torch.optim.Optimizer) -> bool:
     return hasattr(optimizer.step, "_wrapped_by_lr_sched") or any("initial_lr" in group for group in optimizer.param_groups)
 
 
-class Adapter:
-    """An optimizer of torch whose state lies in tensors that exist from the start: `state`, by "NAME/PARAMETER"."""
+def _divided(made: Any) -> tuple[torch.optim.Optimizer, Optional[lr_scheduler.LRScheduler]]:
+    """The optimizer and the scheduler that a task's `optimizer` gave."""
+    optimizer, scheduler = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise TaskError(f"optimizer gave a {type(optimizer).__name__}, not a torch.optim.Optimizer")
+    if isinstance(scheduler, lr_scheduler.ReduceLROnPlateau):
+        raise TaskError("optimizer gives a ReduceLROnPlateau (it follows a loss, and not the count of updates alone): give "
+                        "another scheduler, or `schedule(self, update, epoch, config)` of the task")
+    if isinstance(made, tuple) and not isinstance(scheduler, lr_scheduler.LRScheduler):
+        raise TaskError(f"optimizer gave a {type(scheduler).__name__} beside the optimizer, not a scheduler of "
+                        "torch.optim.lr_scheduler")
+    if scheduler is not None and getattr(scheduler, "optimizer", optimizer) is not optimizer:
+        raise TaskError(f"the {type(scheduler).__name__} that optimizer gives belongs to another optimizer: make it of the one "
+                        "that is given beside it")
+    return optimizer, scheduler
 
-    def __init__(self, make: Callable[[Groups, float], torch.optim.Optimizer], names: Sequence[str],
-                 tensors: Sequence[torch.Tensor], factors: Sequence[float], decays: Sequence[bool], lr: float):
+
+class Adapter:
+    """An optimizer of torch whose state lies in tensors that exist from the start: `state`, by "NAME/PARAMETER". Where the
+    task gives a scheduler beside it, that gives the learning rate, and `state` counts its steps: they are made again when a
+    checkpoint is read."""
+
+    def __init__(self, make: Callable[[Groups, float], Any], names: Sequence[str], tensors: Sequence[torch.Tensor],
+                 factors: Sequence[float], decays: Sequence[bool], lr: float, scheduled_by: str = ""):
         lr = lr or 1.0  # the trainer sets each step's own
         self.parameters = dict(zip(names, tensors))
+        self._make = lambda: _divided(make(_groups(tensors, factors, decays, lr), lr))
         with _noted_schedulers() as schedulers:
-            self.optimizer = make(_groups(tensors, factors, decays, lr), lr)
-        if not isinstance(self.optimizer, torch.optim.Optimizer):
-            raise TaskError(f"optimizer gave a {type(self.optimizer).__name__}, not a torch.optim.Optimizer")
-        if schedulers or _has_scheduler(self.optimizer):
-            name = schedulers[0] if schedulers else "learning rate scheduler"
-            raise TaskError(f"optimizer makes a {name} ({_SCHEDULED}")
+            self.optimizer, self.scheduler = self._make()
+        self._check_schedulers(schedulers, scheduled_by)
         self._check_parameters(factors)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
         self.stepped = torch.zeros((), dtype=torch.int64)
         self.numbers: set[tuple[str, str]] = set()
         self.state = {"stepped": self.stepped}
+        self._scheduler_steps = 0
+        if self.scheduler is not None:
+            self.scheduled = torch.zeros((), dtype=torch.int64)
+            self.state["scheduled"] = self.scheduled
         for name, state in self._probed(make, factors, decays, lr).items():
             for key, value in state.items():
                 self.state[f"{key}/{name}"] = self._storage(name, key, value)
+
+    def _check_schedulers(self, made: Sequence[str], scheduled_by: str) -> None:
+        if self.scheduler is None and (made or _has_scheduler(self.optimizer)):
+            raise TaskError(f"optimizer makes a {made[0] if made else 'learning rate scheduler'} ({_SCHEDULED}")
+        if self.scheduler is not None and scheduled_by:
+            raise TaskError(f"the learning rate is given twice, by the {type(self.scheduler).__name__} of the task's optimizer "
+                            f"and by {scheduled_by}: leave one of them out (--lr is the scheduler's base)")
 
     def _check_parameters(self, factors: Sequence[float]) -> None:
         """All that train are in it, at their own rates."""
@@ -98,7 +127,7 @@ class Adapter:
 
     def _check_unchanged(self) -> None:
         groups = self.optimizer.param_groups
-        if _has_scheduler(self.optimizer):
+        if self.scheduler is None and _has_scheduler(self.optimizer):
             raise TaskError(f"the optimizer was given a learning rate scheduler ({_SCHEDULED}")
         if any(id(parameter) not in self.held for group in groups for parameter in group["params"]):
             raise TaskError("the optimizer was given other parameters after the training began (the trainer has no gradients "
@@ -112,7 +141,7 @@ class Adapter:
         copies = [torch.nn.Parameter(tensor.detach().clone()) for tensor in self.parameters.values()]
         for copy in copies:
             copy.grad = torch.zeros_like(copy)
-        probe = make(_groups(copies, factors, decays, lr), lr)
+        probe, _ = _divided(make(_groups(copies, factors, decays, lr), lr))
         probe.step()
         return {name: dict(probe.state.get(copy, {})) for name, copy in zip(self.parameters, copies)}
 
@@ -125,11 +154,22 @@ class Adapter:
         raise TaskError(f"the optimizer keeps '{key}' of '{name}' as a {type(value).__name__}: only tensors and numbers "
                         "can be in a checkpoint")
 
+    def rate(self) -> float:
+        """The learning rate of the next step, of parameters that learn as --lr says."""
+        for group in self.optimizer.param_groups:
+            if group["lr_factor"] != 0:
+                return float(group["lr"]) / group["lr_factor"]
+        return 0.0
+
     def step(self, lr: float) -> None:
         self._check_unchanged()
-        for group in self.optimizer.param_groups:
+        for group in self.optimizer.param_groups if self.scheduler is None else ():
             group["lr"] = lr * group["lr_factor"]
         self.optimizer.step()
+        if self.scheduler is not None:
+            self.scheduler.step()
+            self._scheduler_steps += 1
+            self.scheduled.fill_(self._scheduler_steps)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
         for name, parameter in self.parameters.items():
             state = self.optimizer.state.get(parameter, {})
@@ -146,6 +186,8 @@ class Adapter:
 
     def restored(self) -> None:
         """The tensors of `state` have other values now."""
+        if self.scheduler is not None and self.scheduled.item() != self._scheduler_steps:
+            self._repeat_schedule(int(self.scheduled.item()))
         self.optimizer.state.clear()
         if not self.stepped.item():
             return
@@ -156,3 +198,16 @@ class Adapter:
             is_number = (name, key) in self.numbers
             value = storage.item() if is_number else storage
             self.optimizer.state[self.parameters[name]][key] = int(value) if is_number and value == int(value) else value
+
+    def _repeat_schedule(self, steps: int) -> None:
+        """A new scheduler, so many steps later: it depends on nothing else."""
+        self.optimizer, self.scheduler = self._make()
+        if any("lr_factor" not in group for group in self.optimizer.param_groups):
+            for group in self.optimizer.param_groups:
+                group["lr_factor"] = 1.0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of steps without one of the optimizer
+            for _ in range(steps):
+                self.scheduler.step()
+        self._scheduler_steps = steps
+        self.rates = [group["lr"] for group in self.optimizer.param_groups]

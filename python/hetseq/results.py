@@ -7,7 +7,7 @@ from typing import Any, Iterable, Mapping
 
 import torch
 
-from .task import Batch, Task, TaskError
+from .task import Batch, Computed, Task, TaskError
 
 __all__ = ["collated", "metric_names", "rows_of", "sums_of", "weights_of"]
 
@@ -62,7 +62,8 @@ def _check_names(what: str, given: Iterable[str], names: Iterable[str]) -> None:
 
 
 def metric_names(task: Task) -> list[str]:
-    return [metric if isinstance(metric, str) else metric.name for metric in task.metrics]
+    """Of those that `forward` gives."""
+    return [metric if isinstance(metric, str) else metric.name for metric in task.metrics if not isinstance(metric, Computed)]
 
 
 _coarse: set[str] = set()  # sums of 16 bits that were named

@@ -8,7 +8,7 @@ import importlib.util
 import os
 import sys
 import traceback
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 import torch
 
@@ -92,12 +92,14 @@ def _end_mpi() -> None:
     torch.ops.hetseq.end_mpi()
 
 
-def train(task: Task, config: Optional[str] = None, **options: Any) -> torch.nn.Module:
+def train(task: Task, config: Optional[str] = None, *, callbacks: Sequence[Any] = (), **options: Any) -> torch.nn.Module:
     """Trains the task's module on all ranks of the job and returns it, trained, in eval mode.
 
     config: a configuration file. options: those of `hetseq train`, with `_` for `-`: data="shards/*.h5", lr=3e-4,
     max_sentences={"v100": 64, "p100": 32}, overwrite=True. data and valid_data may be datasets in place of names (see
     Task.dataset).
+    callbacks: objects that hear how the run goes, beside
+    those of the task (Task.callbacks).
 
     Every rank of the job calls it, with the same task. Raises Error where all ranks met the same error, with the
     exception of the task's Python as its cause where this rank had one. What a rank meets alone (its device, its memory,
@@ -110,7 +112,7 @@ def train(task: Task, config: Optional[str] = None, **options: Any) -> torch.nn.
         raise TaskError(f"{_loading[-1]} trains while another command reads its task: put the call of hetseq.train under "
                         "if __name__ == \"__main__\":")
     task, options = _with_datasets(task, options)
-    binding = bridge.Binding(task, _spec_of(task))
+    binding = bridge.Binding(task, _spec_of(task), callbacks)
     _end_mpi_with_the_script()
     words = ["train", *([config] if config else []), "--task", "python", *_words_of(options)]
     code, message = bridge.run(binding, words, in_script=True)

@@ -384,7 +384,7 @@ class _SelfTest:
         if gap.kind == "loss" and gap.name not in self.loss_names:
             return (f"the metric '{gap.name}' is no sum over the samples ({gap.text}): give a sum over samples or tokens, "
                     "which hetseq divides by the weight of a loss, and compute what is no such sum (an AUC, an F1 score) "
-                    "from predictions")
+                    "from predictions, in the task's method metric")
         place = self._place(compute, self._everyone, [[i] for i in self._everyone], trimmed=False)
         if place:
             return (f"the output of {place} for a sample depends on the other samples of the micro-batch ({gap.text}): "

@@ -83,6 +83,16 @@ class Metric:
 
 
 @dataclasses.dataclass(frozen=True)
+class Computed:
+    """A metric that the task's `metric` computes from the predictions of a whole validation.
+
+    is_share: between 0 and 1, shown in percent. None: where its name says "accuracy".
+    """
+    name: str
+    is_share: Optional[bool] = None
+
+
+@dataclasses.dataclass(frozen=True)
 class _Samples:
     pass
 
@@ -142,7 +152,7 @@ class Task:
 
     fields: datasets of the shards by name, each a Field or a Ragged.
     losses: names of the losses. The total loss is the sum of them, each divided by its weight over the whole batch.
-    metrics: names, or Metric. Sums that `forward` gives where it evaluates.
+    metrics: names, or Metric: sums that `forward` gives where it evaluates; or Computed: what `metric` gives.
     tokens: the ragged field whose values work is counted in; empty: samples.
     weights: what each loss is divided by: `hetseq.samples` (the default), `hetseq.tokens(field)`, a dict of them by
         loss, or a method `weights(self, batch)` that gives a number, or a dict of numbers by loss.
@@ -158,12 +168,14 @@ class Task:
     chain: the name of an nn.ModuleList or nn.Sequential of blocks that run one after the other, such as "transformer.h", or
         several in order; "." is the model itself. A pipeline over ranks cuts the model between them
         (`--virtual-workers`). Empty: it cannot be cut.
+    callbacks: objects that hear how a run goes, each with some of the methods `on_start`, `on_update`, `on_validation`,
+        `on_checkpoint` and `on_end`, as the task itself may have them.
     buffers: "constant": a buffer that changes in training is an error; "rank0": it may, and rank 0's is kept.
     """
 
     fields: Mapping[str, Union[Field, Ragged]] = {}
     losses: Sequence[str] = ("loss",)
-    metrics: Sequence[Union[str, Metric]] = ()
+    metrics: Sequence[Union[str, Metric, Computed]] = ()
     tokens: str = ""
     weights: Any = samples
     options: Mapping[str, Option] = {}
@@ -174,6 +186,7 @@ class Task:
     self_test: bool = True
     recompute: Sequence[str] = ()
     chain: Union[str, Sequence[str]] = ()
+    callbacks: Sequence[Any] = ()
     _keeps_model = False  # `model` gives the same module each time
     _given_data: Mapping[str, Any] = {}  # datasets that a script gave to hetseq.train, by split
 
@@ -213,16 +226,41 @@ class Task:
         mode, and nothing is differentiated. Fields with `is_target` may be missing."""
         raise NotImplementedError
 
+    def metric(self, predictions: Mapping[str, Union[torch.Tensor, list[torch.Tensor]]]) -> Mapping[str, Any]:
+        """The values of the metrics that are `Computed`, each a number, by name, on rank 0. `predictions`: what `predict`
+        gave for all N samples of a validation, and the fields with `is_target`, by name, on the CPU, in the order of the
+        data: a tensor (N, ...), or a list of one tensor a sample where `predict` gave one, shapes differ, or the field is
+        ragged."""
+        raise NotImplementedError
+
+    def on_start(self, info: dict[str, Any]) -> None:
+        """Before the first update. As the methods below, it is called on rank 0 alone, by a thread of its own, after the
+        fact; an exception ends the run. `info` is a dict of plain values (docs/python.md says which)."""
+
+    def on_update(self, info: dict[str, Any]) -> None:
+        """After each update."""
+
+    def on_validation(self, info: dict[str, Any]) -> None:
+        """After each validation."""
+
+    def on_checkpoint(self, info: dict[str, Any]) -> None:
+        """When a checkpoint is complete."""
+
+    def on_end(self, info: dict[str, Any]) -> None:
+        """When the run is finished or has stopped, with what summary.json has."""
+
     def param_groups(self, model: torch.nn.Module) -> Iterable[Mapping[str, Any]]:
         """How parameters are trained, as dicts of "params" (parameters, or names of parameters or modules) and some of
         "lr_factor" (its learning rate over the run's), "decay" (whether weight decay applies) and "frozen". By default
         all learn alike, and weight decay applies to tensors of two dimensions or more."""
         return ()
 
-    def optimizer(self, groups: list[dict[str, Any]], lr: float) -> torch.optim.Optimizer:
+    def optimizer(self, groups: list[dict[str, Any]], lr: float) -> Union[
+            torch.optim.Optimizer, tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]]:
         """An optimizer of torch, where none of hetseq's will do: `return torch.optim.RAdam(groups, lr=lr)`. The groups
-        hold the parameters by their treatment in `param_groups`; the trainer sets the learning rate before each step, so
-        that it takes no scheduler of torch.
+        hold the parameters by their treatment in `param_groups`; the trainer sets the learning rate before each step. It
+        does not where a scheduler of torch is given beside it, `return optimizer, scheduler`, which then steps once for
+        each update that is applied.
         Its state must be tensors and numbers by parameter. A task that has this uses it by default (--optimizer
         python)."""
         raise NotImplementedError
@@ -312,16 +350,41 @@ def _field(name: str, field: Union[Field, Ragged], fields: Mapping[str, Any]) ->
             "padding": float(field.padding) if is_ragged else 0.0}
 
 
+def computed_metrics(task: Task) -> list[Computed]:
+    """The metrics that `Task.metric` gives, in their order."""
+    return [metric for metric in task.metrics if isinstance(metric, Computed)]
+
+
+def _is_share(metric: Union[Metric, Computed]) -> bool:
+    return "accuracy" in metric.name.lower() if metric.is_share is None else metric.is_share
+
+
+def _computed(task: Task) -> list[dict[str, Any]]:
+    computed = computed_metrics(task)
+    if computed and not overrides(task, "metric"):
+        raise TaskError(f"metric '{computed[0].name}' is computed from predictions, and the task has no method metric: add "
+                        "metric(self, predictions), which gives a dict of numbers")
+    if computed and not overrides(task, "predict"):
+        raise TaskError(f"metric '{computed[0].name}' is computed from predictions, and the task has no method predict: add "
+                        "predict(self, model, batch), which gives them")
+    if not computed and overrides(task, "metric"):
+        raise TaskError("the task has a method metric, and declares no metric that it gives: name them in metrics, such as "
+                        "metrics = [hetseq.Computed('auc')]")
+    return [{"name": _check_name("metric", metric.name), "is_share": _is_share(metric)} for metric in computed]
+
+
 def _metrics(task: Task, losses: Sequence[str]) -> list[dict[str, Any]]:
     described = []
     for metric in task.metrics:
+        if isinstance(metric, Computed):
+            continue
         metric = Metric(metric) if isinstance(metric, str) else metric
         loss = metric.loss or losses[0]
         if loss not in losses:
             raise TaskError(f"metric '{metric.name}' is divided by the weight of '{loss}', which is not one of the "
                             f"losses {', '.join(losses)}")
         described.append({"name": _check_name("metric", metric.name), "loss": list(losses).index(loss),
-                          "is_share": "accuracy" in metric.name.lower() if metric.is_share is None else metric.is_share})
+                          "is_share": _is_share(metric)})
     return described
 
 
@@ -438,9 +501,10 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
         raise TaskError(f"chain is {task.chain!r}: give the name of a list of blocks, such as 'transformer.h', or several")
     if task.buffers not in ("constant", "rank0"):
         raise TaskError(f"buffers is {task.buffers!r}: use 'constant' or 'rank0'")
-    metrics = _metrics(task, losses)
-    _check_once("losses and metrics", losses + [metric["name"] for metric in metrics])
-    _check_free(losses, [metric["name"] for metric in metrics])
+    metrics, computed = _metrics(task, losses), _computed(task)
+    metric_names = [metric["name"] for metric in metrics + computed]
+    _check_once("losses and metrics", losses + metric_names)
+    _check_free(losses, metric_names)
     _check_lengths(task.fields)
     options = [describe_option(name, option) for name, option in task.options.items()]
     options.append({"name": "task-file", "type": "FILE.py:CLASS", "default": spec, "choices": [], "changeable": True,
@@ -452,6 +516,7 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
                 raise TaskError(f"defaults names the {option} '{defaults[option]}', and the task has a method {method}, which "
                                 f"would not be used: leave one of them out, or say {{'{option}': 'python'}}")
     return {"kind": type(task).__name__ + " data", "fields": [_field(*item, task.fields) for item in task.fields.items()],
-            "tokens": task.tokens, "losses": losses, "metrics": metrics, "weights": _weight_rules(task, losses),
+            "tokens": task.tokens, "losses": losses, "metrics": metrics, "computed": computed,
+            "weights": _weight_rules(task, losses),
             "exact": task.exact, "collates": overrides(task, "collate"), "predicts": overrides(task, "predict"),
             "has_optimizer": overrides(task, "optimizer"), "has_schedule": overrides(task, "schedule"), "options": options, "defaults": defaults}

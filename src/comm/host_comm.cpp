@@ -111,6 +111,43 @@ std::string gather_bytes(const HostComm::Impl& impl,
     return bytes;
 }
 
+// Bytes [begin, end) of a string, as far as it has them.
+std::size_t bytes_between(std::int64_t length, std::int64_t begin, std::int64_t end) {
+    return static_cast<std::size_t>(std::max<std::int64_t>(0, std::min(length, end) - begin));
+}
+
+// Bytes [begin, end) of all ranks' strings, one after the other, on rank `root`.
+std::string gather_pieces(const HostComm::Impl& impl,
+                          const std::string& value,
+                          const std::vector<std::int64_t>& lengths,
+                          std::int64_t begin,
+                          std::int64_t end,
+                          int root) {
+    std::vector<int> counts;
+    std::vector<int> offsets;
+    std::size_t total = 0;
+    for (const std::int64_t length : lengths) {
+        counts.push_back(checked_count(bytes_between(length, begin, end)));
+        offsets.push_back(checked_count(total));
+        total += static_cast<std::size_t>(counts.back());
+    }
+    const int own = counts[static_cast<std::size_t>(impl.rank)];
+    std::string bytes(impl.rank == root ? total : 0, '\0');
+    run_sleeping([&](MPI_Request* request) {
+        MPI_TRY(MPI_Igatherv(own > 0 ? value.data() + begin : nullptr,
+                             own,
+                             MPI_BYTE,
+                             bytes.data(),
+                             counts.data(),
+                             offsets.data(),
+                             MPI_BYTE,
+                             root,
+                             impl.comm.get(),
+                             request));
+    });
+    return bytes;
+}
+
 MPI_Comm duplicate_handle(MPI_Comm comm) {
     MPI_Comm copy = MPI_COMM_NULL;
     run_sleeping([&](MPI_Request* request) { MPI_TRY(MPI_Comm_idup(comm, &copy, request)); });
@@ -265,6 +302,29 @@ std::vector<std::string> HostComm::all_gather(const std::string& value) const {
     for (const std::int64_t length : lengths) {
         values.push_back(bytes.substr(begin, static_cast<std::size_t>(length)));
         begin += static_cast<std::size_t>(length);
+    }
+    return values;
+}
+
+// In pieces, since MPI counts in int.
+std::vector<std::string> HostComm::gather(const std::string& value, int root) const {
+    if (impl_->size == 1)
+        return {value};
+    constexpr std::int64_t most_bytes = 64 << 20;  // of a piece, from all ranks
+    const std::int64_t piece = std::max<std::int64_t>(1, most_bytes / impl_->size);
+    const auto lengths = all_gather(static_cast<std::int64_t>(value.size()));
+    const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+    std::vector<std::string> values(impl_->rank == root ? lengths.size() : 0);
+    for (std::size_t rank = 0; rank < values.size(); ++rank)
+        values[rank].reserve(static_cast<std::size_t>(lengths[rank]));
+    for (std::int64_t begin = 0; begin < longest; begin += piece) {
+        const std::string bytes = gather_pieces(*impl_, value, lengths, begin, begin + piece, root);
+        std::size_t place = 0;
+        for (std::size_t rank = 0; rank < values.size(); ++rank) {
+            const std::size_t count = bytes_between(lengths[rank], begin, begin + piece);
+            values[rank].append(bytes, place, count);
+            place += count;
+        }
     }
     return values;
 }

@@ -84,11 +84,23 @@ TORCH_LIBRARY(hetseq, library) {
     library.def(
         "task_collate(str[] names, Tensor[] tensors, Tensor sample_ids, int epoch, int announced, "
         "int first) -> (str[], Tensor[], bool)");
-    // A handle, and the state's names and tensors.
+    // What a metric over all samples needs of these: predictions as task_predict gave them, and the
+    // targets among the tensors of the micro-batch. The bytes that this rank holds of a validation.
+    library.def("task_begin_keeping() -> ()");
     library.def(
-        "task_optimizer(str[] names, Tensor[] tensors, float[] factors, bool[] decays, float lr)"
-        " -> (int, str[], Tensor[])");
+        "task_keep(str[] names, Tensor[] values, Tensor[] lengths, Tensor sample_ids, "
+        "str[] batch_names, Tensor[] batch) -> int");
+    // All of it, as bytes, which are held no longer.
+    library.def("task_kept() -> Tensor");
+    // From what all ranks kept: the values of the metrics that are computed from it.
+    library.def("task_metric(Tensor[] kept) -> float[]");
+    // A handle, the state's names and tensors, and whether it brings a schedule of its own.
+    // `scheduled_by`: what else gives the learning rate; empty: nothing does.
+    library.def(
+        "task_optimizer(str[] names, Tensor[] tensors, float[] factors, bool[] decays, float lr, "
+        "str scheduled_by) -> (int, str[], Tensor[], bool)");
     library.def("task_optimizer_step(int handle, float lr) -> ()");
+    library.def("task_optimizer_rate(int handle) -> float");
     library.def("task_optimizer_restored(int handle) -> ()");
     library.def("task_optimizer_end(int handle) -> ()");
     library.def("task_take_sums() -> ()");
@@ -104,5 +116,10 @@ TORCH_LIBRARY(hetseq, library) {
         "task_run_units(str[] names, Tensor[] tensors, bool training, int begin, int end, "
         "Tensor[] carried) -> Tensor[]");
     library.def("task_schedule(int update, int epoch) -> float");
+    // Takes note of an event of the run ("update") and its figures, as JSON. The traceback of what
+    // a callback has thrown so far; empty: nothing.
+    library.def("task_event(str kind, str info) -> str");
+    // Waits until the callbacks have heard of all events.
+    library.def("task_end_events() -> str");
     library.def("task_weights(str[] names, Tensor[] tensors) -> float[]");
 }

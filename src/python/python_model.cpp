@@ -1,5 +1,6 @@
 #include "python_model.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -21,6 +22,7 @@
 #include "python_calls.hpp"
 #include "python_collator.hpp"
 #include "python_data.hpp"
+#include "python_scorer.hpp"
 #include <nlohmann/json.hpp>
 
 namespace hetseq {
@@ -92,6 +94,21 @@ public:
 
     std::vector<std::string> loss_terms() const override { return task_.losses; }
     std::vector<MetricSchema> metrics() const override { return task_.metrics; }
+    std::vector<std::string> scores() const override {
+        std::vector<std::string> names;
+        for (const ScoreSchema& score : task_.scores)
+            names.push_back(score.name);
+        return names;
+    }
+    bool score_is_share(const std::string& name) const override {
+        return std::any_of(task_.scores.begin(), task_.scores.end(), [&](const ScoreSchema& score) {
+            return score.name == name && score.is_share;
+        });
+    }
+    bool scores_need_whole_model() const override { return true; }
+    std::unique_ptr<CorpusScorer> corpus_scorer() override {
+        return task_.scores.empty() ? nullptr : make_python_scorer(*this);
+    }
     bool initialises_itself() const override { return true; }
     bool decays(const std::string& name) const override { return treatments_.at(name).decays; }
     double learning_rate_factor(const std::string& name) const override {

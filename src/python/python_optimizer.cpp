@@ -16,6 +16,14 @@ namespace hetseq {
 
 namespace {
 
+// What asks for another learning rate than --lr; empty: nothing does.
+std::string schedule_of(const PartOptions& options) {
+    const ScheduleOptions& schedule = options.schedule;
+    if (schedule.name != ScheduleOptions{}.name)
+        return "--lr-scheduler " + schedule.name;
+    return schedule.warmup_updates > 0 ? "--warmup-updates" : "";
+}
+
 class PythonOptimizer final : public Optimizer {
 public:
     PythonOptimizer(FlatParameters& parameters, const PartOptions& options) {
@@ -29,9 +37,11 @@ public:
             factors.push_back(parameter.learning_rate_factor);
             decays.push_back(parameter.decays);
         }
-        const auto made = call_python("hetseq::task_optimizer",
-                                      {names, tensors, factors, decays, options.schedule.lr});
+        const auto made = call_python(
+            "hetseq::task_optimizer",
+            {names, tensors, factors, decays, options.schedule.lr, schedule_of(options)});
         handle_ = made.at(0).toInt();
+        has_scheduler_ = made.at(3).toBool();
         state_ = tensor_dict(made.at(1).toListRef(), made.at(2).toTensorVector());
     }
     ~PythonOptimizer() override {
@@ -47,11 +57,17 @@ public:
     void step(FlatParameters&, double lr) override {
         call_python("hetseq::task_optimizer_step", {handle_, lr});
     }
+    double rate(double scheduled) const override {
+        return has_scheduler_
+                   ? call_python("hetseq::task_optimizer_rate", {handle_}).at(0).toDouble()
+                   : scheduled;
+    }
     std::map<std::string, at::Tensor> state() const override { return state_; }
     void restored() override { call_python("hetseq::task_optimizer_restored", {handle_}); }
 
 private:
     std::int64_t handle_ = 0;
+    bool has_scheduler_ = false;  // which gives the learning rate
     std::map<std::string, at::Tensor> state_;
 };
 

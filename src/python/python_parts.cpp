@@ -10,6 +10,7 @@
 #include "python_calls.hpp"
 #include "python_collator.hpp"
 #include "python_data.hpp"
+#include "python_listener.hpp"
 #include "python_model.hpp"
 #include "python_optimizer.hpp"
 #include "python_task.hpp"
@@ -58,6 +59,7 @@ Parts python_task_parts() {
                   .batching = "python",
                   .defaults = task.defaults};
     parts.tasks.add("python", std::move(part));
+    parts.listener = make_python_listener(task);
     return parts;
 }
 

@@ -94,6 +94,10 @@ PythonTask task_of(const Json& json) {
         task.metrics.push_back({metric.at("name").get<std::string>(),
                                 metric.at("loss").get<std::size_t>(),
                                 metric.at("is_share").get<bool>()});
+    for (const Json& score : json.at("computed"))
+        task.scores.push_back(
+            {score.at("name").get<std::string>(), score.at("is_share").get<bool>()});
+    task.events = json.at("events").get<std::vector<std::string>>();
     for (const Json& rule : json.at("weights"))
         task.weights.push_back(weight_rule(rule));
     task.collates = json.at("collates").get<bool>();

@@ -19,12 +19,20 @@ struct WeightRule {
     std::string field{};  // tokens: the ragged field whose values are counted
 };
 
+/// A value that is computed from the predictions of a whole validation.
+struct ScoreSchema {
+    std::string name;
+    bool is_share = false;  // between 0 and 1, shown in percent
+};
+
 /// What the Python package says of the user's task, before any model or data is there.
 struct PythonTask {
     CorpusSchema schema;
     std::vector<double> paddings;  // by field: what stands behind the shorter rows of a ragged one
     std::vector<std::string> losses;
     std::vector<MetricSchema> metrics;
+    std::vector<ScoreSchema> scores;  // of Python's `metric`, over all predictions
+    std::vector<std::string> events;  // of a run that Python's callbacks hear of
     std::vector<WeightRule> weights;  // by loss; empty: Python's `weights` tells
     bool collates = false;            // Python makes the micro-batches of the rows
     bool makes_samples = false;       // in processes of its own, that want to know of them early

@@ -174,7 +174,8 @@ TrainerReport Training::run(double start_seconds) {
                        .loss_terms = replica.model().loss_terms(),
                        .unit = unit_of(shares_.plan),
                        .best_by = options.trainer.best_by,
-                       .window = start_.progress.window});
+                       .window = start_.progress.window,
+                       .listener = parts_.listener});
     RunControl control(
         {.start_seconds = start_seconds,
          .time_limit_s = options.time_limit_s,

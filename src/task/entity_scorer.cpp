@@ -43,7 +43,7 @@ public:
     }
 
     std::vector<double> values(std::span<const double> sums,
-                               std::span<const double>) const override {
+                               std::span<const std::string>) const override {
         std::vector<double> values;
         for (std::size_t i = 0; i < std::size(entity_modes); ++i) {
             const auto of_mode = sums.subspan(counts_of_mode * i, counts_of_mode);

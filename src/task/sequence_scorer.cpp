@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -58,7 +60,7 @@ public:
     }
 
     std::vector<double> values(std::span<const double> sums,
-                               std::span<const double>) const override {
+                               std::span<const std::string>) const override {
         std::vector<LabelCounts> counts;
         for (std::size_t label = 0; label < labels_; ++label)
             counts.push_back({sums[3 * label], sums[3 * label + 1], sums[3 * label + 2]});
@@ -132,6 +134,18 @@ std::vector<double> ranks_of(const std::vector<double>& values) {
     return ranks;
 }
 
+// Those that the ranks kept.
+std::vector<std::pair<double, double>> pairs_of(std::span<const std::string> kept) {
+    std::vector<std::pair<double, double>> pairs;
+    for (const std::string& of_rank : kept)
+        for (std::size_t place = 0; place < of_rank.size(); place += 2 * sizeof(double)) {
+            double pair[2];
+            std::memcpy(pair, of_rank.data() + place, sizeof(pair));
+            pairs.emplace_back(pair[0], pair[1]);
+        }
+    return pairs;
+}
+
 /// Keeps pairs: what was expected, what was predicted.
 class NumberScorer final : public CorpusScorer {
 public:
@@ -144,16 +158,24 @@ public:
             kept_.insert(kept_.end(), {expected[i], predicted[i]});
     }
 
-    std::vector<double> kept() const override { return kept_; }
+    std::int64_t kept_bytes() const override {
+        return static_cast<std::int64_t>(kept_.size() * sizeof(double));
+    }
+
+    std::string kept() override {
+        std::string bytes(kept_.size() * sizeof(double), '\0');
+        std::memcpy(bytes.data(), kept_.data(), bytes.size());
+        return bytes;
+    }
 
     // The pairs are sorted, so that their order does not depend on the ranks.
     std::vector<double> values(std::span<const double>,
-                               std::span<const double> kept) const override {
+                               std::span<const std::string> kept) const override {
         std::vector<std::pair<double, double>> pairs;
-        for (std::size_t i = 0; i + 1 < kept.size(); i += 2) {
-            if (!std::isfinite(kept[i + 1]))
-                return {kept[i + 1], kept[i + 1]};
-            pairs.emplace_back(kept[i], kept[i + 1]);
+        for (const auto& [expected, predicted] : pairs_of(kept)) {
+            if (!std::isfinite(predicted))
+                return {predicted, predicted};
+            pairs.emplace_back(expected, predicted);
         }
         std::sort(pairs.begin(), pairs.end());
         std::vector<double> expected, predicted;

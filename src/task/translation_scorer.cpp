@@ -66,7 +66,7 @@ public:
     }
 
     std::vector<double> values(std::span<const double> sums,
-                               std::span<const double>) const override {
+                               std::span<const std::string>) const override {
         BleuStatistics statistics;
         for (std::size_t k = 0; k < sums.size(); ++k)
             statistics.values[k] = static_cast<std::int64_t>(sums[k]);

@@ -219,6 +219,7 @@ void Trainer::end() {
     activity::enter(Phase::saving);
     const double begin = monotonic_seconds();
     parts_.checkpoints->finish();  // no update beside it tells what it costs
+    tell_saved();
     if (parts_.history != nullptr)
         parts_.history->saved(monotonic_seconds() - begin);
     parts_.checkpoints->report_removed();
@@ -253,6 +254,7 @@ void Trainer::load_next() {
     try {
         if (parts_.folder != nullptr)
             parts_.folder->require_known_lease();
+        parts_.recorder.require_listener();
         activity::enter(Phase::loading, wave_ + (share_ ? 2 : 1));
         next_share_.emplace(parts_.loader.take());
     } catch (...) {
@@ -299,7 +301,8 @@ Requests Trainer::requests() const {
 // The device comes to the optimizer without waiting for the host to hear of the verdict.
 Verdict Trainer::run_step() {
     const ForwardContext context{Mode::train, run_.seed, update_};
-    lr_ = parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs);
+    lr_ = parts_.optimizer.rate(
+        parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs));
     gather_wait_ms_ = wait_for_values();
     const Verdict verdict = step_.run(*share_, agreement_.weights(), context, [this] {
         if (may_change_parameters())
@@ -506,6 +509,7 @@ void Trainer::save_when_due() {
     if (parts_.checkpoints == nullptr)
         return;
     parts_.checkpoints->poll();
+    tell_saved();
     note_saved();
     const std::int64_t interval = options_.save_interval_updates;
     const bool by_updates = interval > 0 && report_.updates % interval == 0;
@@ -518,6 +522,11 @@ void Trainer::save_when_due() {
                          report_.updates - first_update_ == options_.stop_after;
     const bool for_the_clock = !checkpoint_asked_ && pace_.is_automatic() && !is_last;
     save(for_the_clock ? CheckpointReason::clock : CheckpointReason::other);
+}
+
+void Trainer::tell_saved() {
+    if (const auto update = parts_.checkpoints->take_complete())
+        parts_.recorder.saved(*update, parts_.checkpoints->path_of(*update).string());
 }
 
 // What the last checkpoint cost, once it has ended.
@@ -538,6 +547,7 @@ void Trainer::note_saved() {
 void Trainer::save(CheckpointReason reason) {
     activity::enter(Phase::saving);
     parts_.checkpoints->wait();
+    tell_saved();
     note_saved();
     save_began_ = monotonic_seconds();
     checkpoint_asked_ = clock_asked_ = false;

@@ -78,6 +78,25 @@ TEST(HostCommTest, GathersStringsOfUnequalLengthEmptyAndBinaryOnes) {
         EXPECT_EQ(texts[std::size_t(r)], of_rank(r));
 }
 
+// Those of 40 MB go in more than one piece, whatever the number of ranks above one.
+TEST(HostCommTest, OneRankGathersStringsOfAnyLength) {
+    const HostComm world = test::world();
+    const auto of_rank = [](int rank) {
+        std::string text(rank % 2 == 0 ? std::size_t{40} << 20 : std::size_t(rank), char('a' + rank));
+        text.back() = '\0';
+        return text;
+    };
+    const int root = world.size() - 1;
+
+    const auto texts = world.gather(of_rank(world.rank()), root);
+    const auto nothing = world.gather("", 0);
+
+    ASSERT_EQ(texts.size(), std::size_t(world.rank() == root ? world.size() : 0));
+    for (std::size_t r = 0; r < texts.size(); ++r)
+        EXPECT_TRUE(texts[r] == of_rank(int(r)));
+    EXPECT_EQ(nothing, std::vector<std::string>(std::size_t(world.rank() == 0 ? world.size() : 0)));
+}
+
 TEST(HostCommTest, BroadcastsFromEachRoot) {
     const HostComm world = test::world();
 

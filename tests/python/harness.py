@@ -13,13 +13,13 @@ SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def need(*modules):
+def need(*modules, how="jobs/setup.sh --python installs it"):
     """Ends the script as skipped where a module cannot be imported."""
     for module in modules:
         try:
             __import__(module)
         except ImportError as error:
-            print(f"SKIPPED: {module} cannot be imported ({error}); jobs/setup.sh --python installs it")
+            print(f"SKIPPED: {module} cannot be imported ({error}); {how}")
             sys.exit(SKIPPED)
 
 

@@ -1,5 +1,6 @@
 """PyTorch's optimizers and schedules of a task's own."""
 
+import json
 import unittest
 
 from harness import Case, need, tensors
@@ -36,6 +37,15 @@ OPTIMIZERS = {
 }
 
 
+SCHEDULERS = {
+    "Lambda": "scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))",
+    "Cosine": "scheduler.CosineAnnealingLR(optimizer, T_max=9, eta_min=0.001)",  # each rate from the one before
+    "Sequential": "scheduler.SequentialLR(optimizer, [scheduler.LinearLR(optimizer, 0.1, total_iters=3), "
+                  "scheduler.ExponentialLR(optimizer, 0.8)], milestones=[3])",
+    "OneCycle": "scheduler.OneCycleLR(optimizer, max_lr=0.05, total_steps=12)"   # it changes the momentum too
+}
+
+
 class OptimizerTest(Case):
     def setUp(self):
         super().setUp()
@@ -48,6 +58,15 @@ class OptimizerTest(Case):
         def optimizer(self, groups, lr):
             return {call}
 """ for name, call in OPTIMIZERS.items())
+        classes += "".join(f"""
+    class {name}(Linear):
+        def param_groups(self, model):
+            return [{{"params": [model.bias], "lr_factor": 0.5, "decay": False}}]
+        def optimizer(self, groups, lr):
+            scheduler = torch.optim.lr_scheduler
+            optimizer = torch.optim.SGD(groups, lr=lr, momentum=0.9)
+            return optimizer, {call}
+""" for name, call in SCHEDULERS.items())
         self.write("tasks.py", TASK + classes)
 
     def train(self, ranks, updates, names, **options):
@@ -88,6 +107,55 @@ class OptimizerTest(Case):
         self.train(1, 6, ["OwnSchedule"], optimizer="sgd")
         self.check("OwnSchedule", self.torch_model(lambda groups: torch.optim.SGD(groups, lr=0.1), lambda u: 0.1 / (u + 1),
                                                    6))
+
+    def test_torchs_schedulers_give_the_rate_and_continue_from_checkpoints(self):
+        self.train(1, 4, list(SCHEDULERS), log_interval=1)
+        self.train(2, 9, list(SCHEDULERS), log_interval=1, max_sentences={"0": 5, "1": 9})
+        scheduler = torch.optim.lr_scheduler
+        for name, call in SCHEDULERS.items():
+            with self.subTest(name):
+                torch.manual_seed(1)
+                model = torch.nn.Linear(5, 1).double()
+                optimizer = torch.optim.SGD([{"params": [model.weight]}, {"params": [model.bias], "lr": 0.01}], lr=0.02,
+                                            momentum=0.9)
+                made = eval(call)
+                x, y = torch.tensor(self.x), torch.tensor(self.y)
+                rates = []
+                for _ in range(9):
+                    rates.append(optimizer.param_groups[0]["lr"])
+                    optimizer.zero_grad()
+                    ((model(x).squeeze(1) - y).square().sum() / SAMPLES).backward()
+                    optimizer.step()
+                    made.step()
+                self.check(name, model)
+                lines = map(json.loads, (self.folder / name / "metrics.jsonl").read_text().splitlines())
+                self.assertEqual([line["lr"] for line in lines if line["kind"] == "train"], rates)
+
+    def test_a_rate_that_is_given_twice_is_refused_and_so_is_a_scheduler_that_follows_a_loss(self):
+        self.write("refused.py", f"""
+            import hetseq, tasks, torch
+            class Plateau(tasks.Linear):
+                def optimizer(self, groups, lr):
+                    optimizer = torch.optim.SGD(groups, lr=lr)
+                    return optimizer, torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+            class Kept(tasks.Linear):
+                def optimizer(self, groups, lr):
+                    optimizer = torch.optim.SGD(groups, lr=lr)
+                    self.scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+                    return optimizer
+            for task, options in ((Plateau, {{}}), (Kept, {{}}), (tasks.Cosine, {{"warmup_updates": 2}}),
+                                  (tasks.Cosine, {{"lr_scheduler": "cosine"}})):
+                try:
+                    hetseq.train(task(), data="data.h5", lr=0.1, batch_size={SAMPLES}, max_update=2, balance="declared",
+                                 **options)
+                except hetseq.Error as error:
+                    print("refused:", error)
+        """)
+        told = self.run_ranks(1, "refused.py")
+        for text in ("gives a ReduceLROnPlateau (it follows a loss", "makes a ExponentialLR (the trainer sets",
+                     "given twice, by the CosineAnnealingLR of the task's optimizer and by --warmup-updates",
+                     "given twice, by the CosineAnnealingLR of the task's optimizer and by --lr-scheduler cosine"):
+            self.assertRegex(told, "refused: .*" + text.replace("(", r"\("))
 
     def test_a_state_that_is_cut_over_ranks_gives_the_same_bytes_and_torchs_own_is_refused(self):
         self.write("wide.py", """

@@ -77,6 +77,8 @@ public:
     std::vector<double> all_gather(double value) const;
     std::vector<std::int64_t> all_gather(std::int64_t value) const;
     std::vector<std::string> all_gather(const std::string& value) const;
+    /// By rank on rank `root`, empty on the others. Strings of any length.
+    std::vector<std::string> gather(const std::string& value, int root) const;
 
     const Impl& impl() const noexcept { return *impl_; }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ namespace hetseq {
 struct ForwardResult;
 
 /// Scores a model's output over a whole corpus where no metric of single samples can: by sums over
-/// samples and ranks (BLEU), or by numbers kept of every sample (a rank correlation).
+/// samples and ranks (BLEU), or by what is kept of every sample (a rank correlation).
 class CorpusScorer {
 public:
     virtual ~CorpusScorer() = default;
@@ -22,12 +23,15 @@ public:
     virtual void add(const MicroBatch& batch,
                      const ForwardResult& result,
                      std::span<double> sums) = 0;
-    /// What `add` kept of this rank's samples; by default nothing.
-    virtual std::vector<double> kept() const { return {}; }
-    /// The scores, in the order of `Model::scores`. `sums` are those of all ranks; `kept` is what
-    /// the ranks kept, one rank after the other.
+    /// How long `kept` will be, nearly [bytes]; by default nothing is kept.
+    virtual std::int64_t kept_bytes() const { return 0; }
+    /// What `add` kept of this rank's samples, in a form of the scorer's own. Rank 0 alone gathers
+    /// it. Called once, after the last `add`.
+    virtual std::string kept() { return {}; }
+    /// The scores, in the order of `Model::scores`; on rank 0 alone. `sums` are those of all ranks;
+    /// `kept` is what each rank kept.
     virtual std::vector<double> values(std::span<const double> sums,
-                                       std::span<const double> kept) const = 0;
+                                       std::span<const std::string> kept) const = 0;
 };
 
 }  // namespace hetseq

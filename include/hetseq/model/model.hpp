@@ -55,12 +55,14 @@ public:
     virtual std::vector<PerplexitySchema> perplexities() const { return {}; }
     /// Names of the scores that `corpus_scorer` computes, beside the metrics; by default none.
     virtual std::vector<std::string> scores() const { return {}; }
+    /// Whether the score of this name is between 0 and 1 and shown in percent.
+    virtual bool score_is_share(const std::string& /*score*/) const { return false; }
     /// Whether they take more of the model than a forward's results, as decoding does: where it is
     /// cut, nobody has that.
     virtual bool scores_need_whole_model() const { return false; }
     /// Scores the model as its parameters are now; null where `scores` is empty. The model outlives
     /// it.
-    virtual std::unique_ptr<CorpusScorer> corpus_scorer() const { return nullptr; }
+    virtual std::unique_ptr<CorpusScorer> corpus_scorer() { return nullptr; }
     virtual ForwardResult forward(const MicroBatch& batch, const ForwardContext& context) = 0;
     /// The model as a chain, in order: its units, one after the other, are what `forward` does.
     /// Each parameter is in at least one of them. Empty: it cannot be cut.

@@ -22,6 +22,9 @@ public:
     virtual ~Optimizer() = default;
     /// `parameters` are those of the constructor.
     virtual void step(FlatParameters& parameters, double lr) = 0;
+    /// The learning rate that the next step takes where the run's schedule says `scheduled`: that
+    /// one, unless the optimizer brings a schedule of its own.
+    virtual double rate(double scheduled) const { return scheduled; }
     /// From now on a step changes no parameter and no state on the device where `closed`, a scalar
     /// in fp32 on it, is 1 and not 0 when the device comes to it. Such a step is then taken back.
     /// Undefined: no gate any more. Returns false, and changes nothing, where the optimizer cannot

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -19,6 +20,7 @@ namespace hetseq {
 class HostComm;
 class Replica;
 class RunFolder;
+class RunListener;
 
 /// The learning rate of a run of that length. Throws BadConfig for options that do not fit it.
 Schedule make_schedule(const Parts& parts, PartOptions options, const RunLength& length);
@@ -30,6 +32,7 @@ struct TrainingParts {
     Schedule schedule;
     const RunFolder* folder = nullptr;  // null: nothing is written
     Replica& replica;
+    RunListener* listener = nullptr;  // null: nobody listens
 };
 
 /// One training run, from its starting point to its end.
@@ -48,6 +51,8 @@ public:
     TrainerReport try_out();
 
     const RunLength& length() const noexcept { return length_; }
+    /// Before it runs.
+    std::int64_t updates_done() const noexcept { return start_.progress.updates; }
     SharePlan& shares() noexcept { return shares_.plan; }
 
 private:

@@ -20,6 +20,7 @@
 namespace hetseq {
 
 class FlatParameters;
+class RunListener;
 
 /// Parts of one kind by name, in the order they were added.
 template <class Part>
@@ -119,6 +120,8 @@ struct Parts {
     PartTable<LinePart> lines{"model that takes lines of text", "--model"};
     /// Of the models whose files transformers has otherwise, by config.json's "model_type".
     PartTable<ExportPart> exports{"model_type to export", "config.json"};
+    /// Hears how a training goes; null: nobody does.
+    std::shared_ptr<RunListener> listener = {};
 };
 
 /// The parts that hetseq comes with.

@@ -156,6 +156,7 @@ private:
     void validate_when_due();
     void save_when_due();
     void save(CheckpointReason reason);
+    void tell_saved();
     void note_saved();
     void end();
     bool is_first_rank() const { return parts_.world.rank() == 0; }

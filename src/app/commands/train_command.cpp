@@ -46,6 +46,7 @@
 #include "dry_run_report.hpp"
 #include "left_out_rank.hpp"
 #include "mpi_leftovers.hpp"
+#include "told_events.hpp"
 
 namespace hetseq {
 
@@ -176,6 +177,7 @@ int run_training(const CommandContext& context,
     const HostComm& world = context.world;
     bool stopped = false;
     const int code = run_or_end(context.meeting, [&] {
+        tell_start(context, settings, replica, training, folder);
         const TrainerReport report = training.run(start_seconds);
         Summary summary = summarise(world,
                                     settings.topology,
@@ -197,6 +199,7 @@ int run_training(const CommandContext& context,
             if (folder != nullptr && world.rank() == 0)
                 write_results(*folder, summary, report);
         });
+        tell_end(context, summary.json(report));
         log::info(summary.text(report));
         if (settings.options().json && world.rank() == 0)
             std::fputs(summary.json(report).c_str(), stdout);
@@ -396,7 +399,8 @@ Attempt train_ranks_of(const CommandContext& context,
         }
     }
     const TrainingProgress progress = start.progress;
-    Training training({world, settings, std::move(schedule), folder, replica},
+    RunListener* const listener = context.parts.listener.get();
+    Training training({world, settings, std::move(schedule), folder, replica, listener},
                       length,
                       std::move(start),
                       std::move(shares));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 
 #include "app/lines/byte_stream.hpp"

@@ -54,7 +54,7 @@ void BertClassifier::freeze() {
             parameter.tensor.set_requires_grad(false);
 }
 
-std::unique_ptr<CorpusScorer> BertClassifier::corpus_scorer() const {
+std::unique_ptr<CorpusScorer> BertClassifier::corpus_scorer() {
     return setup_.make_scorer ? setup_.make_scorer() : nullptr;
 }
 

@@ -20,7 +20,7 @@ public:
                    BertClassifierSetup setup);
 
     std::vector<std::string> scores() const override { return setup_.scores; }
-    std::unique_ptr<CorpusScorer> corpus_scorer() const override;
+    std::unique_ptr<CorpusScorer> corpus_scorer() override;
     double learning_rate_factor(const std::string& parameter_name) const override;
     std::string config_json() const override;
     bool is_new_head(const std::string& tensor_name) const override;

@@ -30,7 +30,7 @@ public:
     std::vector<PerplexitySchema> perplexities() const override { return {{"perplexity", "nll"}}; }
     std::vector<std::string> scores() const override { return setup_.scores; }
     bool scores_need_whole_model() const override { return true; }
-    std::unique_ptr<CorpusScorer> corpus_scorer() const override {
+    std::unique_ptr<CorpusScorer> corpus_scorer() override {
         return setup_.make_scorer ? setup_.make_scorer(*this) : nullptr;
     }
     std::vector<NamedTensor> stored_tensors() const override;

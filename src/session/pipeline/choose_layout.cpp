@@ -49,7 +49,8 @@ std::shared_ptr<Model> chain_model(const RunSettings& settings, const Parts& par
         throw BadConfig(
             "--virtual-workers with validation that gives " + join(model->scores(), ", "),
             "that needs the whole model, which no rank has",
-            "leave --valid-bleu out, and score what the finished model translates");
+            "leave out what asks for it, --valid-bleu or the task's method metric, and score what the "
+            "finished model says");
     if (options.parts.optimizer.name == "python")
         throw BadConfig("--virtual-workers with an optimizer of the task's own",
                         "it knows all of the module, of which each rank holds a stage alone",

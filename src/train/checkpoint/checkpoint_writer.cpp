@@ -311,6 +311,8 @@ void CheckpointWriter::end(const std::string& failure) {
     failures_ = failure.empty() ? 0 : failures_ + 1;
     if (failure.empty())
         seconds_ = monotonic_seconds() - begin_;
+    if (failure.empty() && world_.rank() == 0)
+        complete_ = last_update_;
     stage_ = Stage::idle;
 }
 

@@ -8,6 +8,7 @@
 #include "hetseq/util/process/terminal.hpp"
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/state/run_listener.hpp"
 #include "hetseq/train/record/run_folder.hpp"
 
 #include "scalars.hpp"
@@ -63,6 +64,8 @@ void Recorder::train(const UpdateRecord& record) {
     for (std::size_t j = 0; finite && j < window_.losses.size(); ++j)
         window_.losses[j] += record.losses[j];
     count_compute(record);
+    if (is_heard(ToldEvent::update))
+        tell_update(record);
     bar_.advance(record.update, total(record.losses), record.units, record.step_ms);
     if (record.update % options_.log_interval == 0 || record.update == options_.total_updates)
         log_interval(record);
@@ -163,6 +166,44 @@ void Recorder::valid(std::int64_t update,
     const std::string& name = options_.best_by.name;
     log::info(text + (best ? "  (best" + (name == "loss" ? "" : " " + name) + ")" : ""));
     write(update, line.dump(), scalars_of(line));
+    if (is_heard(ToldEvent::validation))
+        options_.listener->tell(ToldEvent::validation, line.dump());
+}
+
+void Recorder::saved(std::int64_t update, const std::string& path) {
+    if (is_heard(ToldEvent::checkpoint))
+        options_.listener->tell(ToldEvent::checkpoint,
+                                Json{{"update", update}, {"path", path}}.dump());
+}
+
+void Recorder::require_listener() const {
+    if (active_ && options_.listener != nullptr)
+        options_.listener->require_no_failure();
+}
+
+bool Recorder::is_heard(ToldEvent event) const {
+    return active_ && options_.listener != nullptr && options_.listener->hears(event);
+}
+
+// What a line of metrics.jsonl has, of one update.
+void Recorder::tell_update(const UpdateRecord& record) {
+    const double seconds = record.step_ms / 1000;
+    Json info{{"update", record.update}, {"epoch", record.epoch}, {"loss", total(record.losses)}};
+    for (std::size_t j = 0; j < record.losses.size(); ++j)
+        info["losses"][options_.loss_terms[j]] = record.losses[j];
+    info["lr"] = record.lr;
+    info["grad_norm"] = record.grad_norm;
+    if (record.loss_scale) {
+        info["loss_scale"] = record.loss_scale->value;
+        info["overflows"] = record.loss_scale->overflows;
+    }
+    info["samples"] = record.samples;
+    info["units"] = record.units;
+    info["step_ms"] = record.step_ms;
+    info["samples_per_second"] = static_cast<double>(record.samples) / seconds;
+    info["units_per_second"] = static_cast<double>(record.units) / seconds;
+    info["allocation"] = record.allocation;
+    options_.listener->tell(ToldEvent::update, info.dump());
 }
 
 void Recorder::event(std::int64_t update, const std::string& message, log::Level level) {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <ATen/ATen.h>
@@ -14,12 +14,14 @@
 
 #include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/agree.hpp"
+#include "hetseq/comm/host/available_memory.hpp"
 #include "hetseq/comm/host/rank_ranges.hpp"
 #include "hetseq/data/loading/loader.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
 #include "hetseq/data/order/keyed_permutation.hpp"
 #include "hetseq/train/pass.hpp"
 #include "hetseq/train/shares/share_plan.hpp"
+#include "hetseq/train/validation/kept_memory.hpp"
 #include "hetseq/train/worker_map.hpp"
 
 namespace hetseq {
@@ -78,19 +80,6 @@ private:
     at::Tensor device_sums_;  // (results), fp64, on the model's device
     std::vector<double> weights_;
 };
-
-// The numbers of all ranks, one rank after the other.
-std::vector<double> gathered(const HostComm& world, const std::vector<double>& own) {
-    std::string bytes(own.size() * sizeof(double), '\0');
-    std::memcpy(bytes.data(), own.data(), bytes.size());
-    std::vector<double> all;
-    for (const std::string& of_rank : world.all_gather(bytes)) {
-        const std::size_t begin = all.size();
-        all.resize(begin + of_rank.size() / sizeof(double));
-        std::memcpy(all.data() + begin, of_rank.data(), of_rank.size());
-    }
-    return all;
-}
 
 // Collective. `cuts`: this rank's key of all ranks' slices.
 [[noreturn]] void throw_unlike_cuts(const HostComm& world, std::uint64_t cuts) {
@@ -171,6 +160,29 @@ std::vector<double> Evaluator::add_up(CorpusScorer* scorer, std::exception_ptr& 
     return sums.values();
 }
 
+// Rank 0 alone has what all ranks kept, and computes.
+std::vector<double> Evaluator::scores(CorpusScorer& scorer, std::span<const double> sums) const {
+    const std::int64_t bytes = world_.all_reduce(scorer.kept_bytes(), ReduceOp::sum);
+    if (bytes > 0)
+        agree_on(world_, [&] {
+            if (world_.rank() == 0)
+                check_room_for_kept(bytes, available_memory_mb());
+        });
+    const std::string own = agree_on(world_, [&] { return scorer.kept(); });
+    const std::vector<std::string> kept = world_.gather(own, 0);
+    std::vector<double> values(model_.scores().size());
+    agree_on(world_, [&] {
+        if (world_.rank() != 0)
+            return;
+        activity::enter(Phase::validating);
+        const std::vector<double> computed = scorer.values(sums, kept);
+        HETSEQ_ASSERT(computed.size() == values.size());
+        values = computed;
+    });
+    world_.broadcast(std::as_writable_bytes(std::span(values)), 0);
+    return values;
+}
+
 Evaluation Evaluator::run(const MicroBatchCap& most) {
     cap_ = smaller(shares_.cap(), most);
     const auto begin = std::chrono::steady_clock::now();
@@ -207,10 +219,11 @@ Evaluation Evaluator::run(const MicroBatchCap& most) {
                                       .is_share = false});
     if (scorer) {
         const std::vector<std::string> names = model_.scores();
-        const std::vector<double> values =
-            scorer->values(score_sums, gathered(world_, scorer->kept()));
+        const std::vector<double> values = scores(*scorer, score_sums);
         for (std::size_t i = 0; i < names.size(); ++i)
-            evaluation.metrics.push_back({.name = names[i], .value = values[i], .is_share = false});
+            evaluation.metrics.push_back({.name = names[i],
+                                          .value = values[i],
+                                          .is_share = model_.score_is_share(names[i])});
     }
     evaluation.samples = plan_.samples();
     evaluation.seconds =

@@ -40,7 +40,8 @@ void Trainer::compute_wave() {
 }
 
 Verdict Trainer::take_wave() {
-    lr_ = parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs);
+    lr_ = parts_.optimizer.rate(
+        parts_.schedule(update_ - report_.schedule_origin, report_.schedule_epochs));
     const Wave& wave = waves_.take();
     done_ = wave.figures;
     done_share_ = wave.share ? &*wave.share : nullptr;

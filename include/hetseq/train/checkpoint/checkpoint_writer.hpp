@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <future>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hetseq/util/files/checksum.hpp"
@@ -77,6 +80,10 @@ public:
 
     /// The bytes of a checkpoint's tensors.
     std::int64_t bytes() const;
+    /// On rank 0, once for each: the update of the last checkpoint that is complete.
+    std::optional<std::int64_t> take_complete() { return std::exchange(complete_, std::nullopt); }
+    /// Where the checkpoint of that update is, once it is complete.
+    std::filesystem::path path_of(std::int64_t update) const { return folder_.of_update(update); }
     /// Update of the last checkpoint started; -1: none.
     std::int64_t last_update() const noexcept { return last_update_; }
     /// From the start of the last complete checkpoint to its end on this rank [s]; 0: none yet.
@@ -106,6 +113,7 @@ private:
 
     Stage stage_ = Stage::idle;
     std::int64_t last_update_ = -1;
+    std::optional<std::int64_t> complete_;  // on rank 0, not taken yet
     std::int64_t best_update_ = 0;
     CheckpointReason reason_ = CheckpointReason::other;  // of that one
     double begin_ = 0;                // of the checkpoint at work, monotonic clock [s]

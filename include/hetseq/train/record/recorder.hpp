@@ -16,6 +16,8 @@
 namespace hetseq {
 
 class RunFolder;
+class RunListener;
+enum class ToldEvent;
 
 /// The record of one update, the same on all ranks except for the times.
 struct UpdateRecord {
@@ -41,9 +43,10 @@ public:
         std::int64_t total_updates = 0;
         std::int64_t first_update = 1;  // of this start, counted from 1
         std::vector<std::string> loss_terms;
-        std::string unit = "samples";  // what rates are told in: "samples" or "tokens"
-        BestBy best_by = {};           // which validation is called the best
-        MetricsWindow window = {};     // of a run that is continued
+        std::string unit = "samples";     // what rates are told in: "samples" or "tokens"
+        BestBy best_by = {};              // which validation is called the best
+        MetricsWindow window = {};        // of a run that is continued
+        RunListener* listener = nullptr;  // hears of each update; null: nobody does
     };
 
     /// `folder` may be null: nothing is written then.
@@ -54,12 +57,18 @@ public:
     void event(std::int64_t update,
                const std::string& message,
                log::Level level = log::Level::warning);
+    /// The checkpoint of that update is complete, in `path`.
+    void saved(std::int64_t update, const std::string& path);
+    /// Throws what a listener has thrown.
+    void require_listener() const;
     /// Ends the progress bar's line.
     void finish();
     /// The updates since the last log line.
     const MetricsWindow& window() const noexcept { return window_; }
 
 private:
+    bool is_heard(ToldEvent event) const;
+    void tell_update(const UpdateRecord& record);
     void count_compute(const UpdateRecord& record);
     void log_interval(const UpdateRecord& last);
     std::string slowest_rank() const;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <span>
 #include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
@@ -36,6 +37,7 @@ public:
 
 private:
     std::vector<double> add_up(CorpusScorer* scorer, std::exception_ptr& failure);
+    std::vector<double> scores(CorpusScorer& scorer, std::span<const double> sums) const;
     void request(std::int64_t batch);
 
     HostComm world_;

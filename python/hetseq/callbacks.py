@@ -1,0 +1,79 @@
+"""What a run tells the callbacks of a task: on rank 0, in a thread of their own."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from typing import Any, Iterable, Optional
+
+import torch
+
+from .task import Task, TaskError, overrides
+
+__all__ = ["EVENTS", "Callbacks"]
+
+EVENTS = ("start", "update", "validation", "checkpoint", "end")
+_MOST_WAITING = 10000  # events; the trainer waits where callbacks are so far behind
+_LOOKS_S = 5.0  # between signs of life while the last events are heard
+
+
+def _hears(listener: Any, event: str) -> bool:
+    if isinstance(listener, Task):
+        return overrides(listener, "on_" + event)
+    return callable(getattr(listener, "on_" + event, None))
+
+
+def _listeners(task: Task, given: Iterable[Any]) -> list[Any]:
+    own = list(task.callbacks)
+    for listener in [*own, *given]:
+        if isinstance(listener, type) or not any(_hears(listener, event) for event in EVENTS):
+            raise TaskError(f"the callback {listener!r} has none of the methods {', '.join('on_' + event for event in EVENTS)}: "
+                            "give an object that has some of them")
+    return [task, *own, *given]
+
+
+class Callbacks:
+    """The callbacks of one training. A thread calls them, one event after the other."""
+
+    def __init__(self, task: Task, given: Iterable[Any]) -> None:
+        self._listeners = _listeners(task, given)
+        self.failure: Optional[BaseException] = None
+        self._queue: queue.Queue = queue.Queue(_MOST_WAITING)
+        self._thread: Optional[threading.Thread] = None
+
+    def events(self) -> list[str]:
+        """Those that somebody hears of."""
+        return [event for event in EVENTS if any(_hears(listener, event) for listener in self._listeners)]
+
+    def tell(self, event: str, info: str) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="hetseq callbacks", daemon=True)
+            self._thread.start()
+        self._queue.put((event, info))
+
+    def finish(self, seconds: Optional[float] = None) -> None:
+        """Waits until all events were heard, or for so long."""
+        if self._thread is None:
+            return
+        self._queue.put(None)
+        left = float("inf") if seconds is None else seconds
+        while self._thread.is_alive() and left > 0:
+            self._thread.join(min(_LOOKS_S, left))
+            left -= _LOOKS_S
+            torch.ops.hetseq.progress()
+        self._thread = None
+
+    def _run(self) -> None:
+        """Until the end, also behind a failure: nobody shall wait for a queue that is full."""
+        while (told := self._queue.get()) is not None:
+            if self.failure is None:
+                self._call(*told)
+
+    def _call(self, event: str, info: str) -> None:
+        try:
+            for listener in self._listeners:
+                if _hears(listener, event):
+                    getattr(listener, "on_" + event)(json.loads(info))
+        except BaseException as error:  # the trainer ends the run with it
+            self.failure = error

@@ -1,0 +1,142 @@
+"""Metrics that are computed from the predictions of a whole validation."""
+
+import json
+import re
+import unittest
+
+from harness import Case, capacities, need
+
+need("torch", "numpy", "h5py", "safetensors")
+
+import h5py
+import numpy as np
+
+TRAINED, VALIDATED = 40, 61
+
+TASK = """
+    import torch, hetseq
+    from torch.nn import functional as F
+
+    def ranked(scores, labels):
+        \"\"\"The share of pairs of a positive and a negative that are in order: the area under the curve.\"\"\"
+        pairs = scores[labels == 1][:, None] - scores[labels == 0][None]
+        return ((pairs > 0).double() + 0.5 * (pairs == 0)).mean()
+
+    class Ranks(hetseq.Task):
+        fields = {"x": hetseq.Field(torch.float64, (5,)), "y": hetseq.Field(torch.int64, is_target=True),
+                  "words": hetseq.Ragged(torch.int64, is_target=True)}
+        losses, metrics = ["nll"], ["accuracy", hetseq.Computed("auc"), hetseq.Computed("order", is_share=True)]
+
+        def model(self, config):
+            return torch.nn.Linear(5, 1)
+
+        def scores(self, model, batch):
+            return model(batch["x"].to(model.weight.dtype)).squeeze(1)
+
+        def forward(self, model, batch):
+            scores = self.scores(model, batch)
+            sums = {"nll": F.binary_cross_entropy_with_logits(scores, batch["y"].to(scores.dtype), reduction="sum")}
+            if not model.training:
+                sums["accuracy"] = ((scores > 0) == batch["y"]).sum()
+            return sums
+
+        def predict(self, model, batch):
+            scores = self.scores(model, batch)
+            return {"score": scores, "above": [row[row > 0] for row in batch["x"]]}
+
+        def metric(self, predictions):
+            scores, labels, x = predictions["score"], predictions["y"], predictions["above"]
+            assert scores.shape == labels.shape == (len(predictions["words"]),) and not scores.requires_grad
+            # Row i of the data has i % 4 words that are i; and its label.
+            order = sum(words.tolist() == [i] * (i % 4) and len(x[i]) <= 5 for i, words in enumerate(predictions["words"]))
+            return {"order": order / len(scores), "auc": ranked(scores, labels)}
+"""
+
+
+def write_data(path, samples, seed):
+    draw = np.random.default_rng(seed)
+    with h5py.File(path, "w") as file:
+        file["x"] = draw.normal(size=(samples, 5))
+        file["y"] = (file["x"][:, 0] + draw.normal(size=samples) > 0).astype(np.int64)
+        file["words"] = np.repeat(np.arange(samples), np.arange(samples) % 4)
+        file["words_offsets"] = np.concatenate([[0], np.cumsum(np.arange(samples) % 4)])
+
+
+class RanksCase(Case):
+    def setUp(self):
+        super().setUp()
+        write_data(self.folder / "train.h5", TRAINED, 1)
+        write_data(self.folder / "valid.h5", VALIDATED, 2)
+        self.write("ranks.py", TASK)
+
+    def train(self, ranks, run, *words, task="ranks.py:Ranks", code=0):
+        return self.hetseq(ranks, "train", task, "--data", "train.h5", "--valid-data", "valid.h5", "--precision", "fp64",
+                           "--optimizer", "sgd", "--lr", 0.5, "--batch-size", 20, "--max-epoch", 3, "--balance", "declared",
+                           "--save-dir", run, *words, code=code)
+
+    def validations(self, run):
+        lines = [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
+        return [line for line in lines if line["kind"] == "valid"]
+
+
+class MetricTest(RanksCase):
+    def test_any_cut_gives_the_same_values_which_choose_the_best_model(self):
+        words = ("--best-by", "auc:max", "--patience", 5)
+        told = self.train(1, "one", *words, "--max-sentences", 20)
+        self.assertRegex(told, r"auc 0\.\d+  order 100(\.0*)? ?%")
+        self.train(2, "two", *words, "--max-sentences", capacities(7, 3))
+        values = [[line["auc"] for line in self.validations(run)] for run in ("one", "two")]
+        self.assertEqual(len(values[0]), 3)
+        for one, two in zip(*values):
+            self.assertAlmostEqual(one, two, delta=1e-12)
+        self.assertEqual([line["order"] for line in self.validations("two")], [1, 1, 1])
+        self.assertEqual(self.validations("two")[0]["best_by"], "auc:max")
+        summary = json.loads((self.folder / "two" / "summary.json").read_text())
+        self.assertAlmostEqual(summary["valid"]["best"]["auc"],
+                               max(values[1]), delta=1e-12)
+        told = json.loads(re.search(r"(?s)^{.*^}", self.hetseq(1, "evaluate", "two", "--data", "valid.h5", "--json"), re.M)[0])
+        self.assertAlmostEqual(told["auc"], max(values[1]), delta=1e-6)  # the weights pass through fp32
+        self.assertEqual(told["order"], 1)
+
+    def test_what_metric_gives_must_be_declared_and_declared_ones_given(self):
+        self.write("wrong.py", """
+            import hetseq
+            from ranks import Ranks
+
+            class Lacks(Ranks):
+                def metric(self, predictions):
+                    return {"auc": 1.0}
+            class Surplus(Ranks):
+                def metric(self, predictions):
+                    return {"auc": 1.0, "order": 1.0, "f1": 1.0}
+            class Raises(Ranks):
+                def metric(self, predictions):
+                    raise KeyError("nobody has it")
+            class NoMetric(Ranks):
+                metric = hetseq.Task.metric
+            class Undeclared(Ranks):
+                metrics = ["accuracy"]
+            class LeavesOut(Ranks):
+                def collate(self, batch):
+                    return {"x": batch["x"], "y": batch["y"]}
+
+            for task in (Lacks, Surplus, Raises, NoMetric, Undeclared, LeavesOut):
+                try:
+                    hetseq.train(task(), data="train.h5", valid_data="valid.h5", max_update=1, batch_size=20, max_sentences=10)
+                except hetseq.Error as error:
+                    if hetseq.rank() == 1:
+                        print(f"refused: {error.code} {task.__name__}: {' '.join(str(error).split())}", flush=True)
+        """)
+        told = self.run_ranks(2, "wrong.py")
+        for name, expected in (("Lacks", "metric gave no 'order', only 'auc'"),
+                               ("Surplus", "metric gave 'f1', which metrics does not declare"),
+                               ("Raises", "KeyError: 'nobody has it'"),
+                               ("NoMetric", "the task has no method metric"),
+                               ("Undeclared", "declares no metric that it gives"),
+                               ("LeavesOut", "collate leaves out 'words'")):
+            with self.subTest(name):
+                self.assertRegex(told, f"refused: 78 {name}: .*{expected}")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
