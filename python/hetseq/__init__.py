@@ -15,12 +15,13 @@ or `hetseq.train(Gpt2(), data="shards/*.h5", lr=3e-4)` in a script under mpirun.
 
 from . import _library
 from .draw_places import groups, rows
+from .images import decode_image, from_images, image_classes
 from .models import load
 from .run import Error, Stopped, load_task, rank, train
 from .shards import from_csv, from_dataset, from_npz, write_shards
-from .task import (Batch, Config, Field, Metric, Option, Ragged, Task, TaskError, samples, task, tokens)
+from .task import (Batch, Bytes, Config, Field, Metric, Option, Ragged, Task, TaskError, samples, task, tokens)
 
 __version__ = _library.version()
-__all__ = ["Batch", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError",
-           "from_csv", "from_dataset", "from_npz", "groups", "load", "load_task", "rank", "rows", "samples", "task", "tokens", "train",
-           "write_shards"]
+__all__ = ["Batch", "Bytes", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError",
+           "decode_image", "from_csv", "from_dataset", "from_images", "from_npz", "groups", "image_classes", "load",
+           "load_task", "rank", "rows", "samples", "task", "tokens", "train", "write_shards"]

@@ -17,7 +17,7 @@ from .draw_places import scope, without_shells
 from .group_norms import SUMS, GroupNorms
 from .optimizers import Adapter
 from .recomputation import Recomputation
-from .results import metric_names, rows_of, sums_of, weights_of
+from .results import metric_names, rows_of, sums_of, weights_of, with_bytes
 from .task import Config, Task, TaskError, chain_names, describe
 from .whole import KeptValues, holds_part, room_for_self_test
 from .unchanged import Buffers, Parameters
@@ -223,7 +223,7 @@ class Binding:
         return list(results), [values for values, _ in rows], [lengths for _, lengths in rows]
 
     def collate(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> tuple[list[str], list[torch.Tensor]]:
-        batch = self.cut_test.collate(dict(zip(names, tensors)))
+        batch = self.cut_test.collate(with_bytes(self.task, dict(zip(names, tensors))))
         return list(batch), [tensor.contiguous() for tensor in batch.values()]
 
     def weights(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[float]:

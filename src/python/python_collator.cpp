@@ -12,6 +12,7 @@
 
 #include "named_tensors.hpp"
 #include "python_calls.hpp"
+#include "shaped_rows.hpp"
 
 namespace hetseq {
 
@@ -27,12 +28,10 @@ public:
             const FieldSchema& field = task_.schema.fields[i];
             if (rows.count(field.name) == 0)
                 continue;
-            if (field.is_ragged) {
-                batch.tensors[field.name] = padded_rows(rows, field.name, task_.paddings[i]);
-                batch.tensors[field.name + "_lengths"] = row_lengths(rows, field.name);
-            } else {
+            if (field.is_ragged)
+                add_ragged(batch.tensors, rows, field, task_.forms[i], sample_ids);
+            else
                 batch.tensors[field.name] = rows.at(field.name).clone();
-            }
         }
         if (task_.collates)
             batch.tensors = collated(batch.tensors);
@@ -53,6 +52,27 @@ private:
         });
     }
 
+    // Bytes go to Python's `collate`, as they are stored.
+    static void add_ragged(TensorDict& tensors,
+                           const TensorDict& rows,
+                           const FieldSchema& field,
+                           const RowForm& form,
+                           const at::Tensor& sample_ids) {
+        const std::string& name = field.name;
+        if (form.shape.empty()) {
+            tensors[name] = rows.at(name);
+            tensors[offsets_name(name)] = rows.at(offsets_name(name));
+        } else if (form.shape.size() == 1) {
+            tensors[name] = padded_rows(rows, name, form.padding);
+            tensors[name + "_lengths"] = row_lengths(rows, name);
+        } else {
+            const ShapedRows shaped{rows, name, form.shape, sample_ids};
+            tensors[name] = shaped.padded(form.padding);
+            if (!shaped.has_shapes())
+                tensors[name + "_lengths"] = shaped.lengths();
+        }
+    }
+
     static TensorDict collated(const TensorDict& tensors) {
         const TensorLists given = named_tensors(tensors);
         const auto result = call_python("hetseq::task_collate", {given.names, given.tensors});
@@ -68,11 +88,16 @@ private:
     std::vector<double> weights_by_rules(const TensorDict& rows, std::int64_t samples) const {
         std::vector<double> weights;
         for (const WeightRule& rule : task_.weights)
-            weights.push_back(static_cast<double>(
-                rule.kind == WeightRule::Kind::samples
-                    ? samples
-                    : row_lengths(rows, rule.field).sum().item<std::int64_t>()));
+            weights.push_back(
+                static_cast<double>(rule.kind == WeightRule::Kind::samples
+                                        ? samples
+                                        : row_lengths(rows, rule.field).sum().item<std::int64_t>() /
+                                              position_values(rule.field)));
         return weights;
+    }
+
+    std::int64_t position_values(const std::string& field) const {
+        return task_.schema.fields[find_field(task_.schema, field).value()].position_values;
     }
 
     PythonTask task_;
