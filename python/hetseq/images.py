@@ -113,7 +113,9 @@ def decode_image(data: torch.Tensor | bytes, mode: str = "RGB") -> torch.Tensor:
     except Exception as error:  # each decoder has errors of its own
         raise ValueError(f"these {len(encoded):,} bytes are no image that can be decoded ({_first_line(error)}): mend the file"
                          ) from error
-    return (image.to(torch.int32) >> 8).to(torch.uint8) if image.dtype == torch.uint16 else image
+    if image.dtype == torch.uint16:
+        image = (image.to(torch.int32) >> 8).to(torch.uint8)
+    return image.contiguous()
 
 
 def _first_line(error: BaseException) -> str:
@@ -150,7 +152,7 @@ def _by_pillow(encoded: torch.Tensor, mode: str) -> torch.Tensor:
         elif image.mode == "F":
             raise ValueError("its values are floating-point numbers")
         values = np.array(image.convert(mode))
-    return torch.from_numpy(values.reshape(*values.shape[:2], -1)).permute(2, 0, 1).contiguous()
+    return torch.from_numpy(values.reshape(*values.shape[:2], -1)).permute(2, 0, 1)
 
 
 def _class_names(folder: pathlib.Path, classes: Sequence[str] | None) -> list[str]:
