@@ -2,6 +2,7 @@
 
 import io
 import json
+import pathlib
 import threading
 import unittest
 import unittest.mock
@@ -146,7 +147,8 @@ class FolderTest(Case):
 
         samples = ImageFolder(self.folder / "in").samples
 
-        self.assertEqual(self.rows(self.write("out", shuffle=False)), [(open(path, "rb").read(), label) for path, label in samples])
+        self.assertEqual(self.rows(self.write("out", shuffle=False)),
+                         [(pathlib.Path(path).read_bytes(), label) for path, label in samples])
 
     def test_classes_can_be_given(self):
         self.assertEqual({label for _, label in self.rows(self.write("out", classes=["dog", "fish", "cat"]))}, {0, 2})
