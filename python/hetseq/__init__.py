@@ -16,15 +16,15 @@ or `hetseq.train(Gpt2(), data="shards/*.h5", lr=3e-4)` in a script under mpirun.
 from . import _library
 from .batches import generators, sample_ids
 from .draw_places import groups, rows
+from .images import decode_image, from_images, image_classes
 from .models import load
 from .run import Error, Stopped, load_task, rank, train
 from .shards import from_csv, from_dataset, from_npz, write_shards
-from .task import (Batch, Computed, Config, Field, Metric, Option, Ragged, Task, TaskError, samples, task, tokens)
+from .task import (Batch, Bytes, Computed, Config, Field, Metric, Option, Ragged, Task, TaskError, samples, task, tokens)
 from .wandb_logger import WandbLogger
 
 __version__ = _library.version()
-__all__ = ["Batch", "Computed", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task", "TaskError",
-           "WandbLogger",
-           "from_csv", "from_dataset", "from_npz", "generators", "groups", "load", "load_task",
-           "rank", "rows", "sample_ids", "samples", "task", "tokens", "train",
+__all__ = ["Batch", "Bytes", "Computed", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task",
+           "TaskError", "WandbLogger", "decode_image", "from_csv", "from_dataset", "from_images", "from_npz", "generators",
+           "groups", "image_classes", "load", "load_task", "rank", "rows", "sample_ids", "samples", "task", "tokens", "train",
            "write_shards"]

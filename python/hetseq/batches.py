@@ -16,7 +16,7 @@ from .keys import Key
 from .readers import default_count
 from .reading import reading_options, reads_dataset
 from .results import collated
-from .task import Batch, Config, Ragged, Task, TaskError, overrides
+from .task import Batch, Bytes, Config, Ragged, Task, TaskError, overrides, unequal_dimensions
 
 __all__ = ["BatchMaker", "generators", "sample_ids"]
 
@@ -244,15 +244,14 @@ class BatchMaker:
 
     def _rows(self, given: Batch) -> list[dict[str, Any]]:
         """Each sample's own values, without padding, as arrays that can be sent."""
-        ragged = {name for name, field in self._task.fields.items() if isinstance(field, Ragged)}
         count = len(next(iter(given.values())))
         rows: list[dict[str, Any]] = [{} for _ in range(count)]
-        for name in self._task.fields:
+        for name, field in self._task.fields.items():
             if name not in given:
                 continue
-            lengths = given[f"{name}_lengths"].tolist() if name in ragged else [None] * count
-            for row, values, length in zip(rows, given[name].numpy(), lengths):
-                row[name] = values[:length]
+            extents = _extents(given, name, field) if isinstance(field, Ragged) else [()] * count
+            for row, values, extent in zip(rows, given[name], extents):
+                row[name] = values.numpy()[extent]
         return rows
 
     def _between(self, share: _Announced, begin: int, end: int) -> tuple[dict[str, list[Any]], list[str]]:
@@ -282,10 +281,10 @@ class BatchMaker:
             alike = all(not isinstance(piece, list) and piece.shape[1:] == pieces[0].shape[1:] and piece.dtype == pieces[0].dtype
                         for piece in pieces)
             field = self._task.fields.get(name)
-            if isinstance(field, Ragged):
-                rows = [torch.from_numpy(row) for piece in pieces for row in piece]
-                batch[name] = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=field.padding)
-                batch[f"{name}_lengths"] = torch.tensor([len(row) for row in rows], dtype=torch.int64)
+            if isinstance(field, Ragged) and all(row.ndim == len(field.shape) for piece in pieces for row in piece):
+                batch.update(_padded_rows(name, field, [torch.from_numpy(row) for piece in pieces for row in piece]))
+            elif isinstance(field, Bytes) and all(row.ndim == 1 and row.dtype == "uint8" for piece in pieces for row in piece):
+                batch[name] = [torch.from_numpy(row) for piece in pieces for row in piece]
             elif alike:
                 batch[name] = torch.cat([torch.from_numpy(piece) for piece in pieces])
             else:
@@ -293,3 +292,24 @@ class BatchMaker:
                 raise TaskError(f"'{name}' has samples of unlike shapes or types ({', '.join(shapes[:3])}): make them equal in transform "
                                 "or in the dataset, or declare a field of unequal length")
         return batch
+
+
+def _extents(given: Batch, name: str, field: Ragged) -> list[tuple[slice, ...]]:
+    """Of each row, where its values lie among the padding."""
+    unequal = unequal_dimensions(field.shape)
+    if len(unequal) > 1:
+        return [tuple(map(slice, shape)) for shape in given[f"{name}_shape"].tolist()]
+    before = (slice(None),) * unequal[0]
+    return [(*before, slice(length)) for length in given[f"{name}_lengths"].tolist()]
+
+
+def _padded_rows(name: str, field: Ragged, rows: Sequence[torch.Tensor]) -> Batch:
+    """As the trainer pads the rows of shards."""
+    shapes = torch.tensor([row.shape for row in rows], dtype=torch.int64)
+    padded = rows[0].new_full((len(rows), *shapes.max(0).values.tolist()), field.padding)
+    for target, row in zip(padded, rows):
+        target[tuple(map(slice, row.shape))] = row
+    unequal = unequal_dimensions(field.shape)
+    if len(unequal) > 1:
+        return {name: padded, f"{name}_shape": shapes}
+    return {name: padded, f"{name}_lengths": shapes[:, unequal[0]].contiguous()}

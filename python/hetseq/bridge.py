@@ -21,7 +21,7 @@ from .group_norms import SUMS, GroupNorms
 from .optimizers import Adapter
 from .reading import describe_reading
 from .recomputation import Recomputation
-from .results import metric_names, rows_of, sums_of, weights_of
+from .results import metric_names, rows_of, sums_of, weights_of, with_bytes
 from .task import Config, Task, TaskError, chain_names, describe, describe_option
 from .whole import KeptValues, holds_part, room_for_self_test
 from .unchanged import Buffers, Parameters
@@ -250,13 +250,14 @@ class Binding:
 
     def announce(self, names: Sequence[str], tensors: Sequence[torch.Tensor], sample_ids: torch.Tensor, epoch: int) -> int:
         """A share whose samples are to be made; `epoch` as in `collate`."""
-        return self.batches.announce(dict(zip(names, tensors)), sample_ids, None if epoch < 0 else epoch)
+        return self.batches.announce(with_bytes(self.task, dict(zip(names, tensors))), sample_ids, None if epoch < 0 else epoch)
 
     def collate(self, names: Sequence[str], tensors: Sequence[torch.Tensor], sample_ids: torch.Tensor, epoch: int,
                 announced: int, first: int) -> tuple[list[str], list[torch.Tensor], bool]:
         """A micro-batch of the rows given, or, where `announced` is a share's number, of its samples from `first` on. `epoch`:
         below 0 in evaluation. Last, whether it has what losses need."""
-        batch, has_targets = self.cut_test.collate(dict(zip(names, tensors)), sample_ids, None if epoch < 0 else epoch, announced, first)
+        given = with_bytes(self.task, dict(zip(names, tensors)))
+        batch, has_targets = self.cut_test.collate(given, sample_ids, None if epoch < 0 else epoch, announced, first)
         if has_targets:  # predictions may lack them
             require_targets(self.task, batch)
         return list(batch), [tensor.contiguous() for tensor in batch.values()], has_targets

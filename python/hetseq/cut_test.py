@@ -54,7 +54,8 @@ class CutTest:
         """Before `collate` may change them."""
         count = min(len(ids), _MOST_KEPT)
         if self._to_collate is None or len(self._to_collate[_IDS]) < count:
-            kept = {name: tensor[:count].clone() for name, tensor in given.items()}
+            kept = {name: [row.clone() for row in rows[:count]] if isinstance(rows, list) else rows[:count].clone()
+                    for name, rows in given.items()}
             self._to_collate, self._epoch = {**kept, _IDS: ids[:count].clone()}, epoch
 
     def run(self, module: torch.nn.Module, keyed: randomness.Handle, rows: Batch) -> bool:
@@ -87,11 +88,14 @@ class CutTest:
     def _samples(self, rows: Batch) -> Samples:
         device = next(iter(rows.values())).device
         if self._to_collate is None:
-            return Samples(rows, {} if makes_batches(self._task) else self._paddings(), None, device)
-        return Samples(self._to_collate, self._paddings(), self._collated, device)
+            return Samples(rows, {} if makes_batches(self._task) else self._paddings(), None, device, self._shapes())
+        return Samples(self._to_collate, self._paddings(), self._collated, device, self._shapes())
 
     def _paddings(self) -> dict[str, float]:
         return {name: field.padding for name, field in self._task.fields.items() if isinstance(field, Ragged)}
+
+    def _shapes(self) -> dict[str, Sequence[Optional[int]]]:
+        return {name: field.shape for name, field in self._task.fields.items() if isinstance(field, Ragged)}
 
     @staticmethod
     def _tells_padding(samples: Samples) -> bool:
@@ -128,7 +132,7 @@ class CutTest:
         self._validations += 1
         names, everything = self._untold, self._evaluate(module, keyed)
         samples = Samples(rows, {} if makes_batches(self._task) else self._paddings(), None,
-                          next(iter(rows.values())).device)
+                          next(iter(rows.values())).device, self._shapes())
 
         def evaluate(rows: Batch, sample_ids: torch.Tensor, groups: Sequence[int]) -> dict[str, torch.Tensor]:
             sums = everything(rows, sample_ids, groups)

@@ -16,7 +16,7 @@ import torch
 from .keys import Key, keyed_generators
 from .readers import Readers
 from .sample_fields import as_fields
-from .task import Field, Ragged, Task, TaskError, overrides
+from .task import Bytes, Field, Task, TaskError, overrides
 
 __all__ = ["Source", "cache_folder", "is_name", "numbered_dataset"]
 
@@ -165,8 +165,9 @@ class Source:
         if not parts:
             return
         self._check_room(folder)
-        kept = {name: _numpy_name(field.dtype) for name, field in self.task.fields.items()}
-        ragged = [name for name, field in self.task.fields.items() if isinstance(field, Ragged)]
+        fields = self.task.fields.items()
+        kept = {name: _numpy_name(field.dtype) for name, field in fields if not isinstance(field, Bytes)}
+        ragged = {name: (None,) if isinstance(field, Bytes) else field.shape for name, field in fields if not isinstance(field, Field)}
         for part in parts:
             scratch = folder / f"writing-{os.getpid()}-{part}"
             try:

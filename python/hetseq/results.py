@@ -7,9 +7,18 @@ from typing import Any, Iterable, Mapping
 
 import torch
 
-from .task import Batch, Computed, Task, TaskError
+from .task import Batch, Bytes, Computed, Task, TaskError
 
-__all__ = ["collated", "metric_names", "rows_of", "sums_of", "weights_of"]
+__all__ = ["collated", "metric_names", "rows_of", "sums_of", "weights_of", "with_bytes"]
+
+
+def with_bytes(task: Task, given: Batch) -> Batch:
+    """The fields of bytes as lists of a tensor a sample, which share the memory of what the trainer gave."""
+    for name, field in task.fields.items():
+        if isinstance(field, Bytes) and name in given:
+            offsets = given.pop(f"{name}_offsets")
+            given[name] = list(given[name].split(offsets.diff().tolist()))
+    return given
 
 
 def collated(task: Task, given: Batch) -> Batch:

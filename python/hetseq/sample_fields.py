@@ -6,14 +6,14 @@ from typing import Any, Mapping, Sequence, Union
 
 import torch
 
-from .task import Field, Ragged, TaskError
+from .task import AnyField, Bytes, Field, Ragged, TaskError
 
 __all__ = ["as_fields"]
 
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
-def as_fields(fields: Mapping[str, Union[Field, Ragged]], sample: Any, place: str) -> dict[str, torch.Tensor]:
+def as_fields(fields: Mapping[str, AnyField], sample: Any, place: str) -> dict[str, torch.Tensor]:
     """By name, in the fields' types. A field with `is_target` may be missing; what is no field is left out. `place`: what
     an error calls the sample."""
     named = _named(list(fields), sample, place)
@@ -41,13 +41,25 @@ def _named(names: Sequence[str], sample: Any, place: str) -> Mapping[str, Any]:
                     "them in order")
 
 
-def _tensor(name: str, field: Union[Field, Ragged], value: Any, place: str) -> torch.Tensor:
+def _tensor(name: str, field: AnyField, value: Any, place: str) -> torch.Tensor:
     where = f"{place}, field '{name}'"
+    if isinstance(field, Bytes):
+        return _bytes(value, where)
     tensor = _raw(value, where)
     _check_shape(field, tensor, where)
     tensor = _converted(field.dtype, tensor, where)
     _check_values(field, tensor, where)
     return tensor.contiguous()
+
+
+def _bytes(value: Any, where: str) -> torch.Tensor:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return torch.frombuffer(bytearray(value), dtype=torch.uint8) if len(value) > 0 else torch.empty(0, dtype=torch.uint8)
+    tensor = _raw(value, where)
+    if tensor.dtype != torch.uint8 or tensor.dim() != 1:
+        raise TaskError(f"{where}, is {tensor.dtype} of the shape {tuple(tensor.shape)}, and the field holds bytes: give bytes, or "
+                        "a tensor (bytes) uint8")
+    return tensor
 
 
 def _raw(value: Any, where: str) -> torch.Tensor:
@@ -66,10 +78,6 @@ def _raw(value: Any, where: str) -> torch.Tensor:
 
 
 def _check_shape(field: Union[Field, Ragged], tensor: torch.Tensor, where: str) -> None:
-    if isinstance(field, Ragged):
-        if tensor.dim() != 1:
-            raise TaskError(f"{where}, has the shape {tuple(tensor.shape)}, and a row of unequal length has one dimension")
-        return
     expected = tuple(field.shape)
     if len(expected) != tensor.dim() or any(length not in (None, found) for length, found in zip(expected, tensor.shape)):
         raise TaskError(f"{where}, has the shape {tuple(tensor.shape)}, and the task's field {expected}: make all samples "

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Callable, Mapping, Optional, Sequence
+import math
+from typing import Callable, Mapping, Optional, Sequence, Union
 
 import torch
+
+from .task import unequal_dimensions
 
 Batch = dict[str, torch.Tensor]
 
@@ -12,20 +15,30 @@ __all__ = ["Samples", "differing_tensor"]
 
 
 class Samples:
-    """`fields`: tensors (n, ...) by name, as the trainer hands them to `collate`: the ragged ones padded, (n, width),
-    with their rows' lengths under NAME_lengths.
+    """`fields`: tensors (n, ...) by name, as the trainer hands them to `collate`: the ragged ones padded, with their rows'
+    lengths under NAME_lengths or shapes under NAME_shape; those of bytes as lists of a tensor a sample.
 
     `paddings`: by the name of each ragged field, the value behind its rows. `collate`: the task's own, or None.
-    `device`: of the batches; that of `fields` is the CPU where there is a `collate`.
+    `device`: of the batches; that of `fields` is the CPU where there is a `collate`. `shapes`: of the rows of ragged
+    fields, None for each dimension that is unequal; (None,) where it is not said.
     """
 
-    def __init__(self, fields: Mapping[str, torch.Tensor], paddings: Mapping[str, float] = {},
-                 collate: Optional[Callable[[Batch], Batch]] = None, device: torch.device = torch.device("cpu")):
+    def __init__(self, fields: Mapping[str, Union[torch.Tensor, list[torch.Tensor]]], paddings: Mapping[str, float] = {},
+                 collate: Optional[Callable[[Batch], Batch]] = None, device: torch.device = torch.device("cpu"),
+                 shapes: Mapping[str, Sequence[Optional[int]]] = {}):
         self.fields = dict(fields)
         self.paddings = {name: value for name, value in paddings.items() if name in fields}
         self.collate = collate
         self.device = device
-        self.lengths = {name: self.fields[f"{name}_lengths"].tolist() for name in self.paddings}
+        self.unequal = {name: unequal_dimensions(shapes.get(name, (None,))) for name in self.paddings}
+        self.extents = {name: self._extents(name) for name in self.paddings}  # (n, unequal dimensions) by name
+        self.lengths = {name: [math.prod(row) for row in rows] for name, rows in self.extents.items()}  # positions
+
+    def _extents(self, name: str) -> list[list[int]]:
+        """Of each sample, how far it reaches in each unequal dimension of a field."""
+        if len(self.unequal[name]) == 1:
+            return self.fields[f"{name}_lengths"].unsqueeze(1).tolist()
+        return self.fields[f"{name}_shape"][:, self.unequal[name]].tolist()
 
     def __len__(self) -> int:
         return len(next(iter(self.fields.values())))
@@ -34,8 +47,14 @@ class Samples:
         """Of the longest ragged field."""
         return max((lengths[sample] for lengths in self.lengths.values()), default=1)
 
+    def leading_length(self, sample: int) -> int:
+        """Of the longest ragged field whose rows are unequal in their first dimension alone."""
+        if not self.unequal:
+            return 1
+        return max((self.lengths[name][sample] for name, unequal in self.unequal.items() if unequal == [0]), default=0)
+
     def has_unlike_lengths(self, samples: Sequence[int]) -> bool:
-        return any(len({lengths[i] for i in samples}) > 1 for lengths in self.lengths.values())
+        return any(len({tuple(extents[i]) for i in samples}) > 1 for extents in self.extents.values())
 
     def chosen(self, count: int) -> list[int]:
         """`count` samples: the first ones, or where rows are ragged some of each length, the longest among them. Empty
@@ -62,19 +81,30 @@ class Samples:
         return list(range(len(self))) if count <= len(self) else [short[i % len(short)] for i in range(count)]
 
     def given(self, samples: Sequence[int], extra: int = 0, trimmed: bool = True) -> Batch:
-        """What `collate` gets. `trimmed`: to the longest of these rows, plus `extra`; else as they are padded now."""
+        """What `collate` gets. `trimmed`: to the longest of these rows, plus `extra`, in each unequal dimension; else as
+        they are padded now."""
         index = torch.tensor(list(samples), dtype=torch.int64)
-        batch = {name: tensor[index.to(tensor.device)] for name, tensor in self.fields.items()}
+        batch = {name: [rows[i] for i in samples] if isinstance(rows, list) else rows[index.to(rows.device)]
+                 for name, rows in self.fields.items()}
         if trimmed:
-            for name, padding in self.paddings.items():
-                width = max((self.lengths[name][i] for i in samples), default=0)
-                rows = batch[name][:, :width]
-                batch[name] = torch.cat([rows, rows.new_full((len(rows), extra), padding)], 1)
+            for name in self.paddings:
+                batch[name] = self._repadded(name, batch[name], samples, extra)
         return batch
+
+    def _repadded(self, name: str, rows: torch.Tensor, samples: Sequence[int], extra: int) -> torch.Tensor:
+        size = list(rows.shape)
+        for place, dimension in enumerate(self.unequal[name]):
+            longest = max((self.extents[name][i][place] for i in samples), default=0)
+            rows = rows.narrow(dimension + 1, 0, longest)
+            size[dimension + 1] = longest + extra
+        padded = rows.new_full(size, self.paddings[name])
+        padded[tuple(map(slice, rows.shape))] = rows
+        return padded
 
     def collated(self, samples: Sequence[int], extra: int = 0, trimmed: bool = True) -> Batch:
         """What `collate` makes of them, on the CPU; see `given`."""
-        batch = {name: tensor.cpu() for name, tensor in self.given(samples, extra, trimmed).items()}
+        batch = {name: rows if isinstance(rows, list) else rows.cpu()
+                 for name, rows in self.given(samples, extra, trimmed).items()}
         return batch if self.collate is None else dict(self.collate(batch))
 
     def batch(self, samples: Sequence[int], extra: int = 0, trimmed: bool = True) -> Batch:

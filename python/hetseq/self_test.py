@@ -50,7 +50,7 @@ def choose_count(model: nn.Module, rows: Mapping[str, torch.Tensor], available: 
     """The number of samples for `check`: at most `available` and, where possible, no size of a
     tensor of the batch or of the model, so that a tensor whose dimension 0 is something else is
     found."""
-    sizes = {size for tensor in rows.values() for size in tensor.shape[1:]}
+    sizes = {size for tensor in rows.values() if isinstance(tensor, torch.Tensor) for size in tensor.shape[1:]}
     sizes |= {size for p in model.parameters() for size in p.shape}
     sizes |= {v for m in model.modules() for v in vars(m).values() if type(v) is int}
     for count in (7, 5, 11, 13, 3):
@@ -436,8 +436,8 @@ class _SelfTest:
         return self._samples.has_unlike_lengths(self._chosen)
 
     def _kept(self, position: int, rows: torch.Tensor) -> slice:
-        """What is no padding in dimension 1, where that is as long as a ragged row."""
-        length = min(self._samples.length(self._chosen[i]) for i in self._samples_at([position]))
+        """What is no padding in dimension 1, where that is as long as a ragged row, whose first dimension is unequal."""
+        length = min(self._samples.leading_length(self._chosen[i]) for i in self._samples_at([position]))
         return slice(length) if rows.dim() > 1 and rows.shape[1] >= length > 0 else slice(None)
 
     def _outputs(self, compute: Compute, positions: Sequence[int], extra: int, trimmed: bool) -> list[

@@ -13,7 +13,10 @@ import secrets
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
+
+from .ragged_rows import (RowShape, check_row_shape, common_shape, declared_shapes, found_shape, is_bytes, row_values,
+                          unequal_rows)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +40,7 @@ def write_shards(
     name: str = "train",
     rows_per_shard: int | None = None,
     compression: str | int | None = "gzip",
-    ragged: Iterable[str] = (),
+    ragged: Iterable[str] | Mapping[str, Sequence[int | None]] = (),
     dtypes: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> list[pathlib.Path]:
@@ -51,8 +54,10 @@ def write_shards(
     name: what the files' names begin with.
     rows_per_shard: samples of a file; None for files of about 1 GiB before compression.
     compression: "gzip", a level of gzip from 1 to 9, or None.
-    ragged: fields whose rows (of one dimension) have unequal lengths. A list of unequal rows is recognised, and samples
-        are where the first 1,000 differ. Such a field NAME is stored as the datasets NAME and NAME_offsets.
+    ragged: fields whose rows are unequal, or a dict of them that says how: {"sound": (None, 80), "image": (3, None, None)},
+        None for each dimension that is unequal. A list of unequal rows is recognised, and samples are where the first
+        1,000 differ. Such a field NAME is stored as the datasets NAME and NAME_offsets, and NAME_shape where several
+        dimensions are unequal. Rows that are `bytes` are a ragged field of uint8, for hetseq.Bytes.
     dtypes: the NumPy types to store fields in, such as {"input_ids": "uint16"}, where they are not those of the data. A
         value that does not fit is an error.
     overwrite: replaces shards of this name in the folder, once the new ones are complete.
@@ -66,12 +71,17 @@ def write_shards(
     Raises ValueError or TypeError for data that cannot be stored, FileExistsError where such shards exist, ImportError
     without h5py.
     """
-    ragged = set(ragged)
+    ragged = declared_shapes(ragged)
     if isinstance(data, Mapping):
-        ragged |= {field for field, values in data.items() if _has_unequal_rows(values)}
+        for field, values in data.items():
+            if field not in ragged or ragged[field] is None:
+                ragged.update({field: shape for shape in [unequal_rows(values)] if shape})
         batches = _slices(data)
     else:
-        batches = _gathered(_samples(data))
+        samples = iter(_samples(data))
+        first = list(itertools.islice(samples, 1))
+        ragged = {**_bytes_fields(first[0] if first else {}), **ragged}
+        batches = _gathered(itertools.chain(first, samples))
     return _write(batches, folder, name=name, rows_per_shard=rows_per_shard, compression=compression, ragged=ragged,
                   dtypes=dtypes, overwrite=overwrite)
 
@@ -173,6 +183,8 @@ def _check_names(wanted: Sequence[str] | None, existing: Sequence[str], place: s
 def _array(values: Any, place: str) -> np.ndarray:
     """As a NumPy array of a type that can be stored."""
     np = _import_numpy()
+    if is_bytes(values):
+        return np.frombuffer(values, np.uint8)
     if hasattr(values, "detach"):
         if str(values.dtype) == "torch.bfloat16":
             raise TypeError(f"{place} is bfloat16, which HDF5 lacks: give values.float() or values.half()")
@@ -180,7 +192,7 @@ def _array(values: Any, place: str) -> np.ndarray:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise ValueError(f"{place} is no array ({error}): a ragged row has one dimension") from error
+        raise ValueError(f"{place} is no array ({error}): give rows whose own rows are equally long, or pad them") from error
     if array.dtype.kind in "biu" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8):
         return array
     what = "text" if array.dtype.kind in "SUT" else f"of type {array.dtype}"
@@ -209,10 +221,9 @@ def _length(field: str, values: Any) -> int:
                         "rows") from error
 
 
-def _has_unequal_rows(values: Any) -> bool:
-    """Whether this is a list of rows of one dimension and unequal lengths."""
-    return not _is_array(values) and isinstance(values, Sequence) and len(
-        {len(row) if hasattr(row, "__len__") else -1 for row in values}) > 1
+def _bytes_fields(sample: Any) -> dict[str, RowShape]:
+    """The fields of bytes, which are ragged however long their first rows are."""
+    return {field: (None,) for field, value in sample.items() if is_bytes(value)} if isinstance(sample, Mapping) else {}
 
 
 def _slices(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -381,21 +392,29 @@ class _Table:
 
 
 class _Field:
-    """What all shards hold under one name, decided by the first batch."""
+    """What all shards hold under one name, decided by the first batch.
 
-    def __init__(self, name: str, values: Any, is_ragged: bool, dtype: Any):
+    ragged_shape: of a ragged field's rows, None for each dimension that is unequal; None for a field that is not ragged.
+    """
+
+    def __init__(self, name: str, values: Any, is_ragged: bool, given_shape: Optional[RowShape], dtype: Any):
         np = _import_numpy()
         rows = values if isinstance(values, list) else [values[0]]
         self.name = name
-        shapes = {row.shape for row in rows}
-        self.is_ragged = is_ragged or (len(shapes) > 1 and all(len(shape) == 1 for shape in shapes))
+        self.ragged_shape = given_shape or found_shape(name, rows, is_ragged)
         self.row_shape = rows[0].shape
         found = np.result_type(*({row.dtype for row in rows if row.size} or {rows[0].dtype}))  # [] is of no type
         self.dtype = np.dtype(found if dtype is None else dtype).newbyteorder("=")
         _array(np.empty(0, self.dtype), f"the type of field {name!r}")
-        if self.is_ragged and len(self.row_shape) != 1:
-            raise ValueError(f"field {name!r} is ragged, and its rows have {len(self.row_shape)} dimensions: "
-                             "a ragged row has one")
+
+    @property
+    def is_ragged(self) -> bool:
+        return self.ragged_shape is not None
+
+    @property
+    def has_shapes(self) -> bool:
+        """Whether a dataset of the rows' shapes stands beside the values."""
+        return self.is_ragged and self.ragged_shape.count(None) > 1
 
     def rows(self, values: Any, first: int) -> Any:
         """The batch's values in the type to store: an array (n, ...), or a list of n rows if ragged. `first`: the
@@ -414,14 +433,17 @@ class _Field:
 
     def _check_shape(self, shape: tuple[int, ...], sample: int) -> None:
         if shape != self.row_shape:
-            advice = f": give ragged=[{self.name!r}]" if len(shape) == len(self.row_shape) == 1 else ""
+            advice = ""
+            if len(shape) == len(self.row_shape) > 0:
+                common = common_shape([shape, self.row_shape])
+                advice = f": give ragged={[self.name] if common == (None,) else {self.name: common}}"
             raise ValueError(f"field {self.name!r}, sample {sample}, has the shape {shape}, those before "
                              f"{self.row_shape}{advice}")
 
     def _converted(self, values: np.ndarray, first: int, samples: bool = False) -> np.ndarray:
         np = _import_numpy()
-        if self.is_ragged and values.ndim != 1:
-            raise ValueError(f"field {self.name!r}, sample {first}, has {values.ndim} dimensions: a ragged row has one")
+        if self.is_ragged:
+            check_row_shape(self.name, first, values.shape, self.ragged_shape)
         given = values
         if values.dtype != self.dtype:
             if values.size == 0:
@@ -449,18 +471,22 @@ class _Field:
 class _Shard:
     """One file, under a temporary name."""
 
-    def __init__(self, path: pathlib.Path, fields: list[_Field], compression: int | None):
+    def __init__(self, path: pathlib.Path, fields: list[_Field], compression: int | None, attributes: Mapping[str, str]):
         self.path = path
         self.samples = 0
         self.bytes = 0
         self.offsets = {field.name: 0 for field in fields if field.is_ragged}
-        self.file = _import_h5py().File(path, "x", libver=("earliest", "v110"), locking=False)
+        oldest = "v108" if attributes else "earliest"  # whose attributes may be larger than 64 KiB
+        self.file = _import_h5py().File(path, "x", libver=(oldest, "v110"), locking=False)
+        self.file.attrs.update(attributes)
         filters: dict[str, Any] = {"shuffle": True, "compression": compression} if compression else {}
         for field in fields:
             if field.is_ragged:
                 self._create(field.name, (), field.dtype, _VALUES_IN_CHUNK, filters)
                 self._create(f"{field.name}_offsets", (), "int64", _OFFSETS_IN_CHUNK, filters)
                 self._append(f"{field.name}_offsets", [0])
+                if field.has_shapes:
+                    self._create(f"{field.name}_shape", (len(field.ragged_shape),), "int64", _OFFSETS_IN_CHUNK, filters)
             else:
                 row_bytes = field.dtype.itemsize
                 for length in field.row_shape:
@@ -483,10 +509,12 @@ class _Shard:
             self._append(field.name, rows)
             self.bytes += rows.nbytes
             return
-        values = np.concatenate(rows)
-        ends = self.offsets[field.name] + np.cumsum([len(row) for row in rows], dtype="int64")
+        values = row_values(rows)
+        ends = self.offsets[field.name] + np.cumsum([row.size for row in rows], dtype="int64")
         self._append(field.name, values)
         self._append(f"{field.name}_offsets", ends)
+        if field.has_shapes:
+            self._append(f"{field.name}_shape", [row.shape for row in rows])
         self.offsets[field.name] = int(ends[-1])
         self.bytes += values.nbytes + ends.nbytes
 
@@ -504,8 +532,9 @@ class _Shard:
 class _Writer:
     """All shards of one name."""
 
-    def __init__(self, folder: pathlib.Path, name: str, rows_per_shard: int | None, compression: int | None):
-        self.folder, self.name = folder, name
+    def __init__(self, folder: pathlib.Path, name: str, rows_per_shard: int | None, compression: int | None,
+                 attributes: Mapping[str, str]):
+        self.folder, self.name, self.attributes = folder, name, attributes
         self.rows_per_shard, self.compression = rows_per_shard, compression
         self.fields: list[_Field] = []
         self.shards: list[_Shard] = []
@@ -520,7 +549,7 @@ class _Writer:
             if last:
                 last.finish()
             path = self.folder / f"{self.name}-{len(self.shards):05}.h5.tmp-{os.getpid()}-{secrets.token_hex(8)}"
-            last = _Shard(path, self.fields, self.compression)
+            last = _Shard(path, self.fields, self.compression, self.attributes)
             self.shards.append(last)
         return last, None if self.rows_per_shard is None else self.rows_per_shard - last.samples
 
@@ -562,21 +591,22 @@ class _Writer:
             shard.path.unlink(missing_ok=True)
 
 
-def _fields(batch: Mapping[str, Any], ragged: set[str], dtypes: Mapping[str, Any]) -> list[_Field]:
+def _fields(batch: Mapping[str, Any], ragged: Mapping[str, Optional[RowShape]], dtypes: Mapping[str, Any]) -> list[_Field]:
     if not batch:
         raise ValueError("the data has no fields: give each field of a sample under its name")
-    for given, names in (("ragged", ragged), ("dtypes", set(dtypes))):
+    for given, names in (("ragged", set(ragged)), ("dtypes", set(dtypes))):
         for name in sorted(names - batch.keys()):
             raise ValueError(f"{given} names {name!r}, which is no field of the data; "
                              f"it has {', '.join(map(repr, batch))}")
     for name in batch:
         if not isinstance(name, str) or not name or "/" in name or name == ".":
             raise ValueError(f"{name!r} is no name of a field: take letters, digits and _")
-    fields = [_Field(name, values, name in ragged, dtypes.get(name)) for name, values in batch.items()]
+    fields = [_Field(name, values, name in ragged, ragged.get(name), dtypes.get(name)) for name, values in batch.items()]
     for field in fields:
-        if field.is_ragged and f"{field.name}_offsets" in batch:
-            raise ValueError(f"field '{field.name}_offsets' stands where the ragged field {field.name!r} has its "
-                             "offsets: name it otherwise")
+        for suffix, what in (("offsets", field.is_ragged), ("shape", field.has_shapes)):
+            if what and f"{field.name}_{suffix}" in batch:
+                raise ValueError(f"field '{field.name}_{suffix}' stands where the ragged field {field.name!r} has its "
+                                 f"{'offsets' if suffix == 'offsets' else 'shapes'}: name it otherwise")
     return fields
 
 
@@ -600,11 +630,12 @@ def _write(
     name: str = "train",
     rows_per_shard: int | None = None,
     compression: str | int | None = "gzip",
-    ragged: Iterable[str] = (),
+    ragged: Iterable[str] | Mapping[str, Sequence[int | None]] = (),
     dtypes: Mapping[str, Any] | None = None,
     overwrite: bool = False,
+    attributes: Mapping[str, str] | None = None,
 ) -> list[pathlib.Path]:
-    """`write_shards` for dicts of fields, each an array (n, ...) or n rows."""
+    """`write_shards` for dicts of fields, each an array (n, ...) or n rows. `attributes`: text of each file, by name."""
     if rows_per_shard is not None and rows_per_shard < 1:
         raise ValueError(f"rows_per_shard={rows_per_shard}: give 1 or more, or None")
     if not name or "/" in name:
@@ -616,13 +647,16 @@ def _write(
     if former and not overwrite:
         raise FileExistsError(f"{former[0]} exists: give overwrite=True to replace it, or another folder or name")
     folder.mkdir(parents=True, exist_ok=True)
-    writer = _Writer(folder, name, rows_per_shard, level)
+    writer = _Writer(folder, name, rows_per_shard, level, attributes or {})
+    ragged = declared_shapes(ragged)
     try:
         for batch in _told(batches):
-            columns = {field: _column(_as_rows(values), f"field {field!r}", writer.samples)
+            batch = {field: _as_rows(values) for field, values in batch.items()}
+            columns = {field: _column(values, f"field {field!r}", writer.samples)
                        for field, values in batch.items()}
             if not writer.fields:
-                writer.fields = _fields(columns, set(ragged), dtypes or {})
+                ragged = {**_bytes_fields({field: values[0] for field, values in batch.items() if len(values)}), **ragged}
+                writer.fields = _fields(columns, ragged, dtypes or {})
             writer.append(columns)
         if not writer.shards:
             raise ValueError("the data has no samples")

@@ -10,7 +10,8 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 import torch
 
 Batch = dict[str, torch.Tensor]
-"""The tensors of a micro-batch by name; dimension 0 of each is the samples."""
+"""The tensors of a micro-batch by name; dimension 0 of each is the samples. In `collate`, fields of bytes are lists of
+tensors."""
 
 _TYPES = {torch.uint8: "uint8", torch.int8: "int8", torch.int32: "int32", torch.int64: "int64",
           torch.float16: "float16", torch.float32: "float32", torch.float64: "float64", torch.bool: "bool"}
@@ -40,20 +41,38 @@ class Field:
 
 @dataclasses.dataclass(frozen=True)
 class Ragged:
-    """A field whose rows have unequal lengths: the values of all rows end to end in dataset NAME, and NAME_offsets
-    (docs/data.md). In a batch it is padded, (n, longest row), and NAME_lengths, (n) int64, has the rows' lengths.
+    """A field whose rows are unequal: the values of all rows end to end in dataset NAME, and NAME_offsets (docs/data.md).
 
+    shape: of a row, None for each dimension that is unequal: (None,) text, (None, 80) a spectrogram, (3, None, None)
+        images. In a batch it is padded, (n, largest of each unequal dimension), and NAME_lengths, (n) int64, has the
+        lengths of the unequal dimension. Where several are unequal, NAME_shape, (n, dimensions) int64, has the shapes
+        instead, as it does in the shards.
     padding: the value behind the shorter rows.
-    same_lengths_as: another ragged field whose rows have the same lengths.
+    same_lengths_as: another ragged field whose rows have the same lengths; each has one unequal dimension.
     is_target: only the losses and metrics need it, so that data for predictions may lack it.
     """
     dtype: torch.dtype
+    shape: Sequence[Optional[int]] = (None,)
     padding: float = 0
     minimum: Optional[float] = None
     maximum: Optional[float] = None
     meaning: str = ""
     same_lengths_as: str = ""
     is_target: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Bytes:
+    """A field of bytes, such as encoded images: uint8 values in dataset NAME, and NAME_offsets (docs/data.md). `collate`
+    gets it as a list of one tensor a sample, (bytes) uint8, to read and not to change, and makes tensors of it. Batches are
+    counted in samples, whatever the bytes are.
+
+    is_target: only the losses and metrics need it, so that data for predictions may lack it.
+    """
+    is_target: bool = False
+
+
+AnyField = Union[Field, Ragged, Bytes]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +126,8 @@ samples = _Samples()
 
 
 def tokens(field: str) -> _Tokens:
-    """As a loss's weight: the number of values of a ragged field."""
+    """As a loss's weight: the number of values of a ragged field; of rows with several dimensions the number of their
+    positions, those of the unequal dimensions: the frames of spectrograms (None, 80), the pixels of images (3, None, None)."""
     return _Tokens(field)
 
 
@@ -150,10 +170,10 @@ def _value(option: Option, text: str) -> Union[int, float, str, bool]:
 class Task:
     """One task: what the shards hold, the module, and its losses as sums.
 
-    fields: datasets of the shards by name, each a Field or a Ragged.
+    fields: datasets of the shards by name, each a Field, a Ragged or Bytes.
     losses: names of the losses. The total loss is the sum of them, each divided by its weight over the whole batch.
     metrics: names, or Metric: sums that `forward` gives where it evaluates; or Computed: what `metric` gives.
-    tokens: the ragged field whose values work is counted in; empty: samples.
+    tokens: the ragged field whose values work is counted in, or positions as by `hetseq.tokens`; empty: samples.
     weights: what each loss is divided by: `hetseq.samples` (the default), `hetseq.tokens(field)`, a dict of them by
         loss, or a method `weights(self, batch)` that gives a number, or a dict of numbers by loss.
     options: options of its own by name, each an Option.
@@ -173,7 +193,7 @@ class Task:
     buffers: "constant": a buffer that changes in training is an error; "rank0": it may, and rank 0's is kept.
     """
 
-    fields: Mapping[str, Union[Field, Ragged]] = {}
+    fields: Mapping[str, AnyField] = {}
     losses: Sequence[str] = ("loss",)
     metrics: Sequence[Union[str, Metric, Computed]] = ()
     tokens: str = ""
@@ -274,7 +294,7 @@ class Task:
 Loss = Callable[[torch.nn.Module, Batch], Union[torch.Tensor, Mapping[str, torch.Tensor]]]
 
 
-def task(model: torch.nn.Module, fields: Mapping[str, Union[Field, Ragged]], loss: Loss, *,
+def task(model: torch.nn.Module, fields: Mapping[str, AnyField], loss: Loss, *,
          losses: Sequence[str] = ("loss",), metrics: Sequence[Union[str, Metric]] = (), weights: Any = samples,
          tokens: str = "", collate: Optional[Callable[[Batch], Batch]] = None,
          param_groups: Optional[Callable[[torch.nn.Module], Iterable[Mapping[str, Any]]]] = None,
@@ -332,20 +352,46 @@ def _type_name(name: str, dtype: torch.dtype) -> str:
     return _TYPES[dtype]
 
 
-def _field(name: str, field: Union[Field, Ragged], fields: Mapping[str, Any]) -> dict[str, Any]:
+def unequal_dimensions(shape: Sequence[Optional[int]]) -> list[int]:
+    """Of the rows of a ragged field, counted from 0."""
+    return [dimension for dimension, length in enumerate(shape) if length is None]
+
+
+def _check_ragged(name: str, field: Ragged, fields: Mapping[str, Any]) -> None:
+    shape = field.shape
+    if not isinstance(shape, (tuple, list)) or not all(
+            length is None or (type(length) is int and length > 0) for length in shape) or None not in shape:
+        raise TaskError(f"field '{name}' is ragged and has the shape {shape!r}: give a tuple of whole numbers from 1 up, and "
+                        "None for each dimension that is unequal, such as (None, 80)")
+    other = fields.get(field.same_lengths_as)
+    if isinstance(other, Ragged) and any(len(unequal_dimensions(one.shape)) > 1 for one in (field, other)):
+        raise TaskError(f"field '{name}' shall have rows as long as those of '{field.same_lengths_as}' (rows with several unequal "
+                        "dimensions have no one length): leave same_lengths_as out")
+
+
+def _bytes(name: str, field: Bytes) -> dict[str, Any]:
+    return {"name": name, "type": "uint8", "ragged": True, "bytes": True, "shape": [], "same_shape_as": "",
+            "is_target": field.is_target, "minimum": None, "maximum": None, "meaning": "", "padding": 0.0}
+
+
+def _field(name: str, field: AnyField, fields: Mapping[str, Any]) -> dict[str, Any]:
     _check_name("field", name)
+    if isinstance(field, Bytes):
+        return _bytes(name, field)
     if not isinstance(field, (Field, Ragged)):
-        raise TaskError(f"field '{name}' is a {type(field).__name__}, not a hetseq.Field or hetseq.Ragged")
+        raise TaskError(f"field '{name}' is a {type(field).__name__}, not a hetseq.Field, hetseq.Ragged or hetseq.Bytes")
     is_ragged = isinstance(field, Ragged)
     other = field.same_lengths_as if is_ragged else field.same_shape_as
-    if other and (other not in fields or isinstance(fields[other], Ragged) != is_ragged):
+    if other and not isinstance(fields.get(other), Ragged if is_ragged else Field):
         raise TaskError(f"field '{name}' shall be like '{other}', which is no such field of the task")
-    if not is_ragged and not (isinstance(field.shape, (tuple, list)) and
-                              all(length is None or isinstance(length, int) for length in field.shape)):
+    if is_ragged:
+        _check_ragged(name, field, fields)
+    elif not (isinstance(field.shape, (tuple, list)) and
+              all(length is None or isinstance(length, int) for length in field.shape)):
         raise TaskError(f"field '{name}' has the shape {field.shape!r}: give a tuple, such as (784,), or () for a number "
                         "a sample")
-    shape = [] if is_ragged else [-1 if length is None else int(length) for length in field.shape]
-    return {"name": name, "type": _type_name(name, field.dtype), "ragged": is_ragged, "shape": shape,
+    shape = [-1 if length is None else int(length) for length in field.shape]
+    return {"name": name, "type": _type_name(name, field.dtype), "ragged": is_ragged, "bytes": False, "shape": shape,
             "same_shape_as": other, "is_target": field.is_target, "minimum": field.minimum, "maximum": field.maximum, "meaning": field.meaning,
             "padding": float(field.padding) if is_ragged else 0.0}
 
@@ -466,9 +512,19 @@ def _check_free(losses: Sequence[str], metrics: Sequence[str]) -> None:
 
 def _check_lengths(fields: Mapping[str, Any]) -> None:
     for name, field in fields.items():
-        if isinstance(field, Ragged) and name + "_lengths" in fields:
-            raise TaskError(f"field '{name}_lengths' has the name under which the lengths of '{name}' arrive in a batch: "
-                            "choose another")
+        if not isinstance(field, Ragged):
+            continue
+        has_shapes = len(unequal_dimensions(field.shape)) > 1
+        arriving, what = (f"{name}_shape", "shapes") if has_shapes else (f"{name}_lengths", "lengths")
+        if arriving in fields:
+            raise TaskError(f"field '{arriving}' has the name under which the {what} of '{name}' arrive in a batch: choose another")
+
+
+def _check_bytes(task: Task) -> None:
+    names = [name for name, field in task.fields.items() if isinstance(field, Bytes)]
+    if names and not overrides(task, "collate") and not overrides(task, "transform"):
+        raise TaskError(f"field '{names[0]}' is of bytes, and the task has neither transform nor collate (a forward gets tensors): make "
+                        "tensors of them there, such as torch.stack of hetseq.decode_image of each")
 
 
 def _check_once(what: str, names: Sequence[str]) -> None:
@@ -481,7 +537,7 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
     if not task.fields:
         raise TaskError(f"{type(task).__name__} names no fields: say which datasets the shards hold")
     if not isinstance(task.fields, Mapping):
-        raise TaskError(f"fields is a {type(task.fields).__name__}: give a dict of hetseq.Field or hetseq.Ragged by name")
+        raise TaskError(f"fields is a {type(task.fields).__name__}: give a dict of hetseq.Field, hetseq.Ragged or hetseq.Bytes by name")
     for kind in ("losses", "metrics"):
         if isinstance(getattr(task, kind), str):
             raise TaskError(f"{kind} is the text {getattr(task, kind)!r}: give a list of names, "
@@ -505,7 +561,9 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
     metric_names = [metric["name"] for metric in metrics + computed]
     _check_once("losses and metrics", losses + metric_names)
     _check_free(losses, metric_names)
+    described = [_field(*item, task.fields) for item in task.fields.items()]
     _check_lengths(task.fields)
+    _check_bytes(task)
     options = [describe_option(name, option) for name, option in task.options.items()]
     options.append({"name": "task-file", "type": "FILE.py:CLASS", "default": spec, "choices": [], "changeable": True,
                     "help": "the Python file and class of the task"})
@@ -515,7 +573,7 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
             if defaults.setdefault(option, "python") != "python":
                 raise TaskError(f"defaults names the {option} '{defaults[option]}', and the task has a method {method}, which "
                                 f"would not be used: leave one of them out, or say {{'{option}': 'python'}}")
-    return {"kind": type(task).__name__ + " data", "fields": [_field(*item, task.fields) for item in task.fields.items()],
+    return {"kind": type(task).__name__ + " data", "fields": described,
             "tokens": task.tokens, "losses": losses, "metrics": metrics, "computed": computed,
             "weights": _weight_rules(task, losses),
             "exact": task.exact, "collates": overrides(task, "collate"), "predicts": overrides(task, "predict"),

@@ -83,6 +83,13 @@ std::size_t blocks_mixed(const GlobalOrder::Geometry& geometry) {
     return static_cast<std::size_t>(std::min(geometry.shuffle_blocks, geometry.blocks()));
 }
 
+// The ragged fields that do not set lengths.
+std::vector<std::size_t> other_ragged_fields(const CorpusSchema& schema) {
+    std::vector<std::size_t> others = ragged_fields(schema);
+    std::erase_if(others, [&](std::size_t field) { return schema.fields[field].sets_lengths; });
+    return others;
+}
+
 // A sample that is too long would not fit all ranks.
 void check_lengths(const ShardSet& shards,
                    const RaggedExtents& extents,
@@ -142,8 +149,15 @@ Corpus::Impl::Impl(DataContext::Impl& owner,
     if (shards.ragged_fields().empty())
         return;
     agree_on(context.world, [&] { check_lengths(shards, extents, options); });
-    lengths = std::make_unique<BlockLengths>(
-        shards, context.io, layout.block_length, kept_windows * blocks_mixed(geometry));
+    lengths = lengths_of(length_fields(shards.schema()));
+    other_lengths = lengths_of(other_ragged_fields(shards.schema()));
+}
+
+std::unique_ptr<BlockLengths> Corpus::Impl::lengths_of(const std::vector<std::size_t>& fields) {
+    if (fields.empty())
+        return nullptr;
+    return std::make_unique<BlockLengths>(
+        shards, fields, context.io, layout.block_length, kept_windows * blocks_mixed(geometry));
 }
 
 void Corpus::Impl::enqueue(const std::vector<BlockLoad>& loads) {
@@ -183,8 +197,9 @@ Corpus::~Corpus() {
     }
     impl_->context.io.run([this] {
         impl_->reader.close();
-        if (impl_->lengths)
-            impl_->lengths->close();
+        for (const auto* lengths : {&impl_->lengths, &impl_->other_lengths})
+            if (*lengths)
+                (*lengths)->close();
     });
 }
 
@@ -211,6 +226,10 @@ std::map<std::string, std::vector<std::int64_t>> Corpus::row_shapes() const {
 
 std::size_t Corpus::ragged_fields() const noexcept {
     return impl_->shards.ragged_fields().size();
+}
+
+bool Corpus::is_ragged() const {
+    return !length_fields(impl_->shards.schema()).empty();
 }
 
 bool Corpus::counts_units() const noexcept {

@@ -37,13 +37,16 @@ struct Corpus::Impl : std::enable_shared_from_this<Corpus::Impl> {
     GlobalOrder::Geometry geometry;
     BlockSchedule schedule;  // main thread
     BlockCache cache;
-    BlockReader reader;                     // I/O thread
-    std::int64_t max_length = 0;            // values of a row of a sample that is used; 0: any
-    std::unique_ptr<BlockLengths> lengths;  // main thread; null: rows of one shape
+    BlockReader reader;           // I/O thread
+    std::int64_t max_length = 0;  // positions of a row of a sample that is used; 0: any
+    // Main thread. Of the ragged fields that set lengths, and of the others; null: there are none.
+    std::unique_ptr<BlockLengths> lengths;
+    std::unique_ptr<BlockLengths> other_lengths;
     std::atomic<std::int64_t> blocks_read{0};
 
 private:
     void load(const BlockLoad& load);
+    std::unique_ptr<BlockLengths> lengths_of(const std::vector<std::size_t>& fields);
 };
 
 }  // namespace hetseq

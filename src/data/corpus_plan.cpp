@@ -14,11 +14,11 @@ namespace hetseq {
 
 namespace {
 
-// The place of the units field among the ragged ones.
-std::optional<std::size_t> units_field(const CorpusSchema& schema) {
-    const std::vector<std::size_t> ragged = ragged_fields(schema);
-    for (std::size_t i = 0; i < ragged.size(); ++i)
-        if (schema.fields[ragged[i]].name == schema.units_field)
+// The place of the units field among `fields`.
+std::optional<std::size_t> units_among(const std::vector<std::size_t>& fields,
+                                       const CorpusSchema& schema) {
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        if (schema.fields[fields[i]].name == schema.units_field)
             return i;
     return std::nullopt;
 }
@@ -45,17 +45,18 @@ BatchPlan make_batch_plan(Corpus& corpus,
     if (!corpus.is_ragged()) {
         if (size.units > 0)
             throw BadConfig("--batch-tokens was given",
-                            "this corpus has rows of one shape",
+                            "no lengths of rows plan the batches of this corpus",
                             "give --batch-size");
         return BatchPlan(corpus.samples(), size.samples);
     }
     Corpus::Impl& impl = *corpus.impl();
+    const CorpusSchema& schema = impl.shards.schema();
     const RaggedExtents& extents = corpus.extents();
     WindowPlanOptions options{.geometry = impl.geometry,
                               .seed = seed,
                               .shuffle = shuffle,
                               .batch_weight = std::max(size.samples, size.units),
-                              .units_field = units_field(impl.shards.schema()),
+                              .units_field = units_among(length_fields(schema), schema),
                               .counts_samples = size.samples > 0,
                               .max_length = extents.too_long > 0 ? impl.max_length : 0,
                               .block_samples = extents.block_samples,
@@ -63,7 +64,7 @@ BatchPlan make_batch_plan(Corpus& corpus,
     if (options.counts_samples)
         options.block_weights = options.block_samples;
     else
-        check_units(extents, options.units_field, size.units);
+        check_units(extents, units_among(ragged_fields(schema), schema), size.units);
     return BatchPlan(std::make_shared<WindowPlan>(std::move(options), *impl.lengths));
 }
 

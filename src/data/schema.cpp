@@ -33,6 +33,12 @@ std::vector<std::size_t> ragged_fields(const CorpusSchema& schema) {
     return indices;
 }
 
+std::vector<std::size_t> length_fields(const CorpusSchema& schema) {
+    std::vector<std::size_t> indices = ragged_fields(schema);
+    std::erase_if(indices, [&](std::size_t i) { return !schema.fields[i].sets_lengths; });
+    return indices;
+}
+
 std::optional<std::size_t> find_field(const CorpusSchema& schema, const std::string& name) {
     const auto found = std::find_if(schema.fields.begin(),
                                     schema.fields.end(),
@@ -49,6 +55,7 @@ void check_ragged_fields(const CorpusSchema& schema) {
                             (!field.is_ragged || datasets.insert(offsets_name(field.name)).second);
         HETSEQ_ASSERT(is_new);
         HETSEQ_ASSERT(!field.is_ragged || (field.rank == 1 && field.row_shape.empty()));
+        HETSEQ_ASSERT(field.position_values >= 1);
         HETSEQ_ASSERT(field.same_row_shape_as.empty() ||
                       is_ragged_field(schema, field.same_row_shape_as) == field.is_ragged);
     }

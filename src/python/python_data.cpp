@@ -77,14 +77,16 @@ LocatedData locate_samples(const HostComm& world, const std::string& name) {
 
 // Collective. Whether all ranks see one folder.
 bool is_shared(const HostComm& world, const std::filesystem::path& folder) {
-    const std::string name =
-        world.broadcast(world.rank() == 0 ? "probe-" + std::to_string(std::random_device{}()) : "", 0);
+    const std::string name = world.broadcast(
+        world.rank() == 0 ? "probe-" + std::to_string(std::random_device{}()) : "", 0);
     const std::filesystem::path probe = folder / name;
     agree_on(world, [&] {
         if (world.rank() == 0 && !std::ofstream{probe})
-            throw IoError("cannot write to " + folder.string(), "", "name another folder: --cache-dir");
+            throw IoError(
+                "cannot write to " + folder.string(), "", "name another folder: --cache-dir");
     });
-    const bool all = world.all_reduce(std::int64_t{std::filesystem::exists(probe)}, ReduceOp::min) > 0;
+    const bool all =
+        world.all_reduce(std::int64_t{std::filesystem::exists(probe)}, ReduceOp::min) > 0;
     world.barrier();
     if (world.rank() == 0)
         std::filesystem::remove(probe);

@@ -42,7 +42,8 @@ Parts python_task_parts() {
         "python",
         [task](const PartOptions& options) { return make_python_model(task, options); },
         {task.options.begin(), task.options.end()});
-    parts.datasets.add("python", [task](const PartOptions& options) { return python_schema(task, options); });
+    parts.datasets.add("python",
+                       [task](const PartOptions& options) { return python_schema(task, options); });
     parts.batchings.add("python",
                         [task](const PartOptions&) { return make_python_collator(task); });
     if (task.has_optimizer)

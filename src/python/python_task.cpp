@@ -1,9 +1,11 @@
 #include "python_task.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/data/files/shard_header.hpp"
 
 #include "python_calls.hpp"
 #include <nlohmann/json.hpp>
@@ -35,12 +37,41 @@ std::optional<double> bound(const Json& json) {
     return json.is_null() ? std::nullopt : std::optional<double>{json.get<double>()};
 }
 
+std::int64_t fixed_values(const std::vector<std::int64_t>& shape) {
+    std::int64_t values = 1;
+    for (const std::int64_t length : shape)
+        values *= length < 0 ? 1 : length;
+    return values;
+}
+
+void set_ragged(FieldSchema& field, const Json& json) {
+    field.sets_lengths = !json.at("bytes").get<bool>();
+    field.position_values = fixed_values(json.at("shape").get<std::vector<std::int64_t>>());
+}
+
+// The dataset with the shapes of a ragged field's rows.
+FieldSchema shape_schema(const FieldSchema& of, std::size_t dimensions) {
+    FieldSchema field;
+    field.name = shape_name(of.name);
+    field.type = ElementType::int64;
+    field.row_shape = {static_cast<std::int64_t>(dimensions)};
+    field.rank = 2;
+    field.is_target = of.is_target;
+    field.minimum = 0;
+    field.maximum = static_cast<double>(most_row_values);
+    field.meaning = "the shape of a row of '" + of.name + "'";
+    return field;
+}
+
 FieldSchema field_schema(const Json& json) {
     FieldSchema field;
     field.name = json.at("name").get<std::string>();
     field.type = element_type(json.at("type").get<std::string>());
     field.is_ragged = json.at("ragged").get<bool>();
-    field.row_shape = json.at("shape").get<std::vector<std::int64_t>>();
+    if (field.is_ragged)
+        set_ragged(field, json);
+    else
+        field.row_shape = json.at("shape").get<std::vector<std::int64_t>>();
     field.rank = 1 + static_cast<int>(field.row_shape.size());
     field.same_row_shape_as = json.at("same_shape_as").get<std::string>();
     field.is_target = json.at("is_target").get<bool>();
@@ -48,6 +79,20 @@ FieldSchema field_schema(const Json& json) {
     field.maximum = bound(json.at("maximum"));
     field.meaning = json.at("meaning").get<std::string>();
     return field;
+}
+
+void add_field(PythonTask& task, const Json& json) {
+    const FieldSchema field = field_schema(json);
+    RowForm form;
+    if (field.is_ragged && field.sets_lengths)
+        form = {json.at("shape").get<std::vector<std::int64_t>>(),
+                json.at("padding").get<double>()};
+    task.schema.fields.push_back(field);
+    task.forms.push_back(form);
+    if (std::count(form.shape.begin(), form.shape.end(), -1) < 2)
+        return;
+    task.schema.fields.push_back(shape_schema(field, form.shape.size()));
+    task.forms.emplace_back();
 }
 
 Option<std::string> part_option(const Json& json) {
@@ -85,10 +130,8 @@ PythonTask task_of(const Json& json) {
     PythonTask task;
     task.schema.kind = json.at("kind").get<std::string>();
     task.schema.units_field = json.at("tokens").get<std::string>();
-    for (const Json& field : json.at("fields")) {
-        task.schema.fields.push_back(field_schema(field));
-        task.paddings.push_back(field.at("padding").get<double>());
-    }
+    for (const Json& field : json.at("fields"))
+        add_field(task, field);
     task.losses = json.at("losses").get<std::vector<std::string>>();
     for (const Json& metric : json.at("metrics"))
         task.metrics.push_back({metric.at("name").get<std::string>(),
@@ -127,6 +170,10 @@ std::string python_choices(const PartOptions& options) {
     json["attention_dropout"] =
         options.attention_dropout ? Json(*options.attention_dropout) : Json(nullptr);
     return json.dump();
+}
+
+std::string shape_name(const std::string& name) {
+    return name + "_shape";
 }
 
 PythonTask describe_python_task() {

@@ -16,7 +16,7 @@ namespace hetseq {
 struct WeightRule {
     enum class Kind { samples, tokens };
     Kind kind = Kind::samples;
-    std::string field{};  // tokens: the ragged field whose values are counted
+    std::string field{};  // tokens: the ragged field whose positions are counted
 };
 
 /// A value that is computed from the predictions of a whole validation.
@@ -25,10 +25,21 @@ struct ScoreSchema {
     bool is_share = false;  // between 0 and 1, shown in percent
 };
 
+/// How a field's rows arrive in a batch.
+struct RowForm {
+    /// Of a ragged field: what its values are, -1 where rows may differ; empty: bytes, which stay
+    /// as they are.
+    std::vector<std::int64_t> shape{};
+    double padding = 0;  // stands behind the shorter rows of a ragged field
+};
+
+/// The dataset that has the rows' shapes where several of their dimensions differ: "NAME_shape".
+std::string shape_name(const std::string& name);
+
 /// What the Python package says of the user's task, before any model or data is there.
 struct PythonTask {
     CorpusSchema schema;
-    std::vector<double> paddings;  // by field: what stands behind the shorter rows of a ragged one
+    std::vector<RowForm> forms;  // by field of the schema
     std::vector<std::string> losses;
     std::vector<MetricSchema> metrics;
     std::vector<ScoreSchema> scores;  // of Python's `metric`, over all predictions

@@ -269,8 +269,13 @@ SharePlan ragged_share_plan(const HostComm& world,
 RaggedWork ragged_work(const RunSettings& settings, const Corpus& corpus, const ItemCost& cost) {
     const RaggedExtents& extents = corpus.extents();
     double values = 0, of_longest_field = 0, squares = 0, units = 0, samples = 0;
+    const std::vector<std::size_t> ragged = ragged_fields(settings.schema);
     for (std::size_t field = 0; field < extents.borders.size(); ++field) {
-        const auto own = static_cast<double>(extents.borders[field].back());
+        const FieldSchema& schema = settings.schema.fields[ragged[field]];
+        if (!schema.sets_lengths)
+            continue;
+        const auto own = static_cast<double>(extents.borders[field].back()) /
+                         static_cast<double>(schema.position_values);
         values += own;
         squares += extents.squares[field];
         of_longest_field = std::max(of_longest_field, own);

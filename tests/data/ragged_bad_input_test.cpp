@@ -238,6 +238,16 @@ TEST_F(RaggedBadInputTest, RowsThatDisagreeBetweenFields) {
                         std::to_string(length) + ")");
 }
 
+TEST_F(RaggedBadInputTest, RowsThatEndInsideOfAPosition) {
+    write_with([](auto&) {});
+    CorpusSchema schema = ragged_schema();
+    schema.fields[2].position_values = 2;
+
+    expect_bad_data(checking(schema),
+                    "a.h5: dataset 'target', row 0 does not fit the shape of its rows",
+                    "found 3 values, expected a multiple of 2)");
+}
+
 TEST_F(RaggedBadInputTest, TheFirstBadRowCountsWhateverItsField) {
     write_with([](auto& all) {
         set_values(dataset_of(all, "source_offsets"), 30, 30, -1);

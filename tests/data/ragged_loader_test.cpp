@@ -56,8 +56,7 @@ std::vector<std::int64_t> by_formula(std::int64_t sample,
     return row;
 }
 
-void expect_formula_pairs(const MicroBatch& batch) {
-    std::int64_t units = 0, longest = 0;
+void expect_formula_rows(const MicroBatch& batch) {
     for (std::int64_t i = 0; i < batch.samples; ++i) {
         const auto sample = batch.sample_ids[i].item<std::int64_t>();
         const auto source = by_formula(sample, test::source_length(sample), test::source_value);
@@ -73,6 +72,14 @@ void expect_formula_pairs(const MicroBatch& batch) {
         for (std::int64_t column = 0; column < row.numel(); ++column)
             EXPECT_EQ(row[column].item<std::int64_t>(),
                       column < std::ssize(source) ? source[static_cast<std::size_t>(column)] : -1);
+    }
+}
+
+void expect_formula_pairs(const MicroBatch& batch) {
+    expect_formula_rows(batch);
+    std::int64_t units = 0, longest = 0;
+    for (std::int64_t i = 0; i < batch.samples; ++i) {
+        const auto sample = batch.sample_ids[i].item<std::int64_t>();
         units += test::target_length(sample);
         longest = std::max({longest,
                             test::source_length(sample),
@@ -180,6 +187,55 @@ TEST_F(RaggedLoaderTest, ABatchIsTheSameHoweverItIsRead) {
     const Reading other = read({.units = 150}, {.samples = 2}, 1, options);
 
     EXPECT_EQ(reading.in_order, other.in_order);
+}
+
+// Encoded images are read like rows of one shape, in the same order.
+TEST_F(RaggedLoaderTest, FieldsThatSetNoLengthsLeaveTheOrderOfSamples) {
+    CorpusSchema schema = test::ragged_schema();
+    schema.units_field.clear();
+    for (FieldSchema& field : schema.fields)
+        field.sets_lengths = false;
+    Corpus corpus(context_, folder_.path(), schema, small_blocks);
+    const PairCollator collator;
+    Loader loader(corpus, collator, {.seed = 8, .loss_terms = 1});
+    const BatchPlan plan = make_batch_plan(corpus, {.samples = 30}, 8);
+    const GlobalOrder order(corpus.geometry(), 8, /*epoch=*/0, Shuffle::yes);
+
+    EXPECT_FALSE(corpus.is_ragged());
+    for (std::int64_t update = 0; update < plan.batches_per_epoch(); ++update) {
+        const GlobalBatch batch = plan.batch(update);
+        const std::vector<Slice> slices =
+            cut_by_rank(batch, test::split(batch.size(), test::uneven_weights(world_.size())));
+        loader.request(batch, slices, {.samples = 7});
+        const LoadedShare share = loader.take();
+        std::int64_t position = slices[static_cast<std::size_t>(world_.rank())].begin;
+        for (const MicroBatch& part : share.micro_batches()) {
+            expect_formula_rows(part);
+            for (std::int64_t i = 0; i < part.samples; ++i)
+                EXPECT_EQ(part.sample_ids[i].item<std::int64_t>(), order(position++));
+        }
+    }
+}
+
+// Beside text, whose lengths do.
+TEST_F(RaggedLoaderTest, FieldsThatSetNoLengthsDoNotCountAsPadding) {
+    CorpusSchema schema = test::ragged_schema();
+    schema.fields[0].sets_lengths = false;  // the source, whose row 37 has 500 values
+    Corpus corpus(context_, folder_.path(), schema, small_blocks);
+    const PairCollator collator;
+    Loader loader(corpus, collator, {.seed = 8, .loss_terms = 1});
+    const BatchPlan plan = make_batch_plan(corpus, {.units = 120}, 8);
+
+    for (std::int64_t update = 0; update < plan.batches_per_epoch(); ++update) {
+        const GlobalBatch batch = plan.batch(update);
+        loader.request(
+            batch, cut_by_values(batch, test::uneven_weights(world_.size())), {.tokens = 90});
+        const LoadedShare share = loader.take();
+        for (const MicroBatch& part : share.micro_batches()) {
+            expect_formula_rows(part);
+            EXPECT_LE(part.padded_tokens, 90);
+        }
+    }
 }
 
 TEST_F(RaggedLoaderTest, TheCutIsMadeAgainWithinASmallerCap) {

@@ -40,8 +40,8 @@ public:
     std::int64_t samples() const noexcept;
     std::int64_t block_length() const noexcept;  // samples
     GlobalOrder::Geometry geometry() const noexcept;
-    /// True if any field is ragged.
-    bool is_ragged() const noexcept { return ragged_fields() > 0; }
+    /// True if the lengths of rows plan batches.
+    bool is_ragged() const;
     std::size_t ragged_fields() const noexcept;
     /// True if work is counted in values of a ragged field; false if it is counted in samples.
     bool counts_units() const noexcept;

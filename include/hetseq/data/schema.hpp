@@ -35,6 +35,12 @@ struct FieldSchema {
     /// Expected row shape, -1 where any length is right (the same in all shards).
     std::vector<std::int64_t> row_shape{};
     bool is_ragged = false;  // then `rank` is 1 and `row_shape` empty
+    /// The values of one position of a ragged row, such as the 80 of a frame of a spectrogram.
+    /// Every row has whole positions, and its length is their number.
+    std::int64_t position_values = 1;
+    /// Whether batches are planned by the lengths of this ragged field's rows. Those of an encoded
+    /// image do not tell how much work it is.
+    bool sets_lengths = true;
     /// Another field whose row shape this one must have; empty: none. If this field is ragged, the
     /// other one is too, and their rows must have the same lengths.
     std::string same_row_shape_as{};
@@ -82,6 +88,9 @@ std::string offsets_name(const std::string& name);
 
 /// The ragged fields of `schema`: their indices, in its order.
 std::vector<std::size_t> ragged_fields(const CorpusSchema& schema);
+
+/// Those of them whose lengths batches are planned by.
+std::vector<std::size_t> length_fields(const CorpusSchema& schema);
 
 /// The index of field `name`; nothing where there is none.
 std::optional<std::size_t> find_field(const CorpusSchema& schema, const std::string& name);

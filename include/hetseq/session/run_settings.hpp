@@ -71,7 +71,7 @@ struct RunSettings : SettledOptions {
     CorpusOptions corpus = {};  // with this rank's cache
 
     /// True if samples have unequal lengths.
-    bool is_ragged() const { return !ragged_fields(schema).empty(); }
+    bool is_ragged() const { return !length_fields(schema).empty(); }
     /// True if memory decides what `rank` computes again in backward.
     bool recomputes_at_need(int rank) const;
     /// Of the global batch.

@@ -7,6 +7,7 @@
 namespace hetseq {
 
 BlockLengths::BlockLengths(const ShardSet& shards,
+                           std::vector<std::size_t> fields,
                            IoThread& io,
                            std::int64_t block_length,
                            std::size_t kept)
@@ -14,7 +15,7 @@ BlockLengths::BlockLengths(const ShardSet& shards,
       samples_{shards.samples()},
       block_length_{block_length},
       kept_{kept},
-      reader_{std::make_shared<LengthReader>(shards)} {}
+      reader_{std::make_shared<LengthReader>(shards, std::move(fields))} {}
 
 BlockLengths::Block& BlockLengths::find(std::int64_t block) {
     const auto known = std::find_if(
@@ -41,6 +42,10 @@ BlockLengths::Block& BlockLengths::find(std::int64_t block) {
 
 std::shared_ptr<const RowLengths> BlockLengths::lengths(std::int64_t block) {
     return find(block).lengths.get();
+}
+
+std::shared_future<BlockLengths::Lengths> BlockLengths::ask(std::int64_t block) {
+    return find(block).lengths;
 }
 
 void BlockLengths::read_ahead(std::int64_t block) {

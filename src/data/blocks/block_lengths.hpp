@@ -4,6 +4,7 @@
 #include <deque>
 #include <future>
 #include <memory>
+#include <vector>
 
 #include "hetseq/data/blocks/io_thread.hpp"
 #include "hetseq/data/files/ragged_extents.hpp"
@@ -15,16 +16,24 @@ namespace hetseq {
 /// blocks are kept.
 class BlockLengths final : public LengthSource {
 public:
-    /// The arguments must outlive it. `kept`: the number of blocks that are kept.
-    BlockLengths(const ShardSet& shards, IoThread& io, std::int64_t block_length, std::size_t kept);
+    using Lengths = std::shared_ptr<const RowLengths>;
+
+    /// `shards` and `io` must outlive it. `fields`: ragged ones, as places in the schema. `kept`:
+    /// the number of blocks that are kept.
+    BlockLengths(const ShardSet& shards,
+                 std::vector<std::size_t> fields,
+                 IoThread& io,
+                 std::int64_t block_length,
+                 std::size_t kept);
 
     std::shared_ptr<const RowLengths> lengths(std::int64_t block) override;
     void read_ahead(std::int64_t block) override;
+    /// The same as `lengths`, for another thread to wait for.
+    std::shared_future<Lengths> ask(std::int64_t block);
     /// I/O thread: closes the files.
     void close() { reader_->close(); }
 
 private:
-    using Lengths = std::shared_ptr<const RowLengths>;
     struct Block {
         std::int64_t block = 0;
         std::shared_future<Lengths> lengths;

@@ -27,6 +27,10 @@ public:
           block_length_{block_length},
           max_length_{max_length > 0 ? max_length : any_length},
           units_{units_index(shards)} {
+        for (const std::size_t field : shards.ragged_fields()) {
+            const FieldSchema& schema = shards.schema().fields[field];
+            position_values_.push_back(schema.sets_lengths ? schema.position_values : 0);
+        }
         const auto blocks =
             static_cast<std::size_t>((shards.samples() + block_length - 1) / block_length);
         extents.borders.resize(shards.ragged_fields().size());
@@ -84,7 +88,10 @@ private:
                     std::size_t block,
                     const RowOffsets& offsets,
                     std::size_t row) {
-        const auto length = [&](std::size_t k) { return offsets[k][row + 1] - offsets[k][row]; };
+        const auto length = [&](std::size_t k) {
+            const std::int64_t of_position = position_values_[k];
+            return of_position == 0 ? 0 : (offsets[k][row + 1] - offsets[k][row]) / of_position;
+        };
         std::int64_t longest = 0;
         for (std::size_t k = 0; k < offsets.size(); ++k)
             longest = std::max(longest, length(k));
@@ -104,7 +111,8 @@ private:
     const ShardSet& shards_;
     std::int64_t block_length_;
     std::int64_t max_length_;
-    std::optional<std::size_t> units_;  // among the ragged fields
+    std::optional<std::size_t> units_;           // among the ragged fields
+    std::vector<std::int64_t> position_values_;  // by ragged field; 0: its lengths do not count
 };
 
 // A shard has one place more than it has rows, since its last offset is checked too, also in a
@@ -210,7 +218,10 @@ void check_fits_model(const ShardSet& shards, const RaggedExtents& extents) {
             shards, extents, "prepare shorter sequences, or use a model that takes longer ones");
 }
 
-LengthReader::LengthReader(const ShardSet& shards) : shards_{shards} {}
+LengthReader::LengthReader(const ShardSet& shards) : LengthReader(shards, shards.ragged_fields()) {}
+
+LengthReader::LengthReader(const ShardSet& shards, std::vector<std::size_t> fields)
+    : shards_{shards}, fields_{std::move(fields)} {}
 
 const OffsetsFile& LengthReader::open(std::size_t shard) {
     const auto found = std::find_if(
@@ -224,17 +235,27 @@ const OffsetsFile& LengthReader::open(std::size_t shard) {
     return open_.emplace_front(shards_, shard);
 }
 
+std::size_t LengthReader::offsets_place(std::size_t field) const {
+    const std::vector<std::size_t>& ragged = shards_.ragged_fields();
+    return static_cast<std::size_t>(std::find(ragged.begin(), ragged.end(), field) -
+                                    ragged.begin());
+}
+
 RowLengths LengthReader::read(std::int64_t begin, std::int64_t end) {
-    RowLengths lengths(shards_.ragged_fields().size());
+    RowLengths lengths(fields_.size());
     for (auto& of_field : lengths)
         of_field.reserve(static_cast<std::size_t>(end - begin));
     for (const ShardRows& rows : shards_.rows(begin, end)) {
         const Shard& shard = shards_.shards()[rows.shard];
         check_unchanged(shard.path, shard.stamp);
         const RowOffsets offsets = open(rows.shard).read(rows.begin, rows.end);
-        for (std::size_t k = 0; k < offsets.size(); ++k)
-            for (std::size_t i = 0; i + 1 < offsets[k].size(); ++i)
-                lengths[k].push_back(static_cast<std::int32_t>(offsets[k][i + 1] - offsets[k][i]));
+        for (std::size_t k = 0; k < fields_.size(); ++k) {
+            const std::vector<std::int64_t>& own = offsets[offsets_place(fields_[k])];
+            const std::int64_t of_position = shards_.schema().fields[fields_[k]].position_values;
+            for (std::size_t i = 0; i + 1 < own.size(); ++i)
+                lengths[k].push_back(
+                    static_cast<std::int32_t>((own[i + 1] - own[i]) / of_position));
+        }
     }
     return lengths;
 }

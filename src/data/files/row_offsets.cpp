@@ -122,21 +122,44 @@ std::optional<BadRow> first_bad_offset(const RaggedField& field,
     return std::nullopt;
 }
 
+// The first row that ends inside of a position.
+std::optional<BadRow> first_broken_row(const RaggedField& field,
+                                       std::int64_t first_row,
+                                       std::span<const std::int64_t> offsets) {
+    const auto whole = static_cast<std::uint64_t>(field.schema.position_values);
+    if (whole == 1)
+        return std::nullopt;
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+        if (length_at(offsets, i) % whole == 0)
+            continue;
+        const std::int64_t row = first_row + static_cast<std::int64_t>(i);
+        return BadRow{row,
+                      BadData(field.row_place(row) + " does not fit the shape of its rows",
+                              "found " + std::to_string(length_at(offsets, i)) +
+                                  " values, expected a multiple of " + std::to_string(whole),
+                              prepare_offsets_anew)};
+    }
+    return std::nullopt;
+}
+
 // The first row of `one` that is not as long as that of `other`.
 std::optional<BadRow> first_unlike_row(const RaggedField& field,
-                                       const std::string& other_name,
+                                       const FieldSchema& other_field,
                                        std::int64_t first_row,
                                        std::span<const std::int64_t> one,
                                        std::span<const std::int64_t> other) {
     for (std::size_t i = 0; i + 1 < one.size(); ++i) {
-        if (length_at(one, i) == length_at(other, i))
+        const std::int64_t found = (one[i + 1] - one[i]) / field.schema.position_values;
+        const std::int64_t expected = (other[i + 1] - other[i]) / other_field.position_values;
+        if (found == expected)
             continue;
         const std::int64_t row = first_row + static_cast<std::int64_t>(i);
         return BadRow{
             row,
-            BadData(field.row_place(row) + " has another length than in '" + other_name + "'",
-                    "found " + std::to_string(one[i + 1] - one[i]) + " values, expected " +
-                        std::to_string(other[i + 1] - other[i]),
+            BadData(field.row_place(row) + " has another length than in '" + other_field.name + "'",
+                    "found " + std::to_string(found) +
+                        (field.schema.position_values == 1 ? " values" : " positions") +
+                        ", expected " + std::to_string(expected),
                     prepare_offsets_anew)};
     }
     return std::nullopt;
@@ -157,13 +180,21 @@ std::optional<BadRow> first_bad_row(const ShardSet& shards,
     for (std::size_t k = 0; k < ragged.size(); ++k)
         keep_first(first,
                    first_bad_offset(ragged_field(shards, rows.shard, ragged[k]), rows, offsets[k]));
+    for (std::size_t k = 0; k < ragged.size(); ++k) {
+        const auto good = static_cast<std::size_t>(
+            (first ? std::min(first->row, rows.end) : rows.end) - rows.begin);
+        keep_first(first,
+                   first_broken_row(ragged_field(shards, rows.shard, ragged[k]),
+                                    rows.begin,
+                                    std::span{offsets[k]}.first(good + 1)));
+    }
     // Only the rows before the first bad one can be compared.
     const std::int64_t good = (first ? std::min(first->row, rows.end) : rows.end) - rows.begin;
     for (std::size_t k = 0; k < ragged.size(); ++k) {
         const RaggedField field = ragged_field(shards, rows.shard, ragged[k]);
         for (std::size_t j = 0; j < ragged.size(); ++j) {
-            const std::string& other = shards.schema().fields[ragged[j]].name;
-            if (field.schema.same_row_shape_as != other)
+            const FieldSchema& other = shards.schema().fields[ragged[j]];
+            if (field.schema.same_row_shape_as != other.name)
                 continue;
             const auto count = static_cast<std::size_t>(good + 1);
             keep_first(first,

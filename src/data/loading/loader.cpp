@@ -65,6 +65,10 @@ private:
     const ShareRequest::Segment& scheduled(ShareRequest& request, std::size_t index);
     LoadedShare assemble(ShareRequest& request, std::size_t& released);
     LoadedShare::Rows rows_for(const ShareRequest& request) const;
+    static std::vector<std::int32_t> planned_lengths(const ShareRequest& request,
+                                                     std::size_t field,
+                                                     std::int64_t position_values);
+    std::vector<std::int32_t> other_lengths(const ShareRequest& request, std::size_t field) const;
     PlacedByGroup place_samples(const ShareRequest& request) const;
     void copy_segment(const ShareRequest::Segment& segment,
                       std::span<const PlacedSample> placed,
@@ -183,12 +187,43 @@ LoadedShare Loader::Impl::assemble(ShareRequest& request, std::size_t& released)
 }
 
 LoadedShare::Rows Loader::Impl::rows_for(const ShareRequest& request) const {
+    const CorpusSchema& schema = corpus_->shards.schema();
     RowLengths lengths;
-    if (request.batch.items)
-        for (const std::vector<std::int32_t>& field : request.batch.items->lengths)
-            lengths.emplace_back(field.begin() + request.slice.begin,
-                                 field.begin() + request.slice.end);
+    std::size_t planned = 0, other = 0;
+    for (const std::size_t field : corpus_->shards.ragged_fields()) {
+        if (!schema.fields[field].sets_lengths)
+            lengths.push_back(other_lengths(request, other++));
+        else if (request.batch.items)
+            lengths.push_back(
+                planned_lengths(request, planned++, schema.fields[field].position_values));
+    }
     return make_rows(corpus_->shards, request.slice.size(), lengths);
+}
+
+// The values of this rank's rows of a field that sets lengths.
+std::vector<std::int32_t> Loader::Impl::planned_lengths(const ShareRequest& request,
+                                                        std::size_t field,
+                                                        std::int64_t position_values) {
+    const std::vector<std::int32_t>& all = request.batch.items->lengths[field];
+    std::vector<std::int32_t> own(all.begin() + request.slice.begin,
+                                  all.begin() + request.slice.end);
+    for (std::int32_t& length : own)
+        length *= static_cast<std::int32_t>(position_values);
+    return own;
+}
+
+// The same of a field that sets none.
+std::vector<std::int32_t> Loader::Impl::other_lengths(const ShareRequest& request,
+                                                      std::size_t field) const {
+    std::vector<std::int32_t> own;
+    for (std::int64_t place = request.slice.begin; place < request.slice.end; ++place) {
+        const std::int64_t sample = request.sample_at(place);
+        const std::int64_t block = sample / corpus_->layout.block_length;
+        const std::int64_t row = sample % corpus_->layout.block_length;
+        const RowLengths& of_block = *request.other_lengths.at(block).get();
+        own.push_back(of_block[field][static_cast<std::size_t>(row)]);
+    }
+    return own;
 }
 
 PlacedByGroup Loader::Impl::place_samples(const ShareRequest& request) const {

@@ -32,13 +32,24 @@ void ShareRequests::add_groups(ShareRequest& request,
         groups.insert(group);
 }
 
+// Before its blocks are scheduled, so that the I/O thread reads the lengths first.
+void ShareRequests::ask_for_other_lengths(ShareRequest& request) const {
+    if (!corpus_->other_lengths)
+        return;
+    for (std::int64_t place = request.slice.begin; place < request.slice.end; ++place) {
+        const std::int64_t block = request.sample_at(place) / corpus_->layout.block_length;
+        if (request.other_lengths.count(block) == 0)
+            request.other_lengths[block] = corpus_->other_lengths->ask(block);
+    }
+}
+
 ShareRequest ShareRequests::make(const GlobalBatch& batch,
                                  std::span<const Slice> slices,
                                  const MicroBatchCap& cap) const {
     const DataContext::Impl& context = corpus_->context;
     HETSEQ_ASSERT(std::ssize(slices) == context.world.size());
     const auto own = static_cast<std::size_t>(context.world.rank());
-    ShareRequest request{batch, slices[own], cap, order_of(batch.epoch), {}, {}, {}};
+    ShareRequest request{batch, slices[own], cap, order_of(batch.epoch), {}, {}, {}, {}};
     std::set<std::int64_t> groups;
     for (const int rank : context.node_ranks) {
         const Slice& slice = slices[static_cast<std::size_t>(rank)];
@@ -46,6 +57,7 @@ ShareRequest ShareRequests::make(const GlobalBatch& batch,
             add_groups(request, slice, groups);
     }
     request.groups.assign(groups.begin(), groups.end());
+    ask_for_other_lengths(request);
     return request;
 }
 

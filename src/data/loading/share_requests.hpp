@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <set>
 #include <span>
@@ -31,6 +32,14 @@ struct ShareRequest {
     std::vector<Segment> segments;     // of the groups scheduled so far
     // By block that the batch's items come from: the group that it is mixed in.
     std::unordered_map<std::int64_t, std::int64_t> group_of_block;
+    // By block that this rank's samples come from: the lengths of the rows that set none of the
+    // plan's.
+    std::unordered_map<std::int64_t, std::shared_future<BlockLengths::Lengths>> other_lengths;
+
+    /// The sample at `place` of the batch.
+    std::int64_t sample_at(std::int64_t place) const {
+        return batch.items ? batch.items->samples[static_cast<std::size_t>(place)] : order(place);
+    }
 
     /// The last group that its batch's samples come from; `group` for rows of one shape.
     std::int64_t time_group(std::int64_t group) const { return batch.items ? batch.window : group; }
@@ -60,6 +69,7 @@ private:
     void add_groups(ShareRequest& request,
                     const Slice& slice,
                     std::set<std::int64_t>& groups) const;
+    void ask_for_other_lengths(ShareRequest& request) const;
     void schedule_ahead(const ShareRequest& request, std::int64_t group) const;
 
     std::shared_ptr<Corpus::Impl> corpus_;

@@ -87,6 +87,39 @@ TEST(RaggedExtentsTest, WithoutAFieldOfUnitsSamplesCount) {
     EXPECT_EQ(extents.first_too_long, 37);
 }
 
+TEST(RaggedExtentsTest, FieldsThatSetNoLengthsAreNeverTooLong) {
+    const HostComm world = test::world();
+    const test::SharedFolder folder{world};
+    const std::int64_t n = test::write_ragged_corpus(world, folder, sizes);
+    CorpusSchema schema = test::ragged_schema();
+    schema.fields[0].sets_lengths = false;  // the source, whose row 37 has 500 values
+    const ShardSet shards = open_shard_set(world, folder.path(), schema);
+
+    const RaggedExtents extents = read_extents(world, shards, 20, 22);
+
+    EXPECT_EQ(extents.too_long, 0);
+    EXPECT_EQ(extents.longest, (std::vector<std::int64_t>{0, 16, 16, 3}));
+    EXPECT_EQ(extents.borders, slow_extents(n, 20, 0).borders);
+}
+
+TEST(LengthReaderTest, ReadsTheFieldsThatItIsAskedFor) {
+    const HostComm world = test::world();
+    const test::SharedFolder folder{world};
+    const std::int64_t n = test::write_ragged_corpus(world, folder, sizes);
+    const ShardSet shards = open_shard_set(world, folder.path(), test::ragged_schema());
+    const std::vector<std::size_t>& ragged = shards.ragged_fields();
+    LengthReader reader{shards, {ragged[0], ragged[3]}};
+
+    const RowLengths found = reader.read(0, n);
+
+    ASSERT_EQ(found.size(), 2U);
+    for (std::int64_t i = 0; i < n; ++i) {
+        EXPECT_EQ(found[0][static_cast<std::size_t>(i)], test::source_length(i));
+        EXPECT_EQ(found[1][static_cast<std::size_t>(i)], test::place_length(i));
+    }
+    reader.close();
+}
+
 TEST(LengthReaderTest, ReadsAnySamplesOnItsOwn) {
     const HostComm world = test::world();
     const test::SharedFolder folder{world};

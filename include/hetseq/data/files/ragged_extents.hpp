@@ -19,21 +19,22 @@ struct RaggedExtents {
     // By ragged field: the number of the corpus's values before each block; blocks + 1 entries.
     std::vector<std::vector<std::int64_t>> borders;
     std::vector<std::int64_t>
-        longest;  // by ragged field, of samples that are not too long [values]
+        longest;  // by ragged field, of samples that are not too long [positions]
     // By ragged field: the sum of the squared row lengths of the same samples.
     std::vector<std::int64_t> squares;
     std::vector<std::int64_t> block_samples;  // by block: samples that are not too long
-    // By block: the values of the units field in these samples, or their number without such a
+    // By block: the positions of the units field in these samples, or their number without such a
     // field.
     std::vector<std::int64_t> block_units;
-    std::int64_t max_length = 0;       // values of a row; 0: any number
+    std::int64_t max_length = 0;       // positions of a row; 0: any number
     bool is_models_limit = false;      // `max_length` is the schema's
     std::int64_t too_long = 0;         // samples with a longer row than `max_length` in any field
     std::int64_t first_too_long = -1;  // the first of them; -1: none
 };
 
 /// Collective over `world`; each rank reads the offsets of some blocks, a few MB at a time. A row
-/// with more than `max_length` values (0: any number), or more than the schema allows, is too long.
+/// with more than `max_length` positions (0: any number), or more than the schema allows, is too
+/// long. Fields that do not set lengths count as rows of length 0, but for `borders`.
 /// Checks every offset as `first_bad_row` does. All ranks throw the first error in file order:
 /// BadData or IoError. Uses HDF5 on the calling thread.
 RaggedExtents read_extents(const HostComm& world,
@@ -56,17 +57,21 @@ void check_fits_model(const ShardSet& shards, const RaggedExtents& extents);
 class LengthReader {
 public:
     explicit LengthReader(const ShardSet& shards);
+    /// `fields`: ragged ones, as places in the schema; without them all.
+    LengthReader(const ShardSet& shards, std::vector<std::size_t> fields);
 
-    /// The lengths of samples [begin, end) of the corpus. Throws BadData (also if a file changed)
-    /// or IoError.
+    /// The lengths of samples [begin, end) of the corpus in these fields [positions]. Throws
+    /// BadData (also if a file changed) or IoError.
     RowLengths read(std::int64_t begin, std::int64_t end);
     /// Closes all files.
     void close() { open_.clear(); }
 
 private:
     const OffsetsFile& open(std::size_t shard);
+    std::size_t offsets_place(std::size_t field) const;  // among the ragged fields
 
     const ShardSet& shards_;
+    std::vector<std::size_t> fields_;
     std::list<OffsetsFile> open_;  // most recently used first
 };
 
