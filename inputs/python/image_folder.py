@@ -22,23 +22,25 @@ class Photos(hetseq.Task):
     options = {"classes": hetseq.Option(10, "folders of images"), "width": hetseq.Option(32, "channels of the first block"),
                "side": hetseq.Option(64, "of the squares that images become [pixels]")}
     defaults = {"batch_size": 64, "max_sentences": 32, "max_epoch": 10, "optimizer": "adamw", "lr": 1e-3}
-    side = 64
 
     def model(self, config):
-        self.side, width = config.side, config.width
+        width = config.width
         return nn.Sequential(block(3, width), block(width, 2 * width), block(2 * width, 4 * width), nn.AdaptiveAvgPool2d(1),
                              nn.Flatten(), nn.Dropout(0.2), nn.Linear(4 * width, config.classes))
 
     def square(self, encoded):
         """The middle of an image, (3, side, side) uint8."""
-        image = hetseq.decode_image(encoded)
+        image, side = hetseq.decode_image(encoded), self.config.side
         edge = min(image.shape[1:])
         top, left = ((length - edge) // 2 for length in image.shape[1:])
         image = image[None, :, top:top + edge, left:left + edge].float()
-        return F.interpolate(image, (self.side, self.side), mode="bilinear", antialias=True)[0].round().to(torch.uint8)
+        return F.interpolate(image, (side, side), mode="bilinear", antialias=True)[0].round().to(torch.uint8)
 
-    def collate(self, batch):
-        return {**batch, "image": torch.stack([self.square(encoded) for encoded in batch["image"]])}
+    def transform(self, sample, training):
+        image = self.square(sample["image"])
+        if training and torch.rand(()) < 0.5:
+            image = image.flip(-1)
+        return {**sample, "image": image}
 
     def scores(self, model, batch):
         return model(batch["image"].to(model[-1].weight.dtype) / 127.5 - 1)

@@ -93,11 +93,12 @@ class BatchMaker:
         self.seed = 1
         self._settings: dict[str, Any] = {}
         self._cache_dir = ""
+        self._kind = "files"  # of the data that --data names; all are read like those
         self._config: Optional[Config] = None
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         self.seed, self._settings, self._cache_dir = settings["seed"], dict(settings["options"]), settings["cache_dir"]
-        self._config = Config(settings, self._task.options)
+        self._config = self._task.config = Config(settings, self._task.options)
 
     def end(self) -> None:
         for source in self._sources.values():
@@ -118,6 +119,10 @@ class BatchMaker:
                 self._source(_SHARDS)
             return "files"
         source, choice = self._source(name), self._option("cache-data")
+        self._kind = self._kind_of(source, name, choice)
+        return self._kind
+
+    def _kind_of(self, source: Source, name: str, choice: str) -> str:
         has_ragged = any(isinstance(field, Ragged) for field in self._task.fields.values())
         if choice == "off" and (has_ragged or source.is_stream):
             why = "it is a stream, whose samples have no numbers" if source.is_stream else "the task has fields of unequal length"
@@ -128,10 +133,13 @@ class BatchMaker:
         """What the trainer needs to open them, as JSON."""
         if not self.is_split(name):
             raise TaskError(f"'{name}' names files, and --data a split of the task's dataset: name both by split, or both by files")
-        kind, source = self.kind(name), self._source(name)
+        source = self._source(name)
+        if self._kind == "samples" and source.is_stream:
+            raise TaskError(f"'{name}' is a stream, which is written as shards, and the training data are read by their numbers: give "
+                            "--cache-data on, which writes both")
         folder = cache_folder(self._cache_dir)
         told = [] if source.is_stream else source.telling()
-        if kind == "samples":
+        if self._kind == "samples":
             folder.mkdir(parents=True, exist_ok=True)
             return json.dumps({"folder": str(folder), "samples": len(source), "source": source.number, "identity": told,
                                "block_length": source.block_length()})

@@ -77,6 +77,7 @@ CommandDescription evaluate() {
                                           "max-length",
                                           "skip-too-long",
                                           "batch-size",
+                                          "cache-dir",
                                           "device",
                                           "threads",
                                           "json"})}}};
@@ -90,7 +91,8 @@ CommandDescription predict() {
           .help = "",
           .arguments = {{"RUN", Count::one, "a run's folder, whose options and model are used"}},
           .own_options = predict_options().table(),
-          .options = options_of_runs({"data", "precision", "device", "threads", "json"})}}};
+          .options = options_of_runs(
+              {"data", "cache-dir", "precision", "device", "threads", "json"})}}};
 }
 
 CommandDescription translate() {

@@ -178,7 +178,7 @@ void add_batch(OptionsOf<Options>& options) {
         .add(&Options::balance, balance_option(
              "how a batch is divided among ranks: auto (by measured speed), declared (by capacity), equal, or file:PATH (as RUN/allocations.json says)").repeated_as(absolute_balance))
         .add(&Options::cache_dir, text_option("cache-dir", "DIR", "",
-             "folder that keeps measured speeds for later runs; none: keep none; empty: hetseq in the user's cache folder").of_rank().repeated_as(absolute_cache));
+             "folder that keeps measured speeds, and shards of datasets in Python, for later runs; none: keep none; empty: hetseq in the user's cache folder").of_rank().repeated_as(absolute_cache));
 }
 
 void add_length(OptionsOf<Options>& options) {
