@@ -151,6 +151,7 @@ CommandDescription bench() {
                                           "init-model",
                                           "dataset",
                                           "data",
+                                          "data-weights",
                                           "shuffle-blocks",
                                           "block-length",
                                           "cache-mb",

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ public:
     std::int64_t samples() const noexcept;
     std::int64_t block_length() const noexcept;  // samples
     GlobalOrder::Geometry geometry() const noexcept;
+    /// What an epoch takes of each set, as a table; "" without weights. `names`: those of the spec.
+    std::string weights_report(std::span<const std::string> names) const;
     /// True if any field is ragged.
     bool is_ragged() const noexcept { return ragged_fields() > 0; }
     std::size_t ragged_fields() const noexcept;
