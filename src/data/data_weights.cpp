@@ -135,11 +135,11 @@ std::string data_weights_report(const ShardSet& shards,
     }
     std::vector<std::vector<std::string>> rows{{"data", "weight", "samples an epoch", ""}};
     const auto add = [&](const std::string& name, const std::string& weight, const SetPart& part) {
-        rows.push_back({name,
-                        weight,
-                        std::to_string(part.samples),
-                        share_text(static_cast<double>(part.samples),
-                                   static_cast<double>(epoch.samples))});
+        rows.push_back(
+            {name,
+             weight,
+             std::to_string(part.samples),
+             share_text(static_cast<double>(part.samples), static_cast<double>(epoch.samples))});
         if (!units.empty()) {
             rows.back().push_back(std::to_string(std::llround(part.units)));
             rows.back().push_back(share_text(part.units, epoch.units));

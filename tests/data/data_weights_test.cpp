@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
@@ -19,6 +18,7 @@
 #include "data/generated_corpus.hpp"
 #include "data/generated_ragged_corpus.hpp"
 #include "test_world.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {

@@ -23,7 +23,7 @@ train() {
 same() { "$bin/compare_models" "$work/$1/model.safetensors" "$work/$2/model.safetensors" "$3" || fail "$1 differs from $2"; }
 says() { grep -qE -- "$1" "$work/log" || { cat "$work/log"; fail "expected: $1"; }; }
 
-weights=(--data-weights 0.4,2.5,7)
+weights=(--data-weights '0.4,2.5,7')
 train 1 one "${ragged[@]}" "${weights[@]}" --max-epoch 2 --max-tokens 2000 --valid-data "$work/valid"
 expect_ok one
 says 'wiki +0\.4 +120 +34 %'  # of 120 + 225 + 7
@@ -43,7 +43,7 @@ train 3 cut "${ragged[@]}" "${weights[@]}" --max-update "$updates" --max-tokens 
 expect_ok continued
 same one cut 1e-12
 
-images_weights=(--data-weights 1.25,0.5)
+images_weights=(--data-weights '1.25,0.5')
 train 1 images-1 "${images[@]}" "${images_weights[@]}" --max-epoch 2 --max-sentences 48
 expect_ok images-1
 says '350 samples, 8 updates an epoch'

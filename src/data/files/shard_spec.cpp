@@ -154,8 +154,8 @@ std::vector<NamedFile> expand_shard_names(const std::string& spec) {
     if (files.empty())
         throw BadConfig("no data is named", "", "give --data a file, a folder or a glob");
     std::sort(files.begin(), files.end());
-    const auto twice = std::adjacent_find(
-        files.begin(), files.end(), [](const NamedFile& a, const NamedFile& b) {
+    const auto twice =
+        std::adjacent_find(files.begin(), files.end(), [](const NamedFile& a, const NamedFile& b) {
             return a.path == b.path;
         });
     if (twice != files.end())

@@ -66,7 +66,7 @@ private:
     std::shared_ptr<Corpus::Impl> corpus_;
     std::uint64_t seed_;
     Shuffle shuffle_;
-    std::int64_t most_groups_ = 0;  // of an epoch
+    std::int64_t most_groups_ = 0;                                     // of an epoch
     mutable std::deque<std::pair<std::int64_t, GlobalOrder>> orders_;  // the last used first
 };
 

@@ -25,8 +25,7 @@ void append_slice(std::span<const BlockRange> parts,
             const std::int64_t from = std::max(begin, first) - first;
             const std::int64_t to = std::min(begin + size, first + part.samples.size()) - first;
             if (from < to)
-                slice.push_back(
-                    {part.block, {part.samples.begin + from, part.samples.begin + to}});
+                slice.push_back({part.block, {part.samples.begin + from, part.samples.begin + to}});
             first += part.samples.size();
         }
     }
@@ -97,11 +96,8 @@ EpochParts::EpochParts(std::span<const SampleSet> sets,
                        std::uint64_t epoch_key) {
     std::vector<BlockRange> chosen;
     for (std::size_t set = 0; set < sets.size(); ++set)
-        append_set(sets[set],
-                   block_length,
-                   mix_keys(mix_keys(seed, slices_key), set),
-                   epoch,
-                   chosen);
+        append_set(
+            sets[set], block_length, mix_keys(mix_keys(seed, slices_key), set), epoch, chosen);
     const KeyedPermutation order{std::ssize(chosen), epoch_key};
     group_parts_ = std::clamp<std::int64_t>(group_parts, 1, std::ssize(chosen));
     begins_.push_back(0);

@@ -50,12 +50,8 @@ GlobalOrder::GlobalOrder(const Geometry& geometry,
     const std::int64_t last = geometry_.blocks() - 1;
     ragged_slot_ = slot_of(last);
     if (geometry_.sets && shuffle_ == Shuffle::yes)
-        parts_ = std::make_shared<const EpochParts>(*geometry_.sets,
-                                                    geometry_.block_length,
-                                                    geometry.shuffle_blocks,
-                                                    seed,
-                                                    epoch,
-                                                    key_);
+        parts_ = std::make_shared<const EpochParts>(
+            *geometry_.sets, geometry_.block_length, geometry.shuffle_blocks, seed, epoch, key_);
 }
 
 std::int64_t GlobalOrder::group_length() const noexcept {
@@ -135,7 +131,8 @@ std::vector<BlockRange> GlobalOrder::group_parts(std::int64_t group) const {
     for (std::int64_t slot = begin; slot < end; ++slot) {
         const std::int64_t block = block_at(slot);
         const std::int64_t first = block * geometry_.block_length;
-        parts.push_back({block, {first, std::min(first + geometry_.block_length, geometry_.samples)}});
+        parts.push_back(
+            {block, {first, std::min(first + geometry_.block_length, geometry_.samples)}});
     }
     return parts;
 }

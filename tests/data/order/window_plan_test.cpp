@@ -338,10 +338,8 @@ TEST(WindowPlanTest, ABatchOfWeightedSetsIsTheSameWhereverAPlanBegins) {
 TEST(WindowPlanTest, EpochsOfUnequalWeightDivideItEvenly) {
     Lengths lengths(64, 2);
     std::fill(lengths.begin() + 32, lengths.end(), 6);
-    Planned planned({.lengths = lengths,
-                     .block_length = 32,
-                     .batch = 16,
-                     .sets = {{{{0, 64}}, 32}}});
+    Planned planned(
+        {.lengths = lengths, .block_length = 32, .batch = 16, .sets = {{{{0, 64}}, 32}}});
 
     ASSERT_EQ(planned.plan.batches_per_epoch(), 8);  // 128 units in the mean epoch
     std::set<std::int64_t> epochs;
