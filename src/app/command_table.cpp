@@ -153,6 +153,7 @@ CommandDescription bench() {
                                           "init-model",
                                           "dataset",
                                           "data",
+                                          "data-weights",
                                           "shuffle-blocks",
                                           "block-length",
                                           "cache-mb",

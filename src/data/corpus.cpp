@@ -6,6 +6,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/agree.hpp"
+#include "hetseq/data/data_weights.hpp"
 
 #include "corpus_impl.hpp"
 
@@ -53,6 +54,19 @@ void check_options(const CorpusOptions& options) {
                         "a block holds samples",
                         "give 1 or more, or 0 to have it chosen");
     HETSEQ_ASSERT(options.max_length >= 0);
+}
+
+// The weights fit the names or not on all ranks alike.
+GlobalOrder::Geometry geometry_of(const DataContext::Impl& context,
+                                  const ShardSet& shards,
+                                  const BlockLayout& layout,
+                                  const CorpusOptions& options) {
+    return {.samples = shards.samples(),
+            .block_length = layout.block_length,
+            .shuffle_blocks = options.shuffle_blocks,
+            .sets = agree_on(context.world, [&] {
+                return weighted_sets(shards, options.data_weights, layout.block_length);
+            })};
 }
 
 // The number of slots in the cache of this host: as many as fit, but no more than there are blocks.
@@ -137,7 +151,8 @@ Corpus::Impl::Impl(DataContext::Impl& owner,
       shards{open_shards(owner, located.files, schema)},
       extents{extents_of(owner, shards, block_length_of(shards, located, options), options)},
       layout{make_block_layout(shards, block_length_of(shards, located, options), &extents)},
-      geometry{shards.samples(), layout.block_length, options.shuffle_blocks},
+      data_weights{options.data_weights},
+      geometry{geometry_of(owner, shards, layout, options)},
       schedule{agree_on_slots(owner, geometry, layout, options)},
       cache{owner.node, schedule.slots(), layout.slot_bytes},
       reader{shards,
@@ -213,6 +228,11 @@ std::int64_t Corpus::block_length() const noexcept {
 
 GlobalOrder::Geometry Corpus::geometry() const noexcept {
     return impl_->geometry;
+}
+
+std::string Corpus::weights_report(std::span<const std::string> names) const {
+    return data_weights_report(
+        impl_->shards, impl_->data_weights, names, counts_units() ? "tokens" : "");
 }
 
 std::map<std::string, std::vector<std::int64_t>> Corpus::row_shapes() const {

@@ -34,6 +34,7 @@ struct Corpus::Impl : std::enable_shared_from_this<Corpus::Impl> {
     ShardSet shards;
     RaggedExtents extents;
     BlockLayout layout;
+    std::vector<double> data_weights;  // as they were given
     GlobalOrder::Geometry geometry;
     BlockSchedule schedule;  // main thread
     BlockCache cache;

@@ -1,10 +1,21 @@
 #include "hetseq/data/corpus_options.hpp"
 
+#include "hetseq/data/data_weights.hpp"
+
 namespace hetseq {
 
 OptionsOf<CorpusOptions> corpus_options() {
     return OptionsOf<CorpusOptions>()
         .heading("Data")
+        .add(&CorpusOptions::data_weights,
+             Option<std::vector<double>>(
+                 {"data-weights",
+                  "LIST",
+                  "",
+                  "how often an epoch takes each sample, a number for each of the names in --data: "
+                  "2,0.5; empty: once"},
+                 data_weights)
+                 .fixed_with(FixedWith::position))
         .add(&CorpusOptions::shuffle_blocks,
              whole_number_option(
                  "shuffle-blocks", "8", "number of blocks whose samples are mixed", 1)

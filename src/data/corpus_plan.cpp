@@ -47,7 +47,9 @@ BatchPlan make_batch_plan(Corpus& corpus,
             throw BadConfig("--batch-tokens was given",
                             "no lengths of rows plan the batches of this corpus",
                             "give --batch-size");
-        return BatchPlan(corpus.samples(), size.samples);
+        return BatchPlan(
+            shuffle == Shuffle::yes ? corpus.geometry().epoch_samples() : corpus.samples(),
+            size.samples);
     }
     Corpus::Impl& impl = *corpus.impl();
     const CorpusSchema& schema = impl.shards.schema();

@@ -111,13 +111,25 @@ std::shared_ptr<Model> build_model(const HostComm& world,
     });
 }
 
+namespace {
+
+// Whoever evaluates takes each sample once.
+CorpusOptions corpus_options_of(const RunSettings& settings, Shuffle shuffle) {
+    CorpusOptions options = settings.corpus;
+    if (shuffle == Shuffle::no)
+        options.data_weights.clear();
+    return options;
+}
+
+}  // namespace
+
 Feed::Feed(DataContext& context,
            const std::string& data,
            const RunSettings& settings,
            const Parts& parts,
            const Model& model,
            Shuffle shuffle)
-    : corpus_{context, data, settings.schema, settings.corpus},
+    : corpus_{context, data, settings.schema, corpus_options_of(settings, shuffle)},
       collator_{parts.batchings.get(settings.options().batching)(settings.options().parts)},
       seed_{settings.options().seed},
       shuffle_{shuffle},

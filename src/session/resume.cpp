@@ -98,8 +98,10 @@ std::string differing_option(FixedWith with,
         if (spec.fixed_with != with)
             continue;
         const auto stored = point.state.run.options.find(spec.name);
-        if (stored != point.state.run.options.end() &&
-            !names_same_file(stored->second, settled.values().at(spec.name)))
+        const std::string& own = settled.values().at(spec.name);
+        if (stored == point.state.run.options.end()
+                ? spec.name == "data-weights" && !own.empty()  // earlier versions had none
+                : !names_same_file(stored->second, own))
             return spec.name;
     }
     return "";

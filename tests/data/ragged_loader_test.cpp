@@ -158,7 +158,7 @@ protected:
     DataContext context_{world_, test::environment().thread_support() == ThreadSupport::multiple};
 };
 
-constexpr CorpusOptions small_blocks{.shuffle_blocks = 3, .block_length = 8, .cache_mb = 1};
+const CorpusOptions small_blocks{.shuffle_blocks = 3, .block_length = 8, .cache_mb = 1};
 
 TEST_F(RaggedLoaderTest, EverySampleComesOnceAnEpochWithItsValues) {
     const Reading reading = read({.units = 120}, {.samples = 7, .tokens = 90}, 3, small_blocks);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,8 @@ public:
     GlobalOrder::Geometry geometry() const noexcept;
     /// True if the lengths of rows plan batches.
     bool is_ragged() const;
+    /// What an epoch takes of each set, as a table; "" without weights. `names`: those of the spec.
+    std::string weights_report(std::span<const std::string> names) const;
     std::size_t ragged_fields() const noexcept;
     /// True if work is counted in values of a ragged field; false if it is counted in samples.
     bool counts_units() const noexcept;

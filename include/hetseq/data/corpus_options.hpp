@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "hetseq/options/options_of.hpp"
 #include "hetseq/data/blocks/io_mode.hpp"
@@ -8,6 +9,9 @@
 namespace hetseq {
 
 struct CorpusOptions {
+    /// How often an epoch takes a sample, by name in the corpus's spec; empty: once. They change
+    /// the shuffled order only.
+    std::vector<double> data_weights{};
     std::int64_t shuffle_blocks = 8;  // blocks mixed at once
     std::int64_t block_length =
         0;  // samples; 0: from the data (recorded, since it defines the order)

@@ -20,6 +20,7 @@
 #include "hetseq/comm/host/rank_ranges.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/comm/mpi/mpi_environment.hpp"
+#include "hetseq/data/files/shard_spec.hpp"
 #include "hetseq/model/files/model_file.hpp"
 #include "hetseq/train/checkpoint/whole_model.hpp"
 #include "hetseq/train/record/run_folder.hpp"
@@ -60,6 +61,11 @@ std::vector<double> activations_mb(const SharePlan& shares) {
     return mb;
 }
 
+// Only rank 0 says it: the names may be divided by the files that it sees.
+std::string weights_report(const RunSettings& settings, Replica& replica) {
+    return replica.feed().corpus().weights_report(names_in_spec(settings.options().data));
+}
+
 void say_start(const CommandContext& context,
                const RunSettings& settings,
                Replica& replica,
@@ -71,7 +77,7 @@ void say_start(const CommandContext& context,
                   ", not MPI_THREAD_MULTIPLE: data are read and gradients reduced without overlap");
     log::info("start\n" + MpiEnvironment::library_version() + ", " + to_string(threads) + "\n" +
               start_report(settings, training.shares(), replica.plan()) + compared_report(choice) +
-              pipeline_report(replica, settings) +
+              pipeline_report(replica, settings) + weights_report(settings, replica) +
               count_text(replica.parameter_count(), "parameter") + ", " +
               count_text(replica.plan().samples(), "sample") + ", " +
               count_text(replica.plan().batches_per_epoch(), "update") + " an epoch, " +

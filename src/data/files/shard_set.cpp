@@ -39,16 +39,21 @@ std::vector<std::string> lines(const std::string& text) {
     return parts;
 }
 
-std::vector<std::string> agree_on_paths(const HostComm& world, const std::string& spec) {
+// A line for the place of the name, and one for the path.
+std::vector<NamedFile> agree_on_files(const HostComm& world, const std::string& spec) {
     const std::string found = agree_on(world, [&] {
         std::string text;
         if (world.rank() == 0) {
-            for (const std::string& path : expand_shard_spec(spec))
-                text += path + '\n';
+            for (const NamedFile& file : expand_shard_names(spec))
+                text += std::to_string(file.name) + '\n' + file.path + '\n';
         }
         return text;
     });
-    return lines(world.broadcast(found, 0));
+    const std::vector<std::string> texts = lines(world.broadcast(found, 0));
+    std::vector<NamedFile> files;
+    for (std::size_t i = 0; i + 1 < texts.size(); i += 2)
+        files.push_back({texts[i + 1], std::stoll(texts[i])});
+    return files;
 }
 
 // Every rank must see every file, and the same one: copies on local disks may be incomplete.
@@ -162,12 +167,18 @@ ShardSet open_shard_set(const HostComm& world,
                         const std::string& spec,
                         const CorpusSchema& schema) {
     initialize_hdf5();
-    const std::vector<std::string> paths = agree_on_paths(world, spec);
+    const std::vector<NamedFile> files = agree_on_files(world, spec);
+    std::vector<std::string> paths;
+    for (const NamedFile& file : files)
+        paths.push_back(file.path);
     const std::vector<FileStamp> stamps = agree_on_stamps(world, paths);
     std::vector<ShardHeader> headers = read_headers(world, paths, schema);
     std::vector<Shard> shards;
     for (std::size_t i = 0; i < paths.size(); ++i)
-        shards.push_back({paths[i], std::move(headers[i]), stamps[i], 0});
+        shards.push_back({.path = paths[i],
+                          .header = std::move(headers[i]),
+                          .stamp = stamps[i],
+                          .name = files[i].name});
     return ShardSet(std::move(shards), schema);
 }
 

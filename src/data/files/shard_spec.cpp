@@ -138,23 +138,34 @@ std::vector<std::string> names_in_spec(const std::string& spec) {
 }
 
 std::vector<std::string> expand_shard_spec(const std::string& spec) {
-    std::vector<std::string> files;
+    std::vector<std::string> paths;
+    for (const NamedFile& file : expand_shard_names(spec))
+        paths.push_back(file.path);
+    return paths;
+}
+
+std::vector<NamedFile> expand_shard_names(const std::string& spec) {
+    std::vector<NamedFile> files;
     const std::vector<std::string> items = names_in_spec(spec);
-    for (const std::string& item : items)
-        for (const std::string& file : expand_item(item, items.size() > 1))
-            files.push_back(fs::path(file).lexically_normal().string());
+    for (std::size_t i = 0; i < items.size(); ++i)
+        for (const std::string& file : expand_item(items[i], items.size() > 1))
+            files.push_back(
+                {fs::path(file).lexically_normal().string(), static_cast<std::int64_t>(i)});
     if (files.empty())
         throw BadConfig("no data is named", "", "give --data a file, a folder or a glob");
     std::sort(files.begin(), files.end());
-    const auto twice = std::adjacent_find(files.begin(), files.end());
+    const auto twice =
+        std::adjacent_find(files.begin(), files.end(), [](const NamedFile& a, const NamedFile& b) {
+            return a.path == b.path;
+        });
     if (twice != files.end())
-        throw BadConfig(*twice + " is named twice",
+        throw BadConfig(twice->path + " is named twice",
                         "its samples would count twice an epoch",
                         "name every file once");
     std::set<fs::path> folders;
-    for (const std::string& file : files)
-        if (folders.insert(fs::path(file).parent_path()).second)
-            check_is_complete(fs::path(file).parent_path());
+    for (const NamedFile& file : files)
+        if (folders.insert(fs::path(file.path).parent_path()).second)
+            check_is_complete(fs::path(file.path).parent_path());
     return files;
 }
 

@@ -1,15 +1,40 @@
 #include "share_requests.hpp"
 
+#include <algorithm>
+
 #include "hetseq/util/error.hpp"
 
 namespace hetseq {
 
-GlobalOrder ShareRequests::order_of(std::int64_t epoch) const {
-    return GlobalOrder(corpus_->geometry, seed_, epoch, shuffle_);
+namespace {
+
+constexpr std::size_t kept_orders = 3;
+
+}  // namespace
+
+ShareRequests::ShareRequests(std::shared_ptr<Corpus::Impl> corpus,
+                             std::uint64_t seed,
+                             Shuffle shuffle)
+    : corpus_{std::move(corpus)}, seed_{seed}, shuffle_{shuffle} {
+    const GlobalOrder::Geometry& geometry = corpus_->geometry;
+    most_groups_ = shuffle == Shuffle::yes ? geometry.most_groups() : geometry.blocks();
+}
+
+const GlobalOrder& ShareRequests::order_of(std::int64_t epoch) const {
+    const auto known = std::find_if(
+        orders_.begin(), orders_.end(), [&](const auto& order) { return order.first == epoch; });
+    if (known != orders_.end()) {
+        std::rotate(orders_.begin(), known, known + 1);
+        return orders_.front().second;
+    }
+    if (orders_.size() == kept_orders)
+        orders_.pop_back();
+    orders_.emplace_front(epoch, GlobalOrder(corpus_->geometry, seed_, epoch, shuffle_));
+    return orders_.front().second;
 }
 
 std::int64_t ShareRequests::time_of(std::int64_t epoch, std::int64_t group) const {
-    return epoch * order_of(0).groups() + group;
+    return epoch * most_groups_ + group;
 }
 
 // The groups that samples [slice.begin, slice.end) of the batch come from.
@@ -23,7 +48,8 @@ void ShareRequests::add_groups(ShareRequest& request,
                 samples[static_cast<std::size_t>(i)] / corpus_->layout.block_length;
             const auto [known, is_new] = request.group_of_block.try_emplace(block, 0);
             if (is_new)
-                groups.insert(known->second = request.order.group_of_block(block));
+                groups.insert(known->second =
+                                  request.order.group_of_block(block, request.batch.window));
         }
         return;
     }
@@ -82,7 +108,11 @@ std::int64_t ShareRequests::next_use(const ShareRequest& request,
     } else if (request.batch.end < request.order.group_end(group)) {
         return now;
     }
-    return time_of(epoch + 1, order_of(epoch + 1).group_of_block(block));
+    const std::int64_t behind = request.time_group(group) + 1;
+    if (const auto next = request.order.next_group_of_block(block, behind))
+        return time_of(epoch, *next);
+    const auto next = order_of(epoch + 1).next_group_of_block(block, 0);
+    return next ? time_of(epoch + 1, *next) : time_of(epoch + 2, 0);
 }
 
 void ShareRequests::schedule_group(ShareRequest& request) const {
@@ -105,7 +135,8 @@ void ShareRequests::schedule_ahead(const ShareRequest& request, std::int64_t gro
         return;
     const std::vector<std::int64_t> blocks =
         same_epoch ? request.order.group_blocks(group + 1) : order_of(epoch + 1).group_blocks(0);
-    corpus_->enqueue(corpus_->schedule.prefetch(blocks, now, now + 1));
+    const std::int64_t when = same_epoch ? now + 1 : time_of(epoch + 1, 0);
+    corpus_->enqueue(corpus_->schedule.prefetch(blocks, now, when));
 }
 
 }  // namespace hetseq

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <future>
 #include <memory>
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "hetseq/data/order/batch_plan.hpp"
@@ -49,8 +51,7 @@ struct ShareRequest {
 /// the host makes the same calls in the same order.
 class ShareRequests {
 public:
-    ShareRequests(std::shared_ptr<Corpus::Impl> corpus, std::uint64_t seed, Shuffle shuffle)
-        : corpus_{std::move(corpus)}, seed_{seed}, shuffle_{shuffle} {}
+    ShareRequests(std::shared_ptr<Corpus::Impl> corpus, std::uint64_t seed, Shuffle shuffle);
 
     ShareRequest make(const GlobalBatch& batch,
                       std::span<const Slice> slices,
@@ -61,7 +62,7 @@ public:
     void schedule_group(ShareRequest& request) const;
 
 private:
-    GlobalOrder order_of(std::int64_t epoch) const;
+    const GlobalOrder& order_of(std::int64_t epoch) const;
     std::int64_t time_of(std::int64_t epoch, std::int64_t group) const;
     std::int64_t next_use(const ShareRequest& request,
                           std::int64_t group,
@@ -75,6 +76,8 @@ private:
     std::shared_ptr<Corpus::Impl> corpus_;
     std::uint64_t seed_;
     Shuffle shuffle_;
+    std::int64_t most_groups_ = 0;                                     // of an epoch
+    mutable std::deque<std::pair<std::int64_t, GlobalOrder>> orders_;  // the last used first
 };
 
 }  // namespace hetseq

@@ -38,6 +38,8 @@ WindowPlan::WindowPlan(WindowPlanOptions options, LengthSource& source)
     HETSEQ_ASSERT(options_.batch_weight >= 1);
     HETSEQ_ASSERT(std::ssize(options_.block_samples) == options_.geometry.blocks());
     HETSEQ_ASSERT(options_.block_weights.size() == options_.block_samples.size());
+    if (is_weighted())
+        count_mean_epoch();
     batches_ = std::max<std::int64_t>(
         weight_ / options_.batch_weight + (weight_ % options_.batch_weight != 0 ? 1 : 0), 1);
 }
@@ -54,7 +56,7 @@ GlobalBatch WindowPlan::batch(std::int64_t update) {
     batch.epoch = of.number;
     batch.items = from.batches[place];
     batch.end = batch.items->size();
-    batch.is_full = index + 1 < batches_ || weight_ % options_.batch_weight == 0;
+    batch.is_full = index + 1 < batches_ || of.weight % of.batch_weight == 0;
     batch.window = group;
     batch.ends_window = place + 1 == from.batches.size();
     if (place == 0)
@@ -72,22 +74,77 @@ const WindowPlan::Epoch& WindowPlan::epoch(std::int64_t number) {
     return epochs_.front();
 }
 
-WindowPlan::Epoch WindowPlan::make_epoch(std::int64_t number) const {
-    Epoch made{number, {options_.geometry, options_.seed, number, options_.shuffle}, {}, 0};
-    std::int64_t weight = 0;
-    std::int64_t batch = 0;
+// The samples of a set weigh what they do in the mean epoch: each slice of it comes as often.
+void WindowPlan::count_mean_epoch() {
+    __int128 samples = 0, weight = 0;
+    for (const SampleSet& set : *options_.geometry.sets) {
+        WeightedCount all;
+        for (const BlockRange& part : block_ranges(set.ranges, options_.geometry.block_length)) {
+            const WeightedCount own = count(part);
+            all.samples += own.samples;
+            all.weight += own.weight;
+        }
+        samples += static_cast<__int128>(all.samples) * set.samples_of_epoch / set.samples();
+        weight += static_cast<__int128>(all.weight) * set.samples_of_epoch / set.samples();
+    }
+    samples_ = static_cast<std::int64_t>(samples);
+    weight_ = static_cast<std::int64_t>(weight);
+    lengths_.clear();
+}
+
+WindowPlan::WeightedCount WindowPlan::count(const BlockRange& part) {
+    const std::int64_t length = options_.geometry.block_length;
+    const std::int64_t first = part.block * length;
+    const auto block = static_cast<std::size_t>(part.block);
+    if (part.samples == SampleRange{first, std::min(first + length, options_.geometry.samples)})
+        return {options_.block_samples[block], options_.block_weights[block]};
+    WeightedCount found;
+    for (std::int64_t i = part.samples.begin; i < part.samples.end; ++i) {
+        const Sample sample = lengths_of(i);
+        if (!is_left_out(sample)) {
+            ++found.samples;
+            found.weight += weight_of(sample);
+        }
+    }
+    return found;
+}
+
+WindowPlan::Epoch WindowPlan::make_epoch(std::int64_t number) {
+    Epoch made{number, {options_.geometry, options_.seed, number, options_.shuffle}};
     for (std::int64_t group = 0; group < made.order.groups(); ++group) {
-        const std::int64_t before = weight;
-        for (const std::int64_t block : made.order.group_blocks(group))
-            weight += options_.block_weights[static_cast<std::size_t>(block)];
-        const bool is_last = group + 1 == made.order.groups();
-        const std::int64_t end = is_last ? batches_ : weight / options_.batch_weight;
-        made.groups.push_back({before, batch, end - batch});
+        made.groups.push_back({.weight_before = made.weight});
+        for (const BlockRange& part : made.order.group_parts(group))
+            made.weight += count(part).weight;
+    }
+    lengths_.clear();
+    settle_batch_weight(made);
+    std::int64_t batch = 0;
+    for (std::size_t group = 0; group < made.groups.size(); ++group) {
+        const bool is_last = group + 1 == made.groups.size();
+        const std::int64_t end =
+            is_last ? batches_ : whole_batches(made, made.groups[group + 1].weight_before);
+        made.groups[group].first_batch = batch;
+        made.groups[group].batches = end - batch;
         if (end > batch)
-            made.last_group = group;
+            made.last_group = static_cast<std::int64_t>(group);
         batch = end;
     }
     return made;
+}
+
+void WindowPlan::settle_batch_weight(Epoch& epoch) const {
+    epoch.batch_weight = options_.batch_weight;
+    const std::int64_t whole = epoch.weight / epoch.batch_weight;
+    const bool has_rest = epoch.weight % epoch.batch_weight != 0;
+    if (std::max<std::int64_t>(whole + (has_rest ? 1 : 0), 1) != batches_)
+        epoch.batch_weight = std::max<std::int64_t>(epoch.weight / batches_, 1);
+}
+
+// Those that end before `weight` of the epoch, which is not all of it. Where weights are divided
+// evenly, the last batch takes what the division leaves.
+std::int64_t WindowPlan::whole_batches(const Epoch& epoch, std::int64_t weight) const {
+    const bool has_rest = epoch.weight > epoch.batch_weight * batches_;
+    return std::min(weight / epoch.batch_weight, has_rest ? batches_ - 1 : batches_);
 }
 
 std::int64_t WindowPlan::group_of_batch(const Epoch& epoch, std::int64_t batch) const {
@@ -112,7 +169,10 @@ const WindowPlan::Window& WindowPlan::window(const Epoch& epoch, std::int64_t gr
 }
 
 WindowPlan::Sample WindowPlan::sample_at(const Epoch& epoch, std::int64_t position) {
-    const std::int64_t sample = epoch.order(position);
+    return lengths_of(epoch.order(position));
+}
+
+WindowPlan::Sample WindowPlan::lengths_of(std::int64_t sample) {
     const std::int64_t block = sample / options_.geometry.block_length;
     auto& lengths = lengths_[block];
     if (!lengths)
@@ -259,7 +319,7 @@ void WindowPlan::permute(const Epoch& epoch, Window& window) const {
 WindowPlan::Window WindowPlan::make_window(const Epoch& epoch, std::int64_t group) {
     const Group& own = epoch.groups[static_cast<std::size_t>(group)];
     read_ahead(epoch, group);
-    const std::int64_t full = options_.batch_weight;
+    const std::int64_t full = epoch.batch_weight;
     const std::int64_t begin =
         border_at(epoch, own.first_batch * full, epoch.order.group_begin(group), own.weight_before);
     Window made{epoch.number, group, {}};
@@ -273,15 +333,15 @@ WindowPlan::Window WindowPlan::make_window(const Epoch& epoch, std::int64_t grou
         permute(epoch, made);
         return made;
     }
-    const std::int64_t whole = weight_ / full - own.first_batch;
+    const std::int64_t whole = std::min(epoch.weight / full, batches_) - own.first_batch;
     std::int64_t end = epoch.order.size();
     if (whole < own.batches)
-        end = border_at(epoch, weight_ / full * full, end, weight_);
+        end = border_at(epoch, epoch.weight / full * full, end, epoch.weight);
     if (whole > 0)
         cut(samples_between(epoch, begin, end), whole, made);
     permute(epoch, made);
     if (whole < own.batches)
-        cut(samples_between(epoch, end, epoch.order.size()), 1, made);
+        cut(samples_between(epoch, end, epoch.order.size()), own.batches - whole, made);
     return made;
 }
 

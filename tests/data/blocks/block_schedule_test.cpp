@@ -88,7 +88,7 @@ struct Replay {
                 std::vector<Block> blocks;
                 for (const std::int64_t block : order.group_blocks(group))
                     blocks.push_back(
-                        {block, (epoch + 1) * order.groups() + next.group_of_block(block)});
+                        {block, (epoch + 1) * order.groups() + next.group_of_block(block, 0)});
                 check(schedule.use(blocks, now));
                 if (ahead && group + 1 < order.groups())
                     apply(schedule.prefetch(order.group_blocks(group + 1), now, now + 1));

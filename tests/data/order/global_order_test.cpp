@@ -37,7 +37,7 @@ void expect_groups_hold_their_blocks(const GlobalOrder& order, const GlobalOrder
         EXPECT_EQ(order.group_begin(group), covered);
         std::set<std::int64_t> expected;
         for (const std::int64_t block : order.group_blocks(group)) {
-            EXPECT_EQ(order.group_of_block(block), group);
+            EXPECT_EQ(order.group_of_block(block, 0), group);
             for (std::int64_t i = 0; i < g.block_length; ++i) {
                 if (block * g.block_length + i < g.samples)
                     expected.insert(block * g.block_length + i);
@@ -85,7 +85,7 @@ TEST(GlobalOrderTest, RaggedBlockLandsInEverySlot) {
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
         const GlobalOrder order{g, seed, 0};
         EXPECT_EQ(sorted_samples(order), iota(g.samples));
-        short_groups.insert(order.group_of_block(4));
+        short_groups.insert(order.group_of_block(4, 0));
     }
 
     EXPECT_EQ(short_groups, (std::set<std::int64_t>{0, 1, 2}));

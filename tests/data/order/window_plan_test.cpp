@@ -51,6 +51,7 @@ struct Case {
     std::int64_t max_length = 0;
     Shuffle shuffle = Shuffle::yes;
     std::uint64_t seed = 3;
+    std::vector<SampleSet> sets{};
 };
 
 class Planned {
@@ -67,6 +68,8 @@ public:
             .units_field = 0,
             .counts_samples = of.counts_samples,
             .max_length = of.max_length};
+        if (!of.sets.empty())
+            options.geometry.sets = std::make_shared<const std::vector<SampleSet>>(of.sets);
         options.block_samples.resize(static_cast<std::size_t>(options.geometry.blocks()), 0);
         options.block_weights = options.block_samples;
         for (std::size_t i = 0; i < of.lengths.size(); ++i) {
@@ -279,6 +282,77 @@ TEST(CutByRankTest, ItemsAreCutByCostWithinOneOfThem) {
     // With squares the last one costs 4 + 16 of 8 + 22.
     EXPECT_EQ(cut_by_rank(batch, std::vector<std::int64_t>{1, 0, 2}, ItemCost{1}.of(*items)),
               (std::vector<Slice>{{0, 3}, {3, 3}, {3, 4}}));
+}
+
+// Of 90 samples, a set of one among them; 12 epochs.
+Case weighted_case(std::int64_t block_length, std::int64_t batch, bool counts_samples) {
+    return {.lengths = mixed_lengths(90, 9, 5),
+            .block_length = block_length,
+            .batch = batch,
+            .counts_samples = counts_samples,
+            .sets = {{{{0, 40}, {41, 53}}, 71}, {{{40, 41}}, 3}, {{{53, 90}}, 9}}};
+}
+
+TEST(WindowPlanTest, SetsAreTakenByTheirWeightsInAsManyBatchesEachEpoch) {
+    for (const std::int64_t block_length : {1, 4, 64})
+        for (const std::int64_t batch : {20, 57, 1000})
+            for (const bool counts_samples : {false, true}) {
+                const Case of = weighted_case(block_length, batch, counts_samples);
+                Planned planned(of);
+                for (std::int64_t epoch = 0; epoch < 12; ++epoch) {
+                    const std::vector<std::int64_t> visits = planned.visits(epoch);
+                    for (const SampleSet& set : of.sets) {
+                        std::int64_t sum = 0;
+                        for (const SampleRange& range : set.ranges)
+                            for (std::int64_t i = range.begin; i < range.end; ++i) {
+                                const std::int64_t times = visits[static_cast<std::size_t>(i)];
+                                const std::int64_t floor = set.samples_of_epoch / set.samples();
+                                ASSERT_TRUE(times == floor || times == floor + 1) << times;
+                                sum += times;
+                            }
+                        ASSERT_EQ(sum, set.samples_of_epoch);
+                    }
+                }
+                EXPECT_EQ(planned.plan.samples(), 83);
+                if (counts_samples) {
+                    EXPECT_EQ(planned.plan.batches_per_epoch(), (83 + batch - 1) / batch);
+                }
+            }
+}
+
+// What a run that continues there asks for first.
+TEST(WindowPlanTest, ABatchOfWeightedSetsIsTheSameWhereverAPlanBegins) {
+    const Case of = weighted_case(4, 20, false);
+    Planned planned(of);
+    for (std::int64_t update = 0; update < 3 * planned.plan.batches_per_epoch(); ++update) {
+        const GlobalBatch batch = planned.plan.batch(update);
+        Planned fresh(of);
+        const GlobalBatch again = fresh.plan.batch(update);
+        EXPECT_EQ(batch.items->samples, again.items->samples) << update;
+        EXPECT_EQ(batch.window, again.window);
+        EXPECT_GT(batch.size(), 0);
+    }
+}
+
+// One epoch takes long samples, the next one short ones: their batches are as many.
+TEST(WindowPlanTest, EpochsOfUnequalWeightDivideItEvenly) {
+    Lengths lengths(64, 2);
+    std::fill(lengths.begin() + 32, lengths.end(), 6);
+    Planned planned(
+        {.lengths = lengths, .block_length = 32, .batch = 16, .sets = {{{{0, 64}}, 32}}});
+
+    ASSERT_EQ(planned.plan.batches_per_epoch(), 8);  // 128 units in the mean epoch
+    std::set<std::int64_t> epochs;
+    for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+        std::int64_t total = 0;
+        for (std::int64_t k = 0; k < 8; ++k) {
+            const std::int64_t units = planned.plan.batch(8 * epoch + k).units();
+            total += units;
+            EXPECT_TRUE(units == 8 || units == 24) << units;
+        }
+        epochs.insert(total);
+    }
+    EXPECT_EQ(epochs, (std::set<std::int64_t>{64, 192}));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct Shard {
     // The place of its first value among the corpus's values, by ragged field in the schema's
     // order.
     std::vector<std::int64_t> value_offsets{};
+    std::int64_t name = 0;  // the place of the name in the spec that names it
     std::int64_t samples() const noexcept { return header.samples; }
 };
 

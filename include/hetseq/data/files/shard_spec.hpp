@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,6 +16,16 @@ constexpr const char* unfinished_preparation = "prepare.unfinished";
 /// them matches nothing, BadConfig if a file is named twice, and BadData if the shards of a folder
 /// are being replaced.
 std::vector<std::string> expand_shard_spec(const std::string& spec);
+
+/// A file, and the place of the name in `spec` that names it.
+struct NamedFile {
+    std::string path;
+    std::int64_t name = 0;
+    friend auto operator<=>(const NamedFile&, const NamedFile&) = default;
+};
+
+/// The same files in the same order, with their names. Throws as `expand_shard_spec` does.
+std::vector<NamedFile> expand_shard_names(const std::string& spec);
 
 /// Tells one version of a file from another.
 struct FileStamp {

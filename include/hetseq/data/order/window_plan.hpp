@@ -45,13 +45,18 @@ struct WindowPlanOptions {
 /// lengths. A window can be found from the lengths of its own blocks and of the blocks just before
 /// it. So memory is bounded by windows, and a run can continue anywhere.
 ///
+/// Where sets are taken more or less often than once, epochs have unequal weights. All of them then
+/// have as many batches as the mean epoch. Where whole batches would give another number, the
+/// epoch's own weight is divided evenly among them.
+///
 /// The plan depends only on its options and the lengths.
 class WindowPlan {
 public:
     /// `source` must outlive the plan.
     WindowPlan(WindowPlanOptions options, LengthSource& source);
 
-    std::int64_t samples() const noexcept { return samples_; }  // without those left out
+    /// Of an epoch, without those left out; of the mean epoch where they differ.
+    std::int64_t samples() const noexcept { return samples_; }
     /// The number is the same in all epochs: whole batches, and one for what is left.
     std::int64_t batches_per_epoch() const noexcept { return batches_; }
     std::int64_t full_batch() const noexcept { return options_.batch_weight; }
@@ -67,7 +72,9 @@ private:
     struct Epoch {
         std::int64_t number = 0;
         GlobalOrder order;
-        std::vector<Group> groups;
+        std::int64_t weight = 0;
+        std::int64_t batch_weight = 1;  // of its full batches
+        std::vector<Group> groups{};
         std::int64_t last_group = 0;  // the last one that has batches
     };
     struct Window {
@@ -76,13 +83,26 @@ private:
         std::vector<std::shared_ptr<const BatchItems>> batches;
     };
     struct Sample;  // where its lengths are
+    struct WeightedCount {
+        std::int64_t samples = 0;
+        std::int64_t weight = 0;
+    };
 
+    bool is_weighted() const noexcept {
+        return options_.geometry.sets && options_.shuffle == Shuffle::yes;
+    }
     const Epoch& epoch(std::int64_t number);
-    Epoch make_epoch(std::int64_t number) const;
+    Epoch make_epoch(std::int64_t number);
+    void settle_batch_weight(Epoch& epoch) const;
+    std::int64_t whole_batches(const Epoch& epoch, std::int64_t weight) const;
+    void count_mean_epoch();
+    /// The samples of `part` that are not left out, and their weight.
+    WeightedCount count(const BlockRange& part);
     std::int64_t group_of_batch(const Epoch& epoch, std::int64_t batch) const;
     const Window& window(const Epoch& epoch, std::int64_t group);
     Window make_window(const Epoch& epoch, std::int64_t group);
     Sample sample_at(const Epoch& epoch, std::int64_t position);
+    Sample lengths_of(std::int64_t sample);
     std::int64_t weight_of(const Sample& sample) const;  // of one that is not left out
     bool is_left_out(const Sample& sample) const;
     /// The last position before which the samples weigh at most `weight`; samples of weight 0 at
@@ -105,7 +125,7 @@ private:
     WindowPlanOptions options_;
     LengthSource& source_;
     std::int64_t samples_ = 0;
-    std::int64_t weight_ = 0;  // of an epoch
+    std::int64_t weight_ = 0;  // of an epoch; of the mean one where they differ
     std::int64_t batches_ = 0;
     std::deque<Epoch> epochs_;    // most recently used first
     std::deque<Window> windows_;  // most recently used first
