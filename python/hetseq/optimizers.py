@@ -156,10 +156,9 @@ class Adapter:
 
     def rate(self) -> float:
         """The learning rate of the next step, of parameters that learn as --lr says."""
-        for group in self.optimizer.param_groups:
-            if group["lr_factor"] != 0:
-                return float(group["lr"]) / group["lr_factor"]
-        return 0.0
+        groups = [group for group in self.optimizer.param_groups if group["lr_factor"] != 0]
+        group = next((group for group in groups if group["lr_factor"] == 1), groups[0] if groups else {"lr": 0, "lr_factor": 1})
+        return float(group["lr"]) / group["lr_factor"]
 
     def step(self, lr: float) -> None:
         self._check_unchanged()

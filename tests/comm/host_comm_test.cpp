@@ -82,7 +82,8 @@ TEST(HostCommTest, GathersStringsOfUnequalLengthEmptyAndBinaryOnes) {
 TEST(HostCommTest, OneRankGathersStringsOfAnyLength) {
     const HostComm world = test::world();
     const auto of_rank = [](int rank) {
-        std::string text(rank % 2 == 0 ? std::size_t{40} << 20 : std::size_t(rank), char('a' + rank));
+        std::string text(rank % 2 == 0 ? std::size_t{40} << 20 : std::size_t(rank),
+                         char('a' + rank));
         text.back() = '\0';
         return text;
     };

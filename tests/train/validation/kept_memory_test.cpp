@@ -1,9 +1,12 @@
 #include "hetseq/train/validation/kept_memory.hpp"
 
-#include <gmock/gmock.h>
+#include <cstdint>
+
 #include <gtest/gtest.h>
 
 #include "hetseq/util/error.hpp"
+
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {
