@@ -111,8 +111,8 @@ def decode_image(data: torch.Tensor | bytes, mode: str = "RGB") -> torch.Tensor:
     except ImportError:
         raise
     except Exception as error:  # each decoder has errors of its own
-        raise ValueError(f"these {len(encoded):,} bytes are no image that can be decoded ({_first_line(error)}): mend the file"
-                         ) from error
+        raise ValueError(f"these {len(encoded):,} bytes are no image that can be decoded ({_first_line(error)}): mend the "
+                         "file") from error
     if image.dtype == torch.uint16:
         image = (image.to(torch.int32) >> 8).to(torch.uint8)
     return image.contiguous()
