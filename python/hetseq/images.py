@@ -102,8 +102,8 @@ def decode_image(data: torch.Tensor | bytes, mode: str = "RGB") -> torch.Tensor:
         raise ValueError("there are no bytes, and so no image: mend the file")
     encoded = data if isinstance(data, torch.Tensor) else torch.frombuffer(bytearray(data), dtype=torch.uint8)
     if encoded.dtype != torch.uint8 or encoded.dim() != 1:
-        raise ValueError(f"the data has the shape {tuple(encoded.shape)} and the type {encoded.dtype}: give the bytes of an image "
-                         "file, (bytes) uint8")
+        raise ValueError(f"the data has the shape {tuple(encoded.shape)} and the type {encoded.dtype}: give the bytes of an "
+                         "image file, (bytes) uint8")
     head = bytes(encoded[:8].tolist())
     decode = _torchvision() if mode == "RGB" and head.startswith(_MAGIC_OF_TORCHVISION) else None
     try:
