@@ -1,7 +1,7 @@
 """A small convolutional network for a folder of images, one folder a class, as it comes:
 
-    python -c 'import hetseq; hetseq.from_images("photos/train", "data/photos")'
-    python -c 'import hetseq; hetseq.from_images("photos/valid", "data/photos", name="valid", classes=hetseq.image_classes("data/photos"))'
+    python -c 'from hetseq import from_images; from_images("photos/train", "data/photos")'
+    python -c 'from hetseq import from_images; from_images("photos/valid", "data/photos", name="valid")'
     mpirun -np 2 python -m hetseq train image_folder.py:Photos --classes 10 --data 'data/photos/train*.h5' \
         --valid-data 'data/photos/valid*.h5' --save-dir RUN
 """

@@ -102,8 +102,8 @@ def decode_image(data: torch.Tensor | bytes, mode: str = "RGB") -> torch.Tensor:
         raise ValueError("there are no bytes, and so no image: mend the file")
     encoded = data if isinstance(data, torch.Tensor) else torch.frombuffer(bytearray(data), dtype=torch.uint8)
     if encoded.dtype != torch.uint8 or encoded.dim() != 1:
-        raise ValueError(f"the data has the shape {tuple(encoded.shape)} and the type {encoded.dtype}: give the bytes of an image "
-                         "file, (bytes) uint8")
+        raise ValueError(f"the data has the shape {tuple(encoded.shape)} and the type {encoded.dtype}: give the bytes of an "
+                         "image file, (bytes) uint8")
     head = bytes(encoded[:8].tolist())
     decode = _torchvision() if mode == "RGB" and head.startswith(_MAGIC_OF_TORCHVISION) else None
     try:
@@ -111,8 +111,8 @@ def decode_image(data: torch.Tensor | bytes, mode: str = "RGB") -> torch.Tensor:
     except ImportError:
         raise
     except Exception as error:  # each decoder has errors of its own
-        raise ValueError(f"these {len(encoded):,} bytes are no image that can be decoded ({_first_line(error)}): mend the file"
-                         ) from error
+        raise ValueError(f"these {len(encoded):,} bytes are no image that can be decoded ({_first_line(error)}): mend the "
+                         "file") from error
     if image.dtype == torch.uint16:
         image = (image.to(torch.int32) >> 8).to(torch.uint8)
     return image.contiguous()

@@ -68,8 +68,8 @@ def found_shape(name: str, rows: Sequence[np.ndarray], is_ragged: bool) -> Optio
     if len({len(shape) for shape in shapes}) > 1 or shapes == {()}:
         if is_ragged:
             counts = sorted({len(shape) for shape in shapes})
-            raise ValueError(f"field {name!r} is ragged, and its rows have {' or '.join(map(str, counts))} dimensions: give rows of "
-                             "one number of dimensions, one at least")
+            raise ValueError(f"field {name!r} is ragged, and its rows have {' or '.join(map(str, counts))} dimensions: give "
+                             "rows of one number of dimensions, one at least")
         return None
     shape = common_shape(shapes)
     if None not in shape and is_ragged:

@@ -367,8 +367,8 @@ def _check_ragged(name: str, field: Ragged, fields: Mapping[str, Any]) -> None:
                         "None for each dimension that is unequal, such as (None, 80)")
     other = fields.get(field.same_lengths_as)
     if isinstance(other, Ragged) and any(len(unequal_dimensions(one.shape)) > 1 for one in (field, other)):
-        raise TaskError(f"field '{name}' shall have rows as long as those of '{field.same_lengths_as}' (rows with several unequal "
-                        "dimensions have no one length): leave same_lengths_as out")
+        raise TaskError(f"field '{name}' shall have rows as long as those of '{field.same_lengths_as}' (rows with several "
+                        "unequal dimensions have no one length): leave same_lengths_as out")
 
 
 def _bytes(name: str, field: Bytes) -> dict[str, Any]:
@@ -519,7 +519,8 @@ def _check_lengths(fields: Mapping[str, Any]) -> None:
         has_shapes = len(unequal_dimensions(field.shape)) > 1
         arriving, what = (f"{name}_shape", "shapes") if has_shapes else (f"{name}_lengths", "lengths")
         if arriving in fields:
-            raise TaskError(f"field '{arriving}' has the name under which the {what} of '{name}' arrive in a batch: choose another")
+            raise TaskError(f"field '{arriving}' has the name under which the {what} of '{name}' arrive in a batch: "
+                            "choose another")
 
 
 def _check_bytes(task: Task) -> None:
@@ -539,7 +540,8 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
     if not task.fields:
         raise TaskError(f"{type(task).__name__} names no fields: say which datasets the shards hold")
     if not isinstance(task.fields, Mapping):
-        raise TaskError(f"fields is a {type(task.fields).__name__}: give a dict of hetseq.Field, hetseq.Ragged or hetseq.Bytes by name")
+        raise TaskError(f"fields is a {type(task.fields).__name__}: give a dict of hetseq.Field, hetseq.Ragged or "
+                        "hetseq.Bytes by name")
     for kind in ("losses", "metrics"):
         if isinstance(getattr(task, kind), str):
             raise TaskError(f"{kind} is the text {getattr(task, kind)!r}: give a list of names, "

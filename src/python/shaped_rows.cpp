@@ -71,7 +71,7 @@ ShapedRows::ShapedRows(const TensorDict& rows,
     for (std::int64_t row = 0; row < sample_ids.numel(); ++row) {
         shapes_.push_back(has_shapes_ ? stored_shape(rows, row)
                                       : shape_by_count(form, begins[row + 1] - begins[row]));
-        check(row, form, sample_ids[row].item<std::int64_t>());
+        check(row, form, sample_ids);
     }
 }
 
@@ -88,21 +88,26 @@ ShapedRows::Shape ShapedRows::stored_shape(const TensorDict& rows, std::int64_t 
     return {begin, begin + stored.numel()};
 }
 
-void ShapedRows::check(std::int64_t row, const Shape& form, std::int64_t sample) const {
+void ShapedRows::check(std::int64_t row, const Shape& form, const at::Tensor& sample_ids) const {
     const Shape& shape = shapes_.back();
     const auto* begins = offsets_.const_data_ptr<std::int64_t>() + row;
     const std::int64_t values = begins[1] - begins[0];
-    const std::string place = "field '" + name_ + "', sample " + std::to_string(sample) + ": ";
-    for (std::size_t i = 0; i < form.size(); ++i)
-        if (form[i] >= 0 && shape[i] != form[i])
-            throw BadData(place + "the row has the shape " + text_of(shape),
-                          "the task expects " + text_of(form),
-                          "mend the task's field, or write the shards anew");
-    if (values_of(shape) != values)
-        throw BadData(place + "the row does not fit its shape",
-                      "it has " + std::to_string(values) + " values, and " + shape_name(name_) +
-                          " says " + text_of(shape),
-                      "write the shards anew");
+    const auto fits = [](std::int64_t expected, std::int64_t found) {
+        return expected < 0 || expected == found;
+    };
+    const bool has_form = std::equal(form.begin(), form.end(), shape.begin(), fits);
+    if (has_form && values_of(shape) == values)
+        return;
+    const std::string place = "field '" + name_ + "', sample " +
+                              std::to_string(sample_ids[row].item<std::int64_t>()) + ": ";
+    if (!has_form)
+        throw BadData(place + "the row has the shape " + text_of(shape),
+                      "the task expects " + text_of(form),
+                      "mend the task's field, or write the shards anew");
+    throw BadData(place + "the row does not fit its shape",
+                  "it has " + std::to_string(values) + " values, and " + shape_name(name_) +
+                      " says " + text_of(shape),
+                  "write the shards anew");
 }
 
 at::Tensor ShapedRows::padded(double padding) const {

@@ -32,7 +32,7 @@ private:
 
     Shape shape_by_count(const Shape& form, std::int64_t values) const;
     Shape stored_shape(const TensorDict& rows, std::int64_t row) const;
-    void check(std::int64_t row, const Shape& form, std::int64_t sample) const;
+    void check(std::int64_t row, const Shape& form, const at::Tensor& sample_ids) const;
 
     std::string name_;
     bool has_shapes_ = false;

@@ -189,7 +189,7 @@ TEST_F(RaggedLoaderTest, ABatchIsTheSameHoweverItIsRead) {
     EXPECT_EQ(reading.in_order, other.in_order);
 }
 
-// Encoded images are read like rows of one shape, in the same order.
+// Samples with encoded images are read in the order of rows of one shape.
 TEST_F(RaggedLoaderTest, FieldsThatSetNoLengthsLeaveTheOrderOfSamples) {
     CorpusSchema schema = test::ragged_schema();
     schema.units_field.clear();

@@ -47,7 +47,8 @@ class DecodeTest(unittest.TestCase):
     def test_colours_grey_palette_alpha_and_cmyk_become_rgb(self):
         see_through = self.image.convert("RGBA")
         see_through.putalpha(0)
-        for mode, kind in (("RGB", "PNG"), ("L", "PNG"), ("P", "PNG"), ("LA", "PNG"), ("1", "PNG"), ("RGB", "BMP"), ("RGB", "TIFF")):
+        for mode, kind in (("RGB", "PNG"), ("L", "PNG"), ("P", "PNG"), ("LA", "PNG"), ("1", "PNG"), ("RGB", "BMP"),
+                           ("RGB", "TIFF")):
             with self.subTest(mode, kind=kind):
                 image = self.image.convert(mode)
                 self.assertTrue(torch.equal(self.decoded(encoded(image, kind)), self.expected(image)))

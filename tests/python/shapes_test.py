@@ -133,7 +133,7 @@ class ShapesTest(Case):
 
             def train(name, data):
                 task = getattr(tasks, name)()
-                task.self_test = {ranks} == 1
+                task.self_test = {ranks} == 1 and name != "Fixed" and "broken" not in data
                 hetseq.train(task, data=data + "-0*.h5", save_dir=f"{{name}}-{ranks}-{{data}}", **{options!r})
 
             for name, data in {tasks!r}.items():

@@ -188,7 +188,7 @@ class SamplesTest(ShardsTest):
         self.refused(ValueError, "sample 1 has the fields 'b'", write({"a": 1}, {"b": 1}))
         self.refused(TypeError, "sample 1 is no dict", write({"a": 1}, 2))
         self.refused(TypeError, "sample 0, is text", write({"a": "one"}))
-        self.refused(ValueError, "those before", write({"a": np.zeros((2, 2))}, {"a": np.zeros((2, 3))}))
+        self.refused(ValueError, "those before", write({"a": np.zeros((2, 2))}, {"a": np.zeros(2)}))
         late = [{"a": 1}] * 1500 + [{"a": 0.5}]
         self.refused(TypeError, "sample 1500, is of type float64", write(*late))
 
@@ -239,6 +239,65 @@ class SamplesTest(ShardsTest):
 
         self.refused(OSError, "the source broke",
                      lambda: shards.write_shards(samples(), self.folder, rows_per_shard=100))
+
+
+class UnequalRowsTest(ShardsTest):
+    """Of several dimensions, and bytes."""
+
+    def rows(self, *shapes):
+        return [self.random.normal(size=shape).astype("f4") for shape in shapes]
+
+    def stored(self, paths, field):
+        """The rows, flat, and the shapes that stand beside them."""
+        shapes = []
+        for path in paths:
+            with h5py.File(path) as file:
+                shapes += file[f"{field}_shape"][:].tolist() if f"{field}_shape" in file else []
+        return read(paths, field), shapes
+
+    def test_dimensions_that_differ_are_found(self):
+        sounds, images = self.rows((2, 3), (0, 3), (4, 3)), self.rows((3, 2, 5), (3, 4, 1), (3, 2, 2))
+        samples = [{"sound": sound, "image": image} for sound, image in zip(sounds, images)]
+        columns = {"sound": sounds, "image": [image.tolist() for image in images]}
+
+        for name, data in (("stream", iter(samples)), ("columns", columns)):
+            with self.subTest(name):
+                paths = shards.write_shards(data, self.folder / name, rows_per_shard=2, dtypes={"image": "f4"})
+
+                self.assertEqual(self.stored(paths, "sound"), ([row.ravel().tolist() for row in sounds], []))
+                self.assertEqual(self.stored(paths, "image"), ([row.ravel().tolist() for row in images],
+                                                               [list(row.shape) for row in images]))
+
+    def test_rows_that_do_not_lie_in_order_are_stored_in_row_major_order(self):
+        rows = [row.transpose(1, 0) for row in self.rows((3, 2), (3, 4))]
+
+        paths = shards.write_shards({"x": rows}, self.folder)
+
+        self.assertEqual(self.stored(paths, "x"), ([row.flatten().tolist() for row in rows], []))
+
+    def test_bytes_keep_their_zeros(self):
+        for name, rows in (("equal", [b"a\0", b"b\0"]), ("unequal", [b"", b"\0\xff", b"c"])):
+            for data in ({"x": rows}, iter([{"x": row} for row in rows])):
+                with self.subTest(name):
+                    paths = shards.write_shards(data, self.folder, name=name, overwrite=True)
+
+                    self.assertEqual(self.stored(paths, "x"), ([list(row) for row in rows], []))
+
+    def test_what_is_refused(self):
+        write = lambda *shapes, **options: lambda: shards.write_shards(
+            ({"x": row} for row in self.rows(*shapes)), self.folder, **options)
+
+        self.refused(ValueError, "its rows have 1 or 2 dimensions", write((2, 3), (3,), ragged=["x"]))
+        self.refused(ValueError, "ragged={'x': (None, 3)}", write((2, 3), (2, 3), ragged=["x"]))
+        self.refused(ValueError, "sample 1, has 1 dimensions ((3,)): a row has 2", write((2, 3), (3,), ragged={"x": (None, 3)}))
+        self.refused(ValueError, "sample 1, has the shape (2, 4), and a row has (None, 3): mend the row, or give "
+                     "ragged={'x': (None, None)}", write((2, 3), (2, 4), ragged={"x": (None, 3)}))
+        self.refused(ValueError, "None for each dimension", write((2, 3), ragged={"x": (2, 3)}))
+        self.refused(ValueError, "where the ragged field 'x' has its shapes", lambda: shards.write_shards(
+            {"x": self.rows((1, 2), (2, 1)), "x_shape": [1, 2]}, self.folder))
+        same, late = [{"x": row} for row in self.rows((2, 3))] * 3000, [{"x": row} for row in self.rows((3, 3))]
+        self.refused(ValueError, "sample 3000, has the shape (3, 3), those before (2, 3): give ragged={'x': (None, 3)}",
+                     lambda: shards.write_shards(iter(same + late), self.folder))
 
 
 class ConvertersTest(ShardsTest):

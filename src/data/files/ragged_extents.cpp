@@ -218,6 +218,7 @@ void check_fits_model(const ShardSet& shards, const RaggedExtents& extents) {
             shards, extents, "prepare shorter sequences, or use a model that takes longer ones");
 }
 
+// Of all ragged fields.
 LengthReader::LengthReader(const ShardSet& shards) : LengthReader(shards, shards.ragged_fields()) {}
 
 LengthReader::LengthReader(const ShardSet& shards, std::vector<std::size_t> fields)
