@@ -207,6 +207,8 @@ def main(words: Optional[list[str]] = None) -> int:
     configuration can hold it."""
     words = list(sys.argv[1:] if words is None else words)
     trusted = "--trust" in words
+    if words[:1] == ["new"]:  # the file that it names is not there yet
+        return bridge.run(None, words, in_script=False)[0]
     spec, configuration, words = _find_spec([word for word in words if word != "--trust"], trusted)
     binding = None
     if spec:

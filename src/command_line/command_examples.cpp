@@ -66,6 +66,7 @@ const Examples& examples() {
          {"hetseq bench roofline inputs/mnist.cfg --data 'data/train*.h5' --device v100",
           "docs/gpu.md"}},
         {{"plan", ""}, {"hetseq plan inputs/plans/bert.cfg", "docs/planning.md"}},
+        {{"new", ""}, {"hetseq new my_task.py --kind language-model", "docs/python.md"}},
         {{"report", ""}, {"hetseq report run --output report.html", "docs/outputs.md"}},
         {{"bleu", ""}, {"hetseq bleu reference.de < translations", "docs/translation.md"}},
         {{"tokenize", ""}, {"hetseq tokenize --vocab vocab.txt < lines", "docs/bert.md"}},

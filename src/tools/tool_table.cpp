@@ -5,6 +5,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/tools/bleu_command.hpp"
+#include "hetseq/tools/new_command.hpp"
 #include "hetseq/tools/report_command.hpp"
 #include "hetseq/tools/tokenize_command.hpp"
 
@@ -15,6 +16,15 @@ namespace hetseq {
 namespace {
 
 using Count = CommandArgument::Count;
+
+CommandDescription new_task() {
+    return {"new",
+            summary_of("new"),
+            {{.word = "",
+              .help = "",
+              .arguments = {{"FILE", Count::one, "the file to write, such as my_task.py"}},
+              .own_options = template_options().table()}}};
+}
 
 CommandDescription report() {
     return {"report",
@@ -44,8 +54,10 @@ CommandDescription tokenize() {
 }  // namespace
 
 const std::vector<Tool>& tool_table() {
-    static const std::vector<Tool> table{
-        {report(), report_command}, {bleu(), bleu_command}, {tokenize(), tokenize_command}};
+    static const std::vector<Tool> table{{new_task(), new_command},
+                                         {report(), report_command},
+                                         {bleu(), bleu_command},
+                                         {tokenize(), tokenize_command}};
     return table;
 }
 
@@ -69,6 +81,7 @@ const std::vector<CommandSummary>& command_summaries() {
         {"bench",
          "measure reading, updates or reductions, or bound an update on a GPU; prints JSON"},
         {"plan", "predict the step time of a job on a described cluster"},
+        {"new", "write a task in Python that runs as it is, to be changed"},
         {"report", "draw one or several runs as one HTML file"},
         {"bleu", "score translations with BLEU or chrF2, equal to sacreBLEU"},
         {"tokenize", "turn lines of standard input into ids of BERT's pieces"},

@@ -91,6 +91,7 @@ offers 'runs' plan a.cfg --from ''
 offers 'runs' report ''
 offers 'a.cfg b.cfg data.h5 runs' bleu ''
 offers 'data.h5' bleu a.cfg --input d
+offers 'classification language-model' new my_task.py --kind ''
 offers '13a char intl none' bleu a.cfg --tokenize ''
 
 # The same after a launcher, from the last hetseq on.

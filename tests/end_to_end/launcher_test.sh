@@ -4,8 +4,8 @@ source "$(dirname "$0")/common.sh"
 whole=$bin/../libexec/hetseq/hetseq-program
 
 # What it says is what the whole program says.
-for words in --version --help 'report --help' 'bleu --help' 'tokenize --help' 'checkpoint list --help' \
-  'help bleu' report 'report /nowhere' 'bleu /nowhere' 'bleu --width x r' tokenize 'checkpoint list' \
+for words in --version --help 'new --help' 'report --help' 'bleu --help' 'tokenize --help' 'checkpoint list --help' \
+  new 'new task.txt' 'new /nowhere/task.py' 'help bleu' report 'report /nowhere' 'bleu /nowhere' 'bleu --width x r' tokenize 'checkpoint list' \
   'checkpoint verify /nowhere' 'checkpoint none' 'train --help' none ''; do
   # shellcheck disable=SC2086
   { rc=0; "$bin/hetseq" $words </dev/null || rc=$?; echo "code $rc"; } >"$work/small" 2>&1

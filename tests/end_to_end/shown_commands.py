@@ -171,6 +171,8 @@ def prepare_arguments(words):
 
 def arguments(name, words):
     """What to try in place of what is shown: lists of words; none where nothing can be."""
+    if name == "new" and words:
+        return [[new_place(".py"), *words[1:]]]
     if any(re.search(r"\.py(:\w+)?$", word) for word in words):
         return []  # a task of the reader's own
     if name in ("train", "check"):

@@ -14,7 +14,7 @@ struct Tool {
     int (*run)(const CommandWords&);  // returns the exit code
 };
 
-/// report, bleu, tokenize
+/// new, report, bleu, tokenize
 const std::vector<Tool>& tool_table();
 
 /// Null if there is none of this name.
