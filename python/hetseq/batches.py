@@ -215,7 +215,7 @@ class BatchMaker:
         share = self._announced[announced]
         pieces, missing = self._between(share, first, first + len(ids))
         if missing:
-            raise TaskError(f"the samples of '{share.source.name}' have no '{missing[0]}', which the losses need: only data for predictions "
+            raise TaskError(f"the samples of {share.source.title} have no '{missing[0]}', which the losses need: only data for predictions "
                             "may lack it")
         made = self._collated(self._padded(pieces), ids, epoch, True)
         if first + len(ids) == share.count:

@@ -9,6 +9,8 @@ import pathlib
 import re
 import shutil
 import sys
+import time
+import traceback
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 import torch
@@ -26,6 +28,7 @@ _IN_PIECE = 64               # samples that a process makes at a time for a shar
 _PARTS = 64                  # shards at most
 _LEAST_IN_PART = 1000        # samples of a shard
 _MOST_OF_DISK = 0.5          # of what is free
+_TELL_S = 5                  # between two lines about it
 _BLOCK_BYTES = 2 << 20       # as the trainer chooses blocks of shards (docs/data.md)
 _CHUNK_BYTES = 256 << 10     # as `write_shards` chooses chunks
 _MOST_CHUNKS_IN_TARGET = 16
@@ -78,16 +81,18 @@ class Source:
 
     def __init__(self, task: Task, dataset: Any, name: str, seed: int, processes: int):
         self.task, self.dataset, self.name, self.seed = task, dataset, name, seed
+        self.title = f"'{name}'" if name else "the shards"
         self.number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "little") >> 1
         self.is_stream = dataset is not None and _is_stream(dataset)
         self._transforms = overrides(task, "transform")
+        self._told = time.monotonic()  # how far writing is
         self.readers = Readers(self.make, processes)
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def _place(self, sample: int) -> str:
-        return f"sample {sample} of '{self.name}' ({type(self.dataset).__name__})"
+        return f"sample {sample} of {self.title} ({type(self.dataset).__name__})"
 
     def read(self, sample: int) -> dict[str, torch.Tensor]:
         """The fields, as the dataset gives them."""
@@ -113,13 +118,13 @@ class Source:
                 row = self.read(sample) if rows is None else _tensors(rows[place])
                 missing |= self.task.fields.keys() - row.keys()
                 made.append(row if as_stored or not self._transforms else self._transformed(row, sample, epoch is not None))
-        return Piece(_packed(made, self.name), sorted(missing))
+        return Piece(_packed(made, self.title), sorted(missing))
 
     def _transformed(self, row: dict[str, Any], sample: int, trains: bool) -> dict[str, torch.Tensor]:
         try:
             made = self.task.transform(row, trains)
         except Exception as error:
-            raise _failed(error, f"transform of sample {sample} of '{self.name}'") from error
+            raise _failed(error, f"transform of sample {sample} of {self.title}") from error
         if not isinstance(made, Mapping):
             raise TaskError(f"transform gave a {type(made).__name__}: give a dict of a sample's tensors by name")
         return {name: value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for name, value in made.items()}
@@ -178,22 +183,27 @@ class Source:
                 shutil.rmtree(scratch, ignore_errors=True)
 
     def _samples(self, part: int, parts: Sequence[int]) -> Iterator[dict[str, Any]]:
-        told = 0
-        for number, sample in enumerate(self._stream() if self.is_stream else self._range(part)):
+        """Rank 0 says now and then how far it is."""
+        before = sum(len(self._range(each)) for each in parts[:parts.index(part)]) if not self.is_stream else 0
+        own = f" of {sum(len(self._range(each)) for each in parts):,}" if not self.is_stream else ""
+        for number, sample in enumerate(self._iterated() if self.is_stream else self._read(part), before):
             torch.ops.hetseq.progress()
-            if parts[0] == 0 and number >= told + 1000 and sys.stderr.isatty():
-                told = number
-                print(f"\r'{self.name}': {number:,} samples of part {part + 1} of {self.parts()}", end="", file=sys.stderr, flush=True)
+            if time.monotonic() - self._told > _TELL_S and torch.ops.hetseq.launched_rank() <= 0:
+                self._told = time.monotonic()
+                print(f"hetseq: rank 0 has written {number:,}{own} samples of {self.title} as shards", file=sys.stderr, flush=True)
             yield sample
 
-    def _range(self, part: int) -> Iterator[dict[str, Any]]:
-        begin, end = len(self) * part // self.parts(), len(self) * (part + 1) // self.parts()
-        pieces = [range(first, min(first + _IN_PIECE, end)) for first in range(begin, end, _IN_PIECE)]
+    def _range(self, part: int) -> range:
+        return range(len(self) * part // self.parts(), len(self) * (part + 1) // self.parts())
+
+    def _read(self, part: int) -> Iterator[dict[str, Any]]:
+        samples = self._range(part)
+        pieces = [samples[first:first + _IN_PIECE] for first in range(0, len(samples), _IN_PIECE)]
         for piece in self.readers.results((list(piece), None, None, True) for piece in pieces):
             names = list(piece.values)
             yield from (dict(zip(names, row)) for row in zip(*piece.values.values()))
 
-    def _stream(self) -> Iterator[dict[str, Any]]:
+    def _iterated(self) -> Iterator[dict[str, Any]]:
         for number, sample in enumerate(self.dataset):
             yield {name: tensor.numpy() for name, tensor in
                    as_fields(self.task.fields, sample, f"sample {number} of '{self.name}'").items()}
@@ -214,8 +224,6 @@ class Source:
 
 def _failed(error: Exception, place: str) -> TaskError:
     """With the traceback of the user's own lines."""
-    import traceback
-
     if isinstance(error, TaskError):
         return error
     summary = traceback.TracebackException.from_exception(error)
@@ -227,10 +235,10 @@ def _tensors(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: torch.from_numpy(value) for name, value in row.items()}
 
 
-def _packed(rows: Sequence[Mapping[str, torch.Tensor]], name: str) -> dict[str, Any]:
+def _packed(rows: Sequence[Mapping[str, torch.Tensor]], title: str) -> dict[str, Any]:
     for row in rows:
         if row.keys() != rows[0].keys():
-            raise TaskError(f"the samples of '{name}' have unlike tensors, {', '.join(rows[0])} and {', '.join(row)}: give the same for all")
+            raise TaskError(f"the samples of {title} have unlike tensors, {', '.join(rows[0])} and {', '.join(row)}: give the same for all")
     packed: dict[str, Any] = {}
     for field in rows[0]:
         values = [row[field].detach().cpu() for row in rows]

@@ -136,23 +136,38 @@ TASK = f"""
             return broken(config.how)
 """
 
-COMMON = ("--max-sentences", "16", "--batch-size", "64", "--threads", "1", "--balance", "equal", "--cache-dir", "cache")
+SETTINGS = 'dict(max_sentences=16, batch_size=64, threads=1, balance="equal", max_update=12, cache_dir="cache")'
+
+SCRIPT = f"""
+    import os, task, hetseq
+    import torch
+
+    def train(name, kind, **options):
+        return hetseq.train(kind(), save_dir=f"{{name}}-{{os.environ.get('OMPI_COMM_WORLD_SIZE', '1')}}", **{{**{SETTINGS}, **options}})
+
+    def refused(name, kind, **options):
+        try:
+            train(name, kind, overwrite=True, **options)
+        except hetseq.Error as error:
+            return str(error)
+        raise AssertionError(f"{{name}} was trained")
+"""
 
 
 class DatasetTest(Case):
     def setUp(self):
         super().setUp()
         self.write("task.py", TASK)
-        self.write("shards.py", """
-            import task, hetseq
-            hetseq.write_shards({"image": task.IMAGES, "label": task.LABELS}, "images")
-            hetseq.write_shards([{"ids": text.int()} for text in task.TEXTS], "texts", ragged=["ids"])
-            """)
-        self.run_ranks(1, "shards.py")
 
-    def train(self, name, task, *words, ranks=1, code=0, updates=12, cached=True):
-        where = COMMON if cached else COMMON[:-2]
-        return self.hetseq(ranks, "train", f"task.py:{task}", "--save-dir", name, "--max-update", updates, *where, *words, code=code)
+    def script(self, ranks, text):
+        import textwrap
+        body = textwrap.indent(textwrap.dedent(text), "    ")
+        self.write("script.py", textwrap.dedent(SCRIPT) + "\nif __name__ == '__main__':\n" + body)
+        return self.run_ranks(ranks, "script.py")
+
+    def command(self, name, task, *words, ranks=1, code=0, updates=9):
+        common = ("--max-sentences", "16", "--batch-size", "64", "--threads", "1", "--balance", "equal", "--cache-dir", "cache")
+        return self.hetseq(ranks, "train", f"task.py:{task}", "--save-dir", name, "--max-update", updates, *common, *words, code=code)
 
     def assert_same_bytes(self, *names):
         models = [(self.folder / name / "model.safetensors").read_bytes() for name in names]
@@ -166,30 +181,42 @@ class DatasetTest(Case):
 
     def test_parameters_are_those_of_shards(self):
         for ranks in (1, 3):
-            self.train(f"shards-{ranks}", "Images", "--data", "images", cached=False, ranks=ranks)
-            self.train(f"read-{ranks}", "Read", ranks=ranks)
-            self.train(f"cached-{ranks}", "Read", "--cache-data", "on", ranks=ranks)
-            self.assert_same_bytes(f"shards-{ranks}", f"read-{ranks}", f"cached-{ranks}")
-        self.assert_near_models("read-1", "read-3")
+            self.script(ranks, """
+                if hetseq.rank() <= 0 and not os.path.exists("images"):
+                    hetseq.write_shards({"image": task.IMAGES, "label": task.LABELS}, "images", name="images")
+                    hetseq.write_shards([{"ids": text.int()} for text in task.TEXTS], "texts", ragged=["ids"], name="texts")
+                train("read", task.Read)
+                train("cached", task.Read, cache_data="on")
+                train("shards", task.Images, data="images")
+                train("list", task.Images, data=task.rows())
+                train("stream", task.Images, data=task.Stream(), valid_data=task.rows())
+                train("drawn", task.Drawn, data_workers=2)
+                train("rows", task.Rows, data="images", data_workers=1)
+                texts = dict(batch_size=None, max_sentences=None, batch_tokens=200, max_tokens=100, max_update=10)
+                train("texts", task.ReadTexts, **texts)
+                train("text-shards", task.Texts, data="texts", **texts)
+                """)
+            self.assert_same_bytes(*(f"{name}-{ranks}" for name in ("shards", "read", "cached", "list", "stream")))
+            self.assert_same_bytes(f"drawn-{ranks}", f"rows-{ranks}")
+            self.assert_same_bytes(f"texts-{ranks}", f"text-shards-{ranks}")
+        for name in ("read", "drawn", "texts"):
+            self.assert_near_models(f"{name}-1", f"{name}-3")
+        self.assertIn("came from a script", self.hetseq(1, "evaluate", "list-1", code=78))
 
     def test_a_stopped_run_goes_on_with_other_ranks_and_workers(self):
-        self.train("whole", "Drawn", updates=9)
-        self.train("parts", "Drawn", "--data-workers", "2", "--stop-after", "4", ranks=3, updates=9, code=75)
-        self.train("parts", "Drawn", "--data-workers", "1", ranks=2, updates=9)
+        self.command("whole", "Drawn")
+        self.command("parts", "Drawn", "--data-workers", "2", "--stop-after", "4", ranks=3, code=75)
+        self.command("parts", "Drawn", "--data-workers", "1", ranks=2)
         self.assert_near_models("whole", "parts")
-
-    def test_rows_of_shards_are_transformed_as_samples_of_a_dataset(self):
-        self.train("read", "Drawn")
-        self.train("rows", "Rows", "--data", "images", "--data-workers", "2")
-        self.assert_same_bytes("read", "rows")
+        self.assertIn("sample 0 of 'train' is ", self.command("parts", "Other", updates=20, code=78))
 
     def test_what_is_drawn_differs_by_epoch_and_not_in_validation(self):
         self.write("epochs.py", """
             import torch, task
             from hetseq.batches import BatchMaker
             maker = BatchMaker(task.Drawn())
-            maker.configure({"seed": 5, "options": {"data-workers": "2"}, "cache_dir": "cache", "model_config": "", "init_model": "", "data": "train",
-                             "dropout": None, "attention_dropout": None})
+            maker.configure({"seed": 5, "options": {"data-workers": "2"}, "cache_dir": "cache", "model_config": "", "init_model": "",
+                             "data": "train", "dropout": None, "attention_dropout": None})
             assert maker.kind("train") == "samples"
             number = maker._source("train").number
             def images(ids, epoch):
@@ -201,87 +228,84 @@ class DatasetTest(Case):
             assert torch.equal(first[[2, 0]], images([200, 4], 0))
             assert not torch.equal(first, images([4, 9, 200], 1))
             assert torch.equal(images([4, 9], None), images([4, 9], None))
+            state = torch.get_rng_state()
+            images([1], 0)
+            assert torch.equal(state, torch.get_rng_state())
             maker.end()
             """)
         self.run_ranks(1, "epochs.py")
-
-    def test_texts_of_unequal_length_are_those_of_shards(self):
-        size = ("--batch-tokens", "200", "--max-tokens", "100")
-        common = ("--threads", "1", "--balance", "equal", "--max-update", "10", *size)
-        for ranks in (1, 3):
-            self.hetseq(ranks, "train", "task.py:Texts", "--data", "texts", "--save-dir", f"shards-{ranks}", *common)
-            self.hetseq(ranks, "train", "task.py:ReadTexts", "--save-dir", f"read-{ranks}", "--cache-dir", f"cache-{ranks}", *common)
-            self.assert_same_bytes(f"shards-{ranks}", f"read-{ranks}")
-
-    def test_a_script_gives_datasets_lists_and_streams(self):
-        self.write("script.py", """
-            import sys, task, hetseq
-            if __name__ == "__main__":
-                for name, data in (("tuples", task.Tuples()), ("rows", task.rows()), ("stream", task.Stream())):
-                    hetseq.train(task.Images(), data=data, valid_data=task.rows(), max_sentences=16, batch_size=64, threads=1, balance="equal", max_update=12,
-                                 save_dir=name, cache_dir="cache")
-            """)
-        self.run_ranks(2, "script.py")
-        self.train("shards", "Images", "--data", "images", cached=False, ranks=2)
-        self.assert_same_bytes("shards", "tuples", "rows", "stream")
-        self.assertIn("came from a script", self.hetseq(1, "evaluate", "tuples", code=78))
 
     def test_datasets_of_hugging_face(self):
         try:
             import datasets  # noqa: F401
         except ImportError:
             self.skipTest("the package datasets is missing")
-        self.write("script.py", """
-            import datasets, task, hetseq
-            if __name__ == "__main__":
-                data = datasets.Dataset.from_dict({"label": task.LABELS.tolist(), "image": task.IMAGES.tolist()})
-                hetseq.train(task.Images(), data=data, max_sentences=16, batch_size=64, threads=1, balance="equal", max_update=12, save_dir="read")
+        self.script(2, """
+            import datasets
+            data = datasets.Dataset.from_dict({"label": task.LABELS.tolist(), "image": task.IMAGES.tolist()})
+            train("read", task.Images, data=data)
+            train("cached", task.Images, data=data, cache_data="on")
+            train("list", task.Images, data=task.rows())
             """)
-        self.run_ranks(2, "script.py")
-        self.train("shards", "Images", "--data", "images", cached=False, ranks=2)
-        self.assert_same_bytes("shards", "read")
+        self.assert_same_bytes("read-2", "cached-2", "list-2")
 
     def test_evaluation_and_predictions_read_splits(self):
-        self.train("run", "Read", "--valid-data", "valid", ranks=2)
-        self.train("files", "Images", "--data", "images", "--valid-data", "images", cached=False, ranks=2)
-        found = [self.hetseq(1, "evaluate", "run", "--data", "valid", "--cache-dir", "cache", "--json"),
-                 self.hetseq(2, "evaluate", "files", "--json")]
+        text = self.command("run", "Read", "--valid-data", "valid", ranks=2)
+        told = float(text[text.rindex(" valid "):].split("loss ")[1].split()[0])
         import json
-        losses = [json.loads(text[text.index("{"):])["loss"] for text in found]
-        self.assertAlmostEqual(*losses, delta=1e-6)
+        found = self.hetseq(2, "evaluate", "run", "--data", "valid", "--cache-dir", "other", "--json")
+        self.assertAlmostEqual(json.loads(found[found.index("{"):])["loss"], told, delta=1e-4)
+        import h5py
         for data in ("valid", "unlabelled"):
             self.hetseq(1, "predict", "run", "--data", data, "--cache-dir", "cache", "--output", f"{data}.h5")
-        self.hetseq(1, "predict", "files", "--data", "images", "--output", "files.h5")
-        import h5py
-        classes = {name: h5py.File(self.folder / f"{name}.h5")["class"][:] for name in ("valid", "unlabelled", "files")}
-        self.assertEqual(classes["valid"].tolist(), classes["files"].tolist())
-        self.assertEqual(classes["unlabelled"].tolist(), classes["files"][:50].tolist())
+        classes = {name: h5py.File(self.folder / f"{name}.h5")["class"][:].tolist() for name in ("valid", "unlabelled")}
+        self.assertEqual(len(classes["valid"]), SAMPLES)
+        self.assertEqual(classes["unlabelled"], classes["valid"][:50])
 
-    def test_bad_samples_are_named(self):
-        for how, words in {"shape": ["sample 77 of 'train' (Broken), field 'image', has the shape (5, 6)", "(6, 6)"],
-                           "type": ["sample 77", "torch.float32", "torch.uint8"],
-                           "value": ["sample 77", "do not fit torch.uint8"],
-                           "error": ["sample 77", "the picture is broken", "OSError"],
-                           "death": ["died", "--data-workers 1"],
-                           "fields": ["of 'train' have no 'label'"],
-                           "loader": ["DataLoader", "loader.dataset"],
-                           "splits": ["'train'", "give one of them"]}.items():
-            with self.subTest(how=how):
-                text = self.train(f"bad-{how}", "Bad", "--how", how, "--overwrite", ranks=2, code=78, updates=20)
+    def test_bad_data_are_named(self):
+        self.script(1, """
+            def expect(words, *arguments, **options):
+                text = refused("bad", *arguments, **options)
                 for word in words:
-                    self.assertIn(word, text)
+                    assert word in text, (word, text)
 
-    def test_a_dataset_that_changed_is_refused(self):
-        self.train("run", "Read", "--stop-after", "3", code=75)
-        text = self.train("run", "Other", code=78)
-        self.assertIn("sample 0 of 'train' is ", text)
+            for how, words in {"shape": ["sample 77 of 'train' (Broken), field 'image', has the shape (5, 6)", "(6, 6)"],
+                               "type": ["sample 77", "torch.float32", "torch.uint8"],
+                               "value": ["sample 77", "do not fit torch.uint8"],
+                               "error": ["sample 77", "the picture is broken", "OSError"],
+                               "death": ["died", "--data-workers 1"],
+                               "fields": ["of 'train' have no 'label'"],
+                               "loader": ["DataLoader", "loader.dataset"],
+                               "splits": ["'train'", "give one of them"]}.items():
+                expect(words, task.Bad, how=how)
+            expect(["give a number of processes"], task.Read, data_workers="none")
+            expect(["name both by split, or both by files"], task.Read, valid_data="images/*.h5")
+            expect(["--cache-data"], task.Read, cache_data="some")
+            expect(["fields of unequal length"], task.ReadTexts, cache_data="off")
+            expect(["is a stream"], task.Images, data=task.rows(), valid_data=task.Stream())
+            expect(["--cache-dir none"], task.Read, cache_dir="none")
+            """)
 
-    def test_options_that_do_not_fit_are_refused(self):
-        for words, expected in {("--data-workers", "none"): "give a number of processes",
-                                ("--valid-data", "images"): "name both by split, or both by files",
-                                ("--cache-data", "some"): "--cache-data"}.items():
-            self.assertIn(expected, self.train("bad", "Read", *words, code=78))
-        self.assertIn("fields of unequal length", self.train("bad", "ReadTexts", "--cache-data", "off", code=78))
+    def test_processes_end_with_their_rank(self):
+        import subprocess
+        import time
+        self.write("killed.py", """
+            import os, signal, task, hetseq
+            if __name__ == "__main__":
+                class Dies(task.Tuples):
+                    def __getitem__(self, i):
+                        if i == 77:
+                            os.kill(os.getppid(), signal.SIGKILL)
+                        return super().__getitem__(i)
+                hetseq.train(task.Images(), data=Dies(), data_workers=2, cache_dir="cache", max_update=100, batch_size=64)
+            """)
+        self.run_ranks(1, "killed.py", code=-9)
+        for _ in range(50):
+            left = subprocess.run(["pgrep", "-f", "killed.py"], stdout=subprocess.PIPE, text=True).stdout.split()
+            if not left:
+                return
+            time.sleep(0.2)
+        self.fail(f"processes {left} are left")
 
 
 if __name__ == "__main__":
