@@ -15,6 +15,7 @@
 #include "hetseq/data/loading/loader.hpp"
 
 #include "data/epoch_reader.hpp"
+#include "data/error_text.hpp"
 #include "data/generated_corpus.hpp"
 #include "data/generated_ragged_corpus.hpp"
 #include "test_world.hpp"
@@ -147,13 +148,13 @@ TEST_F(DataWeightsTest, OfOneEachLeaveTheOrderAsItIs) {
 TEST_F(DataWeightsTest, NeedOneForEachName) {
     test::write_bert_like_corpus(world_, folder_, {20, 10});
 
-    for (const char* weights : {"2", "1,1,1"})
-        try {
+    for (const char* weights : {"2", "1,1,1"}) {
+        const test::Thrown thrown = test::thrown_by([&] {
             Corpus{context_, names(2), test::bert_like_schema(), options(weights)};
-            FAIL() << weights;
-        } catch (const BadConfig& error) {
-            EXPECT_THAT(error.what(), HasSubstr("--data has 2 names"));
-        }
+        });
+        EXPECT_EQ(thrown.code, ExitCode::config);
+        EXPECT_THAT(thrown.text, HasSubstr("--data has 2 names"));
+    }
 }
 
 TEST_F(DataWeightsTest, BelongToNamesAndNotToFiles) {

@@ -111,13 +111,18 @@ WindowPlan::WeightedCount WindowPlan::count(const BlockRange& part) {
 
 WindowPlan::Epoch WindowPlan::make_epoch(std::int64_t number) {
     Epoch made{number, {options_.geometry, options_.seed, number, options_.shuffle}};
+    std::vector<WeightedCount> counts{{}};
     for (std::int64_t group = 0; group < made.order.groups(); ++group) {
-        made.groups.push_back({.weight_before = made.weight});
-        for (const BlockRange& part : made.order.group_parts(group))
-            made.weight += count(part).weight;
+        WeightedCount sum = counts.back();
+        for (const BlockRange& part : made.order.group_parts(group)) {
+            const WeightedCount own = count(part);
+            sum.samples += own.samples;
+            sum.weight += own.weight;
+        }
+        counts.push_back(sum);
     }
     lengths_.clear();
-    settle_batch_weight(made);
+    settle_weights(made, counts);
     std::int64_t batch = 0;
     for (std::size_t group = 0; group < made.groups.size(); ++group) {
         const bool is_last = group + 1 == made.groups.size();
@@ -132,15 +137,23 @@ WindowPlan::Epoch WindowPlan::make_epoch(std::int64_t number) {
     return made;
 }
 
-void WindowPlan::settle_batch_weight(Epoch& epoch) const {
+void WindowPlan::settle_weights(Epoch& epoch, const std::vector<WeightedCount>& counts) const {
+    const WeightedCount& all = counts.back();
     epoch.batch_weight = options_.batch_weight;
-    const std::int64_t whole = epoch.weight / epoch.batch_weight;
-    const bool has_rest = epoch.weight % epoch.batch_weight != 0;
-    if (std::max<std::int64_t>(whole + (has_rest ? 1 : 0), 1) != batches_)
-        epoch.batch_weight = std::max<std::int64_t>(epoch.weight / batches_, 1);
+    const std::int64_t whole = all.weight / epoch.batch_weight;
+    const bool has_rest = all.weight % epoch.batch_weight != 0;
+    epoch.by_samples = std::max<std::int64_t>(whole + (has_rest ? 1 : 0), 1) != batches_;
+    if (epoch.by_samples)
+        epoch.batch_weight = std::max<std::int64_t>(all.samples / batches_, 1);
+    const auto weight = [&](const WeightedCount& of) {
+        return epoch.by_samples ? of.samples : of.weight;
+    };
+    epoch.weight = weight(all);
+    for (std::size_t group = 0; group + 1 < counts.size(); ++group)
+        epoch.groups.push_back({.weight_before = weight(counts[group])});
 }
 
-// Those that end before `weight` of the epoch, which is not all of it. Where weights are divided
+// Those that end before `weight` of the epoch, which is not all of it. Where samples are divided
 // evenly, the last batch takes what the division leaves.
 std::int64_t WindowPlan::whole_batches(const Epoch& epoch, std::int64_t weight) const {
     const bool has_rest = epoch.weight > epoch.batch_weight * batches_;
@@ -205,7 +218,8 @@ std::int64_t WindowPlan::border_at(const Epoch& epoch,
     std::int64_t before = weight_before_end;
     while (position > 0) {
         const Sample sample = sample_at(epoch, position - 1);
-        const std::int64_t next = is_left_out(sample) ? 0 : weight_of(sample);
+        const std::int64_t own = epoch.by_samples ? 1 : weight_of(sample);
+        const std::int64_t next = is_left_out(sample) ? 0 : own;
         if (before <= weight && next > 0)
             break;
         before -= next;

@@ -355,5 +355,24 @@ TEST(WindowPlanTest, EpochsOfUnequalWeightDivideItEvenly) {
     EXPECT_EQ(epochs, (std::set<std::int64_t>{64, 192}));
 }
 
+// Some epochs have fewer units than the mean one, in samples that are longer than an even batch.
+TEST(WindowPlanTest, NoBatchOfALightEpochIsEmpty) {
+    Lengths lengths(40, 2);
+    std::fill(lengths.begin(), lengths.begin() + 20, 100);
+    for (const std::int64_t block_length : {1, 3, 20})
+        for (const std::uint64_t seed : {1, 2, 3, 4}) {
+            Planned planned({.lengths = lengths,
+                             .block_length = block_length,
+                             .shuffle_blocks = 1,
+                             .batch = 120,
+                             .seed = seed,
+                             .sets = {{{{0, 40}}, 20}}});
+            ASSERT_EQ(planned.plan.batches_per_epoch(), 9);
+            for (std::int64_t update = 0; update < 36; ++update)
+                ASSERT_GT(planned.plan.batch(update).size(), 0) << update << ", seed " << seed;
+            EXPECT_EQ(planned.visits(0), planned.visits(2));
+        }
+}
+
 }  // namespace
 }  // namespace hetseq

@@ -46,8 +46,9 @@ struct WindowPlanOptions {
 /// it. So memory is bounded by windows, and a run can continue anywhere.
 ///
 /// Where sets are taken more or less often than once, epochs have unequal weights. All of them then
-/// have as many batches as the mean epoch. Where whole batches would give another number, the
-/// epoch's own weight is divided evenly among them.
+/// have as many batches as the mean epoch. Where whole batches would give another number, windows
+/// get batches in proportion to their samples, so that none is empty, and divide their weight
+/// evenly among these.
 ///
 /// The plan depends only on its options and the lengths.
 class WindowPlan {
@@ -72,6 +73,7 @@ private:
     struct Epoch {
         std::int64_t number = 0;
         GlobalOrder order;
+        bool by_samples = false;  // windows are cut by the number of samples: all weigh 1
         std::int64_t weight = 0;
         std::int64_t batch_weight = 1;  // of its full batches
         std::vector<Group> groups{};
@@ -93,7 +95,8 @@ private:
     }
     const Epoch& epoch(std::int64_t number);
     Epoch make_epoch(std::int64_t number);
-    void settle_batch_weight(Epoch& epoch) const;
+    /// `counts`: before each group, and of the epoch.
+    void settle_weights(Epoch& epoch, const std::vector<WeightedCount>& counts) const;
     std::int64_t whole_batches(const Epoch& epoch, std::int64_t weight) const;
     void count_mean_epoch();
     /// The samples of `part` that are not left out, and their weight.
