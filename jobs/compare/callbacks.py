@@ -46,8 +46,7 @@ def update_ms(folder, name, updates, callbacks):
     """The median update of a run."""
     run = folder / name
     hetseq.train(Layers(), callbacks=callbacks, data=str(folder / "data.h5"), batch_size=64, max_sentences=64, lr=0.01,
-                 optimizer="sgd", max_update=updates, balance="declared", threads=1, save_dir=str(run), overwrite=True,
-                 log_level="error")
+                 optimizer="sgd", max_update=updates, balance="declared", threads=1, save_dir=str(run), overwrite=True)
     return json.loads((run / "summary.json").read_text())["step_ms"]["median"]
 
 
