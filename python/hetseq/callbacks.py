@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import queue
 import threading
+import time
 from typing import Any, Iterable, Optional
 
 import torch
@@ -15,6 +16,8 @@ __all__ = ["EVENTS", "Callbacks"]
 
 EVENTS = ("start", "update", "validation", "checkpoint", "end")
 _MOST_WAITING = 10000  # events; the trainer waits where callbacks are so far behind
+_WAIT_S = 0.01  # where they are
+_TURN_S = 0.1  # between looks for events: the interpreter is taken from the task once in a while, not after each update
 _LOOKS_S = 5.0  # between signs of life while the last events are heard
 
 
@@ -39,7 +42,8 @@ class Callbacks:
     def __init__(self, task: Task, given: Iterable[Any]) -> None:
         self._listeners = _listeners(task, given)
         self.failure: Optional[BaseException] = None
-        self._queue: queue.Queue = queue.Queue(_MOST_WAITING)
+        self._queue: queue.SimpleQueue = queue.SimpleQueue()  # of C: the trainer pays for little else than putting
+        self._ends = threading.Event()
         self._thread: Optional[threading.Thread] = None
 
     def events(self) -> list[str]:
@@ -50,13 +54,15 @@ class Callbacks:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="hetseq callbacks", daemon=True)
             self._thread.start()
+        while self._queue.qsize() >= _MOST_WAITING:
+            time.sleep(_WAIT_S)
         self._queue.put((event, info))
 
     def finish(self, seconds: Optional[float] = None) -> None:
         """Waits until all events were heard, or for so long."""
         if self._thread is None:
             return
-        self._queue.put(None)
+        self._ends.set()
         left = float("inf") if seconds is None else seconds
         while self._thread.is_alive() and left > 0:
             self._thread.join(min(_LOOKS_S, left))
@@ -65,8 +71,14 @@ class Callbacks:
         self._thread = None
 
     def _run(self) -> None:
-        """Until the end, also behind a failure: nobody shall wait for a queue that is full."""
-        while (told := self._queue.get()) is not None:
+        while not self._ends.wait(_TURN_S):
+            self._hear()
+        self._hear()
+
+    def _hear(self) -> None:
+        """All events that are waiting. Also behind a failure: nobody shall wait for a queue that is full."""
+        while not self._queue.empty():
+            told = self._queue.get()
             if self.failure is None:
                 self._call(*told)
 

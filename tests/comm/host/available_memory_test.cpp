@@ -31,6 +31,7 @@ TEST_F(AvailableMemoryTest, IsWhatTheKernelSaysAndNoMoreThanAControlGroupHas) {
 
     const std::int64_t of_host = available_memory_mb(root_);
     write("proc/self/cgroup", "0::/job");
+    write("sys/fs/cgroup/cgroup.controllers", "memory");
     write("sys/fs/cgroup/job/memory.max", std::to_string(std::int64_t{100} << 20));
     const std::int64_t of_group = available_memory_mb(root_);
 
