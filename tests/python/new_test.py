@@ -12,6 +12,12 @@ KINDS = {"classification": ("class", (256,)), "language-model": ("log_probabilit
 
 
 class NewTest(Case):
+    def setUp(self):
+        super().setUp()
+        before = os.environ.get("XDG_CACHE_HOME")
+        self.addCleanup(lambda: os.environ.pop("XDG_CACHE_HOME") if before is None else os.environ.update(XDG_CACHE_HOME=before))
+        os.environ["XDG_CACHE_HOME"] = str(self.folder / "cache")
+
     def new(self, *words, code=0):
         run = subprocess.run([os.environ["HETSEQ_PROGRAM"], "new", *words], cwd=self.folder, env=environment(),
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
@@ -24,10 +30,9 @@ class NewTest(Case):
             with self.subTest(kind=kind):
                 self.new(f"{kind}.py", "--kind", kind)
                 self.assertIn(f"hetseq train {kind}.py --valid-data valid", (self.folder / f"{kind}.py").read_text())
-                common = ("--cache-dir", "cache", "--threads", "1")
-                self.hetseq(1, "train", f"{kind}.py", "--valid-data", "valid", "--save-dir", kind, "--max-update", "2", *common)
-                self.assertIn("accuracy", self.hetseq(1, "evaluate", kind, "--data", "test", "--cache-dir", "cache"))
-                self.hetseq(1, "predict", kind, "--data", "test", "--cache-dir", "cache", "--output", f"{kind}.h5")
+                self.hetseq(1, "train", f"{kind}.py", "--valid-data", "valid", "--save-dir", kind, "--max-update", "2")
+                self.assertIn("accuracy", self.hetseq(1, "evaluate", kind, "--data", "test"))
+                self.hetseq(1, "predict", kind, "--data", "test", "--output", f"{kind}.h5")
                 with h5py.File(self.folder / f"{kind}.h5") as file:
                     self.assertEqual(file[name].shape, shape)
 
