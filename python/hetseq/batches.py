@@ -259,7 +259,7 @@ class BatchMaker:
                 continue
             extents = _extents(given, name, field) if isinstance(field, Ragged) else [()] * count
             for row, values, extent in zip(rows, given[name], extents):
-                row[name] = values.numpy()[extent]
+                row[name] = values.numpy()[extent] if extent else values.numpy()
         return rows
 
     def _between(self, share: _Announced, begin: int, end: int) -> tuple[dict[str, list[Any]], list[str]]:

@@ -32,7 +32,7 @@ TASK = f"""
         def dataset(self, config, split):
             return list(zip(X, Y))
         def forward(self, model, batch):
-            return {{"nll": F.cross_entropy(model(batch["x"]), batch["y"], reduction="sum")}}
+            return {{"nll": F.cross_entropy(model(batch["x"].to(next(model.parameters()).dtype)), batch["y"], reduction="sum")}}
 """
 
 class AverageTest(Case):
