@@ -165,7 +165,7 @@ class BatchMaker:
         return self._collated(self._padded(self._made(source, ids, None, None)[0]), ids, None, True).batch
 
     def _option(self, name: str) -> str:
-        return self._settings.get(name, reading_options(self._task)[name].default)
+        return self._settings.get(name, reading_options()[name].default)
 
     def _source(self, name: str) -> Source:
         if name not in self._sources:

@@ -8,9 +8,9 @@ from .task import Option, Task, TaskError, overrides
 
 __all__ = ["describe_reading", "makes_batches", "makes_samples", "reading_options", "reads_dataset"]
 
-_WORKERS = {"data-workers": Option("auto", "N|auto: processes of each rank that make samples; auto: its cores but one, at most 8",
-                                   changeable=True)}
-_CACHE = {
+_OPTIONS = {
+    "data-workers": Option("auto", "N|auto: processes of each rank that make samples; auto: its cores but one, at most 8",
+                           changeable=True),
     "cache-data": Option("auto", "write a dataset's samples once as shards (on), or read them each time (off); auto: on for fields of "
                          "unequal length and for streams", choices=("auto", "on", "off"), changeable=True)}
 
@@ -30,16 +30,16 @@ def makes_batches(task: Task) -> bool:
     return makes_samples(task) or overrides(task, "collate")
 
 
-def reading_options(task: Task) -> dict[str, Option]:
-    """Options that such a task has besides its own."""
-    return {**(_WORKERS if makes_samples(task) else {}), **(_CACHE if reads_dataset(task) else {})}
+def reading_options() -> dict[str, Option]:
+    """Options that each task has besides its own: a configuration may come from a script that gave it a dataset."""
+    return dict(_OPTIONS)
 
 
 def describe_reading(task: Task, described: dict[str, Any], option: Any) -> dict[str, Any]:
     """Adds to what the trainer is told of the task. `option`: describes one."""
-    own = [option(name, each) for name, each in reading_options(task).items()]
+    own = [option(name, each) for name, each in reading_options().items()]
     if twice := {each["name"] for each in own} & {each["name"] for each in described["options"]}:
-        raise TaskError(f"the task has an option named '{min(twice)}', which hetseq adds to tasks with a dataset: give it another name")
+        raise TaskError(f"the task has an option named '{min(twice)}', which hetseq gives every task in Python: choose another")
     if reads_dataset(task):
         described["defaults"].setdefault("data", "train")
     described.update(collates=makes_batches(task), makes_samples=makes_samples(task), reads_dataset=reads_dataset(task),

@@ -201,7 +201,7 @@ class DatasetTest(Case):
             self.assert_same_bytes(f"texts-{ranks}", f"text-shards-{ranks}")
         for name in ("read", "drawn", "texts"):
             self.assert_near_models(f"{name}-1", f"{name}-3")
-        self.assertIn("came from a script", self.hetseq(1, "evaluate", "list-1", code=78))
+        self.assertIn("no such file: train", self.hetseq(1, "evaluate", "list-1", code=66))
 
     def test_a_stopped_run_goes_on_with_other_ranks_and_workers(self):
         self.command("whole", "Drawn")
@@ -242,7 +242,9 @@ class DatasetTest(Case):
             self.skipTest("the package datasets is missing")
         self.script(2, """
             import datasets
-            data = datasets.Dataset.from_dict({"label": task.LABELS.tolist(), "image": task.IMAGES.tolist()})
+            from datasets.table import InMemoryTable
+            table = InMemoryTable.from_pydict({"label": task.LABELS.tolist(), "image": task.IMAGES.tolist()})
+            data = datasets.Dataset(table, fingerprint="a-table")
             train("read", task.Images, data=data)
             train("cached", task.Images, data=data, cache_data="on")
             train("list", task.Images, data=task.rows())
