@@ -61,26 +61,11 @@ CommandDescription evaluate() {
                              "used unless the options below say otherwise; without RUN, "
                              "--task, --init-model and --data are needed"}},
               .own_options = evaluate_options().table(),
-              .options = options_of_runs({"task",
-                                          "model",
-                                          "model-config",
-                                          "init-model",
-                                          "dataset",
-                                          "batching",
-                                          "precision",
-                                          "data",
-                                          "block-length",
-                                          "cache-mb",
-                                          "io",
-                                          "max-sentences",
-                                          "max-tokens",
-                                          "max-length",
-                                          "skip-too-long",
-                                          "batch-size",
-                                          "cache-dir",
-                                          "device",
-                                          "threads",
-                                          "json"})}}};
+              .options = options_of_runs(
+                  {"task",       "model",         "model-config", "init-model",   "dataset",
+                   "batching",   "precision",     "data",         "block-length", "cache-mb",
+                   "io",         "max-sentences", "max-tokens",   "max-length",   "skip-too-long",
+                   "batch-size", "cache-dir",     "device",       "threads",      "json"})}}};
 }
 
 CommandDescription predict() {
@@ -91,8 +76,8 @@ CommandDescription predict() {
           .help = "",
           .arguments = {{"RUN", Count::one, "a run's folder, whose options and model are used"}},
           .own_options = predict_options().table(),
-          .options = options_of_runs(
-              {"data", "cache-dir", "precision", "device", "threads", "json"})}}};
+          .options =
+              options_of_runs({"data", "cache-dir", "precision", "device", "threads", "json"})}}};
 }
 
 CommandDescription translate() {

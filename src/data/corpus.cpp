@@ -39,9 +39,8 @@ RaggedExtents extents_of(DataContext::Impl& context,
     if (shards.ragged_fields().empty())
         return {};
     // This runs on the I/O thread for the same reason as `open_shards`.
-    return context.io.run([&] {
-        return read_extents(context.world, shards, block_length, options.max_length);
-    });
+    return context.io.run(
+        [&] { return read_extents(context.world, shards, block_length, options.max_length); });
 }
 
 void check_options(const CorpusOptions& options) {
@@ -262,13 +261,12 @@ const RaggedExtents& Corpus::extents() const noexcept {
 
 CorpusIdentity Corpus::identity(const CorpusIdentity* before) const {
     // This runs on the I/O thread for the same reason as `open_shards`.
-    return impl_->context.io.run(
-        [&] {
-            CorpusIdentity identity = identify_corpus(impl_->context.world, impl_->shards, before);
-            const auto& of_data = impl_->located.identity;
-            identity.datasets.insert(identity.datasets.end(), of_data.begin(), of_data.end());
-            return identity;
-        });
+    return impl_->context.io.run([&] {
+        CorpusIdentity identity = identify_corpus(impl_->context.world, impl_->shards, before);
+        const auto& of_data = impl_->located.identity;
+        identity.datasets.insert(identity.datasets.end(), of_data.begin(), of_data.end());
+        return identity;
+    });
 }
 
 std::int64_t Corpus::blocks_read() const noexcept {

@@ -13,26 +13,26 @@ namespace {
 using test::matrices_decay;
 using test::ToyModule;
 
-constexpr double decay = 0.9, lr = 1e-2;
+constexpr double kept = 0.9, rate = 1e-2;
 
 class AveragedOptimizerTest : public testing::Test {
 protected:
     void step() {
         flat_.zero_gradients();
         module_.loss(at::randn({4, 5}, at::kDouble), true).backward();
-        optimizer_->step(flat_, lr);
+        optimizer_->step(flat_, rate);
     }
 
     ToyModule module_;
     FlatParameters flat_{module_, matrices_decay};
-    std::unique_ptr<Optimizer> optimizer_ = make_averaged(make_adamw(flat_, {}), flat_, decay);
+    std::unique_ptr<Optimizer> optimizer_ = make_averaged(make_adamw(flat_, {}), flat_, kept);
 };
 
 TEST_F(AveragedOptimizerTest, AverageFollowsTheParameters) {
     at::Tensor expected = flat_.values().detach().clone();
     for (int i = 0; i < 20; ++i) {
         step();
-        expected = decay * expected + (1 - decay) * flat_.values().detach();
+        expected = kept * expected + (1 - kept) * flat_.values().detach();
     }
 
     EXPECT_TRUE(at::allclose(optimizer_->average(), expected, 0, 1e-14));
@@ -47,7 +47,7 @@ TEST_F(AveragedOptimizerTest, ParametersAreThoseWithoutIt) {
     for (int i = 0; i < 5; ++i) {
         step();
         plain.gradients().copy_(flat_.gradients());
-        optimizer->step(plain, lr);
+        optimizer->step(plain, rate);
     }
 
     EXPECT_TRUE(plain.values().equal(flat_.values()));
@@ -64,8 +64,8 @@ TEST_F(AveragedOptimizerTest, ClosedGateKeepsTheAverage) {
 
     closed.zero_();
     step();
-    EXPECT_TRUE(at::allclose(
-        optimizer_->average(), decay * before + (1 - decay) * flat_.values(), 0, 1e-14));
+    EXPECT_TRUE(
+        at::allclose(optimizer_->average(), kept * before + (1 - kept) * flat_.values(), 0, 1e-14));
 }
 
 TEST_F(AveragedOptimizerTest, BeginsAnewWhereTheParametersAreOthers) {

@@ -24,11 +24,11 @@ class Corpus {
 public:
     struct Impl;
 
-    /// Collective. `spec` is what `schema` locates, or names a file, a folder (its *.h5, *.hdf5), a glob, or several of them
-    /// separated by commas. Checks all headers against `schema`, and the offsets of ragged fields.
-    /// Errors are thrown on all ranks. BadData, MissingInput and IoError name the file, the dataset
-    /// and what was expected; BadData also means a sample that is too long. BadConfig means that
-    /// the cache cannot hold the blocks that are mixed at once.
+    /// Collective. `spec` is what `schema` locates, or names a file, a folder (its *.h5, *.hdf5), a
+    /// glob, or several of them separated by commas. Checks all headers against `schema`, and the
+    /// offsets of ragged fields. Errors are thrown on all ranks. BadData, MissingInput and IoError
+    /// name the file, the dataset and what was expected; BadData also means a sample that is too
+    /// long. BadConfig means that the cache cannot hold the blocks that are mixed at once.
     Corpus(DataContext& context,
            const std::string& spec,
            const CorpusSchema& schema,

@@ -115,8 +115,8 @@ public:
     }
     /// The same with those of summed gradients that wait, in order.
     std::vector<CheckpointFile> files_with(std::span<const GradientSet> sums) const;
-    /// Collective. The model gets, for good, the average that the optimizer keeps of its parameters,
-    /// if it keeps one.
+    /// Collective. The model gets, for good, the average that the optimizer keeps of its
+    /// parameters, if it keeps one.
     void use_average();
     /// As many as the staleness, beside the parameters' own.
     const std::vector<GradientSet>& gradient_sets() const noexcept { return gradient_sets_; }

@@ -21,7 +21,7 @@ struct PartOptions {
                          // themselves, before a corpus is open
     std::string cache_dir{};  // of this host, for what is kept from run to run; "none": no folder;
                               // empty: the user's
-    std::uint64_t seed = 1;           // of the run
+    std::uint64_t seed = 1;   // of the run
     std::optional<double> dropout{};  // overrides the model's own
     std::optional<double> attention_dropout{};
     OptimizerOptions optimizer{};

@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 
 const std::string index_ending = ".safetensors.index.json";
 
-// The first one found is meant: in a checkpoint of a run with --ema, the average of the weights. The
-// other names are those that transformers gives to the weights of a folder.
+// The first one found is meant: in a checkpoint of a run with --ema, the average of the weights.
+// The other names are those that transformers gives to the weights of a folder.
 constexpr const char* names_of_weights[] = {"ema.safetensors",
                                             "model.safetensors",
                                             "model.safetensors.index.json",

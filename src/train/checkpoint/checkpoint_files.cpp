@@ -170,8 +170,8 @@ CheckpointFile average_file(const Model& model,
         if (holders.of_parameters.empty())
             tensor = average_of(parameters, stored, average);
         else if (at::Tensor& values = tensor.parts.front().values; values.defined())
-            values = average.as_strided(
-                values.sizes(), values.strides(), offset_in(parameters, values));
+            values =
+                average.as_strided(values.sizes(), values.strides(), offset_in(parameters, values));
     }
     return file;
 }

@@ -23,8 +23,8 @@ public:
     struct Options {
         std::uint64_t seed = 1;
         Shuffle shuffle = Shuffle::yes;  // data that are trained on are
-        at::Device device = at::kCPU;  // micro-batches end up here
-        std::size_t loss_terms = 1;    // length of the weights
+        at::Device device = at::kCPU;    // micro-batches end up here
+        std::size_t loss_terms = 1;      // length of the weights
     };
 
     /// `corpus` and `collator` must outlive the loader.

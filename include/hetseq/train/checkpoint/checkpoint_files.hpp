@@ -61,9 +61,9 @@ struct CheckpointHolders {
 /// optimizer-00001-of-00003.safetensors and so on. `pending`: summed gradients that the next
 /// updates will apply, in order: "pending-1/encoder.weight" in
 /// pending-1-00001-of-00002.safetensors. Where the optimizer keeps an average of the parameters,
-/// ema.safetensors, with the names of the model's file, comes behind that. What the files will hold does not depend on the ranks, nor
-/// on who holds parameters or state. Throws BadConfig for a tensor of a type that files do not
-/// have.
+/// ema.safetensors, with the names of the model's file, comes behind that. What the files will hold
+/// does not depend on the ranks, nor on who holds parameters or state. Throws BadConfig for a
+/// tensor of a type that files do not have.
 std::vector<CheckpointFile> checkpoint_files(const Model& model,
                                              const FlatParameters& parameters,
                                              const Optimizer& optimizer,
