@@ -15,7 +15,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 
-from .keys import Key, keyed_generators
+from .keys import Key, begin_generators
 from .readers import Readers
 from .sample_fields import as_fields
 from .task import Bytes, Field, Task, TaskError, overrides
@@ -114,10 +114,10 @@ class Source:
         key, made = Key(self.seed, epoch), []
         missing: set[str] = set()
         for place, sample in enumerate(samples):
-            with keyed_generators(key.of(sample)):
-                row = self.read(sample) if rows is None else _tensors(rows[place])
-                missing |= self.task.fields.keys() - row.keys()
-                made.append(row if as_stored or not self._transforms else self._transformed(row, sample, epoch is not None))
+            begin_generators(key.of(sample))
+            row = self.read(sample) if rows is None else _tensors(rows[place])
+            missing |= self.task.fields.keys() - row.keys()
+            made.append(row if as_stored or not self._transforms else self._transformed(row, sample, epoch is not None))
         return Piece(_packed(made, self.title), sorted(missing))
 
     def _transformed(self, row: dict[str, Any], sample: int, trains: bool) -> dict[str, torch.Tensor]:

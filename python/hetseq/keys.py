@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import random
 import struct
 import sys
-from typing import Iterator, Optional
+from typing import Optional
 
 import torch
 
-__all__ = ["Key", "keyed_generators"]
+__all__ = ["Key", "begin_generators"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,20 +28,10 @@ class Key:
         return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little") >> 1
 
 
-@contextlib.contextmanager
-def keyed_generators(seed: int) -> Iterator[None]:
-    """Inside, torch's generator of the CPU, Python's and NumPy's (where it is loaded) begin at `seed`; afterwards they are
-    as before. For a process, or a time, in which nobody else draws."""
-    numpy = sys.modules.get("numpy")
-    before = torch.get_rng_state(), random.getstate(), numpy and numpy.random.get_state()
+def begin_generators(seed: int) -> None:
+    """torch's generator of the CPU, Python's and NumPy's (where it is loaded) begin at `seed`. For a process in which nobody
+    else draws."""
     torch.default_generator.manual_seed(seed)
     random.seed(seed)
-    if numpy:
+    if numpy := sys.modules.get("numpy"):
         numpy.random.seed(seed % 2**32)
-    try:
-        yield
-    finally:
-        torch.set_rng_state(before[0])
-        random.setstate(before[1])
-        if numpy:
-            numpy.random.set_state(before[2])

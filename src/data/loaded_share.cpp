@@ -58,7 +58,11 @@ LoadedShare::LoadedShare(const GlobalBatch& batch,
         lengths_.assign(all.begin() + slice_.begin, all.begin() + slice_.end);
     }
     note_groups();
-    collate(cap);
+    announced_ = announce();
+}
+
+void LoadedShare::collate() {
+    collate(cap_);
     for (const MicroBatch& part : micro_batches_)
         std::transform(weights_.begin(),
                        weights_.end(),
@@ -93,6 +97,7 @@ MicroBatch LoadedShare::on_device(const MicroBatch& micro_batch) const {
 }
 
 void LoadedShare::recut(const MicroBatchCap& cap) {
+    announced_ = announce();
     collate(smaller(cap_, cap));
     arrive();
 }
@@ -145,17 +150,19 @@ std::vector<Slice> LoadedShare::cut(const MicroBatchCap& cap) const {
     return cut_into_micro_batches(lengths_, cap);
 }
 
+std::int64_t LoadedShare::announce() const {
+    if (slice_.size() == 0)
+        return 0;
+    return target_.collator->announce(rows_of({0, slice_.size()}),
+                                      rows_.sample_ids,
+                                      {.epoch = batch_.epoch, .trains = target_.trains});
+}
+
 void LoadedShare::collate(const MicroBatchCap& cap) {
     cuts_ = cut(cap);
     micro_batches_.clear();
-    const std::int64_t announced =
-        cuts_.empty()
-            ? 0
-            : target_.collator->announce(rows_of({0, slice_.size()}),
-                                         rows_.sample_ids,
-                                         {.epoch = batch_.epoch, .trains = target_.trains});
     for (const Slice& part : cuts_)
-        micro_batches_.push_back(collate_slice(part, announced));
+        micro_batches_.push_back(collate_slice(part));
     arrival_ = micro_batches_.empty() ? nullptr : target_.transfer->send(micro_batches_);
 }
 
@@ -175,14 +182,14 @@ TensorDict LoadedShare::rows_of(const Slice& slice) const {
     return rows;
 }
 
-MicroBatch LoadedShare::collate_slice(const Slice& slice, std::int64_t announced) const {
+MicroBatch LoadedShare::collate_slice(const Slice& slice) const {
     const at::Tensor ids = rows_.sample_ids.narrow(0, slice.begin, slice.size());
     MicroBatch batch = collated(*target_.collator,
                                 rows_of(slice),
                                 ids,
                                 {.epoch = batch_.epoch,
                                  .trains = target_.trains,
-                                 .announced = announced,
+                                 .announced = announced_,
                                  .first = slice.begin});
     check_collated(batch, target_.loss_terms);
     batch.sample_ids = ids;

@@ -45,6 +45,8 @@ public:
         return batch;
     }
 
+    bool announces() const override { return task_.makes_samples; }
+
     std::int64_t announce(const TensorDict& rows,
                           const at::Tensor& sample_ids,
                           const Collation& collation) const override {

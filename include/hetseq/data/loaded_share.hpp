@@ -32,11 +32,14 @@ public:
         bool trains = false;
     };
 
+    /// Begins: the collator hears of the samples.
     LoadedShare(const GlobalBatch& batch,
                 const Slice& slice,
                 Rows rows,
                 Target target,
                 const MicroBatchCap& cap);
+    /// Makes the micro-batches. Once, before anything else is asked for.
+    void collate();
 
     const std::vector<MicroBatch>& micro_batches() const noexcept { return micro_batches_; }
     /// One of them, ready for the model: where the device had no memory to copy it ahead, it is
@@ -65,10 +68,11 @@ public:
 private:
     friend class Loader;
     void collate(const MicroBatchCap& cap);
+    std::int64_t announce() const;
     void note_groups();
     BatchGroups groups_in(const Slice& slice) const;
     std::vector<Slice> cut(const MicroBatchCap& cap) const;
-    MicroBatch collate_slice(const Slice& slice, std::int64_t announced) const;
+    MicroBatch collate_slice(const Slice& slice) const;
     TensorDict rows_of(const Slice& slice) const;
     void arrive();
 
@@ -82,6 +86,7 @@ private:
     std::int64_t first_group_ = 0;       // the number in the batch of the first of them
     std::int64_t total_groups_ = 0;      // of the batch
     std::vector<Slice> cuts_;            // of the micro-batches, from 0
+    std::int64_t announced_ = 0;         // `Collation::announced` of the next collation
     std::vector<MicroBatch> micro_batches_;
     std::vector<double> weights_;
     std::unique_ptr<Arrival> arrival_;  // null once waited for

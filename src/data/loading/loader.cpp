@@ -62,6 +62,7 @@ private:
     // The loader thread runs these, or the main thread if nothing runs in the background.
     void work();
     Outcome load(ShareRequest& request);
+    void complete(Outcome& outcome);
     const ShareRequest::Segment& scheduled(ShareRequest& request, std::size_t index);
     LoadedShare assemble(ShareRequest& request, std::size_t& released);
     LoadedShare::Rows rows_for(const ShareRequest& request) const;
@@ -131,20 +132,41 @@ void Loader::Impl::request(const GlobalBatch& batch,
     changed_.notify_all();
 }
 
+// Where a collator makes samples elsewhere, it hears of a share while the one before is collated.
 void Loader::Impl::work() {
     at::set_num_threads(1);
+    const std::size_t most_begun = target_.collator->announces() ? 2 : 1;
+    std::deque<Outcome> begun;
     while (true) {
         std::unique_lock lock{mutex_};
-        changed_.wait(lock, [&] { return cancelled_ || !requests_.empty(); });
-        if (requests_.empty())
+        changed_.wait(lock, [&] { return cancelled_ || !requests_.empty() || !begun.empty(); });
+        if (requests_.empty() && begun.empty())
             return;
-        ShareRequest request = std::move(requests_.front());
-        requests_.pop_front();
+        if (!requests_.empty() && begun.size() < most_begun) {
+            ShareRequest request = std::move(requests_.front());
+            requests_.pop_front();
+            lock.unlock();
+            begun.push_back(load(request));
+            continue;
+        }
         lock.unlock();
-        Outcome outcome = load(request);
+        complete(begun.front());
         lock.lock();
-        ready_.push_back(std::move(outcome));
+        ready_.push_back(std::move(begun.front()));
+        begun.pop_front();
         changed_.notify_all();
+    }
+}
+
+void Loader::Impl::complete(Outcome& outcome) {
+    if (outcome.error)
+        return;
+    try {
+        if (failure_)
+            std::rethrow_exception(failure_);
+        outcome.share->collate();
+    } catch (...) {
+        failure_ = outcome.error = std::current_exception();
     }
 }
 
@@ -275,6 +297,7 @@ LoadedShare Loader::Impl::take() {
         ShareRequest request = std::move(requests_.front());
         requests_.pop_front();
         outcome = load(request);
+        complete(outcome);
     }
     if (outcome.error)
         std::rethrow_exception(outcome.error);

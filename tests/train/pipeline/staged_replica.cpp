@@ -81,7 +81,7 @@ LoadedShare share_of(const ModelCase& model,
     auto& collator = collators[model.name];
     if (collator == nullptr)
         collator = collator_of(model);
-    return {
+    LoadedShare share{
         {.begin = 0, .end = slice.end},
         slice,
         {.fields = {}, .ragged = {}, .sample_ids = at::arange(slice.begin, slice.end, at::kLong)},
@@ -89,6 +89,8 @@ LoadedShare share_of(const ModelCase& model,
          .transfer = std::move(transfer),
          .loss_terms = model.make()->loss_terms().size()},
         {.samples = micro_batch}};
+    share.collate();
+    return share;
 }
 
 std::set<std::string> tied_names(const ModelCase& model) {

@@ -36,6 +36,9 @@ public:
         return collate(rows, sample_ids);
     }
 
+    /// Whether `announce` does something, so that it is worth calling early.
+    virtual bool announces() const { return false; }
+
     /// The loader calls this with all samples of a share, before it collates them, one micro-batch
     /// after the other. A collator that makes samples in other processes begins to, and gives the
     /// number, above 0, that these calls have as `Collation::announced`.
