@@ -30,7 +30,7 @@ class Photos(hetseq.Task):
 
     def square(self, encoded):
         """The middle of an image, (3, side, side) uint8."""
-        image, side = hetseq.decode_image(encoded), self.config.side
+        image, side = hetseq.decode_image(encoded), self.choices.side
         edge = min(image.shape[1:])
         top, left = ((length - edge) // 2 for length in image.shape[1:])
         image = image[None, :, top:top + edge, left:left + edge].float()

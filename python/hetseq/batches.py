@@ -98,7 +98,7 @@ class BatchMaker:
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         self.seed, self._settings, self._cache_dir = settings["seed"], dict(settings["options"]), settings["cache_dir"]
-        self._config = self._task.config = Config(settings, self._task.options)
+        self._config = self._task.choices = Config(settings, self._task.options)
 
     def end(self) -> None:
         for source in self._sources.values():

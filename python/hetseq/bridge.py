@@ -94,7 +94,7 @@ class Binding:
 
     def model(self, choices: str) -> tuple[str, list[torch.Tensor]]:
         settings = json.loads(choices)
-        config = self.config = self.task.config = Config(settings, self.task.options)
+        config = self.config = self.task.choices = Config(settings, self.task.options)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings["seed"] % 2**63)
             module = self.task.model(config)

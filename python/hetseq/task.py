@@ -191,10 +191,10 @@ class Task:
     callbacks: objects that hear how a run goes, each with some of the methods `on_start`, `on_update`, `on_validation`,
         `on_checkpoint` and `on_end`, as the task itself may have them.
     buffers: "constant": a buffer that changes in training is an error; "rank0": it may, and rank 0's is kept.
-    config: the choices of the run, once data or model were asked for; in the processes of `transform`, too.
+    choices: what the user chose for the run, as `model` gets it, once data or model were asked for; in the processes of `transform`, too.
     """
 
-    config: Config
+    choices: Config
     fields: Mapping[str, AnyField] = {}
     losses: Sequence[str] = ("loss",)
     metrics: Sequence[Union[str, Metric, Computed]] = ()
