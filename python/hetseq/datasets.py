@@ -86,7 +86,7 @@ class Source:
         self.is_stream = dataset is not None and _is_stream(dataset)
         self._transforms = overrides(task, "transform")
         self._told = time.monotonic()  # how far writing is
-        self.readers = Readers(self.make, processes)
+        self.readers = Readers(self.make, processes, self.title)
 
     def __len__(self) -> int:
         return len(self.dataset)

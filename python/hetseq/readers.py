@@ -7,12 +7,14 @@ import concurrent.futures
 import itertools
 import multiprocessing
 import os
+import queue
 import signal
+import sys
 import threading
 import time
 import traceback
 import warnings
-from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import Connection
 from typing import Any, Callable, Iterable, Iterator, Optional, Sequence
 
 import torch
@@ -24,8 +26,7 @@ __all__ = ["Readers", "default_count"]
 _MOST_BY_DEFAULT = 8  # processes of a rank
 _WATCH_S = 0.5        # how often a process looks whether its rank still lives
 _AHEAD = 4            # pieces that wait for each process, where pieces come one after the other
-
-_make: Optional[Callable[..., Any]] = None  # in such a process: what it calls
+_LONG_S = 30          # a wait that is told
 
 
 def default_count() -> int:
@@ -36,64 +37,114 @@ def default_count() -> int:
     return max(1, min(cores - 1, _MOST_BY_DEFAULT))
 
 
+# In such a process.
+
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_WATCH_S)
     os._exit(0)
 
 
-def _begin(make: Callable[..., Any], parent: int) -> None:
-    """In the new process. It leaves the job's signals to the rank, whose handlers it has inherited."""
-    global _make
-    for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
-        signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    torch.set_num_threads(1)
-    _make = make
-
-
-def _made(arguments: tuple[Any, ...]) -> tuple[Any, str]:
-    """What `_make` gives, or why it gives nothing. An exception may not be one that can be sent."""
+def _made(make: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, str]:
+    """What `make` gives, or why it gives nothing. An exception may not be one that can be sent."""
     try:
-        return _make(*arguments), ""
+        return make(*arguments), ""
     except TaskError as error:
         return None, str(error)
     except Exception:
         return None, traceback.format_exc().rstrip()
 
 
-class Readers:
-    """`count` processes that call `make(*arguments)`, copies of this one as it is now."""
+def _serve(make: Callable[..., Any], connection: Connection, parent: int) -> None:
+    """It leaves the job's signals to the rank, whose handlers it has inherited."""
+    for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    torch.set_num_threads(1)
+    try:
+        while True:
+            connection.send(_made(make, connection.recv()))
+    except (EOFError, OSError):  # the rank is gone
+        os._exit(0)
 
-    def __init__(self, make: Callable[..., Any], count: int):
-        self.count = count
-        self._pool = concurrent.futures.ProcessPoolExecutor(
-            count, multiprocessing.get_context("fork"), _begin, (make, os.getpid()))
+
+class _Process:
+    """One of them, and a thread of the rank that gives it work. Nobody waits for either at the end: a process that was
+    killed, or one that waits for ever, holds nothing up."""
+
+    def __init__(self, make: Callable[..., Any], work: queue.SimpleQueue):
+        here, there = multiprocessing.Pipe()
+        self._process = multiprocessing.get_context("fork").Process(target=_serve, args=(make, there, os.getpid()), daemon=True)
         with warnings.catch_warnings():  # newer Pythons warn of fork beside threads; these processes run none of theirs
             warnings.simplefilter("ignore", DeprecationWarning)
-            started = [self._pool.submit(os.getpid) for _ in range(count)]
-        for each in started:
-            self.result(each, checked=False)
+            self._process.start()
+        there.close()  # the process alone holds that end: when it dies, this one sees its end
+        self._connection, self._work = here, work
+        threading.Thread(target=self._give_work, daemon=True).start()
+
+    def _give_work(self) -> None:
+        while (item := self._work.get()) is not None:
+            arguments, future = item
+            try:
+                self._connection.send(arguments)
+                future.set_result(self._connection.recv())
+            except (EOFError, OSError):
+                self._process.join(1)
+                future.set_exception(_Died(self._process.exitcode))
+                self._refuse_work()
+                return
+            except Exception as error:  # what cannot be sent
+                future.set_exception(error)
+
+    def _refuse_work(self) -> None:
+        """The others do what waits; where none is left, nothing would."""
+        while (item := self._work.get()) is not None:
+            item[1].set_exception(_Died(self._process.exitcode))
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+class _Died(Exception):
+    def __init__(self, code: Optional[int]):
+        super().__init__(f"ended by signal {-code}" if code is not None and code < 0 else f"ended with code {code}")
+
+
+class Readers:
+    """`count` processes that call `make(*arguments)`, copies of this one as it is now. `title`: of what they read, for
+    messages."""
+
+    def __init__(self, make: Callable[..., Any], count: int, title: str):
+        self.count, self._title = count, title
+        self._work: queue.SimpleQueue = queue.SimpleQueue()
+        self._processes = [_Process(make, self._work) for _ in range(count)]
 
     def submit(self, *arguments: Any) -> concurrent.futures.Future:
-        try:
-            return self._pool.submit(_made, arguments)
-        except BrokenProcessPool as error:
-            raise _died(self.count) from error
+        future: concurrent.futures.Future = concurrent.futures.Future()
+        self._work.put((arguments, future))
+        return future
 
-    def result(self, future: concurrent.futures.Future, checked: bool = True) -> Any:
+    def result(self, future: concurrent.futures.Future) -> Any:
         """Raises TaskError with the traceback of an exception there, or where the process died."""
         try:
-            made = future.result()
-        except BrokenProcessPool as error:
-            raise _died(self.count) from error
-        if not checked:
-            return made
-        value, failure = made
+            value, failure = self._waited(future)
+        except _Died as death:
+            fewer = ": it may have lacked memory (fewer processes need less, --data-workers 1)" if self.count > 1 else ""
+            raise TaskError(f"a process that makes samples of {self._title} died, {death}{fewer}; look at what the dataset and "
+                            "transform load and call") from None
         if failure:
             raise TaskError(failure)
         return value
+
+    def _waited(self, future: concurrent.futures.Future) -> tuple[Any, str]:
+        try:
+            return future.result(_LONG_S)
+        except (concurrent.futures.TimeoutError, TimeoutError):
+            print(f"hetseq: has waited {_LONG_S} s for samples of {self._title}. Their processes are copies of this one: a dataset "
+                  "that started threads, or holds locks, before it was copied waits for ever (start them in __getitem__)",
+                  file=sys.stderr, flush=True)
+        return future.result()
 
     def results(self, all_arguments: Iterable[Sequence[Any]]) -> Iterator[Any]:
         """What each gives, in order; some are made ahead."""
@@ -105,9 +156,6 @@ class Readers:
             yield value
 
     def end(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _died(count: int) -> TaskError:
-    return TaskError(f"one of the {count} processes that read the data died, killed by a signal or for want of memory: "
-                     "give fewer, --data-workers 1, or look at what the dataset and transform load")
+        for process in self._processes:
+            self._work.put(None)
+            process.kill()

@@ -30,7 +30,7 @@ def as_fields(fields: Mapping[str, AnyField], sample: Any, place: str) -> dict[s
 def _named(names: Sequence[str], sample: Any, place: str) -> Mapping[str, Any]:
     if isinstance(sample, Mapping):
         return sample
-    if isinstance(sample, (tuple, list)):
+    if isinstance(sample, tuple) or isinstance(sample, list) and len(names) > 1:
         if len(sample) != len(names):
             raise TaskError(f"{place} has {len(sample)} values, and the task {len(names)} fields ({', '.join(names)}): "
                             "give a value for each field in order, or a dict by name")
@@ -80,8 +80,9 @@ def _raw(value: Any, where: str) -> torch.Tensor:
 def _check_shape(field: Union[Field, Ragged], tensor: torch.Tensor, where: str) -> None:
     expected = tuple(field.shape)
     if len(expected) != tensor.dim() or any(length not in (None, found) for length, found in zip(expected, tensor.shape)):
+        hint = "; an image of Pillow is (height, width, channels), and pil_to_tensor of torchvision turns it" if tensor.dim() == 3 else ""
         raise TaskError(f"{where}, has the shape {tuple(tensor.shape)}, and the task's field {expected}: make all samples "
-                        "of that shape, or correct the field")
+                        f"of that shape, or correct the field{hint}")
 
 
 def _converted(dtype: torch.dtype, tensor: torch.Tensor, where: str) -> torch.Tensor:

@@ -107,6 +107,17 @@ LocatedData locate_shards(const HostComm& world, const std::string& name) {
     return {.files = folder, .identity = found.at("identity").get<std::vector<std::string>>()};
 }
 
+// Files, where a dataset could be meant.
+LocatedData locate_files(const HostComm& world, const std::string& name) {
+    agree_on(world, [&] {
+        if (call_python("hetseq::task_is_split", {name}).at(0).toBool())
+            throw BadConfig("'" + name + "' names a split of the task's dataset, and --data files",
+                            "the validation's data are read as the training's",
+                            "name both by split, or both by files");
+    });
+    return {.files = name};
+}
+
 CorpusSchema numbers_of_samples(const PythonTask& task) {
     CorpusSchema schema;
     schema.kind = task.schema.kind;
@@ -125,6 +136,8 @@ CorpusSchema python_schema(const PythonTask& task, const PartOptions& options) {
     CorpusSchema schema = task.schema;
     if (kind == "shards")
         schema.locate = locate_shards;
+    else if (task.reads_dataset)
+        schema.locate = locate_files;
     return schema;
 }
 

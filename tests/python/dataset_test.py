@@ -100,7 +100,7 @@ TASK = f"""
 
     class ReadTexts(Texts):
         def dataset(self, config, split):
-            return [{{"ids": text.tolist()}} for text in TEXTS]
+            return [text.tolist() for text in TEXTS]
 
     class Other(Read):  # one sample of the training data is another
         def dataset(self, config, split):
@@ -275,7 +275,7 @@ class DatasetTest(Case):
                                "type": ["sample 77", "torch.float32", "torch.uint8"],
                                "value": ["sample 77", "do not fit torch.uint8"],
                                "error": ["sample 77", "the picture is broken", "OSError"],
-                               "death": ["died", "--data-workers 1"],
+                               "death": ["a process that makes samples of 'train' died, ended with code 9"],
                                "fields": ["of 'train' have no 'label'"],
                                "loader": ["DataLoader", "loader.dataset"],
                                "splits": ["'train'", "give one of them"]}.items():
