@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from .task import Option, Task, TaskError, overrides
@@ -35,8 +36,21 @@ def reading_options() -> dict[str, Option]:
     return dict(_OPTIONS)
 
 
+def _check_signatures(task: Task) -> None:
+    """A task may have a method of such a name for something else."""
+    for method, expected in (("dataset", ("config", "split")), ("transform", ("sample", "training"))):
+        if not overrides(task, method):
+            continue
+        try:
+            inspect.signature(getattr(task, method)).bind(*expected)
+        except TypeError:
+            raise TaskError(f"the task's {method} does not take {', '.join(expected)}, which hetseq calls it with: let it take them, "
+                            "or give a helper of your own another name") from None
+
+
 def describe_reading(task: Task, described: dict[str, Any], option: Any) -> dict[str, Any]:
     """Adds to what the trainer is told of the task. `option`: describes one."""
+    _check_signatures(task)
     own = [option(name, each) for name, each in reading_options().items()]
     if twice := {each["name"] for each in own} & {each["name"] for each in described["options"]}:
         raise TaskError(f"the task has an option named '{min(twice)}', which hetseq gives every task in Python: choose another")

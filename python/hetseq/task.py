@@ -415,7 +415,7 @@ def _computed(task: Task) -> list[dict[str, Any]]:
     if computed and not overrides(task, "predict"):
         raise TaskError(f"metric '{computed[0].name}' is computed from predictions, and the task has no method predict: add "
                         "predict(self, model, batch), which gives them")
-    if not computed and overrides(task, "metric"):
+    if not computed and overrides(task, "metric") and "predictions" in inspect.signature(task.metric).parameters:  # no helper
         raise TaskError("the task has a method metric, and declares no metric that it gives: name them in metrics, such as "
                         "metrics = [hetseq.Computed('auc')]")
     return [{"name": _check_name("metric", metric.name), "is_share": _is_share(metric)} for metric in computed]

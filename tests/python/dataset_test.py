@@ -280,6 +280,10 @@ class DatasetTest(Case):
                                "loader": ["DataLoader", "loader.dataset"],
                                "splits": ["'train'", "give one of them"]}.items():
                 expect(words, task.Bad, how=how)
+            class Helper(task.Images):
+                def transform(self, image):
+                    return image
+            expect(["transform does not take sample, training"], Helper, data="images")
             expect(["give a number of processes"], task.Read, data_workers="none")
             expect(["name both by split, or both by files"], task.Read, valid_data="images/*.h5")
             expect(["--cache-data"], task.Read, cache_data="some")
