@@ -70,7 +70,7 @@ offers '' bench step --save-d
 
 # The words of a command, once.
 offers 'data reduce roofline step' bench ''
-offers '--data --dataset' bench data --data
+offers '--data --data-weights --dataset' bench data --data
 offers 'bert classification images ner numbers translation vocabulary' prepare ''
 
 # Files: configurations, folders or any, by what the place takes.
