@@ -104,7 +104,7 @@ class CallbacksTest(Case):
                 except hetseq.Error as error:
                     assert error.code == 78, error.code
                     assert hetseq.rank() > 0 or isinstance(error.__cause__, ArithmeticError), repr(error.__cause__)
-                    print(task.__name__, "is caught", flush=True)
+                    print(f"{{task.__name__}} is caught\\n", end="", flush=True)  # in one piece: ranks write into each other's lines
             try:
                 hetseq.train(tasks.Linear(), callbacks=[print], max_update=1, **{self.OPTIONS!r})
             except hetseq.TaskError as error:
