@@ -11,7 +11,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 
-from .datasets import Source, cache_folder, is_name, numbered_dataset
+from .datasets import Source, cache_folder, numbered_dataset
 from .keys import Key
 from .readers import default_count
 from .reading import reading_options, reads_dataset
@@ -94,11 +94,10 @@ class BatchMaker:
         self._settings: dict[str, Any] = {}
         self._cache_dir = ""
         self._kind = "files"  # of the data that --data names; all are read like those
-        self._config: Optional[Config] = None
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         self.seed, self._settings, self._cache_dir = settings["seed"], dict(settings["options"]), settings["cache_dir"]
-        self._config = self._task.choices = Config(settings, self._task.options)
+        self._task.choices = Config(settings, self._task.options)
 
     def end(self) -> None:
         for source in self._sources.values():
@@ -110,7 +109,7 @@ class BatchMaker:
 
     def is_split(self, name: str) -> bool:
         """Whether data of this name are a dataset, and no files."""
-        return reads_dataset(self._task) and is_name(name)
+        return reads_dataset(self._task) and torch.ops.hetseq.names_no_file(name)
 
     def kind(self, name: str) -> str:
         """How the trainer reads data of this name: "files"; "samples", by their numbers; "shards", that are written."""
@@ -138,7 +137,7 @@ class BatchMaker:
             raise TaskError(f"'{name}' is a stream, which is written as shards, and the training data are read by their numbers: give "
                             "--cache-data on, which writes both")
         folder = cache_folder(self._cache_dir)
-        told = [] if source.is_stream else source.telling()
+        told = [] if source.is_stream else source.telling
         if self._kind == "samples":
             folder.mkdir(parents=True, exist_ok=True)
             return json.dumps({"folder": str(folder), "samples": len(source), "source": source.number, "identity": told,
@@ -149,7 +148,7 @@ class BatchMaker:
         return json.dumps({"folder": str(folder), "missing": missing, "identity": told})
 
     def _shards(self, source: Source) -> Any:
-        return cache_folder(self._cache_dir) / f"{source.name}-{source.fingerprint()}"
+        return cache_folder(self._cache_dir) / f"{source.name}-{source.fingerprint}"
 
     def write_parts(self, name: str, parts: Sequence[int]) -> None:
         source = self._source(name)
@@ -183,7 +182,7 @@ class BatchMaker:
         if not overrides(self._task, "dataset"):
             raise TaskError(f"'{name}' is no file, and the data came from a script, by hetseq.train: name files, or give the task "
                             "a method dataset")
-        return self._task.dataset(self._config, name), name, f"{type(self._task).__name__}.dataset"
+        return self._task.dataset(self._task.choices, name), name, f"{type(self._task).__name__}.dataset"
 
     def _processes(self) -> int:
         text = self._option("data-workers")
@@ -196,7 +195,7 @@ class BatchMaker:
     # Batches.
 
     def announce(self, given: Batch, ids: torch.Tensor, epoch: Optional[int]) -> int:
-        """Begins to make all samples of a share. A number for `make`; 0: each micro-batch is made when it is asked for."""
+        """Begins to make all samples of a share. A number for `take`; 0: each micro-batch is made when it is asked for."""
         source = self._source_of(given)
         if source is None:
             return 0

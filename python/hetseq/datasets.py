@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 import pathlib
-import re
 import shutil
 import sys
 import time
@@ -20,9 +20,8 @@ from .readers import Readers
 from .sample_fields import as_fields
 from .task import Bytes, Field, Task, TaskError, overrides
 
-__all__ = ["Source", "cache_folder", "is_name", "numbered_dataset"]
+__all__ = ["Source", "cache_folder", "numbered_dataset"]
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _TELLING = 16                # samples that tell whether a dataset is another one
 _IN_PIECE = 64               # samples that a process makes at a time for a shard
 _PARTS = 64                  # shards at most
@@ -32,11 +31,6 @@ _TELL_S = 5                  # between two lines about it
 _BLOCK_BYTES = 2 << 20       # as the trainer chooses blocks of shards (docs/data.md)
 _CHUNK_BYTES = 256 << 10     # as `write_shards` chooses chunks
 _MOST_CHUNKS_IN_TARGET = 16
-
-
-def is_name(data: str) -> bool:
-    """Whether `--data` gives the name of a split, and not of files."""
-    return bool(_NAME.match(data)) and not os.path.exists(data)
 
 
 def cache_folder(given: str) -> pathlib.Path:
@@ -131,6 +125,7 @@ class Source:
 
     # What tells the data from others.
 
+    @functools.cached_property
     def telling(self) -> list[str]:
         """Of a few samples of a dataset that has numbers, the same ones each time."""
         count = min(_TELLING, len(self))
@@ -139,10 +134,11 @@ class Source:
         rows = [self.readers.submit([sample], None, None, True) for sample in samples]
         return [f"sample {sample} of '{self.name}' is {_digest(self.readers.result(row).values)}" for sample, row in zip(samples, rows)]
 
+    @functools.cached_property
     def fingerprint(self) -> str:
         """Of the data and of how they are stored."""
         own = getattr(self.dataset, "fingerprint", None) or getattr(self.dataset, "_fingerprint", None)
-        told = [str(own)] if isinstance(own, str) else [] if self.is_stream else self.telling()
+        told = [str(own)] if isinstance(own, str) else [] if self.is_stream else self.telling
         length = -1 if self.is_stream else len(self)
         text = json.dumps([1, type(self.dataset).__qualname__, length, told, _storage(self.task)])
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

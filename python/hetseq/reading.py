@@ -56,6 +56,7 @@ def describe_reading(task: Task, described: dict[str, Any], option: Any) -> dict
         raise TaskError(f"the task has an option named '{min(twice)}', which hetseq gives every task in Python: choose another")
     if reads_dataset(task):
         described["defaults"].setdefault("data", "train")
-    described.update(collates=makes_batches(task), makes_samples=makes_samples(task), reads_dataset=reads_dataset(task),
+    described.update(collates=makes_batches(task), makes_samples=makes_samples(task),
+                     transforms=overrides(task, "transform"), reads_dataset=reads_dataset(task),
                      options=own + described["options"])
     return described

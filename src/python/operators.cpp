@@ -9,6 +9,7 @@
 #include <torch/library.h>
 
 #include "hetseq/util/process/activity.hpp"
+#include "hetseq/options/absolute_path.hpp"
 #include "hetseq/command_line/python_task.hpp"
 
 #include "hetseq/version.hpp"
@@ -55,6 +56,9 @@ TORCH_LIBRARY(hetseq, library) {
         const hetseq::TaskFile file = hetseq::task_file_of(text).value_or(hetseq::TaskFile{});
         return std::tuple{file.path, file.name};
     });
+
+    library.def("names_no_file(str name) -> bool",
+                [](const std::string& name) { return hetseq::names_no_file(name); });
 
     // For work of the package that takes long, such as the self-test: the process doesn't stall.
     library.def("progress() -> ()", [] { hetseq::activity::progress(); });

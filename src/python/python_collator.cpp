@@ -50,7 +50,7 @@ public:
     std::int64_t announce(const TensorDict& rows,
                           const at::Tensor& sample_ids,
                           const Collation& collation) const override {
-        if (!task_.makes_samples)
+        if (!task_.transforms && !stands_for_dataset(rows))
             return 0;
         const TensorDict all = fields(rows, sample_ids);
         const TensorLists given = named_tensors(all);

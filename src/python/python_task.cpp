@@ -145,6 +145,7 @@ PythonTask task_of(const Json& json) {
         task.weights.push_back(weight_rule(rule));
     task.collates = json.at("collates").get<bool>();
     task.makes_samples = json.at("makes_samples").get<bool>();
+    task.transforms = json.at("transforms").get<bool>();
     task.reads_dataset = json.at("reads_dataset").get<bool>();
     task.predicts = json.at("predicts").get<bool>();
     task.is_exact = json.at("exact").get<bool>();

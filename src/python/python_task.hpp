@@ -47,6 +47,7 @@ struct PythonTask {
     std::vector<WeightRule> weights;  // by loss; empty: Python's `weights` tells
     bool collates = false;            // Python makes the micro-batches of the rows
     bool makes_samples = false;       // in processes of its own, that want to know of them early
+    bool transforms = false;          // by Python's `transform`
     bool reads_dataset = false;       // data may be a split of a dataset in Python
     bool predicts = false;            // Python's `predict` makes predictions
     bool is_exact = true;             // results do not depend on how batches are cut

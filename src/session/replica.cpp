@@ -20,6 +20,7 @@
 #include "hetseq/train/replica_sync.hpp"
 #include "hetseq/train/shares/peak_memory.hpp"
 #include "hetseq/train/validation/best_by.hpp"
+#include "hetseq/train/value_gather.hpp"
 #include "hetseq/train/waves/wave_ring.hpp"
 #include "hetseq/session/ranks/rank_recomputation.hpp"
 #include "hetseq/session/ranks/sharding.hpp"
@@ -273,7 +274,8 @@ void Replica::identify_data(const RunIdentity* before) {
 
 void Replica::use_average() {
     constexpr std::int64_t sent_bytes = 8 << 20;
-    AveragedWeights{parameters_, *optimizer_, *communicator_, sent_bytes}.stay();
+    ValueGather gather{parameters_, *communicator_, sent_bytes};
+    AveragedWeights{parameters_, *optimizer_, gather}.stay();
 }
 
 std::vector<CheckpointFile> Replica::files_with(std::span<const GradientSet> sums) const {

@@ -11,12 +11,8 @@ namespace hetseq {
 
 AveragedWeights::AveragedWeights(FlatParameters& parameters,
                                  const Optimizer& optimizer,
-                                 Communicator& communicator,
-                                 std::int64_t bucket_bytes)
-    : parameters_{parameters},
-      optimizer_{optimizer},
-      communicator_{communicator},
-      bucket_bytes_{bucket_bytes} {}
+                                 ValueGather& gather)
+    : parameters_{parameters}, optimizer_{optimizer}, gather_{gather} {}
 
 bool AveragedWeights::exist() const {
     return optimizer_.average().defined();
@@ -51,9 +47,8 @@ void AveragedWeights::fill() {
         parameters_.values()
             .narrow(0, held.offset, held.numel)
             .copy_(average.narrow(0, held.state_offset, held.numel));
-    ValueGather gather{parameters_, communicator_, bucket_bytes_};
-    gather.start();
-    gather.wait();
+    gather_.start();
+    gather_.wait();
 }
 
 }  // namespace hetseq

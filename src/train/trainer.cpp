@@ -101,7 +101,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
                 parts.optimizer,
                 parts.shared,
                 run_.identity.devices},
-      averages_{parts.parameters, parts.optimizer, parts.communicator, run_.bucket_bytes},
+      averages_{parts.parameters, parts.optimizer, gather_},
       validator_{{parts.world,
                   parts.plan,
                   parts.pass.model(),

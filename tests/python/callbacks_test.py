@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from harness import Case, need
+from harness import LINEAR, Case, need
 
 need("torch", "numpy", "h5py", "safetensors")
 
@@ -12,17 +12,7 @@ import numpy as np
 
 SAMPLES = 24
 
-TASK = """
-    import torch, hetseq
-
-    class Linear(hetseq.Task):
-        fields = {"x": hetseq.Field(torch.float64, (5,)), "y": hetseq.Field(torch.float64)}
-        losses = ["squares"]
-        def model(self, config):
-            return torch.nn.Linear(5, 1)
-        def forward(self, model, batch):
-            return (model(batch["x"].to(model.weight.dtype)).squeeze(1) - batch["y"]).square().sum()
-
+TASK = LINEAR + """
     class Fails(Linear):
         def on_update(self, info):
             if info["update"] == 3:

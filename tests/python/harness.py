@@ -13,6 +13,20 @@ SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+# The beginning of a script of tasks: five numbers x to one number y.
+LINEAR = """
+    import torch, hetseq
+
+    class Linear(hetseq.Task):
+        fields = {"x": hetseq.Field(torch.float64, (5,)), "y": hetseq.Field(torch.float64)}
+        losses = ["squares"]
+        def model(self, config):
+            return torch.nn.Linear(5, 1)
+        def forward(self, model, batch):
+            return (model(batch["x"].to(model.weight.dtype)).squeeze(1) - batch["y"]).square().sum()
+"""
+
+
 def need(*modules, how="jobs/setup.sh --python installs it"):
     """Ends the script as skipped where a module cannot be imported."""
     for module in modules:

@@ -4,7 +4,7 @@ import json
 import re
 import unittest
 
-from harness import Case, need, tensors
+from harness import LINEAR, Case, need, tensors
 
 need("torch", "numpy", "h5py", "safetensors")
 
@@ -14,17 +14,8 @@ import torch
 
 SAMPLES = 24
 
-TASK = """
-    import torch, hetseq
+TASK = LINEAR + """
     from torch.nn import functional as F
-
-    class Linear(hetseq.Task):
-        fields = {"x": hetseq.Field(torch.float64, (5,)), "y": hetseq.Field(torch.float64)}
-        losses = ["squares"]
-        def model(self, config):
-            return torch.nn.Linear(5, 1)
-        def forward(self, model, batch):
-            return (model(batch["x"].to(model.weight.dtype)).squeeze(1) - batch["y"]).square().sum()
 
     class OwnSchedule(Linear):
         def schedule(self, update, epoch, config):

@@ -3,7 +3,7 @@
 import struct
 import unittest
 
-from harness import Case, need
+from harness import LINEAR, Case, need
 
 need("torch", "numpy", "h5py", "safetensors")
 need("wandb", how="pip install wandb")
@@ -48,22 +48,14 @@ class WandbTest(Case):
         draw = np.random.default_rng(5)
         with h5py.File(self.folder / "data.h5", "w") as file:
             file["x"], file["y"] = draw.normal(size=(24, 5)), draw.normal(size=24)
-        self.write("logged.py", """
-            import sys, torch, hetseq
+        self.write("logged.py", LINEAR + """
+    import sys
 
-            class Linear(hetseq.Task):
-                fields = {"x": hetseq.Field(torch.float64, (5,)), "y": hetseq.Field(torch.float64)}
-                losses = ["squares"]
-                def model(self, config):
-                    return torch.nn.Linear(5, 1)
-                def forward(self, model, batch):
-                    return (model(batch["x"].to(model.weight.dtype)).squeeze(1) - batch["y"]).square().sum()
-
-            if __name__ == "__main__":
-                logger = hetseq.WandbLogger(project="unlike", mode="offline")
-                hetseq.train(Linear(), callbacks=[logger], data="data.h5", valid_data="data.h5", precision="fp64", lr=0.02,
-                             batch_size=12, max_update=sys.argv[1], log_interval=2, save_dir="run", balance="declared",
-                             max_sentences=6)
+    if __name__ == "__main__":
+        logger = hetseq.WandbLogger(project="unlike", mode="offline")
+        hetseq.train(Linear(), callbacks=[logger], data="data.h5", valid_data="data.h5", precision="fp64", lr=0.02,
+                     batch_size=12, max_update=sys.argv[1], log_interval=2, save_dir="run", balance="declared",
+                     max_sentences=6)
         """)
         self.run_ranks(2, "logged.py", 4)
         self.run_ranks(2, "logged.py", 7)

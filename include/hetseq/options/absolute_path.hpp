@@ -12,6 +12,10 @@ std::string absolute_path(const std::string& path);
 /// The same where `name_or_file` is a file; names such as "base" are no paths.
 std::string absolute_if_file(const std::string& name_or_file);
 
+/// Whether `name`, of letters, digits, '_' and '-', names no file: then it may name a split of a
+/// dataset in Python, and is no path.
+bool names_no_file(const std::string& name);
+
 /// False if config.cfg could not hold the name.
 bool can_be_written(const std::filesystem::path& folder);
 

@@ -1,25 +1,20 @@
 #pragma once
 
-#include <cstdint>
-
 #include <ATen/core/Tensor.h>
 
 namespace hetseq {
 
-class Communicator;
 class FlatParameters;
 class Optimizer;
+class ValueGather;
 
 /// Gives the parameters the values of the average that the optimizer keeps, for a while or for
 /// good. Where it keeps none, nothing is done.
 class AveragedWeights {
 public:
-    /// All outlive it. `bucket_bytes`: that ranks send each other at a time, where each has a part
-    /// of the average.
-    AveragedWeights(FlatParameters& parameters,
-                    const Optimizer& optimizer,
-                    Communicator& communicator,
-                    std::int64_t bucket_bytes);
+    /// All outlive it. `gather`: of the parameters' values, where each rank has a part of the
+    /// average.
+    AveragedWeights(FlatParameters& parameters, const Optimizer& optimizer, ValueGather& gather);
 
     bool exist() const;
     /// Collective where the state is cut over ranks. Nobody else may use the parameters' values
@@ -35,8 +30,7 @@ private:
 
     FlatParameters& parameters_;
     const Optimizer& optimizer_;
-    Communicator& communicator_;
-    std::int64_t bucket_bytes_;
+    ValueGather& gather_;
     at::Tensor own_;  // the parameters' own values, while they have the average's
 };
 

@@ -24,14 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view file_prefix = "file:";  // of a balance
 
-// Of a split of a dataset in Python, and of no file.
-bool names_split(const std::string& name) {
-    constexpr const char* letters =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-    std::error_code unknown;
-    return name.find_first_not_of(letters) == std::string::npos && !fs::exists(name, unknown);
-}
-
 // Files, folders and globs separated by commas. A name that exists is taken as it is, and is
 // escaped so that it is read again when it exists no more.
 std::string absolute_names(const std::string& list) {
@@ -40,7 +32,7 @@ std::string absolute_names(const std::string& list) {
     for (const std::string& name : names_in_spec(list)) {
         std::error_code unknown;
         const std::string path = fs::exists(name, unknown) ? escaped_name(name) : name;
-        const bool stays = path.front() == '/' || names_split(name);
+        const bool stays = path.front() == '/' || names_no_file(name);
         paths += (paths.empty() ? "" : ",") + (stays ? path : here + path);
     }
     return paths;

@@ -34,6 +34,15 @@ std::string term_list(const std::vector<std::string>& names, const std::vector<d
     return text;
 }
 
+void add_step(Json& line, const UpdateRecord& record) {
+    line["lr"] = record.lr;
+    line["grad_norm"] = record.grad_norm;
+    if (record.loss_scale) {
+        line["loss_scale"] = record.loss_scale->value;
+        line["overflows"] = record.loss_scale->overflows;
+    }
+}
+
 }  // namespace
 
 Recorder::Recorder(const RunFolder* folder, int rank, Options options)
@@ -110,12 +119,7 @@ void Recorder::log_interval(const UpdateRecord& last) {
         {"kind", "train"}, {"update", last.update}, {"epoch", last.epoch}, {"loss", total(losses)}};
     for (std::size_t j = 0; j < losses.size(); ++j)
         line[options_.loss_terms[j]] = losses[j];
-    line["lr"] = last.lr;
-    line["grad_norm"] = last.grad_norm;
-    if (last.loss_scale) {
-        line["loss_scale"] = last.loss_scale->value;
-        line["overflows"] = last.loss_scale->overflows;
-    }
+    add_step(line, last);
     line["samples"] = window_.samples;
     line["units"] = window_.units;
     line["samples_per_second"] = static_cast<double>(timed_samples_) / seconds;
@@ -191,12 +195,7 @@ void Recorder::tell_update(const UpdateRecord& record) {
     Json info{{"update", record.update}, {"epoch", record.epoch}, {"loss", total(record.losses)}};
     for (std::size_t j = 0; j < record.losses.size(); ++j)
         info["losses"][options_.loss_terms[j]] = record.losses[j];
-    info["lr"] = record.lr;
-    info["grad_norm"] = record.grad_norm;
-    if (record.loss_scale) {
-        info["loss_scale"] = record.loss_scale->value;
-        info["overflows"] = record.loss_scale->overflows;
-    }
+    add_step(info, record);
     info["samples"] = record.samples;
     info["units"] = record.units;
     info["step_ms"] = record.step_ms;
