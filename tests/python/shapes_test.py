@@ -217,7 +217,7 @@ class DescriptionTest(unittest.TestCase):
 
     def test_bytes(self):
         fields = {"x": hetseq.Bytes()}
-        self.refused("the task has no collate", fields)
+        self.refused("the task has neither transform nor collate", fields)
         collate = {"collate": lambda batch: batch}
         self.refused("which is not a ragged field", fields, tokens="x", **collate)
         self.refused("use hetseq.samples", fields, weights=hetseq.tokens("x"), **collate)
