@@ -211,6 +211,15 @@ install_python() {
   say "installed $python ($(du -sh "$python" | cut -f1); torch $(du -sh "$torch" | cut -f1))"
 }
 
+# The bytecode of the torch in build/, which was unpacked without. Half of an import goes into compiling it, in each process
+# where Python must not write it (PYTHONDONTWRITEBYTECODE).
+compile_torch() {
+  local compiled
+  compiled=$("$python/bin/python" -c "import importlib.util as u; print(u.cache_from_source('$libtorch/torch/__init__.py'))")
+  [[ -e $compiled || ! -w $libtorch/torch ]] ||
+    "$python/bin/python" -m compileall -q -j0 "$libtorch"/{torch,torchgen,functorch} >>build/python.log 2>&1 || true
+}
+
 with_cuda=no with_python=no
 while [[ ${1-} == --cuda || ${1-} == --python ]]; do
   [[ $1 != --cuda ]] || with_cuda=yes
@@ -237,4 +246,5 @@ if ! users_own_libtorch >/dev/null; then
 fi
 if [[ $with_python == yes ]]; then
   install_python
+  compile_torch
 fi
