@@ -87,7 +87,8 @@ def image_classes(path: str | os.PathLike[str]) -> list[str]:
 
 
 def decode_image(data: torch.Tensor | bytes, mode: str = "RGB") -> torch.Tensor:
-    """An encoded image as (3, height, width) uint8, or (1, height, width) for mode "L", shades of grey.
+    """An encoded image as (3, height, width) uint8, or (1, height, width) for mode "L", shades of grey. In memory the channels
+    of a pixel lie side by side, as torchvision's transforms of uint8 like it.
 
     data: (bytes) uint8 on the CPU, a row of a field of hetseq.Bytes, or `bytes`. RGB of JPEG and PNG is decoded by
     torchvision.io where it is installed, else by Pillow, to the same values where both have the same libjpeg.
@@ -115,7 +116,7 @@ def decode_image(data: torch.Tensor | bytes, mode: str = "RGB") -> torch.Tensor:
                          "file") from error
     if image.dtype == torch.uint16:
         image = (image.to(torch.int32) >> 8).to(torch.uint8)
-    return image.contiguous()
+    return image.permute(1, 2, 0).contiguous().permute(2, 0, 1)  # decoders give it so: nothing is copied
 
 
 def _first_line(error: BaseException) -> str:

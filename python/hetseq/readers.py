@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import gc
 import itertools
 import multiprocessing
 import os
@@ -14,11 +15,11 @@ import threading
 import time
 import traceback
 import warnings
-from multiprocessing.connection import Connection
 from typing import Any, Callable, Iterable, Iterator, Optional, Sequence
 
 import torch
 
+from .channels import DEPTH, Channel, make_pair
 from .task import TaskError
 
 __all__ = ["Readers", "default_count"]
@@ -55,52 +56,74 @@ def _made(make: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, str]
         return None, traceback.format_exc().rstrip()
 
 
-def _serve(make: Callable[..., Any], connection: Connection, parent: int) -> None:
+def _serve(make: Callable[..., Any], rank: Channel, parent: int) -> None:
     """It leaves the job's signals to the rank, whose handlers it has inherited."""
     for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     torch.set_num_threads(1)
+    gc.freeze()  # what the rank has loaded is looked through no more
     try:
         while True:
-            connection.send(_made(make, connection.recv()))
+            rank.send(_made(make, rank.receive()))
     except (EOFError, OSError):  # the rank is gone
         os._exit(0)
 
 
 class _Process:
-    """One of them, and a thread of the rank that gives it work. Nobody waits for either at the end: a process that was
-    killed, or one that waits for ever, holds nothing up."""
+    """One of them, and a thread of the rank that gives it work, some of it ahead. Nobody waits for either at the end: a
+    process that was killed, or one that waits for ever, holds nothing up."""
 
     def __init__(self, make: Callable[..., Any], work: queue.SimpleQueue):
-        here, there = multiprocessing.Pipe()
+        self._channel, there = make_pair()
         self._process = multiprocessing.get_context("fork").Process(target=_serve, args=(make, there, os.getpid()), daemon=True)
         with warnings.catch_warnings():  # newer Pythons warn of fork beside threads; these processes run none of theirs
             warnings.simplefilter("ignore", DeprecationWarning)
             self._process.start()
         there.close()  # the process alone holds that end: when it dies, this one sees its end
-        self._connection, self._work = here, work
+        self._work = work
+        self._given: collections.deque[concurrent.futures.Future] = collections.deque()  # what it makes now, in order
         threading.Thread(target=self._give_work, daemon=True).start()
 
     def _give_work(self) -> None:
-        while (item := self._work.get()) is not None:
-            arguments, future = item
+        try:
+            while self._give_ahead():
+                future = self._given[0]
+                future.set_result(self._channel.receive())
+                self._given.popleft()
+        except (EOFError, OSError):
+            self._process.join(1)
+            self._refuse_work()
+
+    def _give_ahead(self) -> bool:
+        """Waits for work where it has none. False at the end."""
+        while len(self._given) < DEPTH:
             try:
-                self._connection.send(arguments)
-                future.set_result(self._connection.recv())
-            except (EOFError, OSError):
-                self._process.join(1)
-                future.set_exception(_Died(self._process.exitcode))
-                self._refuse_work()
-                return
-            except Exception as error:  # what cannot be sent
-                future.set_exception(error)
+                item = self._work.get(block=not self._given)
+            except queue.Empty:
+                break
+            if item is None:
+                return False
+            self._give(*item)
+        return True
+
+    def _give(self, arguments: Sequence[Any], future: concurrent.futures.Future) -> None:
+        self._given.append(future)
+        try:
+            self._channel.send(arguments)
+        except OSError:
+            raise
+        except Exception as error:  # what cannot be sent
+            self._given.pop().set_exception(error)
 
     def _refuse_work(self) -> None:
-        """The others do what waits; where none is left, nothing would."""
+        """The run ends with the first of these errors. Where no process is left, nobody else would answer."""
+        death = _Died(self._process.exitcode)
+        for future in self._given:
+            future.set_exception(death)
         while (item := self._work.get()) is not None:
-            item[1].set_exception(_Died(self._process.exitcode))
+            item[1].set_exception(death)
 
     def kill(self) -> None:
         self._process.kill()

@@ -9,6 +9,8 @@ import tempfile
 import textwrap
 import unittest
 
+import warm_python
+
 SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -28,13 +30,16 @@ LINEAR = """
 
 
 def need(*modules, how="jobs/setup.sh --python installs it"):
-    """Ends the script as skipped where a module cannot be imported."""
+    """Imports modules, for the processes of `run_ranks` too. Ends the script as skipped where one cannot be imported. Call it
+    first: processes begin with what was imported until then."""
     for module in modules:
         try:
             __import__(module)
         except ImportError as error:
             print(f"SKIPPED: {module} cannot be imported ({error}); {how}")
             sys.exit(SKIPPED)
+    if "torch" in sys.modules:
+        warm_python.start()
 
 
 def environment():
@@ -49,6 +54,7 @@ class Case(unittest.TestCase):
     """A folder of its own for each test, and runs in it."""
 
     maxDiff = None
+    cold = False  # whether processes are made by Python itself
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -63,7 +69,8 @@ class Case(unittest.TestCase):
     def run_ranks(self, ranks, *words, code=0, seconds=240):
         """`python WORDS` on so many ranks; what it printed. Fails unless it ends with `code`."""
         launcher = ["mpirun", "-np", str(ranks)] if ranks > 1 else []
-        run = subprocess.run([*launcher, sys.executable, *map(str, words)], cwd=self.folder, env=environment(),
+        python = [sys.executable] if self.cold else warm_python.command()
+        run = subprocess.run([*launcher, *python, *map(str, words)], cwd=self.folder, env=environment(),
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)
         self.assertEqual(run.returncode, code, run.stdout)
         return run.stdout
