@@ -13,10 +13,11 @@ import torch
 
 from .datasets import Source, cache_folder, numbered_dataset
 from .keys import Key
+from .padding import extents, padded_rows
 from .readers import default_count
 from .reading import reading_options, reads_dataset
 from .results import collated
-from .task import Batch, Bytes, Config, Ragged, Task, TaskError, overrides, unequal_dimensions
+from .task import Batch, Bytes, Config, Ragged, Task, TaskError, overrides
 
 __all__ = ["BatchMaker", "generators", "sample_ids"]
 
@@ -256,8 +257,8 @@ class BatchMaker:
         for name, field in self._task.fields.items():
             if name not in given:
                 continue
-            extents = _extents(given, name, field) if isinstance(field, Ragged) else [()] * count
-            for row, values, extent in zip(rows, given[name], extents):
+            found = extents(given, name, field) if isinstance(field, Ragged) else [()] * count
+            for row, values, extent in zip(rows, given[name], found):
                 row[name] = values.numpy()[extent] if extent else values.numpy()
         return rows
 
@@ -289,7 +290,7 @@ class BatchMaker:
                         for piece in pieces)
             field = self._task.fields.get(name)
             if isinstance(field, Ragged) and all(row.ndim == len(field.shape) for piece in pieces for row in piece):
-                batch.update(_padded_rows(name, field, [torch.from_numpy(row) for piece in pieces for row in piece]))
+                batch.update(padded_rows(name, field, [torch.from_numpy(row) for piece in pieces for row in piece]))
             elif isinstance(field, Bytes) and all(row.ndim == 1 and row.dtype == "uint8" for piece in pieces for row in piece):
                 batch[name] = [torch.from_numpy(row) for piece in pieces for row in piece]
             elif alike:
@@ -299,24 +300,3 @@ class BatchMaker:
                 raise TaskError(f"'{name}' has samples of unlike shapes or types ({', '.join(shapes[:3])}): make them equal in transform "
                                 "or in the dataset, or declare a field of unequal length")
         return batch
-
-
-def _extents(given: Batch, name: str, field: Ragged) -> list[tuple[slice, ...]]:
-    """Of each row, where its values lie among the padding."""
-    unequal = unequal_dimensions(field.shape)
-    if len(unequal) > 1:
-        return [tuple(map(slice, shape)) for shape in given[f"{name}_shape"].tolist()]
-    before = (slice(None),) * unequal[0]
-    return [(*before, slice(length)) for length in given[f"{name}_lengths"].tolist()]
-
-
-def _padded_rows(name: str, field: Ragged, rows: Sequence[torch.Tensor]) -> Batch:
-    """As the trainer pads the rows of shards."""
-    shapes = torch.tensor([row.shape for row in rows], dtype=torch.int64)
-    padded = rows[0].new_full((len(rows), *shapes.max(0).values.tolist()), field.padding)
-    for target, row in zip(padded, rows):
-        target[tuple(map(slice, row.shape))] = row
-    unequal = unequal_dimensions(field.shape)
-    if len(unequal) > 1:
-        return {name: padded, f"{name}_shape": shapes}
-    return {name: padded, f"{name}_lengths": shapes[:, unequal[0]].contiguous()}

@@ -8,6 +8,7 @@ from typing import Any, Mapping, Sequence, Union
 
 import torch
 
+from .padding import extents, shape_entry
 from .task import Batch, Ragged, Task, TaskError, computed_metrics
 
 __all__ = ["Kept", "metric_values", "require_targets"]
@@ -23,17 +24,19 @@ def _targets(task: Task) -> list[str]:
 def require_targets(task: Task, batch: Batch) -> None:
     """Refuses a `collate` that leaves out what the task's `metric` gets."""
     for name in _targets(task) if computed_metrics(task) else ():
-        if name not in batch or isinstance(task.fields[name], Ragged) and name + "_lengths" not in batch:
+        field = task.fields[name]
+        shape = shape_entry(name, field) if isinstance(field, Ragged) else ""
+        if name not in batch or shape and shape not in batch:
             raise TaskError(f"collate leaves out '{name}' (metric gets the fields with is_target): keep it"
-                            + (f", with '{name}_lengths'" if isinstance(task.fields[name], Ragged) else ""))
+                            + (f", with '{shape}'" if shape else ""))
 
 
 def _own(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().to("cpu", copy=True).contiguous()
 
 
-def _row_list(padded: torch.Tensor, lengths: torch.Tensor) -> list[torch.Tensor]:
-    return [row[:length].clone() for row, length in zip(_own(padded), lengths.tolist())]
+def _row_list(batch: Batch, name: str, field: Ragged) -> list[torch.Tensor]:
+    return [row[extent].clone() for row, extent in zip(_own(batch[name]), extents(batch, name, field))]
 
 
 def _is_one_shape(parts: Sequence[Column]) -> bool:
@@ -68,8 +71,8 @@ class Kept:
                                 "samples: give a row a sample")
             self._add(name, list(_own(values).split(lengths.tolist())) if len(lengths) else _own(values))
         for name in _targets(self._task):
-            is_ragged = isinstance(self._task.fields[name], Ragged)
-            self._add(name, _row_list(batch[name], batch[name + "_lengths"]) if is_ragged else _own(batch[name]))
+            field = self._task.fields[name]
+            self._add(name, _row_list(batch, name, field) if isinstance(field, Ragged) else _own(batch[name]))
 
     def _add(self, name: str, column: Column) -> None:
         self._columns.setdefault(name, []).append(column)

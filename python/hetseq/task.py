@@ -301,12 +301,16 @@ def task(model: torch.nn.Module, fields: Mapping[str, AnyField], loss: Loss, *,
          tokens: str = "", collate: Optional[Callable[[Batch], Batch]] = None,
          param_groups: Optional[Callable[[torch.nn.Module], Iterable[Mapping[str, Any]]]] = None,
          defaults: Optional[Mapping[str, Any]] = None, buffers: str = "constant", groups: bool = False,
-         exact: bool = True, recompute: Sequence[str] = (), chain: Union[str, Sequence[str]] = ()) -> Task:
+         exact: bool = True, recompute: Sequence[str] = (), chain: Union[str, Sequence[str]] = (),
+         transform: Optional[Callable[[dict[str, torch.Tensor], bool], Mapping[str, torch.Tensor]]] = None,
+         predict: Optional[Callable[[torch.nn.Module, Batch], Mapping[str, Any]]] = None,
+         metric: Optional[Callable[[Mapping[str, Any]], Mapping[str, Any]]] = None) -> Task:
     """A task from a module and a function of it.
 
     loss: from the module and a batch to the summed loss, or to a dict of summed losses and metrics by name.
     weights: as Task.weights, or a function of a batch.
-    buffers, groups, exact, recompute, chain: as those of Task.
+    buffers, groups, exact, recompute, chain: as those of Task. collate, param_groups, transform, predict, metric: as its
+        methods.
     """
     given_model, given_weights, given_defaults = model, weights, dict(defaults or {})
     given_fields, given_losses, given_metrics, given_tokens = fields, losses, metrics, tokens
@@ -324,10 +328,10 @@ def task(model: torch.nn.Module, fields: Mapping[str, AnyField], loss: Loss, *,
         def forward(self, model: torch.nn.Module, batch: Batch):
             return loss(model, batch)
 
-    if collate is not None:
-        FromModel.collate = lambda self, batch: collate(batch)
-    if param_groups is not None:
-        FromModel.param_groups = lambda self, model: param_groups(model)
+    methods = {"collate": collate, "param_groups": param_groups, "transform": transform, "predict": predict, "metric": metric}
+    for name, function in methods.items():
+        if function is not None:
+            setattr(FromModel, name, staticmethod(function))
     if callable(given_weights):
         FromModel.weights = lambda self, batch: given_weights(batch)
     else:

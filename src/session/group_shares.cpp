@@ -12,8 +12,6 @@
 #include "hetseq/balance/allocate.hpp"
 #include "hetseq/balance/divide_items.hpp"
 #include "hetseq/data/order/sample_groups.hpp"
-#include "hetseq/model/model.hpp"
-#include "hetseq/session/options/options.hpp"
 
 namespace hetseq {
 
@@ -43,19 +41,6 @@ GroupShares shares_in_groups(const SharePlan& shares,
 }
 
 }  // namespace
-
-void set_validation_groups(BatchPlan& plan,
-                           const Model& model,
-                           const Options& options,
-                           bool is_ragged) {
-    if (!model.has_groups(Mode::evaluate))
-        return;
-    if (is_ragged)
-        throw BadConfig("a loss over groups of samples of unequal length cannot be validated",
-                        "its groups would depend on how the data are cut over ranks",
-                        "leave --valid-data out, or evaluate without groups (groups = False)");
-    plan.set_groups_of_epoch(options.norm_group);
-}
 
 void check_groups(const SharePlan& shares, const BatchPlan& plan, const std::string& of) {
     if (plan.group_size() == 0)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -306,14 +305,6 @@ SharePlan declared_shares(const HostComm& world,
     SharePlan plan(world, "declared", in_units(settings.capacities, work));
     plan.set_ragged(std::move(work));
     return plan;
-}
-
-BatchSize validation_batch(const RunSettings& settings, const SharePlan& shares) {
-    if (!settings.is_ragged())
-        return {.samples = shares.total_capacity()};
-    const std::int64_t tokens =
-        std::accumulate(settings.capacities.begin(), settings.capacities.end(), std::int64_t{0});
-    return {.units = std::max(tokens * 9 / 10, settings.corpus.max_length)};
 }
 
 StartingShares make_starting_shares(const HostComm& world,

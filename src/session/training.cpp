@@ -13,11 +13,11 @@
 #include "hetseq/train/record/run_folder.hpp"
 #include "hetseq/train/record/run_history.hpp"
 #include "hetseq/train/run_control.hpp"
-#include "hetseq/session/group_shares.hpp"
 #include "hetseq/session/pipeline/like_leaders.hpp"
 #include "hetseq/session/ranks/sharding.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_identity.hpp"
+#include "hetseq/session/validation_plan.hpp"
 
 namespace hetseq {
 
@@ -87,13 +87,8 @@ Training::Training(const TrainingParts& parts,
     Feed* const feed = parts.replica.valid_feed();
     if (feed == nullptr)
         return;
-    // A batch of validation is one micro-batch of every rank.
     valid_plan_.emplace(agree_on(parts.world, [&] {
-        BatchPlan plan = feed->plan(validation_batch(parts.settings, shares_.plan));
-        set_validation_groups(
-            plan, parts.replica.model(), parts.settings.options(), parts.settings.is_ragged());
-        check_groups(shares_.plan, plan, "validation");
-        return plan;
+        return make_validation_plan(*feed, parts.replica.model(), parts.settings, shares_.plan);
     }));
     evaluator_.emplace(parts.world,
                        parts.replica.workers(),

@@ -1,5 +1,6 @@
 #include "hetseq/train/validator.hpp"
 
+#include "hetseq/util/log.hpp"
 #include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/data/order/batch_plan.hpp"
@@ -24,6 +25,9 @@ bool Validator::run(std::int64_t epoch, const MicroBatchCap& most, TrainingProgr
     const Evaluation evaluation = parts_.evaluator->run(most);
     const bool best = is_better(parts_.world, evaluation, progress.best_valid, options_.best_by);
     parts_.recorder.valid(progress.updates, epoch, evaluation, best);
+    if (const std::string why = why_never_best(evaluation, options_.best_by);
+        parts_.world.rank() == 0 && !why.empty())
+        log::warn(why);
     progress.last_valid = evaluation;
     progress.validations_since_best = best ? 0 : progress.validations_since_best + 1;
     if (best) {

@@ -1,6 +1,7 @@
 """Batch normalisation by groups of samples: that of PyTorch for a batch of a group, whatever the cut of a batch."""
 
 import json
+import re
 import shutil
 import unittest
 
@@ -89,7 +90,8 @@ TASKS = f"""
             return nn.Sequential(nn.Flatten(), nn.Linear(36, 16), nn.ReLU(), nn.Dropout(0.1), nn.Linear(16, 8))
         def forward(self, model, batch):
             x = batch["x"].to(model[1].weight.dtype)
-            one, other = (F.normalize(model(x[:, view])) for view in (0, 1))
+            return self.found(model, batch, *(F.normalize(model(x[:, view])) for view in (0, 1)))
+        def found(self, model, batch, one, other):
             loss = hits = 0
             for part in hetseq.groups(batch):
                 scores = one[part] @ other[part].T / 0.2
@@ -97,6 +99,24 @@ TASKS = f"""
                 loss = loss + F.cross_entropy(scores, truth, reduction="sum")
                 hits = hits + (scores.argmax(1) == truth).sum()
             return {{"contrast": loss}} if model.training else {{"contrast": loss, "accuracy": hits}}
+
+    class Sentences(Contrast):
+        \"\"\"The two halves of a sentence's words.\"\"\"
+        fields, tokens = {{"ids": hetseq.Ragged(torch.int64)}}, "ids"
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.drop, self.linear = nn.Embedding(30, 8), nn.Dropout(0.1), nn.Linear(8, 8)
+            def forward(self, ids, mask):
+                mask = mask[..., None].to(self.linear.weight.dtype)
+                return self.linear((self.drop(self.words(ids)) * mask).sum(1) / mask.sum(1).clamp(min=1))
+        def model(self, config):
+            return self.Model()
+        def forward(self, model, batch):
+            place = torch.arange(batch["ids"].shape[1])
+            within = place < batch["ids_lengths"][:, None]
+            one, other = (F.normalize(model(batch["ids"], within & (place % 2 == half))) for half in (0, 1))
+            return self.found(model, batch, one, other)
 
     class Noted(Images):
         def model(self, config):
@@ -243,6 +263,29 @@ class GroupNormsTest(Case):
         out = self.run_ranks(2, "-m", "hetseq", "evaluate", "one", "--data", "data.h5", "--json", "--max-sentences", 20)
         self.assertIn(f'"loss": {losses["one"]["loss"]:.9g}'[:18], out)
         self.assertGreater(largest_difference(*(self.folder / run / "model.safetensors" for run in ("one", "other"))), 1e-6)
+
+    def test_losses_over_groups_of_samples_of_unequal_length(self):
+        """Their validation does not depend on the ranks either, nor on what micro-batches hold."""
+        draw = np.random.default_rng(5)
+        lengths = draw.integers(2, 40, SAMPLES)
+        with h5py.File(self.folder / "sentences.h5", "w") as file:
+            file["ids"], file["ids_offsets"] = draw.integers(0, 30, lengths.sum()), np.concatenate([[0], lengths.cumsum()])
+        options = {"task": "Sentences", "data": "sentences.h5", "valid_data": "sentences.h5", "block_length": 50}
+        self.train_all(1, {"one": {**options, "max_sentences": 64},
+                           "one16": {**options, "max_sentences": 64, "norm_group": 16, "self_test": False}})
+        self.train(3, "three", max_sentences=capacities(9, 55, 0), self_test=False, **options)
+        self.train(2, "small", max_sentences=capacities(16, 17), max_tokens=700, self_test=False, **options)
+        losses = {run: [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()
+                        if '"valid"' in line][0] for run in ("one", "one16", "three", "small")}
+        for run in ("three", "small"):
+            self.same("one", run, 1e-12)
+            for name in ("loss", "accuracy"):
+                self.assertAlmostEqual(losses["one"][name], losses[run][name], delta=1e-12)
+        self.assertGreater(losses["one16"]["loss"] - losses["one"]["loss"], 0.3)  # among twice as many, log 2 more by chance
+        for ranks, most in ((1, 16), (3, 33)):
+            out = self.hetseq(ranks, "evaluate", "one", "--data", "sentences.h5", "--json", "--max-sentences", most)
+            self.assertAlmostEqual(json.loads(re.search(r"(?s)^{.*^}", out, re.M)[0])["loss"], losses["one"]["loss"],
+                                   delta=1e-6)  # the weights pass through fp32
 
     def test_modules_as_users_have_them(self):
         """A checkpoint that ends in a batch normalisation, a transposed input, no count, a gradient in the forward."""

@@ -10,6 +10,11 @@ need("torch", "numpy", "h5py", "safetensors")
 
 import h5py
 import numpy as np
+import torch
+
+import hetseq
+from hetseq.gathered import Kept, metric_values
+from hetseq.padding import padded_rows
 
 TRAINED, VALIDATED = 40, 61
 
@@ -136,6 +141,66 @@ class MetricTest(RanksCase):
                                ("LeavesOut", "collate leaves out 'words'")):
             with self.subTest(name):
                 self.assertRegex(told, f"refused: 78 {name}: .*{expected}")
+
+
+    def test_a_task_of_functions_and_a_metric_that_is_never_a_number(self):
+        told = self.run_ranks(2, self.write("functions.py", """
+            import hetseq, torch
+            from ranks import Ranks
+            ranks = Ranks()
+
+            def metric(predictions):
+                return {"auc": float("nan"), "order": ranks.metric(predictions)["order"]}
+
+            task = hetseq.task(ranks.model(None), Ranks.fields, ranks.forward, losses=["nll"], metrics=Ranks.metrics,
+                               predict=ranks.predict, metric=metric)
+            hetseq.train(task, data="train.h5", valid_data="valid.h5", max_epoch=1, batch_size=20, max_sentences=10,
+                         best_by="auc:max", patience=3, save_dir="functions")
+        """))
+        self.assertEqual([line["order"] for line in self.validations("functions")], [1])
+        self.assertEqual(told.count("auc is nan: by --best-by auc:max this validation is not the best"), 1, told)
+
+
+class KeptTest(unittest.TestCase):
+    """What a rank keeps for a metric."""
+
+    def test_targets_of_unequal_shapes_come_back_as_they_were(self):
+        class Shaped(hetseq.Task):
+            fields = {"mask": hetseq.Ragged(torch.uint8, (None, 2, None), is_target=True, padding=9),
+                      "turned": hetseq.Ragged(torch.float32, (2, None), is_target=True)}
+            metrics = [hetseq.Computed("f")]
+
+        draw = torch.Generator().manual_seed(1)
+        rows = {"mask": [torch.randint(0, 5, (i % 3, 2, i % 4), dtype=torch.uint8, generator=draw) for i in range(7)],
+                "turned": [torch.rand(2, i, generator=draw) for i in range(7)]}
+        parts = []
+        for ids in ([4, 0, 6], [2, 5, 1, 3]):
+            kept, batch = Kept(Shaped()), {}
+            for name, field in Shaped.fields.items():
+                batch.update(padded_rows(name, field, [rows[name][i] for i in ids]))
+            kept.add({"found": (torch.tensor(ids), torch.empty(0))}, torch.tensor(ids), batch)
+            parts.append(kept.take())
+
+        class Looks(Shaped):
+            def metric(self, predictions):
+                self.seen = predictions
+                return {"f": 1}
+
+        task = Looks()
+        metric_values(task, parts)
+
+        self.assertEqual(task.seen["found"].tolist(), list(range(7)))
+        for name, expected in rows.items():
+            for one, other in zip(expected, task.seen[name], strict=True):
+                self.assertTrue(torch.equal(one, other), name)
+
+    def test_a_collate_that_leaves_out_the_shapes_is_told_so(self):
+        class Shaped(hetseq.Task):
+            fields = {"mask": hetseq.Ragged(torch.uint8, (None, None), is_target=True)}
+            metrics = [hetseq.Computed("f")]
+
+        with self.assertRaisesRegex(hetseq.TaskError, "leaves out 'mask'.*with 'mask_shape'"):
+            Kept(Shaped()).add({}, torch.arange(2), {"mask": torch.zeros(2, 1, 1)})
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/model/mnist_cnn.hpp"
-#include "hetseq/session/options/options.hpp"
 
 #include <gmock/gmock.h>
 
@@ -55,14 +53,6 @@ TEST(GroupSharesTest, ARankHoldsAGroupOrHasNoWork) {
     EXPECT_THROW(check_groups(few, plan_of(5120, 512, 32), "training"), BadConfig);
     // The last batch of an epoch has 40 samples, which are one group.
     EXPECT_THROW(check_groups(enough, plan_of(5120 + 40, 512, 32), "training"), BadConfig);
-}
-
-TEST(GroupSharesTest, AModelWithoutGroupsIsValidatedAsEver) {
-    BatchPlan plan(5120, 512);
-
-    set_validation_groups(plan, *make_mnist_cnn(), Options{}, true);
-
-    EXPECT_EQ(plan.group_size(), 0);
 }
 
 }  // namespace

@@ -7,16 +7,6 @@
 
 namespace hetseq {
 
-class Model;
-struct Options;
-
-/// Makes the groups of a validation's batches, for a model that looks at groups there too. Throws
-/// BadConfig for samples of unequal length.
-void set_validation_groups(BatchPlan& plan,
-                           const Model& model,
-                           const Options& options,
-                           bool is_ragged);
-
 /// Throws BadConfig if a rank's micro-batches hold less than a group of the plan's batches, where
 /// these are made of groups. `of`: what the batches are of, "training" or "validation".
 void check_groups(const SharePlan& shares, const BatchPlan& plan, const std::string& of);

@@ -24,9 +24,6 @@ RaggedWork ragged_work(const RunSettings& settings, const Corpus& corpus, const 
 /// Collective. Shares in proportion to what the ranks declare, for samples of `corpus`.
 SharePlan declared_shares(const HostComm& world, const RunSettings& settings, const Corpus& corpus);
 
-/// The size of a batch of validation, which is about one micro-batch of every rank.
-BatchSize validation_batch(const RunSettings& settings, const SharePlan& shares);
-
 /// Collective. How batches are cut, as --balance says. "auto" measures the ranks' speeds with
 /// `replica`, unless --cache-dir or the run that is continued knows them. Throws on all ranks.
 StartingShares make_starting_shares(const HostComm& world,

@@ -22,7 +22,7 @@ data, valid_data = (datasets.FashionMNIST("data", train, pixels) for train in (T
 train = DataLoader(data, BATCH // accelerator.num_processes, shuffle=True, drop_last=True)
 valid = DataLoader(valid_data, BATCH)
 model = Autoencoder(WIDTH, CODES, 0.0)
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0)
 train, valid, model, optimizer = accelerator.prepare(train, valid, model, optimizer)
 
 

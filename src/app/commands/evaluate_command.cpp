@@ -11,10 +11,10 @@
 #include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/train/validation/evaluator.hpp"
 #include "hetseq/train/worker_map.hpp"
-#include "hetseq/session/group_shares.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
 #include "hetseq/session/starting_shares.hpp"
+#include "hetseq/session/validation_plan.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 
@@ -117,12 +117,8 @@ int evaluate_command(const CommandContext& context) {
     Feed feed(
         data, required_data(settings.options()), settings, context.parts, *model, Shuffle::no);
     SharePlan shares = declared_shares(world, settings, feed.corpus());
-    const BatchPlan plan = agree_on(world, [&] {
-        BatchPlan made = feed.plan(validation_batch(settings, shares));
-        set_validation_groups(made, *model, settings.options(), settings.is_ragged());
-        check_groups(shares, made, "validation");
-        return made;
-    });
+    const BatchPlan plan =
+        agree_on(world, [&] { return make_validation_plan(feed, *model, settings, shares); });
     const WorkerMap workers{world.size()};
     const std::unique_ptr<Pass> pass = make_whole_pass(*model);
     Evaluator evaluator(world, workers, *pass, feed.loader(), plan, shares);

@@ -42,6 +42,14 @@ void check_best_by(const BestBy& best_by, std::vector<std::string> names) {
                         "give one of them");
 }
 
+std::string why_never_best(const Evaluation& evaluation, const BestBy& best_by) {
+    const double value = value_of(evaluation, best_by.name);
+    if (std::isfinite(value))
+        return "";
+    return best_by.name + " is " + std::to_string(value) + ": by --best-by " + to_string(best_by) +
+           " this validation is not the best, and --patience counts it";
+}
+
 bool is_better(const Evaluation& evaluation,
                const std::optional<Evaluation>& best,
                const BestBy& best_by) {

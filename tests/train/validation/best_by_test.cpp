@@ -15,7 +15,9 @@
 namespace hetseq::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -83,6 +85,13 @@ TEST(BestByTest, WhatIsNoNumberIsNeverBetter) {
     EXPECT_TRUE(is_better(some, none, by));
     EXPECT_FALSE(is_better(none, some, by));
     EXPECT_FALSE(is_better(some, std::nullopt, {"unknown", Direction::max}));
+}
+
+TEST(BestByTest, SaysWhyNoValidationIsTheBest) {
+    const BestBy by{"accuracy", Direction::max};
+    EXPECT_EQ(why_never_best(evaluation(nan, 0.1), by), "");
+    EXPECT_THAT(why_never_best(evaluation(2, nan), by),
+                AllOf(StartsWith("accuracy is nan"), HasSubstr("--best-by accuracy:max")));
 }
 
 // On the others the last bit of the sum may be another.
