@@ -5,11 +5,11 @@
 #include <numeric>
 
 #include "hetseq/model/model.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
 #include "hetseq/session/group_shares.hpp"
 #include "hetseq/session/options/options.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_settings.hpp"
-#include "hetseq/train/shares/share_plan.hpp"
 
 namespace hetseq {
 
@@ -35,8 +35,9 @@ BatchPlan make_validation_plan(Feed& feed,
                                const SharePlan& shares) {
     const bool has_groups = model.has_groups(Mode::evaluate);
     const std::int64_t group = settings.options().norm_group;
-    BatchPlan plan = feed.plan(settings.is_ragged() ? ragged_batch(settings, has_groups)
-                                                    : BatchSize{.samples = shares.total_capacity()});
+    BatchPlan plan =
+        feed.plan(settings.is_ragged() ? ragged_batch(settings, has_groups)
+                                       : BatchSize{.samples = shares.total_capacity()});
     if (has_groups && settings.is_ragged())
         plan.set_groups(group);
     else if (has_groups)
