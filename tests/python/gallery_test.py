@@ -4,7 +4,7 @@ import importlib.util
 import json
 import unittest
 
-from harness import ROOT, Case, capacities, need
+from harness import ROOT, Case, capacities, largest_difference, need
 
 need("torch", "numpy", "h5py", "safetensors", "transformers")
 
@@ -173,6 +173,22 @@ class OtherPackagesTest(Case):
             with loaded.disable_adapter():
                 assert not torch.equal(trained(x).logits, loaded(x).logits)
         """))
+        self.run_ranks(2, self.write("continued.py", f"""
+            import sys
+            sys.path.insert(0, {str(ROOT / "inputs/python/gallery")!r})
+            import hetseq
+            from lora import Lora
+            task = Lora()
+            task.self_test, task.defaults = False, {{}}
+            options = dict(data="data-0*.h5", model_config="base", batch_size=32, balance="declared", optimizer="sgd", lr=1e-2,
+                           max_update=3, dropout=0.1, max_sentences=20, save_dir="adapters-2")
+            try:
+                hetseq.train(task, stop_after=1, **options)
+                raise SystemExit("it did not stop")
+            except hetseq.Stopped:
+                hetseq.train(task, **options)
+        """))
+        self.assertLess(largest_difference(*(self.folder / f"adapters-{ranks}/model.safetensors" for ranks in (1, 2))), 1e-6)
 
 
 if __name__ == "__main__":

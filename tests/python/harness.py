@@ -29,12 +29,15 @@ LINEAR = """
 """
 
 
+_WHOLE = {"transformers": "transformers.models.gpt2.modeling_gpt2"}  # what models need, which it imports with the first
+
+
 def need(*modules, how="jobs/setup.sh --python installs it"):
     """Imports modules, for the processes of `run_ranks` too. Ends the script as skipped where one cannot be imported. Call it
     first: processes begin with what was imported until then."""
     for module in modules:
         try:
-            __import__(module)
+            __import__(_WHOLE.get(module, module))
         except ImportError as error:
             print(f"SKIPPED: {module} cannot be imported ({error}); {how}")
             sys.exit(SKIPPED)
