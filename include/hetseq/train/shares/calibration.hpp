@@ -16,7 +16,7 @@ class Loader;
 class Model;
 
 struct CalibrationOptions {
-    double seconds = 2;          // a rank starts nothing that would end later,
+    double seconds = 1.5;        // a rank starts nothing that would end later,
     double updates = 5;          // or after the time of so many updates, if that is longer
     std::int64_t memory_mb = 0;  // that this rank may use; 0: its device says when it is full
     bool may_recompute = false;  // all layers of the model, where memory lacks otherwise
