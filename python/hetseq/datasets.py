@@ -27,6 +27,7 @@ _IN_PIECE = 64               # samples that a process makes at a time for a shar
 _PARTS = 64                  # shards at most
 _LEAST_IN_PART = 1000        # samples of a shard
 _MOST_OF_DISK = 0.5          # of what is free
+_LOOK_AT_DISK = 500          # samples of a stream, whose number nobody knows
 _TELL_S = 5                  # between two lines about it
 _BLOCK_BYTES = 2 << 20       # as the trainer chooses blocks of shards (docs/data.md)
 _CHUNK_BYTES = 256 << 10     # as `write_shards` chooses chunks
@@ -172,17 +173,17 @@ class Source:
         for part in parts:
             scratch = folder / f"writing-{os.getpid()}-{part}"
             try:
-                paths = write_shards(self._samples(part, parts), scratch, name=self.name, ragged=ragged, rows_per_shard=sys.maxsize,
+                paths = write_shards(self._samples(part, parts, folder), scratch, name=self.name, ragged=ragged, rows_per_shard=sys.maxsize,
                                      dtypes=kept, compression=1)
                 os.replace(paths[0], self.part_file(folder, part))
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
 
-    def _samples(self, part: int, parts: Sequence[int]) -> Iterator[dict[str, Any]]:
+    def _samples(self, part: int, parts: Sequence[int], folder: pathlib.Path) -> Iterator[dict[str, Any]]:
         """Rank 0 says now and then how far it is."""
         before = sum(len(self._range(each)) for each in parts[:parts.index(part)]) if not self.is_stream else 0
         own = f" of {sum(len(self._range(each)) for each in parts):,}" if not self.is_stream else ""
-        for number, sample in enumerate(self._iterated() if self.is_stream else self._read(part), before):
+        for number, sample in enumerate(self._iterated(folder) if self.is_stream else self._read(part), before):
             torch.ops.hetseq.progress()
             if time.monotonic() - self._told > _TELL_S and torch.ops.hetseq.launched_rank() <= 0:
                 self._told = time.monotonic()
@@ -199,8 +200,13 @@ class Source:
             names = list(piece.values)
             yield from (dict(zip(names, row)) for row in zip(*piece.values.values()))
 
-    def _iterated(self) -> Iterator[dict[str, Any]]:
+    def _iterated(self, folder: pathlib.Path) -> Iterator[dict[str, Any]]:
+        free = shutil.disk_usage(folder).free
         for number, sample in enumerate(self.dataset):
+            if number % _LOOK_AT_DISK == 0 and shutil.disk_usage(folder).free < (1 - _MOST_OF_DISK) * free:
+                raise TaskError(f"'{self.name}' is a stream, of which {number:,} samples were written as shards, and {folder} had "
+                                f"{free >> 20:,} MiB free, of which they may take {_MOST_OF_DISK:.0%}: name another folder "
+                                "(--cache-dir), or take fewer samples (itertools.islice)")
             yield {name: tensor.numpy() for name, tensor in
                    as_fields(self.task.fields, sample, f"sample {number} of '{self.name}'").items()}
 

@@ -89,12 +89,20 @@ class _Process:
     def _give_work(self) -> None:
         try:
             while self._give_ahead():
-                future = self._given[0]
-                future.set_result(self._channel.receive())
-                self._given.popleft()
+                self._take_result()
         except (EOFError, OSError):
             self._process.join(1)
             self._refuse_work()
+
+    def _take_result(self) -> None:
+        try:
+            result = self._channel.receive()
+        except (EOFError, OSError):
+            raise
+        except Exception as error:  # memory that lacks, for one
+            self._given.popleft().set_exception(error)
+        else:
+            self._given.popleft().set_result(result)
 
     def _give_ahead(self) -> bool:
         """Waits for work where it has none. False at the end."""

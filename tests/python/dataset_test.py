@@ -6,6 +6,18 @@ from harness import Case, need, tensors
 
 need("torch", "numpy", "h5py", "safetensors")
 
+import collections
+import itertools
+import pathlib
+import tempfile
+from unittest import mock
+
+import torch
+from torch import nn
+
+import hetseq
+from hetseq import datasets
+
 SAMPLES = 300
 
 TASK = f"""
@@ -312,6 +324,27 @@ class DatasetTest(Case):
                 return
             time.sleep(0.2)
         self.fail(f"processes {left} are left")
+
+
+class StreamTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, free):
+        """An endless stream, on a disk that has so many bytes free, one more sample each time that somebody looks."""
+        task = hetseq.task(nn.Linear(1, 1), {"x": hetseq.Field(torch.int64)}, loss=lambda model, batch: 0)
+        source = datasets.Source(task, itertools.count(), "endless", 1, 1)
+        self.addCleanup(source.readers.end)
+        usage = collections.namedtuple("usage", "free")
+        with mock.patch.object(datasets.shutil, "disk_usage", side_effect=map(usage, free)):
+            source.write_parts(self.folder, [0])
+
+    def test_an_endless_stream_takes_half_of_the_disk_at_most(self):
+        with self.assertRaisesRegex(hetseq.TaskError, r"'endless' is a stream, of which 1,000 samples .* 2 MiB free.*--cache-dir.*islice"):
+            self.write([2 << 20, 2 << 20, 1 << 20, (1 << 20) - 1])
+        self.assertEqual(list(self.folder.iterdir()), [])
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ import sys
 
 CLIENT = pathlib.Path(__file__).with_name("warm_client.py")
 
-_address = ""  # of the server, in Linux's abstract namespace
+_address = ""      # of the server, in Linux's abstract namespace
+_lifeline = None  # the server ends when this does
 
 
 class _Job(Exception):
@@ -31,7 +32,7 @@ class _Job(Exception):
 
 def start():
     """From now on `command` works. Returns in the test's process; a copy never does."""
-    global _address
+    global _address, _lifeline
     if _address:
         return
     _address = f"hetseq-test-{os.getpid()}"
@@ -44,7 +45,7 @@ def start():
     if os.fork() != 0:
         listener.close()
         theirs.close()
-        start.lifeline = ours  # the server ends when this does
+        _lifeline = ours
         return
     ours.close()
     try:

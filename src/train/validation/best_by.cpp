@@ -46,8 +46,8 @@ std::string why_never_best(const Evaluation& evaluation, const BestBy& best_by) 
     const double value = value_of(evaluation, best_by.name);
     if (std::isfinite(value))
         return "";
-    return best_by.name + " is " + std::to_string(value) + ": by --best-by " + to_string(best_by) +
-           " this validation is not the best, and --patience counts it";
+    return best_by.name + " is " + (std::isnan(value) ? "nan" : "infinite") + ": by --best-by " +
+           to_string(best_by) + " this validation is not the best, and --patience counts it";
 }
 
 bool is_better(const Evaluation& evaluation,
