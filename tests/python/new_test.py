@@ -12,6 +12,8 @@ KINDS = {"classification": ("class", (256,)), "language-model": ("log_probabilit
 
 
 class NewTest(Case):
+    cold = True
+
     def setUp(self):
         super().setUp()
         before = os.environ.get("XDG_CACHE_HOME")
