@@ -244,7 +244,8 @@ class Binding:
         finally:
             scope.predicts = False
         if not isinstance(results, Mapping) or not results:
-            raise TaskError(f"predict gave a {type(results).__name__}: give a dict of tensors by name")
+            what = "an empty dict" if isinstance(results, Mapping) else f"a {type(results).__name__}"
+            raise TaskError(f"predict gave {what}: give a dict of tensors by name")
         rows = [rows_of(name, result) for name, result in results.items()]
         return list(results), [values for values, _ in rows], [lengths for _, lengths in rows]
 

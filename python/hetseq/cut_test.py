@@ -12,7 +12,7 @@ from .reading import makes_batches
 from .results import metric_names, sums_of, weights_of
 from .batches import BatchMaker, Made
 from .samples import Samples
-from .task import Batch, Ragged, Task, TaskError
+from .task import Batch, Ragged, Task, TaskError, overrides
 
 __all__ = ["CutTest"]
 
@@ -89,10 +89,14 @@ class CutTest:
         device = next(iter(rows.values())).device
         if self._to_collate is None:
             return Samples(rows, {} if makes_batches(self._task) else self._paddings(), None, device, self._shapes())
-        return Samples(self._to_collate, self._paddings(), self._collated, device, self._shapes())
+        return Samples(self._to_collate, self._paddings(), self._collated, device, self._shapes(), self._maker())
 
     def _paddings(self) -> dict[str, float]:
         return {name: field.padding for name, field in self._task.fields.items() if isinstance(field, Ragged)}
+
+    def _maker(self) -> str:
+        """The method that makes a batch's tensors."""
+        return "collate" if overrides(self._task, "collate") else "transform" if overrides(self._task, "transform") else "dataset"
 
     def _shapes(self) -> dict[str, Sequence[Optional[int]]]:
         return {name: field.shape for name, field in self._task.fields.items() if isinstance(field, Ragged)}

@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 import traceback
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 
@@ -106,23 +106,34 @@ class Source:
 
         rows: of each sample, from a shard; None: the dataset gives them. as_stored: without `transform`.
         """
-        key, made = Key(self.seed, epoch), []
+        key = Key(self.seed, epoch)
         missing: set[str] = set()
-        for place, sample in enumerate(samples):
+
+        def made(place: int, sample: int) -> Mapping[str, torch.Tensor]:
             begin_generators(key.of(sample))
             row = self.read(sample) if rows is None else _tensors(rows[place])
-            missing |= self.task.fields.keys() - row.keys()
-            made.append(row if as_stored or not self._transforms else self._transformed(row, sample, epoch is not None))
-        return Piece(_packed(made, self.title), sorted(missing))
+            missing.update(self.task.fields.keys() - row.keys())
+            return row if as_stored or not self._transforms else self._transformed(row, sample, epoch is not None)
+
+        return Piece(_packed(map(made, range(len(samples)), samples), len(samples), self.title), sorted(missing))
 
     def _transformed(self, row: dict[str, Any], sample: int, trains: bool) -> dict[str, torch.Tensor]:
+        if self.dataset is not None:  # whose own tensors these may be
+            row = {name: value.clone() for name, value in row.items()}
         try:
             made = self.task.transform(row, trains)
         except Exception as error:
             raise _failed(error, f"transform of sample {sample} of {self.title}") from error
         if not isinstance(made, Mapping):
             raise TaskError(f"transform gave a {type(made).__name__}: give a dict of a sample's tensors by name")
-        return {name: value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for name, value in made.items()}
+        return {name: self._tensor(name, value, sample) for name, value in made.items()}
+
+    def _tensor(self, name: str, value: Any, sample: int) -> torch.Tensor:
+        try:
+            return value.detach() if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+        except (TypeError, ValueError, RuntimeError):
+            raise TaskError(f"transform of sample {sample} of {self.title} gave a {type(value).__name__} for '{name}', which is no "
+                            "tensor: give tensors, arrays or numbers") from None
 
     # What tells the data from others.
 
@@ -237,16 +248,24 @@ def _tensors(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: torch.from_numpy(value) for name, value in row.items()}
 
 
-def _packed(rows: Sequence[Mapping[str, torch.Tensor]], title: str) -> dict[str, Any]:
-    for row in rows:
-        if row.keys() != rows[0].keys():
-            raise TaskError(f"the samples of {title} have unlike tensors, {', '.join(rows[0])} and {', '.join(row)}: give the same for all")
-    packed: dict[str, Any] = {}
-    for field in rows[0]:
-        values = [row[field].detach().cpu() for row in rows]
-        alike = all(value.shape == values[0].shape and value.dtype == values[0].dtype for value in values)
-        packed[field] = torch.stack(values).numpy() if alike else [value.numpy() for value in values]
-    return packed
+def _packed(rows: Iterable[Mapping[str, torch.Tensor]], count: int, title: str) -> dict[str, Any]:
+    """Each row is copied before the next is made, which may take its memory."""
+    stacked: dict[str, torch.Tensor] = {}
+    unlike: dict[str, list[torch.Tensor]] = {}
+    for place, row in enumerate(rows):
+        if place == 0:
+            stacked = {name: value.new_empty((count, *value.shape), device="cpu") for name, value in row.items()}
+        if row.keys() != stacked.keys():
+            raise TaskError(f"the samples of {title} have unlike tensors, {', '.join(stacked)} and {', '.join(row)}: give the same for all")
+        for name, value in row.items():
+            together = stacked[name]
+            if name not in unlike and (value.shape != together.shape[1:] or value.dtype != together.dtype):
+                unlike[name] = list(together[:place])
+            if name in unlike:
+                unlike[name].append(value.to("cpu", copy=True))
+            else:
+                together[place] = value
+    return {name: [row.numpy() for row in unlike[name]] if name in unlike else together.numpy() for name, together in stacked.items()}
 
 
 def _digest(piece: Mapping[str, Any]) -> str:

@@ -54,8 +54,8 @@ def check_collate(samples: Samples) -> None:
     whole = samples.collated(everyone, trimmed=False)
     for _ in range(2):
         if name := differing_tensor(whole, samples.collated(everyone, trimmed=False)):
-            raise Found(f"collate gives another '{name}' when it is called again with the same samples (it draws random "
-                         f"numbers or keeps a state): {_DRAW}")
+            raise Found(f"{samples.maker} gives another '{name}' when it is called again with the same samples (it draws random "
+                         f"numbers, keeps a state, or changes what it gets): {_DRAW}")
 
 
 def mixed_in_collate(samples: Samples) -> str:
@@ -68,7 +68,7 @@ def mixed_in_collate(samples: Samples) -> str:
         with contextlib.suppress(Exception):
             given = samples.collated(part, trimmed=False)
             if name := differing_tensor({n: t[torch.tensor(part)] for n, t in whole.items()}, given):
-                return (f"collate gives another '{name}' for the same samples {how} (it draws random numbers, sorts the "
+                return (f"{samples.maker} gives another '{name}' for the same samples {how} (it draws random numbers, sorts the "
                         f"samples, or looks at more than each): make each row of its sample alone, and {_DRAW}")
     return ""
 

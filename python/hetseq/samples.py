@@ -20,15 +20,15 @@ class Samples:
 
     `paddings`: by the name of each ragged field, the value behind its rows. `collate`: the task's own, or None.
     `device`: of the batches; that of `fields` is the CPU where there is a `collate`. `shapes`: of the rows of ragged
-    fields, None for each dimension that is unequal; (None,) where it is not said.
+    fields, None for each dimension that is unequal; (None,) where it is not said. `maker`: what a message calls `collate`.
     """
 
     def __init__(self, fields: Mapping[str, Union[torch.Tensor, list[torch.Tensor]]], paddings: Mapping[str, float] = {},
                  collate: Optional[Callable[[Batch], Batch]] = None, device: torch.device = torch.device("cpu"),
-                 shapes: Mapping[str, Sequence[Optional[int]]] = {}):
+                 shapes: Mapping[str, Sequence[Optional[int]]] = {}, maker: str = "collate"):
         self.fields = dict(fields)
         self.paddings = {name: value for name, value in paddings.items() if name in fields}
-        self.collate = collate
+        self.collate, self.maker = collate, maker
         self.device = device
         self.unequal = {name: unequal_dimensions(shapes.get(name, (None,))) for name in self.paddings}
         self.extents = {name: self._extents(name) for name in self.paddings}  # (n, unequal dimensions) by name

@@ -331,6 +331,8 @@ def task(model: torch.nn.Module, fields: Mapping[str, AnyField], loss: Loss, *,
     methods = {"collate": collate, "param_groups": param_groups, "transform": transform, "predict": predict, "metric": metric}
     for name, function in methods.items():
         if function is not None:
+            if not callable(function):
+                raise TaskError(f"hetseq.task was given a {type(function).__name__} as {name}: give a function")
             setattr(FromModel, name, staticmethod(function))
     if callable(given_weights):
         FromModel.weights = lambda self, batch: given_weights(batch)

@@ -1,8 +1,11 @@
 #include "hetseq/command_line/option_parser.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include <boost/program_options.hpp>
 
@@ -27,6 +30,21 @@ po::options_description description(const OptionTable& table) {
     for (const OptionSpec& spec : table)
         description.add_options()(spec.name.c_str(), po::value<std::string>());
     return description;
+}
+
+bool holds(const OptionTable& table, const std::string& name) {
+    const std::vector<std::string> names = names_of(table);
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Whether a file is of a task in Python that was made in a script.
+bool is_of_script(const std::string& text, const OptionTable& table) {
+    std::istringstream lines(text);
+    std::string line;
+    while (std::getline(lines, line))
+        if (line.starts_with("task = python"))
+            return !holds(table, "task-file");
+    return false;
 }
 
 std::string what_to_do(const std::string& unknown, const OptionTable& table) {
@@ -108,6 +126,10 @@ OptionValues parse_config_file(const std::string& path, const OptionTable& table
         std::istringstream file(text);
         return to_values(po::parse_config_file(file, description(table)), path);
     } catch (const po::unknown_option& error) {
+        if (is_of_script(text, table))
+            throw BadConfig(path + " is of a task in Python that a script made",
+                            "it names no file that holds the task",
+                            "name one: --task-file FILE.py:NAME, where NAME is a class or a task");
         throw BadConfig(path + ": unknown option '" + error.get_option_name() + "'",
                         "",
                         what_to_do(error.get_option_name(), table));

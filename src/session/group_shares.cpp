@@ -58,7 +58,8 @@ void check_groups(const SharePlan& shares, const BatchPlan& plan, const std::str
                             " samples (--norm-group), and of more where the samples are no "
                             "multiple of it, as in an epoch's last batch; no rank computes a "
                             "part of one",
-                        "lower --norm-group, or raise --max-sentences of this rank or give it 0");
+                        "raise --max-sentences of this rank or give it 0, or train with a lower "
+                        "--norm-group");
     }
 }
 

@@ -81,6 +81,14 @@ TEST(ConfigFileTest, NamesTheFileAndTheNearestOption) {
                 HasSubstr("/nowhere/a.cfg"));
 }
 
+TEST(ConfigFileTest, SaysThatATaskOfAScriptNeedsItsFile) {
+    const ConfigFile config("task = python\ndata-workers = 2\n");
+
+    EXPECT_THAT(error_of([&] { parse_config_file(config.path(), option_table()); }),
+                testing::AllOf(HasSubstr("a task in Python that a script made"),
+                               HasSubstr("--task-file FILE.py:NAME")));
+}
+
 TEST(ConfigFileTest, SaysThatASectionIsNone) {
     const ConfigFile config("# MNIST\n[train]\nlr = 0.5\n");
 

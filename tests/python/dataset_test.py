@@ -326,6 +326,47 @@ class DatasetTest(Case):
         self.fail(f"processes {left} are left")
 
 
+class PieceTest(unittest.TestCase):
+    """What a process makes."""
+
+    def source(self, rows, field, transform):
+        task = hetseq.task(nn.Linear(1, 1), {"x": field}, loss=lambda model, batch: 0, transform=transform)
+        source = datasets.Source(task, rows, "train", 1, 1)
+        self.addCleanup(source.readers.end)
+        return source
+
+    def test_a_transform_may_keep_one_tensor_and_change_what_it_gets(self):
+        rows, buffer = [torch.full((3,), i, dtype=torch.float32) for i in range(5)], torch.empty(3)
+
+        def transform(sample, training):
+            buffer.copy_(sample["x"].mul_(2))
+            return {"x": buffer, "number": 7}
+
+        source = self.source(rows, hetseq.Field(torch.float32, (3,)), transform)
+
+        for _ in range(2):
+            values = source.make([1, 4, 2], None, 0).values
+            self.assertEqual(values["x"].tolist(), [[2] * 3, [8] * 3, [4] * 3])
+            self.assertEqual(values["number"].tolist(), [7, 7, 7])
+
+    def test_rows_of_unlike_shapes(self):
+        rows, buffer = [torch.arange(length) for length in (2, 2, 3, 0)], torch.empty(3, dtype=torch.int64)
+
+        def transform(sample, training):
+            length = len(sample["x"])
+            buffer[:length] = sample["x"]
+            return {"x": buffer[:length]}
+
+        values = self.source(rows, hetseq.Ragged(torch.int64), transform).make([0, 1, 2, 3], None, 0).values["x"]
+
+        self.assertEqual([row.tolist() for row in values], [[0, 1], [0, 1], [0, 1, 2], []])
+
+    def test_what_is_no_tensor_is_named(self):
+        source = self.source([torch.zeros(1)], hetseq.Field(torch.float32, (1,)), lambda sample, training: {"words": "a text"})
+        with self.assertRaisesRegex(hetseq.TaskError, "transform of sample 0 of 'train' gave a str for 'words'"):
+            source.make([0], None, 0)
+
+
 class StreamTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -381,7 +381,7 @@ class GroupNormsTest(Case):
 
     def test_what_cannot_be_is_refused(self):
         out = self.train(2, "run", max_sentences=capacities(4, 64), code=78)
-        self.assertRegex(out, r"rank 0 holds micro-batches of 4 samples, less than a group of 8 of the training .*lower --norm-group")
+        self.assertRegex(out, r"rank 0 holds micro-batches of 4 samples, less than a group of 8 of the training .*a lower --norm-group")
         self.write("tasks.py", TASKS + """
     class Functional(Images):
         def model(self, config):

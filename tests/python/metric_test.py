@@ -15,6 +15,7 @@ import torch
 import hetseq
 from hetseq.gathered import Kept, metric_values
 from hetseq.padding import padded_rows
+from hetseq.results import rows_of
 
 TRAINED, VALIDATED = 40, 61
 
@@ -159,6 +160,19 @@ class MetricTest(RanksCase):
         """))
         self.assertEqual([line["order"] for line in self.validations("functions")], [1])
         self.assertEqual(told.count("auc is nan: by --best-by auc:max this validation is not the best"), 1, told)
+
+
+class GivenTest(unittest.TestCase):
+    def test_lists_of_predictions_may_differ_in_their_first_dimension_alone(self):
+        for rows in ([torch.zeros(1, 2), torch.zeros(1, 3)], [torch.tensor(1), torch.tensor(2)]):
+            with self.assertRaisesRegex(hetseq.TaskError, r"of the shapes .* for 'mask': .* first dimension alone"):
+                rows_of("mask", rows)
+        values, lengths = rows_of("mask", [torch.zeros(0, 2), torch.ones(3, 2)])
+        self.assertEqual((tuple(values.shape), lengths.tolist()), ((3, 2), [0, 3]))
+
+    def test_what_is_no_function_is_refused(self):
+        with self.assertRaisesRegex(hetseq.TaskError, "was given a int as predict"):
+            hetseq.task(torch.nn.Linear(1, 1), {}, loss=lambda model, batch: 0, predict=5)
 
 
 class KeptTest(unittest.TestCase):

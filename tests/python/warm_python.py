@@ -5,6 +5,7 @@ torch`: a copy of the test's own process, made before the test begins, copies it
 only from their beginning on.
 """
 
+import atexit
 import contextlib
 import json
 import os
@@ -18,7 +19,7 @@ import sys
 
 CLIENT = pathlib.Path(__file__).with_name("warm_client.py")
 
-_address = ""      # of the server, in Linux's abstract namespace
+_address = ""     # of the server, in Linux's abstract namespace
 _lifeline = None  # the server ends when this does
 
 
@@ -46,6 +47,7 @@ def start():
         listener.close()
         theirs.close()
         _lifeline = ours
+        atexit.register(ours.close)
         return
     ours.close()
     try:
