@@ -186,6 +186,7 @@ install_python() {
   torch=$(torch_folder)
   ! cmp -s "$python/.complete" - <<<"$torch" || return 0
   say "making the Python environment $python with the torch of $torch"
+  rm -f "$libtorch/.with-bytecode"  # that of another Python, perhaps
   trap '[[ -e $python/.complete ]] || rm -rf "$python"' EXIT
   rm -rf "$python"
   python3 -m venv "$python" || {
@@ -214,10 +215,9 @@ install_python() {
 # The bytecode of the torch in build/, which was unpacked without. Half of an import goes into compiling it, in each process
 # where Python must not write it (PYTHONDONTWRITEBYTECODE).
 compile_torch() {
-  local compiled
-  compiled=$("$python/bin/python" -c "import importlib.util as u; print(u.cache_from_source('$libtorch/torch/__init__.py'))")
-  [[ -e $compiled || ! -w $libtorch/torch ]] ||
-    "$python/bin/python" -m compileall -q -j0 "$libtorch"/{torch,torchgen,functorch} >>build/python.log 2>&1 || true
+  [[ ! -e $libtorch/.with-bytecode && -w $libtorch/torch ]] || return 0
+  "$python/bin/python" -m compileall -q -j0 "$libtorch"/{torch,torchgen,functorch} >>build/python.log 2>&1 || true
+  touch "$libtorch/.with-bytecode"
 }
 
 with_cuda=no with_python=no
