@@ -18,11 +18,11 @@ def shape_entry(name: str, field: Ragged) -> str:
 
 def extents(batch: Batch, name: str, field: Ragged) -> list[tuple[slice, ...]]:
     """Of each row of a field, where its values lie among the padding."""
-    unequal = unequal_dimensions(field.shape)
+    unequal, told = unequal_dimensions(field.shape), batch[shape_entry(name, field)].tolist()
     if len(unequal) > 1:
-        return [tuple(map(slice, shape)) for shape in batch[f"{name}_shape"].tolist()]
+        return [tuple(map(slice, shape)) for shape in told]
     before = (slice(None),) * unequal[0]
-    return [(*before, slice(length)) for length in batch[f"{name}_lengths"].tolist()]
+    return [(*before, slice(length)) for length in told]
 
 
 def padded_rows(name: str, field: Ragged, rows: Sequence[torch.Tensor]) -> Batch:
@@ -32,6 +32,5 @@ def padded_rows(name: str, field: Ragged, rows: Sequence[torch.Tensor]) -> Batch
     for target, row in zip(padded, rows):
         target[tuple(map(slice, row.shape))] = row
     unequal = unequal_dimensions(field.shape)
-    if len(unequal) > 1:
-        return {name: padded, f"{name}_shape": shapes}
-    return {name: padded, f"{name}_lengths": shapes[:, unequal[0]].contiguous()}
+    told = shapes if len(unequal) > 1 else shapes[:, unequal[0]].contiguous()
+    return {name: padded, shape_entry(name, field): told}

@@ -58,8 +58,7 @@ def rows_of(name: str, result: Any) -> tuple[torch.Tensor, torch.Tensor]:
     if isinstance(result, torch.Tensor):
         return result.contiguous(), torch.empty(0, dtype=torch.int64)
     if isinstance(result, (list, tuple)) and result and all(isinstance(row, torch.Tensor) for row in result):
-        shapes = {tuple(row.shape[1:]) for row in result if row.dim() > 0}
-        if len(shapes) != 1 or any(row.dim() == 0 for row in result):
+        if any(row.dim() == 0 for row in result) or len({row.shape[1:] for row in result}) > 1:
             raise TaskError(f"predict gave tensors of the shapes {', '.join(sorted({str(tuple(row.shape)) for row in result})[:3])} for "
                             f"'{name}': those of a list may differ in their first dimension alone, which they need")
         lengths = torch.tensor([len(row) for row in result], dtype=torch.int64)

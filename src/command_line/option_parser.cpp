@@ -1,6 +1,5 @@
 #include "hetseq/command_line/option_parser.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <sstream>
@@ -32,18 +31,13 @@ po::options_description description(const OptionTable& table) {
     return description;
 }
 
-bool holds(const OptionTable& table, const std::string& name) {
-    const std::vector<std::string> names = names_of(table);
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// Whether a file is of a task in Python that was made in a script.
+// Tells whether the text is the config.cfg of a task in Python that a script made.
 bool is_of_script(const std::string& text, const OptionTable& table) {
     std::istringstream lines(text);
     std::string line;
     while (std::getline(lines, line))
-        if (line.starts_with("task = python"))
-            return !holds(table, "task-file");
+        if (line == "task = python")
+            return find_option(table, "task-file") == nullptr;
     return false;
 }
 

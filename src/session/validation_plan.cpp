@@ -15,7 +15,8 @@ namespace hetseq {
 
 namespace {
 
-// Of the longest samples; more of shorter ones. They are what ranks can share out.
+// A batch holds so many groups of the longest samples, or more of shorter ones, which ranks share
+// out whole.
 constexpr std::int64_t groups_of_a_batch = 16;
 
 BatchSize ragged_batch(const RunSettings& settings, bool has_groups) {

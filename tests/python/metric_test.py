@@ -143,7 +143,6 @@ class MetricTest(RanksCase):
             with self.subTest(name):
                 self.assertRegex(told, f"refused: 78 {name}: .*{expected}")
 
-
     def test_a_task_of_functions_and_a_metric_that_is_never_a_number(self):
         told = self.run_ranks(2, self.write("functions.py", """
             import hetseq, torch

@@ -28,7 +28,8 @@ BestBy parse_best_by(const std::string& text);
 /// "loss" if `best_by` has another name.
 void check_best_by(const BestBy& best_by, std::vector<std::string> names);
 
-/// What is wrong with an evaluation that cannot be the best, for a warning; empty if nothing is.
+/// Says, for a warning, what is wrong with an evaluation that cannot be the best; empty if nothing
+/// is.
 std::string why_never_best(const Evaluation& evaluation, const BestBy& best_by);
 
 /// Whether `evaluation` is better than `best`. An evaluation that is not finite, or has no such
