@@ -11,7 +11,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 
-from .datasets import Source, cache_folder, numbered_dataset
+from .datasets import Source, cache_folder, is_stream, numbered_dataset
 from .keys import Key
 from .padding import extents, padded_rows
 from .readers import default_count
@@ -102,7 +102,7 @@ class BatchMaker:
 
     def end(self) -> None:
         for source in self._sources.values():
-            source.readers.end()
+            source.end()
         self._sources.clear()
         self._announced.clear()
 
@@ -118,27 +118,24 @@ class BatchMaker:
             if overrides(self._task, "transform"):
                 self._source(_SHARDS)
             return "files"
-        source, choice = self._source(name), self._option("cache-data")
-        self._kind = self._kind_of(source, name, choice)
-        return self._kind
-
-    def _kind_of(self, source: Source, name: str, choice: str) -> str:
+        choice = self._option("cache-data")
         has_ragged = any(isinstance(field, Ragged) for field in self._task.fields.values())
-        if choice == "off" and (has_ragged or source.is_stream):
-            why = "it is a stream, whose samples have no numbers" if source.is_stream else "the task has fields of unequal length"
-            raise TaskError(f"--cache-data off, and '{name}' cannot be read without shards ({why}): leave it out")
-        return "shards" if choice == "on" or has_ragged or source.is_stream else "samples"
+        if choice == "off" and has_ragged:
+            raise TaskError(f"--cache-data off, and '{name}' cannot be read without shards (the task has fields of unequal length): leave "
+                            "it out, or make samples of one length in the dataset")
+        self._kind = "shards" if choice == "on" or has_ragged or self._source(name).is_written else "samples"
+        return self._kind
 
     def locate(self, name: str) -> str:
         """What the trainer needs to open them, as JSON."""
         if not self.is_split(name):
             raise TaskError(f"'{name}' names files, and --data a split of the task's dataset: name both by split, or both by files")
         source = self._source(name)
-        if self._kind == "samples" and source.is_stream:
+        if self._kind == "samples" and source.is_written:
             raise TaskError(f"'{name}' is a stream, which is written as shards, and the training data are read by their numbers: give "
-                            "--cache-data on, which writes both")
+                            "--cache-data on, which writes both, or off, which writes none")
         folder = cache_folder(self._cache_dir)
-        told = [] if source.is_stream else source.telling
+        told = [] if source.is_written else source.telling
         if self._kind == "samples":
             folder.mkdir(parents=True, exist_ok=True)
             return json.dumps({"folder": str(folder), "samples": len(source), "source": source.number, "identity": told,
@@ -158,19 +155,19 @@ class BatchMaker:
     def first(self, name: str, count: int) -> Batch:
         """A batch of the first samples of a dataset."""
         source = self._source(name)
-        if source.is_stream:
+        if source.is_written:
             raise TaskError(f"a pipeline looks at the first samples of '{name}' before there are shards, and it is a stream: "
-                            "give a dataset with numbers, or write_shards and name the files")
+                            "give a dataset with numbers, or --cache-data off, or write_shards and name the files")
         ids = torch.arange(min(count, len(source)))
         return self._collated(self._padded(self._made(source, ids, None, None)[0]), ids, None, True).batch
 
-    def _option(self, name: str) -> str:
+    def _option(self, name: str) -> Any:
         return self._settings.get(name, reading_options()[name].default)
 
     def _source(self, name: str) -> Source:
         if name not in self._sources:
             dataset = None if name == _SHARDS else numbered_dataset(*self._dataset(name))
-            source = Source(self._task, dataset, name, self.seed, self._processes())
+            source = Source(self._task, dataset, name, self.seed, self._processes(), self._buffer_of(dataset))
             if any(source.number == other.number for other in self._sources.values()):
                 raise TaskError(f"the names of the splits {', '.join(self._sources)} and {name} have one number: rename one")
             self._sources[name] = source
@@ -184,6 +181,15 @@ class BatchMaker:
             raise TaskError(f"'{name}' is no file, and the data came from a script, by hetseq.train: name files, or give the task "
                             "a method dataset")
         return self._task.dataset(self._task.choices, name), name, f"{type(self._task).__name__}.dataset"
+
+    def _buffer_of(self, dataset: Any) -> int:
+        """Samples of a stream that are read for an epoch; 0: it is none, or is written as shards."""
+        if dataset is None or not is_stream(dataset) or self._option("cache-data") != "off":
+            return 0
+        size = int(self._option("shuffle-buffer"))
+        if size < 1:
+            raise TaskError(f"--shuffle-buffer {size}: give a number of samples from 1 up")
+        return size
 
     def _processes(self) -> int:
         text = self._option("data-workers")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import traceback
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
@@ -16,17 +17,18 @@ from .callbacks import Callbacks
 from .chain import Chain
 from .cut_test import CutTest
 from .draw_places import scope, without_shells
-from .gathered import Kept, metric_values, require_targets
+from .gathered import Kept, metric_values, require_targets, try_metric
 from .group_norms import SUMS, GroupNorms
 from .optimizers import Adapter
 from .reading import describe_reading
 from .recomputation import Recomputation
 from .results import metric_names, rows_of, sums_of, weights_of, with_bytes
-from .task import Config, Task, TaskError, chain_names, describe, describe_option
+from .task import Batch, Config, Task, TaskError, chain_names, computed_metrics, describe, describe_option
 from .whole import KeptValues, holds_part, room_for_self_test
 from .unchanged import Buffers, Parameters
 
 _OUT_OF_MEMORY = "hetseq: out of memory\n"
+_MOST_TRIED = 64  # samples, of a metric
 _SAMPLE = 4  # samples, that tell what units a chain has
 _LONGEST_TRACEBACK = 3000  # characters; the trainer's messages are of bounded length
 _LAST_WORDS_S = 30  # for callbacks, behind an error
@@ -64,6 +66,7 @@ class Binding:
         self.chain: Optional[Chain] = None  # once the trainer has asked for it
         self.kept: Optional[KeptValues] = None  # of a module that `Task.model` gives again
         self.has_trained = False
+        self.has_tried_metric = True  # or needs no trial
         self.is_tested = False  # in front of a pipeline
         self.config: Optional[Config] = None
         self.optimizers: dict[int, Adapter] = {}
@@ -111,6 +114,7 @@ class Binding:
         scope.looks_at_groups, scope.exact = self.task.groups, self.task.exact
         self.buffers = Buffers(module)
         self.has_trained, self.cut_test = False, CutTest(self.task, self.batches)
+        self.has_tried_metric = not (self.task.self_test and settings.get("valid_data") and computed_metrics(self.task))
         return _description(self.task, module, self.keyed.norms, len(self.recomputation))
 
     def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool) -> list[torch.Tensor]:
@@ -199,8 +203,23 @@ class Binding:
         """Fails where the result depends on how a batch is cut. False where the micro-batch can't tell."""
         self.keyed.norms.keeps = False
         is_done = self.cut_test.run(self.module, self.keyed, dict(zip(names, tensors)))
+        if not self.has_tried_metric:
+            self.has_tried_metric = True
+            self._try_metric(dict(zip(names, tensors)))
         self.buffers.begin()  # the test has written them, with the values that they had
         return is_done
+
+    def _try_metric(self, batch: Batch) -> None:
+        """A mistake in `predict` or `metric` shows now, and not after hours, at the first validation."""
+        count = min(_MOST_TRIED, len(next(iter(batch.values()))))
+        few = {name: tensor[:count] for name, tensor in batch.items()}
+        names, values, lengths = self.predict(list(few), list(few.values()))
+        self.module.train()
+        kept = Kept(self.task)
+        kept.add(dict(zip(names, zip(values, lengths))), torch.arange(count), few)
+        failure = try_metric(self.task, kept, count) if torch.ops.hetseq.launched_rank() <= 0 else ""
+        if failure:
+            print(f"hetseq: {failure}; a validation that it fails with ends the run", file=sys.stderr, flush=True)
 
     def take_sums(self) -> None:
         self.keyed.norms.take_sums()

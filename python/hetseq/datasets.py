@@ -10,17 +10,17 @@ import pathlib
 import shutil
 import sys
 import time
-import traceback
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 
 from .keys import Key, begin_generators
 from .readers import Readers
-from .sample_fields import as_fields
+from .sample_fields import as_fields, failed
+from .streams import Stream
 from .task import Bytes, Field, Task, TaskError, overrides
 
-__all__ = ["Source", "cache_folder", "numbered_dataset"]
+__all__ = ["Source", "cache_folder", "is_stream", "numbered_dataset"]
 
 _TELLING = 16                # samples that tell whether a dataset is another one
 _IN_PIECE = 64               # samples that a process makes at a time for a shard
@@ -42,7 +42,7 @@ def cache_folder(given: str) -> pathlib.Path:
     return pathlib.Path(given or os.path.join(base, "hetseq")).absolute()
 
 
-def _is_stream(dataset: Any) -> bool:
+def is_stream(dataset: Any) -> bool:
     return not (hasattr(dataset, "__getitem__") and hasattr(type(dataset), "__len__")) or isinstance(
         dataset, torch.utils.data.IterableDataset)
 
@@ -57,7 +57,7 @@ def numbered_dataset(dataset: Any, name: str, what: str) -> Any:
     if dataset is None or isinstance(dataset, (str, bytes)) or not (
             hasattr(dataset, "__iter__") or hasattr(dataset, "__getitem__")):
         raise TaskError(f"{what} gave a {type(dataset).__name__} for '{name}': give a dataset, whose samples are dataset[i]")
-    if not _is_stream(dataset) and len(dataset) == 0:
+    if not is_stream(dataset) and len(dataset) == 0:
         raise TaskError(f"{what} gave an empty dataset for '{name}'")
     return dataset
 
@@ -71,20 +71,27 @@ class Piece(NamedTuple):
 class Source:
     """The samples of one split, read and transformed by processes.
 
-    dataset: None where the samples come from shards and are only transformed.
+    dataset: None where the samples come from shards and are only transformed. buffer: samples of a stream that are read for
+    an epoch; 0: it is written as shards.
     """
 
-    def __init__(self, task: Task, dataset: Any, name: str, seed: int, processes: int):
+    def __init__(self, task: Task, dataset: Any, name: str, seed: int, processes: int, buffer: int = 0):
         self.task, self.dataset, self.name, self.seed = task, dataset, name, seed
         self.title = f"'{name}'" if name else "the shards"
         self.number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "little") >> 1
-        self.is_stream = dataset is not None and _is_stream(dataset)
+        self.stream = Stream(dataset, buffer, self._arrays, seed, self.title) if buffer > 0 else None
+        self.is_written = dataset is not None and self.stream is None and is_stream(dataset)  # as shards, from its begin to its end
         self._transforms = overrides(task, "transform")
         self._told = time.monotonic()  # how far writing is
-        self.readers = Readers(self.make, processes, self.title)
+        self.readers = Readers(self.make, processes, self.title, self.stream.moves if self.stream else None)
 
     def __len__(self) -> int:
-        return len(self.dataset)
+        return len(self.dataset if self.stream is None else self.stream)
+
+    def end(self) -> None:
+        self.readers.end()
+        if self.stream is not None:
+            self.stream.end()
 
     def _place(self, sample: int) -> str:
         return f"sample {sample} of {self.title} ({type(self.dataset).__name__})"
@@ -97,7 +104,7 @@ class Source:
             raise TaskError(f"{self._place(sample)} is missing, and its length says that it has {len(self):,}: mend its "
                             "__len__") from error
         except Exception as error:
-            raise _failed(error, self._place(sample)) from error
+            raise failed(error, self._place(sample)) from error
         return as_fields(self.task.fields, value, self._place(sample))
 
     def make(self, samples: Sequence[int], rows: Optional[Sequence[dict[str, Any]]], epoch: Optional[int], as_stored: bool = False
@@ -106,6 +113,8 @@ class Source:
 
         rows: of each sample, from a shard; None: the dataset gives them. as_stored: without `transform`.
         """
+        if self.stream is not None:
+            rows = self.stream.rows(epoch or 0, samples, epoch is not None)
         key = Key(self.seed, epoch)
         missing: set[str] = set()
 
@@ -123,7 +132,7 @@ class Source:
         try:
             made = self.task.transform(row, trains)
         except Exception as error:
-            raise _failed(error, f"transform of sample {sample} of {self.title}") from error
+            raise failed(error, f"transform of sample {sample} of {self.title}") from error
         if not isinstance(made, Mapping):
             raise TaskError(f"transform gave a {type(made).__name__}: give a dict of a sample's tensors by name")
         return {name: self._tensor(name, value, sample) for name, value in made.items()}
@@ -150,8 +159,8 @@ class Source:
     def fingerprint(self) -> str:
         """Of the data and of how they are stored."""
         own = getattr(self.dataset, "fingerprint", None) or getattr(self.dataset, "_fingerprint", None)
-        told = [str(own)] if isinstance(own, str) else [] if self.is_stream else self.telling
-        length = -1 if self.is_stream else len(self)
+        told = [str(own)] if isinstance(own, str) else [] if self.is_written else self.telling
+        length = -1 if self.is_written else len(self)
         text = json.dumps([1, type(self.dataset).__qualname__, length, told, _storage(self.task)])
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -166,7 +175,7 @@ class Source:
     # Shards of the samples.
 
     def parts(self) -> int:
-        return 1 if self.is_stream else max(1, min(_PARTS, len(self) // _LEAST_IN_PART))
+        return 1 if self.is_written else max(1, min(_PARTS, len(self) // _LEAST_IN_PART))
 
     def part_file(self, folder: pathlib.Path, part: int) -> pathlib.Path:
         return folder / f"{self.name}-{part:05}-of-{self.parts():05}.h5"
@@ -192,9 +201,9 @@ class Source:
 
     def _samples(self, part: int, parts: Sequence[int], folder: pathlib.Path) -> Iterator[dict[str, Any]]:
         """Rank 0 says now and then how far it is."""
-        before = sum(len(self._range(each)) for each in parts[:parts.index(part)]) if not self.is_stream else 0
-        own = f" of {sum(len(self._range(each)) for each in parts):,}" if not self.is_stream else ""
-        for number, sample in enumerate(self._iterated(folder) if self.is_stream else self._read(part), before):
+        before = sum(len(self._range(each)) for each in parts[:parts.index(part)]) if not self.is_written else 0
+        own = f" of {sum(len(self._range(each)) for each in parts):,}" if not self.is_written else ""
+        for number, sample in enumerate(self._iterated(folder) if self.is_written else self._read(part), before):
             torch.ops.hetseq.progress()
             if time.monotonic() - self._told > _TELL_S and torch.ops.hetseq.launched_rank() <= 0:
                 self._told = time.monotonic()
@@ -217,13 +226,17 @@ class Source:
             if number % _LOOK_AT_DISK == 0 and shutil.disk_usage(folder).free < (1 - _MOST_OF_DISK) * free:
                 raise TaskError(f"'{self.name}' is a stream, of which {number:,} samples were written as shards, and {folder} had "
                                 f"{free >> 20:,} MiB free, of which they may take {_MOST_OF_DISK:.0%}: name another folder "
-                                "(--cache-dir), or take fewer samples (itertools.islice)")
-            yield {name: tensor.numpy() for name, tensor in
-                   as_fields(self.task.fields, sample, f"sample {number} of '{self.name}'").items()}
+                                "(--cache-dir), take fewer samples (itertools.islice), or read it while training "
+                                "(--cache-data off)")
+            yield self._arrays(sample, f"sample {number} of '{self.name}'")
+
+    def _arrays(self, sample: Any, place: str) -> dict[str, Any]:
+        """Of the fields, in memory of their own."""
+        return {name: tensor.clone().numpy() for name, tensor in as_fields(self.task.fields, sample, place).items()}
 
     def _check_room(self, folder: pathlib.Path) -> None:
         """As the first samples tell."""
-        if self.is_stream:
+        if self.is_written:
             return
         some = list(range(0, len(self), max(len(self) // _TELLING, 1)))[:_TELLING]
         piece = self.readers.result(self.readers.submit(some, None, None, True))
@@ -233,15 +246,6 @@ class Source:
             raise TaskError(f"the samples of '{self.name}' take some {needed >> 20:,} MiB as shards, and {folder} has {free >> 20:,} "
                             f"MiB free, of which they may take {_MOST_OF_DISK:.0%}: name another folder (--cache-dir), or read them from "
                             "the dataset each time (--cache-data off; fields of unequal length need shards)")
-
-
-def _failed(error: Exception, place: str) -> TaskError:
-    """With the traceback of the user's own lines."""
-    if isinstance(error, TaskError):
-        return error
-    summary = traceback.TracebackException.from_exception(error)
-    del summary.stack[0]  # the call itself
-    return TaskError(f"{place} cannot be made:\n" + "".join(summary.format(chain=error.__cause__ is not None)).rstrip())
 
 
 def _tensors(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
-import gc
 import itertools
-import multiprocessing
+import math
 import os
 import queue
-import signal
 import sys
 import threading
 import time
 import traceback
-import warnings
 from typing import Any, Callable, Iterable, Iterator, Optional, Sequence
 
-import torch
-
 from .channels import DEPTH, Channel, make_pair
+from .processes import start_copy
 from .task import TaskError
 
 __all__ = ["Readers", "default_count"]
 
 _MOST_BY_DEFAULT = 8  # processes of a rank
-_WATCH_S = 0.5        # how often a process looks whether its rank still lives
 _AHEAD = 4            # pieces that wait for each process, where pieces come one after the other
 _LONG_S = 30          # a wait that is told
+_LOOK_S = 1           # between two looks at what is waited for
+
+_WHY_PROCESSES = ("Their processes are copies of this one: a dataset that started threads, or holds locks, before it was copied "
+                  "waits for ever (start them in __getitem__)")
+_WHY_STREAM = "The stream has given none in this time"
 
 
 def default_count() -> int:
@@ -40,12 +40,6 @@ def default_count() -> int:
 
 # In such a process.
 
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(_WATCH_S)
-    os._exit(0)
-
-
 def _made(make: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, str]:
     """What `make` gives, or why it gives nothing. An exception may not be one that can be sent."""
     try:
@@ -56,14 +50,7 @@ def _made(make: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, str]
         return None, traceback.format_exc().rstrip()
 
 
-def _serve(make: Callable[..., Any], rank: Channel, parent: int) -> None:
-    """It leaves the job's signals to the rank, whose handlers it has inherited."""
-    for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
-        signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    torch.set_num_threads(1)
-    gc.freeze()  # what the rank has loaded is looked through no more
+def _serve(make: Callable[..., Any], rank: Channel) -> None:
     try:
         while True:
             rank.send(_made(make, rank.receive()))
@@ -77,10 +64,7 @@ class _Process:
 
     def __init__(self, make: Callable[..., Any], work: queue.SimpleQueue):
         self._channel, there = make_pair()
-        self._process = multiprocessing.get_context("fork").Process(target=_serve, args=(make, there, os.getpid()), daemon=True)
-        with warnings.catch_warnings():  # newer Pythons warn of fork beside threads; these processes run none of theirs
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self._process.start()
+        self._process = start_copy(_serve, make, there)
         there.close()  # the process alone holds that end: when it dies, this one sees its end
         self._work = work
         self._given: collections.deque[concurrent.futures.Future] = collections.deque()  # what it makes now, in order
@@ -144,10 +128,10 @@ class _Died(Exception):
 
 class Readers:
     """`count` processes that call `make(*arguments)`, copies of this one as it is now. `title`: of what they read, for
-    messages."""
+    messages. `moves`: whether what they wait for has come further since it was asked last; None: they wait for nobody."""
 
-    def __init__(self, make: Callable[..., Any], count: int, title: str):
-        self.count, self._title = count, title
+    def __init__(self, make: Callable[..., Any], count: int, title: str, moves: Optional[Callable[[], bool]] = None):
+        self.count, self._title, self._moves = count, title, moves
         self._work: queue.SimpleQueue = queue.SimpleQueue()
         self._processes = [_Process(make, self._work) for _ in range(count)]
 
@@ -169,12 +153,14 @@ class Readers:
         return value
 
     def _waited(self, future: concurrent.futures.Future) -> tuple[Any, str]:
-        try:
-            return future.result(_LONG_S)
-        except (concurrent.futures.TimeoutError, TimeoutError):
-            print(f"hetseq: has waited {_LONG_S} s for samples of {self._title}. Their processes are copies of this one: a dataset "
-                  "that started threads, or holds locks, before it was copied waits for ever (start them in __getitem__)",
-                  file=sys.stderr, flush=True)
+        told = time.monotonic()
+        while not concurrent.futures.wait([future], _LOOK_S).done:
+            if self._moves is not None and self._moves():
+                told = time.monotonic()
+            elif time.monotonic() - told > _LONG_S:
+                told = math.inf
+                print(f"hetseq: has waited {_LONG_S} s for samples of {self._title}. {_WHY_PROCESSES if self._moves is None else _WHY_STREAM}",
+                      file=sys.stderr, flush=True)
         return future.result()
 
     def results(self, all_arguments: Iterable[Sequence[Any]]) -> Iterator[Any]:

@@ -13,7 +13,8 @@ _OPTIONS = {
     "data-workers": Option("auto", "N|auto: processes of each rank that make samples; auto: its cores but one, at most 8",
                            changeable=True),
     "cache-data": Option("auto", "write a dataset's samples once as shards (on), or read them each time (off); auto: on for fields of "
-                         "unequal length and for streams", choices=("auto", "on", "off"), changeable=True)}
+                         "unequal length and for streams", choices=("auto", "on", "off"), changeable=True),
+    "shuffle-buffer": Option(10000, "samples of a stream that are shuffled together, an epoch, with --cache-data off")}
 
 
 def reads_dataset(task: Task) -> bool:

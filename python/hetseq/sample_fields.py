@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 from typing import Any, Mapping, Sequence, Union
 
 import torch
 
 from .task import AnyField, Bytes, Field, Ragged, TaskError
 
-__all__ = ["as_fields"]
+__all__ = ["as_fields", "failed"]
 
+_HERE = os.path.dirname(os.path.abspath(__file__))
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
@@ -25,6 +28,16 @@ def as_fields(fields: Mapping[str, AnyField], sample: Any, place: str) -> dict[s
             raise TaskError(f"{place} has no '{name}', only {', '.join(map(repr, named)) or 'nothing'}: give each of the task's "
                             "fields under its name")
     return tensors
+
+
+def failed(error: Exception, place: str) -> TaskError:
+    """What says that the sample at `place` cannot be made, with the traceback of the user's own lines."""
+    if isinstance(error, TaskError):
+        return error
+    summary = traceback.TracebackException.from_exception(error)
+    while summary.stack and os.path.dirname(os.path.abspath(summary.stack[0].filename)) == _HERE:
+        del summary.stack[0]
+    return TaskError(f"{place} cannot be made:\n" + "".join(summary.format(chain=error.__cause__ is not None)).rstrip())
 
 
 def _named(names: Sequence[str], sample: Any, place: str) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/options/absolute_path.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/data/files/fixed_shard_writer.hpp"
@@ -118,6 +119,19 @@ LocatedData locate_files(const HostComm& world, const std::string& name) {
     return {.files = name};
 }
 
+// Files, of a task that reads nothing else.
+LocatedData locate_only_files(const HostComm& world, const std::string& name) {
+    agree_on(world, [&] {
+        if (names_no_file(name))
+            throw MissingInput(
+                "no such file: " + name,
+                "the task has no method dataset, which would give a split of this "
+                "name; a run may have had it from a script, by hetseq.train(data=...)",
+                "name shards, or give the task a method dataset(config, split)");
+    });
+    return {.files = name};
+}
+
 CorpusSchema numbers_of_samples(const PythonTask& task) {
     CorpusSchema schema;
     schema.kind = task.schema.kind;
@@ -136,8 +150,8 @@ CorpusSchema python_schema(const PythonTask& task, const PartOptions& options) {
     CorpusSchema schema = task.schema;
     if (kind == "shards")
         schema.locate = locate_shards;
-    else if (task.reads_dataset)
-        schema.locate = locate_files;
+    else
+        schema.locate = task.reads_dataset ? locate_files : locate_only_files;
     return schema;
 }
 

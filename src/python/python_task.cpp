@@ -164,6 +164,7 @@ std::string python_choices(const PartOptions& options) {
     Json json{{"model_config", options.model_config},
               {"init_model", options.init_model},
               {"data", options.data},
+              {"valid_data", options.valid_data},
               {"seed", options.seed},
               {"cache_dir", options.cache_dir},
               {"options", options.own}};

@@ -299,6 +299,7 @@ Options typed_options(const OptionValues& values, const OptionTable& table) {
         if (!spec.owners.empty())
             read_own(spec, values, options.parts);
     options.parts.data = options.data;
+    options.parts.valid_data = options.valid_data;
     options.parts.seed = options.seed;
     options.parts.cache_dir = options.cache_dir;
     return options;

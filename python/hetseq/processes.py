@@ -1,0 +1,45 @@
+"""Copies of this process, that end with it."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import warnings
+from multiprocessing.process import BaseProcess
+from typing import Any, Callable
+
+import torch
+
+__all__ = ["start_copy"]
+
+_WATCH_S = 0.5  # how often a copy looks whether its rank still lives
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_WATCH_S)
+    os._exit(0)
+
+
+def _run(work: Callable[..., None], arguments: tuple[Any, ...], parent: int) -> None:
+    """It leaves the job's signals to the rank, whose handlers it has inherited."""
+    for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    torch.set_num_threads(1)
+    gc.freeze()  # what the rank has loaded is looked through no more
+    work(*arguments)
+
+
+def start_copy(work: Callable[..., None], *arguments: Any) -> BaseProcess:
+    """A copy of this process as it is now, that calls `work(*arguments)`."""
+    process = multiprocessing.get_context("fork").Process(target=_run, args=(work, arguments, os.getpid()), daemon=True)
+    with warnings.catch_warnings():  # newer Pythons warn of fork beside threads; these processes run none of theirs
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
+    return process
