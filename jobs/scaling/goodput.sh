@@ -10,13 +10,14 @@ environment:
   EVERY    seconds between kills, on average (60); 0: none
   MINUTES  of the run (15)
   RANKS    (2)
+  HOSTS    virtual hosts of one core (tests/cluster/vcluster; needs root) over which the ranks are spread; 0: none (0)
   SAVE     --save-minutes (auto)
 base: a BERT base, whose checkpoint is 1.3 GB; needs data/bert-8192 (made here)'
 [[ ${1-} != -h && ${1-} != --help ]] || { echo "$usage"; exit 0; }
 [[ ${1-} =~ ^(mnist|numbers|base)$ && $# == 1 ]] || { echo "$usage" >&2; exit 64; }
 source "$(dirname "$0")/../common.sh"
-every=${EVERY:-60} minutes=${MINUTES:-15} ranks=${RANKS:-2}
-if [[ ! $every$minutes$ranks =~ ^[0-9]+$ ]]; then echo "$usage" >&2; exit 64; fi
+every=${EVERY:-60} minutes=${MINUTES:-15} ranks=${RANKS:-2} virtual=${HOSTS:-0}
+if [[ ! $every$minutes$ranks$virtual =~ ^[0-9]+$ ]] || ((virtual && ranks % virtual)); then echo "$usage" >&2; exit 64; fi
 hetseq=$(realpath "${HETSEQ:-build/cpu/bin/hetseq}")
 [[ -x $hetseq ]] || { echo "there is no $hetseq: build it (docs/building.md), or name it in HETSEQ" >&2; exit 69; }
 work=$PWD/build/scaling/goodput-$1
@@ -35,21 +36,33 @@ case $1 in
 esac
 allow_ranks "$ranks"
 export OMP_NUM_THREADS=1
+hosts=("localhost:$ranks") start=()
+if ((virtual)); then
+  vcluster=$PWD/tests/cluster/vcluster
+  mapfile -t hosts < <(seq -f 'h%g' "$virtual")
+  "$vcluster" down
+  trap '"$vcluster" down' EXIT
+  "$vcluster" up "${hosts[@]/%/:cpu=1,slots=$((ranks / virtual))}"
+  hosts=("${hosts[@]/%/:$((ranks / virtual))}")
+  mapfile -t settings < <("$vcluster" settings)
+  start=("$vcluster" 'exec' h1 env "${settings[@]}")
+fi
 cat >"$work/settings" <<EOF
-hosts=(localhost:$ranks)
+hosts=(${hosts[*]})
 run=$work/run
 command=(mpirun '$hetseq' train$(printf " '%s'" "${task[@]}") --max-update 100000000 --max-epoch 0 --threads 1
   --save-interval 0 --save-minutes ${SAVE:-auto} --save-dir '$work/run')
 EOF
 cp jobs/job.sh "$work"
 cd "$work"
-HETSEQ_JOB=settings setsid bash "$OLDPWD/jobs/local.sh" >log 2>&1 &
+HETSEQ_JOB=settings setsid "${start[@]}" bash "$OLDPWD/jobs/local.sh" >log 2>&1 &
 job=$!
-trap 'kill -TERM "$job" 2>/dev/null || true' EXIT
+trap 'kill -TERM "$job" 2>/dev/null || true; ((!virtual)) || "$vcluster" down' EXIT
 kills=$(kill_now_and_then "$every" $((60 * minutes)) "$job" "$hetseq train .*--save-dir $work/run")
 kill -TERM "$job" 2>/dev/null || true
 wait "$job" || true
 trap - EXIT
+((!virtual)) || "$vcluster" down
 python3 - "$kills" <<'PY'
 import json, sys
 told = json.load(open("run/summary.json"))["goodput"]
