@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""What a callback of each update costs: what its telling takes the trainer's thread, and runs with and without one, which
-take turns in one process, on one rank.
+"""What a callback of each update costs: runs with and without one, which take turns in one process, on one rank.
 
 callbacks.py --width 640 --updates 200 --rounds 7
 """
@@ -9,14 +8,12 @@ import json
 import pathlib
 import statistics
 import tempfile
-import time
 
 import h5py
 import numpy as np
 import torch
 
 import hetseq
-from hetseq import bridge
 
 
 class Layers(hetseq.Task):
@@ -45,23 +42,6 @@ class Notes:
         self.losses.append((info["update"], info["loss"], info["lr"], info["samples_per_second"]))
 
 
-def telling_us(events):
-    """The median time of the thread that tells, an event, with work between them that empties its caches."""
-    info = json.dumps({"update": 12, "epoch": 1, "loss": 2.3, "losses": {"nll": 2.3}, "lr": 0.01, "grad_norm": 1.2, "samples": 64,
-                       "units": 64, "step_ms": 20.1, "samples_per_second": 3200.0, "units_per_second": 3200.0,
-                       "allocation": [64]})
-    binding = bridge._current = bridge.Binding(Layers(), "", [Notes()])
-    matrix, times = torch.randn(700, 700), []
-    for _ in range(events):
-        matrix @ matrix
-        begin = time.perf_counter()
-        torch.ops.hetseq.task_event("update", info)
-        times.append(1e6 * (time.perf_counter() - begin))
-    binding.callbacks.finish()
-    bridge._current = None
-    return statistics.median(times)
-
-
 def update_ms(folder, name, updates, callbacks):
     """The median update of a run."""
     run = folder / name
@@ -77,7 +57,6 @@ def main():
     options = parser.parse_args()
     Layers.width = options.width
     torch.set_num_threads(1)
-    print(f"telling of an update: {telling_us(500):.0f} us, the median")
     draw = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

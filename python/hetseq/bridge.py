@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import threading
 import traceback
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
@@ -17,7 +16,7 @@ from .callbacks import Callbacks
 from .chain import Chain
 from .cut_test import CutTest
 from .draw_places import scope, without_shells
-from .gathered import Kept, metric_values, require_targets, try_metric
+from .gathered import Kept, metric_values, require_targets
 from .group_norms import SUMS, GroupNorms
 from .optimizers import Adapter
 from .reading import describe_reading
@@ -28,7 +27,7 @@ from .whole import KeptValues, holds_part, room_for_self_test
 from .unchanged import Buffers, Parameters
 
 _OUT_OF_MEMORY = "hetseq: out of memory\n"
-_MOST_TRIED = 64  # samples, of a metric
+_MOST_TRIED = 64  # samples, of predict
 _SAMPLE = 4  # samples, that tell what units a chain has
 _LONGEST_TRACEBACK = 3000  # characters; the trainer's messages are of bounded length
 _LAST_WORDS_S = 30  # for callbacks, behind an error
@@ -57,7 +56,7 @@ class Binding:
 
     def __init__(self, task: Task, spec: str, callbacks: Iterable[Any] = ()):
         self.task = task
-        self.callbacks = Callbacks(task, callbacks)
+        self.callbacks = Callbacks(task, callbacks, self._callback_failed)
         self.spec = spec
         self.module: Optional[torch.nn.Module] = None
         self.failure: Optional[BaseException] = None
@@ -66,7 +65,7 @@ class Binding:
         self.chain: Optional[Chain] = None  # once the trainer has asked for it
         self.kept: Optional[KeptValues] = None  # of a module that `Task.model` gives again
         self.has_trained = False
-        self.has_tried_metric = True  # or needs no trial
+        self.has_tried_predict = True  # or needs no trial
         self.is_tested = False  # in front of a pipeline
         self.config: Optional[Config] = None
         self.optimizers: dict[int, Adapter] = {}
@@ -114,7 +113,7 @@ class Binding:
         scope.looks_at_groups, scope.exact = self.task.groups, self.task.exact
         self.buffers = Buffers(module)
         self.has_trained, self.cut_test = False, CutTest(self.task, self.batches)
-        self.has_tried_metric = not (self.task.self_test and settings.get("valid_data") and computed_metrics(self.task))
+        self.has_tried_predict = not (self.task.self_test and settings.get("valid_data") and computed_metrics(self.task))
         return _description(self.task, module, self.keyed.norms, len(self.recomputation))
 
     def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool) -> list[torch.Tensor]:
@@ -203,23 +202,19 @@ class Binding:
         """Fails where the result depends on how a batch is cut. False where the micro-batch can't tell."""
         self.keyed.norms.keeps = False
         is_done = self.cut_test.run(self.module, self.keyed, dict(zip(names, tensors)))
-        if not self.has_tried_metric:
-            self.has_tried_metric = True
-            self._try_metric(dict(zip(names, tensors)))
+        if not self.has_tried_predict:
+            self.has_tried_predict = True
+            self._try_predict(dict(zip(names, tensors)))
         self.buffers.begin()  # the test has written them, with the values that they had
         return is_done
 
-    def _try_metric(self, batch: Batch) -> None:
-        """A mistake in `predict` or `metric` shows now, and not after hours, at the first validation."""
+    def _try_predict(self, batch: Batch) -> None:
+        """For a metric over all predictions: a mistake shows now, and not after hours, at the first validation."""
         count = min(_MOST_TRIED, len(next(iter(batch.values()))))
         few = {name: tensor[:count] for name, tensor in batch.items()}
         names, values, lengths = self.predict(list(few), list(few.values()))
         self.module.train()
-        kept = Kept(self.task)
-        kept.add(dict(zip(names, zip(values, lengths))), torch.arange(count), few)
-        failure = try_metric(self.task, kept, count) if torch.ops.hetseq.launched_rank() <= 0 else ""
-        if failure:
-            print(f"hetseq: {failure}; a validation that it fails with ends the run", file=sys.stderr, flush=True)
+        Kept(self.task).add(dict(zip(names, zip(values, lengths))), torch.arange(count), few)
 
     def take_sums(self) -> None:
         self.keyed.norms.take_sums()
@@ -281,6 +276,7 @@ class Binding:
         if has_targets:  # predictions may lack them
             require_targets(self.task, batch)
         return list(batch), [tensor.contiguous() for tensor in batch.values()], has_targets
+
     def begin_keeping(self) -> None:
         self.predicted = Kept(self.task)
 
@@ -296,21 +292,15 @@ class Binding:
     def metric(self, parts: Sequence[torch.Tensor]) -> list[float]:
         return metric_values(self.task, parts)
 
-    def event(self, kind: str, info: str) -> str:
-        """The traceback of what a callback has thrown; empty: nothing."""
-        self.callbacks.tell(kind, info)
-        return self._callback_failure()
+    def begin_events(self) -> None:
+        self.callbacks.begin()
 
-    def end_events(self) -> str:
+    def end_events(self) -> None:
         self.callbacks.finish()
-        return self._callback_failure()
 
-    def _callback_failure(self) -> str:
-        if self.callbacks.failure is None:
-            return ""
-        self.failure = self.callbacks.failure
-        return _text_of(self.failure)
-
+    def _callback_failed(self, error: BaseException) -> None:
+        self.failure = error
+        torch.ops.hetseq.fail_events(_text_of(error))
 
     def weights(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[float]:
         return list(weights_of(self.task, dict(zip(names, tensors))).values())
@@ -467,7 +457,7 @@ def _implement(name: str, method: Callable[..., Any]) -> None:
 
 for _name in ("describe", "source", "is_split", "locate", "write_parts", "first_batch", "announce", "model", "self_test", "forward", "predict", "collate", "weights", "optimizer", "optimizer_step",
               "optimizer_rate", "optimizer_restored", "optimizer_end", "schedule", "take_sums", "recompute", "find_chain",
-              "run_units", "begin_keeping", "keep", "kept", "metric", "event", "end_events"):
+              "run_units", "begin_keeping", "keep", "kept", "metric", "begin_events", "end_events"):
     _implement("task_" + _name, getattr(Binding, _name))
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import queue
 import threading
-import time
-from typing import Any, Iterable, Optional
+from typing import Any, Callable, Iterable, Optional
 
 import torch
 
@@ -15,8 +13,6 @@ from .task import Task, TaskError, overrides
 __all__ = ["EVENTS", "Callbacks"]
 
 EVENTS = ("start", "update", "validation", "checkpoint", "end")
-_MOST_WAITING = 10000  # events; the trainer waits where callbacks are so far behind
-_WAIT_S = 0.01  # where they are
 _TURN_S = 0.1  # between looks for events: the interpreter is taken from the task once in a while, not after each update
 _LOOKS_S = 5.0  # between signs of life while the last events are heard
 
@@ -37,12 +33,13 @@ def _listeners(task: Task, given: Iterable[Any]) -> list[Any]:
 
 
 class Callbacks:
-    """The callbacks of one training. A thread calls them, one event after the other."""
+    """The callbacks of one training. A thread takes the run's events, and calls them, one event after the other. `failed`: is
+    called there with what one of them has thrown; none is called behind it."""
 
-    def __init__(self, task: Task, given: Iterable[Any]) -> None:
+    def __init__(self, task: Task, given: Iterable[Any], failed: Callable[[BaseException], None]) -> None:
         self._listeners = _listeners(task, given)
-        self.failure: Optional[BaseException] = None
-        self._queue: queue.SimpleQueue = queue.SimpleQueue()  # of C: the trainer pays for little else than putting
+        self._failed = failed
+        self._has_failed = False
         self._ends = threading.Event()
         self._thread: Optional[threading.Thread] = None
 
@@ -50,13 +47,9 @@ class Callbacks:
         """Those that somebody hears of."""
         return [event for event in EVENTS if any(_hears(listener, event) for listener in self._listeners)]
 
-    def tell(self, event: str, info: str) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="hetseq callbacks", daemon=True)
-            self._thread.start()
-        while self._queue.qsize() >= _MOST_WAITING:
-            time.sleep(_WAIT_S)
-        self._queue.put((event, info))
+    def begin(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="hetseq callbacks", daemon=True)
+        self._thread.start()
 
     def finish(self, seconds: Optional[float] = None) -> None:
         """Waits until all events were heard, or for so long."""
@@ -77,15 +70,15 @@ class Callbacks:
 
     def _hear(self) -> None:
         """All events that are waiting. Also behind a failure: nobody shall wait for a queue that is full."""
-        while not self._queue.empty():
-            told = self._queue.get()
-            if self.failure is None:
-                self._call(*told)
+        for event, info in zip(*torch.ops.hetseq.take_events()):
+            if not self._has_failed:
+                self._call(event, info)
 
     def _call(self, event: str, info: str) -> None:
         try:
             for listener in self._listeners:
                 if _hears(listener, event):
                     getattr(listener, "on_" + event)(json.loads(info))
-        except BaseException as error:  # the trainer ends the run with it
-            self.failure = error
+        except BaseException as error:  # it ends the run
+            self._has_failed = True
+            self._failed(error)

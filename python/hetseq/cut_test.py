@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Optional, Sequence
 
 import torch
@@ -29,7 +28,6 @@ class CutTest:
         self._task = task
         self._batches = batches
         self._epoch: Optional[int] = None  # of `_to_collate`
-        self._collating = threading.Lock()  # the loader's thread collates, and the test does
         self._to_collate: Optional[Batch] = None  # the most samples that the task's collate was given
         self._is_done = not task.self_test
         self._has_learnt = False  # of a micro-batch of one sample
@@ -41,14 +39,12 @@ class CutTest:
         """What `forward` gets, of the rows given, or of samples that were announced (see BatchMaker)."""
         if not self._is_done:
             self._keep(self._batches.rows(announced, first, len(ids)) if announced else given, ids, epoch)
-        with self._collating:
-            return self._batches.take(announced, first, ids, epoch) if announced else self._batches.make(given, ids, epoch)
+        return self._batches.take(announced, first, ids, epoch) if announced else self._batches.make(given, ids, epoch)
 
     def _collated(self, given: Batch) -> Batch:
         rows = dict(given)
         ids = rows.pop(_IDS)
-        with self._collating:
-            return self._batches.make(rows, ids, self._epoch).batch
+        return self._batches.make(rows, ids, self._epoch).batch
 
     def _keep(self, given: Batch, ids: torch.Tensor, epoch: Optional[int]) -> None:
         """Before `collate` may change them."""

@@ -83,7 +83,7 @@ class Source:
         self.is_written = dataset is not None and self.stream is None and is_stream(dataset)  # as shards, from its begin to its end
         self._transforms = overrides(task, "transform")
         self._told = time.monotonic()  # how far writing is
-        self.readers = Readers(self.make, processes, self.title, self.stream.moves if self.stream else None)
+        self.readers = Readers(self.make, processes, self.title, None if self.stream is None else self.stream.position)
 
     def __len__(self) -> int:
         return len(self.dataset if self.stream is None else self.stream)
@@ -124,7 +124,7 @@ class Source:
             missing.update(self.task.fields.keys() - row.keys())
             return row if as_stored or not self._transforms else self._transformed(row, sample, epoch is not None)
 
-        return Piece(_packed(map(made, range(len(samples)), samples), len(samples), self.title), sorted(missing))
+        return Piece(_packed(map(made, range(len(samples)), samples), samples, self.title), sorted(missing))
 
     def _transformed(self, row: dict[str, Any], sample: int, trains: bool) -> dict[str, torch.Tensor]:
         if self.dataset is not None:  # whose own tensors these may be
@@ -203,11 +203,16 @@ class Source:
         """Rank 0 says now and then how far it is."""
         before = sum(len(self._range(each)) for each in parts[:parts.index(part)]) if not self.is_written else 0
         own = f" of {sum(len(self._range(each)) for each in parts):,}" if not self.is_written else ""
+        hint = ": it is a stream, and is written to its end (--cache-data off reads it while training)" if self.is_written else ""
         for number, sample in enumerate(self._iterated(folder) if self.is_written else self._read(part), before):
             torch.ops.hetseq.progress()
+            if torch.ops.hetseq.asked_to_stop():
+                raise TaskError(f"asked to stop while {self.title} was written as shards ({number:,} samples of it by now); shards that "
+                                "are whole stay")
             if time.monotonic() - self._told > _TELL_S and torch.ops.hetseq.launched_rank() <= 0:
                 self._told = time.monotonic()
-                print(f"hetseq: rank 0 has written {number:,}{own} samples of {self.title} as shards", file=sys.stderr, flush=True)
+                print(f"hetseq: rank 0 has written {number:,}{own} samples of {self.title} as shards{hint}",
+                      file=sys.stderr, flush=True)
             yield sample
 
     def _range(self, part: int) -> range:
@@ -252,15 +257,17 @@ def _tensors(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: torch.from_numpy(value) for name, value in row.items()}
 
 
-def _packed(rows: Iterable[Mapping[str, torch.Tensor]], count: int, title: str) -> dict[str, Any]:
+def _packed(rows: Iterable[Mapping[str, torch.Tensor]], samples: Sequence[int], title: str) -> dict[str, Any]:
     """Each row is copied before the next is made, which may take its memory."""
+    count = len(samples)
     stacked: dict[str, torch.Tensor] = {}
     unlike: dict[str, list[torch.Tensor]] = {}
     for place, row in enumerate(rows):
         if place == 0:
             stacked = {name: value.new_empty((count, *value.shape), device="cpu") for name, value in row.items()}
         if row.keys() != stacked.keys():
-            raise TaskError(f"the samples of {title} have unlike tensors, {', '.join(stacked)} and {', '.join(row)}: give the same for all")
+            raise TaskError(f"sample {samples[place]} of {title} has {', '.join(row)}, and sample {samples[0]} has {', '.join(stacked)}: give "
+                            "the same for all")
         for name, value in row.items():
             together = stacked[name]
             if name not in unlike and (value.shape != together.shape[1:] or value.dtype != together.dtype):

@@ -11,7 +11,7 @@ import torch
 from .padding import extents, shape_entry
 from .task import Batch, Ragged, Task, TaskError, computed_metrics
 
-__all__ = ["Kept", "metric_values", "require_targets", "try_metric"]
+__all__ = ["Kept", "metric_values", "require_targets"]
 
 Column = Union[torch.Tensor, list[torch.Tensor]]
 """Of all samples: a tensor (N, ...), or a tensor a sample where rows have no common shape."""
@@ -107,18 +107,6 @@ def _number(name: str, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError, RuntimeError):
         raise TaskError(f"metric gave a {type(value).__name__} for '{name}': give one number") from None
-
-
-def try_metric(task: Task, kept: Kept, count: int) -> str:
-    """Why the task's metric fails with the `count` samples that are kept, before there is a validation. They may be too few for
-    it, so that an exception is no error yet; what it gives is checked. Empty: it does not."""
-    try:
-        metric_values(task, [kept.take()])
-    except TaskError:
-        raise
-    except Exception as error:
-        return f"metric failed when it was tried with {count} samples: {type(error).__name__}: {error}"
-    return ""
 
 
 def metric_values(task: Task, parts: Sequence[torch.Tensor]) -> list[float]:

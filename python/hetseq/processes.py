@@ -26,12 +26,13 @@ def _end_with(parent: int) -> None:
 
 
 def _run(work: Callable[..., None], arguments: tuple[Any, ...], parent: int) -> None:
-    """It leaves the job's signals to the rank, whose handlers it has inherited."""
-    for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
+    """It leaves the job's signals to the rank, whose handlers it has inherited: where they come to all processes, the rank
+    still needs it for the update that it is in."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     torch.set_num_threads(1)
+    multiprocessing.current_process()._config["daemon"] = False  # it may have processes of its own, as a DataLoader has
     gc.freeze()  # what the rank has loaded is looked through no more
     work(*arguments)
 

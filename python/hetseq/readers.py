@@ -14,15 +14,18 @@ import time
 import traceback
 from typing import Any, Callable, Iterable, Iterator, Optional, Sequence
 
+import torch
+
 from .channels import DEPTH, Channel, make_pair
 from .processes import start_copy
-from .task import TaskError
+from .task import SampleError, TaskError
 
 __all__ = ["Readers", "default_count"]
 
 _MOST_BY_DEFAULT = 8  # processes of a rank
 _AHEAD = 4            # pieces that wait for each process, where pieces come one after the other
 _LONG_S = 30          # a wait that is told
+_END_S = 1            # for a process that is killed
 _LOOK_S = 1           # between two looks at what is waited for
 
 _WHY_PROCESSES = ("Their processes are copies of this one: a dataset that started threads, or holds locks, before it was copied "
@@ -46,7 +49,7 @@ def _made(make: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, str]
         return make(*arguments), ""
     except TaskError as error:
         return None, str(error)
-    except Exception:
+    except BaseException:  # one that ends it, too, such as sys.exit
         return None, traceback.format_exc().rstrip()
 
 
@@ -119,6 +122,7 @@ class _Process:
 
     def kill(self) -> None:
         self._process.kill()
+        self._process.join(_END_S)
 
 
 class _Died(Exception):
@@ -128,10 +132,10 @@ class _Died(Exception):
 
 class Readers:
     """`count` processes that call `make(*arguments)`, copies of this one as it is now. `title`: of what they read, for
-    messages. `moves`: whether what they wait for has come further since it was asked last; None: they wait for nobody."""
+    messages. `position`: how far what they wait for has come; None: they wait for nobody."""
 
-    def __init__(self, make: Callable[..., Any], count: int, title: str, moves: Optional[Callable[[], bool]] = None):
-        self.count, self._title, self._moves = count, title, moves
+    def __init__(self, make: Callable[..., Any], count: int, title: str, position: Optional[Callable[[], int]] = None):
+        self.count, self._title, self._position = count, title, position
         self._work: queue.SimpleQueue = queue.SimpleQueue()
         self._processes = [_Process(make, self._work) for _ in range(count)]
 
@@ -141,25 +145,28 @@ class Readers:
         return future
 
     def result(self, future: concurrent.futures.Future) -> Any:
-        """Raises TaskError with the traceback of an exception there, or where the process died."""
+        """Raises SampleError with the traceback of an exception there, or where the process died."""
         try:
             value, failure = self._waited(future)
         except _Died as death:
             fewer = ": it may have lacked memory (fewer processes need less, --data-workers 1)" if self.count > 1 else ""
-            raise TaskError(f"a process that makes samples of {self._title} died, {death}{fewer}; look at what the dataset and "
+            raise SampleError(f"a process that makes samples of {self._title} died, {death}{fewer}; look at what the dataset and "
                             "transform load and call") from None
         if failure:
-            raise TaskError(failure)
+            raise SampleError(failure)
+        torch.ops.hetseq.progress()
         return value
 
     def _waited(self, future: concurrent.futures.Future) -> tuple[Any, str]:
-        told = time.monotonic()
+        told, before = time.monotonic(), None
         while not concurrent.futures.wait([future], _LOOK_S).done:
-            if self._moves is not None and self._moves():
-                told = time.monotonic()
+            position = None if self._position is None else self._position()
+            if position != before:
+                told, before = time.monotonic(), position
+                torch.ops.hetseq.progress()
             elif time.monotonic() - told > _LONG_S:
                 told = math.inf
-                print(f"hetseq: has waited {_LONG_S} s for samples of {self._title}. {_WHY_PROCESSES if self._moves is None else _WHY_STREAM}",
+                print(f"hetseq: has waited {_LONG_S} s for samples of {self._title}. {_WHY_PROCESSES if position is None else _WHY_STREAM}",
                       file=sys.stderr, flush=True)
         return future.result()
 

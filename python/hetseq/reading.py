@@ -14,7 +14,7 @@ _OPTIONS = {
                            changeable=True),
     "cache-data": Option("auto", "write a dataset's samples once as shards (on), or read them each time (off); auto: on for fields of "
                          "unequal length and for streams", choices=("auto", "on", "off"), changeable=True),
-    "shuffle-buffer": Option(10000, "samples of a stream that are shuffled together, an epoch, with --cache-data off")}
+    "shuffle-buffer": Option(10000, "samples of a stream that are shuffled together, an epoch, with --cache-data off", changeable=True)}
 
 
 def reads_dataset(task: Task) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Mapping, Sequence, Union
 
 import torch
 
-from .task import AnyField, Bytes, Field, Ragged, TaskError
+from .task import AnyField, Bytes, Field, Ragged, SampleError, TaskError
 
 __all__ = ["as_fields", "failed"]
 
@@ -30,14 +30,14 @@ def as_fields(fields: Mapping[str, AnyField], sample: Any, place: str) -> dict[s
     return tensors
 
 
-def failed(error: Exception, place: str) -> TaskError:
+def failed(error: BaseException, place: str) -> TaskError:
     """What says that the sample at `place` cannot be made, with the traceback of the user's own lines."""
     if isinstance(error, TaskError):
         return error
     summary = traceback.TracebackException.from_exception(error)
     while summary.stack and os.path.dirname(os.path.abspath(summary.stack[0].filename)) == _HERE:
         del summary.stack[0]
-    return TaskError(f"{place} cannot be made:\n" + "".join(summary.format(chain=error.__cause__ is not None)).rstrip())
+    return SampleError(f"{place} cannot be made:\n" + "".join(summary.format(chain=error.__cause__ is not None)).rstrip())
 
 
 def _named(names: Sequence[str], sample: Any, place: str) -> Mapping[str, Any]:

@@ -22,6 +22,7 @@ from .findings import (Found, NotFinite, changed_buffers, check_collate, listed,
                        written_parameters)
 from .samples import Batch, Samples
 from .sums import Gap, Sums, dense, gaps, numbers
+from .task import SampleError
 
 __all__ = ["check", "check_evaluation", "choose_count", "keyed_run", "learn_draws", "says_out_of_memory"]
 
@@ -312,7 +313,7 @@ class _SelfTest:
                 singles.add(sums)
             for part in (self._other_order[:half], self._other_order[half:]):
                 halves.add(compute(part, 0, True))
-        except Found:
+        except (Found, SampleError):
             raise
         except Exception as error:
             if says_out_of_memory(error):

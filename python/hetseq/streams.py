@@ -11,7 +11,6 @@ import errno
 import hashlib
 import itertools
 import os
-import pathlib
 import socket
 import struct
 import sys
@@ -26,7 +25,7 @@ import torch
 from .keys import Key, begin_generators
 from .processes import start_copy
 from .sample_fields import failed
-from .task import TaskError
+from .task import SampleError
 
 __all__ = ["Stream"]
 
@@ -36,11 +35,17 @@ Row = Mapping[str, Any]
 _BEHIND = 8192         # samples before the newest buffer that are kept: some ranks ask later than others
 _FIRST = 16            # samples that tell how much memory a buffer takes
 _MOST_OF_MEMORY = 0.5  # of what is free
-_CONNECT_S = 60        # for the process of the host's first rank to begin
+_CONNECT_S = 20        # for the process of the host's first rank to begin
 _TELL_S = 5            # between two lines about samples that are passed over
-_LOOK_S = 0.2          # between two looks at how far it is
+_LOOK_S = 0.1          # between two looks at how far it is
 _END = object()        # of a pass
 _numbers = itertools.count()  # of the streams of this process, which all ranks make in one order
+
+
+def _say(text: str) -> None:
+    """On rank 0 alone."""
+    if torch.ops.hetseq.launched_rank() <= 0:
+        print(f"hetseq: {text}", file=sys.stderr, flush=True)
 
 
 # In the process that iterates.
@@ -52,6 +57,7 @@ class _Passes:
         self._dataset, self._seed, self._title = dataset, seed, title
         self._iterator: Optional[Iterator[Any]] = None
         self.position = 0  # of the sample that comes next
+        self.length = 0    # of the pass that ended last
 
     def has_skip(self) -> bool:
         return callable(getattr(self._dataset, "skip", None))
@@ -60,19 +66,19 @@ class _Passes:
         return f"sample {self.position} of {self._title} ({type(self._dataset).__name__})"
 
     def samples(self, begin: int) -> Iterator[Any]:
-        """Those from `begin` on, and _END behind each pass."""
+        """Those from `begin` on, and _END behind each pass. They are at `position`."""
         self.position = 0
         for number in itertools.count():
-            iterator = self._begin(number)
+            first, iterator = self.position, self._begin(number)
             if number == 0 and begin > 0 and self.has_skip():
                 iterator = self._skipped(begin)
-            first = self.position
             for sample in iterator:
                 if self.position >= begin:
                     yield sample
                 self.position += 1
-            if self.position == first:
-                raise TaskError(f"{self._title} gave no sample")
+            self.length = self.position - first
+            if self.length == 0:
+                raise SampleError(f"{self._title} gave no sample")
             yield _END
 
     def _begin(self, number: int) -> Iterator[Any]:
@@ -81,7 +87,7 @@ class _Passes:
         begin_generators(Key(self._seed, number).of(-1))
         iterator = iter(self._dataset)
         if iterator is self._iterator:
-            raise TaskError(f"{self._title} ended after {self.position:,} samples, and a {type(self._dataset).__name__} can be iterated "
+            raise SampleError(f"{self._title} ended after {self.position:,} samples, and a {type(self._dataset).__name__} can be iterated "
                             "once: give an object whose __iter__ begins anew, such as a torch IterableDataset")
         self._iterator = iterator
         return iterator
@@ -91,6 +97,7 @@ class _Passes:
         rest = iter(self._dataset.skip(begin))
         for sample in rest:
             self.position = begin
+            _say(f"{begin:,} samples of {self._title} that were trained on are skipped")
             return itertools.chain([sample], rest)
         return self._begin(0)
 
@@ -127,7 +134,7 @@ class _Buffers:
             self._changed.wait_for(lambda: number in self._filled or self._failure)
             self._waited[number] -= 1
             if self._failure:
-                raise TaskError(self._failure)
+                raise SampleError(self._failure)
             return [self._filled[number][sample] for sample in samples]
 
     def _drop(self) -> None:
@@ -138,7 +145,7 @@ class _Buffers:
     def fill(self) -> None:
         try:
             self._fill()
-        except Exception as error:
+        except BaseException as error:  # one that ends a thread, too, such as sys.exit: others wait for it
             with self._changed:
                 self._failure = str(failed(error, self._passes.place()))
                 self._changed.notify_all()
@@ -168,6 +175,8 @@ class _Buffers:
                 rows.append(self._convert(sample, self._passes.place()))
             elif number == 0:
                 self._size = len(rows)  # the whole of it
+            elif self._passes.length > self._size:
+                _say(f"{self._title} has ended after {self._passes.length:,} samples, and begins anew")
             if len(rows) == _FIRST and number == 0:
                 self._check_room(sum(value.nbytes for row in rows for value in row.values()) / _FIRST)
         return rows
@@ -177,26 +186,17 @@ class _Buffers:
         passed = 0
         while passed < count:
             passed += next(samples) is not _END
-            if time.monotonic() - told > _TELL_S and torch.ops.hetseq.launched_rank() <= 0:
+            if time.monotonic() - told > _TELL_S:
                 told = time.monotonic()
-                print(f"hetseq: passes over the first samples of {self._title} that were trained on, {passed:,} of {count:,} by now",
-                      file=sys.stderr, flush=True)
+                _say(f"passes over samples of {self._title} that were trained on, {passed:,} of {count:,} by now")
 
     def _check_room(self, sample_bytes: float) -> None:
         kept = 2 * self._size + max(self._size, _BEHIND)
-        free = _free_bytes()
-        if free is not None and kept * sample_bytes > _MOST_OF_MEMORY * free:
-            raise TaskError(f"{kept:,} samples of {self._title} take some {int(kept * sample_bytes) >> 20:,} MiB of memory (the buffer that is "
-                            f"trained on, the one before and the next), and {free >> 20:,} MiB are free, of which they may take "
-                            f"{_MOST_OF_MEMORY:.0%}: give a smaller --shuffle-buffer than {self._size:,}")
-
-
-def _free_bytes() -> Optional[int]:
-    try:
-        lines = pathlib.Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return None
+        needed, free = kept * sample_bytes / 2**20, torch.ops.hetseq.available_memory_mb()
+        if needed > _MOST_OF_MEMORY * free:
+            raise SampleError(f"{kept:,} samples of {self._title} take some {needed:,.0f} MiB of memory (the buffer that is trained on, "
+                            f"the one before and the next), and {free:,} MiB are free, of which they may take {_MOST_OF_MEMORY:.0%}: "
+                            f"give a smaller --shuffle-buffer than {self._size:,}")
 
 
 def _serve(listener: socket.socket, buffers: _Buffers) -> None:
@@ -215,7 +215,7 @@ def _answer(connection: Connection, buffers: _Buffers) -> None:
             name, arguments = connection.recv()
             try:
                 answer = getattr(buffers, name)(*arguments), ""
-            except TaskError as error:
+            except SampleError as error:
                 answer = None, str(error)
             connection.send(answer)
     except (EOFError, OSError):  # who asked is gone
@@ -245,12 +245,12 @@ class Stream:
     its arrays. `title`: of it, for messages."""
 
     def __init__(self, dataset: Any, size: int, convert: Callable[[Any, str], Row], seed: int, title: str):
-        self._title = title
+        self._title, self._size = title, size
         self._address, begins = _address(next(_numbers))
         self._process = self._begin(_Buffers(_Passes(dataset, seed, title), size, convert, title)) if begins else None
         self._connections: dict[int, Connection] = {}  # by process: copies of this one have their own
         self._asking = threading.Lock()
-        self._length = self._position = 0
+        self._length = 0
 
     def _begin(self, buffers: _Buffers) -> Optional[BaseProcess]:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -265,24 +265,38 @@ class Stream:
 
     def __len__(self) -> int:
         """Samples of a buffer: as many as were asked for, or the whole stream, where it has fewer."""
+        told, before = time.monotonic(), self.position()
         while self._length == 0:
-            if not self.moves():
-                time.sleep(_LOOK_S)
+            time.sleep(_LOOK_S)
+            if (position := self.position()) != before:
+                before = position
+                torch.ops.hetseq.progress()
+            if time.monotonic() - told > _TELL_S:
+                told = time.monotonic()
+                _say(f"reads the first buffer of {self._title}, {position:,} of {self._size:,} samples by now")
+            if torch.ops.hetseq.asked_to_stop():
+                raise SampleError(f"asked to stop while the first buffer of {self._title} was read ({position:,} samples by now)")
         return self._length
 
-    def moves(self) -> bool:
-        """Whether the stream has given samples since this was asked last. Raises TaskError where it cannot give more."""
+    def _tell_length(self) -> None:
+        if self._length < self._size:
+            _say(f"{self._title} is a stream of {self._length:,} samples, which fit into the buffer (--shuffle-buffer)")
+        else:
+            _say(f"{self._title} is a stream, read in buffers of {self._length:,} samples (--shuffle-buffer): a training takes one "
+                 "each epoch, anything else the first alone")
+
+    def position(self) -> int:
+        """Of the sample that the stream gives next. Raises SampleError where it cannot give more."""
         state = self._ask("state")
         if state.failure:
-            raise TaskError(state.failure)
-        before, self._position, self._length = self._position, state.position, state.length
-        if state.position == before:
-            return False
-        torch.ops.hetseq.progress()
-        return True
+            raise SampleError(state.failure)
+        if self._length == 0 and state.length > 0:
+            self._length = state.length
+            self._tell_length()
+        return state.position
 
     def rows(self, number: int, samples: Sequence[int], reads_ahead: bool) -> list[Row]:
-        """Samples of a buffer, by their places in it. Raises TaskError where the stream cannot give them."""
+        """Samples of a buffer, by their places in it. Raises SampleError where the stream cannot give them."""
         return self._ask("rows", number, list(samples), reads_ahead)
 
     def _ask(self, name: str, *arguments: Any) -> Any:
@@ -292,10 +306,10 @@ class Stream:
                 connection.send((name, arguments))
                 value, failure = connection.recv()
             except (EOFError, OSError) as error:
-                raise TaskError(f"the process that reads {self._title} died: it may have lacked memory (a smaller --shuffle-buffer needs "
+                raise SampleError(f"the process that reads {self._title} died: it may have lacked memory (a smaller --shuffle-buffer needs "
                                 "less)") from error
         if failure:
-            raise TaskError(failure)
+            raise SampleError(failure)
         return value
 
     def _connect(self) -> Connection:
@@ -308,12 +322,12 @@ class Stream:
             except OSError:
                 other.close()
                 if time.monotonic() > deadline:
-                    raise TaskError(f"no process of this host's first rank gives samples of {self._title}: let all ranks of a host "
+                    raise SampleError(f"no process of this host's first rank gives samples of {self._title}: let all ranks of a host "
                                     "run in one container, or write the samples as shards (--cache-data on)") from None
                 time.sleep(_LOOK_S)
         if not _is_of_this_user(other):
             other.close()
-            raise TaskError(f"another user's process has the address of {self._title}: start the job again")
+            raise SampleError(f"another user's process has the address of {self._title}: start the job again")
         self._connections = {os.getpid(): Connection(other.detach())}
         return self._connections[os.getpid()]
 

@@ -347,6 +347,10 @@ class TaskError(ValueError):
     """A task contradicts itself, or asks for what cannot be had."""
 
 
+class SampleError(TaskError):
+    """A sample cannot be made."""
+
+
 def _check_name(kind: str, name: Any) -> str:
     if not isinstance(name, str) or not _NAME.match(name):
         raise TaskError(f"{kind} {name!r} is not a name (letters, digits, '_', '-' and '.')")

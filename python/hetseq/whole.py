@@ -26,12 +26,8 @@ def holds_part(module: torch.nn.Module) -> bool:
 def room_for_self_test(module: torch.nn.Module) -> str:
     """Why there is none; empty where there is."""
     needed = _SELF_TEST_BYTES * sum(parameter.numel() for parameter in module.parameters()) / 2**20
-    try:
-        lines = pathlib.Path("/proc/meminfo").read_text().splitlines()
-        available = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")) / 1024
-    except (OSError, StopIteration):
-        return ""
-    return "" if needed <= available / 2 else f"it would take some {needed:.0f} MiB, and {available:.0f} are free"
+    available = torch.ops.hetseq.available_memory_mb()
+    return "" if needed <= available / 2 else f"it would take some {needed:.0f} MiB, and {available} are free"
 
 
 class KeptValues:

@@ -4,14 +4,18 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <torch/library.h>
 
 #include "hetseq/util/process/activity.hpp"
+#include "hetseq/util/process/signal_inbox.hpp"
 #include "hetseq/options/absolute_path.hpp"
 #include "hetseq/command_line/python_task.hpp"
+#include "hetseq/comm/host/available_memory.hpp"
 
+#include "event_queue.hpp"
 #include "hetseq/version.hpp"
 #include "program.hpp"
 
@@ -60,6 +64,19 @@ TORCH_LIBRARY(hetseq, library) {
     library.def("names_no_file(str name) -> bool",
                 [](const std::string& name) { return hetseq::names_no_file(name); });
 
+    // What processes can still take of the host's memory, or of this one's control groups [MiB].
+    library.def("available_memory_mb() -> int", [] { return hetseq::available_memory_mb(); });
+
+    // What the run has told since the last call: kinds ("update") and figures, as JSON.
+    library.def("take_events() -> (str[], str[])", [] {
+        hetseq::EventQueue::Events events = hetseq::event_queue().take();
+        return std::tuple{std::move(events.kinds), std::move(events.infos)};
+    });
+    // Ends the run with the traceback of what a callback has thrown.
+    library.def("fail_events(str traceback) -> ()",
+                [](const std::string& traceback) { hetseq::event_queue().fail(traceback); });
+
+    library.def("asked_to_stop() -> bool", [] { return hetseq::signal_inbox::stop_signal() != 0; });
     // For work of the package that takes long, such as the self-test: the process doesn't stall.
     library.def("progress() -> ()", [] { hetseq::activity::progress(); });
     // Fields, losses, metrics and options of the task, as JSON.
@@ -120,10 +137,9 @@ TORCH_LIBRARY(hetseq, library) {
         "task_run_units(str[] names, Tensor[] tensors, bool training, int begin, int end, "
         "Tensor[] carried) -> Tensor[]");
     library.def("task_schedule(int update, int epoch) -> float");
-    // Takes note of an event of the run ("update") and its figures, as JSON. The traceback of what
-    // a callback has thrown so far; empty: nothing.
-    library.def("task_event(str kind, str info) -> str");
-    // Waits until the callbacks have heard of all events.
-    library.def("task_end_events() -> str");
+    // The callbacks hear of events from now on: a thread takes them.
+    library.def("task_begin_events() -> ()");
+    // Waits until they have heard of all.
+    library.def("task_end_events() -> ()");
     library.def("task_weights(str[] names, Tensor[] tensors) -> float[]");
 }

@@ -5,6 +5,7 @@
 
 #include "hetseq/util/error.hpp"
 
+#include "event_queue.hpp"
 #include "python_calls.hpp"
 
 namespace hetseq {
@@ -35,25 +36,29 @@ public:
     bool hears(ToldEvent event) const override { return heard_.count(name_of(event)) > 0; }
 
     void tell(ToldEvent event, const std::string& info) override {
-        if (failure_.empty())
-            failure_ =
-                call_python("hetseq::task_event", {name_of(event), info}).at(0).toStringRef();
+        if (!has_begun_) {
+            event_queue().begin();
+            call_python("hetseq::task_begin_events", {});
+            has_begun_ = true;
+        }
+        event_queue().put(name_of(event), info);
     }
 
     void require_no_failure() const override {
-        if (!failure_.empty())
-            throw BadConfig("a callback of the task failed:\n" + failure_);
+        const std::string failure = has_begun_ ? event_queue().failure() : "";
+        if (!failure.empty())
+            throw BadConfig("a callback of the task failed:\n" + failure);
     }
 
     void finish() override {
         require_no_failure();
-        failure_ = call_python("hetseq::task_end_events", {}).at(0).toStringRef();
+        call_python("hetseq::task_end_events", {});
         require_no_failure();
     }
 
 private:
     std::set<std::string> heard_;
-    std::string failure_;  // the traceback of the first exception
+    bool has_begun_ = false;  // with the first event, on rank 0 alone
 };
 
 }  // namespace

@@ -190,6 +190,8 @@ TrainerReport Training::run(double start_seconds) {
     parts.checkpoints = replica.checkpoints();
     TrainerRun run = trainer_run();
     run.pace = pace_of(options, parts.history);
+    if (history && history->starts().size() > 1)
+        recorder.goodput(start_.progress.updates, goodput(history->starts()));
     if (parts_.folder != nullptr && !options.save_minutes)
         say_pace(run.pace);
     Trainer trainer(parts, options.trainer, std::move(run));
@@ -197,6 +199,7 @@ TrainerReport Training::run(double start_seconds) {
     if (history) {
         history->end(report.is_finished() ? "finished" : "stopped");
         report.goodput = goodput(history->starts());
+        recorder.goodput(report.updates, *report.goodput);
     }
     if (parts_.folder == nullptr || !parts_.folder->has_lost_lease())
         control.end();

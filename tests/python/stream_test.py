@@ -3,12 +3,16 @@ restart, and what is refused."""
 
 import unittest
 
-from harness import Case, need
+from harness import Case, environment, largest_difference, need
 
 need("torch", "numpy", "h5py", "safetensors")
 
 import collections
 import itertools
+import json
+import subprocess
+import sys
+import textwrap
 import threading
 from unittest import mock
 
@@ -20,7 +24,7 @@ from hetseq import streams
 LENGTH, BUFFER, BATCH = 250, 96, 32
 
 TASK = f"""
-    import itertools, os, random
+    import itertools, os, random, signal, time
     import numpy
     import torch, hetseq
     from torch import nn
@@ -62,7 +66,16 @@ TASK = f"""
                 elif self.how == "shape":
                     yield dict(sample, x=sample["x"][:2])
                 elif self.how == "death":
+                    time.sleep(1)  # all ranks ask it by then
                     os._exit(9)
+                elif self.how == "exit":
+                    raise SystemExit("that is all")
+                elif self.how == "term":
+                    os.killpg(0, signal.SIGTERM)
+                    yield sample
+                elif self.how == "workers":
+                    assert len(list(torch.utils.data.DataLoader(range(8), num_workers=2))) == 8
+                    yield sample
                 else:
                     raise OSError("the connection is gone")
 
@@ -86,7 +99,7 @@ TASK = f"""
 """
 
 SCRIPT = """
-    import os, task, hetseq, torch
+    import os, time, task, hetseq, torch
 
     SETTINGS = dict(max_sentences=8, batch_size=task.BATCH, threads=1, balance="equal", cache_dir="cache", max_update=9)
 
@@ -103,7 +116,6 @@ class StreamTest(Case):
         self.write("task.py", TASK)
 
     def script(self, ranks, text, **how):
-        import textwrap
         body = textwrap.indent(textwrap.dedent(text), "    ")
         self.write("script.py", textwrap.dedent(SCRIPT) + "\nif __name__ == '__main__':\n" + body)
         return self.run_ranks(ranks, "script.py", **how)
@@ -113,7 +125,6 @@ class StreamTest(Case):
                            "--batch-size", BATCH, "--threads", "1", "--balance", "equal", "--cache-dir", "cache", *words, code=code)
 
     def near(self, a, b):
-        from harness import largest_difference
         self.assertLess(largest_difference(self.folder / a / "model.safetensors", self.folder / b / "model.safetensors"), 1e-12, (a, b))
 
     def test_an_epoch_is_a_buffer_of_the_stream(self):
@@ -158,7 +169,6 @@ class StreamTest(Case):
         self.near("short-1", "short-3")
 
     def losses(self, name):
-        import json
         lines = map(json.loads, (self.folder / name / "metrics.jsonl").read_text().splitlines())
         found = [(line["loss"], line["samples"]) for line in lines if line["kind"] == "valid"]
         self.assertEqual([samples for _, samples in found], [BUFFER] * 3)
@@ -173,7 +183,32 @@ class StreamTest(Case):
             self.near(f"whole-{kind}", f"parts-{kind}")
             self.assertEqual(f"skips {2 * BUFFER}" in text, kind == "Even", text)
         self.assertIn("sample 0 of 'train' is ", self.command("parts-Numbers", "--kind", "Even", updates=20, code=78))
-        self.assertIn("--shuffle-buffer is", self.command("parts-Numbers", "--kind", "Numbers", "--shuffle-buffer", "100", updates=20, code=65))
+        told = self.command("parts-Numbers", "--kind", "Numbers", "--shuffle-buffer", "100", updates=20, code=78)
+        self.assertIn("--data is not what", told)
+
+    def test_a_slow_stream_and_one_with_processes_of_its_own(self):
+        told = self.script(2, """
+            class Slow(task.Numbers):
+                def __iter__(self):
+                    for number, sample in enumerate(super().__iter__()):
+                        if number >= 10:
+                            time.sleep(0.8)
+                        yield sample
+
+            train("slow", Slow(), shuffle_buffer=10, batch_size=10, max_update=2, stall_timeout=4)
+            train("workers", task.Broken("workers"), max_update=3)
+            """)
+        self.assertIn("'train' is a stream, read in buffers of 10 samples", told)
+
+    def test_a_stop_that_comes_to_all_processes_ends_the_update_and_saves(self):
+        self.write("stopped.py", textwrap.dedent(SCRIPT) + textwrap.dedent("""
+            if __name__ == "__main__":
+                train("stopped", task.Broken("term"), shuffle_buffer=76, max_update=100)
+            """))
+        run = subprocess.run([sys.executable, "stopped.py"], cwd=self.folder, env=environment(), start_new_session=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240)
+        self.assertEqual(run.returncode, 75, run.stdout)
+        self.assertTrue(list((self.folder / "stopped-1/checkpoints").iterdir()), run.stdout)
 
     def test_what_a_stream_cannot_give_is_said(self):
         self.script(2, """
@@ -192,6 +227,7 @@ class StreamTest(Case):
             expect(["'train' gave no sample"], task.Numbers(0))
             expect(["sample 77 of 'train' (Broken), field 'x', has the shape (2,)"], task.Broken("shape"))
             expect(["sample 77 of 'train' (Broken) cannot be made", "OSError", "the connection is gone", "task.py"], task.Broken("error"))
+            expect(["sample 77 of 'train' (Broken) cannot be made", "SystemExit: that is all"], task.Broken("exit"))
             expect(["the process that reads 'train' died", "--shuffle-buffer"], task.Broken("death"))
             expect(["fields of unequal length"], task.Numbers(), Texts)
             expect(["--shuffle-buffer 0"], task.Numbers(), shuffle_buffer=0)

@@ -1,6 +1,7 @@
 """usage: python3 tests/reference/read_events.py RUN
 
-Reads RUN/tensorboard with TensorBoard and compares every number with RUN/metrics.jsonl. Needs tensorboard.
+Reads RUN/tensorboard with TensorBoard and compares every number with RUN/metrics.jsonl, and the goodput of the last start
+with RUN/summary.json. Needs tensorboard.
 """
 
 import json
@@ -32,6 +33,12 @@ def expected_curves(path):
     return curves
 
 
+def expected_goodput(path):
+    told = json.loads(path.read_text())["goodput"]
+    parts = ("lost", "starting", "between", "validating", "saving")
+    return {"goodput/share": told["share"], **{f"goodput/{part}": told[f"{part}_s"] / told["seconds"] for part in parts}}
+
+
 def is_same(value, expected):
     if expected is None:  # not finite
         return not math.isfinite(value)
@@ -42,10 +49,16 @@ run = pathlib.Path(sys.argv[1])
 accumulator = EventAccumulator(str(run / "tensorboard"), size_guidance={"scalars": 0})
 accumulator.Reload()
 curves = expected_curves(run / "metrics.jsonl")
-assert set(accumulator.Tags()["scalars"]) == set(curves), set(accumulator.Tags()["scalars"]) ^ set(curves)
+goodput = expected_goodput(run / "summary.json")
+tags = set(accumulator.Tags()["scalars"])
+assert tags == {*curves, *goodput}, tags ^ {*curves, *goodput}
 for tag, expected in curves.items():
     events = accumulator.Scalars(tag)
     assert [event.step for event in events] == list(expected), tag
     for event in events:
         assert is_same(event.value, expected[event.step]), (tag, event, expected[event.step])
+starts = len(json.loads((run / "starts.json").read_text())["starts"])
+for tag, expected in goodput.items():
+    values = [event.value for event in accumulator.Scalars(tag)]
+    assert is_same(values[-1], expected) and len(values) >= starts, (tag, values, expected)
 print(f"{len(curves)} curves of {sum(map(len, curves.values()))} values are those of metrics.jsonl")

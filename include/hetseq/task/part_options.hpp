@@ -20,9 +20,9 @@ struct PartOptions {
     std::string data{};  // the training data as --data names them; parts may read what they say of
                          // themselves, before a corpus is open
     std::string valid_data{};  // as --valid-data names them; empty: the run validates nothing
-    std::string cache_dir{};  // of this host, for what is kept from run to run; "none": no folder;
-                              // empty: the user's
-    std::uint64_t seed = 1;   // of the run
+    std::string cache_dir{};   // of this host, for what is kept from run to run; "none": no folder;
+                               // empty: the user's
+    std::uint64_t seed = 1;    // of the run
     std::optional<double> dropout{};  // overrides the model's own
     std::optional<double> attention_dropout{};
     OptimizerOptions optimizer{};

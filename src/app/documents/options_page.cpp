@@ -82,7 +82,9 @@ std::string options_page(const Parts& parts) {
         "*job* must be the same on all ranks. Options of a *rank* may differ, by command line or by list. Options of the\n"
         "*command* are not recorded in `RUN/config.cfg`. A configuration may hold any of them and serve all commands. On its\n"
         "command line, a command accepts only the options that it uses: the last table lists them, and `hetseq COMMAND --help`\n"
-        "also explains the command's own words.\n";
+        "also explains the command's own words. A task in Python has options besides, its own and those of its data\n"
+        "(`--cache-data`, `--data-workers`, `--shuffle-buffer`; [`docs/python.md`](python.md)):\n"
+        "`hetseq train FILE.py:CLASS --help` lists them.\n";
     std::string group;
     for (const OptionSpec& option : option_table(parts)) {
         if (option.group != group)

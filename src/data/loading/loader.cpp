@@ -85,6 +85,7 @@ private:
     std::condition_variable changed_;
     std::deque<ShareRequest> requests_;
     std::deque<Outcome> ready_;
+    activity::Helper helper_;
     std::thread thread_;
 };
 
@@ -134,6 +135,7 @@ void Loader::Impl::request(const GlobalBatch& batch,
 
 // Where a collator makes samples elsewhere, it hears of a share while the one before is collated.
 void Loader::Impl::work() {
+    const activity::Helper::Thread helps(helper_);
     at::set_num_threads(1);
     const std::size_t most_begun = target_.collator->announces() ? 2 : 1;
     std::deque<Outcome> begun;
@@ -290,7 +292,7 @@ LoadedShare Loader::Impl::take() {
     Outcome outcome;
     if (background()) {
         std::unique_lock lock{mutex_};
-        changed_.wait(lock, [&] { return !ready_.empty(); });
+        helper_.wait(changed_, lock, [&] { return !ready_.empty(); });
         outcome = std::move(ready_.front());
         ready_.pop_front();
     } else {

@@ -15,7 +15,7 @@ constexpr double first_s = 10;  // after the start of a run that has saved nothi
 constexpr double least_s = 2, most_s = 600;
 constexpr double after_failure_s = 60;  // at least
 constexpr double most_lost = 0.01;      // of training's time
-constexpr double most_written = 0.1;    // of the disk's time
+constexpr double most_written = 0.2;    // of the disk's time
 constexpr std::size_t steps_kept = 64, costs_kept = 5;
 
 }  // namespace

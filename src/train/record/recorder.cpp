@@ -10,6 +10,7 @@
 #include "hetseq/util/text.hpp"
 #include "hetseq/state/run_listener.hpp"
 #include "hetseq/train/record/run_folder.hpp"
+#include "hetseq/train/record/run_history.hpp"
 
 #include "scalars.hpp"
 #include <nlohmann/json.hpp>
@@ -178,6 +179,19 @@ void Recorder::saved(std::int64_t update, const std::string& path) {
     if (is_heard(ToldEvent::checkpoint))
         options_.listener->tell(ToldEvent::checkpoint,
                                 Json{{"update", update}, {"path", path}}.dump());
+}
+
+void Recorder::goodput(std::int64_t update, const Goodput& goodput) {
+    const double all_s = goodput.seconds();
+    if (!events_ || folder_->has_lost_lease() || all_s <= 0)
+        return;
+    events_->write(update,
+                   {{"goodput/share", goodput.share()},
+                    {"goodput/lost", goodput.lost_s / all_s},
+                    {"goodput/starting", goodput.starting_s / all_s},
+                    {"goodput/between", goodput.between_s / all_s},
+                    {"goodput/validating", goodput.validating_s / all_s},
+                    {"goodput/saving", goodput.saving_s / all_s}});
 }
 
 void Recorder::require_listener() const {

@@ -10,6 +10,7 @@
 #include "hetseq/util/files/file_text.hpp"
 #include "hetseq/util/files/temporary_name.hpp"
 #include "hetseq/util/json_number.hpp"
+#include "hetseq/util/log.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -156,7 +157,9 @@ std::vector<RunStart> read_run_history(const std::filesystem::path& file) {
         for (const nlohmann::json& start : json.at("starts"))
             starts.push_back(start_of(start));
         return starts;
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+        log::warn(file.string() + " cannot be read (" + error.what() +
+                  "): what earlier starts of the run took is not known, and it begins anew");
         return {};
     }
 }

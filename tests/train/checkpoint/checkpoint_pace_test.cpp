@@ -39,7 +39,7 @@ TEST(CheckpointPaceTest, TheIntervalLosesLeast) {
     EXPECT_NEAR(after_one(0.1, 0.1, 0.1, 1).interval_s(), std::sqrt(2 * 0.1 * day_s), 1e-6);
     EXPECT_EQ(after_one(0, 0.1, 0.1, 0.01).interval_s(), 2);
     EXPECT_EQ(after_one(3, 0.1, 0.1, 4).interval_s(), 600);
-    EXPECT_EQ(after_one(0, 0.1, 0.1, 90).interval_s(), 900);  // a tenth of the disk's time
+    EXPECT_EQ(after_one(0, 0.1, 0.1, 180).interval_s(), 900);  // a fifth of the disk's time
 }
 
 TEST(CheckpointPaceTest, WhereFailuresAreFrequentCheckpointsTakeAHundredthAtTheMost) {

@@ -15,6 +15,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/train/record/run_folder.hpp"
+#include "hetseq/train/record/run_history.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -187,6 +188,18 @@ TEST_F(RecorderTest, AContinuedRunWritesAFileOfItsOwnThatReplacesLaterUpdates) {
     const std::string start_at_4("\x10\x04\x3a\x02\x08\x01", 6);  // step: 4, session_log: START
     EXPECT_NE(after.begin()->second.find(start_at_4), std::string::npos);
     EXPECT_EQ(lines().size(), 4U);
+}
+
+TEST_F(RecorderTest, WhereTheTimeOfAllStartsWentIsForTensorBoardAlone) {
+    Recorder recorder = make(1);
+    recorder.goodput(0, {});  // no time has passed
+    EXPECT_EQ(events_with("goodput/share"), 0);
+
+    recorder.goodput(7, {.updating_s = 6, .lost_s = 2, .starts = 2, .failures = 1});
+
+    EXPECT_EQ(events_with("goodput/share"), 1);
+    EXPECT_EQ(events_with("goodput/lost"), 1);
+    EXPECT_TRUE(lines().empty());
 }
 
 TEST_F(RecorderTest, OtherRanksWriteNothing) {

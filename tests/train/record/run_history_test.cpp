@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "util/temporary_folder.hpp"
+#include <gmock/gmock.h>
 
 namespace hetseq {
 namespace {
@@ -143,7 +144,10 @@ TEST_F(RunHistoryTest, DamagedOrForeignFilesBeginANewOne) {
     for (const char* text :
          {"", "{", "[]", "{\"starts\": [{}]}", "{\"starts\": [{\"began\": -1}]}"}) {
         folder_.write("starts.json", text);
+        testing::internal::CaptureStderr();
         EXPECT_TRUE(read_run_history(file_).empty()) << text;
+        EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                    testing::HasSubstr("starts.json cannot be read"));
         EXPECT_EQ(begin(0).starts().size(), 1U) << text;
     }
 }

@@ -21,7 +21,7 @@ struct CheckpointPaceOptions {
 /// Says how often to save. The interval is that of the least loss, sqrt(2 C M) for a cost C and a
 /// mean time M between failures (Young 1974; Daly 2006, eq. 9), but at least 100 C, so that
 /// checkpoints take one hundredth at the most, and 2 s, and at most 10 min. Whatever these say, it
-/// is ten times as long as a checkpoint takes to be written: the disk has other users.
+/// is five times as long as a checkpoint takes to be written: the disk has other users.
 class CheckpointPace {
 public:
     explicit CheckpointPace(const CheckpointPaceOptions& options) : options_{options} {}

@@ -15,6 +15,7 @@
 
 namespace hetseq {
 
+struct Goodput;
 class RunFolder;
 class RunListener;
 enum class ToldEvent;
@@ -59,6 +60,8 @@ public:
                log::Level level = log::Level::warning);
     /// The checkpoint of that update is complete, in `path`.
     void saved(std::int64_t update, const std::string& path);
+    /// Where the time of all starts went, as the event file alone has it, at that update.
+    void goodput(std::int64_t update, const Goodput& goodput);
     /// Throws what a listener has thrown.
     void require_listener() const;
     /// Ends the progress bar's line.

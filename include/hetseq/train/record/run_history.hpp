@@ -50,8 +50,8 @@ std::size_t failures(std::span<const RunStart> starts);
 double mean_time_between_failures_s(std::span<const RunStart> starts);
 Goodput goodput(std::span<const RunStart> starts);
 
-/// The last starts. Empty where there is no such file, or it is damaged: nothing depends on it but
-/// how often a run saves, and what its report tells.
+/// The last starts. Empty where there is no such file, or it is damaged, which is logged: nothing
+/// depends on it but how often a run saves, and what its report tells.
 std::vector<RunStart> read_run_history(const std::filesystem::path& file);
 
 /// Keeps RUN/starts.json. A failure to write it is no failure of the run.

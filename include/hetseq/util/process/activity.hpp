@@ -2,8 +2,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <future>
+#include <mutex>
 #include <string>
 
 namespace hetseq {
@@ -102,6 +104,15 @@ public:
     template <class T>
     void wait(const std::future<T>& result) noexcept {
         while (result.wait_for(std::chrono::milliseconds{100}) != std::future_status::ready)
+            pass_on();
+    }
+
+    /// Waits on `changed` until `is_ready`, with `lock` held.
+    template <class Ready>
+    void wait(std::condition_variable& changed,
+              std::unique_lock<std::mutex>& lock,
+              Ready is_ready) {
+        while (!changed.wait_for(lock, std::chrono::milliseconds{100}, is_ready))
             pass_on();
     }
 
