@@ -84,7 +84,7 @@ std::string options_page(const Parts& parts) {
         "command line, a command accepts only the options that it uses: the last table lists them, and `hetseq COMMAND --help`\n"
         "also explains the command's own words. A task in Python has options besides, its own and those of its data\n"
         "(`--cache-data`, `--data-workers`, `--shuffle-buffer`; [`docs/python.md`](python.md)):\n"
-        "`hetseq train FILE.py:CLASS --help` lists them.\n";
+        "`--help` behind `hetseq train FILE.py:CLASS` lists them.\n";
     std::string group;
     for (const OptionSpec& option : option_table(parts)) {
         if (option.group != group)
