@@ -66,7 +66,7 @@ TASK = f"""
                 elif self.how == "shape":
                     yield dict(sample, x=sample["x"][:2])
                 elif self.how == "death":
-                    time.sleep(1)  # all ranks ask it by then
+                    time.sleep(4)  # all ranks ask it by then
                     os._exit(9)
                 elif self.how == "exit":
                     raise SystemExit("that is all")
@@ -192,10 +192,10 @@ class StreamTest(Case):
                 def __iter__(self):
                     for number, sample in enumerate(super().__iter__()):
                         if number >= 10:
-                            time.sleep(0.8)
+                            time.sleep(2)
                         yield sample
 
-            train("slow", Slow(), shuffle_buffer=10, batch_size=10, max_update=2, stall_timeout=4)
+            train("slow", Slow(), shuffle_buffer=10, batch_size=10, max_update=2, stall_timeout=15)
             train("workers", task.Broken("workers"), max_update=3)
             """)
         self.assertIn("'train' is a stream, read in buffers of 10 samples", told)
