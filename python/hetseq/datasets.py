@@ -15,6 +15,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Seque
 import torch
 
 from .keys import Key, begin_generators
+from .processes import say
 from .readers import Readers
 from .sample_fields import as_fields, failed
 from .streams import Stream
@@ -209,10 +210,9 @@ class Source:
             if torch.ops.hetseq.asked_to_stop():
                 raise TaskError(f"asked to stop while {self.title} was written as shards ({number:,} samples of it by now); shards that "
                                 "are whole stay")
-            if time.monotonic() - self._told > _TELL_S and torch.ops.hetseq.launched_rank() <= 0:
+            if time.monotonic() - self._told > _TELL_S:
                 self._told = time.monotonic()
-                print(f"hetseq: rank 0 has written {number:,}{own} samples of {self.title} as shards{hint}",
-                      file=sys.stderr, flush=True)
+                say(f"rank 0 has written {number:,}{own} samples of {self.title} as shards{hint}")
             yield sample
 
     def _range(self, part: int) -> range:

@@ -1,4 +1,4 @@
-"""Copies of this process, that end with it."""
+"""Copies of this process, that end with it, and what a process says where there is no log."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -14,9 +15,15 @@ from typing import Any, Callable
 
 import torch
 
-__all__ = ["start_copy"]
+__all__ = ["say", "start_copy"]
 
 _WATCH_S = 0.5  # how often a copy looks whether its rank still lives
+
+
+def say(text: str) -> None:
+    """On rank 0 alone, by the rank or by copies of it."""
+    if torch.ops.hetseq.launched_rank() <= 0:
+        print(f"hetseq: {text}", file=sys.stderr, flush=True)
 
 
 def _end_with(parent: int) -> None:

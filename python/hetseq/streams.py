@@ -13,7 +13,6 @@ import itertools
 import os
 import socket
 import struct
-import sys
 import threading
 import time
 from multiprocessing.connection import Connection
@@ -23,7 +22,7 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Seque
 import torch
 
 from .keys import Key, begin_generators
-from .processes import start_copy
+from .processes import say, start_copy
 from .sample_fields import failed
 from .task import SampleError
 
@@ -40,12 +39,6 @@ _TELL_S = 5            # between two lines about samples that are passed over
 _LOOK_S = 0.1          # between two looks at how far it is
 _END = object()        # of a pass
 _numbers = itertools.count()  # of the streams of this process, which all ranks make in one order
-
-
-def _say(text: str) -> None:
-    """On rank 0 alone."""
-    if torch.ops.hetseq.launched_rank() <= 0:
-        print(f"hetseq: {text}", file=sys.stderr, flush=True)
 
 
 # In the process that iterates.
@@ -97,7 +90,7 @@ class _Passes:
         rest = iter(self._dataset.skip(begin))
         for sample in rest:
             self.position = begin
-            _say(f"{begin:,} samples of {self._title} that were trained on are skipped")
+            say(f"{begin:,} samples of {self._title} that were trained on are skipped")
             return itertools.chain([sample], rest)
         return self._begin(0)
 
@@ -176,7 +169,7 @@ class _Buffers:
             elif number == 0:
                 self._size = len(rows)  # the whole of it
             elif self._passes.length > self._size:
-                _say(f"{self._title} has ended after {self._passes.length:,} samples, and begins anew")
+                say(f"{self._title} has ended after {self._passes.length:,} samples, and begins anew")
             if len(rows) == _FIRST and number == 0:
                 self._check_room(sum(value.nbytes for row in rows for value in row.values()) / _FIRST)
         return rows
@@ -188,7 +181,7 @@ class _Buffers:
             passed += next(samples) is not _END
             if time.monotonic() - told > _TELL_S:
                 told = time.monotonic()
-                _say(f"passes over samples of {self._title} that were trained on, {passed:,} of {count:,} by now")
+                say(f"passes over samples of {self._title} that were trained on, {passed:,} of {count:,} by now")
 
     def _check_room(self, sample_bytes: float) -> None:
         kept = 2 * self._size + max(self._size, _BEHIND)
@@ -273,16 +266,16 @@ class Stream:
                 torch.ops.hetseq.progress()
             if time.monotonic() - told > _TELL_S:
                 told = time.monotonic()
-                _say(f"reads the first buffer of {self._title}, {position:,} of {self._size:,} samples by now")
+                say(f"reads the first buffer of {self._title}, {position:,} of {self._size:,} samples by now")
             if torch.ops.hetseq.asked_to_stop():
                 raise SampleError(f"asked to stop while the first buffer of {self._title} was read ({position:,} samples by now)")
         return self._length
 
     def _tell_length(self) -> None:
         if self._length < self._size:
-            _say(f"{self._title} is a stream of {self._length:,} samples, which fit into the buffer (--shuffle-buffer)")
+            say(f"{self._title} is a stream of {self._length:,} samples, which fit into the buffer (--shuffle-buffer)")
         else:
-            _say(f"{self._title} is a stream, read in buffers of {self._length:,} samples (--shuffle-buffer): a training takes one "
+            say(f"{self._title} is a stream, read in buffers of {self._length:,} samples (--shuffle-buffer): a training takes one "
                  "each epoch, anything else the first alone")
 
     def position(self) -> int:

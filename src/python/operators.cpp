@@ -77,6 +77,7 @@ TORCH_LIBRARY(hetseq, library) {
                 [](const std::string& traceback) { hetseq::event_queue().fail(traceback); });
 
     library.def("asked_to_stop() -> bool", [] { return hetseq::signal_inbox::stop_signal() != 0; });
+
     // For work of the package that takes long, such as the self-test: the process doesn't stall.
     library.def("progress() -> ()", [] { hetseq::activity::progress(); });
     // Fields, losses, metrics and options of the task, as JSON.
