@@ -42,9 +42,13 @@ hetseq_add_torch_header(hetseq_test_pch FLAGS hetseq_test_flags)
 hetseq_add_torch_header(hetseq_module_pch FLAGS hetseq_test_flags
   <torch/csrc/autograd/custom_function.h> <torch/csrc/autograd/variable.h> <torch/nn/module.h>)
 
+# Threads of OpenMP that have nothing to do would look for work for a while, on cores that other tests need: a tenth of all
+# the time.
+set(hetseq_test_environment OMP_WAIT_POLICY=passive)
+
 # Ranks of one machine, however few cores it has and whoever runs them.
 set(hetseq_rank_environment
-  OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+  ${hetseq_test_environment} OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
   PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
 
@@ -108,7 +112,8 @@ function(hetseq_add_test name)
   if(NOT arg_RANKS)
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
     add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${HETSEQ_TEST_TIMEOUT} LABELS "serial;${arg_LABELS}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${HETSEQ_TEST_TIMEOUT} LABELS "serial;${arg_LABELS}"
+      ENVIRONMENT "${hetseq_test_environment}")
     hetseq_reserve_cores(${name} 1)
     return()
   endif()

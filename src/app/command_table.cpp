@@ -120,6 +120,7 @@ OptionTable step_options(std::vector<std::string> others) {
                                    "checkpoint-signals",
                                    "stop-exit-code",
                                    "stall-timeout",
+                                   "drop-below",
                                    "save-dir",
                                    "overwrite",
                                    "dry-run"};

@@ -10,7 +10,9 @@
 
 namespace hetseq {
 
-Topology discover_devices(const HostComm& world, const Options& options) {
+Topology discover_devices(const HostComm& world, const Options& options, const RankInfo* before) {
+    if (before != nullptr)
+        return discover_topology(world, DeviceChoice::automatic, before);
     const DeviceChoice choice =
         agree_on(world, [&] { return rank_device(options.device, world.rank(), host_name()); });
     warn_of_competing_entries(

@@ -329,12 +329,15 @@ SettledOptions settle_options(const HostComm& world,
     });
 }
 
-RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Parts& parts) {
+RunSettings set_up_ranks(const HostComm& world,
+                         SettledOptions settled,
+                         const Parts& parts,
+                         const RankInfo* before) {
     RunSettings settings{std::move(settled)};
     const Options& options = settings.options();
     settings.schema =
         agree_on(world, [&] { return parts.datasets.get(options.dataset)(options.parts); });
-    settings.topology = discover_devices(world, options);
+    settings.topology = discover_devices(world, options, before);
     settings.device = at::Device(settings.topology.rank(world.rank()).device);
     settle_precision(world, settings);
     settle_recomputation(world, settings);

@@ -15,6 +15,7 @@
 #include "hetseq/train/run_control.hpp"
 #include "hetseq/session/pipeline/like_leaders.hpp"
 #include "hetseq/session/ranks/sharding.hpp"
+#include "hetseq/session/ranks/slow_devices.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/run_identity.hpp"
 #include "hetseq/session/validation_plan.hpp"
@@ -51,6 +52,7 @@ CheckpointPaceOptions pace_of(const Options& options, const RunHistory* history)
     if (history == nullptr)
         return pace;
     pace.between_failures_s = mean_time_between_failures_s(history->starts());
+    pace.has_failed = failures(history->starts()) > 0;
     pace.known = history->known_cost();
     return pace;
 }
@@ -190,6 +192,8 @@ TrainerReport Training::run(double start_seconds) {
     parts.checkpoints = replica.checkpoints();
     TrainerRun run = trainer_run();
     run.pace = pace_of(options, parts.history);
+    if (is_first)
+        run.watch = speed_watch(parts_.settings, replica);
     if (history && history->starts().size() > 1)
         recorder.goodput(start_.progress.updates, goodput(history->starts()));
     if (parts_.folder != nullptr && !options.save_minutes)

@@ -111,6 +111,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
                   parts.held_model},
                  {options.valid_interval, options.patience, options.best_by, run_.updates}},
       pace_{run_.pace},
+      speeds_{parts.shares, parts.recorder, parts.history, run_.watch},
       first_update_{run_.progress.updates},
       update_{first_update_},
       first_wave_{first_wave(run_.progress)},
@@ -172,6 +173,7 @@ bool Trainer::begin_wave() {
     if (asked_to_stop())
         return false;
     compute_ms_.assign(agreement_.compute_ms().begin(), agreement_.compute_ms().end());
+    speeds_.observe(update_, compute_ms_, rebalancer_.allocation());
     rebalancer_.begin_update(
         agreement_.allocation(), compute_ms_, agreement_.update_ms(), agreement_.micro_batches());
     share_ = std::move(next_share_);
@@ -210,6 +212,7 @@ void Trainer::end() {
     note_optimizer_time();
     rebalancer_.save_to(report_);
     report_.full_allocation = rebalancer_.full_allocation();
+    report_.slow = speeds_.slow();
     report_.recomputed_layers = parts_.pass.model().recomputed_layers();
     report_.sent_mb = parts_.pass.sent_mb();
     if (parts_.checkpoints == nullptr)
@@ -536,7 +539,7 @@ void Trainer::note_saved() {
     if (parts_.checkpoints->has_failed())
         pace_.failed();
     else
-        pace_.ended(monotonic_seconds() - save_began_);
+        pace_.ended(parts_.checkpoints->seconds());
     if (const auto cost = pace_.cost(); cost && parts_.history != nullptr)
         parts_.history->measured(*cost);
 }

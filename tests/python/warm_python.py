@@ -1,12 +1,13 @@
 """Python processes that begin with the test's packages imported. Half of what a process of these tests computes is `import
 torch`: a copy of the test's own process, made before the test begins, copies itself for each.
 
-`cold` tests start Python itself. What differs from it: the copies have one seed of hashes, and the environment is theirs
-only from their beginning on.
+`cold` tests start Python itself. What differs from it: the copies have one seed of hashes, the environment is theirs only
+from their beginning on, and they leave their modules to the kernel when they end.
 """
 
 import atexit
 import contextlib
+import gc
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ import signal
 import socket
 import struct
 import sys
+import threading
 
 CLIENT = pathlib.Path(__file__).with_name("warm_client.py")
 
@@ -50,6 +52,7 @@ def start():
         atexit.register(ours.close)
         return
     ours.close()
+    gc.freeze()  # the collector would look through all that was imported, in each copy, and so copy its memory
     try:
         _Server(listener, theirs).serve()
     except _Job as job:
@@ -130,27 +133,50 @@ def _received(connection):
 
 
 def _run(request):
-    """As Python would. Raises SystemExit, past the test's own lines."""
+    """As Python would. Never returns."""
+    try:
+        _run_words(request)
+        status = 0
+    except SystemExit as end:
+        status = _status(end.code)
+    except KeyboardInterrupt:
+        sys.excepthook(*sys.exc_info())
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(status)
+
+
+def _status(code):
+    if code is None or isinstance(code, int):
+        return (code or 0) & 0xff
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _run_words(request):
     _take_environment(request["environment"])
     os.chdir(request["folder"])
     words = request["words"]
-    try:
-        if words[0] == "-m":
-            sys.path.insert(0, os.getcwd())
-            sys.argv = words[1:]
-            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
-        elif words[0] == "-c":
-            sys.path.insert(0, "")
-            sys.argv = ["-c", *words[2:]]
-            exec(compile(words[1], "<string>", "exec"), {"__name__": "__main__"})
-        else:
-            sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
-            sys.argv = words
-            runpy.run_path(words[0], run_name="__main__")
-    except Exception:
-        sys.excepthook(*sys.exc_info())
-        sys.exit(1)
-    sys.exit(0)
+    if words[0] == "-m":
+        sys.path.insert(0, os.getcwd())
+        sys.argv = words[1:]
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    elif words[0] == "-c":
+        sys.path.insert(0, "")
+        sys.argv = ["-c", *words[2:]]
+        exec(compile(words[1], "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
+        sys.argv = words
+        runpy.run_path(words[0], run_name="__main__")
 
 
 def _take_environment(environment):

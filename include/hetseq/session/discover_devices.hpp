@@ -7,6 +7,8 @@ namespace hetseq {
 struct Options;
 
 /// Collective. `discover_topology` with each rank's own --device. Throws BadConfig on all ranks.
-Topology discover_devices(const HostComm& world, const Options& options);
+Topology discover_devices(const HostComm& world,
+                          const Options& options,
+                          const RankInfo* before = nullptr);
 
 }  // namespace hetseq

@@ -81,8 +81,11 @@ struct RunSettings : SettledOptions {
 /// Collective. Throws on all ranks.
 SettledOptions settle_options(const HostComm& world, const GivenOptions& given, const Parts& parts);
 /// Collective. Finds devices, settles what depends on ranks and sets this rank's threads. Throws on
-/// all ranks.
-RunSettings set_up_ranks(const HostComm& world, SettledOptions settled, const Parts& parts);
+/// all ranks. `before`: this rank's place before others were left out (discover_topology).
+RunSettings set_up_ranks(const HostComm& world,
+                         SettledOptions settled,
+                         const Parts& parts,
+                         const RankInfo* before = nullptr);
 
 /// The limits of a rank's speed besides its device: its cores, memory, threads and capacity, and
 /// how many ranks share its device.

@@ -22,6 +22,7 @@
 #include "hetseq/train/record/recorder.hpp"
 #include "hetseq/train/record/run_history.hpp"
 #include "hetseq/train/record/run_times.hpp"
+#include "hetseq/train/record/speed_watch.hpp"
 #include "hetseq/train/replica_check.hpp"
 #include "hetseq/train/run_control.hpp"
 #include "hetseq/train/trainer_options.hpp"
@@ -63,6 +64,7 @@ struct TrainerRun {
     LossScale loss_scale = {};
     std::int64_t held_update = -1;  // of that checkpoint, where the run's folder holds it; -1: not
     CheckpointPaceOptions pace = {.every_s = 0};
+    SpeedWatchOptions watch = {};        // on the rank that records
     std::vector<GradientSet> sums = {};  // of `progress.pending`, from that checkpoint
 };
 
@@ -108,6 +110,7 @@ struct TrainerReport : TrainingProgress {
     double first_update_seconds = 0;  // monotonic clock, when the first update began
     double checkpoint_wait_ms = 0;    // the longest wait for a checkpoint's copy
     std::optional<Goodput> goodput;   // of all starts, where a history is kept
+    std::vector<SlowRank> slow;       // at the end, on the rank that records
     double checkpoint_seconds = 0;    // from the start of the last to its end; 0: none
 
     /// Whether nothing is left to continue.
@@ -179,6 +182,7 @@ private:
     AveragedWeights averages_;
     Validator validator_;
     CheckpointPace pace_;
+    SpeedWatch speeds_;
 
     std::int64_t first_update_ = 0;            // since the run was last started, counted from 0
     std::int64_t update_ = 0;                  // to be applied next

@@ -33,6 +33,7 @@
 #include "hetseq/session/pipeline/choose_layout.hpp"
 #include "hetseq/session/pipeline/pipeline_report.hpp"
 #include "hetseq/session/pipeline/recorded_layout.hpp"
+#include "hetseq/session/ranks/slow_devices.hpp"
 #include "hetseq/session/replica.hpp"
 #include "hetseq/session/resume.hpp"
 #include "hetseq/session/run_length.hpp"
@@ -299,12 +300,31 @@ ExistingRun existing_run(const Options& options) {
     return options.resume == "never" ? ExistingRun::refuse : ExistingRun::resume;
 }
 
+// Where the run's earlier starts are told of; empty: there are none.
+std::filesystem::path earlier_starts(const RunFolder* folder, const Options& options) {
+    return folder == nullptr || options.overwrite ? "" : folder->history();
+}
+
+// Which ranks an attempt to train has, and so what it may still leave out.
+enum class Staff {
+    job,     // all of the job
+    well,    // without those that an earlier start found slow
+    working  // without those that would be of no use, too
+};
+
+// How some ranks train.
+struct Crew {
+    Staff staff = Staff::job;
+    std::optional<RankInfo> before = {};  // this rank, before others were left out
+    SettledOptions options = {};
+    LayoutChoice choice = {};
+};
+
 // An attempt to train came to this.
 struct Attempt {
     int code = 0;
     std::vector<int> ranks = {};  // to start again on these alone; none: it came to its end
-    SettledOptions options = {};  // to start again with
-    LayoutChoice choice = {};     // likewise
+    Crew crew = {};               // which they are then
 };
 
 Attempt ended(int code) {
@@ -312,7 +332,7 @@ Attempt ended(int code) {
 }
 
 // Only the ranks of `choice`, whose numbers become those among them.
-Attempt on_ranks_of(LayoutChoice choice, const RunSettings& settings) {
+Attempt on_ranks_of(LayoutChoice choice, const RunSettings& settings, int rank) {
     const std::vector<int> ranks = choice.ranks;
     if (choice.pipelines)
         choice.pipelines->renumber(ranks);
@@ -326,7 +346,11 @@ Attempt on_ranks_of(LayoutChoice choice, const RunSettings& settings) {
     SettledOptions options = options_on(settings, ranks);
     if (choice.shards_state)
         options.settle(options.options().shard, "optimizer");
-    return {.ranks = ranks, .options = std::move(options), .choice = std::move(choice)};
+    return {.ranks = ranks,
+            .crew = {.staff = Staff::working,
+                     .before = settings.topology.rank(rank),
+                     .options = std::move(options),
+                     .choice = std::move(choice)}};
 }
 
 // Collective. As the run's checkpoint has recorded it, or as it is found best now.
@@ -340,13 +364,10 @@ LayoutChoice chosen_layout(const CommandContext& context,
     return choose_layout(*context.environment, context.world, settings, context.parts, saves);
 }
 
-// `all_ranks`: none has been left out. `choice`: how these ranks train, where that is known.
-Attempt train_ranks_of(const CommandContext& context,
-                       SettledOptions settled,
-                       double start_seconds,
-                       bool all_ranks,
-                       LayoutChoice choice) {
+Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_seconds) {
     const HostComm& world = context.world;
+    SettledOptions& settled = crew.options;
+    LayoutChoice& choice = crew.choice;
     std::optional<RunFolder> run_folder;
     if (!settled.options().save_dir.empty())
         run_folder.emplace(world,
@@ -360,14 +381,26 @@ Attempt train_ranks_of(const CommandContext& context,
     double reading_s = monotonic_seconds() - verification;
     if (point)
         keep_batch_of_checkpoint(settled, *point);
-    RunSettings settings = set_up_ranks(world, std::move(settled), context.parts);
+    RunSettings settings = set_up_ranks(
+        world, std::move(settled), context.parts, crew.before ? &*crew.before : nullptr);
     if (point)
         check_same_run(settings, *point);
 
-    if (all_ranks) {
+    const RankInfo place = settings.topology.rank(world.rank());
+    if (crew.staff == Staff::job) {
+        std::vector<int> ranks =
+            ranks_not_dropped(world, settings, earlier_starts(folder, settings.options()));
+        if (std::ssize(ranks) < world.size()) {
+            SettledOptions options = options_on(settings, ranks);
+            return {.ranks = std::move(ranks),
+                    .crew = {.staff = Staff::well, .before = place, .options = std::move(options)}};
+        }
+    }
+    const bool may_choose = crew.staff != Staff::working;
+    if (may_choose) {
         choice = chosen_layout(context, settings, point, folder != nullptr);
         if (std::ssize(choice.ranks) < world.size() || choice.shards_state)
-            return on_ranks_of(std::move(choice), settings);
+            return on_ranks_of(std::move(choice), settings, world.rank());
     } else {
         settings.job_ranks = choice.ranks;
     }
@@ -397,11 +430,15 @@ Attempt train_ranks_of(const CommandContext& context,
     StartingShares shares = make_starting_shares(world, settings, replica, start);
     if (!layout)
         replica.memory().note_activations(world, activations_mb(shares.plan), PeakMemory{}.mb());
-    if (all_ranks && !layout && !replica.model().initialises_itself()) {
+    if (may_choose && !layout && !replica.model().initialises_itself()) {
         std::vector<int> ranks = working_ranks(world, settings, replica, shares.plan);
         if (std::ssize(ranks) < world.size()) {
             SettledOptions options = options_on(settings, ranks);
-            return {.ranks = ranks, .options = std::move(options), .choice = {.ranks = ranks}};
+            return {.ranks = ranks,
+                    .crew = {.staff = Staff::working,
+                             .before = place,
+                             .options = std::move(options),
+                             .choice = {.ranks = ranks}}};
         }
     }
     const TrainingProgress progress = start.progress;
@@ -430,6 +467,8 @@ Attempt train_ranks_of(const CommandContext& context,
     return ended(run_training(context, settings, replica, training, folder, choice, start_seconds));
 }
 
+int train_on(const CommandContext& context, Crew crew, double start_seconds);
+
 // Trains on the attempt's ranks alone; the others wait for their end, and have the same exit code.
 // From here on the log numbers the first ones from 0, and the others after them.
 int train_without_the_others(const CommandContext& context, Attempt attempt, double start_seconds) {
@@ -440,25 +479,30 @@ int train_without_the_others(const CommandContext& context, Attempt attempt, dou
     log::set_identity(own.rank() + (works ? 0 : static_cast<int>(attempt.ranks.size())),
                       world.size(),
                       host_name());
+    const std::string save_dir = attempt.crew.options.options().save_dir;
+    const double stall_timeout = attempt.crew.options.options().stall_timeout;
     double code = 0;
     if (works) {
         const int failure = run_or_end(meeting, [&] {
-            const Watchdog watchdog(*context.environment,
-                                    own,
-                                    {.stall_timeout = attempt.options.options().stall_timeout});
+            const Watchdog watchdog(*context.environment, own, {.stall_timeout = stall_timeout});
             const CommandContext context_of_own{
                 context.environment, own, meeting, context.parts, nullptr, context.words};
-            code = train_ranks_of(
-                       context_of_own, attempt.options, start_seconds, false, attempt.choice)
-                       .code;
+            code = train_on(context_of_own, std::move(attempt.crew), start_seconds);
         });
         code = failure != 0 ? failure : code;
     }
     HostRequest end = world.start_all_reduce({&code, 1}, ReduceOp::max);
     if (!works)
-        wait_for_the_others(end, attempt.options.options().save_dir);
+        wait_for_the_others(end, save_dir);
     end.wait();
     return static_cast<int>(code);
+}
+
+int train_on(const CommandContext& context, Crew crew, double start_seconds) {
+    Attempt attempt = train_ranks_of(context, std::move(crew), start_seconds);
+    return attempt.ranks.empty()
+               ? attempt.code
+               : train_without_the_others(context, std::move(attempt), start_seconds);
 }
 
 }  // namespace
@@ -475,11 +519,9 @@ int train_command(const CommandContext& context) {
     signal_inbox::choose(settled.options().stop_signals, settled.options().checkpoint_signals);
     const double stall_timeout = settled.options().stall_timeout;
     context.watchdog->change(stall_timeout, Judge::work_and_silence);
-    Attempt attempt = train_ranks_of(context, std::move(settled), start_seconds, true, {});
+    const int code = train_on(context, {.options = std::move(settled)}, start_seconds);
     context.watchdog->change(stall_timeout, Judge::silence);
-    return attempt.ranks.empty()
-               ? attempt.code
-               : train_without_the_others(context, std::move(attempt), start_seconds);
+    return code;
 }
 
 }  // namespace hetseq

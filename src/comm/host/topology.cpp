@@ -75,23 +75,11 @@ std::vector<DeviceWish> gather_wishes(const HostComm& node,
     return wishes;
 }
 
-RankInfo describe_rank(const HostComm& world, const HostComm& node, DeviceChoice choice) {
-    RankInfo info;
-    info.rank = world.rank();
-    info.host = host_name();
-    info.local_rank = node.rank();
-
-    const auto cpus = bound_cpus();
-    const auto quota = cpu_quota();
-    info.cores = static_cast<int>(cpus.size());
-    if (quota)
-        info.cores = std::max(1, std::min(info.cores, static_cast<int>(std::ceil(*quota))));
-    constexpr double rounding = 1e-6;  // three thirds make one core
-    info.cpu_share = divide_cores(node, cpus, quota);
-    info.own_cores = std::max(1, static_cast<int>(info.cpu_share + rounding));
-    info.host_cores = group_cores();
-    info.memory_mb = divide_host_memory(node);
-
+// Collective.
+void choose_device(const HostComm& world,
+                   const HostComm& node,
+                   DeviceChoice choice,
+                   RankInfo& info) {
     const VisibleCudaDevices visible = agree_on(world, [&] {
         return choice == DeviceChoice::cpu ? VisibleCudaDevices{} : visible_cuda_devices();
     });
@@ -113,6 +101,42 @@ RankInfo describe_rank(const HostComm& world, const HostComm& node, DeviceChoice
         info.device = "cpu";
         info.device_name = cpu_model_name();
     }
+}
+
+// The device is the current one of this process already.
+void keep_device(const RankInfo& before, RankInfo& info) {
+    info.device = before.device;
+    info.device_name = before.device_name;
+    info.device_uuid = before.device_uuid;
+    info.mark = before.mark;
+    if (before.has_gpu())
+        info.memory_mb = before.memory_mb;
+}
+
+// Collective.
+RankInfo describe_rank(const HostComm& world,
+                       const HostComm& node,
+                       DeviceChoice choice,
+                       const RankInfo* before) {
+    RankInfo info;
+    info.rank = world.rank();
+    info.host = host_name();
+    info.local_rank = node.rank();
+
+    const auto cpus = bound_cpus();
+    const auto quota = cpu_quota();
+    info.cores = static_cast<int>(cpus.size());
+    if (quota)
+        info.cores = std::max(1, std::min(info.cores, static_cast<int>(std::ceil(*quota))));
+    constexpr double rounding = 1e-6;  // three thirds make one core
+    info.cpu_share = divide_cores(node, cpus, quota);
+    info.own_cores = std::max(1, static_cast<int>(info.cpu_share + rounding));
+    info.host_cores = group_cores();
+    info.memory_mb = divide_host_memory(node);
+    if (before != nullptr)
+        keep_device(*before, info);
+    else
+        choose_device(world, node, choice, info);
     return info;
 }
 
@@ -122,6 +146,7 @@ std::vector<RankInfo> gather(const HostComm& world, const RankInfo& mine) {
     const auto devices = world.all_gather(mine.device);
     const auto device_names = world.all_gather(mine.device_name);
     const auto device_uuids = world.all_gather(mine.device_uuid);
+    const auto marks = world.all_gather(mine.mark);
     const auto cores = world.all_gather(std::int64_t{mine.cores});
     const auto own_cores = world.all_gather(std::int64_t{mine.own_cores});
     const auto cpu_shares = world.all_gather(mine.cpu_share);
@@ -135,6 +160,7 @@ std::vector<RankInfo> gather(const HostComm& world, const RankInfo& mine) {
                     devices[i],
                     device_names[i],
                     device_uuids[i],
+                    marks[i],
                     static_cast<int>(cores[i]),
                     static_cast<int>(own_cores[i]),
                     cpu_shares[i],
@@ -159,6 +185,14 @@ void make_host_names_unique(std::vector<RankInfo>& ranks,
     }
 }
 
+void mark_devices(std::vector<RankInfo>& ranks) {
+    for (RankInfo& info : ranks)
+        if (info.mark.empty())
+            info.mark =
+                info.host + " " +
+                (info.has_gpu() ? info.device_uuid : "cpu " + std::to_string(info.local_rank));
+}
+
 }  // namespace
 
 int Topology::ranks_on_host_of(int rank) const {
@@ -180,13 +214,14 @@ std::vector<std::vector<int>> Topology::shared_devices() const {
     return shared;
 }
 
-Topology discover_topology(const HostComm& world, DeviceChoice choice) {
+Topology discover_topology(const HostComm& world, DeviceChoice choice, const RankInfo* before) {
     const HostComm node = world.split_by_host();
     Topology topology;
-    topology.ranks = gather(world, describe_rank(world, node, choice));
+    topology.ranks = gather(world, describe_rank(world, node, choice, before));
     const std::int64_t leader = node.broadcast(std::int64_t{world.rank()}, 0);
     const auto leaders = world.all_gather(leader);
     make_host_names_unique(topology.ranks, leaders);
+    mark_devices(topology.ranks);
     topology.hosts = static_cast<int>(std::set(leaders.begin(), leaders.end()).size());
     return topology;
 }

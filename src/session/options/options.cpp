@@ -216,7 +216,9 @@ void add_checkpoints(OptionsOf<Options>& options) {
         .add(&Options::stop_exit_code, whole_number_option("stop-exit-code", "75",
              "exit code of a run that was stopped and can be continued", 0, 255))
         .add(&Options::stall_timeout, number_option("stall-timeout", "300",
-             "seconds that a rank may be silent, or slower than the slowest so far, before the job ends; 0: any").shown_as("S"));
+             "seconds that a rank may be silent, or slower than the slowest so far, before the job ends; 0: any").shown_as("S"))
+        .add(&Options::drop_below, number_option("drop-below", "0",
+             "leave out devices that an earlier start found slower than this part of the speed of like ones; 0: none", 0, 1));
 }
 
 void add_running(OptionsOf<Options>& options) {

@@ -14,7 +14,7 @@ namespace {
 constexpr double first_s = 10;  // after the start of a run that has saved nothing yet
 constexpr double least_s = 2, most_s = 600;
 constexpr double after_failure_s = 60;  // at least
-constexpr double most_lost = 0.01;      // of training's time
+constexpr double most_lost = 0.01;      // of training's time, for failures that nobody has seen
 constexpr double most_written = 0.2;    // of the disk's time
 constexpr std::size_t steps_kept = 64, costs_kept = 5;
 
@@ -77,7 +77,8 @@ double CheckpointPace::interval_s() const {
     if (!cost)
         return std::max(first_s, least);
     const double best_s = std::sqrt(2 * cost->training_s * options_.between_failures_s);
-    return std::max(std::min(most_s, std::max({least, cost->training_s / most_lost, best_s})),
+    const double cheap_s = options_.has_failed ? 0 : cost->training_s / most_lost;
+    return std::max(std::min(most_s, std::max({least, cheap_s, best_s})),
                     cost->writing_s / most_written);
 }
 

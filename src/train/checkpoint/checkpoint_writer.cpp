@@ -1,11 +1,13 @@
 #include "hetseq/train/checkpoint/checkpoint_writer.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <system_error>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -27,6 +29,7 @@ namespace hetseq {
 namespace {
 
 constexpr std::size_t numbers_a_file = 3;
+constexpr std::chrono::milliseconds between_looks{2};
 
 template <class T>
 bool is_ready(const std::future<T>& future) {
@@ -75,10 +78,12 @@ CheckpointWriter::CheckpointWriter(const HostComm& world,
 
 // MPI keeps what it may still read.
 CheckpointWriter::~CheckpointWriter() {
-    if (std::uncaught_exceptions() > 0)
+    if (std::uncaught_exceptions() > 0) {
+        is_abandoned_ = true;
         transfers_->abandon();
-    if (written_.valid())
-        written_.wait();
+    }
+    if (ended_.valid())
+        ended_.wait();
     if (transfers_->incomplete())
         static_cast<void>(copies_.release());
 }
@@ -103,23 +108,50 @@ void CheckpointWriter::start(const TrainingState& state, CheckpointReason reason
     best_update_ = state.progress.best_update;
     reason_ = reason;
     copies_->mark();
-    std::promise<void> copied;
-    copied_ = copied.get_future();
+    Steps steps;
+    copied_ = steps.copied.get_future();
+    written_ = steps.written.get_future();
+    gathered_ = steps.gathered.get_future();
     auto work = [this,
-                 copied = std::move(copied),
+                 steps = std::move(steps),
                  text = world_.rank() == 0 ? training_state_json(state) : std::string()]() mutable {
-        return save(copied, text);
+        return Outcome{save(std::move(steps), text), monotonic_seconds()};
     };
-    const bool may_use_thread = options_.threads_may_call_mpi || !transfers_->between_ranks();
-    written_ = may_use_thread ? start_in_thread(std::move(work)) : run_now(std::move(work));
-    stage_ = Stage::writing;
+    const bool may_use_thread = options_.threads_may_call_mpi || world_.size() == 1;
+    ended_ = may_use_thread ? start_in_thread(std::move(work)) : run_now(std::move(work));
+}
+
+// Returns why the checkpoint is not saved; empty: it is. Whatever step it comes to, whoever waits
+// for a step goes on when it returns.
+std::string CheckpointWriter::save(Steps steps, const std::string& state) {
+    const activity::Helper::Thread helps(helper_);
+    std::vector<double> digests(numbers_a_file * files_.size() + 1, 0);
+    FileDigest of_state;
+    try {
+        const std::vector<FileDigest> written = write(steps.copied, state);
+        for (std::size_t i = 0; i < files_.size(); ++i) {
+            double* const numbers = digests.data() + numbers_a_file * i;
+            numbers[0] = static_cast<double>(written[i].bytes);
+            numbers[1] = static_cast<double>(written[i].xxh64 >> 32);
+            numbers[2] = static_cast<double>(written[i].xxh64 & 0xffffffffU);
+        }
+        of_state = written.back();
+    } catch (const CommError&) {  // the ranks are no longer in step
+        throw;
+    } catch (const std::exception& error) {
+        report(error);
+        digests.back() = 1;
+    }
+    steps.written.set_value();
+    gather(digests);
+    steps.gathered.set_value();
+    return name(digests, of_state);
 }
 
 // Other ranks wait for the parts that this one holds: it sends them, and takes theirs, also where
 // it has failed. `state` is empty on other ranks than 0.
-std::vector<FileDigest> CheckpointWriter::save(std::promise<void>& copied,
-                                               const std::string& state) {
-    const activity::Helper::Thread helps(helper_);
+std::vector<FileDigest> CheckpointWriter::write(std::promise<void>& copied,
+                                                const std::string& state) {
     std::filesystem::path folder;
     std::optional<OwnFiles> files;
     std::exception_ptr failure;
@@ -190,70 +222,61 @@ void CheckpointWriter::finish() {
 }
 
 void CheckpointWriter::advance(Wait wait) {
-    if (stage_ == Stage::writing && wait == Wait::yes)
-        helper_.wait(written_);
-    if (stage_ == Stage::writing && is_ready(written_))
-        end_writing();
-    if (stage_ == Stage::gathering) {
-        if (wait == Wait::yes)
-            gathered_.wait();
-        if (gathered_.test())
-            end_gathering();
-    }
-    if (stage_ == Stage::committing && wait == Wait::yes)
-        helper_.wait(committed_);
-    if (stage_ == Stage::committing && is_ready(committed_))
-        end_committing();
+    if (!ended_.valid())
+        return;
+    if (wait == Wait::yes)
+        wait_for_end();
+    if (is_ready(ended_))
+        end(ended_.get());
 }
 
-void CheckpointWriter::end_writing() {
-    digests_.assign(numbers_a_file * files_.size() + 1, 0);
-    try {
-        const std::vector<FileDigest> digests = written_.get();
-        for (std::size_t i = 0; i < files_.size(); ++i) {
-            double* const numbers = digests_.data() + numbers_a_file * i;
-            numbers[0] = static_cast<double>(digests[i].bytes);
-            numbers[1] = static_cast<double>(digests[i].xxh64 >> 32);
-            numbers[2] = static_cast<double>(digests[i].xxh64 & 0xffffffffU);
-        }
-        if (world_.rank() == 0)
-            state_digest_ = digests.back();
-    } catch (const CommError&) {  // the ranks are no longer in step
-        stage_ = Stage::idle;
-        throw;
-    } catch (const std::exception& error) {
-        report(error);
-        digests_.back() = 1;
+// Its thread's slow work is no stall of this rank, nor is that of other ranks.
+void CheckpointWriter::wait_for_end() {
+    helper_.wait(written_);
+    {
+        const activity::Waiting waiting;
+        gathered_.wait();
     }
-    gathered_ = world_.start_all_reduce(digests_, ReduceOp::sum);
-    stage_ = Stage::gathering;
+    helper_.wait(ended_);
 }
 
-void CheckpointWriter::end_gathering() {
-    const auto failed = static_cast<std::int64_t>(digests_.back());
+// Sums them over the ranks, each of which has its own.
+void CheckpointWriter::gather(std::vector<double>& digests) {
+    const activity::Waiting waiting;
+    HostRequest sum = world_.start_all_reduce(digests, ReduceOp::sum);
+    while (!sum.test()) {
+        if (is_abandoned_)
+            throw CommError("a checkpoint was abandoned", "this rank is ending");
+        std::this_thread::sleep_for(between_looks);
+    }
+}
+
+// All files are written, by what `digests` say; rank 0 gives the folder its name.
+std::string CheckpointWriter::name(const std::vector<double>& digests, const FileDigest& of_state) {
+    const auto failed = static_cast<std::int64_t>(digests.back());
     if (failed > 0) {
         if (world_.rank() == 0)
             folder_.abandon(last_update_);
-        end(std::to_string(failed) + " ranks could not write their files, as they said");
-        return;
+        return std::to_string(failed) + " ranks could not write their files, as they said";
     }
-    if (world_.rank() != 0) {
-        end("");
-        return;
-    }
+    if (world_.rank() != 0)
+        return "";
     Manifest manifest;
     for (std::size_t i = 0; i < files_.size(); ++i) {
-        const double* const numbers = digests_.data() + numbers_a_file * i;
+        const double* const numbers = digests.data() + numbers_a_file * i;
         manifest.files[files_[i].name] = {
             static_cast<std::uint64_t>(numbers[0]),
             static_cast<std::uint64_t>(numbers[1]) << 32 | static_cast<std::uint64_t>(numbers[2])};
     }
-    manifest.files[TrainingState::file_name] = state_digest_;
-    committed_ = start_in_thread([this, manifest = std::move(manifest)] {
-        const activity::Helper::Thread helps(helper_);
+    manifest.files[TrainingState::file_name] = of_state;
+    try {
         commit(manifest);
-    });
-    stage_ = Stage::committing;
+    } catch (const std::exception& error) {
+        report(error);
+        folder_.abandon(last_update_);
+        return message_of(error);
+    }
+    return "";
 }
 
 void CheckpointWriter::commit(const Manifest& manifest) {
@@ -287,18 +310,6 @@ void CheckpointWriter::report_removed() const {
               join(updates, ", "));
 }
 
-void CheckpointWriter::end_committing() {
-    std::string failure;
-    try {
-        committed_.get();
-    } catch (const std::exception& error) {
-        report(error);
-        failure = message_of(error);
-        folder_.abandon(last_update_);
-    }
-    end(failure);
-}
-
 // Earlier checkpoints are still there.
 void CheckpointWriter::report(const std::exception& error) const {
     log::here(log::Level::error,
@@ -306,14 +317,13 @@ void CheckpointWriter::report(const std::exception& error) const {
                   " is not saved: " + message_of(error));
 }
 
-void CheckpointWriter::end(const std::string& failure) {
-    failure_ = failure;
-    failures_ = failure.empty() ? 0 : failures_ + 1;
-    if (failure.empty())
-        seconds_ = monotonic_seconds() - begin_;
-    if (failure.empty() && world_.rank() == 0)
+void CheckpointWriter::end(const Outcome& outcome) {
+    failure_ = outcome.failure;
+    failures_ = failure_.empty() ? 0 : failures_ + 1;
+    if (failure_.empty())
+        seconds_ = outcome.at - begin_;
+    if (failure_.empty() && world_.rank() == 0)
         complete_ = last_update_;
-    stage_ = Stage::idle;
 }
 
 }  // namespace hetseq

@@ -6,6 +6,7 @@
 
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/train/record/speed_watch.hpp"
 #include "hetseq/train/record/summary.hpp"
 
 namespace hetseq {
@@ -123,6 +124,11 @@ std::vector<std::string> advice(const Summary& summary) {
         advise_on_bubbles(summary, lines);
     else
         advise_on_idling(summary, lines);
+    for (const SlowRank& slow : summary.slow)
+        lines.push_back("rank " + std::to_string(slow.rank) + " on " +
+                        summary.ranks.at(slow.rank).host + " computes at " +
+                        percent_text(slow.speed, 2) + " of the speed of like devices: " +
+                        cost_text(slow) + "; --drop-below leaves such ranks out at the next start");
     const double communication = summary.communication_share();
     if (communication > communicating && summary.workers.empty())
         lines.push_back("communication takes " + percent(communication) +

@@ -185,13 +185,11 @@ void Recorder::goodput(std::int64_t update, const Goodput& goodput) {
     const double all_s = goodput.seconds();
     if (!events_ || folder_->has_lost_lease() || all_s <= 0)
         return;
-    events_->write(update,
-                   {{"goodput/share", goodput.share()},
-                    {"goodput/lost", goodput.lost_s / all_s},
-                    {"goodput/starting", goodput.starting_s / all_s},
-                    {"goodput/between", goodput.between_s / all_s},
-                    {"goodput/validating", goodput.validating_s / all_s},
-                    {"goodput/saving", goodput.saving_s / all_s}});
+    std::vector<Scalar> scalars{{"goodput/share", goodput.share()}};
+    for (const GoodputPart& part : goodput_parts)
+        if (part.seconds != &Goodput::updating_s)
+            scalars.push_back({"goodput/" + std::string(part.key), goodput.*part.seconds / all_s});
+    events_->write(update, scalars);
 }
 
 void Recorder::require_listener() const {

@@ -18,7 +18,7 @@ namespace hetseq {
 
 namespace {
 
-constexpr double day_s = 86400;
+constexpr double hour_s = 3600, day_s = 86400;
 constexpr std::size_t most_starts = 200;
 constexpr double written_every_s = 3;
 constexpr double most_seconds = 1e12;
@@ -32,6 +32,16 @@ std::optional<CheckpointCost> cost_of(const nlohmann::json& json) {
         return json_number(json.at("checkpoint").at(name), 0, day_s);
     };
     return CheckpointCost{seconds("training_s"), seconds("writing_s")};
+}
+
+std::vector<SlowDevice> slow_of(const nlohmann::json& json) {
+    std::vector<SlowDevice> slow;
+    if (json.contains("slow"))
+        for (const nlohmann::json& device : json.at("slow"))
+            slow.push_back({device.at("device").get<std::string>(),
+                            json_number(device.at("speed"), 0, 1),
+                            json_number(device.at("seen"), 0, most_seconds)});
+    return slow;
 }
 
 // Throws the library's exceptions and BadData.
@@ -52,7 +62,8 @@ RunStart start_of(const nlohmann::json& json) {
                    .updating_s = seconds("updating_s"),
                    .validating_s = seconds("validating_s"),
                    .saving_s = seconds("saving_s"),
-                   .checkpoint = cost_of(json)};
+                   .checkpoint = cost_of(json),
+                   .slow = slow_of(json)};
     start.seen = std::max(start.seen, start.began);
     start.updates = std::max(start.updates, start.first_update);
     return start;
@@ -74,6 +85,9 @@ nlohmann::ordered_json json_of(const RunStart& start) {
     if (start.checkpoint)
         json["checkpoint"] = {{"training_s", start.checkpoint->training_s},
                               {"writing_s", start.checkpoint->writing_s}};
+    for (const SlowDevice& slow : start.slow)
+        json["slow"].push_back(
+            {{"device", slow.device}, {"speed", slow.speed}, {"seen", slow.seen}});
     return json;
 }
 
@@ -116,6 +130,13 @@ void add(const RunStart& start, std::int64_t lost, Goodput& sum) {
 
 }  // namespace
 
+double Goodput::seconds() const noexcept {
+    double sum = 0;
+    for (const GoodputPart& part : goodput_parts)
+        sum += this->*part.seconds;
+    return sum;
+}
+
 std::size_t failures(std::span<const RunStart> starts) {
     if (starts.empty())
         return 0;
@@ -125,14 +146,20 @@ std::size_t failures(std::span<const RunStart> starts) {
         }));
 }
 
+std::vector<SlowDevice> slow_devices(std::span<const RunStart> starts, double now) {
+    std::vector<SlowDevice> slow;
+    if (!starts.empty())
+        slow = starts.back().slow;
+    std::erase_if(slow, [&](const SlowDevice& device) { return now - device.seen > day_s; });
+    return slow;
+}
+
 double mean_time_between_failures_s(std::span<const RunStart> starts) {
-    const std::size_t failed = failures(starts);
-    if (failed == 0)
-        return day_s;
     double seconds = 0;
     for (const RunStart& start : starts)
         seconds += start.seconds();
-    return seconds / static_cast<double>(failed);
+    const std::size_t failed = failures(starts);
+    return failed > 0 ? seconds / static_cast<double>(failed) : std::min(day_s, hour_s + seconds);
 }
 
 Goodput goodput(std::span<const RunStart> starts) {
@@ -185,11 +212,13 @@ RunHistory::RunHistory(std::filesystem::path file,
     if (starts_.size() >= most_starts)
         starts_.erase(starts_.begin(), starts_.end() - most_starts + 1);
     const double now = clock_.since_1970();
+    std::vector<SlowDevice> slow = slow_devices(starts_, now);
     starts_.push_back({.began = now - seconds_ago,
                        .seen = now,
                        .ranks = ranks,
                        .first_update = first_update,
-                       .updates = first_update});
+                       .updates = first_update,
+                       .slow = std::move(slow)});
     write();
 }
 
@@ -221,6 +250,17 @@ void RunHistory::measured(const CheckpointCost& cost) {
     const bool is_first = !current().checkpoint;
     current().checkpoint = cost;
     see(is_first ? 0 : 1);
+}
+
+void RunHistory::slow(const std::string& device, double speed) {
+    recovered(device);
+    current().slow.push_back({device, speed, clock_.since_1970()});
+    see(0);
+}
+
+void RunHistory::recovered(const std::string& device) {
+    std::erase_if(current().slow, [&](const SlowDevice& slow) { return slow.device == device; });
+    see(0);
 }
 
 void RunHistory::end(const std::string& how) {

@@ -1,6 +1,7 @@
 #include "hetseq/train/record/summary.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -133,17 +134,13 @@ Json evaluation_json(const Evaluation& evaluation, std::int64_t update) {
 }
 
 Json goodput_json(const Goodput& goodput) {
-    return {{"share", goodput.share()},
-            {"seconds", goodput.seconds()},
-            {"starts", goodput.starts},
-            {"failures", goodput.failures},
-            {"updating_s", goodput.updating_s},
-            {"lost_s", goodput.lost_s},
-            {"starting_s", goodput.starting_s},
-            {"validating_s", goodput.validating_s},
-            {"saving_s", goodput.saving_s},
-            {"between_s", goodput.between_s},
-            {"other_s", goodput.other_s}};
+    Json json{{"share", goodput.share()},
+              {"seconds", goodput.seconds()},
+              {"starts", goodput.starts},
+              {"failures", goodput.failures}};
+    for (const GoodputPart& part : goodput_parts)
+        json[std::string(part.key) + "_s"] = goodput.*part.seconds;
+    return json;
 }
 
 }  // namespace
@@ -161,6 +158,7 @@ Summary summarise(const HostComm& world,
         summary.status = "stopped";
     summary.policy = shares.policy();
     summary.step_ms = times.step_ms.spread();
+    summary.slow = report.slow;
     summary.seconds = world.all_reduce(monotonic_seconds() - start_seconds, ReduceOp::max);
     summary.startup_s =
         world.all_reduce(report.first_update_seconds - start_seconds, ReduceOp::max);
@@ -297,6 +295,14 @@ std::string Summary::json(const TrainerReport& report) const {
                                    {"ranks", layout.ranks},
                                    {"planned_ms", layout.update_ms},
                                    {"fits", layout.why_not.empty()}});
+    for (const SlowRank& one : slow)
+        json["slow_ranks"].push_back(
+            {{"rank", one.rank},
+             {"host", ranks.at(one.rank).host},
+             {"speed", one.speed},
+             {"update_ms", one.update_ms},
+             {"well_ms", one.well_ms},
+             {"without_ms", std::isfinite(one.without_ms) ? Json(one.without_ms) : Json(nullptr)}});
     for (const Rank& rank : ranks) {
         json["ranks"].push_back({{"rank", rank.rank},
                                  {"host", rank.host},

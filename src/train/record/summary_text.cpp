@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
@@ -99,18 +100,12 @@ std::string goodput_text(const Goodput& goodput) {
     std::string text = "over " + count_text(static_cast<std::int64_t>(goodput.starts), "start");
     if (goodput.failures > 0)
         text += ", " + std::to_string(goodput.failures) + " of which failed";
-    text += ": " + percent_text(goodput.share(), 3) + " of " + format_duration(all_s) +
-            " went into updates that were kept";
-    const auto part = [&](double seconds, const std::string& what) {
-        if (seconds >= least_told * all_s)
-            text += ", " + percent_text(seconds / all_s, 2) + " " + what;
-    };
-    part(goodput.lost_s, "into updates that were computed again");
-    part(goodput.starting_s, "into starting");
-    part(goodput.between_s, "passed between starts");
-    part(goodput.validating_s, "into validation");
-    part(goodput.saving_s, "into checkpoints");
-    part(goodput.other_s, "into the rest");
+    text += ": " + percent_text(goodput.share(), 3) + " of " + format_duration(all_s) + " " +
+            std::string(goodput_parts[0].words);
+    for (const GoodputPart& part : std::span(goodput_parts).subspan(1))
+        if (goodput.*part.seconds >= least_told * all_s)
+            text += ", " + percent_text(goodput.*part.seconds / all_s, 2) + " " +
+                    std::string(part.words);
     return text;
 }
 

@@ -137,6 +137,31 @@ TEST(TopologyTest, IsTheSameOnAllRanks) {
         EXPECT_EQ(table, topology.table());
 }
 
+// Where others were left out, devices are free that were not, and local ranks have other numbers.
+TEST(TopologyTest, ARankKeepsItsDeviceWhereOthersAreLeftOut) {
+    const HostComm world = test::world();
+    RankInfo before = discover_topology(world, DeviceChoice::cpu).rank(world.rank());
+    EXPECT_EQ(before.mark, before.host + " cpu " + std::to_string(world.rank()));
+    const bool has_gpu = world.rank() == world.size() - 1;
+    if (has_gpu) {
+        before.device = "cuda:3";
+        before.device_name = "V100";
+        before.device_uuid = before.mark = "GPU-3";
+        before.memory_mb = 16'000;
+    }
+
+    const HostComm others = world.split(world.rank() == 0 ? 0 : 1);
+    const Topology topology = discover_topology(others, DeviceChoice::automatic, &before);
+
+    const RankInfo& own = topology.rank(others.rank());
+    EXPECT_EQ(own.mark, before.mark);
+    EXPECT_EQ(own.device, before.device);
+    EXPECT_EQ(own.device_name, before.device_name);
+    EXPECT_EQ(own.device_uuid, before.device_uuid);
+    EXPECT_EQ(own.local_rank, others.rank());
+    EXPECT_EQ(own.memory_mb == 16'000, has_gpu);
+}
+
 TEST(TopologyTest, RanksBoundToTheSameCpusDivideThem) {
     const HostComm world = test::world();
 

@@ -4,6 +4,7 @@
 // branches; it finds no races and says nothing of speed.
 #pragma once
 
+#include <csetjmp>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -66,7 +67,9 @@ private:
     static constexpr unsigned warp = 32;
     enum class State { runs, at_barrier, at_shuffle, ended };
     struct Fiber {
-        ucontext_t context{};
+        ucontext_t start{};
+        std::jmp_buf place{};  // where it goes on
+        bool has_begun = false;
         std::unique_ptr<char[]> stack;
         State state = State::runs;
         unsigned mask = 0, lane = 0;
@@ -75,6 +78,7 @@ private:
 
     static void enter();
     void resume(unsigned thread);
+    [[noreturn]] static void go_on(Fiber& fiber);
     void wait(State state);
     bool run_those_that_can();
     bool open_barrier();
@@ -84,7 +88,7 @@ private:
 
     std::vector<Fiber> fibers_;
     std::function<void()> body_;
-    ucontext_t scheduler_{};
+    std::jmp_buf scheduler_{};
     unsigned current_ = 0;
     std::exception_ptr failure_;  // of a thread
 };

@@ -42,11 +42,15 @@ TEST(CheckpointPaceTest, TheIntervalLosesLeast) {
     EXPECT_EQ(after_one(0, 0.1, 0.1, 180).interval_s(), 900);  // a fifth of the disk's time
 }
 
-TEST(CheckpointPaceTest, WhereFailuresAreFrequentCheckpointsTakeAHundredthAtTheMost) {
+TEST(CheckpointPaceTest, BeforeAnyFailureCheckpointsTakeAHundredthAtTheMost) {
     const CheckpointCost known{.training_s = 0.2, .writing_s = 0.5};
 
     EXPECT_NEAR(
         (CheckpointPace{{.between_failures_s = 60, .known = known}}.interval_s()), 20, 1e-9);
+    EXPECT_NEAR((CheckpointPace{{.between_failures_s = 60, .has_failed = true, .known = known}}
+                     .interval_s()),
+                std::sqrt(2 * 0.2 * 60),
+                1e-9);
     EXPECT_NEAR((CheckpointPace{{.between_failures_s = 3600, .known = known}}.interval_s()),
                 std::sqrt(2 * 0.2 * 3600),
                 1e-9);

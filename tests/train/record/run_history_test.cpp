@@ -82,8 +82,10 @@ TEST(GoodputTest, FailuresAreThoseThatDidNotEndInOrder) {
 
     EXPECT_EQ(mean_time_between_failures_s(starts), 120);
     starts[0].ended = "stopped";
+    EXPECT_EQ(mean_time_between_failures_s(starts), 3600 + 120);
+    EXPECT_EQ(mean_time_between_failures_s({}), 3600);
+    starts[2].seen = 1e6;
     EXPECT_EQ(mean_time_between_failures_s(starts), day_s);
-    EXPECT_EQ(mean_time_between_failures_s({}), day_s);
 }
 
 class RunHistoryTest : public testing::Test {

@@ -19,6 +19,7 @@ struct RankInfo {
     std::string device;       // "cpu" or "cuda:0"
     std::string device_name;  // "AMD EPYC ..." or "NVIDIA H200"
     std::string device_uuid;  // empty for a CPU
+    std::string mark;         // of the device, the same in all jobs that start as many ranks there
     int cores = 1;  // cores this process may use, by affinity and cgroup quota (rounded up)
     /// Whole cores for this rank if the ranks of a host divide the cores that they share evenly; at
     /// least 1. A rank should not have more threads than this.
@@ -48,6 +49,10 @@ struct Topology {
 /// Collective. Chooses this rank's device, makes it current, and gathers every rank's place. A rank
 /// takes the first free one of the GPUs that it sees, in the order of local ranks; `cuda` shares
 /// one where none is free. Throws DeviceError on all ranks if a GPU is requested but missing.
-Topology discover_topology(const HostComm& world, DeviceChoice choice);
+/// `before`: this rank's place among more ranks, of which some were left out; null: there were
+/// none. It keeps its device, though others may be free now, and that device's mark.
+Topology discover_topology(const HostComm& world,
+                           DeviceChoice choice,
+                           const RankInfo* before = nullptr);
 
 }  // namespace hetseq

@@ -72,6 +72,7 @@ struct Options {
     std::set<int> checkpoint_signals;
     std::int64_t stop_exit_code = 75;
     double stall_timeout = 0;  // [s]; 0: nobody watches
+    double drop_below = 0;     // of its kind's speed, a device is left out; 0: none is
 
     // running
     std::string device = "auto";  // or a list by rank: rank_device

@@ -15,13 +15,15 @@ struct CheckpointCost {
 struct CheckpointPaceOptions {
     std::optional<double> every_s = {};  // as a user says, 0: never; none: as often as is good
     double between_failures_s = 86400;   // the mean
+    bool has_failed = false;             // an earlier start of the run
     std::optional<CheckpointCost> known = {};  // of earlier starts of the run
 };
 
 /// Says how often to save. The interval is that of the least loss, sqrt(2 C M) for a cost C and a
-/// mean time M between failures (Young 1974; Daly 2006, eq. 9), but at least 100 C, so that
-/// checkpoints take one hundredth at the most, and 2 s, and at most 10 min. Whatever these say, it
-/// is five times as long as a checkpoint takes to be written: the disk has other users.
+/// mean time M between failures (Young 1974; Daly 2006, eq. 9), but at least 2 s and at most 10
+/// min. While M is a guess, since no start has failed, it is at least 100 C, so that checkpoints
+/// take one hundredth at the most. Whatever these say, it is five times as long as a checkpoint
+/// takes to be written: the disk has other users.
 class CheckpointPace {
 public:
     explicit CheckpointPace(const CheckpointPaceOptions& options) : options_{options} {}

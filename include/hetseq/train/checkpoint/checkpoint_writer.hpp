@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -28,8 +29,9 @@ class PeerTransfers;
 
 /// Saves checkpoints while training goes on. A thread copies what this rank gives to the files into
 /// memory that is taken once. Then it writes this rank's files, with the parts of tensors that
-/// other ranks hold and send, and sends its own parts. When all ranks have written, rank 0 gives
-/// the folder its name. All ranks call the same members in the same order from one thread.
+/// other ranks hold and send, and sends its own parts. When all ranks have written, rank 0's gives
+/// the folder its name, at once: a checkpoint is complete as soon as its last file is. All ranks
+/// call the same members in the same order from one thread.
 class CheckpointWriter {
 public:
     struct Options {
@@ -52,11 +54,11 @@ public:
     /// lie elsewhere. Waits for an earlier checkpoint that is not complete yet.
     void use(std::vector<CheckpointFile> files);
     /// Collective. Starts saving `state` (rank 0's counts) and the tensors as they are now. Waits
-    /// for an earlier checkpoint that is not complete yet. Where ranks send parts and threads may
-    /// not call MPI, all files are written when it returns.
+    /// for an earlier checkpoint that is not complete yet. Where threads may not call MPI and there
+    /// are several ranks, the checkpoint is complete when it returns.
     void start(const TrainingState& state, CheckpointReason reason = CheckpointReason::other);
     /// True until the last one is complete, or was given up.
-    bool is_under_way() const noexcept { return stage_ != Stage::idle; }
+    bool is_under_way() const noexcept { return ended_.valid(); }
     /// Collective. Waits until then.
     void wait() { advance(Wait::yes); }
     /// Whether the last one was given up.
@@ -90,19 +92,28 @@ public:
     double seconds() const noexcept { return seconds_; }
 
 private:
-    enum class Stage { idle, writing, gathering, committing };
     enum class Wait { no, yes };
+    // What the job's thread may wait for.
+    struct Steps {
+        std::promise<void> copied, written, gathered;
+    };
 
-    std::vector<FileDigest> save(std::promise<void>& copied, const std::string& state);
+    struct Outcome {
+        std::string failure;  // why it is not saved; empty: it is
+        double at = 0;        // monotonic clock [s]
+    };
+
+    std::string save(Steps steps, const std::string& state);
+    std::vector<FileDigest> write(std::promise<void>& copied, const std::string& state);
     void copy(std::promise<void>& copied);
-    void advance(Wait wait);
-    void end_writing();
-    void end_gathering();
-    void end_committing();
+    void gather(std::vector<double>& digests);
+    std::string name(const std::vector<double>& digests, const FileDigest& of_state);
     void commit(const Manifest& manifest);
+    void advance(Wait wait);
+    void wait_for_end();
     void look_for_known();
     void report(const std::exception& error) const;
-    void end(const std::string& failure);
+    void end(const Outcome& outcome);
 
     HostComm world_;
     CheckpointFolder folder_;
@@ -111,7 +122,6 @@ private:
     std::unique_ptr<PeerTransfers> transfers_;  // of the copies
     Options options_;
 
-    Stage stage_ = Stage::idle;
     std::int64_t last_update_ = -1;
     std::optional<std::int64_t> complete_;  // on rank 0, not taken yet
     std::int64_t best_update_ = 0;
@@ -120,14 +130,10 @@ private:
     std::set<std::int64_t> known_;    // on rank 0: checkpoints that were there
     std::set<std::int64_t> removed_;  // and those that somebody removed
     activity::Helper helper_;
-    // Below what their threads use, since they are waited for when they are destroyed.
-    std::future<void> copied_;
-    std::future<std::vector<FileDigest>> written_;  // by file, with rank 0's of the state behind
-    std::future<void> committed_;                   // on rank 0
-    FileDigest state_digest_;                       // on rank 0
-    std::vector<double> digests_;                   // by file: bytes, upper and lower half of the
-                                                    // checksum; then the ranks that failed
-    HostRequest gathered_;
+    std::atomic<bool> is_abandoned_ = false;
+    // Below what their thread uses, since it is waited for when they are destroyed.
+    std::future<void> copied_, written_, gathered_;  // this rank's tensors, its files, all ranks'
+    std::future<Outcome> ended_;
     std::string failure_;  // of the last checkpoint; empty: none
     int failures_ = 0;     // in a row
     double seconds_ = 0;

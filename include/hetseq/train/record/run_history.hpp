@@ -6,11 +6,19 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hetseq/train/checkpoint/checkpoint_pace.hpp"
 
 namespace hetseq {
+
+/// A device that was far below its kind's speed (SlowRanks).
+struct SlowDevice {
+    std::string device;  // RankInfo::mark
+    double speed = 0;    // as a part of its kind's
+    double seen = 0;     // when, in seconds since 1970
+};
 
 /// A start of a run, as RUN/starts.json has it. Times of day are seconds since 1970.
 struct RunStart {
@@ -25,6 +33,7 @@ struct RunStart {
     double validating_s = 0;
     double saving_s = 0;  // that training waited for checkpoints
     std::optional<CheckpointCost> checkpoint = {};
+    std::vector<SlowDevice> slow = {};  // known then, of earlier starts too
 
     double seconds() const noexcept { return seen - began; }
 };
@@ -38,15 +47,31 @@ struct Goodput {
     double other_s = 0;
     std::size_t starts = 0, failures = 0;
 
-    double seconds() const noexcept {
-        return updating_s + lost_s + starting_s + validating_s + saving_s + between_s + other_s;
-    }
+    double seconds() const noexcept;
     double share() const noexcept { return seconds() > 0 ? updating_s / seconds() : 0; }
 };
 
+/// A part of the time, for files and for people. A new one needs a line here.
+struct GoodputPart {
+    std::string_view key;
+    std::string_view words;
+    double Goodput::*seconds;
+};
+inline constexpr GoodputPart goodput_parts[]{
+    {"updating", "went into updates that were kept", &Goodput::updating_s},
+    {"lost", "into updates that were computed again", &Goodput::lost_s},
+    {"starting", "into starting", &Goodput::starting_s},
+    {"validating", "into validation", &Goodput::validating_s},
+    {"saving", "into checkpoints", &Goodput::saving_s},
+    {"between", "passed between starts", &Goodput::between_s},
+    {"other", "into the rest", &Goodput::other_s}};
+
 /// Starts before the last one that did not end in order.
 std::size_t failures(std::span<const RunStart> starts);
-/// Time of all starts by failures [s]; one day where there was none.
+/// Those that are known at `now` [s since 1970]: of the last start, not older than a day.
+std::vector<SlowDevice> slow_devices(std::span<const RunStart> starts, double now);
+/// Time of all starts by failures [s]. Where there was none it is an hour and what the run has
+/// lasted, at most a day.
 double mean_time_between_failures_s(std::span<const RunStart> starts);
 Goodput goodput(std::span<const RunStart> starts);
 
@@ -84,6 +109,9 @@ public:
     void saved(double waited_s) { current().saving_s += waited_s; }
     /// What checkpoints cost, when one is complete.
     void measured(const CheckpointCost& cost);
+    /// The device is far below its kind's speed, or no more.
+    void slow(const std::string& device, double speed);
+    void recovered(const std::string& device);
     /// `how`: finished, stopped.
     void end(const std::string& how);
 

@@ -7,6 +7,7 @@
 
 #include "hetseq/util/precision.hpp"
 #include "hetseq/util/rank_time.hpp"
+#include "hetseq/balance/slow_ranks.hpp"
 #include "hetseq/train/record/statistics.hpp"
 
 namespace hetseq {
@@ -93,6 +94,7 @@ struct Summary {
         bound_ms;  // of a full batch, by the measured rates
     std::vector<Rank> ranks;
     std::vector<Worker> workers;  // empty: each rank has a whole model
+    std::vector<SlowRank> slow;   // far below like devices; on rank 0 alone
     std::vector<Layout> layouts;  // the one that was taken first; empty: none was weighed
 
     /// The part of an update's time in which a worker's ranks compute nothing of it: they wait

@@ -1,0 +1,68 @@
+#include "hetseq/train/record/speed_watch.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "hetseq/util/quantity.hpp"
+#include "hetseq/util/text.hpp"
+#include "hetseq/train/record/recorder.hpp"
+#include "hetseq/train/record/run_history.hpp"
+#include "hetseq/train/shares/share_plan.hpp"
+
+namespace hetseq {
+
+namespace {
+
+// Without the ranks to watch, no kinds are known.
+SlowRanks slow_ranks(const SharePlan& shares, const SpeedWatchOptions& options) {
+    return options.ranks.empty() ? SlowRanks({}, {}) : SlowRanks(shares.costs(), options.limits);
+}
+
+}  // namespace
+
+SpeedWatch::SpeedWatch(const SharePlan& shares,
+                       Recorder& recorder,
+                       RunHistory* history,
+                       SpeedWatchOptions options)
+    : recorder_{recorder},
+      history_{history},
+      ranks_{options.ranks},
+      slow_ranks_{slow_ranks(shares, options)} {}
+
+void SpeedWatch::observe(std::int64_t updates,
+                         std::span<const double> compute_ms,
+                         std::span<const std::int64_t> allocation) {
+    const SlowRanks::Change change = slow_ranks_.observe(compute_ms, allocation);
+    for (const SlowRank& slow : change.slow) {
+        recorder_.event(updates, text(slow));
+        if (history_ != nullptr)
+            history_->slow(ranks_[slow.rank].device, slow.speed);
+    }
+    for (const std::size_t rank : change.recovered) {
+        recorder_.event(
+            updates, ranks_[rank].place + " is as fast as like devices again", log::Level::info);
+        if (history_ != nullptr)
+            history_->recovered(ranks_[rank].device);
+    }
+}
+
+std::string SpeedWatch::text(const SlowRank& slow) const {
+    const WatchedRank& rank = ranks_[slow.rank];
+    return rank.place + " computes at " + percent_text(slow.speed, 2) +
+           " of the speed of like devices (" + rank.name + "): " + cost_text(slow) + "; look at " +
+           (rank.is_gpu ? "its clocks and temperature (nvidia-smi -q -d PERFORMANCE), and at other "
+                          "processes on it"
+                        : "other processes of its host, and at its memory (a host that swaps is "
+                          "slow)") +
+           (history_ != nullptr ? "; --drop-below leaves such ranks out at the next start" : "");
+}
+
+std::string cost_text(const SlowRank& slow) {
+    const auto ms = [](double value) { return format_number(value, 3) + " ms"; };
+    return ms(slow.update_ms) + " an update, " + ms(slow.well_ms) +
+           " if it were as fast as they, " +
+           (std::isfinite(slow.without_ms) ? ms(slow.without_ms) + " without it"
+                                           : "and the others cannot do without it");
+}
+
+}  // namespace hetseq
