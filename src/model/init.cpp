@@ -96,22 +96,46 @@ std::set<const c10::StorageImpl*> storages_of_buffers(const Model& model) {
     return storages;
 }
 
-template <class Chosen>
-void draw_parameters(const Model& model, std::uint64_t seed, const Chosen& is_chosen) {
+bool is_drawn(const InitialDistribution& distribution) {
+    return distribution.kind == InitialDistribution::Kind::uniform ||
+           distribution.kind == InitialDistribution::Kind::normal;
+}
+
+// `fill_one`: of a tensor by its name.
+template <class Chosen, class FillOne>
+void fill_parameters(const Model& model, const Chosen& is_chosen, const FillOne& fill_one) {
     const at::NoGradGuard no_grad;
     const auto buffers = storages_of_buffers(model);
     for (auto& [name, tensor] : model.held_tensors()) {
         if (!is_chosen(name) || !tensor.is_floating_point() ||
             buffers.count(tensor.storage().unsafeGetStorageImpl()) != 0)
             continue;
-        fill(tensor, model.initial_distribution(name), hash(seed, name));
+        fill_one(name, tensor);
     }
+}
+
+template <class Chosen>
+void draw_parameters(const Model& model, std::uint64_t seed, const Chosen& is_chosen) {
+    fill_parameters(model, is_chosen, [&](const std::string& name, at::Tensor& tensor) {
+        fill(tensor, model.initial_distribution(name), hash(seed, name));
+    });
 }
 
 }  // namespace
 
 void initialise_parameters(Model& model, std::uint64_t seed) {
     draw_parameters(model, seed, [](const std::string&) { return true; });
+}
+
+void initialise_without_draws(Model& model) {
+    const auto all = [](const std::string&) { return true; };
+    fill_parameters(model, all, [&](const std::string& name, at::Tensor& tensor) {
+        const InitialDistribution distribution = model.initial_distribution(name);
+        if (is_drawn(distribution))
+            tensor.zero_();
+        else
+            fill(tensor, distribution, 0);
+    });
 }
 
 void initialise_parameters(Model& model,

@@ -95,7 +95,8 @@ void warn_if_inexact(const Model& model) {
 std::shared_ptr<Model> build_model(const HostComm& world,
                                    const RunSettings& settings,
                                    const Parts& parts,
-                                   const UnitRange* held) {
+                                   const UnitRange* held,
+                                   FirstValues first) {
     return agree_on(world, [&] {
         const Options& options = settings.options();
         std::shared_ptr<Model> model = parts.models.get(options.model)(options.parts);
@@ -103,10 +104,12 @@ std::shared_ptr<Model> build_model(const HostComm& world,
             model->hold(*held);
         if (!model->initialises_itself())  // one that comes from outside was looked at there
             model->check_no_batch_statistics();
-        if (!options.parts.init_model.empty())
+        if (!options.parts.init_model.empty() && first == FirstValues::drawn)
             start_from(options.parts.init_model, options.seed, *model);
-        else if (!model->initialises_itself())
+        else if (!model->initialises_itself() && first == FirstValues::drawn)
             initialise_parameters(*model, options.seed);
+        else if (!model->initialises_itself())
+            initialise_without_draws(*model);
         model->to(settings.device, settings.precision);
         return model;
     });
@@ -150,7 +153,8 @@ Replica::Replica(const MpiEnvironment& environment,
                  const RunSettings& settings,
                  const Parts& parts,
                  const RunFolder* folder,
-                 const PipelineLayout* layout)
+                 const PipelineLayout* layout,
+                 FirstValues first)
     : communicator_{make_communicator(
           world, environment, settings.device, communicator_options(settings.options()))},
       data_{world, environment.thread_support() == ThreadSupport::multiple},
@@ -158,7 +162,7 @@ Replica::Replica(const MpiEnvironment& environment,
       workers_{workers_of(layout, world.size())},
       model_{[&] {
           const std::optional<UnitRange> held = held_units(layout, world.rank());
-          return build_model(world, settings, parts, held ? &*held : nullptr);
+          return build_model(world, settings, parts, held ? &*held : nullptr, first);
       }()},
       parameters_{agree_on(world, [&] { return flat_parameters(*model_); })},
       feed_{data_, required_data(settings.options()), settings, parts, *model_, Shuffle::yes},

@@ -63,6 +63,23 @@ std::vector<int> working_ranks(const HostComm& world,
     return ranks_where(gpus);
 }
 
+std::vector<int> ranks_with_capacity(const RunSettings& settings, std::vector<int> ranks) {
+    const Options& options = settings.options();
+    if (options.virtual_workers != "auto" || options.stage_units != "auto")
+        return ranks;
+    std::vector<int> without;
+    std::erase_if(ranks, [&](int rank) {
+        const bool has_none = settings.capacities[static_cast<std::size_t>(rank)] == 0;
+        if (has_none)
+            without.push_back(rank);
+        return has_none;
+    });
+    if (!without.empty())
+        log::info("left out: " + name_ranks(without) +
+                  ", whose capacity is 0; the others are numbered anew, from 0 on");
+    return ranks;
+}
+
 SettledOptions options_on(const RunSettings& settings, const std::vector<int>& ranks) {
     SettledOptions options = settings;
     const Options& typed = options.options();

@@ -111,6 +111,18 @@ TEST(InitTest, ElementsAreTakenAsTheyAre) {
     EXPECT_THROW(initialise_parameters(misfit, 3), InternalError);
 }
 
+TEST(InitTest, WithoutDrawsThereAreZerosInPlaceOfRandomNumbersAlone) {
+    test::MixedModel model;
+    const test::MixedModel untouched;
+    initialise_without_draws(model);
+    EXPECT_EQ(model.trained.abs().sum().item<double>(), 0);
+    EXPECT_TRUE(model.mask().equal(untouched.mask()));
+
+    Given given{at::tensor({-1.5, 0.0, 2.0}, at::kDouble)};
+    initialise_without_draws(given);
+    EXPECT_TRUE(parameter(given, "bias").equal(at::tensor({-1.5F, 0.0F, 2.0F})));
+}
+
 TEST(InitTest, NormalDistributionHasItsMoments) {
     Normal model;
     initialise_parameters(model, 3);

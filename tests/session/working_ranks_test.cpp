@@ -46,5 +46,18 @@ TEST(WorkingRanksTest, OptionsOfSomeRanksKeepTheirValuesAndTheGlobalBatch) {
     EXPECT_EQ(values.at("batch-size"), "100");
 }
 
+TEST(WorkingRanksTest, RanksOfCapacityZeroAreLeftOutWhereTheLayoutIsToBeFound) {
+    const auto kept = [](const OptionValues& values) {
+        RunSettings settings = unlike_ranks(values);
+        settings.capacities = {8, 0, 4};
+        return ranks_with_capacity(settings, {0, 1, 2});
+    };
+
+    EXPECT_EQ(kept({{"virtual-workers", "auto"}}), (std::vector{0, 2}));
+    EXPECT_EQ(kept({{"virtual-workers", "none"}}), (std::vector{0, 1, 2}));
+    EXPECT_EQ(kept({{"virtual-workers", "auto"}, {"stage-units", "1+1+1"}}),
+              (std::vector{0, 1, 2}));
+}
+
 }  // namespace
 }  // namespace hetseq

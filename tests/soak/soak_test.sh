@@ -1,16 +1,52 @@
 #!/usr/bin/env bash
-# soak_test.sh BINARY_DIR [DISTURBANCES [SEED]]: a run that is killed, stopped, re-sized and cut into other virtual workers
-# at random, again and again, whose config.cfg is removed and into whose folder second jobs are started, keeps every
-# checkpoint it has and ends with the parameters of a run of replicas that was left alone. A disturbance takes 2 to 4 s,
-# one with a second job 10 s.
+# soak_test.sh BINARY_DIR [DISTURBANCES [SEED [TASK]]]: a run that is killed, stopped, re-sized and cut into other virtual
+# workers at random, again and again, whose config.cfg is removed and into whose folder second jobs are started, keeps
+# every checkpoint it has and ends with the parameters of a run of replicas that was left alone. A disturbance takes 2 to
+# 4 s, one with a second job 10 s.
+# TASK: mnist (in fp64, the default); bf16 (the same in 16 bits, within their bound); python (a task in Python in fp64, whose
+# block is computed again in backward at random; twice as long).
 source "$(dirname "$0")/../end_to_end/common.sh"
 disturbances=${2:-8}
 seed=${3:-$RANDOM}
+task=${4:-mnist}
 RANDOM=$seed
-echo "$disturbances disturbances, seed $seed"
+echo "$disturbances disturbances of $task, seed $seed"
 make_images
-options=(--task mnist --data "$work/data/train*.h5" --max-sentences 4 --batch-size 8 --seed 3 --precision fp64 --lr 0.1
+options=(--data "$work/data/train*.h5" --max-sentences 4 --batch-size 8 --seed 3
   --balance declared --threads 1 --log-interval 50 --save-interval 0 --keep-last 2)
+tolerance=1e-9
+case $task in
+  mnist) options+=(--task mnist --precision fp64 --lr 0.1) ;;
+  bf16) options+=(--task mnist --precision bf16 --lr 0.01) tolerance=0.02 ;;
+  python)
+    export HETSEQ_PYTHON=${HETSEQ_PYTHON:-$PWD/build/python/bin/python} PYTHONPATH=$PWD/python
+    export HETSEQ_PYTHON_LIBRARY=$bin/../lib/libhetseq_python.so PYTHONDONTWRITEBYTECODE=1
+    cat >"$work/net.py" <<'PY'
+import torch, hetseq
+from torch import nn
+from torch.nn import functional as F
+
+class Net(hetseq.Task):
+    fields = {"images": hetseq.Field(torch.uint8, (28, 28)), "labels": hetseq.Field(torch.int64, minimum=0, maximum=9, is_target=True)}
+    chain, recompute = "blocks", ["blocks.*"]
+    class module(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(784, 32), nn.Linear(32, 10)
+            self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(32, 32), nn.GELU(), nn.Dropout(0.1))])
+        def forward(self, images):
+            x = self.first(images.flatten(1).to(self.first.weight.dtype) / 255)
+            for block in self.blocks:
+                x = block(x)
+            return self.last(x)
+    def model(self, config):
+        return self.module()
+    def forward(self, model, batch):
+        return F.cross_entropy(model(batch["images"]), batch["labels"], reduction="sum")
+PY
+    options=("$work/net.py:Net" "${options[@]}" --precision fp64 --lr 0.1 --optimizer sgd) ;;
+  *) fail "no task $task" ;;
+esac
 run=$work/run
 mkdir "$run"
 last=0 stops=0 kills=0 removals=0 refused=0 layouts=''
@@ -19,16 +55,17 @@ newest() { "$bin/hetseq" checkpoint list "$run" --json | python3 -c 'import json
 # In hundredths of a second.
 pause() { sleep "$(printf '%d.%02d' $(($1 / 100)) $(($1 % 100)))"; }
 mpirun_of() { pgrep -P "$1" -x mpirun; }
-random_rank() { pgrep -P "$(mpirun_of "$1")" -x hetseq | shuf -n 1 --random-source=<(yes "$RANDOM"); }
+random_rank() { pgrep -P "$(mpirun_of "$1")" | shuf -n 1 --random-source=<(yes "$RANDOM"); }
 
 # Sets `layout`: options of replicas, or of virtual workers of one to three ranks each, which cut the three units.
 random_layout() {
   local order first=0 size workers='' units=''
   layout=()
+  [[ $task != python ]] || ((RANDOM % 2)) || layout=(--recompute all)
   case $((RANDOM % 5)) in
     0) return ;;
-    1) layout=(--shard optimizer); return ;;
-    2) layout=(--virtual-workers auto); return ;;
+    1) layout+=(--shard optimizer); return ;;
+    2) layout+=(--virtual-workers auto); return ;;
   esac
   mapfile -t order < <(shuf -i "0-$((ranks - 1))" --random-source=<(yes "$RANDOM"))
   while ((first < ranks)); do
@@ -42,7 +79,7 @@ random_layout() {
     esac
     first=$((first + size))
   done
-  layout=(--virtual-workers "$workers" --stage-units "$units")
+  layout+=(--virtual-workers "$workers" --stage-units "$units")
 }
 
 # A second job is sent away while the first one lives. Where that one ends by itself first, it would go on instead.
@@ -77,7 +114,7 @@ disturb() {
 for ((i = 1; i <= disturbances; ++i)); do
   ranks=$((RANDOM % 4 + 1))
   random_layout
-  layouts+=" ${layout[1]:-$ranks}"
+  layouts+=" ${layout[*]:-$ranks}"
   timeout 120 mpirun -np $ranks "$bin/hetseq" train "${options[@]}" "${layout[@]}" --max-update 1000000 --save-dir "$run" \
     --save-interval-updates $((RANDOM % 9 + 1)) >"$work/log" 2>&1 &
   launcher=$!
@@ -111,6 +148,6 @@ done
 
 timeout 900 mpirun -np 2 "$bin/hetseq" train "${options[@]}" --max-update "$last" --save-dir "$work/alone" >"$work/log" 2>&1 ||
   { cat "$work/log"; fail "the run that was left alone"; }
-"$bin/compare_models" "$run/checkpoints/update-$(printf %08d "$last")/model.safetensors" "$work/alone/model.safetensors" 1e-9 ||
+"$bin/compare_models" "$run/checkpoints/update-$(printf %08d "$last")/model.safetensors" "$work/alone/model.safetensors" "$tolerance" ||
   fail "the parameters differ after $disturbances disturbances"
 echo "$last updates as$layouts, $kills kills, $stops stops, $removals times without config.cfg, $refused second jobs: the parameters of a run that was left alone"

@@ -16,5 +16,7 @@ void initialise_parameters(Model& model, std::uint64_t seed);
 void initialise_parameters(Model& model,
                            std::uint64_t seed,
                            std::span<const std::string> stored_names);
+/// The same with zeros in place of random numbers, for a model that is read from a file next.
+void initialise_without_draws(Model& model);
 
 }  // namespace hetseq

@@ -33,13 +33,18 @@ struct RunIdentity;
 /// Warns where the model says that what it computes depends on how batches are cut.
 void warn_if_inexact(const Model& model);
 
+/// What a new model's parameters are: drawn from the seed or read from --init-model, or, where a
+/// checkpoint's come next, zero in place of what would be drawn.
+enum class FirstValues { drawn, zero };
+
 /// Collective. The model as options say, on the device: initialised from the seed or by itself, or
 /// read from --init-model.
 /// `held`: the units that this rank holds, as a stage of a pipeline; null: the whole model.
 std::shared_ptr<Model> build_model(const HostComm& world,
                                    const RunSettings& settings,
                                    const Parts& parts,
-                                   const UnitRange* held = nullptr);
+                                   const UnitRange* held = nullptr,
+                                   FirstValues first = FirstValues::drawn);
 
 /// A corpus, and the loader that reads it batch by batch.
 class Feed {
@@ -77,7 +82,8 @@ public:
             const RunSettings& settings,
             const Parts& parts,
             const RunFolder* folder,
-            const PipelineLayout* layout = nullptr);
+            const PipelineLayout* layout = nullptr,
+            FirstValues first = FirstValues::drawn);
 
     Communicator& communicator() noexcept { return *communicator_; }
     const WorkerMap& workers() const noexcept { return workers_; }

@@ -18,6 +18,11 @@ std::vector<int> working_ranks(const HostComm& world,
                                Replica& replica,
                                SharePlan& shares);
 
+/// Those of `ranks` that may have work, where the layout of virtual workers is to be found: all but
+/// those of capacity 0 (--max-sentences, --max-tokens). Says so if some may have none. Elsewhere
+/// such ranks stay.
+std::vector<int> ranks_with_capacity(const RunSettings& settings, std::vector<int> ranks);
+
 /// The options of a run on these ranks alone, renumbered from 0 in their order. The global batch
 /// stays as it is.
 SettledOptions options_on(const RunSettings& settings, const std::vector<int>& ranks);

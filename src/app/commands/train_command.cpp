@@ -388,8 +388,9 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
 
     const RankInfo place = settings.topology.rank(world.rank());
     if (crew.staff == Staff::job) {
-        std::vector<int> ranks =
-            ranks_not_dropped(world, settings, earlier_starts(folder, settings.options()));
+        std::vector<int> ranks = ranks_with_capacity(
+            settings,
+            ranks_not_dropped(world, settings, earlier_starts(folder, settings.options())));
         if (std::ssize(ranks) < world.size()) {
             SettledOptions options = options_on(settings, ranks);
             return {.ranks = std::move(ranks),
@@ -406,8 +407,13 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
     }
     const std::optional<PipelineLayout>& layout = choice.pipelines;
     record_layout(layout, settings);
-    Replica replica(
-        *context.environment, world, settings, context.parts, folder, layout ? &*layout : nullptr);
+    Replica replica(*context.environment,
+                    world,
+                    settings,
+                    context.parts,
+                    folder,
+                    layout ? &*layout : nullptr,
+                    point ? FirstValues::zero : FirstValues::drawn);
     replica.identify_data(point ? &point->state.run : nullptr);
     settings.settle(settings.options().corpus.block_length, replica.feed().corpus().block_length());
     const double loading = monotonic_seconds();
