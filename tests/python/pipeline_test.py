@@ -100,6 +100,38 @@ TASKS = """
         def forward(self, model, batch):
             return F.cross_entropy(model(batch["ids"]), batch["ids"][:, 0] % 4, reduction="sum")
 
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+        @staticmethod
+        def backward(ctx, gradient):
+            return 2 * gradient
+
+    class Functions(hetseq.Task):
+        '''A function of one's own in a block that may be computed again.'''
+        fields = Gpt2.fields
+        chain, recompute = "parts", ["parts.*"]
+        class part(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+            def forward(self, x):
+                return Doubled.apply(self.layer(x))
+        class module(nn.Module):
+            def __init__(self, part):
+                super().__init__()
+                self.table, self.parts = nn.Embedding(50, 8), nn.ModuleList([part(), part()])
+            def forward(self, ids):
+                x = self.table(ids)
+                for part in self.parts:
+                    x = part(x)
+                return x
+        def model(self, config):
+            return self.module(self.part)
+        def forward(self, model, batch):
+            return model(batch["ids"]).square().sum() / 1000
+
     class Shares(Gpt2):
         '''Cannot be cut.'''
         def forward(self, model, batch):
@@ -185,9 +217,12 @@ class PipelineTest(Case):
         self.assertLess(self.difference("Layers-8+4,3+9", "Layers-whole"), 1e-6)
 
     def test_stages_that_are_measured(self):
-        out = self.hetseq(2, "train", "tasks.py:Gpt2", "--data", "ids.h5", "--batch-size", 32, "--max-sentences", 8, "--max-update",
-                          2, "--lr", 0.1, "--virtual-workers", "0+1", "--save-dir", "measured")
+        out = self.train("Gpt2", 2, "auto")
         self.assertIn("GPT2Block", out)
+        # Functions in Python, the user's and those of recomputation.
+        self.train("Functions", 1, "whole")
+        self.train("Functions", 2, "auto", "--recompute", "all")
+        self.assertLess(self.difference("Functions-auto", "Functions-whole"), 1e-6)
 
     def test_a_module_that_a_script_made_comes_back_whole(self):
         self.run_ranks(2, self.write("script.py", """

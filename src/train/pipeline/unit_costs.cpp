@@ -12,6 +12,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
 
 #include "hetseq/util/process/activity.hpp"
 #include "hetseq/util/quantity.hpp"
@@ -29,9 +30,17 @@ constexpr double block_ms = 50;
 constexpr int blocks = 3;
 constexpr int most_passes = 1000;  // of a block
 
-// Counts what LibTorch allocates while it is in force, on threads of backward too.
-class AllocationMeter final : public c10::MemoryReportingInfoBase {
+// Counts what LibTorch allocates while it is in force, on threads of backward too. LibTorch takes
+// whatever is in its place for a profiler's state, and a function in Python asks for its config.
+class AllocationMeter final : public torch::profiler::impl::ProfilerStateBase {
 public:
+    AllocationMeter()
+        : ProfilerStateBase(torch::profiler::impl::ProfilerConfig(
+              torch::profiler::impl::ProfilerState::Disabled)) {}
+
+    torch::profiler::impl::ActiveProfilerType profilerType() override {
+        return torch::profiler::impl::ActiveProfilerType::NONE;
+    }
     void reportMemoryUsage(
         void*, std::int64_t bytes, std::size_t, std::size_t, c10::Device) override {
         const std::lock_guard lock{mutex_};
