@@ -1,6 +1,8 @@
+#include <chrono>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -59,10 +61,12 @@ struct Replica {
     std::unique_ptr<Optimizer> optimizer;
 };
 
+constexpr CheckpointWriter::Options threaded{.threads_may_call_mpi = true};
+
 class CheckpointTest : public CheckpointFixture {
 protected:
     fs::path save(const Replica& replica, std::int64_t update) const {
-        CheckpointWriter writer(world_, checkpoints_, replica.files(), {});
+        CheckpointWriter writer(world_, checkpoints_, replica.files(), threaded);
         writer.start(state_of(update));
         writer.finish();
         world_.barrier();
@@ -118,8 +122,10 @@ TEST_F(CheckpointTest, RestoresWhatIsNotTrained) {
     FlatParameters other_parameters(other, [](const std::string&) { return true; });
     const auto saved_optimizer = make_sgd(saved_parameters, {});
     const auto other_optimizer = make_sgd(other_parameters, {});
-    CheckpointWriter writer(
-        world_, checkpoints_, checkpoint_files(saved, saved_parameters, *saved_optimizer), {});
+    CheckpointWriter writer(world_,
+                            checkpoints_,
+                            checkpoint_files(saved, saved_parameters, *saved_optimizer),
+                            threaded);
 
     writer.start(state_of(1));
     writer.finish();
@@ -172,7 +178,7 @@ TEST_F(CheckpointTest, ACopiedReplicaIsRankZerosAndItsOptimizerHearsOfIt) {
 TEST_F(CheckpointTest, HoldsWhatWasThereWhenItStarted) {
     const Replica saved(1);
     const Replica moving(1);
-    CheckpointWriter writer(world_, checkpoints_, moving.files(), {});
+    CheckpointWriter writer(world_, checkpoints_, moving.files(), threaded);
     writer.start(state_of(5));
     writer.wait_for_copy();
     moving.parameters->values().fill_(7);
@@ -182,6 +188,34 @@ TEST_F(CheckpointTest, HoldsWhatWasThereWhenItStarted) {
     const Replica other(2);
     load(checkpoints_.of_update(5), other);
     EXPECT_TRUE(other.equals(saved));
+}
+
+// Nobody looks after it, as in a long update.
+TEST_F(CheckpointTest, IsCompleteAsSoonAsAllRanksHaveWritten) {
+    const Replica replica(1);
+    CheckpointWriter writer(world_, checkpoints_, replica.files(), threaded);
+
+    writer.start(state_of(5));
+    for (int looks = 0; looks < 6000 && !fs::exists(checkpoints_.of_update(5)); ++looks)
+        std::this_thread::sleep_for(std::chrono::milliseconds{10});
+
+    EXPECT_NO_THROW(verified_state(world_, checkpoints_.of_update(5)));
+    EXPECT_TRUE(writer.is_under_way());
+    writer.finish();
+    EXPECT_FALSE(writer.is_under_way());
+}
+
+TEST_F(CheckpointTest, WhereThreadsMayNotCallMpiItIsCompleteWhenTheStartReturns) {
+    const Replica replica(1);
+    CheckpointWriter writer(world_, checkpoints_, replica.files(), {});
+
+    writer.start(state_of(5));
+    world_.barrier();
+    if (world_.size() > 1)
+        EXPECT_NO_THROW(verified_state(world_, checkpoints_.of_update(5)));
+    writer.finish();
+    world_.barrier();
+    EXPECT_NO_THROW(verified_state(world_, checkpoints_.of_update(5)));
 }
 
 TEST_F(CheckpointTest, EqualStatesHaveEqualBytesWhateverTheRanks) {
@@ -201,7 +235,8 @@ TEST_F(CheckpointTest, EqualStatesHaveEqualBytesWhateverTheRanks) {
 
 TEST_F(CheckpointTest, AFollowingOneWaitsAndOldOnesGo) {
     const Replica replica(1);
-    CheckpointWriter writer(world_, checkpoints_, replica.files(), {.keep_last = 2});
+    CheckpointWriter writer(
+        world_, checkpoints_, replica.files(), {.keep_last = 2, .threads_may_call_mpi = true});
     for (std::int64_t update = 1; update <= 4; ++update) {
         writer.start(state_of(update));
         writer.poll();
@@ -279,7 +314,8 @@ TEST_F(CheckpointTest, ATensorOfAnotherShapeIsNamedWithBoth) {
 TEST_F(CheckpointTest, OneThatCannotBeWrittenLeavesTheOnesBeforeAndIsSaidInTheEnd) {
     const Replica replica(1);
     const fs::path before = save(replica, 5);
-    CheckpointWriter writer(world_, checkpoints_, replica.files(), {.most_failures = 2});
+    CheckpointWriter writer(
+        world_, checkpoints_, replica.files(), {.most_failures = 2, .threads_may_call_mpi = true});
     // Its folder's name is taken by a file.
     on_rank_0([&] { write_atomically(checkpoints_.path() / ".unfinished-update-00000006", ""); });
     writer.start(state_of(6));
@@ -302,7 +338,7 @@ TEST_F(CheckpointTest, OneThatCannotBeCopiedKeepsNobodyWaiting) {
     std::vector<CheckpointFile> files = replica.files();
     at::Tensor moving = at::ones({4, 2}).t();  // copied element by element
     files[0].tensors[0] = whole_tensor({files[0].tensors[0].name, moving});  // of rank 0's file
-    CheckpointWriter writer(world_, checkpoints_, files, {});
+    CheckpointWriter writer(world_, checkpoints_, files, threaded);
     moving.as_strided_({3, 2}, {1, 3});
 
     writer.start(state_of(6));
