@@ -58,7 +58,7 @@ void print_from_one_rank(const std::exception& error) {
     print_error(error);
 }
 
-ProgramEnd run(const std::vector<std::string>& words, bool has_task) {
+ProgramEnd run(const std::vector<std::string>& words, bool has_task, bool in_script) {
     log::take_last_error();
     std::vector<std::string> all{"hetseq"};
     all.insert(all.end(), words.begin(), words.end());
@@ -67,7 +67,8 @@ ProgramEnd run(const std::vector<std::string>& words, bool has_task) {
         argv.push_back(word.data());
     argv.push_back(nullptr);
     try {
-        const Parts parts = has_task ? python_task_parts() : builtin_parts();
+        Parts parts = has_task ? python_task_parts() : builtin_parts();
+        parts.is_called_by_script = in_script;
         const int code = run_program(static_cast<int>(all.size()), argv.data(), parts);
         return {code, code == 0 ? "" : log::take_last_error()};
     } catch (const std::exception& error) {  // the task could not even be described
@@ -83,7 +84,7 @@ ProgramEnd run_as_program(const std::vector<std::string>& words, bool has_task) 
     keep_standard_streams();
     install_crash_report();
     keep_freed_memory();
-    return run(words, has_task);
+    return run(words, has_task, false);
 }
 
 ProgramEnd run_in_script(const std::vector<std::string>& words, bool has_task) {
@@ -95,7 +96,7 @@ ProgramEnd run_in_script(const std::vector<std::string>& words, bool has_task) {
         char** argv = nullptr;
         script_environment() = std::make_unique<MpiEnvironment>(argc, argv, Meeting::unlimited);
     }
-    return run(words, has_task);
+    return run(words, has_task, true);
 }
 
 void end_mpi() {

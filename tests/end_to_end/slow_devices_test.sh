@@ -44,6 +44,13 @@ train run 3 --stop-after 15 --drop-below 0.5
 expect_error 75 "left out: rank 2 on $(uname -n) (30 %)"
 went_on 2
 
+# A start that fails lets its ranks that were left out hear of a signal; the next one does not stop for that.
+HETSEQ_FAULT='0:computing:*:kill' run_ranks 3 "$bin/hetseq_faulty" train "${options[@]}" --save-dir "$work/run" --drop-below 0.5
+((rc == 137)) || { cat "$work/log"; fail "exit code $rc of a rank that is killed"; }
+train run 3 --stop-after 15 --drop-below 0.5
+expect_error 75 "exit code 75 says that the run stopped as planned"
+! grep -q 'the file STOP' "$work/log" || { cat "$work/log"; fail "it stopped by an old file"; }
+
 train run 3 --drop-below 0.2
 expect_ok "none is left out"
 went_on 3

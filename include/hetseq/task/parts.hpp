@@ -122,6 +122,8 @@ struct Parts {
     PartTable<ExportPart> exports{"model_type to export", "config.json"};
     /// Hears how a training goes; null: nobody does.
     std::shared_ptr<RunListener> listener = {};
+    /// A script trains, which has the model afterwards on each rank: none may be left out.
+    bool is_called_by_script = false;
 };
 
 /// The parts that hetseq comes with.

@@ -32,7 +32,7 @@ public:
 
     void write() {
         if (!is_written_)
-            is_written_ = std::ofstream(path_).good();
+            is_written_ = (std::ofstream(path_) << RunFolder::passed_on).good();
     }
 
 private:

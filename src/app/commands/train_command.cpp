@@ -387,7 +387,7 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
         check_same_run(settings, *point);
 
     const RankInfo place = settings.topology.rank(world.rank());
-    if (crew.staff == Staff::job) {
+    if (crew.staff == Staff::job && !context.parts.is_called_by_script) {
         std::vector<int> ranks = ranks_with_capacity(
             settings,
             ranks_not_dropped(world, settings, earlier_starts(folder, settings.options())));
@@ -521,6 +521,10 @@ int train_command(const CommandContext& context) {
     SettledOptions settled = settle_options(world, given, context.parts);
     for (const std::string& line : idle_options(settled.options()))
         log::warn(line);
+    if (context.parts.is_called_by_script && settled.options().drop_below > 0)
+        log::warn(
+            "--drop-below has no effect (hetseq.train returns the model on each rank): train the "
+            "task by 'hetseq train FILE.py:TASK'");
     clear_mpi_leftovers();
     signal_inbox::choose(settled.options().stop_signals, settled.options().checkpoint_signals);
     const double stall_timeout = settled.options().stall_timeout;

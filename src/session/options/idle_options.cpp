@@ -72,6 +72,10 @@ std::vector<std::string> idle_options(const Options& options) {
             lines.push_back(line({signal_name(signal) + " in --checkpoint-signals"},
                                  "--stop-signals has it too",
                                  "give --stop-signals without it"));
+    if (options.drop_below > 0 && options.save_dir.empty())
+        lines.push_back(line({"--drop-below " + format_number(options.drop_below)},
+                             "the speeds of earlier starts are in a run's folder",
+                             "give --save-dir"));
     if (options.save_dir.empty() && !options.dry_run)
         lines.emplace_back(
             "nothing of this run is kept (there is no --save-dir): give one to keep the model, its "

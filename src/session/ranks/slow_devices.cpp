@@ -35,6 +35,29 @@ std::vector<double> known_speeds(const Topology& topology, const std::filesystem
     return speeds;
 }
 
+std::vector<int> ranks_of(const Topology& topology) {
+    std::vector<int> ranks;
+    for (const RankInfo& rank : topology.ranks)
+        ranks.push_back(rank.rank);
+    return ranks;
+}
+
+// Why no rank may be left out, though only `kept` are fast enough; empty: they may.
+std::string why_all_work(const RunSettings& settings, const std::vector<int>& kept) {
+    const Options& options = settings.options();
+    if (kept.empty())
+        return "no rank would be left";
+    if (options.virtual_workers != "none" && options.virtual_workers != "auto")
+        return "--virtual-workers names the ranks";
+    if (options.balance.policy == "file")
+        return "--balance gives the shares of all ranks";
+    const bool has_work = std::any_of(kept.begin(), kept.end(), [&](int rank) {
+        return settings.capacities.empty() ||
+               settings.capacities[static_cast<std::size_t>(rank)] > 0;
+    });
+    return has_work ? "" : "the others have a capacity of 0";
+}
+
 }  // namespace
 
 SpeedWatchOptions speed_watch(const RunSettings& settings, const Replica& replica) {
@@ -55,7 +78,8 @@ SpeedWatchOptions speed_watch(const RunSettings& settings, const Replica& replic
 std::vector<int> ranks_not_dropped(const HostComm& world,
                                    const RunSettings& settings,
                                    const std::filesystem::path& history) {
-    const double least = settings.options().drop_below;
+    const Options& options = settings.options();
+    const double least = options.drop_below;
     std::vector<double> speeds(settings.topology.ranks.size(), 1);
     if (world.rank() == 0 && least > 0 && !history.empty())
         speeds = known_speeds(settings.topology, history);
@@ -70,19 +94,18 @@ std::vector<int> ranks_not_dropped(const HostComm& world,
             dropped.push_back("rank " + std::to_string(rank.rank) + " on " + rank.host + " (" +
                               percent_text(speed, 2) + ")");
     }
-    if (kept.empty()) {
-        log::warn("no rank is as fast as --drop-below " + format_number(least) +
-                  " of its kind: all work");
-        for (const RankInfo& rank : settings.topology.ranks)
-            kept.push_back(rank.rank);
-    } else if (!dropped.empty()) {
-        log::warn("left out: " + join(dropped, ", ") +
-                  ", which in an earlier start computed at so much of the speed of like devices, "
-                  "less than --drop-below " +
-                  format_number(least) +
-                  "; they are tried again a day after that, or with --drop-below 0; the others are "
-                  "numbered anew, from 0 on");
+    if (dropped.empty())
+        return kept;
+    const std::string below = "--drop-below " + format_number(least);
+    if (const std::string why = why_all_work(settings, kept); !why.empty()) {
+        log::warn(below + " leaves nobody out: " + why);
+        return ranks_of(settings.topology);
     }
+    log::warn("left out: " + join(dropped, ", ") +
+              ": their speed beside that of like devices in an earlier start is less than " +
+              below +
+              "; they are tried again a day after that, or with --drop-below 0; the others are "
+              "numbered anew, from 0 on");
     return kept;
 }
 

@@ -75,7 +75,7 @@ double CheckpointPace::interval_s() const {
     const double least = has_failed_ ? after_failure_s : least_s;
     const std::optional<CheckpointCost> cost = this->cost();
     if (!cost)
-        return std::max(first_s, least);
+        return options_.has_failed ? least : std::max(first_s, least);
     const double best_s = std::sqrt(2 * cost->training_s * options_.between_failures_s);
     const double cheap_s = options_.has_failed ? 0 : cost->training_s / most_lost;
     return std::max(std::min(most_s, std::max({least, cheap_s, best_s})),

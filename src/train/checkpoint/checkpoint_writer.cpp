@@ -17,6 +17,7 @@
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/process/activity.hpp"
 #include "hetseq/util/process/fault_point.hpp"
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/mpi/peer_transfers.hpp"
@@ -257,7 +258,7 @@ std::string CheckpointWriter::name(const std::vector<double>& digests, const Fil
     if (failed > 0) {
         if (world_.rank() == 0)
             folder_.abandon(last_update_);
-        return std::to_string(failed) + " ranks could not write their files, as they said";
+        return count_text(failed, "rank") + " could not write their files, as the log says";
     }
     if (world_.rank() != 0)
         return "";

@@ -127,8 +127,8 @@ std::vector<std::string> advice(const Summary& summary) {
     for (const SlowRank& slow : summary.slow)
         lines.push_back("rank " + std::to_string(slow.rank) + " on " +
                         summary.ranks.at(slow.rank).host + " computes at " +
-                        percent_text(slow.speed, 2) + " of the speed of like devices: " +
-                        cost_text(slow) + "; --drop-below leaves such ranks out at the next start");
+                        percent_text(slow.speed, 2) +
+                        " of the speed of like devices: " + cost_text(slow) + drop_advice(slow));
     const double communication = summary.communication_share();
     if (communication > communicating && summary.workers.empty())
         lines.push_back("communication takes " + percent(communication) +

@@ -10,6 +10,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/files/file_text.hpp"
 #include "hetseq/util/files/temporary_name.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/util/process/signal_inbox.hpp"
@@ -109,6 +110,7 @@ RunFolder::RunFolder(const HostComm& world,
         if (use == FolderUse::write && is_there(path)) {
             lease_->acquire();
             require_usable();  // whoever had it may have left a run behind
+            remove_old_stop_file();
         }
         holds_run_ = is_there(config()) || !checkpoints().list().empty() || !results().empty();
     });
@@ -119,6 +121,13 @@ RunFolder::RunFolder(const HostComm& world,
 RunFolder::~RunFolder() = default;
 RunFolder::RunFolder(RunFolder&&) noexcept = default;
 RunFolder& RunFolder::operator=(RunFolder&&) noexcept = default;
+
+// Of a start that failed while a rank was left out of it: nobody of that start could remove it.
+void RunFolder::remove_old_stop_file() const {
+    std::error_code ignored;
+    if (read_file_text(stop_file()).value_or("") == passed_on)
+        fs::remove(stop_file(), ignored);
+}
 
 // What only a run leaves, beside its configuration and checkpoints.
 std::vector<fs::path> RunFolder::results() const {

@@ -150,7 +150,8 @@ std::vector<SlowDevice> slow_devices(std::span<const RunStart> starts, double no
     std::vector<SlowDevice> slow;
     if (!starts.empty())
         slow = starts.back().slow;
-    std::erase_if(slow, [&](const SlowDevice& device) { return now - device.seen > day_s; });
+    std::erase_if(slow,
+                  [&](const SlowDevice& device) { return std::abs(now - device.seen) > day_s; });
     return slow;
 }
 
@@ -185,8 +186,9 @@ std::vector<RunStart> read_run_history(const std::filesystem::path& file) {
             starts.push_back(start_of(start));
         return starts;
     } catch (const std::exception& error) {
-        log::warn(file.string() + " cannot be read (" + error.what() +
-                  "): what earlier starts of the run took is not known, and it begins anew");
+        log::warn(
+            file.string() + " cannot be read (" + error.what() +
+            "): what earlier starts of the run took is not known, and the history begins anew");
         return {};
     }
 }

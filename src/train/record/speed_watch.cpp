@@ -54,13 +54,22 @@ std::string SpeedWatch::text(const SlowRank& slow) const {
                           "processes on it"
                         : "other processes of its host, and at its memory (a host that swaps is "
                           "slow)") +
-           (history_ != nullptr ? "; --drop-below leaves such ranks out at the next start" : "");
+           (history_ != nullptr ? drop_advice(slow) : "");
+}
+
+std::string drop_advice(const SlowRank& slow) {
+    constexpr double step = 0.05, rounding = 1e-9;
+    if (slow.without_ms > slow.update_ms)
+        return "";
+    return "; --drop-below " +
+           format_number(step * (std::floor(slow.speed / step + rounding) + 1), 2) +
+           " leaves it out at the next start";
 }
 
 std::string cost_text(const SlowRank& slow) {
     const auto ms = [](double value) { return format_number(value, 3) + " ms"; };
-    return ms(slow.update_ms) + " an update, " + ms(slow.well_ms) +
-           " if it were as fast as they, " +
+    return "forward and backward of an update take " + ms(slow.update_ms) + ", " +
+           ms(slow.well_ms) + " if it were as fast as they, " +
            (std::isfinite(slow.without_ms) ? ms(slow.without_ms) + " without it"
                                            : "and the others cannot do without it");
 }

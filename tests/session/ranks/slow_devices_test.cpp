@@ -46,10 +46,10 @@ protected:
             .slow(device, speed);
     }
 
-    std::vector<int> kept(const std::string& drop_below) {
+    std::vector<int> kept(const std::string& drop_below) { return kept(settings(drop_below)); }
+    std::vector<int> kept(const RunSettings& settings) {
         testing::internal::CaptureStderr();
-        const std::vector<int> ranks =
-            ranks_not_dropped(HostComm::serial(), settings(drop_below), file_);
+        const std::vector<int> ranks = ranks_not_dropped(HostComm::serial(), settings, file_);
         log_ = testing::internal::GetCapturedStderr();
         return ranks;
     }
@@ -63,7 +63,7 @@ TEST_F(SlowDevicesTest, AreLeftOutBelowTheLimit) {
     start_that_found("h1 cpu 1", 0.4, 60);
 
     EXPECT_THAT(kept("0.5"), ElementsAre(0, 2));
-    EXPECT_THAT(log_, HasSubstr("left out: rank 1 on h1 (40 %)"));
+    EXPECT_THAT(log_, HasSubstr("left out: rank 1 on h1 (40 %): their speed beside"));
     EXPECT_THAT(kept("0.4"), ElementsAre(0, 1, 2));
     EXPECT_THAT(kept("0"), ElementsAre(0, 1, 2));
     EXPECT_EQ(log_, "");
@@ -87,7 +87,27 @@ TEST_F(SlowDevicesTest, OneRankAtLeastWorks) {
     for (const char* device : {"h1 cpu 0", "h1 cpu 1", "h2 cpu 0"})
         start_that_found(device, 0.4, 60);
     EXPECT_THAT(kept("0.5"), ElementsAre(0, 1, 2));
-    EXPECT_THAT(log_, HasSubstr("all work"));
+    EXPECT_THAT(log_, HasSubstr("leaves nobody out: no rank would be left"));
+}
+
+TEST_F(SlowDevicesTest, AllWorkWhereTheOthersMayNotOrAreGivenByNumber) {
+    start_that_found("h1 cpu 1", 0.4, 60);
+    RunSettings capacities = settings("0.5");
+    capacities.capacities = {0, 8, 0};
+    EXPECT_THAT(kept(capacities), ElementsAre(0, 1, 2));
+    EXPECT_THAT(log_, HasSubstr("the others have a capacity of 0"));
+    RunSettings workers = settings("0.5");
+    workers.settle(workers.options().virtual_workers, "0+1,2");
+    EXPECT_THAT(kept(workers), ElementsAre(0, 1, 2));
+    EXPECT_THAT(log_, HasSubstr("--virtual-workers names the ranks"));
+    RunSettings shares = settings("0.5");
+    shares.settle(shares.options().virtual_workers, "auto");
+    EXPECT_THAT(kept(shares), ElementsAre(0, 2));
+}
+
+TEST_F(SlowDevicesTest, AClockThatWasSetBackKeepsNobodyOutForLong) {
+    start_that_found("h1 cpu 1", 0.4, -900'000);
+    EXPECT_THAT(kept("0.5"), ElementsAre(0, 1, 2));
 }
 
 TEST_F(SlowDevicesTest, NothingIsKnownWithoutAHistory) {

@@ -75,6 +75,8 @@ public:
     std::filesystem::path model_config() const { return path_ / "config.json"; }
     std::filesystem::path stop_file() const { return stop_file_of(path_); }
     /// For a rank that has the folder's name alone.
+    /// What the stop file says where a rank that was left out wrote it, to pass a signal on.
+    static constexpr const char* passed_on = "a signal came to a rank that was left out\n";
     static std::filesystem::path stop_file_of(const std::filesystem::path& run) {
         return run / "STOP";
     }
@@ -86,6 +88,7 @@ private:
     void remove_temporary_files() const;
     void remove_earlier_run() const;
     void keep(const std::string& config_text, const std::vector<CompanionFile>& model_files);
+    void remove_old_stop_file() const;
     std::vector<std::filesystem::path> results() const;
 
     std::filesystem::path path_;
