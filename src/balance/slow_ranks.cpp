@@ -116,18 +116,18 @@ SlowRanks::Change SlowRanks::close_period() {
         const bool is_slow = speeds[r] < options_.below;
         if (is_slow == rank.is_slow) {
             rank.contrary = 0;
-            rank.slowness = 0;
+            rank.speed_sum = 0;
             if (is_slow)
                 speeds_[r] = speeds[r];
             continue;
         }
-        rank.slowness += speeds[r];
+        rank.speed_sum += speeds[r];
         if (++rank.contrary < options_.periods)
             continue;
         rank.is_slow = is_slow;
-        speeds_[r] = is_slow ? rank.slowness / rank.contrary : 1;
+        speeds_[r] = is_slow ? rank.speed_sum / rank.contrary : 1;
         rank.contrary = 0;
-        rank.slowness = 0;
+        rank.speed_sum = 0;
         if (is_slow)
             fell.push_back(r);
         else

@@ -56,8 +56,8 @@ private:
         double ms = 0, expected_ms = 0;  // of the period
         double ratio = 0;                // of these, of the last period that knows it; 0: none does
         bool is_slow = false;
-        int contrary = 0;     // periods in a row that say otherwise
-        double slowness = 0;  // the sum of the speeds in these
+        int contrary = 0;      // periods in a row that say otherwise
+        double speed_sum = 0;  // in these
     };
 
     Change close_period();
