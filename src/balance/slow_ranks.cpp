@@ -41,10 +41,7 @@ std::vector<std::int64_t> without(std::size_t rank, std::vector<std::int64_t> al
 }  // namespace
 
 SlowRanks::SlowRanks(std::vector<StepCost> costs, SlowRanksOptions options)
-    : costs_{std::move(costs)},
-      options_{std::move(options)},
-      ranks_(costs_.size()),
-      speeds_(costs_.size(), 1) {
+    : costs_{std::move(costs)}, options_{std::move(options)}, ranks_(costs_.size()) {
     HETSEQ_ASSERT(options_.kinds.size() == costs_.size());
     std::map<int, std::vector<std::size_t>> members;
     for (std::size_t r = 0; r < costs_.size(); ++r) {
@@ -118,14 +115,14 @@ SlowRanks::Change SlowRanks::close_period() {
             rank.contrary = 0;
             rank.speed_sum = 0;
             if (is_slow)
-                speeds_[r] = speeds[r];
+                rank.speed = speeds[r];
             continue;
         }
         rank.speed_sum += speeds[r];
         if (++rank.contrary < options_.periods)
             continue;
         rank.is_slow = is_slow;
-        speeds_[r] = is_slow ? rank.speed_sum / rank.contrary : 1;
+        rank.speed = rank.speed_sum / rank.contrary;
         rank.contrary = 0;
         rank.speed_sum = 0;
         if (is_slow)
@@ -151,7 +148,7 @@ SlowRank SlowRanks::describe(std::size_t rank) const {
     for (std::size_t r = 0; r < costs.size(); ++r)
         if (ranks_[r].ratio > 0)
             costs[r].scale = ranks_[r].ratio;
-    SlowRank slow{.rank = rank, .speed = speeds_[rank], .update_ms = update_ms(costs)};
+    SlowRank slow{.rank = rank, .speed = ranks_[rank].speed, .update_ms = update_ms(costs)};
     std::vector<StepCost> well = costs;
     well[rank].scale *= slow.speed;
     slow.well_ms = update_ms(std::move(well));

@@ -56,6 +56,7 @@ private:
         double ms = 0, expected_ms = 0;  // of the period
         double ratio = 0;                // of these, of the last period that knows it; 0: none does
         bool is_slow = false;
+        double speed = 1;      // as a part of its kind's, where it is slow
         int contrary = 0;      // periods in a row that say otherwise
         double speed_sum = 0;  // in these
     };
@@ -69,7 +70,6 @@ private:
     SlowRanksOptions options_;
     std::vector<std::vector<std::size_t>> kinds_;
     std::vector<Rank> ranks_;
-    std::vector<double> speeds_;
     std::vector<std::int64_t> full_;  // the largest batch's allocation
     double period_ms_ = 0;
     int updates_ = 0;  // of the period

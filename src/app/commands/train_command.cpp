@@ -331,7 +331,19 @@ Attempt ended(int code) {
     return {.code = code};
 }
 
-// Only the ranks of `choice`, whose numbers become those among them.
+// To start again on `ranks` alone, whose numbers become those among them. `rank`: this one.
+Attempt again_on(const std::vector<int>& ranks,
+                 Staff staff,
+                 const RunSettings& settings,
+                 int rank,
+                 LayoutChoice choice = {}) {
+    return {.ranks = ranks,
+            .crew = {.staff = staff,
+                     .before = settings.topology.rank(rank),
+                     .options = options_on(settings, ranks),
+                     .choice = std::move(choice)}};
+}
+
 Attempt on_ranks_of(LayoutChoice choice, const RunSettings& settings, int rank) {
     const std::vector<int> ranks = choice.ranks;
     if (choice.pipelines)
@@ -343,14 +355,11 @@ Attempt on_ranks_of(LayoutChoice choice, const RunSettings& settings, int rank) 
     if (!others.empty())
         log::info("left out: " + name_ranks(others) +
                   ", for which the layout has no use; the others are numbered anew, from 0 on");
-    SettledOptions options = options_on(settings, ranks);
-    if (choice.shards_state)
-        options.settle(options.options().shard, "optimizer");
-    return {.ranks = ranks,
-            .crew = {.staff = Staff::working,
-                     .before = settings.topology.rank(rank),
-                     .options = std::move(options),
-                     .choice = std::move(choice)}};
+    const bool shards_state = choice.shards_state;
+    Attempt again = again_on(ranks, Staff::working, settings, rank, std::move(choice));
+    if (shards_state)
+        again.crew.options.settle(again.crew.options.options().shard, "optimizer");
+    return again;
 }
 
 // Collective. As the run's checkpoint has recorded it, or as it is found best now.
@@ -386,16 +395,12 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
     if (point)
         check_same_run(settings, *point);
 
-    const RankInfo place = settings.topology.rank(world.rank());
     if (crew.staff == Staff::job && !context.parts.is_called_by_script) {
-        std::vector<int> ranks = ranks_with_capacity(
+        const std::vector<int> ranks = ranks_with_capacity(
             settings,
             ranks_not_dropped(world, settings, earlier_starts(folder, settings.options())));
-        if (std::ssize(ranks) < world.size()) {
-            SettledOptions options = options_on(settings, ranks);
-            return {.ranks = std::move(ranks),
-                    .crew = {.staff = Staff::well, .before = place, .options = std::move(options)}};
-        }
+        if (std::ssize(ranks) < world.size())
+            return again_on(ranks, Staff::well, settings, world.rank());
     }
     const bool may_choose = crew.staff != Staff::working;
     if (may_choose) {
@@ -437,15 +442,9 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
     if (!layout)
         replica.memory().note_activations(world, activations_mb(shares.plan), PeakMemory{}.mb());
     if (may_choose && !layout && !replica.model().initialises_itself()) {
-        std::vector<int> ranks = working_ranks(world, settings, replica, shares.plan);
-        if (std::ssize(ranks) < world.size()) {
-            SettledOptions options = options_on(settings, ranks);
-            return {.ranks = ranks,
-                    .crew = {.staff = Staff::working,
-                             .before = place,
-                             .options = std::move(options),
-                             .choice = {.ranks = ranks}}};
-        }
+        const std::vector<int> ranks = working_ranks(world, settings, replica, shares.plan);
+        if (std::ssize(ranks) < world.size())
+            return again_on(ranks, Staff::working, settings, world.rank(), {.ranks = ranks});
     }
     const TrainingProgress progress = start.progress;
     RunListener* const listener = context.parts.listener.get();

@@ -1,7 +1,6 @@
 #include "hetseq/session/ranks/slow_devices.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <utility>
 
@@ -16,15 +15,10 @@ namespace hetseq {
 
 namespace {
 
-double seconds_since_1970() {
-    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
-
 // By rank, as a part of its kind's; 1: it is not known to be slow.
 std::vector<double> known_speeds(const Topology& topology, const std::filesystem::path& history) {
     const std::vector<SlowDevice> slow =
-        slow_devices(read_run_history(history), seconds_since_1970());
+        slow_devices(read_run_history(history), RunHistory::Clock{}.since_1970());
     std::vector<double> speeds;
     for (const RankInfo& rank : topology.ranks) {
         speeds.push_back(1);
@@ -78,10 +72,11 @@ SpeedWatchOptions speed_watch(const RunSettings& settings, const Replica& replic
 std::vector<int> ranks_not_dropped(const HostComm& world,
                                    const RunSettings& settings,
                                    const std::filesystem::path& history) {
-    const Options& options = settings.options();
-    const double least = options.drop_below;
+    const double least = settings.options().drop_below;
+    if (least <= 0 || history.empty())
+        return ranks_of(settings.topology);
     std::vector<double> speeds(settings.topology.ranks.size(), 1);
-    if (world.rank() == 0 && least > 0 && !history.empty())
+    if (world.rank() == 0)
         speeds = known_speeds(settings.topology, history);
     world.broadcast(std::as_writable_bytes(std::span(speeds)), 0);
     std::vector<int> kept;

@@ -74,9 +74,9 @@ public:
     std::filesystem::path best_model() const { return path_ / "best.safetensors"; }
     std::filesystem::path model_config() const { return path_ / "config.json"; }
     std::filesystem::path stop_file() const { return stop_file_of(path_); }
-    /// For a rank that has the folder's name alone.
     /// What the stop file says where a rank that was left out wrote it, to pass a signal on.
     static constexpr const char* passed_on = "a signal came to a rank that was left out\n";
+    /// For a rank that has the folder's name alone.
     static std::filesystem::path stop_file_of(const std::filesystem::path& run) {
         return run / "STOP";
     }
