@@ -74,7 +74,7 @@ run_command() {
 
 # Whether mpirun is to start again at once, in this job: a device or its link failed (71), a signal ended a rank, or mpirun
 # lost a host (205). The same fault that comes twice without a checkpoint between is one of the program or its data. Status
-# 137 may be anybody's doing, and is believed the third time.
+# 137 may be anybody's doing, and is believed the third time, unless the kernel has killed a process here for want of memory.
 starts_again_here() {
   local most=2
   if [[ $cancelled || $asked || $restart_here == no ]] || ((status != 71 && status <= 128)); then
@@ -82,13 +82,16 @@ starts_again_here() {
   fi
   [[ $(newest_checkpoint) == "$before_start" ]] || faults=0
   faults=$((faults + 1))
-  ((status != 137)) || most=3
+  ((status != 137 || $(memory_kills) > kills_before)) || most=3
   if ((faults >= most)); then
     say "status $status, $faults times without a newer checkpoint: not started again here"
     return 1
   fi
   use_hosts_that_answer
 }
+
+# How many processes the kernel has killed for want of memory on this host.
+memory_kills() { awk '$1 == "oom_kill" {kills = $2} END {print kills + 0}' "$kernel_counters" 2>/dev/null || echo 0; }
 
 # Whether the command's mpirun starts a process there, at the second try at the latest.
 answers() { starts_a_process "$1" || starts_a_process "$1"; }
@@ -161,7 +164,7 @@ goes_on() {
   return 1
 }
 
-: "${restart_here:=yes}" "${min_ranks:=1}" "${answer_within:=20}"
+: "${restart_here:=yes}" "${min_ranks:=1}" "${answer_within:=20}" "${kernel_counters:=/proc/vmstat}"
 declare -F hosts_of_job >/dev/null || hosts_of_job() { :; }
 
 if [[ $HETSEQ_JOB ]]; then # a file that sets any of the variables at the top
@@ -186,7 +189,7 @@ export HETSEQ_RESTARTED=0
 cancelled='' asked='' host_lost='' before=$(newest_checkpoint) faults=0
 say "start $((restarts + 1)) of at most $((max_requeues + 1)) on $HOSTNAME"
 while :; do
-  status='' pid='' before_start=$(newest_checkpoint)
+  status='' pid='' before_start=$(newest_checkpoint) kills_before=$(memory_kills)
   run_command
   starts_again_here || break
   [[ ! $asked ]] || break # while it looked at the hosts

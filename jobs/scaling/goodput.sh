@@ -71,5 +71,12 @@ print(f"{sys.argv[1]} kills, {told['starts']} starts: {100 * told['share']:.1f} 
 for name in ("lost", "starting", "between", "validating", "saving", "other"):
     print(f"{name:>10}: {100 * told[name + '_s'] / told['seconds']:.1f} %")
 if checkpoint:
-    print(f"a checkpoint: {1000 * checkpoint[-1]['training_s']:.1f} ms of training, {1000 * checkpoint[-1]['writing_s']:.0f} ms to be written")
+    cost, writing = checkpoint[-1]["training_s"], checkpoint[-1]["writing_s"]
+    print(f"a checkpoint: {1000 * cost:.1f} ms of training, {1000 * writing:.0f} ms to be written")
+    if told["starts"] > 1:  # the interval is that of docs/checkpoints.md
+        between_failures, failures = 600, told["starts"] - 1
+        interval = min(600, max(2, 5 * writing, (2 * cost * between_failures) ** 0.5))
+        lost = interval / 2 + writing + told["starting_s"] / told["starts"] + told["between_s"] / failures
+        share = 1 - lost / between_failures - cost / interval
+        print(f"so with a failure every ten minutes, reckoned: {100 * share:.1f} %")
 PY

@@ -273,10 +273,6 @@ std::int64_t Corpus::blocks_read() const noexcept {
     return impl_->blocks_read;
 }
 
-std::int64_t Corpus::cached_blocks() const noexcept {
-    return impl_->schedule.slots();
-}
-
 std::int64_t Corpus::cache_bytes() const noexcept {
     return impl_->schedule.slots() * static_cast<std::int64_t>(impl_->layout.slot_bytes);
 }

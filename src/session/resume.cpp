@@ -1,5 +1,6 @@
 #include "hetseq/session/resume.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -140,7 +141,8 @@ void check_pending(const TrainingProgress& progress, const ResumePoint& point, c
 
 ResumeCandidates::ResumeCandidates(const HostComm& world,
                                    const Options& options,
-                                   const RunFolder* folder)
+                                   const RunFolder* folder,
+                                   VerifiedCheckpoint verified)
     : world_{world} {
     const std::string found = agree_on(world, [&] {
         check_options(options, folder);
@@ -162,11 +164,18 @@ ResumeCandidates::ResumeCandidates(const HostComm& world,
     for (std::size_t i = 1; i < lines.size(); ++i)
         if (!lines[i].empty())
             folders_.emplace_back(lines[i]);
+    if (!verified.point || verified.found != folders_)
+        return;
+    const auto first = std::find(folders_.begin(), folders_.end(), verified.point->folder);
+    tried_ = static_cast<std::size_t>(first - folders_.begin());
+    verified_ = std::move(verified.point);
 }
 
 std::optional<ResumePoint> ResumeCandidates::next() {
     while (tried_ < folders_.size()) {
         const fs::path& folder = folders_[tried_++];
+        if (verified_)
+            return std::exchange(verified_, std::nullopt);
         try {
             return ResumePoint{folder, verified_state(world_, folder, optimizer_files_), are_own_};
         } catch (const AgreedError& error) {

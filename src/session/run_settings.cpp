@@ -101,12 +101,7 @@ void settle_precision(const HostComm& world, RunSettings& settings) {
         check_reduce_precision(settings);
     });
     settings.settle(list, rank_list(words));
-    at::Context& context = at::globalContext();
-    context.setAllowTF32CuDNN(settings.precision == Precision::tf32);
-    context.setAllowTF32CuBLAS(settings.precision == Precision::tf32);
-    context.setAllowFP16ReductionCuBLAS(false);  // sums of products are fp32
-    context.setAllowBF16ReductionCuBLAS(false);
-    context.setDeterministicCuDNN(true);  // a continued run has the bits of a whole one
+    compute_in(settings.precision);
 }
 
 void settle_recomputation(const HostComm& world, RunSettings& settings) {

@@ -14,7 +14,7 @@
 #include "bert_setup.hpp"
 #include "builtin_parts.hpp"
 #include "fine_tuning.hpp"
-#include "sequence_scorer.hpp"
+#include "task/scorers/sequence_scorer.hpp"
 
 namespace hetseq {
 

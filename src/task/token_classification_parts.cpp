@@ -12,8 +12,8 @@
 #include "bert_lines.hpp"
 #include "bert_setup.hpp"
 #include "builtin_parts.hpp"
-#include "entity_scorer.hpp"
 #include "fine_tuning.hpp"
+#include "task/scorers/entity_scorer.hpp"
 
 namespace hetseq {
 

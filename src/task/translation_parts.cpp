@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -14,7 +16,7 @@
 #include "hetseq/task/parts.hpp"
 
 #include "builtin_parts.hpp"
-#include "translation_scorer.hpp"
+#include "task/scorers/translation_scorer.hpp"
 
 namespace hetseq {
 
@@ -255,6 +257,22 @@ private:
     static constexpr std::int64_t begin_id = 1;  // of every vocabulary
 };
 
+TranslationModel load_translation(const std::filesystem::path& folder,
+                                  const std::function<void(Model& network)>& load) {
+    const TransformerConfig config = read_transformer_config(folder / "config.json");
+    Vocabulary source = Vocabulary::read(folder / "source.vocabulary");
+    Vocabulary target = Vocabulary::read(folder / "target.vocabulary");
+    if (source.size() != config.source_vocab_size || target.size() != config.target_vocab_size)
+        throw BadData(folder.string() + ": the vocabularies have " + std::to_string(source.size()) +
+                          " and " + std::to_string(target.size()) + " entries",
+                      "config.json says " + std::to_string(config.source_vocab_size) + " and " +
+                          std::to_string(config.target_vocab_size),
+                      "put the files of one model together");
+    const std::shared_ptr<Transformer> network = make_transformer(config);
+    load(*network);
+    return {network, Translator(*network), std::move(source), std::move(target)};
+}
+
 void refuse_to_export(const std::filesystem::path& folder) {
     throw BadConfig("transformers has no model like that of " + folder.string(),
                     "it is hetseq's Transformer",
@@ -290,6 +308,7 @@ void add_translation_parts(Parts& parts) {
                                   {"adam-eps", "1e-9"},
                                   {"max-tokens", "4096"}},
                      .instead_of_predict = "hetseq translate RUN < lines"});
+    parts.translations.add("transformer", load_translation);
     parts.exports.add("transformer", {.check = refuse_to_export});
 }
 

@@ -103,6 +103,21 @@ for task in bert numbers; do
   near $task-fp32 $task-bf16 0.02
   unlike $task-fp32 $task-bf16
 done
-run_ranks 1 "$bin/hetseq" translate "$work/numbers-fp32" --precision bf16 </dev/null
-expect_error 78 'hetseq translates in fp32 or fp64'
+head -n 20 "$work/numbers/test.en" >"$work/lines"
+translated() { # NAME RANKS PRECISION
+  mpirun -np "$2" "$bin/hetseq" translate "$work/numbers-fp32" --device cpu --precision "$3" --print-scores --max-len-b 9 --beam 2 \
+    --batch-sentences 2 <"$work/lines" >"$work/translated-$1" 2>"$work/log" || { cat "$work/log"; fail "translating in $1"; }
+}
+translated single 1 fp32
+translated narrow 1 bf16
+translated both 2 0=fp32,1=bf16
+python3 - "$work"/translated-{single,narrow,both} <<'PY' || fail 'translations in 16 bits are not near those in fp32'
+import sys
+scores = [[float(line.split("\t")[0]) for line in open(path)] for path in sys.argv[1:]]
+for of in scores:
+    assert len(of) == 20 and max(abs(a - b) for a, b in zip(of, scores[0])) < 0.05, scores
+assert scores[1] != scores[0] and scores[2] != scores[0] and scores[2] != scores[1], scores
+PY
+run_ranks 1 "$bin/hetseq" translate "$work/numbers-fp32" --device cpu --precision fp16 </dev/null
+expect_error 78 'give this rank bf16 or fp32'
 echo 'precisions by rank: ok'

@@ -97,3 +97,10 @@ translate 1 many --checkpoint average:9 <"$work/in"
 expect_error 66 'ask for fewer'
 run_ranks 1 "$program" translate "$work/numbers"
 expect_error 66 config.json
+mkdir "$work/classifier"
+echo '{"model_type": "bert"}' >"$work/classifier/config.json"
+run_ranks 1 "$program" translate "$work/classifier"
+expect_error 78 "model_type is 'bert', which does not translate"
+echo '{"model_type": "tra' >"$work/classifier/config.json"
+run_ranks 1 "$program" translate "$work/classifier"
+expect_error 65 'holds no JSON object'

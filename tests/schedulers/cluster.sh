@@ -38,6 +38,14 @@ EOF
 }
 next_run() { rm -rf "$work"/{run,goal,hetseq*}; }
 
+# kill_rank: by SIGKILL.
+kill_rank() {
+  local rank
+  rank=$(pgrep -f -- "hetseq train .*--save-dir $work/run" | grep -vxFf <(pgrep -x 'mpirun|orted|qrsh|srun') | head -n 1)
+  [[ $rank ]] || fail 'no rank to kill'
+  kill -9 "$rank"
+}
+
 # updates: how many the run has logged.
 updates() { if [[ -e $work/run/metrics.jsonl ]]; then grep -c '"kind":"train"' "$work/run/metrics.jsonl"; else echo 0; fi; }
 

@@ -121,6 +121,10 @@ new_run 20 'command+=(--fail 137 --no-checkpoint)'
 start slurm.sh
 expect 137 0
 expect_log log 1 'status 137, 3 times without a newer checkpoint'
+new_run 20 'command+=(--fail 137 --no-checkpoint --memory-kill memory-kills)' kernel_counters=memory-kills
+start slurm.sh
+expect 137 0
+expect_log log 1 'status 137, 2 times without a newer checkpoint'
 new_run 40 'command+=(--every 5 --die 139@12)'
 start slurm.sh USR1 # before that
 expect 75 1

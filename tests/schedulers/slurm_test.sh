@@ -84,7 +84,7 @@ next_run
 settings 'command+=(--save-interval-updates 10)'
 id=$("$box" exec sbatch "${resources[@]}" --time=5 --signal=B:USR1@60 "$jobs/slurm.sh")
 wait_for 60 updates has_updates 30
-pkill -9 -f -o -- "hetseq train .*--save-dir $work/run" || fail 'no rank to kill'
+kill_rank
 wait_for 60 'start in place' grep -qs 'starts again here' "$work/hetseq-$id.log"
 wait_for 60 'word of the checkpoint' grep -qs 'continues from' "$work/hetseq-$id.log"
 touch "$work/run/STOP"

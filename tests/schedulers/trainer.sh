@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Stands in for `hetseq train` where a job script is tested alone: counts updates in RUN/updates, 20 a second on any
 # machine, stops with 75 and a checkpoint when asked to, goes on from the newest one, and ends with 0; with --fail it ends
-# with CODE after 10 updates, with --die once with CODE at an update. --every: updates between checkpoints.
+# with CODE after 10 updates, with --die once with CODE at an update. --every: updates between checkpoints. --memory-kill:
+# before it fails it counts a kill in FILE, as the kernel does in /proc/vmstat.
 # usage: trainer.sh --save-dir RUN --max-update N [--time-limit HH:MM:SS] [--fail CODE] [--die CODE@UPDATE]... [--every N]
-#        [--no-checkpoint]
+#        [--no-checkpoint] [--memory-kill FILE]
 set -euo pipefail
-limit=0 fail='' writes=yes deaths=() every=0
+limit=0 fail='' writes=yes deaths=() every=0 kills=''
 while (($#)); do
   case $1 in
     --save-dir) run=$2; shift ;;
@@ -15,6 +16,7 @@ while (($#)); do
     --die) deaths+=("$2"); shift ;;
     --every) every=$2; shift ;;
     --no-checkpoint) writes=no ;;
+    --memory-kill) kills=$2; shift ;;
     *) echo "trainer.sh: unknown $1" >&2; exit 64 ;;
   esac
   shift
@@ -24,6 +26,12 @@ echo "chain ${HETSEQ_CHAIN-none}"
 newest=$(find "$run/checkpoints" -name 'update-*' | sort | tail -n 1)
 update=$((10#0${newest##*update-}))
 [[ -z $newest ]] || echo "resumed at update $update"
+count_kill() {
+  local before
+  [[ $kills ]] || return 0
+  read -r _ before 2>/dev/null <"$kills" || before=0
+  echo "oom_kill $((before + 1))" >"$kills"
+}
 checkpoint() { [[ $writes == no ]] || mkdir -p "$run/checkpoints/$(printf 'update-%08d' "$update")"; }
 
 first=$update
@@ -53,7 +61,7 @@ while ((update < last)); do
       fi
     done
   done
-  ((update < 10)) || [[ -z $fail ]] || { checkpoint; exit "$fail"; }
+  ((update < 10)) || [[ -z $fail ]] || { checkpoint; count_kill; exit "$fail"; }
 done
 checkpoint
 echo "finished at update $update"

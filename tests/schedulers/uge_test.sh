@@ -44,3 +44,16 @@ expect_log 1 "job $id: finished"
 expect_log 1 'continues from'
 expect_run
 echo 'qdel leaves a checkpoint and no job; submitted again it goes on'
+
+# A killed rank costs no way through the queue.
+next_run
+settings 'command+=(--save-interval-updates 10)'
+id=$("${submit[@]}" -l h_rt=200 "$jobs/uge.sh")
+wait_for 60 updates has_updates 30
+kill_rank
+wait_for 60 'start in place' grep -qs 'starts again here' "$work/hetseq.o$id"
+wait_for 60 'word of the checkpoint' grep -qs 'continues from' "$work/hetseq.o$id"
+touch "$work/run/STOP"
+wait_for 100 "end of job $id" is_over "$id"
+expect_log 1 'start 1 of'
+echo "a killed rank: job $id goes on at once"

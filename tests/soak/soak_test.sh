@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # soak_test.sh BINARY_DIR [DISTURBANCES [SEED [TASK]]]: a run that is killed, stopped, re-sized and cut into other virtual
-# workers at random, again and again, whose config.cfg is removed and into whose folder second jobs are started, keeps
-# every checkpoint it has and ends with the parameters of a run of replicas that was left alone. A disturbance takes 2 to
-# 4 s, one with a second job 10 s.
+# workers at random, again and again, whose config.cfg is removed, whose newest checkpoint is damaged and into whose folder
+# second jobs are started, keeps every other checkpoint and ends with the parameters of a run of replicas that was left
+# alone. A disturbance takes 2 to 4 s, one with a second job 10 s.
 # TASK: mnist (in fp64, the default); bf16 (the same in 16 bits, within their bound); python (a task in Python in fp64, whose
 # block is computed again in backward at random; twice as long).
 source "$(dirname "$0")/../end_to_end/common.sh"
@@ -14,7 +14,7 @@ echo "$disturbances disturbances of $task, seed $seed"
 make_images
 options=(--data "$work/data/train*.h5" --max-sentences 4 --batch-size 8 --seed 3
   --balance declared --threads 1 --log-interval 50 --save-interval 0 --keep-last 2)
-tolerance=1e-9
+tolerance=1e-10
 case $task in
   mnist) options+=(--task mnist --precision fp64 --lr 0.1) ;;
   bf16) options+=(--task mnist --precision bf16 --lr 0.01) tolerance=0.02 ;;
@@ -49,7 +49,7 @@ PY
 esac
 run=$work/run
 mkdir "$run"
-last=0 stops=0 kills=0 removals=0 refused=0 layouts=''
+last=0 stops=0 kills=0 removals=0 refused=0 damages=0 damaged='' layouts=''
 
 newest() { "$bin/hetseq" checkpoint list "$run" --json | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["update"])'; }
 # In hundredths of a second.
@@ -111,6 +111,33 @@ disturb() {
   esac
 }
 
+inode_of() { stat -c %i "$1" 2>/dev/null || true; }
+
+# Cuts or changes a file of the newest checkpoint where there is an older one, from which the next start has to go on.
+damage_newest() {
+  local saved file size
+  mapfile -t saved < <(find "$run/checkpoints" -maxdepth 1 -name 'update-*[0-9]' | sort)
+  ((${#saved[@]} > 1)) || return 0
+  file=$(find "${saved[-1]}" -type f ! -name '.*' | sort | shuf -n 1 --random-source=<(yes "$RANDOM"))
+  size=$(stat -c %s "$file")
+  if ((RANDOM % 2)); then
+    truncate -s $((size / 2)) "$file"
+  else
+    python3 - "$file" $((RANDOM * size / 32768)) <<'PY'
+import sys
+with open(sys.argv[1], "r+b") as file:
+    file.seek(int(sys.argv[2]))
+    byte = file.read(1)[0]
+    file.seek(int(sys.argv[2]))
+    file.write(bytes([byte ^ 4]))
+PY
+  fi
+  ! "$bin/hetseq" checkpoint verify "$run" >"$work/verify" 2>&1 || fail "$file was damaged, and nothing is said of it"
+  damaged=${saved[-1]} damaged_inode=$(inode_of "${saved[-1]}")
+  last=$((10#${saved[-2]##*-}))
+  damages=$((damages + 1))
+}
+
 for ((i = 1; i <= disturbances; ++i)); do
   ranks=$((RANDOM % 4 + 1))
   random_layout
@@ -139,10 +166,13 @@ for ((i = 1; i <= disturbances; ++i)); do
     *) grep -qE 'Signals|signal|PMIX|ORTE|launch' "$work/log" || { cat "$work/log"; fail "disturbance $i: $how, exit code $rc"; } ;;
   esac
   compgen -G "$run/checkpoints/update-*" >/dev/null || continue
+  [[ -z $damaged || $(inode_of "$damaged") != "$damaged_inode" ]] || continue # it has not come to its checkpoint
+  damaged=
   "$bin/hetseq" checkpoint verify "$run" >"$work/verify" || { cat "$work/verify"; fail "disturbance $i: $how left a damaged checkpoint"; }
   now=$(newest)
   ((now >= last)) || fail "disturbance $i: $how took back update $last to $now"
   last=$now
+  ((RANDOM % 6)) || damage_newest
 done
 ((last > 0)) || fail "nothing was ever saved"
 
@@ -150,4 +180,4 @@ timeout 900 mpirun -np 2 "$bin/hetseq" train "${options[@]}" --max-update "$last
   { cat "$work/log"; fail "the run that was left alone"; }
 "$bin/compare_models" "$run/checkpoints/update-$(printf %08d "$last")/model.safetensors" "$work/alone/model.safetensors" "$tolerance" ||
   fail "the parameters differ after $disturbances disturbances"
-echo "$last updates as$layouts, $kills kills, $stops stops, $removals times without config.cfg, $refused second jobs: the parameters of a run that was left alone"
+echo "$last updates as$layouts, $kills kills, $stops stops, $removals times without config.cfg, $refused second jobs, $damages damaged checkpoints: the parameters of a run that was left alone"

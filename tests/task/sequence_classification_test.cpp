@@ -13,7 +13,7 @@
 #include "hetseq/task/parts.hpp"
 
 #include "data/error_text.hpp"
-#include "task/sequence_scorer.hpp"
+#include "task/scorers/sequence_scorer.hpp"
 #include "util/temporary_folder.hpp"
 #include <gmock/gmock.h>
 

@@ -9,7 +9,7 @@
 #include "hetseq/task/parts.hpp"
 
 #include "data/error_text.hpp"
-#include "task/entity_scorer.hpp"
+#include "task/scorers/entity_scorer.hpp"
 #include "util/temporary_folder.hpp"
 #include <gmock/gmock.h>
 

@@ -57,8 +57,6 @@ public:
     CorpusIdentity identity(const CorpusIdentity* before) const;
     /// Blocks this host has read so far.
     std::int64_t blocks_read() const noexcept;
-    /// Blocks this host can hold at once.
-    std::int64_t cached_blocks() const noexcept;
     /// Memory of this host's cache when it is full.
     std::int64_t cache_bytes() const noexcept;
     const std::shared_ptr<Impl>& impl() noexcept { return impl_; }

@@ -26,14 +26,25 @@ struct ResumePoint {
     bool is_own = true;  // of the run itself; otherwise --restore-file's
 };
 
+/// A checkpoint that was found complete, among others.
+struct VerifiedCheckpoint {
+    std::optional<ResumePoint> point = {};          // none was
+    std::vector<std::filesystem::path> found = {};  // all that there were
+};
+
 /// Checkpoints that a run may continue from, the newest first. If one is damaged, it is named and
 /// the one before it is tried.
 class ResumeCandidates {
 public:
     /// Collective. Takes those of `folder` (may be null) unless --overwrite or --resume never
-    /// excludes them, otherwise those of --restore-file. Throws on all ranks: BadConfig for options
-    /// that contradict each other, MissingInput if --resume must or --restore-file finds none.
-    ResumeCandidates(const HostComm& world, const Options& options, const RunFolder* folder);
+    /// excludes them, otherwise those of --restore-file. Where they are those among which
+    /// `verified` was found, that one is the first, and its files are not read again. Throws on all
+    /// ranks: BadConfig for options that contradict each other, MissingInput if --resume must or
+    /// --restore-file finds none.
+    ResumeCandidates(const HostComm& world,
+                     const Options& options,
+                     const RunFolder* folder,
+                     VerifiedCheckpoint verified = {});
 
     /// Collective. The newest one that was not tried yet and whose files are complete, but for the
     /// optimizer's with --reset-optimizer; empty if there are no candidates. Throws BadData on all
@@ -41,11 +52,14 @@ public:
     std::optional<ResumePoint> next();
     /// Collective. `error` says why the last one cannot be used although its files are complete.
     void pass(const std::exception& error);
+    /// All that there were at first, the newest first.
+    const std::vector<std::filesystem::path>& found() const noexcept { return folders_; }
 
 private:
     const HostComm& world_;
     std::vector<std::filesystem::path> folders_;
     bool are_own_ = true;
+    std::optional<ResumePoint> verified_;  // the next one
     OptimizerFiles optimizer_files_ = OptimizerFiles::read;
     std::size_t tried_ = 0;
 };

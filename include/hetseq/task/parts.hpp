@@ -16,6 +16,7 @@
 #include "hetseq/task/line_answering.hpp"
 #include "hetseq/task/model_export.hpp"
 #include "hetseq/task/part_options.hpp"
+#include "hetseq/task/translation_part.hpp"
 
 namespace hetseq {
 
@@ -118,6 +119,8 @@ struct Parts {
     PartTable<TaskPart> tasks{"task", "--task"};
     /// Of the models that take lines of text, by the model's name.
     PartTable<LinePart> lines{"model that takes lines of text", "--model"};
+    /// Of the models that translate, by config.json's "model_type".
+    PartTable<TranslationPart> translations{"model_type to translate with", "config.json"};
     /// Of the models whose files transformers has otherwise, by config.json's "model_type".
     PartTable<ExportPart> exports{"model_type to export", "config.json"};
     /// Hears how a training goes; null: nobody does.

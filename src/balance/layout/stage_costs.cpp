@@ -1,7 +1,6 @@
 #include "stage_costs.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "balance/pipeline/message_times.hpp"
@@ -50,14 +49,8 @@ private:
         return slower_way(kind_.link(chain_, a, b), kind_.link(chain_, b, a));
     }
     double fastest_of(std::size_t own) const {
-        double fastest = std::numeric_limits<double>::infinity();
-        const auto& host = chain_.devices[own].host;
-        for (std::size_t c = 0; c < used_.size(); ++c) {
-            const bool is_there = used_[c] > (c == own ? 1U : 0U);
-            if (is_there && !(host && host == chain_.devices[c].host))
-                fastest = std::min(fastest, way(own, c));
-        }
-        return fastest;
+        return fastest_way(
+            chain_.devices, used_, own, [&](std::size_t a, std::size_t b) { return way(a, b); });
     }
 
     const ChainProblem& chain_;

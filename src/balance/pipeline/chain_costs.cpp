@@ -1,7 +1,6 @@
 #include "chain_costs.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "hetseq/util/error.hpp"
 
@@ -18,11 +17,6 @@ std::vector<double> sums_before(const std::vector<double>& times_ms) {
 
 bool share_a_host(const ChainProblem& problem, std::size_t a, std::size_t b) {
     return problem.devices[a].host && problem.devices[a].host == problem.devices[b].host;
-}
-
-// Whether there is a device of each.
-bool are_two(const ChainProblem& problem, std::size_t a, std::size_t b) {
-    return problem.devices[a].count > 0 && problem.devices[b].count > (a == b ? 1U : 0U);
 }
 
 void check_problem(const ChainProblem& problem) {
@@ -67,11 +61,11 @@ void ChainCosts::add_card_parts() {
     const auto way = [&](std::size_t a, std::size_t b) {
         return slower_way(problem_.links[a][b], problem_.links[b][a]);
     };
+    std::vector<std::size_t> counts;
+    for (const ChainDevices& devices : problem_.devices)
+        counts.push_back(devices.count);
     for (std::size_t own = 0; own < classes(); ++own) {
-        double fastest = std::numeric_limits<double>::infinity();
-        for (std::size_t c = 0; c < classes(); ++c)
-            if (!share_a_host(problem_, own, c) && are_two(problem_, own, c))
-                fastest = std::min(fastest, way(own, c));
+        const double fastest = fastest_way(problem_.devices, counts, own, way);
         for (std::size_t other = 0; other < classes(); ++other)
             card_parts_.push_back(card_part_of(way(own, other), fastest));
     }

@@ -1,5 +1,11 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
 #include "hetseq/balance/pipeline/chain_problem.hpp"
 #include "hetseq/balance/pipeline/simulate_pipeline.hpp"
 
@@ -28,5 +34,20 @@ double slower_way(const ChainLink& there, const ChainLink& back);
 /// Part of a message's time that it takes of a host's card, over a link of `own` where the card's
 /// fastest has `fastest` [ms / MiB]; infinity: it has no other.
 double card_part_of(double own, double fastest);
+
+/// The fastest way from a device of class `own` to one of another host [ms / MiB], `way(own, c)` to
+/// class c; infinity: there is none. `counts`: devices by class; of `own` there is one.
+template <class Way>
+double fastest_way(const std::vector<ChainDevices>& devices,
+                   const std::vector<std::size_t>& counts,
+                   std::size_t own,
+                   const Way& way) {
+    double fastest = std::numeric_limits<double>::infinity();
+    const std::optional<std::size_t> host = devices[own].host;
+    for (std::size_t c = 0; c < devices.size(); ++c)
+        if (counts[c] > (c == own ? 1U : 0U) && !(host && host == devices[c].host))
+            fastest = std::min(fastest, way(own, c));
+    return fastest;
+}
 
 }  // namespace hetseq

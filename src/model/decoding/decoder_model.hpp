@@ -1,9 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <vector>
 
 #include "hetseq/model/decoding/step_decoder.hpp"
 #include "hetseq/model/transformer/transformer_config.hpp"
@@ -11,18 +8,6 @@
 #include "model/transformer/transformer_weights.hpp"
 
 namespace hetseq::detail {
-
-/// Token ids of a source, the end symbol's last.
-using Source = std::vector<std::int32_t>;
-
-/// A Transformer's parameters, ready for decoding.
-class DecoderModel {
-public:
-    virtual ~DecoderModel() = default;
-
-    /// Encodes a batch. Its decoder must end before the model, and before the next one starts.
-    virtual std::unique_ptr<StepDecoder> start(std::span<const Source> sources) = 0;
-};
 
 /// For parameters in fp32 or fp64 on the CPU: loops of its own over all hypotheses at once. What a
 /// sentence gets does not depend, to the last bit, on the other sentences of its batch.

@@ -13,7 +13,7 @@ namespace hetseq {
 
 namespace {
 
-std::unique_ptr<detail::DecoderModel> decoder_of(const Transformer& model) {
+std::unique_ptr<DecoderModel> decoder_of(const Transformer& model) {
     const detail::TransformerWeights& weights = model.weights();
     const at::Tensor& table = weights.output_table;
     const bool is_plain =
@@ -25,19 +25,16 @@ std::unique_ptr<detail::DecoderModel> decoder_of(const Transformer& model) {
 }  // namespace
 
 Translator::Translator(const Transformer& model)
-    : model_{decoder_of(model)},
-      source_vocab_size_{model.config().source_vocab_size},
-      space_{static_cast<std::int32_t>(model.config().begin_id),
-             static_cast<std::int32_t>(model.config().end_id),
-             model.config().max_positions} {}
+    : Translator{decoder_of(model),
+                 model.config().source_vocab_size,
+                 {static_cast<std::int32_t>(model.config().begin_id),
+                  static_cast<std::int32_t>(model.config().end_id),
+                  model.config().max_positions}} {}
 
-Translator::Translator(Translator&&) noexcept = default;
-Translator::~Translator() = default;
-
-std::vector<std::vector<Hypothesis>> Translator::translate(
-    std::span<const std::vector<std::int32_t>> sources, const BeamOptions& options) {
+std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const Source> sources,
+                                                           const BeamOptions& options) {
     std::vector<std::int64_t> lengths;
-    for (const std::vector<std::int32_t>& source : sources) {
+    for (const Source& source : sources) {
         lengths.push_back(static_cast<std::int64_t>(source.size()));
         for (const std::int32_t id : source)
             if (id < 0 || id >= source_vocab_size_)

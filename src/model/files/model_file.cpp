@@ -12,6 +12,8 @@
 #include "hetseq/model/init.hpp"
 #include "hetseq/model/model.hpp"
 
+#include "model_config_file.hpp"
+
 namespace hetseq {
 
 namespace {
@@ -143,6 +145,14 @@ std::filesystem::path model_file(const std::string& file_or_folder) {
 
 std::filesystem::path model_config_file(const std::string& file_or_folder) {
     return model_file(file_or_folder).parent_path() / "config.json";
+}
+
+std::string model_type_in(const std::filesystem::path& folder) {
+    const std::filesystem::path path = folder / "config.json";
+    std::string type;
+    if (std::filesystem::exists(path))
+        detail::ModelConfigFile{path, "a model", ""}.read("model_type", type);
+    return type;
 }
 
 void save_model(const std::filesystem::path& path,

@@ -35,20 +35,26 @@ double memory_of(const RunSettings& settings, const RankInfo& info) {
     return static_cast<double>(info.memory_mb) / static_cast<double>(sharing);
 }
 
-// What a rank copies of a state that each rank holds: its files.
-double copied_mb(double state_mb, int rank, int ranks) {
-    const auto files =
-        static_cast<std::size_t>(std::max(1.0, std::ceil(state_mb / checkpoint_file_mb)));
-    std::size_t own = 0;
-    for (std::size_t file = 1; file <= files; ++file)
-        own += checkpoint_owner(file, ranks) == rank ? 1 : 0;
-    return state_mb * static_cast<double>(own) / static_cast<double>(files);
-}
+// What a rank writes of a checkpoint.
+struct OwnShare {
+    double values_mb = 0;
+    double state_mb = 0;
+};
 
-// Whether it writes a file of what stages hold.
-bool collects(double state_mb, int rank, int ranks) {
-    return ranks > 1 &&
-           (checkpoint_owner(0, ranks) == rank || copied_mb(state_mb, rank, ranks) > 0);
+// By rank, of files of these sizes.
+std::vector<OwnShare> own_shares(double values_mb, double state_mb, int ranks) {
+    std::vector<double> files_mb{values_mb};
+    for (double left_mb = state_mb; left_mb > 0; left_mb -= checkpoint_file_mb)
+        files_mb.push_back(std::min(left_mb, checkpoint_file_mb));
+    std::vector<std::int64_t> bytes;
+    for (const double mb : files_mb)
+        bytes.push_back(std::llround(mb * bytes_of_mib));
+    const std::vector<int> owners = checkpoint_owners(bytes, ranks);
+    std::vector<OwnShare> shares(static_cast<std::size_t>(ranks));
+    shares[static_cast<std::size_t>(owners.front())].values_mb = values_mb;
+    for (std::size_t file = 1; file < owners.size(); ++file)
+        shares[static_cast<std::size_t>(owners[file])].state_mb += files_mb[file];
+    return shares;
 }
 
 // Like the parameters: of the state, and sums that are not applied yet.
@@ -97,17 +103,18 @@ void MemoryAccount::give_state(const std::vector<std::int64_t>& elements) {
     const bool is_cut =
         std::accumulate(elements.begin(), elements.end(), std::int64_t{0}) == model_.elements &&
         count > 1;
-    for (int rank = 0; rank < count; ++rank) {
-        const auto r = static_cast<std::size_t>(rank);
+    const std::vector<OwnShare> written =
+        own_shares(values_mb, values_mb * static_cast<double>(saved_tensors_), count);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
         RankMemory& memory = ranks_[r];
         memory.state_elements = elements[r];
         const double saved_mb =
             static_cast<double>(elements[r] * model_.element_bytes * saved_tensors_) / bytes_of_mib;
         const double part = static_cast<double>(elements[r]) / static_cast<double>(model_.elements);
-        memory.copies_mb = !saves_ || !is_on_host_[r]
-                               ? 0
-                               : (rank == 0 ? values_mb : 0) +
-                                     (is_cut ? saved_mb : copied_mb(saved_mb, rank, count));
+        memory.copies_mb =
+            !saves_ || !is_on_host_[r]
+                ? 0
+                : written[r].values_mb + (is_cut || saved_mb == 0 ? saved_mb : written[r].state_mb);
         memory.scratch_mb = count == 1 ? 0
                             : is_cut   ? std::min(most_scratch_mb, bucket_mb_ * part * (count - 1))
                                        : std::min(bucket_mb_, most_scratch_mb);
@@ -153,10 +160,12 @@ void MemoryAccount::note_stage(int rank, std::int64_t elements) {
     const double all_mb =
         static_cast<double>(model_.elements * model_.element_bytes) / bytes_of_mib;
     const auto saved = static_cast<double>(saved_tensors_);
-    memory.scratch_mb =
-        memory.copies_mb > 0 && collects(all_mb * saved, rank, static_cast<int>(ranks_.size()))
-            ? std::min(collected_window_mb, all_mb * (1 + saved) - memory.copies_mb)
-            : 0;
+    const int count = static_cast<int>(ranks_.size());
+    const OwnShare written = own_shares(all_mb, all_mb * saved, count)[r];
+    const bool collects = count > 1 && written.values_mb + written.state_mb > 0;
+    memory.scratch_mb = memory.copies_mb > 0 && collects
+                            ? std::min(collected_window_mb, all_mb * (1 + saved) - memory.copies_mb)
+                            : 0;
 }
 
 void MemoryAccount::note_stage_activations(int rank, double mb) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <ATen/Context.h>
+
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/log.hpp"
 #include "hetseq/comm/host/compute_capability.hpp"
@@ -76,6 +78,15 @@ Precision rank_precision(const std::string& list,
     }
     const int capability = compute_capability(device);
     return word == "auto" ? best_of_gpu(capability) : on_gpu(precision_of(word), info, capability);
+}
+
+void compute_in(Precision precision) {
+    at::Context& context = at::globalContext();
+    context.setAllowTF32CuDNN(precision == Precision::tf32);
+    context.setAllowTF32CuBLAS(precision == Precision::tf32);
+    context.setAllowFP16ReductionCuBLAS(false);
+    context.setAllowBF16ReductionCuBLAS(false);
+    context.setDeterministicCuDNN(true);  // a continued run has the bits of a whole one
 }
 
 void check_precisions(const std::vector<Precision>& by_rank) {

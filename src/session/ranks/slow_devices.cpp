@@ -18,7 +18,8 @@ namespace {
 // By rank, as a part of its kind's; 1: it is not known to be slow.
 std::vector<double> known_speeds(const Topology& topology, const std::filesystem::path& history) {
     const std::vector<SlowDevice> slow =
-        slow_devices(read_run_history(history), RunHistory::Clock{}.since_1970());
+        slow_devices(read_run_history(history, DamagedHistory::ignored),  // the recorder tells it
+                     RunHistory::Clock{}.since_1970());
     std::vector<double> speeds;
     for (const RankInfo& rank : topology.ranks) {
         speeds.push_back(1);

@@ -48,9 +48,10 @@ private:
 
 }  // namespace
 
-CheckpointCopies::CheckpointCopies(const std::vector<CheckpointFile>& files, int rank, int ranks) {
+CheckpointCopies::CheckpointCopies(const std::vector<CheckpointFile>& files, int rank, int ranks)
+    : writers_{checkpoint_owners(files, ranks)} {
     for (std::size_t i = 0; i < files.size(); ++i)
-        add_file(i, files[i], rank, checkpoint_owner(i, ranks));
+        add_file(i, files[i], rank, writers_[i]);
     followed_ = copies_.size();
     if (device_)
         is_ready_.emplace(device_->type(), c10::EventFlag::PYTORCH_DEFAULT);

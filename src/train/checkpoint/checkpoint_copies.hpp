@@ -23,6 +23,8 @@ public:
     /// order of the files' bytes.
     const std::vector<PeerTransfer>& transfers() const noexcept { return transfers_; }
     std::size_t file_of(std::size_t transfer) const { return files_[transfer]; }
+    /// By file of the constructor's, the rank that writes it.
+    const std::vector<int>& writers() const noexcept { return writers_; }
 
     /// From now on copies the tensors of `files`: the first ones of the constructor's, whose
     /// tensors lie elsewhere. What belongs to others is not copied.
@@ -47,6 +49,7 @@ private:
     std::size_t followed_ = 0;  // of them, from the first
     std::vector<PeerTransfer> transfers_;
     std::vector<std::size_t> files_;      // by transfer
+    std::vector<int> writers_;            // by file
     std::optional<at::Device> device_;    // of the tensors that are not on the CPU
     std::optional<c10::Event> is_ready_;  // on it
 };

@@ -1,6 +1,7 @@
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -267,8 +268,27 @@ bool is_optimizer_file(const std::string& name) {
            name == ema_file_name;
 }
 
-int checkpoint_owner(std::size_t file, int ranks) noexcept {
-    return static_cast<int>(file % static_cast<std::size_t>(ranks));
+std::vector<int> checkpoint_owners(std::span<const std::int64_t> bytes, int ranks) {
+    std::vector<std::size_t> order(bytes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return bytes[a] > bytes[b];
+    });
+    std::vector<std::int64_t> load(static_cast<std::size_t>(ranks), 0);
+    std::vector<int> owners(bytes.size());
+    for (const std::size_t file : order) {
+        const auto least = std::min_element(load.begin(), load.end());
+        *least += bytes[file];
+        owners[file] = static_cast<int>(least - load.begin());
+    }
+    return owners;
+}
+
+std::vector<int> checkpoint_owners(std::span<const CheckpointFile> files, int ranks) {
+    std::vector<std::int64_t> bytes;
+    for (const CheckpointFile& file : files)
+        bytes.push_back(file.bytes());
+    return checkpoint_owners(bytes, ranks);
 }
 
 void check_fits(const CheckpointFile& file, const std::filesystem::path& folder) {

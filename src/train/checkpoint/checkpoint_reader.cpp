@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,8 @@ constexpr std::int64_t staging_bytes = 16 << 20;
 struct Shared {
     std::string name;
     std::uint64_t first;  // byte of the tensor
-    at::Tensor values;    // in host memory
     at::Tensor target;
+    at::Tensor read = {};  // by that rank, in host memory
 };
 
 // The tensor itself if a file can be read into it: new memory costs more than reading.
@@ -91,9 +92,17 @@ std::vector<Shared> shared_parts(const CheckpointFile& file) {
     std::vector<Shared> shared;
     for_each_part(file, [&](const auto& tensor, const CheckpointPart& part, std::uint64_t first) {
         if (part.holder == CheckpointPart::every_rank)
-            shared.push_back({tensor.name, first, memory_to_read(part.values), part.values});
+            shared.push_back({tensor.name, first, part.values});
     });
     return shared;
+}
+
+void read_shared(SafetensorsReader& reader, std::vector<Shared>& shared) {
+    for (Shared& part : shared) {
+        part.read = memory_to_read(part.target);
+        reader.read(
+            *reader.find(part.name), part.first, part.read.nbytes(), part.read.mutable_data_ptr());
+    }
 }
 
 // Reads the parts that `rank` alone holds.
@@ -112,14 +121,56 @@ bool has_parts_of(const CheckpointFile& file, int rank) {
     return has;
 }
 
-// Gives all ranks what rank `root` has read into `values`.
-void hand_out(Communicator& communicator,
-              const at::Tensor& values,
-              const at::Tensor& target,
-              int root) {
-    const at::Tensor on_device = values.to(communicator.device()).contiguous();
+// Gives all ranks what rank `root` has read.
+void hand_out(Communicator& communicator, const Shared& part, int root) {
+    const at::Device device = communicator.device();
+    const bool is_there = part.target.device() == device && part.target.is_contiguous();
+    const at::Tensor on_device =
+        part.read.defined() ? part.read.to(device).contiguous()
+        : is_there          ? part.target
+                            : at::empty(part.target.sizes(), part.target.options().device(device));
     communicator.broadcast(on_device, root);
-    target.copy_(on_device);
+    if (!on_device.is_alias_of(part.target))
+        part.target.copy_(on_device);
+}
+
+// Files of unlike ranks, each of which reads its own, and of all of them the parts that it holds.
+// Then what every rank holds is handed out.
+void load_files(const HostComm& world,
+                Communicator& communicator,
+                const std::filesystem::path& folder,
+                const std::map<int, const CheckpointFile*>& by_root) {
+    std::map<int, std::vector<Shared>> shared;
+    for (const auto& [root, file] : by_root)
+        shared[root] = shared_parts(*file);
+    agree_on(world, [&] {
+        for (const auto& [root, file] : by_root) {
+            if (world.rank() != root && !has_parts_of(*file, world.rank()))
+                continue;
+            SafetensorsReader reader(folder / file->name);
+            read_held_parts(reader, *file, world.rank());
+            if (world.rank() == root)
+                read_shared(reader, shared[root]);
+        }
+    });
+    for (const auto& [root, parts] : shared)
+        for (const Shared& part : parts)
+            hand_out(communicator, part, root);
+}
+
+// In the order in which ranks read them, one of each rank at a time: that bounds what is in host
+// memory.
+std::vector<std::map<int, const CheckpointFile*>> rounds_of(
+    const std::vector<CheckpointFile>& files, int ranks) {
+    std::vector<std::map<int, const CheckpointFile*>> rounds;
+    const std::vector<int> roots = checkpoint_owners(files, ranks);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const auto round = std::find_if(rounds.begin(), rounds.end(), [&](const auto& of_roots) {
+            return of_roots.count(roots[i]) == 0;
+        });
+        (round == rounds.end() ? rounds.emplace_back() : *round)[roots[i]] = &files[i];
+    }
+    return rounds;
 }
 
 }  // namespace
@@ -138,10 +189,14 @@ TrainingState verified_state(const HostComm& world,
     if (optimizer == OptimizerFiles::left_out)
         std::erase_if(manifest.files,
                       [](const auto& file) { return is_optimizer_file(file.first); });
+    std::vector<std::int64_t> bytes;
+    for (const auto& [name, digest] : manifest.files)
+        bytes.push_back(static_cast<std::int64_t>(digest.bytes));
+    const std::vector<int> owners = checkpoint_owners(bytes, world.size());
     agree_on(world, [&] {
         std::size_t index = 0;
         for (const auto& [name, digest] : manifest.files)
-            if (checkpoint_owner(index++, world.size()) == world.rank())
+            if (owners[index++] == world.rank())
                 verify_file(folder, name, digest);
     });
     const std::string state = agree_on(world, [&] {
@@ -157,25 +212,11 @@ void load_checkpoint(const HostComm& world,
     const at::NoGradGuard no_grad;
     agree_on(world, [&] {
         for (std::size_t i = 0; i < files.size(); ++i)
-            if (checkpoint_owner(i, world.size()) == world.rank())
+            if (static_cast<int>(i) % world.size() == world.rank())
                 check_fits(files[i], folder);
     });
-    for (std::size_t i = 0; i < files.size(); ++i) {
-        const int root = checkpoint_owner(i, world.size());
-        const std::vector<Shared> shared = shared_parts(files[i]);
-        agree_on(world, [&] {
-            if (world.rank() != root && !has_parts_of(files[i], world.rank()))
-                return;
-            SafetensorsReader reader(folder / files[i].name);
-            read_held_parts(reader, files[i], world.rank());
-            if (world.rank() == root)
-                for (const auto& [name, first, values, target] : shared)
-                    reader.read(
-                        *reader.find(name), first, values.nbytes(), values.mutable_data_ptr());
-        });
-        for (const Shared& part : shared)
-            hand_out(communicator, part.values, part.target, root);
-    }
+    for (const auto& round : rounds_of(files, world.size()))
+        load_files(world, communicator, folder, round);
 }
 
 }  // namespace hetseq

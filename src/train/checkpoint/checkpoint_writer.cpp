@@ -160,7 +160,7 @@ std::vector<FileDigest> CheckpointWriter::write(std::promise<void>& copied,
         copy(copied);
         fault_point("checkpoint_write", last_update_);
         folder = folder_.begin(last_update_);
-        files.emplace(files_, folder, world_.rank(), world_.size());
+        files.emplace(files_, folder, copies_->writers(), world_.rank());
         if (transfers_->between_ranks())
             fault_point("checkpoint_collect", last_update_);
     } catch (...) {

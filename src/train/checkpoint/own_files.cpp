@@ -28,12 +28,12 @@ std::map<std::string, std::string> written_by() {
 
 OwnFiles::OwnFiles(std::span<const CheckpointFile> files,
                    std::filesystem::path folder,
-                   int rank,
-                   int ranks)
+                   std::span<const int> writers,
+                   int rank)
     : files_(files),
       folder_{std::move(folder)},
+      writers_(writers),
       rank_{rank},
-      ranks_{ranks},
       digests_(files.size()) {}
 
 void OwnFiles::write(std::size_t file, std::span<const std::byte> bytes) {
@@ -53,7 +53,7 @@ std::vector<FileDigest> OwnFiles::finish() {
 void OwnFiles::begin_next() {
     end();
     const CheckpointFile& file = files_[begun_];
-    if (checkpoint_owner(begun_, ranks_) == rank_)
+    if (writers_[begun_] == rank_)
         open_.emplace(folder_ / file.name, entries_of(file), written_by());
     ++begun_;
 }

@@ -25,11 +25,11 @@ std::map<std::string, std::string> written_by();
 /// in their order. All members throw IoError.
 class OwnFiles {
 public:
-    /// `files` outlive this.
+    /// `writers`: of each file, perhaps of more; a rank. They and `files` outlive this.
     OwnFiles(std::span<const CheckpointFile> files,
              std::filesystem::path folder,
-             int rank,
-             int ranks);
+             std::span<const int> writers,
+             int rank);
 
     /// The next bytes, of the file of this index. They belong to its tensors in the order in which
     /// it holds them.
@@ -43,7 +43,8 @@ private:
 
     std::span<const CheckpointFile> files_;
     std::filesystem::path folder_;
-    int rank_, ranks_;
+    std::span<const int> writers_;
+    int rank_;
     std::size_t begun_ = 0;                  // files, those of other ranks too
     std::optional<SafetensorsWriter> open_;  // the last one begun, if it is this rank's
     std::vector<FileDigest> digests_;

@@ -175,7 +175,7 @@ Goodput goodput(std::span<const RunStart> starts) {
     return sum;
 }
 
-std::vector<RunStart> read_run_history(const std::filesystem::path& file) {
+std::vector<RunStart> read_run_history(const std::filesystem::path& file, DamagedHistory damaged) {
     try {
         const std::optional<std::string> text = read_file_text(file);
         std::vector<RunStart> starts;
@@ -186,9 +186,10 @@ std::vector<RunStart> read_run_history(const std::filesystem::path& file) {
             starts.push_back(start_of(start));
         return starts;
     } catch (const std::exception& error) {
-        log::warn(
-            file.string() + " cannot be read (" + error.what() +
-            "): what earlier starts of the run took is not known, and the history begins anew");
+        if (damaged == DamagedHistory::told)
+            log::warn(
+                file.string() + " cannot be read (" + error.what() +
+                "): what earlier starts of the run took is not known, and the history begins anew");
         return {};
     }
 }

@@ -17,8 +17,6 @@ namespace {
 using Shared = TransformerConfig::SharedEmbeddings;
 using Positions = TransformerConfig::Positions;
 using Activation = TransformerConfig::Activation;
-using detail::DecoderModel;
-using detail::Source;
 
 TransformerConfig small_config() {
     TransformerConfig config;

@@ -102,6 +102,18 @@ protected:
     }
 };
 
+TEST(CheckpointOwnersTest, TheLargestGoToWhoHasTheLeast) {
+    using testing::ElementsAre;
+    const std::int64_t of_bert[] = {420, 210, 210, 210, 210};
+    const std::int64_t alike[] = {5, 5, 5, 5, 5};
+    const std::int64_t state_is_larger[] = {100, 200};
+
+    EXPECT_THAT(checkpoint_owners(of_bert, 2), ElementsAre(0, 1, 1, 0, 1));
+    EXPECT_THAT(checkpoint_owners(of_bert, 1), ElementsAre(0, 0, 0, 0, 0));
+    EXPECT_THAT(checkpoint_owners(alike, 3), ElementsAre(0, 1, 2, 0, 1));
+    EXPECT_THAT(checkpoint_owners(state_is_larger, 2), ElementsAre(1, 0));
+}
+
 TEST_F(CheckpointTest, RestoresParametersOptimizerAndState) {
     const Replica saved(1);
     const fs::path folder = save(saved, 5);

@@ -39,4 +39,16 @@ public:
                       Candidates& candidates) = 0;
 };
 
+/// Token ids of a source, the end symbol's last.
+using Source = std::vector<std::int32_t>;
+
+/// A model's parameters, ready for decoding.
+class DecoderModel {
+public:
+    virtual ~DecoderModel() = default;
+
+    /// Encodes a batch. Its decoder must end before the model, and before the next one starts.
+    virtual std::unique_ptr<StepDecoder> start(std::span<const Source> sources) = 0;
+};
+
 }  // namespace hetseq

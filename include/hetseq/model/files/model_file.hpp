@@ -15,6 +15,10 @@ std::filesystem::path model_file(const std::string& file_or_folder);
 /// The config.json beside that file.
 std::filesystem::path model_config_file(const std::string& file_or_folder);
 
+/// The kind of network that the config.json in `folder` describes, its "model_type"; empty where
+/// there is no such file, or it does not say. Throws BadData for a file that holds no JSON object.
+std::string model_type_in(const std::filesystem::path& folder);
+
 /// Writes the model's stored tensors, all of which it holds, as a safetensors file, atomically.
 /// `before_naming` as in AtomicFile. Throws IoError.
 void save_model(const std::filesystem::path& path,

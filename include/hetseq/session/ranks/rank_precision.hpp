@@ -18,6 +18,10 @@ Precision rank_precision(const std::string& list,
                          int rank,
                          at::Device device);
 
+/// Makes this process compute its products so: tf32 alone rounds operands by itself, sums of
+/// products are fp32, and the same input gives the same bits.
+void compute_in(Precision precision);
+
 /// Throws BadConfig where some ranks compute in fp64 and others do not.
 void check_precisions(const std::vector<Precision>& by_rank);
 

@@ -75,8 +75,10 @@ std::vector<CheckpointFile> checkpoint_files(const Model& model,
 /// apply.
 bool is_optimizer_file(const std::string& name);
 
-/// The rank that writes the file of this index, and reads from it what every rank holds.
-int checkpoint_owner(std::size_t file, int ranks) noexcept;
+/// By file, the rank that writes it, and reads from it what every rank holds. `bytes`: of the
+/// files. The largest go first, each to the rank that has the least so far.
+std::vector<int> checkpoint_owners(std::span<const std::int64_t> bytes, int ranks);
+std::vector<int> checkpoint_owners(std::span<const CheckpointFile> files, int ranks);
 
 /// Throws BadData, MissingInput or IoError, naming the tensor and both shapes or types, unless
 /// `folder` holds `file` with just these tensors. Reads headers alone.

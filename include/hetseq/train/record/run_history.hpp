@@ -75,9 +75,14 @@ std::vector<SlowDevice> slow_devices(std::span<const RunStart> starts, double no
 double mean_time_between_failures_s(std::span<const RunStart> starts);
 Goodput goodput(std::span<const RunStart> starts);
 
-/// The last starts. Empty where there is no such file, or it is damaged, which is logged: nothing
-/// depends on it but how often a run saves, and what its report tells.
-std::vector<RunStart> read_run_history(const std::filesystem::path& file);
+enum class DamagedHistory {
+    told,    // in the log
+    ignored  // somebody reads it again
+};
+/// The last starts. Empty where there is no such file, or it is damaged: how often a run saves,
+/// what its report tells and which ranks --drop-below leaves out depend on it, and no result.
+std::vector<RunStart> read_run_history(const std::filesystem::path& file,
+                                       DamagedHistory damaged = DamagedHistory::told);
 
 /// Keeps RUN/starts.json. A failure to write it is no failure of the run.
 class RunHistory {

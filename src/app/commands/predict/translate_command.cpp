@@ -1,6 +1,5 @@
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <string>
 
 #include <unistd.h>
@@ -15,15 +14,17 @@
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/host_comm.hpp"
-#include "hetseq/text/vocabulary.hpp"
 #include "hetseq/state/existing_folder.hpp"
-#include "hetseq/model/decoding/translator.hpp"
-#include "hetseq/model/transformer/transformer.hpp"
+#include "hetseq/model/files/model_file.hpp"
+#include "hetseq/model/model.hpp"
+#include "hetseq/task/parts.hpp"
 #include "hetseq/session/discover_devices.hpp"
 #include "hetseq/session/list_warning.hpp"
 #include "hetseq/session/options/options.hpp"
 #include "hetseq/session/rank_list.hpp"
+#include "hetseq/session/ranks/rank_precision.hpp"
 #include "hetseq/session/threads.hpp"
+#include "hetseq/session/word_choices.hpp"
 #include "hetseq/app/commands.hpp"
 #include "hetseq/app/failure.hpp"
 
@@ -63,47 +64,54 @@ Translation translation_of(const CommandWords& words) {
     return translation;
 }
 
-at::ScalarType translating_type(const std::string& precision) {
-    if (precision != "fp32" && precision != "fp64")
-        throw BadConfig("--precision " + precision + " for a translation",
-                        "hetseq translates in fp32 or fp64",
-                        "leave it out, or give one of these");
-    return precision == "fp64" ? at::kDouble : at::kFloat;
+// Of the parameters.
+at::ScalarType type_of(Precision precision) {
+    switch (precision) {
+        case Precision::fp64:
+            return at::kDouble;
+        case Precision::bf16:
+            return at::kBFloat16;
+        case Precision::fp16:
+            return at::kHalf;
+        default:
+            return at::kFloat;
+    }
 }
 
-// On the device and in the type that options say, without gradients.
-std::shared_ptr<Transformer> load_transformer(const Translation& options, at::Device device) {
-    check_folder(options.folder);
-    if (!fs::exists(options.folder / "config.json"))
-        throw MissingInput(options.folder.string() + " holds no translation model",
-                           "there is no config.json in it",
-                           "give the folder of a translation run, its --save-dir");
-    const std::shared_ptr<Transformer> model =
-        make_transformer(read_transformer_config(options.folder / "config.json"));
-    const at::ScalarType type = translating_type(options.common.precision);
-    model->to(type);
-    load_chosen_model(options.folder, options.checkpoint, *model);
-    model->to(device, type);
-    log::info("translates with " + chosen_model_name(options.folder, options.checkpoint));
-    return model;
+// What translates with the run's model.
+const TranslationPart& translating_part(const fs::path& folder, const Parts& parts) {
+    const std::string advice = "give the folder of a translation run, its --save-dir";
+    check_folder(folder);
+    const std::string type = model_type_in(folder);
+    if (type.empty())
+        throw MissingInput(folder.string() + " holds no translation model",
+                           "there is no config.json in it that names a model_type",
+                           advice);
+    if (!parts.translations.has(type))
+        throw BadConfig(folder.string() + " holds no translation model",
+                        "config.json's model_type is '" + type + "', which does not translate",
+                        advice);
+    return parts.translations.get(type);
 }
 
-struct Vocabularies {
-    Vocabulary source, target;
+// Where a rank translates, and in what.
+struct Place {
+    at::Device device;
+    Precision precision;
 };
 
-Vocabularies read_vocabularies(const fs::path& folder, const TransformerConfig& config) {
-    const Vocabularies both{Vocabulary::read(folder / "source.vocabulary"),
-                            Vocabulary::read(folder / "target.vocabulary")};
-    if (both.source.size() != config.source_vocab_size ||
-        both.target.size() != config.target_vocab_size)
-        throw BadData(folder.string() + ": the vocabularies have " +
-                          std::to_string(both.source.size()) + " and " +
-                          std::to_string(both.target.size()) + " entries",
-                      "config.json says " + std::to_string(config.source_vocab_size) + " and " +
-                          std::to_string(config.target_vocab_size),
-                      "put the files of one model together");
-    return both;
+TranslationModel load_translation_model(const Translation& options,
+                                        const Parts& parts,
+                                        const Place& place) {
+    const at::ScalarType type = type_of(place.precision);
+    TranslationModel model =
+        translating_part(options.folder, parts)(options.folder, [&](Model& network) {
+            network.to(type);
+            load_chosen_model(options.folder, options.checkpoint, network);
+            network.to(place.device, type);
+        });
+    log::info("translates with " + chosen_model_name(options.folder, options.checkpoint));
+    return model;
 }
 
 /// How much is done, the rate and the time that is left. How much there is to do is known when all
@@ -130,14 +138,13 @@ void report(const TextTranslation& text, double seconds, const TextOptions& opti
 
 // Returns an error of the input; the other ranks know the end then, as without one.
 std::exception_ptr lead(Mailbox& mailbox,
-                        Translator& translator,
+                        TranslationModel& model,
                         const Translation& options,
-                        const Vocabularies& vocabularies,
                         at::Device device) {
-    TextTranslation text(vocabularies.source, vocabularies.target, options.text);
+    TextTranslation text(model.source, model.target, options.text);
     LineSource input(STDIN_FILENO, "standard input");
     TranslationWorker own(
-        [&](TranslationBatch& batch) { return translated(translator, batch, options.beam); },
+        [&](TranslationBatch& batch) { return translated(model.translator, batch, options.beam); },
         device);
     ProgressLine progress(ProgressLine::Streams::used);
     const std::exception_ptr failure = run_translation(mailbox, own, input, text, [&] {
@@ -148,7 +155,18 @@ std::exception_ptr lead(Mailbox& mailbox,
     return failure;
 }
 
-at::Device set_up_rank(const HostComm& world, const Options& options) {
+// On CPUs the decoder's own loops compute in fp32 and fp64, and are the fastest.
+Precision translating_precision(const std::string& list,
+                                const Topology& topology,
+                                int rank,
+                                at::Device device) {
+    const Precision precision = rank_precision(list, topology, rank, device);
+    const bool is_chosen =
+        rank_word("precision", list, precision_choices(), topology, rank) == "auto";
+    return is_chosen && device.is_cpu() ? Precision::fp32 : precision;
+}
+
+Place set_up_rank(const HostComm& world, const Options& options) {
     const Topology topology = discover_devices(world, options);
     const RankInfo& rank = topology.rank(world.rank());
     const std::int64_t asked = agree_on(
@@ -160,7 +178,14 @@ at::Device set_up_rank(const HostComm& world, const Options& options) {
     if (!choice.warning.empty())
         log::warn_here(choice.warning);
     at::set_num_threads(choice.threads);
-    return at::Device(rank.device);
+    Place place{at::Device(rank.device), Precision::fp32};
+    place.precision = agree_on(world, [&] {
+        return translating_precision(options.precision, topology, world.rank(), place.device);
+    });
+    warn_of_competing_entries(
+        world, "precision", competing_entries(options.precision, topology, world.rank()));
+    compute_in(place.precision);
+    return place;
 }
 
 }  // namespace
@@ -168,20 +193,17 @@ at::Device set_up_rank(const HostComm& world, const Options& options) {
 int translate_command(const CommandContext& context) {
     const HostComm& world = context.world;
     Translation options = agree_on(world, [&] { return translation_of(context.words); });
-    const at::Device device = set_up_rank(world, options.common);
-    const std::shared_ptr<Transformer> model =
-        agree_on(world, [&] { return load_transformer(options, device); });
-    const Vocabularies vocabularies =
-        agree_on(world, [&] { return read_vocabularies(options.folder, model->config()); });
-    options.text.max_positions = model->config().max_positions;
-    Translator translator(*model);
+    const Place place = set_up_rank(world, options.common);
+    TranslationModel model =
+        agree_on(world, [&] { return load_translation_model(options, context.parts, place); });
+    options.text.max_positions = model.translator.max_positions();
     Mailbox mailbox(world);
     return run_or_end(context.meeting, [&] {
         std::exception_ptr failure;
         if (world.rank() == 0)
-            failure = lead(mailbox, translator, options, vocabularies, device);
+            failure = lead(mailbox, model, options, place.device);
         else
-            serve_translations(mailbox, translator, options.beam);
+            serve_translations(mailbox, model.translator, options.beam);
         agree_on_end(world, failure);
     });
 }

@@ -7,7 +7,7 @@ namespace hetseq {
 struct CommandContext;
 class Replica;
 class RunFolder;
-class RunSettings;
+struct RunSettings;
 class Training;
 
 /// Tell the listener of the parts, if there is one, of a run's beginning and end: on rank 0, and on
