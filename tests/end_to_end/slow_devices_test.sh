@@ -44,6 +44,14 @@ train run 3 --stop-after 15 --drop-below 0.5
 expect_error 75 "left out: rank 2 on $(uname -n) (30 %)"
 went_on 2
 
+# Two sets of ranks look for a checkpoint to go on from; a damaged one is read, and told, once.
+newest=$(find "$work/run/checkpoints" -name 'update-*[0-9]' | sort | tail -n 1)
+truncate -s -1 "$newest/model.safetensors"
+train run 3 --stop-after 15 --drop-below 0.5
+expect_error 75 "left out: rank 2 on $(uname -n) (30 %)"
+went_on 2
+[[ $(grep -c 'cannot be used' "$work/log") == 1 ]] || { cat "$work/log"; fail 'a damaged checkpoint was not told once'; }
+
 # A start that fails lets its ranks that were left out hear of a signal; the next one does not stop for that.
 HETSEQ_FAULT='0:computing:*:kill' run_ranks 3 "$bin/hetseq_faulty" train "${options[@]}" --save-dir "$work/run" --drop-below 0.5
 ((rc == 137)) || { cat "$work/log"; fail "exit code $rc of a rank that is killed"; }
