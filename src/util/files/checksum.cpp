@@ -8,7 +8,9 @@
 #define XXH_INLINE_ALL
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/regular_file.hpp"
+#include "hetseq/util/process/activity.hpp"
 
+#include "read_ahead.hpp"
 #include <xxhash.h>
 
 namespace hetseq {
@@ -43,6 +45,8 @@ FileDigest digest_of(const std::filesystem::path& path) {
         throw MissingInput("there is no file " + path.string(), "", "check the path");
     check_regular_file(path);
     std::ifstream file{path, std::ios::binary};
+    ReadAhead ahead{path};
+    ahead.at(0);
     std::vector<char> buffer(piece);
     FileDigest digest;
     Xxh64 hash;
@@ -51,6 +55,8 @@ FileDigest digest_of(const std::filesystem::path& path) {
         const auto bytes = static_cast<std::size_t>(file.gcount());
         hash.update(buffer.data(), bytes);
         digest.bytes += bytes;
+        ahead.at(digest.bytes);
+        activity::progress();
     }
     if (!file.eof())
         throw IoError("cannot read " + path.string(), std::strerror(errno), "check the file");
