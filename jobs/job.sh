@@ -91,7 +91,7 @@ starts_again_here() {
 }
 
 # How many processes the kernel has killed for want of memory on this host.
-memory_kills() { awk '$1 == "oom_kill" {kills = $2} END {print kills + 0}' "$kernel_counters" 2>/dev/null || echo 0; }
+memory_kills() { awk '$1 == "oom_kill" {kills = $2} END {print kills + 0}' 2>/dev/null <"$kernel_counters" || echo 0; }
 
 # Whether the command's mpirun starts a process there, at the second try at the latest.
 answers() { starts_a_process "$1" || starts_a_process "$1"; }

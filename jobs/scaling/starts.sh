@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How long a start takes to its first update on two ranks, in turns: of a new run whose ranks' speeds are measured, of one
+# How long a start takes to its first update, in turns: of a new run whose ranks' speeds are measured, of one
 # whose speeds are known, and of one that goes on from a checkpoint (docs/performance.md). Wants a machine that is idle.
 set -euo pipefail
 shopt -s inherit_errexit

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include "hetseq/util/error.hpp"

@@ -38,10 +38,10 @@ EOF
 }
 next_run() { rm -rf "$work"/{run,goal,hetseq*}; }
 
-# kill_rank: by SIGKILL.
+# kill_rank: kills a rank of the run by SIGKILL.
 kill_rank() {
   local rank
-  rank=$(pgrep -f -- "hetseq train .*--save-dir $work/run" | grep -vxFf <(pgrep -x 'mpirun|orted|qrsh|srun') | head -n 1)
+  rank=$(pgrep -f -- "hetseq train .*--save-dir $work/run" | grep -vxFf <(pgrep -x 'mpirun|prterun|orted|prted|qrsh|srun') | head -n 1) || rank=''
   [[ $rank ]] || fail 'no rank to kill'
   kill -9 "$rank"
 }

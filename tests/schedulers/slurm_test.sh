@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: slurm_test.sh BINARY_DIR
-# slurm.sh on a real Slurm: time limit, checkpoint, requeue, resume and end under one job id; scancel; a lost node.
+# slurm.sh on a real Slurm: time limit, checkpoint, requeue, resume and end under one job id; scancel; a lost node; a killed rank.
 # shellcheck source=tests/schedulers/cluster.sh
 source "$(dirname "$0")/cluster.sh"
 make_images

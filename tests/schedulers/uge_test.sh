@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: uge_test.sh BINARY_DIR
 # uge.sh on a real Grid Engine: hetseq's own time limit below h_rt, checkpoint, another start, resume and end, on one host
-# under one job id, over two hosts by a copy of the job; qdel.
+# under one job id, over two hosts by a copy of the job; qdel; a killed rank.
 # shellcheck source=tests/schedulers/cluster.sh
 source "$(dirname "$0")/cluster.sh"
 make_images

@@ -30,6 +30,7 @@ struct ResumePoint {
 struct VerifiedCheckpoint {
     std::optional<ResumePoint> point = {};          // none was
     std::vector<std::filesystem::path> found = {};  // all that there were
+    double seconds = 0;                             // that it took
 };
 
 /// Checkpoints that a run may continue from, the newest first. If one is damaged, it is named and
@@ -38,8 +39,8 @@ class ResumeCandidates {
 public:
     /// Collective. Takes those of `folder` (may be null) unless --overwrite or --resume never
     /// excludes them, otherwise those of --restore-file. Where they are those among which
-    /// `verified` was found, that one is the first, and its files are not read again. Throws on all
-    /// ranks: BadConfig for options that contradict each other, MissingInput if --resume must or
+    /// `verified` was found, that one is the first, and is not verified again. Throws on all ranks:
+    /// BadConfig for options that contradict each other, MissingInput if --resume must or
     /// --restore-file finds none.
     ResumeCandidates(const HostComm& world,
                      const Options& options,

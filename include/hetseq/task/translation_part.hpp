@@ -12,7 +12,7 @@ namespace hetseq {
 
 /// A model that `hetseq translate` takes lines of text through.
 struct TranslationModel {
-    std::shared_ptr<Model> network;  // with which the translator computes
+    std::shared_ptr<Model> network;  // whose parameters the translator may use
     Translator translator;
     Vocabulary source, target;
 };

@@ -41,10 +41,13 @@ struct OwnShare {
     double state_mb = 0;
 };
 
-// By rank, of files of these sizes.
-std::vector<OwnShare> own_shares(double values_mb, double state_mb, int ranks) {
+// By rank, where the state is cut into files, but for an average of the values.
+std::vector<OwnShare> own_shares(double values_mb, double state_mb, bool averages, int ranks) {
     std::vector<double> files_mb{values_mb};
-    for (double left_mb = state_mb; left_mb > 0; left_mb -= checkpoint_file_mb)
+    if (averages)
+        files_mb.push_back(values_mb);
+    double left_mb = state_mb - (averages ? values_mb : 0);
+    for (; left_mb > 0; left_mb -= checkpoint_file_mb)
         files_mb.push_back(std::min(left_mb, checkpoint_file_mb));
     std::vector<std::int64_t> bytes;
     for (const double mb : files_mb)
@@ -79,6 +82,7 @@ MemoryAccount::MemoryAccount(const HostComm& world,
              .gradient_sets = 1 + settings.options().trainer.staleness,
              .sent_bytes = sent_type(settings) ? 2 : 0},
       saved_tensors_{saved_tensors(trained.small, settings)},
+      averages_{settings.options().parts.optimizer.ema > 0},
       bucket_mb_{trained.bucket_mb},
       follows_shards_{trained.small.follows_shards()},
       is_chain_{trained.is_chain},
@@ -104,7 +108,7 @@ void MemoryAccount::give_state(const std::vector<std::int64_t>& elements) {
         std::accumulate(elements.begin(), elements.end(), std::int64_t{0}) == model_.elements &&
         count > 1;
     const std::vector<OwnShare> written =
-        own_shares(values_mb, values_mb * static_cast<double>(saved_tensors_), count);
+        own_shares(values_mb, values_mb * static_cast<double>(saved_tensors_), averages_, count);
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
         RankMemory& memory = ranks_[r];
         memory.state_elements = elements[r];
@@ -161,7 +165,7 @@ void MemoryAccount::note_stage(int rank, std::int64_t elements) {
         static_cast<double>(model_.elements * model_.element_bytes) / bytes_of_mib;
     const auto saved = static_cast<double>(saved_tensors_);
     const int count = static_cast<int>(ranks_.size());
-    const OwnShare written = own_shares(all_mb, all_mb * saved, count)[r];
+    const OwnShare written = own_shares(all_mb, all_mb * saved, averages_, count)[r];
     const bool collects = count > 1 && written.values_mb + written.state_mb > 0;
     memory.scratch_mb = memory.copies_mb > 0 && collects
                             ? std::min(collected_window_mb, all_mb * (1 + saved) - memory.copies_mb)

@@ -16,10 +16,11 @@ namespace hetseq {
 namespace {
 
 // By rank, as a part of its kind's; 1: it is not known to be slow.
-std::vector<double> known_speeds(const Topology& topology, const std::filesystem::path& history) {
+std::vector<double> known_speeds(const Topology& topology,
+                                 const std::filesystem::path& history,
+                                 DamagedHistory damaged) {
     const std::vector<SlowDevice> slow =
-        slow_devices(read_run_history(history, DamagedHistory::ignored),  // the recorder tells it
-                     RunHistory::Clock{}.since_1970());
+        slow_devices(read_run_history(history, damaged), RunHistory::Clock{}.since_1970());
     std::vector<double> speeds;
     for (const RankInfo& rank : topology.ranks) {
         speeds.push_back(1);
@@ -77,8 +78,12 @@ std::vector<int> ranks_not_dropped(const HostComm& world,
     if (least <= 0 || history.empty())
         return ranks_of(settings.topology);
     std::vector<double> speeds(settings.topology.ranks.size(), 1);
+    // Training opens the history anew, and tells of a damaged one then.
     if (world.rank() == 0)
-        speeds = known_speeds(settings.topology, history);
+        speeds = known_speeds(
+            settings.topology,
+            history,
+            settings.options().dry_run ? DamagedHistory::told : DamagedHistory::ignored);
     world.broadcast(std::as_writable_bytes(std::span(speeds)), 0);
     std::vector<int> kept;
     std::vector<std::string> dropped;

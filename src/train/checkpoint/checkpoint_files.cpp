@@ -1,6 +1,7 @@
 #include "hetseq/train/checkpoint/checkpoint_files.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <utility>
 

@@ -1,6 +1,7 @@
 #include "hetseq/train/checkpoint/checkpoint_reader.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -35,7 +36,7 @@ struct Shared {
     std::string name;
     std::uint64_t first;  // byte of the tensor
     at::Tensor target;
-    at::Tensor read = {};  // by that rank, in host memory
+    at::Tensor read = {};  // in host memory; undefined on other ranks than that one
 };
 
 // The tensor itself if a file can be read into it: new memory costs more than reading.

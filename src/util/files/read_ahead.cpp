@@ -8,8 +8,7 @@ namespace hetseq {
 
 namespace {
 
-// The kernel takes no more than its own window of one request.
-constexpr std::uint64_t request = std::uint64_t{2} << 20;
+constexpr std::uint64_t request = std::uint64_t{128} << 10;  // the least that a kernel's window is
 constexpr std::uint64_t distance = std::uint64_t{32} << 20;
 
 }  // namespace

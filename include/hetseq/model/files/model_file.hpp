@@ -16,7 +16,8 @@ std::filesystem::path model_file(const std::string& file_or_folder);
 std::filesystem::path model_config_file(const std::string& file_or_folder);
 
 /// The kind of network that the config.json in `folder` describes, its "model_type"; empty where
-/// there is no such file, or it does not say. Throws BadData for a file that holds no JSON object.
+/// there is no such file, or it does not say. Throws BadData for a file that holds no JSON object,
+/// BadConfig for a "model_type" that is no text.
 std::string model_type_in(const std::filesystem::path& folder);
 
 /// Writes the model's stored tensors, all of which it holds, as a safetensors file, atomically.

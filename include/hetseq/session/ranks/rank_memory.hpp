@@ -85,6 +85,7 @@ private:
     std::vector<RankMemory> ranks_;
     std::vector<bool> is_on_host_;    // by rank: its device's memory is the host's
     std::int64_t saved_tensors_ = 0;  // of the state, and of sums that wait
+    bool averages_ = false;           // one of them is an average of the values
     double bucket_mb_ = 0;
     bool follows_shards_ = false;
     bool is_chain_ = false;

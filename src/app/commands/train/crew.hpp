@@ -18,7 +18,7 @@ class SharePlan;
 /// Which ranks try to train, and so what they may still leave out.
 enum class Staff {
     job,     // all of the job
-    well,    // without those that an earlier start found slow
+    well,    // without those that have no capacity, or that an earlier start found slow
     working  // without those that would be of no use, too
 };
 
@@ -40,7 +40,8 @@ struct SmallerCrew {
 /// Collective. Empty: the ranks of `crew` train, and its choice says in which layout, which is the
 /// recorded one of the checkpoint, or is found best now. Otherwise ranks without capacity, those
 /// that an earlier start found slow (--drop-below) or those that the layout has no use for are left
-/// out. `settings` are those of `crew`; `folder` may be null.
+/// out. `settings` are those of `crew`, and learn which ranks of the job these are; `folder` may be
+/// null.
 std::optional<SmallerCrew> choose_crew(const CommandContext& context,
                                        Crew& crew,
                                        RunSettings& settings,

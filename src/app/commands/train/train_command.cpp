@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -231,10 +230,11 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
                            existing_run(settled.options()),
                            settled.options().dry_run ? FolderUse::look : FolderUse::write);
     const RunFolder* const folder = run_folder ? &*run_folder : nullptr;
+    double reading_s = crew.verified.seconds;
     ResumeCandidates candidates(world, settled.options(), folder, std::move(crew.verified));
     const double verification = monotonic_seconds();
     std::optional<ResumePoint> point = newest_of_this_model(candidates, settled);
-    double reading_s = monotonic_seconds() - verification;
+    reading_s += monotonic_seconds() - verification;
     if (point)
         keep_batch_of_checkpoint(settled, *point);
     RunSettings settings = set_up_ranks(
@@ -242,7 +242,7 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
     if (point)
         check_same_run(settings, *point);
 
-    const VerifiedCheckpoint verified{point, candidates.found()};
+    const VerifiedCheckpoint verified{point, candidates.found(), reading_s};
     if (auto smaller = choose_crew(context, crew, settings, verified, folder))
         return {.smaller = std::move(smaller)};
     const LayoutChoice& choice = crew.choice;
@@ -278,7 +278,7 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
     if (!layout)
         replica.memory().note_activations(world, activations_mb(shares.plan), PeakMemory{}.mb());
     if (auto smaller = without_useless_ranks(
-            world, crew, settings, {point, candidates.found()}, replica, shares.plan))
+            world, crew, settings, {point, candidates.found(), reading_s}, replica, shares.plan))
         return {.smaller = std::move(smaller)};
     const TrainingProgress progress = start.progress;
     RunListener* const listener = context.parts.listener.get();
