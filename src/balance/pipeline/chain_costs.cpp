@@ -15,10 +15,6 @@ std::vector<double> sums_before(const std::vector<double>& times_ms) {
     return sums;
 }
 
-bool share_a_host(const ChainProblem& problem, std::size_t a, std::size_t b) {
-    return problem.devices[a].host && problem.devices[a].host == problem.devices[b].host;
-}
-
 void check_problem(const ChainProblem& problem) {
     const std::size_t units = problem.units();
     HETSEQ_ASSERT(units > 0 && problem.micro_batches > 0 && !problem.devices.empty());
@@ -80,7 +76,7 @@ void ChainCosts::add_boundaries() {
                 one.activations_ms =
                     message_ms(problem_.links[front][behind], problem_.activations_mb[unit]);
                 one.gradients_ms = mb > 0 ? message_ms(problem_.links[behind][front], mb) : 0;
-                if (!share_a_host(problem_, front, behind))
+                if (!share_a_host(problem_.devices, front, behind))
                     one.cards = cards_of({.forward_ms = one.activations_ms,
                                           .backward_ms = one.gradients_ms,
                                           .front_card = card_part(front, behind),

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <optional>
 #include <vector>
 
 #include "hetseq/balance/pipeline/chain_problem.hpp"
@@ -35,6 +34,11 @@ double slower_way(const ChainLink& there, const ChainLink& back);
 /// fastest has `fastest` [ms / MiB]; infinity: it has no other.
 double card_part_of(double own, double fastest);
 
+/// Whether all devices of classes a and b are on one host.
+inline bool share_a_host(const std::vector<ChainDevices>& devices, std::size_t a, std::size_t b) {
+    return devices[a].host && devices[a].host == devices[b].host;
+}
+
 /// The fastest way from a device of class `own` to one of another host [ms / MiB], `way(own, c)` to
 /// class c; infinity: there is none. `counts`: devices by class; of `own` there is one.
 template <class Way>
@@ -43,9 +47,8 @@ double fastest_way(const std::vector<ChainDevices>& devices,
                    std::size_t own,
                    const Way& way) {
     double fastest = std::numeric_limits<double>::infinity();
-    const std::optional<std::size_t> host = devices[own].host;
     for (std::size_t c = 0; c < devices.size(); ++c)
-        if (counts[c] > (c == own ? 1U : 0U) && !(host && host == devices[c].host))
+        if (counts[c] > (c == own ? 1U : 0U) && !share_a_host(devices, own, c))
             fastest = std::min(fastest, way(own, c));
     return fastest;
 }
