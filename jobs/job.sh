@@ -72,22 +72,39 @@ run_command() {
   done
 }
 
-# Whether mpirun is to start again at once, in this job: a device or its link failed (71), a signal ended a rank, or mpirun
-# lost a host (205). The same fault that comes twice without a checkpoint between is one of the program or its data. Status
-# 137 may be anybody's doing, and is believed the third time, unless the kernel has killed a process here for want of memory.
+# Whether mpirun is to start again at once, in this job: a device or its link failed (71), a signal ended a rank, mpirun lost a
+# host (205), or it could not start on one (1, which a program may end with, too). The same fault that comes twice without a
+# checkpoint between is one of the program or its data, and so is a fifth start in a row that brings none. Status 137 may be
+# anybody's doing, and is believed the third time, unless the kernel has killed a process here for want of memory.
 starts_again_here() {
-  local most=2
-  if [[ $cancelled || $asked || $restart_here == no ]] || ((status != 71 && status <= 128)); then
+  local most=2 left_out=
+  if [[ $cancelled || $asked || $restart_here == no ]] || ((status != 1 && status != 71 && status <= 128)); then
     return 1
   fi
-  [[ $(newest_checkpoint) == "$before_start" ]] || faults=0
-  faults=$((faults + 1))
-  ((status != 137 || $(memory_kills) > kills_before)) || most=3
+  [[ $(newest_checkpoint) == "$before_start" ]] || faults=0 fruitless=0
+  ((status == fault)) || faults=0
+  fault=$status faults=$((faults + 1)) fruitless=$((fruitless + 1))
+  if ((status == 137)); then
+    if (($(memory_kills) > kills_before)); then
+      say 'the kernel has killed a process of this host for want of memory: give the job more of it, or its ranks less to hold (smaller micro-batches, fewer ranks on a host)'
+    else
+      most=3
+    fi
+  fi
+  use_hosts_that_answer || return 1
+  if [[ $left_out ]]; then
+    faults=0
+  elif ((status == 1)); then
+    return 1
+  fi
   if ((faults >= most)); then
     say "status $status, $faults times without a newer checkpoint: not started again here"
     return 1
   fi
-  use_hosts_that_answer
+  if ((fruitless >= 5)); then
+    say "status $status, and $fruitless starts in a row brought no newer checkpoint: not started again here"
+    return 1
+  fi
 }
 
 # How many processes the kernel has killed for want of memory on this host.
@@ -98,14 +115,18 @@ answers() { starts_a_process "$1" || starts_a_process "$1"; }
 starts_a_process() { timeout -k 5 "$answer_within" "${command[0]}" -np 1 --host "$1" true </dev/null &>/dev/null; }
 
 # Leaves out hosts that do not answer. Fails where that leaves too few ranks, or the command names its ranks or hosts itself:
-# the job then goes through the queue. Where no other host answers than this one, the question may be wrong, and all are used.
+# the job then goes through the queue. Where no other host answers than this one, the question may be wrong: all are used then,
+# until a start on them fails for that. Sets left_out where other hosts are left out than before.
 use_hosts_that_answer() {
-  local all there host slots answering=() lost=() ranks=0
-  [[ ${command[0]##*/} == mpirun ]] || return 0
+  local all there host slots answering=() lost=() ranks=0 before="${at_hosts[*]}"
   mapfile -t all < <(hosts_of_job 2>/dev/null)
   ((${#all[@]} > 1)) || return 0
+  if [[ ${command[0]##*/} != mpirun ]]; then # whether srun failed for a host's loss, the next start's failure tells
+    ((status != 1 || HETSEQ_RESTARTED == 0)) || host_lost=yes
+    return 0
+  fi
   there=$(for host in "${all[@]%% *}"; do { is_here "$host" || ! answers "$host" || echo "$host"; } & done; wait)
-  if [[ ! $there ]] && ((status != 205)); then
+  if [[ ! $there ]] && ((status != 205 && (status != 1 || HETSEQ_RESTARTED == 0))); then
     return 0
   fi
   for host in "${all[@]}"; do
@@ -132,6 +153,7 @@ use_hosts_that_answer() {
     return 1
   fi
   at_hosts=("${answering[@]}")
+  [[ ${at_hosts[*]} == "$before" ]] || left_out=yes
 }
 is_here() { [[ ${1%%.*} == "${HOSTNAME%%.*}" || $1 == localhost ]]; }
 
@@ -183,10 +205,24 @@ command=("${command[@]//\$HETSEQ_INPUTS/$HETSEQ_INPUTS}") # which the module has
 export OMPI_MCA_oob_tcp_keepalive_time=5 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=3
 export OMPI_MCA_odls_base_sigkill_timeout=0
 
+# A later start of this job, here or through the queue, would remove what an earlier one has saved.
+begins_anew() {
+  local word
+  for word in "${command[@]}"; do
+    [[ $word != --overwrite ]] || return 0
+    if [[ $word == *.cfg && -r $word ]] && grep -qE '^[[:space:]]*overwrite[[:space:]]*=[[:space:]]*(true|yes|on|1)' "$word"; then return 0; fi
+  done
+  return 1
+}
+
 limit='' at_hosts=() # hosts with their slots, where not all of the job's
 start_of_job
 export HETSEQ_RESTARTED=0
-cancelled='' asked='' host_lost='' before=$(newest_checkpoint) faults=0
+cancelled='' asked='' host_lost='' before=$(newest_checkpoint) fault=0 faults=0 fruitless=0
+if begins_anew; then
+  say "the command has --overwrite, by which a start that goes on after a failure would remove what this job has saved: leave it out, and where the run is to begin anew, remove $run before you submit"
+  exit 78
+fi
 say "start $((restarts + 1)) of at most $((max_requeues + 1)) on $HOSTNAME"
 while :; do
   status='' pid='' before_start=$(newest_checkpoint) kills_before=$(memory_kills)

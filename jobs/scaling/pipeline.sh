@@ -120,8 +120,10 @@ work, what, rounds, rates = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv
 def spread(values, form=",.0f", unit=""):
     return f"{statistics.median(values):{form}}{unit} ({min(values):{form}} to {max(values):{form}})"
 
-def rate_of(folder):
-    lines = [line for line in map(json.loads, open(folder / "metrics.jsonl")) if line["kind"] == "train"][1:]
+def rate_of(folder, late=0):
+    """Samples a second. The last `late` updates are applied at the end, when nothing is computed any more."""
+    lines = [line for line in map(json.loads, open(folder / "metrics.jsonl")) if line["kind"] == "train"]
+    lines = lines[1:len(lines) - late]
     return 1000 * statistics.median(line["samples"] / line["step_ms"] for line in lines)
 
 def ending(folder):
@@ -187,7 +189,7 @@ def layouts_case():
             if (runs[0] / "end").exists():
                 print(f"| {name} | {ending(runs[0])} | |")
             else:
-                reached[name] = [rate_of(run / "run") for run in runs]
+                reached[name] = [rate_of(run / "run", late=int(name == "late")) for run in runs]
         best = max(statistics.median(values) for values in reached.values())
         for name, values in reached.items():
             print(f"| {name} | {spread(values, '.2f')} | {statistics.median(values) / best:.2f} |")

@@ -104,18 +104,23 @@ SlowRanks::Change SlowRanks::close_period() {
     }
     period_ms_ = 0;
     updates_ = 0;
-    std::vector<std::size_t> fell;
+    std::vector<std::size_t> fell, still;
     Change change;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
         Rank& rank = ranks_[r];
         if (speeds[r] == 0)
             continue;
         const bool is_slow = speeds[r] < options_.below;
+        rank.well = is_slow ? 0 : rank.well + 1;
+        if (rank.well == options_.periods)
+            change.well.push_back(r);
         if (is_slow == rank.is_slow) {
             rank.contrary = 0;
             rank.speed_sum = 0;
-            if (is_slow)
+            if (is_slow) {
                 rank.speed = speeds[r];
+                still.push_back(r);
+            }
             continue;
         }
         rank.speed_sum += speeds[r];
@@ -132,6 +137,8 @@ SlowRanks::Change SlowRanks::close_period() {
     }
     for (const std::size_t r : fell)
         change.slow.push_back(describe(r));
+    for (const std::size_t r : still)
+        change.still_slow.push_back(describe(r));
     return change;
 }
 

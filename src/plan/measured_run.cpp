@@ -4,9 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "hetseq/util/error.hpp"
+#include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/plan/layout/cluster_layouts.hpp"
 #include "hetseq/plan/time_points.hpp"
 #include "hetseq/plan/update_simulator.hpp"
 
@@ -17,6 +20,7 @@ namespace {
 constexpr double lowest_gb = 1e-6;  // bandwidths between which the run's is looked for [GB/s]
 constexpr double highest_gb = 1e4;
 constexpr double most_rate = 1e6;  // units a millisecond
+constexpr double least_layer_ms = 1e-9;
 
 // The name of a host is not taken for a device's name.
 bool is_host(const std::string& name, std::span<const MeasuredRun> runs) {
@@ -101,8 +105,12 @@ const StepCost& of_median_rate(std::vector<StepCost>& costs) {
     return *middle;
 }
 
+const std::string& name_in_run(const DeviceClass& device) {
+    return device.measured.empty() ? device.name : device.measured;
+}
+
 std::string fill_device(DeviceClass& device, std::span<const MeasuredRun> runs) {
-    const std::string name = device.measured.empty() ? device.name : device.measured;
+    const std::string& name = name_in_run(device);
     DeviceMeasurements measured = measurements_of(name, runs);
     if (measured.costs.empty() && measured.points.empty())
         reject_device(device.name, name, runs);
@@ -124,6 +132,98 @@ std::string fill_device(DeviceClass& device, std::span<const MeasuredRun> runs) 
            (fitted.worst_error > 0.05 ? "; a line misses one of them by " +
                                             format_number(100 * fitted.worst_error, 2) + " %"
                                       : "");
+}
+
+double total(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+// By name of a host, or by words of a device's name: of those, the one of median time.
+const MeasuredChain::Devices* measured_devices(const MeasuredChain& chain,
+                                               const DeviceClass& device,
+                                               bool by_host) {
+    const std::string& name = name_in_run(device);
+    std::vector<const MeasuredChain::Devices*> found;
+    for (const MeasuredChain::Devices& measured : chain.devices)
+        if (by_host ? std::find(measured.hosts.begin(), measured.hosts.end(), name) !=
+                          measured.hosts.end()
+                    : holds_words(measured.name, name))
+            found.push_back(&measured);
+    if (found.empty())
+        return nullptr;
+    const auto middle = found.begin() + static_cast<std::ptrdiff_t>(found.size() / 2);
+    std::nth_element(found.begin(), middle, found.end(), [](const auto* a, const auto* b) {
+        return total(a->unit_ms) < total(b->unit_ms);
+    });
+    return *middle;
+}
+
+// Units of one kind that follow each other.
+struct LayerUnits {
+    LayerClass layer;
+    std::size_t begin = 0, end = 0;
+};
+
+std::vector<LayerUnits> layers_of(const MeasuredChain& chain) {
+    std::vector<LayerUnits> layers;
+    for (std::size_t u = 0; u < chain.units.size(); ++u) {
+        const MeasuredChain::Unit& unit = chain.units[u];
+        const MeasuredChain::Unit* const before = u > 0 ? &chain.units[u - 1] : nullptr;
+        if (before != nullptr && before->kind == unit.kind &&
+            before->parameters == unit.parameters) {
+            layers.back().end = u + 1;
+            ++layers.back().layer.count;
+            continue;
+        }
+        const auto same = std::count_if(layers.begin(), layers.end(), [&](const LayerUnits& one) {
+            return chain.units[one.begin].kind == unit.kind;
+        });
+        layers.push_back({{.name = unit.kind + (same > 0 ? " " + std::to_string(same + 1) : ""),
+                           .parameters = unit.parameters,
+                           .kept_mib = unit.kept_mb,
+                           .output_mib = unit.output_mb,
+                           .workspace_mib = unit.workspace_mb},
+                          u,
+                          u + 1});
+    }
+    return layers;
+}
+
+// Whether layouts of what is described can be compared by the chain.
+bool takes_chain(const Cluster& cluster, const MeasuredRun& run) {
+    if (!run.chain || !cluster.layers.empty() || cluster.model.parameters > 0 ||
+        cluster.ranks() > most_compared_ranks)
+        return false;
+    const std::int64_t batch = cluster.batch();
+    const auto& sizes = run.chain->micro_batches;
+    return std::any_of(
+        sizes.begin(), sizes.end(), [&](std::int64_t units) { return batch % units == 0; });
+}
+
+std::string fill_layers(Cluster& cluster, const MeasuredRun& run) {
+    std::vector<const MeasuredChain::Devices*> measured;
+    for (const DeviceClass& device : cluster.devices) {
+        measured.push_back(
+            measured_devices(*run.chain, device, is_host(name_in_run(device), {&run, 1})));
+        if (measured.back() == nullptr)
+            return "layers: not taken from " + run.name + ", which has no times of the device '" +
+                   device.name + "'";
+    }
+    for (const LayerUnits& units : layers_of(*run.chain)) {
+        cluster.layers.push_back(units.layer);
+        for (std::size_t d = 0; d < measured.size(); ++d) {
+            double ms = 0;
+            for (std::size_t u = units.begin; u < units.end; ++u)
+                ms += measured[d]->unit_ms[u];
+            cluster.devices[d].layer_ms[units.layer.name] =
+                std::max(ms / static_cast<double>(units.layer.count), least_layer_ms);
+        }
+    }
+    for (std::size_t d = 0; d < measured.size(); ++d)
+        cluster.devices[d].launch_ms = measured[d]->launch_ms;
+    cluster.job.micro_batches = run.chain->micro_batches;
+    return "layers: " + count_text(std::ssize(run.chain->units), "unit") + " of the model in " +
+           run.name + ", as they were measured there";
 }
 
 // The run itself as a cluster: a class of nodes for each host, with the shares its ranks had.
@@ -227,6 +327,8 @@ std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const Measur
             notes.push_back(fill_device(device, runs));
     if (!cluster.network.given)
         notes.push_back(fill_links(cluster, first));
+    if (takes_chain(cluster, first))
+        notes.push_back(fill_layers(cluster, first));
     return notes;
 }
 

@@ -1,5 +1,10 @@
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
@@ -81,6 +86,36 @@ std::string last_metrics(const RunRecord& run) {
     return text;
 }
 
+std::string workers_text(const RunRecord& run) {
+    std::vector<std::string> texts;
+    for (const RunSummary::Worker& worker :
+         run.summary ? run.summary->workers : std::vector<RunSummary::Worker>()) {
+        std::string text = count_text(static_cast<std::int64_t>(worker.stages), "stage") +
+                           ": forward and backward " + format_number(worker.ms, 3) + " ms";
+        const bool is_planned = worker.planned_ms > 0;
+        if (is_planned)
+            text += " (planned: " + format_number(worker.planned_ms, 3) + ")";
+        text += ", stages wait " + percent_text(worker.bubble, 2);
+        if (is_planned)
+            text += " (planned: " + percent_text(worker.planned_bubble, 2) + ")";
+        texts.push_back(std::move(text));
+    }
+    return join(texts, "; ");
+}
+
+// The first ones.
+std::string layouts_text(const RunRecord& run) {
+    constexpr std::size_t most = 4;
+    std::vector<std::string> texts;
+    for (const RunSummary::Layout& layout :
+         run.summary ? run.summary->layouts : std::vector<RunSummary::Layout>())
+        if (texts.size() < most)
+            texts.push_back(layout.name + (layout.fits
+                                               ? " " + format_number(layout.planned_ms, 3) + " ms"
+                                               : " does not fit"));
+    return join(texts, "; ");
+}
+
 const std::vector<Row>& rows() {
     static const std::vector<Row> table{
         {"status", status},
@@ -127,6 +162,8 @@ const std::vector<Row>& rows() {
          }},
         {"time of an update", step_time},
         {"of the bound", share_of_bound},
+        {"layouts, as planned", layouts_text},
+        {"virtual workers", workers_text},
         {"lost to communication", summary_percent("balance.communication_share")},
         {"reallocations", summary_number("balance.reallocations")},
         {"skipped updates", summary_number("skipped")},

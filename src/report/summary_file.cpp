@@ -50,6 +50,18 @@ RunSummary::Rank rank_of(const Json& json, std::size_t number) {
     return rank;
 }
 
+RunSummary::Worker worker_of(const Json& json) {
+    return {.stages = json.at("ranks").size(),
+            .planned_ms = json.at("planned_ms"),
+            .ms = json.at("ms"),
+            .planned_bubble = json.at("planned_bubble"),
+            .bubble = json.at("bubble")};
+}
+
+RunSummary::Layout layout_of(const Json& json) {
+    return {.name = json.at("name"), .planned_ms = json.at("planned_ms"), .fits = json.at("fits")};
+}
+
 // Throws the library's exceptions for a file of another form.
 RunSummary take_summary(const Json& json) {
     RunSummary summary;
@@ -60,6 +72,10 @@ RunSummary take_summary(const Json& json) {
     summary.policy = text_of(json.value("balance", Json::object()), "policy");
     for (const Json& rank : json.value("ranks", Json::array()))
         summary.ranks.push_back(rank_of(rank, summary.ranks.size()));
+    for (const Json& worker : json.value("workers", Json::array()))
+        summary.workers.push_back(worker_of(worker));
+    for (const Json& layout : json.value("layouts", Json::array()))
+        summary.layouts.push_back(layout_of(layout));
     for (const Json& sentence : json.value("advice", Json::array()))
         summary.advice.push_back(sentence.get<std::string>());
     return summary;

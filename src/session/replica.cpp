@@ -237,6 +237,7 @@ Replica::Replica(const MpiEnvironment& environment,
     else
         share_model(*communicator_, parameters_, *model_);
     optimizer_->begin(parameters_);
+    PeakMemory::release();  // what was drawn and measured with
     memory_->note_resident(world, resident_memory_mb());
     warn_if_inexact(*model_);
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "hetseq/util/error.hpp"
@@ -177,19 +179,39 @@ std::optional<ResumePoint> ResumeCandidates::next() {
         if (verified_)
             return std::exchange(verified_, std::nullopt);
         try {
-            return ResumePoint{folder, verified_state(world_, folder, optimizer_files_), are_own_};
+            return ResumePoint{folder, read(folder), are_own_};
         } catch (const AgreedError& error) {
             pass(error);
         }
     }
     if (folders_.empty())
         return std::nullopt;
-    throw BadData("none of the " + std::to_string(folders_.size()) + " checkpoints can be used",
-                  "the reasons are above",
-                  "repair what is wrong, or start anew with --overwrite");
+    const std::string problem =
+        "none of the " + std::to_string(folders_.size()) + " checkpoints can be used";
+    if (could_not_read_)
+        throw IoError(problem,
+                      "the reasons are above",
+                      "look at the file system on the hosts that they name, and start again");
+    throw BadData(
+        problem, "the reasons are above", "repair what is wrong, or start anew with --overwrite");
+}
+
+// What cannot be read now may be there a moment later: on NFS a handle may be stale, for one.
+TrainingState ResumeCandidates::read(const fs::path& folder) const {
+    constexpr std::chrono::seconds moment{1};
+    try {
+        return verified_state(world_, folder, optimizer_files_);
+    } catch (const AgreedError& error) {
+        if (error.code() != ExitCode::io)
+            throw;
+    }
+    std::this_thread::sleep_for(moment);
+    return verified_state(world_, folder, optimizer_files_);
 }
 
 void ResumeCandidates::pass(const std::exception& error) {
+    const auto* const known = dynamic_cast<const Error*>(&error);
+    could_not_read_ = could_not_read_ || (known != nullptr && known->code() == ExitCode::io);
     log::warn(folders_[tried_ - 1].string() + " cannot be used: " + message_of(error) +
               (tried_ < folders_.size() ? "; the one before it is tried" : ""));
 }

@@ -42,7 +42,7 @@ RunIdentity run_identity(const RunSettings& settings, const Replica& replica) {
         identity.limits.push_back(rank_limits(settings, info.rank) +
                                   stage_text(replica, info.rank));
     }
-    identity.job_ranks = settings.job_ranks;
+    identity.layout = settings.layout;
     return identity;
 }
 

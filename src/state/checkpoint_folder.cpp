@@ -11,6 +11,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/files/atomic_file.hpp"
+#include "hetseq/util/log.hpp"
 #include "hetseq/util/process/activity.hpp"
 #include "hetseq/util/process/fault_point.hpp"
 
@@ -154,6 +155,13 @@ void CheckpointFolder::mark_timed(std::int64_t update) const {
         check(std::make_error_code(std::errc::io_error), "cannot write into " + path_.string());
 }
 
+void CheckpointFolder::unmark_timed(std::int64_t update) const {
+    may_change_();
+    std::error_code error;
+    fs::remove(of_update(update) / timed, error);
+    check(error, "cannot change " + of_update(update).string());
+}
+
 void CheckpointFolder::commit(std::int64_t update, const Manifest& manifest) const {
     const fs::path from = temporary(update);
     write_atomically(from / Manifest::file_name, manifest_json(manifest));
@@ -163,7 +171,7 @@ void CheckpointFolder::commit(std::int64_t update, const Manifest& manifest) con
         rename(from, of_update(update));
     remove(path_ / nothing_saved);
     sync_folder(path_);
-    remove(aside(update));
+    clear(aside(update));
 }
 
 // No call exchanges two folders on every file system (NFS and Lustre refuse RENAME_EXCHANGE). The
@@ -222,7 +230,7 @@ void CheckpointFolder::remove_leftovers() const {
         const bool is_superseded =
             starts_with(name, replaced) && fs::exists(path_ / name.substr(replaced.size()));
         if (starts_with(name, unfinished) || starts_with(name, outdated) || is_superseded)
-            remove(path_ / name);
+            clear(path_ / name);
     }
 }
 
@@ -258,12 +266,25 @@ void CheckpointFolder::remove(const fs::path& folder) const {
     activity::progress();  // of a slow file system
 }
 
+// What is of no use any more. On NFS it stays while a process has a file of it open, and processes
+// of a start that was killed may still write into theirs.
+bool CheckpointFolder::clear(const fs::path& folder) const {
+    try {
+        remove(folder);
+        return true;
+    } catch (const IoError& error) {
+        log::warn_here(message_of(error) + "; a later start removes it");
+        return false;
+    }
+}
+
 // The folder is renamed first, so that half a checkpoint never has a checkpoint's name.
 void CheckpointFolder::retire(const fs::path& checkpoint) const {
     const fs::path other = path_ / (outdated + checkpoint.filename().string());
-    remove(other);
+    if (!clear(other))
+        return;
     rename(checkpoint, other);
-    remove(other);
+    clear(other);
 }
 
 bool is_timed(const fs::path& checkpoint) {

@@ -253,8 +253,9 @@ Json run_json(const RunIdentity& run) {
               {"valid_data", identity_json(run.valid_data)},
               {"devices", run.devices},
               {"limits", run.limits}};
-    if (!run.job_ranks.empty())
-        json["job_ranks"] = run.job_ranks;
+    if (run.layout)
+        json["layout"] = {{"question", run.layout->question},
+                          {"choice", Json::parse(run.layout->choice)}};
     return json;
 }
 
@@ -269,8 +270,9 @@ RunIdentity run_of(const ReadJson& json) {
     run.devices = json.at("devices").get<std::vector<std::string>>();
     if (json.contains("limits"))  // a checkpoint without is continued with speeds measured anew
         run.limits = json.at("limits").get<std::vector<std::string>>();
-    if (json.contains("job_ranks"))
-        run.job_ranks = json.at("job_ranks").get<std::vector<int>>();
+    if (json.contains("layout"))
+        run.layout = {.question = json.at("layout").at("question").get<std::string>(),
+                      .choice = json.at("layout").at("choice").dump()};
     return run;
 }
 

@@ -79,9 +79,10 @@ void RunControl::hear(const Requests& of_all) {
         last_signal_ = monotonic_seconds();
 }
 
-void RunControl::saved() {
+void RunControl::saved(bool answers) {
     last_save_ = monotonic_seconds();
-    checkpoints_asked_ = signal_inbox::checkpoint_requests();
+    if (answers)
+        checkpoints_asked_ = signal_inbox::checkpoint_requests();
 }
 
 void RunControl::end() const noexcept {

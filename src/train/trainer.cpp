@@ -181,14 +181,16 @@ bool Trainer::begin_wave() {
 }
 
 // The ranks asked when they posted their shares, during the update before, so all of them stop at
-// the same update. A checkpoint that was taken after that update already answers them.
+// the same update. A checkpoint that was taken after that update already answers them; one that the
+// clock asked for is soon removed, and answers no signal.
 bool Trainer::asked_to_stop() {
     const bool is_answered =
         parts_.checkpoints != nullptr && parts_.checkpoints->last_update() == update_;
     const Requests requests = agreement_.requests();
     if (parts_.control != nullptr)
         parts_.control->hear(requests);
-    checkpoint_asked_ = checkpoint_asked_ || (requests.save_signal > 0 && !is_answered);
+    const bool is_kept = is_answered && !parts_.checkpoints->last_is_timed();
+    checkpoint_asked_ = checkpoint_asked_ || (requests.save_signal > 0 && !is_kept);
     clock_asked_ = clock_asked_ || (requests.save_clock > 0 && !is_answered);
     report_.stop = requests.stop();
     if (has_made_its_updates() && report_.stop == StopReason::none)
@@ -569,7 +571,7 @@ void Trainer::save(CheckpointReason reason) {
         parts_.checkpoints->use(parts_.files_with(waves_.sums()));
     parts_.checkpoints->start(state, reason);
     if (parts_.control != nullptr)
-        parts_.control->saved();
+        parts_.control->saved(reason != CheckpointReason::clock);
     const double waited_s = monotonic_seconds() - save_began_;
     pace_.began(waited_s);
     if (parts_.history != nullptr)

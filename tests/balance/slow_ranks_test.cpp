@@ -56,10 +56,22 @@ TEST(SlowRanksTest, ARankThatStaysBelowItsKindIsNamedWithWhatItCosts) {
     EXPECT_EQ(change.slow[0].rank, 2U);
     EXPECT_DOUBLE_EQ(change.slow[0].speed, 0.4);
     EXPECT_DOUBLE_EQ(change.slow[0].update_ms, 75);
-    EXPECT_DOUBLE_EQ(change.slow[0].well_ms, 33);                              // of the last rank
-    EXPECT_DOUBLE_EQ(change.slow[0].without_ms, 44);                           // 40 units each
-    EXPECT_THAT(observe_period(ranks, slowness, allocation).slow, IsEmpty());  // once
+    EXPECT_DOUBLE_EQ(change.slow[0].well_ms, 33);     // of the last rank
+    EXPECT_DOUBLE_EQ(change.slow[0].without_ms, 44);  // 40 units each
+    const SlowRanks::Change after = observe_period(ranks, {1, 1, 5, 1.1}, allocation);
+    EXPECT_THAT(after.slow, IsEmpty());  // once
+    ASSERT_EQ(after.still_slow.size(), 1U);
+    EXPECT_EQ(after.still_slow[0].rank, 2U);
+    EXPECT_DOUBLE_EQ(after.still_slow[0].speed, 0.2);
     EXPECT_EQ(ranks.slow().size(), 1U);
+}
+
+TEST(SlowRanksTest, RanksThatStayWellAreToldOnce) {
+    SlowRanks ranks(like_costs(3), options({0, 0, 0}));
+    for (int period = 0; period < 2; ++period)
+        EXPECT_THAT(observe_period(ranks, {1, 1, 2}, {10, 10, 10}).well, IsEmpty());
+    EXPECT_THAT(observe_period(ranks, {1, 1, 2}, {10, 10, 10}).well, ElementsAre(0U, 1U));
+    EXPECT_THAT(observe_period(ranks, {1, 1, 2}, {10, 10, 10}).well, IsEmpty());
 }
 
 TEST(SlowRanksTest, SharesThatFollowSpeedsLoseLess) {

@@ -32,6 +32,15 @@ same one three
 train idle 3 --virtual-workers 2+0 --stage-units 2+1
 expect_ok 'a rank is idle'
 same one idle
+# Each stage in the precision of its rank.
+train mixed 3 --virtual-workers 0+1+2 --stage-units 1+1+1 --precision 0=bf16,1=fp32,2=bf16
+expect_ok 'stages of unlike precisions'
+python3 - "$work/one/metrics.jsonl" "$work/mixed/metrics.jsonl" <<'PY' || fail 'bf16 beside fp32 trains otherwise'
+import json, sys
+one, mixed = ([line["loss"] for line in map(json.loads, open(path)) if line["kind"] == "train"] for path in sys.argv[1:])
+assert len(one) == len(mixed) and one != mixed, (one, mixed)
+assert all(abs(a - b) <= 0.01 * a for a, b in zip(one[:4], mixed)), (one, mixed)
+PY
 train measured 3 --virtual-workers 0-2
 expect_ok 'a cut by what was measured'
 says 'one virtual worker of [123] stages?, .*forward and backward should take'
@@ -51,10 +60,33 @@ says 'continues from'
 ! grep -q 'measuring the units' "$work/log" || fail 'it was measured anew'
 [[ $settled == "$(grep -E '^(stage-units|max-sentences|virtual-workers) =' "$work/kept/config.cfg")" ]] ||
   fail 'the cut is another one'
-train auto 3 --virtual-workers auto --batch-size 4
+python3 - "$work/kept/summary.json" <<'PY' || fail 'a run that goes on has lost what was planned'
+import json, sys
+worker, = json.load(open(sys.argv[1]))["workers"]
+assert worker["planned_ms"] > 0 and worker["ms"] > 0, worker
+PY
+# Whoever asks for other workers gets them.
+train kept 3 --virtual-workers 0+1+2 --max-epoch 2 --stop-after 1 --stop-exit-code 0
+expect_ok 'other workers'
+says 'continues from'
+says 'measuring the units'
+train auto 3 --virtual-workers auto --batch-size 4 --stop-after 2 --stop-exit-code 0
 expect_ok 'any layout'
 says 'layouts, as planned; the first one is taken'
 says 'data parallelism on all 3 ranks'
+train auto 3 --virtual-workers auto --batch-size 4
+expect_ok 'the same layout'
+says 'layouts, as planned; the first one is taken'
+! grep -q 'measuring the units' "$work/log" || fail 'the layouts were measured anew'
+# What was measured is enough to plan for other ranks.
+printf '[device other]\nmeasured = %s\n[nodes other]\ncount = 5\n[job]\nbatch = 8\n' "$(hostname)" >"$work/other.cfg"
+run_ranks 1 "$bin/hetseq" plan "$work/other.cfg" --from "$work/auto"
+expect_ok 'a plan from a run'
+says 'layers: 3 units of the model in'
+says '^data parallelism on all 5 ranks'
+run_ranks 3 "$bin/hetseq" train "${options[@]}" --virtual-workers 0+1+2 --dry-run --save-dir "$work/nothing"
+expect_ok 'a dry run of a cut that is measured'
+says 'forward and backward took .* \(planned: '
 
 run_ranks 1 "$bin/hetseq" predict "$work/three" --data "$work/data/t10k*.h5" --output "$work/three.h5"
 expect_ok predict

@@ -26,6 +26,9 @@ same one three 1e-12
 train cut 2 "${exact[@]}" --max-update 4 --max-tokens 500 --balance declared
 train cut 3 "${exact[@]}" --max-update 10 --max-tokens 0=100,1=900,2=150 --balance declared
 same one cut 1e-12
+# Two stages, of which the second has no limit of sentences: that of the first one counts.
+train staged 2 "${exact[@]}" --max-update 10 --max-tokens 500 --max-sentences 0=8,1=0 --virtual-workers 0+1
+same one staged 1e-12
 
 # A run has its vocabulary, and data of another one are refused.
 cmp -s "$work/one/source.vocabulary" "$work/one/target.vocabulary" || fail 'the joint vocabulary is not one'

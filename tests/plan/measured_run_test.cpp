@@ -5,6 +5,8 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/plan/cluster_file.hpp"
 #include "hetseq/plan/cluster_plan.hpp"
+#include "hetseq/plan/layout/cluster_layouts.hpp"
+#include "hetseq/plan/layout/layer_times.hpp"
 
 #include <gmock/gmock.h>
 
@@ -47,6 +49,53 @@ TEST(MeasuredRunTest, AHostIsNoPartOfADevicesName) {
     EXPECT_NEAR(cluster.devices[1].cost.time_ms(24), 96, 1) << "by device";
     Cluster other = parse_cluster("[nodes h10]\n[nodes h]\n", "c.cfg");
     EXPECT_THROW(fill_from_runs(other, std::vector{run}), Error);
+}
+
+MeasuredRun with_chain(MeasuredRun run) {
+    const auto layer = [](const char* kind, double parameters) {
+        return MeasuredChain::Unit{kind, parameters, 0.5, 0.25, 0.125};
+    };
+    run.chain = MeasuredChain{
+        .micro_batches = {8, 4},
+        .units = {layer("front", 10), layer("layer", 20), layer("layer", 20), layer("head", 5)},
+        .devices = {{"Tesla V100", {"h1"}, 0.5, {1, 2, 4, 3}},
+                    {"Tesla P100", {"h2"}, 1, {2, 4, 4, 6}},
+                    {"Tesla P100", {"h3"}, 1, {2, 4, 4, 7}},
+                    {"Tesla P100", {"h4"}, 1, {2, 4, 4, 8}}}};
+    return run;
+}
+
+TEST(MeasuredRunTest, LayersAreTheUnitsThatWereMeasured) {
+    Cluster cluster = parse_cluster("[nodes h1]\n[nodes p100]\ncount = 3\n", "c.cfg");
+
+    const auto notes = fill_from_runs(cluster, std::vector{with_chain(two_hosts())});
+
+    EXPECT_THAT(notes.back(), testing::HasSubstr("layers: 4 units of the model in RUN"));
+    ASSERT_EQ(cluster.layers.size(), 3U);
+    EXPECT_EQ(cluster.layers[1].name, "layer");
+    EXPECT_EQ(cluster.layers[1].count, 2);
+    EXPECT_EQ(cluster.layers[1].parameters, 20);
+    EXPECT_EQ(cluster.layers[1].kept_mib, 0.5);
+    EXPECT_DOUBLE_EQ(layer_ms(cluster, cluster.layers[1], cluster.devices[0], 4), 0.5 + 4 * 3);
+    EXPECT_DOUBLE_EQ(layer_ms(cluster, cluster.layers[2], cluster.devices[1], 2), 1 + 2 * 7);
+    fill_from_layers(cluster);
+    EXPECT_EQ(cluster.model.parameters, 55);
+    const std::vector<LayoutPlan> layouts = plan_layouts(cluster);
+    EXPECT_GT(layouts.size(), 3U);
+    EXPECT_TRUE(layouts.front().fits());
+}
+
+TEST(MeasuredRunTest, LayersAreNotTakenWhereTheyCannotBeCompared) {
+    const std::vector run{with_chain(two_hosts())};
+    const auto layers_for = [&](const std::string& text) {
+        Cluster cluster = parse_cluster(text, "c.cfg");
+        fill_from_runs(cluster, run);
+        return cluster.layers.size();
+    };
+    EXPECT_EQ(layers_for("[nodes h1]\n"), 3U);
+    EXPECT_EQ(layers_for("[nodes h1]\ncount = 4000\n"), 0U) << "too many ranks";
+    EXPECT_EQ(layers_for("[nodes h1]\n[job]\nbatch = 31\n"), 0U) << "no micro-batch divides it";
+    EXPECT_EQ(layers_for("[device a100]\nunit-ms = 1\n[nodes a100]\n"), 0U) << "never measured";
 }
 
 TEST(MeasuredRunTest, WhatIsDescribedStays) {

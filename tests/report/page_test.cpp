@@ -102,6 +102,22 @@ TEST(PageTest, TheBoundIsComparedWithWhatWasMeasured) {
     EXPECT_THAT(page, HasSubstr("use &lt;fewer&gt; ranks"));
 }
 
+TEST(PageTest, APipelineIsComparedWithItsPlan) {
+    RunRecord run = run_named("a");
+    run.summary.emplace();
+    run.summary->workers = {
+        {.stages = 3, .planned_ms = 20, .ms = 25, .planned_bubble = 0.1, .bubble = 0.2},
+        {.stages = 1, .ms = 24}};
+    run.summary->layouts = {{"two workers", 30}, {"replicas", 12, false}};
+
+    const std::string page = report_page(std::vector{run});
+
+    EXPECT_THAT(page,
+                HasSubstr("3 stages: forward and backward 25 ms (planned: 20), stages wait 20 % "
+                          "(planned: 10 %); 1 stage: forward and backward 24 ms, stages wait 0 %"));
+    EXPECT_THAT(page, HasSubstr("two workers 30 ms; replicas does not fit"));
+}
+
 TEST(PageTest, WhatIsMissingAndWhatHappenedIsTold) {
     RunRecord run = run_named("a");
     run.missing = {"There is no summary.json."};

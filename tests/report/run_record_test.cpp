@@ -61,6 +61,25 @@ TEST(RunRecordTest, ARanksNameSaysHowItComputes) {
                             "rank 3, n4, K80"));
 }
 
+TEST(RunRecordTest, WhatWasPlannedForAPipelineIsRead) {
+    TemporaryFolder folder;
+    write_run(folder);
+    folder.write("summary.json", R"({"status":"finished",
+        "workers":[{"ranks":[2,0],"micro_batch":4,"planned_ms":9,"ms":10,"planned_bubble":0.25,"bubble":0.5}],
+        "layouts":[{"name":"one","ranks":2,"planned_ms":11,"fits":true},
+                   {"name":"two","ranks":1,"planned_ms":8,"fits":false}]})");
+
+    const RunRecord run = read_run(folder.path().string());
+
+    ASSERT_EQ(run.summary->workers.size(), 1U);
+    EXPECT_EQ(run.summary->workers[0].stages, 2U);
+    EXPECT_EQ(run.summary->workers[0].ms, 10);
+    EXPECT_EQ(run.summary->workers[0].planned_bubble, 0.25);
+    ASSERT_EQ(run.summary->layouts.size(), 2U);
+    EXPECT_EQ(run.summary->layouts[0].name, "one");
+    EXPECT_FALSE(run.summary->layouts[1].fits);
+}
+
 TEST(RunRecordTest, AFinishedRunIsReadWhole) {
     TemporaryFolder folder;
 

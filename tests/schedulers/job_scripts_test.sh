@@ -125,6 +125,20 @@ new_run 20 'command+=(--fail 137 --no-checkpoint --memory-kill memory-kills)' ke
 start slurm.sh
 expect 137 0
 expect_log log 1 'status 137, 2 times without a newer checkpoint'
+# Unlike faults are not the same one, but may not go on for ever.
+new_run 40 'command+=(--every 20 --die 137@2 --die 139@3 --die 71@4)'
+start slurm.sh
+expect 0 0
+expect_log log 3 'starts again here'
+new_run 40 'command+=(--every 40 --die 137@2 --die 139@3 --die 71@4 --die 139@5 --die 71@6)'
+start slurm.sh
+expect 71 0
+expect_log log 1 'status 71, and 5 starts in a row brought no newer checkpoint'
+new_run 20 'command+=(--overwrite)'
+start slurm.sh
+expect 78 0
+expect_log log 1 'the command has --overwrite'
+[[ ! -e run ]] || fail 'it trained nevertheless'
 new_run 40 'command+=(--every 5 --die 139@12)'
 start slurm.sh USR1 # before that
 expect 75 1
@@ -148,7 +162,29 @@ new_run 40 "command=(mpirun -np 4 $in_hosts 205@12)"
 start slurm.sh
 expect 205 1
 expect_log log 1 'does not leave its hosts to mpirun'
+# The ranks notice that h2 is gone before mpirun does; mpirun then cannot start there.
+cp bin/mpirun mpirun.old
+cat >bin/mpirun <<'EOF'
+#!/bin/bash
+echo "mpirun $*" >>mpiruns
+if [[ $1 != --host ]] && grep -qs h2 lost && [[ -e run/updates ]] && (($(wc -l <run/updates) >= 12)); then exit 1; fi
+while [[ $1 == -* ]]; do
+  [[ $1 != --host ]] || ! grep -qsx "$2" lost || exit 1
+  shift 2
+done
+exec "$@"
+EOF
+new_run 40 "command=(mpirun $in_hosts 71@12)"
+HOSTNAME=h1 start slurm.sh
+expect 0 0
+expect_log log 1 'status 1: starts again here'
+expect_log log 1 'does not answer: h2'
+mv mpirun.old bin/mpirun
 rm lost
+new_run 20 "command=(mpirun '$here/trainer.sh' --save-dir run --max-update 20 --fail 1)" # the program's own
+start slurm.sh
+expect 1 0
+expect_log log 1 'ended with status 1'
 echo 'without a host that is lost, or through the queue'
 
 # shellcheck disable=SC2016

@@ -123,6 +123,10 @@ TEST_F(CheckpointFolderTest, OfThoseThatTheClockAskedForTheTwoNewestAreKeptBesid
     EXPECT_EQ(updates(), (Updates{9, 8, 7, 6, 1}));
     checkpoints_.prune(0, 0);
     EXPECT_EQ(updates(), (Updates{9, 8, 7, 6}));
+    checkpoints_.unmark_timed(8);
+    EXPECT_FALSE(is_timed(checkpoints_.of_update(8)));
+    checkpoints_.prune(2, 0);
+    EXPECT_EQ(updates(), (Updates{9, 8, 7}));
 }
 
 TEST_F(CheckpointFolderTest, OneOfTheSameUpdateIsReplaced) {

@@ -26,7 +26,8 @@ TrainingState some_state() {
                  .data = CorpusIdentity{{"images (28 x 28)"},
                                         {{"a.h5", 1234, 6000, {0, 17}, "0123456789abcdef"},
                                          {"b.h5", 99, 54000}}},
-                 .devices = {"cpu", "gpu"}};
+                 .devices = {"cpu", "gpu"},
+                 .layout = LayoutRecord{"virtual workers auto", R"({"ranks":[0,2]})"}};
     TrainingProgress& progress = state.progress;
     progress.updates = 12;
     progress.samples = 384;
@@ -72,6 +73,9 @@ TEST(TrainingStateTest, IsReadAsItWasWritten) {
 
     EXPECT_EQ(training_state_json(read), text);
     EXPECT_EQ(read.run.options, state.run.options);
+    ASSERT_TRUE(read.run.layout);
+    EXPECT_EQ(read.run.layout->question, state.run.layout->question);
+    EXPECT_EQ(read.run.layout->choice, state.run.layout->choice);
     EXPECT_EQ(read.progress.allocations, state.progress.allocations);
     EXPECT_EQ(read.progress.last_valid->losses[0].value, 0.1 + 0.2);  // to the last bit
     EXPECT_FALSE(read.progress.best_valid);

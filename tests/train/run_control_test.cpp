@@ -71,7 +71,7 @@ TEST(RunControlTest, ACheckpointAnswersTheSignalsBeforeIt) {
     signal_inbox::choose({}, {SIGUSR2});
     RunControl control({});
     std::raise(SIGUSR2);
-    control.saved();
+    control.saved(true);
     EXPECT_FALSE(control.requests(0, 0).save());
 
     std::raise(SIGUSR2);
@@ -80,12 +80,23 @@ TEST(RunControlTest, ACheckpointAnswersTheSignalsBeforeIt) {
     signal_inbox::release();
 }
 
+TEST(RunControlTest, ACheckpointThatTheClockAskedForAnswersNoSignal) {
+    signal_inbox::open();
+    signal_inbox::choose({}, {SIGUSR2});
+    RunControl control({});
+    control.saved(true);  // forgets signals of other tests
+    std::raise(SIGUSR2);
+    control.saved(false);
+    EXPECT_EQ(control.requests(0, 0).save_signal, 1);
+    signal_inbox::release();
+}
+
 TEST(RunControlTest, ASignalThatAnotherRankTookFirstIsTheSameRequestForAWhile) {
     signal_inbox::open();
     signal_inbox::choose({}, {SIGUSR2});
     RunControl control({}), later({.same_request_s = 0});
     for (RunControl* each : {&control, &later}) {
-        each->saved();
+        each->saved(true);
         each->hear({.save_clock = 1});
         std::raise(SIGUSR2);
         EXPECT_EQ(each->requests(0, 0).save_signal, 1);

@@ -469,7 +469,7 @@ TEST_F(TrainerCheckpointTest, ASignalThatRanksNoticeInNeighbouringUpdatesIsAnswe
     signal_inbox::open();
     signal_inbox::choose({}, {SIGUSR2});
     RunControl control({});
-    control.saved();  // forgets signals of other tests
+    control.saved(true);  // forgets signals of other tests
     ToyRun run = saving_run(8, control);
     run.spoil = [](const MicroBatch&, const ForwardContext& context, ForwardResult&) {
         const bool first = world->rank() == 0 && context.update == 2;
@@ -489,7 +489,7 @@ TEST_F(TrainerCheckpointTest, ASignalThatReachesRanksManyUpdatesApartIsAnsweredO
     signal_inbox::open();
     signal_inbox::choose({}, {SIGUSR2});
     RunControl control({.same_request_s = 600});
-    control.saved();  // forgets signals of other tests
+    control.saved(true);  // forgets signals of other tests
     ToyRun run = saving_run(24, control);
     run.spoil = [](const MicroBatch&, const ForwardContext& context, ForwardResult&) {
         if (context.update == 2 + 4 * world->rank())

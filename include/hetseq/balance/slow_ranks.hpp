@@ -43,6 +43,8 @@ public:
     struct Change {
         std::vector<SlowRank> slow;          // that were not
         std::vector<std::size_t> recovered;  // that were slow
+        std::vector<SlowRank> still_slow;    // as a further period has shown
+        std::vector<std::size_t> well;       // that were well for so many periods in a row
     };
     /// One update: each rank's own compute time [ms], waiting excluded (0: not known), and the
     /// units that it computed in it. Returns what this update has shown: nearly always nothing.
@@ -59,6 +61,7 @@ private:
         double speed = 1;      // as a part of its kind's, where it is slow
         int contrary = 0;      // periods in a row that say otherwise
         double speed_sum = 0;  // in these
+        int well = 0;          // periods in a row that say so
     };
 
     Change close_period();

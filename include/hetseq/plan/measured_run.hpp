@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/balance/layout/measured_chain.hpp"
 #include "hetseq/plan/cluster.hpp"
 
 namespace hetseq {
@@ -25,10 +26,11 @@ struct MeasuredRun {
     std::string name;
     std::vector<Rank> ranks;
     double step_ms = 0;
-    double model_bytes = 0;  // 0: not known
-    double bucket_mib = 0;   // 0: not known
-    double sent_share = 1;   // of these bytes, what gradients in bf16 send
-    std::int64_t batch = 0;  // units; 0: not known
+    double model_bytes = 0;                   // 0: not known
+    double bucket_mib = 0;                    // 0: not known
+    double sent_share = 1;                    // of these bytes, what gradients in bf16 send
+    std::int64_t batch = 0;                   // units; 0: not known
+    std::optional<MeasuredChain> chain = {};  // of samples of one length alone
 };
 
 /// Gives the class a measured cost. The described micro-batch and most units stay if they are
@@ -40,9 +42,11 @@ void take_cost(DeviceClass& device, const StepCost& cost, const std::string& sou
 /// host, or the words of whose device's name, are the class's `measured` name: the cost of median
 /// rate, or, if the runs have no costs, the mean updates (runs of several batches give a line, a
 /// single one gives a proportion). Model and batch come from the first run. Without [links], the
-/// links get the one bandwidth with which the model reproduces the first run's step time. The
-/// result says what was taken, one sentence each. Throws BadConfig for a device for which the runs
-/// have no rank with work.
+/// links get the one bandwidth with which the model reproduces the first run's step time. Without
+/// [layer] sections, the layers are the units of the chain that the first run measured, if it did
+/// so for all devices and layouts of that many ranks can be compared. The result says what was
+/// taken, one sentence each. Throws BadConfig for a device for which the runs have no rank with
+/// work.
 std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const MeasuredRun> runs);
 
 }  // namespace hetseq

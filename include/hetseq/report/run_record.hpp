@@ -37,12 +37,25 @@ struct RunSummary {
         std::string name;      // "rank 0, host, device"
         RankTimes times = {};  // medians of an update [ms]
     };
+    /// A virtual worker, or a layout that was weighed; times of an update [ms], planned 0: unknown.
+    struct Worker {
+        std::size_t stages = 0;
+        double planned_ms = 0, ms = 0;          // forward and backward
+        double planned_bubble = 0, bubble = 0;  // in which stages compute nothing
+    };
+    struct Layout {
+        std::string name;
+        double planned_ms = 0;
+        bool fits = true;
+    };
     std::string status;
     std::map<std::string, double> numbers;  // by key, nested ones as "balance.bound_ms"
     std::string policy;
     bool is_exact = true;  // false: its results depend on how batches were cut
     std::string unit;      // what work is counted in: "samples" or "tokens"; empty: not said
     std::vector<Rank> ranks;
+    std::vector<Worker> workers;
+    std::vector<Layout> layouts;  // the one that was taken first
     std::vector<std::string> advice;
 
     std::optional<double> number(const std::string& key) const;

@@ -48,8 +48,8 @@ public:
                      VerifiedCheckpoint verified = {});
 
     /// Collective. The newest one that was not tried yet and whose files are complete, but for the
-    /// optimizer's with --reset-optimizer; empty if there are no candidates. Throws BadData on all
-    /// ranks if there were candidates and none is left.
+    /// optimizer's with --reset-optimizer; empty if there are no candidates. Throws on all ranks if
+    /// there were candidates and none is left: IoError if one could not be read, BadData otherwise.
     std::optional<ResumePoint> next();
     /// Collective. `error` says why the last one cannot be used although its files are complete.
     void pass(const std::exception& error);
@@ -57,9 +57,12 @@ public:
     const std::vector<std::filesystem::path>& found() const noexcept { return folders_; }
 
 private:
+    TrainingState read(const std::filesystem::path& folder) const;
+
     const HostComm& world_;
     std::vector<std::filesystem::path> folders_;
     bool are_own_ = true;
+    bool could_not_read_ = false;          // one of them
     std::optional<ResumePoint> verified_;  // the next one
     OptimizerFiles optimizer_files_ = OptimizerFiles::read;
     std::size_t tried_ = 0;

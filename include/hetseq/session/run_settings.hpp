@@ -14,6 +14,7 @@
 #include "hetseq/data/corpus_options.hpp"
 #include "hetseq/data/corpus_plan.hpp"
 #include "hetseq/data/schema.hpp"
+#include "hetseq/state/layout_record.hpp"
 #include "hetseq/task/parts.hpp"
 #include "hetseq/session/options/options.hpp"
 
@@ -58,6 +59,7 @@ private:
 struct RunSettings : SettledOptions {
     Topology topology = {};
     std::vector<int> job_ranks = {};  // by rank, its number in the job; empty: none was left out
+    std::optional<LayoutRecord> layout = {};  // how these ranks were chosen; none: all train
     at::Device device = at::kCPU;
     Precision precision = Precision::fp32;
     std::vector<Precision> precisions = {};     // by rank

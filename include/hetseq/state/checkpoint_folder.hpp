@@ -45,6 +45,8 @@ public:
     std::filesystem::path begin(std::int64_t update) const;
     /// Marks the folder that `begin` made as one of those that the clock asks for.
     void mark_timed(std::int64_t update) const;
+    /// The clock alone does not ask for that checkpoint any more.
+    void unmark_timed(std::int64_t update) const;
     /// Gives the folder that `begin` made a manifest and its final name; both are on disk when this
     /// returns. A former checkpoint of that update is removed. At any instant, one of the two is
     /// listed.
@@ -73,6 +75,7 @@ private:
     void replace(std::int64_t update) const;
     void rename(const std::filesystem::path& from, const std::filesystem::path& to) const;
     void remove(const std::filesystem::path& folder) const;
+    bool clear(const std::filesystem::path& folder) const;
     void retire(const std::filesystem::path& checkpoint) const;
     std::vector<std::string> names() const;
 

@@ -11,6 +11,7 @@
 #include "hetseq/data/corpus_identity.hpp"
 #include "hetseq/state/allocation_log.hpp"
 #include "hetseq/state/evaluation.hpp"
+#include "hetseq/state/layout_record.hpp"
 #include "hetseq/state/loss_scale.hpp"
 
 namespace hetseq {
@@ -73,8 +74,7 @@ struct RunIdentity {
     std::optional<CorpusIdentity> valid_data{};       // none where there is no validation, too
     std::vector<std::string> devices = {};            // by rank, of the ranks that saved it
     std::vector<std::string> limits = {};             // by rank, what else its speed depends on
-    std::vector<int> job_ranks = {};  // by rank, its number in the job; empty: none was left out of
-                                      // a virtual worker
+    std::optional<LayoutRecord> layout = {};          // none: no choice was asked for
 };
 
 /// Everything in a checkpoint except its tensors: state.json. It holds no clock times, so that

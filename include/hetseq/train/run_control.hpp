@@ -50,9 +50,9 @@ public:
     /// What all ranks requested. The same signal may reach this rank later than others: it is no
     /// request of its own.
     void hear(const Requests& of_all);
-    /// A checkpoint is being taken: it answers the signals so far, and the clock of `save_every`
-    /// starts anew.
-    void saved();
+    /// A checkpoint is being taken: the clock of `save_every` starts anew. `answers`: it is for the
+    /// signals so far, too.
+    void saved(bool answers);
     /// Removes the stop file, so that the next start does not stop at once. Ignores failures.
     void end() const noexcept;
 

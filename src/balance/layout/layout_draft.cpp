@@ -9,6 +9,7 @@
 
 #include "hetseq/util/error.hpp"
 #include "hetseq/balance/allocate.hpp"
+#include "hetseq/balance/usable_memory.hpp"
 
 namespace hetseq {
 
@@ -24,8 +25,11 @@ std::string missing_memory(const WorkerPlan& worker, std::size_t number) {
         std::string who = "rank " + std::to_string(worker.ranks[s]);
         if (worker.stages.size() > 1)
             who += ", stage " + std::to_string(s) + " of worker " + std::to_string(number) + ",";
-        return who + " would need " + std::to_string(std::llround(std::ceil(memory.needed_mb))) +
-               " of " + std::to_string(std::llround(std::floor(memory.usable_mb))) + " MiB";
+        const auto of_memory = [](double mb) {
+            return std::to_string(std::llround(mb / usable_memory));
+        };
+        return who + " would need " + of_memory(memory.needed_mb) + " of " +
+               of_memory(memory.usable_mb) + " MiB";
     }
     return {};
 }
@@ -48,10 +52,20 @@ LayoutDraft LayoutTimes::draft(const DividedRanks& ranks,
                                       optimizer_ms(*cut) / static_cast<double>(ranks.sharded_over));
     }
     draft.cuts = std::move(cuts);
-    draft.shares = allocate(costs, problem_.batch);
+    draft.shares = shares(draft.cuts, costs);
     draft.compute_ms = makespan_ms(costs, draft.shares);
     add_reduction(ranks, draft);
     return draft;
+}
+
+std::vector<std::int64_t> LayoutTimes::shares(const std::vector<const WorkerCut*>& cuts,
+                                              const std::vector<StepCost>& costs) const {
+    if (!problem_.given_shares)
+        return allocate(costs, problem_.batch);
+    std::vector<std::int64_t> micro_batches;
+    for (const WorkerCut* cut : cuts)
+        micro_batches.push_back(problem_.sizes[cut->size].micro_batch);
+    return problem_.given_shares(micro_batches);
 }
 
 double LayoutTimes::optimizer_ms(const WorkerCut& cut) const {

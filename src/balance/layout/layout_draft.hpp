@@ -40,7 +40,7 @@ public:
     /// `problem` outlives the times.
     explicit LayoutTimes(const LayoutProblem& problem) : problem_{problem}, sums_{problem} {}
 
-    /// Cuts the batch by the cuts' times.
+    /// Cuts the batch by the cuts' times, or as the problem gives it.
     LayoutDraft draft(const DividedRanks& ranks, std::vector<const WorkerCut*> cuts) const;
     /// `cuts` made those of the draft.
     LayoutPlan finished(const DividedRanks& ranks,
@@ -50,6 +50,8 @@ public:
 private:
     std::vector<int> ranks_by_stage(const WorkerRanks& worker, const WorkerCut& cut) const;
     void add_reduction(const DividedRanks& ranks, LayoutDraft& draft) const;
+    std::vector<std::int64_t> shares(const std::vector<const WorkerCut*>& cuts,
+                                     const std::vector<StepCost>& costs) const;
     double optimizer_ms(const WorkerCut& cut) const;
     WorkerPlan worker_plan(const WorkerRanks& worker,
                            const WorkerCut& cut,

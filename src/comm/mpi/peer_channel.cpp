@@ -140,6 +140,10 @@ void PeerChannel::wait_for_sends() {
     impl_->exchange.wait_for_sends();
 }
 
+void PeerChannel::wait_for_sends(int peer, std::size_t most_left) {
+    impl_->exchange.wait_for_sends(peer, most_left);
+}
+
 void PeerChannel::abandon() noexcept {
     impl_->exchange.abandon();
 }

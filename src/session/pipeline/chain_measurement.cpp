@@ -21,10 +21,10 @@ constexpr std::int64_t measured_part = 4;   // beside the capacity: the others l
 MicroBatchCap cap_of(const RunSettings& settings, std::int64_t size) {
     if (!settings.is_ragged())
         return {.samples = size};
-    const std::int64_t samples =
-        settings.max_samples.empty()
-            ? MicroBatchCap::none
-            : *std::min_element(settings.max_samples.begin(), settings.max_samples.end());
+    std::int64_t samples = MicroBatchCap::none;
+    for (const std::int64_t own : settings.max_samples)
+        if (own > 0)
+            samples = std::min(samples, own);
     return {.samples = samples, .tokens = size};
 }
 
@@ -69,6 +69,10 @@ void prepare_unit(Model& model, const RunSettings& settings, int rank) {
 
 }  // namespace
 
+std::int64_t filled(const MeasuredSize& size, std::int64_t batch, bool is_ragged) {
+    return is_ragged ? (batch + size.micro_batches - 1) / size.micro_batches : size.micro_batch;
+}
+
 std::vector<MeasuredSize> measure_chain(const HostComm& world,
                                         const RunSettings& settings,
                                         Feed& feed,
@@ -99,7 +103,11 @@ std::vector<MeasuredSize> measure_chain(const HostComm& world,
                                                   large.costs[unit],
                                                   static_cast<double>(large.micro_batch),
                                                   actual));
-            sizes.push_back(std::move(size));
+            // Where the number of sentences is the limit, fewer tokens change nothing.
+            const bool is_ragged = settings.is_ragged();
+            if (sizes.empty() || filled(size, sizes.front().batch, is_ragged) <
+                                     filled(sizes.back(), sizes.front().batch, is_ragged))
+                sizes.push_back(std::move(size));
         }
         if (!settings.device.is_cpu())
             release_cached_memory();

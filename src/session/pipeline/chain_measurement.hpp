@@ -21,9 +21,13 @@ struct MeasuredSize {
     std::vector<UnitCost> costs = {};  // by unit, on this rank's device
 };
 
+/// Units that a micro-batch of this size has in a full batch of `batch` units: of rows of unequal
+/// length they are not quite full.
+std::int64_t filled(const MeasuredSize& size, std::int64_t batch, bool is_ragged);
+
 /// Collective. Measures the units of `model`, which then holds none, in micro-batches of `capacity`
-/// of the first batch of `feed`, and of some smaller sizes: each half of the one before. Largest
-/// first. Throws on all ranks.
+/// of the first batch of `feed`, and of some smaller sizes: each half of the one before, but for
+/// those that cut the batch no further (`filled`). Largest first. Throws on all ranks.
 std::vector<MeasuredSize> measure_chain(const HostComm& world,
                                         const RunSettings& settings,
                                         Feed& feed,

@@ -4,6 +4,7 @@
 
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/state/measured_chain_json.hpp"
 #include "hetseq/state/step_cost_file.hpp"
 #include "hetseq/train/record/summary.hpp"
 
@@ -69,6 +70,8 @@ std::string layout_choice_json(const LayoutChoice& choice) {
               {"compared", Json::array()}};
     for (const ComparedLayout& layout : choice.compared)
         json["compared"].push_back(json_of(layout));
+    if (choice.chain)
+        json["chain"] = measured_chain_to_json(*choice.chain);
     if (choice.pipelines) {
         const PipelineLayout& layout = *choice.pipelines;
         json["pipelines"] = {{"batch", layout.batch}, {"workers", Json::array()}};
@@ -83,6 +86,8 @@ LayoutChoice parse_layout_choice(const std::string& text) {
     LayoutChoice choice{.ranks = json.at("ranks"), .shards_state = json.at("shards_state")};
     for (const Json& layout : json.at("compared"))
         choice.compared.push_back(compared_of(layout));
+    if (json.contains("chain"))
+        choice.chain = measured_chain_from_json(json.at("chain"));
     if (!json.contains("pipelines"))
         return choice;
     const Json& pipelines = json.at("pipelines");
@@ -94,7 +99,14 @@ LayoutChoice parse_layout_choice(const std::string& text) {
 
 void describe_layouts(const LayoutChoice& choice, Summary& summary) {
     for (const ComparedLayout& layout : choice.compared)
-        summary.layouts.push_back({layout.name, layout.ranks, layout.update_ms, layout.why_not});
+        summary.layouts.push_back({.name = layout.name,
+                                   .ranks = layout.ranks,
+                                   .update_ms = layout.update_ms,
+                                   .compute_ms = layout.compute_ms,
+                                   .reduce_ms = layout.reduce_ms,
+                                   .memory = layout.memory,
+                                   .why_not = layout.why_not});
+    summary.chain = choice.chain;
 }
 
 std::string compared_report(const LayoutChoice& choice) {

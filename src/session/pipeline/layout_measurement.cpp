@@ -29,6 +29,7 @@
 #include "chain_memory.hpp"
 #include "layout_problem.hpp"
 #include "measured_ranks.hpp"
+#include "measured_units.hpp"
 #include "rank_classes.hpp"
 #include "sum_costs.hpp"
 #include "tied_units.hpp"
@@ -99,17 +100,20 @@ public:
             measure_chain(world_, settings_, feed_, model_, capacity);
         const CostsBySize costs = gathered_costs(world_, sizes);
         const MeasuredRanks measured = measured_ranks(costs);
-        return parse_layout_choice(
-            world_.broadcast(agree_on(world_,
-                                      [&] {
-                                          if (world_.rank() != 0)
-                                              return std::string();
-                                          const LayoutProblem problem =
-                                              layout_problem(settings_, sizes, costs, measured);
-                                          return layout_choice_json(best_layout(
-                                              problem, asked, sizes, measured, settings_));
-                                      }),
-                             0));
+        return parse_layout_choice(world_.broadcast(
+            agree_on(world_,
+                     [&] {
+                         if (world_.rank() != 0)
+                             return std::string();
+                         const LayoutProblem problem =
+                             layout_problem(settings_, sizes, costs, measured);
+                         LayoutChoice choice =
+                             best_layout(problem, asked, sizes, measured, settings_);
+                         choice.chain =
+                             measured_units(settings_, model_.chain(), sizes, costs, measured);
+                         return layout_choice_json(choice);
+                     }),
+            0));
     }
 
 private:

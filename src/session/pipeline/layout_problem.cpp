@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "hetseq/comm/host_comm.hpp"
+#include "hetseq/balance/allocate.hpp"
 #include "hetseq/balance/median.hpp"
+#include "hetseq/balance/step_cost.hpp"
 #include "hetseq/session/run_settings.hpp"
 
 #include "sum_costs.hpp"
@@ -63,9 +68,18 @@ std::vector<int> hosts_by_rank(const RunSettings& settings) {
     return host_of;
 }
 
-// Of rows of unequal length micro-batches are not quite full.
-std::int64_t filled(const MeasuredSize& size, std::int64_t batch, bool is_ragged) {
-    return is_ragged ? (batch + size.micro_batches - 1) / size.micro_batches : size.micro_batch;
+// As --balance gives them; empty: times decide. Those of a recorded run are of another layout.
+std::function<std::vector<std::int64_t>(std::span<const std::int64_t>)> given_shares(
+    const std::string& balance, std::int64_t batch) {
+    if (balance == "equal")
+        return [batch](std::span<const std::int64_t> micro_batches) {
+            return allocate(equal_costs(micro_batches), batch);
+        };
+    if (balance == "declared")
+        return [batch](std::span<const std::int64_t> micro_batches) {
+            return allocate(declared_costs(micro_batches), batch);
+        };
+    return {};
 }
 
 }  // namespace
@@ -83,6 +97,7 @@ LayoutProblem layout_problem(const RunSettings& settings,
                              const MeasuredRanks& ranks) {
     LayoutProblem problem;
     problem.batch = sizes.front().batch;
+    problem.given_shares = given_shares(settings.options().balance.policy, problem.batch);
     for (std::size_t i = 0; i < sizes.size(); ++i)
         problem.sizes.push_back({filled(sizes[i], problem.batch, settings.is_ragged()),
                                  chain_problem(ranks, costs[i], sizes[i].micro_batches)});

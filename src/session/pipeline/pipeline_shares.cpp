@@ -31,12 +31,14 @@ std::vector<std::int64_t> capacities_of(const PipelineLayout& layout, std::size_
     return capacities;
 }
 
-// The ranks of a worker compute micro-batches of as many samples as any of them holds.
+// The ranks of a worker compute micro-batches of as many samples as any of them holds. One whose
+// capacity is 0 has no limit of its own.
 void take_least_samples(const PipelineLayout& layout, std::vector<std::int64_t>& max_samples) {
     for (const WorkerLayout& worker : layout.workers) {
         std::int64_t least = MicroBatchCap::none;
         for (const int rank : worker.ranks)
-            least = std::min(least, max_samples[static_cast<std::size_t>(rank)]);
+            if (const std::int64_t own = max_samples[static_cast<std::size_t>(rank)]; own > 0)
+                least = std::min(least, own);
         for (const int rank : worker.ranks)
             max_samples[static_cast<std::size_t>(rank)] = least;
     }

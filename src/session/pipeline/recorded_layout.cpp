@@ -1,12 +1,13 @@
 #include "hetseq/session/pipeline/recorded_layout.hpp"
 
 #include <cstddef>
-#include <numeric>
+#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "hetseq/util/precision.hpp"
 #include "hetseq/util/text.hpp"
+#include "hetseq/comm/host/topology.hpp"
 #include "hetseq/state/training_state.hpp"
 #include "hetseq/session/pipeline/virtual_workers.hpp"
 #include "hetseq/session/rank_list.hpp"
@@ -20,66 +21,35 @@ const std::string& size_place(const RunSettings& settings) {
     return settings.is_ragged() ? settings.options().max_tokens : settings.options().max_sentences;
 }
 
-std::string value_of(const RunIdentity& saved, const RunSettings& settings, const void* place) {
-    const auto found = saved.options.find(settings.option_at(place).name);
-    return found == saved.options.end() ? "" : found->second;
+// Where a host stands among those of the job: other hosts of the same kind do as well.
+std::string host_text(const Topology& topology, const RankInfo& rank) {
+    for (const RankInfo& other : topology.ranks)
+        if (other.host == rank.host)
+            return "on the host of rank " + std::to_string(other.rank);
+    return {};
 }
 
-// By rank of `saved`: its number in the job, of which some ranks may have been left out.
-std::vector<int> job_ranks(const RunIdentity& saved) {
-    if (!saved.job_ranks.empty())
-        return saved.job_ranks;
-    std::vector<int> ranks(saved.devices.size());
-    std::iota(ranks.begin(), ranks.end(), 0);
-    return ranks;
+bool leaves_open(const Options& options) {
+    return options.virtual_workers != "none" && options.stage_units == "auto";
 }
 
-// Limits of a stage's rank have the stage behind them. Those of ranks beside which others were left
-// out tell of more cores than they have here.
-bool have_same_speeds(const RunSettings& settings, const RunIdentity& saved) {
-    const std::vector<int> ranks = job_ranks(saved);
-    const std::size_t here = settings.topology.ranks.size();
-    if (saved.limits.size() != ranks.size() || saved.devices.size() != ranks.size() ||
-        (saved.job_ranks.empty() ? ranks.size() != here
-                                 : std::cmp_greater_equal(ranks.back(), here)))
-        return false;
-    for (std::size_t r = 0; r < ranks.size(); ++r)
-        if (saved.devices[r] != settings.topology.rank(ranks[r]).device_name ||
-            (saved.job_ranks.empty() &&
-             !saved.limits[r].starts_with(rank_limits(settings, ranks[r]))))
-            return false;
-    return true;
-}
-
-std::optional<PipelineLayout> recorded_pipelines(const RunSettings& settings,
-                                                 const RunIdentity& saved,
-                                                 const std::string& workers) {
-    const std::string units = value_of(saved, settings, &settings.options().stage_units);
-    if (units.empty() || units == "auto")
-        return std::nullopt;
-    const std::vector<int> in_job = job_ranks(saved);
-    const std::vector<std::vector<int>> ranks = ranks_of_workers(workers, settings.topology);
-    const std::vector<StageUnits> stages = parse_stage_units(units);
-    const std::string& size = settings.option_at(&size_place(settings)).name;
-    const std::string sizes = value_of(saved, settings, &size_place(settings));
-    if (ranks.size() != stages.size())
-        return std::nullopt;
-    PipelineLayout layout;
-    std::size_t working = 0;
-    for (std::size_t w = 0; w < ranks.size(); ++w) {
-        if (ranks[w].size() != stages[w].units.size())
-            return std::nullopt;
-        working += ranks[w].size();
-        std::vector<int> of_worker;
-        for (const int rank : ranks[w])
-            of_worker.push_back(in_job.at(static_cast<std::size_t>(rank)));
-        layout.workers.push_back(
-            given_worker(std::move(of_worker),
-                         stages[w].units,
-                         rank_value(size, sizes, settings.topology, ranks[w].front()),
-                         stages[w].extra_in_flight));
-    }
-    return working == in_job.size() ? std::optional(std::move(layout)) : std::nullopt;
+// All that a choice depends on, of settings that no choice has changed yet.
+std::string question_of(const RunSettings& settings) {
+    const Options& options = settings.options();
+    std::vector<std::string> lines{"virtual workers " + options.virtual_workers,
+                                   "balance " + options.balance.policy,
+                                   "batch " + std::to_string(options.batch_size) + " samples, " +
+                                       std::to_string(options.batch_tokens) + " tokens",
+                                   "micro-batches " + size_place(settings),
+                                   "recompute " + options.recompute,
+                                   "shard " + options.shard,
+                                   "staleness " + std::to_string(options.trainer.staleness),
+                                   "sums in " + options.reduce_precision};
+    for (const RankInfo& rank : settings.topology.ranks)
+        lines.push_back(rank.device_name + " " + host_text(settings.topology, rank) + ", " +
+                        to_string(settings.precisions.at(static_cast<std::size_t>(rank.rank))) +
+                        rank_limits(settings, rank.rank));
+    return join(lines, "\n");
 }
 
 }  // namespace
@@ -108,20 +78,17 @@ void record_layout(const std::optional<PipelineLayout>& pipelines, RunSettings& 
     settings.settle(size_place(settings), rank_list(micro_batches));
 }
 
-std::optional<LayoutChoice> recorded_layout(const RunSettings& settings, const RunIdentity& saved) {
-    const Options& options = settings.options();
-    if (options.virtual_workers == "none" || options.stage_units != "auto" ||
-        !have_same_speeds(settings, saved))
+std::optional<LayoutRecord> layout_record(const RunSettings& settings, const LayoutChoice& choice) {
+    if (!leaves_open(settings.options()))
         return std::nullopt;
-    const std::string workers = value_of(saved, settings, &options.virtual_workers);
-    if (options.virtual_workers == "auto" && workers == "none")
-        return LayoutChoice{
-            .ranks = job_ranks(saved),
-            .shards_state = options.shard == "none" &&
-                            value_of(saved, settings, &options.shard) == "optimizer"};
-    if (std::optional<PipelineLayout> pipelines = recorded_pipelines(settings, saved, workers))
-        return LayoutChoice{.pipelines = pipelines, .ranks = pipelines->ranks()};
-    return std::nullopt;
+    return LayoutRecord{question_of(settings), layout_choice_json(choice)};
+}
+
+std::optional<LayoutChoice> recorded_layout(const RunSettings& settings, const RunIdentity& saved) {
+    if (!saved.layout || !leaves_open(settings.options()) ||
+        saved.layout->question != question_of(settings))
+        return std::nullopt;
+    return parse_layout_choice(saved.layout->choice);
 }
 
 }  // namespace hetseq

@@ -68,7 +68,10 @@ std::int64_t saved_tensors(const Optimizer& optimizer, const RunSettings& settin
 }  // namespace
 
 double memory_in_use_mb(at::Device device) {
-    return device.is_cpu() ? resident_memory_mb() : used_device_memory_mb(device);
+    if (!device.is_cpu())
+        return used_device_memory_mb(device);
+    PeakMemory::release();
+    return resident_memory_mb();
 }
 
 MemoryAccount::MemoryAccount(const HostComm& world,

@@ -58,6 +58,10 @@ std::string why_all_work(const RunSettings& settings, const std::vector<int>& ke
 
 SpeedWatchOptions speed_watch(const RunSettings& settings, const Replica& replica) {
     SpeedWatchOptions watch;
+    if (replica.stage() != nullptr && settings.options().drop_below > 0)
+        log::warn("--drop-below " + format_number(settings.options().drop_below) +
+                  " looks at no rank of this run: the stages of a pipeline wait for each other, so "
+                  "none is judged slow");
     if (replica.stage() != nullptr || settings.topology.ranks.size() < 2)
         return watch;
     for (const RankInfo& rank : settings.topology.ranks)

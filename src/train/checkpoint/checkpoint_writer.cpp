@@ -219,7 +219,10 @@ void CheckpointWriter::finish() {
         if (!failure_.empty())
             throw IoError(
                 "the last checkpoint could not be written", failure_, "mend that, and start again");
+        if (world_.rank() == 0 && last_is_timed())
+            folder_.unmark_timed(last_update_);
     });
+    reason_ = CheckpointReason::other;
 }
 
 void CheckpointWriter::advance(Wait wait) {

@@ -73,6 +73,7 @@ public:
             else
                 backward_one(work, backwards++, reducer);
         }
+        await_those_behind();
         traffic_ = channel_.take_traffic();
         end();
     }
@@ -93,8 +94,7 @@ public:
                 if (stage_.is_last())
                     take(micro_batch, carried.result);
             });
-            if (!stage_.is_last())
-                channel_.start_send(stage_.next, as_sent(outputs, false));
+            send_on(outputs, false);
         }
         end();
     }
@@ -151,6 +151,25 @@ private:
         is_broken_ = true;
     }
 
+    // The first stage tells how long all of them took, also where no gradient comes back to it. The
+    // stage where gradients end sends word in their place.
+    void await_those_behind() {
+        if (!stage_.is_last() && !stage_.gets_gradients)
+            static_cast<void>(received(stage_.next));
+        if (!stage_.is_first() && !stage_.sends_gradients)
+            channel_.start_send(stage_.previous, {});
+    }
+
+    // A stage that gets no gradients from behind is held back by nothing else: it would compute all
+    // micro-batches at once, and what waits to be sent would fill its memory.
+    void send_on(const Tensors& outputs, bool gets_gradients) {
+        if (stage_.is_last())
+            return;
+        if (!gets_gradients)
+            channel_.wait_for_sends(stage_.next, stage_.most_in_flight);
+        channel_.start_send(stage_.next, as_sent(outputs, gets_gradients));
+    }
+
     // A message that the device has no memory for stays the next one. The other stages wait for
     // what comes of it, so it is taken into the memory of the graphs, which are of no use any more.
     Tensors received(int from) {
@@ -191,8 +210,7 @@ private:
         });
         if (is_broken_)
             flight = {.is_lost = true};
-        if (!stage_.is_last())
-            channel_.start_send(stage_.next, as_sent(flight.outputs, stage_.gets_gradients));
+        send_on(flight.outputs, stage_.gets_gradients);
         flights_.push_back(std::move(flight));
     }
 

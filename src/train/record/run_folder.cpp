@@ -106,6 +106,7 @@ RunFolder::RunFolder(const HostComm& world,
         if (use == FolderUse::write) {
             lease_ = lease_of(path);
             start_ = lease_->token();
+            require_first_start();
         }
         if (use == FolderUse::write && is_there(path)) {
             lease_->acquire();
@@ -127,6 +128,16 @@ void RunFolder::remove_old_stop_file() const {
     std::error_code ignored;
     if (read_file_text(stop_file()).value_or("") == passed_on)
         fs::remove(stop_file(), ignored);
+}
+
+// A job script starts the same command again after a failure.
+void RunFolder::require_first_start() const {
+    const std::int64_t restarted = this_process().restarted;
+    if (existing_ == ExistingRun::overwrite && restarted > 0)
+        throw BadConfig("--overwrite in restart " + std::to_string(restarted) + " of this job",
+                        "it would remove what the job has saved in " + path_.string(),
+                        "leave it out of the job's command, and remove the folder before a job "
+                        "that is to begin anew");
 }
 
 // What only a run leaves, beside its configuration and checkpoints.

@@ -266,6 +266,12 @@ void RunHistory::recovered(const std::string& device) {
     see(0);
 }
 
+bool RunHistory::is_slow(const std::string& device) const {
+    const std::vector<SlowDevice>& slow = starts_.back().slow;
+    return std::any_of(
+        slow.begin(), slow.end(), [&](const SlowDevice& one) { return one.device == device; });
+}
+
 void RunHistory::end(const std::string& how) {
     current().ended = how;
     current().seen = current().began + clock_.monotonic() - began_;
@@ -290,7 +296,10 @@ void RunHistory::write() const {
         starts.push_back(json_of(start));
     const std::filesystem::path temporary = temporary_beside(file_);
     std::error_code ignored;
-    if (std::ofstream(temporary) << nlohmann::ordered_json{{"starts", starts}}.dump(1) << '\n')
+    std::ofstream out(temporary);
+    out << nlohmann::ordered_json{{"starts", starts}}.dump(1) << '\n';
+    out.close();  // where a file system says whether there was room
+    if (out)
         std::filesystem::rename(temporary, file_, ignored);
     std::filesystem::remove(temporary, ignored);
 }

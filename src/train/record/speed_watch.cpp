@@ -38,12 +38,22 @@ void SpeedWatch::observe(std::int64_t updates,
         if (history_ != nullptr)
             history_->slow(ranks_[slow.rank].device, slow.speed);
     }
-    for (const std::size_t rank : change.recovered) {
-        recorder_.event(
-            updates, ranks_[rank].place + " is as fast as like devices again", log::Level::info);
-        if (history_ != nullptr)
-            history_->recovered(ranks_[rank].device);
-    }
+    for (const std::size_t rank : change.recovered)
+        tell_recovered(updates, rank);
+    if (history_ == nullptr)
+        return;
+    for (const SlowRank& slow : change.still_slow)
+        history_->slow(ranks_[slow.rank].device, slow.speed);
+    for (const std::size_t rank : change.well)  // an earlier start may have found it slow
+        if (history_->is_slow(ranks_[rank].device))
+            tell_recovered(updates, rank);
+}
+
+void SpeedWatch::tell_recovered(std::int64_t updates, std::size_t rank) {
+    recorder_.event(
+        updates, ranks_[rank].place + " is as fast as like devices again", log::Level::info);
+    if (history_ != nullptr)
+        history_->recovered(ranks_[rank].device);
 }
 
 std::string SpeedWatch::text(const SlowRank& slow) const {

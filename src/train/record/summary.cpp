@@ -13,6 +13,7 @@
 #include "hetseq/comm/host/topology.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/balance/allocate.hpp"
+#include "hetseq/state/measured_chain_json.hpp"
 #include "hetseq/state/step_cost_file.hpp"
 #include "hetseq/state/step_cost_json.hpp"
 #include "hetseq/train/record/advice.hpp"
@@ -249,6 +250,32 @@ std::optional<double> Summary::achieved() const {
     return std::min(1.0, *bound_ms / step_ms.median);
 }
 
+nlohmann::ordered_json Summary::workers_json() const {
+    Json json;
+    for (const Worker& worker : workers)
+        json.push_back({{"ranks", worker.ranks},
+                        {"micro_batch", worker.micro_batch},
+                        {"planned_ms", worker.planned_ms},
+                        {"ms", worker.ms},
+                        {"planned_bubble", worker.planned_bubble},
+                        {"bubble", bubble(worker)}});
+    return json;
+}
+
+nlohmann::ordered_json Summary::layouts_json() const {
+    Json json;
+    for (const Layout& layout : layouts)
+        json.push_back({{"name", layout.name},
+                        {"ranks", layout.ranks},
+                        {"planned_ms", layout.update_ms},
+                        {"compute_ms", layout.compute_ms},
+                        {"reduce_ms", layout.reduce_ms},
+                        {"memory", layout.memory},
+                        {"fits", layout.why_not.empty()},
+                        {"why_not", layout.why_not}});
+    return json;
+}
+
 std::string Summary::json(const TrainerReport& report) const {
     Json json{{"status", status},
               {"updates", report.updates},
@@ -283,18 +310,12 @@ std::string Summary::json(const TrainerReport& report) const {
                 {"achieved", optional(achieved())},
                 {"communication_share", communication_share()},
                 {"reallocations", report.reallocations}}}};
-    for (const Worker& worker : workers)
-        json["workers"].push_back({{"ranks", worker.ranks},
-                                   {"micro_batch", worker.micro_batch},
-                                   {"planned_ms", worker.planned_ms},
-                                   {"ms", worker.ms},
-                                   {"planned_bubble", worker.planned_bubble},
-                                   {"bubble", bubble(worker)}});
-    for (const Layout& layout : layouts)
-        json["layouts"].push_back({{"name", layout.name},
-                                   {"ranks", layout.ranks},
-                                   {"planned_ms", layout.update_ms},
-                                   {"fits", layout.why_not.empty()}});
+    if (!workers.empty())
+        json["workers"] = workers_json();
+    if (!layouts.empty())
+        json["layouts"] = layouts_json();
+    if (chain)
+        json["chain"] = measured_chain_to_json(*chain);
     for (const SlowRank& one : slow)
         json["slow_ranks"].push_back(
             {{"rank", one.rank},

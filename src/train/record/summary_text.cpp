@@ -84,17 +84,6 @@ std::string worker_text(const Summary& summary, std::size_t number) {
     return text + "\n" + format_table(rows);
 }
 
-std::string workers_text(const Summary& summary) {
-    std::string text;
-    if (!summary.layouts.empty())
-        text = "layout: " + summary.layouts.front().name + "; an update was planned to take " +
-               format_number(summary.layouts.front().update_ms, 3) + " ms and took " +
-               format_number(summary.step_ms.median, 3) + "\n";
-    for (std::size_t number = 0; number < summary.workers.size(); ++number)
-        text += worker_text(summary, number);
-    return text;
-}
-
 std::string goodput_text(const Goodput& goodput) {
     const double all_s = goodput.seconds();
     std::string text = "over " + count_text(static_cast<std::int64_t>(goodput.starts), "start");
@@ -111,6 +100,17 @@ std::string goodput_text(const Goodput& goodput) {
 
 }  // namespace
 
+std::string Summary::workers_text() const {
+    std::string text;
+    if (!layouts.empty())
+        text = "layout: " + layouts.front().name + "; an update was planned to take " +
+               format_number(layouts.front().update_ms, 3) + " ms and took " +
+               format_number(step_ms.median, 3) + "\n";
+    for (std::size_t number = 0; number < workers.size(); ++number)
+        text += worker_text(*this, number);
+    return text;
+}
+
 std::string Summary::text(const TrainerReport& report) const {
     std::string text = status + ": " + count_text(report.updates, "update") + ", " +
                        count_text(report.epochs, "epoch") + ", " + format_duration(seconds) +
@@ -119,7 +119,7 @@ std::string Summary::text(const TrainerReport& report) const {
                        (padding > 0 ? "padding " + percent_text(padding, 2) + ", " : "") + "step " +
                        format_number(step_ms.median, 3) + " ms (" + format_number(step_ms.p10, 3) +
                        " to " + format_number(step_ms.p90, 3) + ")\n" + balance_text(*this) +
-                       class_table(*this) + workers_text(*this);
+                       class_table(*this) + workers_text();
     if (report.goodput && report.goodput->starts > 1)
         text += goodput_text(*report.goodput) + "\n";
     if (!is_exact)

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -217,7 +218,7 @@ TEST(PlanWorkersTest, WhereNoRankHoldsTheModelWorkersArePipelines) {
     const LayoutPlan alone = plan_workers(problem, Workers{{0}, {1}, {2}, {3}});
     const LayoutPlan pairs = plan_workers(problem, Workers{{0, 1}, {2, 3}});
 
-    EXPECT_EQ(alone.why_not, "rank 0 would need 20 of 15 MiB");
+    EXPECT_EQ(alone.why_not, "rank 0 would need 22 of 17 MiB");
     EXPECT_TRUE(pairs.fits());
     EXPECT_EQ(pairs.workers[1].ranks, (std::vector<int>{2, 3}));
     EXPECT_EQ(pairs.workers[1].memory.size(), 2);
@@ -228,13 +229,30 @@ TEST(PlanWorkersTest, WhereNoRankHoldsTheModelWorkersArePipelines) {
     EXPECT_DOUBLE_EQ(pairs.reduce_ms, 4);
 }
 
+TEST(PlanWorkersTest, SharesMayBeGiven) {
+    LayoutProblem problem = two_classes({4, 2}, 64);
+    problem.given_shares = [](std::span<const std::int64_t> micro_batches) {
+        std::vector<std::int64_t> shares(micro_batches.size(), 8);
+        shares.front() = 64 - 8 * (static_cast<std::int64_t>(shares.size()) - 1);
+        return shares;
+    };
+
+    const LayoutPlan plan = plan_workers(problem, Workers{{0}, {1}, {2}, {3}});
+
+    EXPECT_EQ(plan.workers[0].units, 40);
+    EXPECT_EQ(plan.workers[3].units, 8);
+    problem.given_shares = {};
+    const LayoutPlan by_times = plan_workers(problem, Workers{{0}, {1}, {2}, {3}});
+    EXPECT_GT(plan.compute_ms, by_times.compute_ms);
+}
+
 TEST(PlanWorkersTest, WhatDoesNotFitNamesItsStage) {
     LayoutProblem problem = two_classes({2}, 64);
     problem.sizes[0].chain.devices[0].memory_mb = 5;
 
     const LayoutPlan plan = plan_workers(problem, Workers{{0, 1}});
 
-    EXPECT_THAT(plan.why_not, HasSubstr("rank 0, stage 0 of worker 0, would need 11 of 5 MiB"));
+    EXPECT_THAT(plan.why_not, HasSubstr("rank 0, stage 0 of worker 0, would need 12 of 6 MiB"));
 }
 
 TEST(PlanWorkersTest, AShardedStateLetsRanksHoldTheModel) {

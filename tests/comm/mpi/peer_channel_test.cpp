@@ -1,6 +1,7 @@
 #include "hetseq/comm/mpi/peer_channel.hpp"
 
 #include <chrono>
+#include <future>
 #include <random>
 #include <thread>
 
@@ -185,6 +186,29 @@ TEST(PeerChannelTest, AChainPassesActivationsDownAndGradientsUp) {
         hidden.sum().backward();
     }
     EXPECT_TRUE(at::equal(weight.grad(), weights[static_cast<std::size_t>(world.rank())].grad()));
+}
+
+// Rank 1 takes in so many that nobody has received, and no more.
+TEST(PeerChannelTest, ASenderMayWaitUntilFewMessagesAreLeft) {
+    const HostComm world = test::world();
+    const auto channel = test::make_channel(world, test::neighbours(world), {.most_waiting = 3});
+    constexpr int messages = 20;
+    std::future<void> few;
+    if (world.rank() == 0) {
+        for (int i = 0; i < messages; ++i)
+            channel->start_send(1, {at::full({2}, i)});
+        channel->wait_for_sends(1, messages);
+        channel->wait_for_sends(1, messages - 3);
+        few = std::async(std::launch::async, [&] { channel->wait_for_sends(1, 5); });
+        EXPECT_EQ(few.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+    }
+    world.barrier();
+    if (world.rank() == 1)
+        for (int i = 0; i < messages; ++i)
+            EXPECT_EQ(channel->receive(0).at(0)[0].item<int>(), i);
+    if (few.valid())
+        few.get();
+    channel->wait_for_sends();
 }
 
 // In each round the ranks come at unlike times; what they send is known from the seed.

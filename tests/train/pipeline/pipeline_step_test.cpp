@@ -1,11 +1,13 @@
 // An update of a pipeline is that of one rank with the same micro-batches.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <new>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -226,6 +228,54 @@ TEST_F(PipelineStepTest, NothingTrainedInFrontMeansThatNoGradientIsSentBack) {
         EXPECT_EQ(stage.replica().channel()->take_traffic().bytes_received, 0);
         EXPECT_EQ(stage.replica().parameters().values().numel(), 0);
     }
+}
+
+// It ends first, but tells how long all of them took.
+TEST_F(PipelineStepTest, TheFirstStageWaitsForTheOthersWhereNothingTrainsInIt) {
+    StagedCase staged{.model = piped_models().back()};
+    staged.units = all_cuts(staged.chain_length(), static_cast<std::size_t>(world_.size())).front();
+    StagedUpdate stage(staged, world_, 6, 2);
+    constexpr std::chrono::milliseconds longest{300};
+    if (is_last())
+        stage.replica().parameters().parameters().front().tensor.register_hook(
+            [&](const at::Tensor& gradient) {
+                std::this_thread::sleep_for(longest);
+                return gradient;
+            });
+
+    EXPECT_EQ(stage.run(), Verdict::apply);
+
+    if (world_.rank() == 0) {
+        EXPECT_GE(stage.step().timing().pass_ms, static_cast<double>(longest.count()));
+        EXPECT_GE(stage.step().ms(RankTime::compute), 0);
+    }
+}
+
+// The first stage would compute all of a validation's micro-batches at once, and hold them.
+TEST_F(PipelineStepTest, WhereNoGradientsComeBackTheFirstStageDoesNotRunAhead) {
+    StagedCase staged{.model = model_named("Mnist")};
+    staged.units = one_cut(staged.model);
+    const auto few = staged.model.batch;
+    staged.model.name = "ManyImages";
+    staged.model.batch = [few](std::int64_t begin, std::int64_t count) {
+        return few(begin % 20, count);
+    };
+    StagedReplica replica(staged, world_);
+    LoadedShare share = share_of(staged.model, 100, 1);
+    share.recut({.samples = 1});
+    constexpr std::chrono::milliseconds pause{300};
+    int taken = 0;
+    const auto begin = std::chrono::steady_clock::now();
+
+    replica.pass().forward(
+        share, {Mode::evaluate, 5, 0}, [&](const MicroBatch&, const ForwardResult&) {
+            if (taken++ == 0)
+                std::this_thread::sleep_for(pause);
+        });
+
+    EXPECT_EQ(taken, is_last() ? 100 : 0);
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, pause);
+    replica.channel()->wait_for_sends();
 }
 
 TEST_F(PipelineStepTest, RecomputedLayersGiveTheSameBytes) {

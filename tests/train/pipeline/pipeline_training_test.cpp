@@ -1,5 +1,4 @@
 // A pipeline trains, saves, goes on and validates as one rank does.
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -94,29 +93,33 @@ TEST_F(PipelineTrainingTest, TwentyUpdatesHaveTheBytesOfOneRank) {
 }
 
 TEST_F(PipelineTrainingTest, TiedParametersStayTheSameOnAllTheirStages) {
-    for (const char* name : {"TiedBert", "SharedByAllPreNorm"}) {
-        SCOPED_TRACE(name);
-        StagedRun alone = whole_run(model_named(name));
-        StagedRun staged = staged_run(model_named(name), 1);
-        alone.staged.precision = staged.staged.precision = Precision::fp64;
+    // Adam's steps grow roundings of gradients that are nearly 0.
+    for (const auto& [optimizer, tolerance] : {std::pair{"sgd", 1e-12}, {"adamw", 1e-8}})
+        for (const char* name : {"TiedBert", "SharedByAllPreNorm"}) {
+            SCOPED_TRACE(std::string(name) + " " + optimizer);
+            StagedRun alone = whole_run(model_named(name));
+            StagedRun staged = staged_run(model_named(name), 1);
+            alone.optimizer = staged.optimizer = optimizer;
+            alone.staged.precision = staged.staged.precision = Precision::fp64;
 
-        const StagedResult expected = train_staged(alone, HostComm::serial());
-        const StagedResult result = train_staged(staged, *world);
+            const StagedResult expected = train_staged(alone, HostComm::serial());
+            const StagedResult result = train_staged(staged, *world);
 
-        for (const auto& [parameter, values] : result.values)
-            EXPECT_LE((values - expected.values.at(parameter)).abs().max().item<double>(), 1e-8)
-                << parameter;
-        for (const std::string& parameter : tied_names(staged.staged.model)) {
-            const bool is_here = result.values.count(parameter) > 0;
-            const double sum =
-                is_here ? result.values.at(parameter).sum().item<double>() : std::nan("");
-            std::set<double> sums;
-            for (const double other : world->all_gather(sum))
-                if (!std::isnan(other))
-                    sums.insert(other);
-            EXPECT_EQ(sums.size(), 1U) << parameter;
+            for (const auto& [parameter, values] : result.values)
+                EXPECT_LE((values - expected.values.at(parameter)).abs().max().item<double>(),
+                          tolerance)
+                    << parameter;
+            for (const std::string& parameter : tied_names(staged.staged.model)) {
+                const auto found = result.values.find(parameter);
+                std::set<std::string> bits;
+                for (const std::string& text : world->all_gather(
+                         found == result.values.end() ? std::string()
+                                                      : std::to_string(bits_of(found->second))))
+                    if (!text.empty())
+                        bits.insert(text);
+                EXPECT_EQ(bits.size(), 1U) << parameter;
+            }
         }
-    }
 }
 
 TEST_F(PipelineTrainingTest, AStageThatTrainsNothingGoesAlong) {

@@ -98,6 +98,13 @@ std::unique_ptr<Optimizer> optimizer_of(const StagedRun& run, FlatParameters& pa
 
 }  // namespace
 
+std::int64_t bits_of(const at::Tensor& values) {
+    const at::Tensor bits =
+        values.contiguous().flatten().view(values.element_size() == 8 ? at::kLong : at::kInt);
+    const at::Tensor places = at::arange(bits.numel(), at::kLong) * 2 + 1;
+    return (bits.to(at::kLong) * places * places).sum().item<std::int64_t>();
+}
+
 StagedResult train_staged(const StagedRun& run, const HostComm& world) {
     StagedReplica replica(run.staged, world);
     if (replica.shared() != nullptr)

@@ -42,6 +42,10 @@ struct StagedResult {
     std::vector<double> losses;                // of the last update
 };
 
+/// A number of all the bits of `values`, in their order: unlike ones have unlike numbers, but for
+/// chance.
+std::int64_t bits_of(const at::Tensor& values);
+
 /// Collective over `world`: one rank, or those of the stages.
 StagedResult train_staged(const StagedRun& run, const HostComm& world);
 

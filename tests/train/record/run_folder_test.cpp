@@ -1,5 +1,6 @@
 #include "hetseq/train/record/run_folder.hpp"
 
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 
@@ -143,6 +144,22 @@ TEST_F(RunFolderTest, OverwritingRemovesTheFilesOfTheEarlierRunAndNoOthers) {
                                  folder.model_config()})
         EXPECT_FALSE(fs::exists(file)) << file;
     EXPECT_TRUE(fs::exists(base_ / "run" / "notes.txt"));
+}
+
+// It would remove what the start before has saved.
+TEST_F(RunFolderTest, ARestartWithinAJobOverwritesNothing) {
+    begin(base_ / "run", "seed = 1\n");
+    save(base_ / "run", 3);
+    ::setenv("HETSEQ_RESTARTED", "2", 1);
+    std::string text;
+
+    const auto code =
+        code_of([&] { RunFolder(world_, base_ / "run", ExistingRun::overwrite); }, text);
+
+    ::unsetenv("HETSEQ_RESTARTED");
+    EXPECT_EQ(code, ExitCode::config);
+    EXPECT_THAT(text, HasSubstr("--overwrite in restart 2 of this job"));
+    EXPECT_EQ(at(base_ / "run").checkpoints().list().size(), 1U);
 }
 
 TEST_F(RunFolderTest, AFolderThatCannotBeWrittenIsAnErrorOfAllRanks) {

@@ -73,6 +73,33 @@ TEST_F(SpeedWatchTest, TheNextStartKnowsThem) {
     EXPECT_THAT(read_run_history(file_).back().slow, IsEmpty());
 }
 
+TEST_F(SpeedWatchTest, WhatIsKnownOfASlowDeviceFollowsIt) {
+    RunHistory history(file_, 0, 2, 0);
+    SpeedWatch own = watch(&history);
+    observe(own, 5, 20);
+
+    EXPECT_EQ(observe(own, 5, 50), "");
+
+    ASSERT_EQ(read_run_history(file_).back().slow.size(), 1U);
+    EXPECT_DOUBLE_EQ(read_run_history(file_).back().slow[0].speed, 0.1);
+}
+
+TEST_F(SpeedWatchTest, ADeviceThatAnEarlierStartFoundSlowMayBeWell) {
+    {
+        RunHistory earlier(file_, 0, 2, 0);
+        SpeedWatch its = watch(&earlier);
+        observe(its, 5, 20);
+    }
+    RunHistory history(file_, 0, 2, 0);
+    SpeedWatch own = watch(&history);
+    EXPECT_TRUE(history.is_slow("h2 cpu 0"));
+
+    EXPECT_THAT(observe(own, 5, 5), HasSubstr("rank 1 on h2 is as fast as like devices again"));
+
+    EXPECT_THAT(read_run_history(file_).back().slow, IsEmpty());
+    EXPECT_EQ(observe(own, 5, 5), "");
+}
+
 TEST_F(SpeedWatchTest, WithoutRanksToWatchNothingIsTold) {
     SpeedWatch none(shares_, recorder_, nullptr, {});
     EXPECT_EQ(observe(none, 1, 100), "");

@@ -240,8 +240,12 @@ Summary of_a_short_run() {
 TEST(SummaryTextTest, APredictionStandsBesideWhatWasMeasured) {
     Summary summary;
     summary.step_ms = {.median = 120, .p10 = 110, .p90 = 130};
-    summary.layouts = {{"one worker of all 2 ranks", 2, 100, ""},
-                       {"data parallelism on all 2 ranks", 2, 150, "rank 1 lacks 20 MiB"}};
+    summary.layouts = {
+        {.name = "one worker of all 2 ranks", .ranks = 2, .update_ms = 100, .memory = 0.5},
+        {.name = "data parallelism on all 2 ranks",
+         .ranks = 2,
+         .update_ms = 150,
+         .why_not = "rank 1 lacks 20 MiB"}};
     summary.ranks = {{.rank = 0, .host = "h", .ms = {{RankTime::compute, 90}}},
                      {.rank = 1, .host = "h", .ms = {{RankTime::compute, 30}}}};
     for (Summary::Rank& rank : summary.ranks)
@@ -262,7 +266,9 @@ TEST(SummaryTextTest, APredictionStandsBesideWhatWasMeasured) {
     for (const char* part : {"\"name\": \"one worker of all 2 ranks\"",
                              "\"planned_ms\": 100.0",
                              "\"fits\": true",
+                             "\"memory\": 0.5",
                              "\"fits\": false",
+                             "\"why_not\": \"rank 1 lacks 20 MiB\"",
                              "\"ms\": 88.0",
                              "\"bubble\": 0.5"})
         EXPECT_THAT(json, testing::HasSubstr(part));

@@ -59,6 +59,8 @@ public:
     /// Waits until all that this rank sent has left, so that its memory is free. Throws like
     /// `receive`.
     void wait_for_sends();
+    /// Waits until at most `most_left` messages to `peer` have not left. Throws like `receive`.
+    void wait_for_sends(int peer, std::size_t most_left);
     /// From any thread: waits end soon, with CommError.
     void abandon() noexcept;
     /// Since the last call.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hetseq/balance/layout/measured_chain.hpp"
 #include "hetseq/session/pipeline/pipeline_layout.hpp"
 
 namespace hetseq {
@@ -28,9 +29,10 @@ struct LayoutChoice {
     std::vector<int> ranks = {};                   // that work, of the job; ascending
     bool shards_state = false;                     // the optimizer's state is cut over the ranks
     std::vector<ComparedLayout> compared = {};     // the one that is taken first; empty: none was
+    std::optional<MeasuredChain> chain = {};       // none: nothing was measured
 };
 
-/// Adds all that were compared to `summary`.
+/// Adds all that were compared, and what was measured for that, to `summary`.
 void describe_layouts(const LayoutChoice& choice, Summary& summary);
 
 /// For the start report: all that were compared; empty where none were.

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "hetseq/state/layout_record.hpp"
 #include "hetseq/session/pipeline/layout_choice.hpp"
 
 namespace hetseq {
@@ -13,9 +14,12 @@ struct RunSettings;
 /// config.cfg and in checkpoints, so that the run can be repeated with the same bits.
 void record_layout(const std::optional<PipelineLayout>& pipelines, RunSettings& settings);
 
-/// The choice that `saved`, an earlier part of the run, has recorded: where --virtual-workers or
-/// --stage-units leave it open, and the ranks have the devices and limits that they had. None: it
-/// is to be made.
+/// For checkpoints: `choice`, whose ranks are those of `settings`, and what was asked for. None:
+/// --virtual-workers and --stage-units left nothing open.
+std::optional<LayoutRecord> layout_record(const RunSettings& settings, const LayoutChoice& choice);
+
+/// The choice that `saved`, an earlier part of the run, has recorded, if `settings` ask for the
+/// same as it did, of ranks that have the devices and limits that they had. None: it is to be made.
 std::optional<LayoutChoice> recorded_layout(const RunSettings& settings, const RunIdentity& saved);
 
 }  // namespace hetseq

@@ -74,7 +74,7 @@ public:
     /// another.
     void poll();
     /// Collective. Waits for the checkpoint in progress. Throws IoError on all ranks when it
-    /// failed.
+    /// failed. The last one is the end of a run, and no longer one that the clock alone asked for.
     void finish();
 
     /// On rank 0, after `finish`: says which checkpoints somebody removed while the run went on.
@@ -88,6 +88,8 @@ public:
     std::filesystem::path path_of(std::int64_t update) const { return folder_.of_update(update); }
     /// Update of the last checkpoint started; -1: none.
     std::int64_t last_update() const noexcept { return last_update_; }
+    /// Whether the clock alone asked for that one.
+    bool last_is_timed() const noexcept { return reason_ == CheckpointReason::clock; }
     /// From the start of the last complete checkpoint to its end on this rank [s]; 0: none yet.
     double seconds() const noexcept { return seconds_; }
 

@@ -84,6 +84,7 @@ public:
     const std::filesystem::path& path() const noexcept { return path_; }
 
 private:
+    void require_first_start() const;
     void require_usable() const;
     void remove_temporary_files() const;
     void remove_earlier_run() const;

@@ -117,6 +117,8 @@ public:
     /// The device is far below its kind's speed, or no more.
     void slow(const std::string& device, double speed);
     void recovered(const std::string& device);
+    /// Whether this start or one before found it slow.
+    bool is_slow(const std::string& device) const;
     /// `how`: finished, stopped.
     void end(const std::string& how);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -45,6 +46,7 @@ public:
     std::vector<SlowRank> slow() const { return slow_ranks_.slow(); }
 
 private:
+    void tell_recovered(std::int64_t updates, std::size_t rank);
     std::string text(const SlowRank& slow) const;
 
     Recorder& recorder_;

@@ -7,8 +7,11 @@
 
 #include "hetseq/util/precision.hpp"
 #include "hetseq/util/rank_time.hpp"
+#include "hetseq/balance/layout/measured_chain.hpp"
 #include "hetseq/balance/slow_ranks.hpp"
 #include "hetseq/train/record/statistics.hpp"
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace hetseq {
 
@@ -57,7 +60,9 @@ struct Summary {
         std::string name;
         std::size_t ranks = 0;  // that work
         double update_ms = 0;
-        std::string why_not;  // it does not fit; empty: it does
+        double compute_ms = 0, reduce_ms = 0;  // of that time
+        double memory = 0;                     // of the fullest rank, over what it may use
+        std::string why_not;                   // it does not fit; empty: it does
     };
 
     /// Least, mean and most over the ranks of a class.
@@ -93,9 +98,10 @@ struct Summary {
     std::optional<double> equal_ms, proportional_ms, predicted_ms,
         bound_ms;  // of a full batch, by the measured rates
     std::vector<Rank> ranks;
-    std::vector<Worker> workers;  // empty: each rank has a whole model
-    std::vector<SlowRank> slow;   // far below like devices; on rank 0 alone
-    std::vector<Layout> layouts;  // the one that was taken first; empty: none was weighed
+    std::vector<Worker> workers;         // empty: each rank has a whole model
+    std::vector<SlowRank> slow;          // far below like devices; on rank 0 alone
+    std::vector<Layout> layouts;         // the one that was taken first; empty: none was weighed
+    std::optional<MeasuredChain> chain;  // that this was weighed by
 
     /// The part of an update's time in which a worker's ranks compute nothing of it: they wait
     /// for each other, reduce or step.
@@ -108,6 +114,11 @@ struct Summary {
     /// bound_ms divided by step_ms, if known; at most 1.
     std::optional<double> achieved() const;
 
+    /// `layouts` and `workers` of summary.json; null where there are none.
+    nlohmann::ordered_json layouts_json() const;
+    nlohmann::ordered_json workers_json() const;
+    /// The layout that was taken, and its pipelines, as planned and as measured; empty: neither.
+    std::string workers_text() const;
     /// The summary as JSON text, together with `report`.
     std::string json(const TrainerReport& report) const;
     /// The final report for people: rates, ranks, and how near the run came to its bound.

@@ -10,6 +10,7 @@
 #include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/command_line/option_parser.hpp"
+#include "hetseq/state/measured_chain_json.hpp"
 #include "hetseq/state/step_cost_file.hpp"
 
 #include <nlohmann/json.hpp>
@@ -65,6 +66,8 @@ void take_summary(const ReadJson& summary, MeasuredRun& run) {
         if (rank.contains("cost"))
             run.ranks.back().cost = step_cost_of(run, rank.at("cost"));
     }
+    if (summary.contains("chain") && summary.value("unit", "") == "samples")
+        run.chain = measured_chain_from_json(summary.at("chain"));
     const double units = std::accumulate(
         run.ranks.begin(), run.ranks.end(), 0.0, [](double sum, const MeasuredRun::Rank& rank) {
             return sum + rank.units;

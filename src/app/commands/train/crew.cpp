@@ -38,6 +38,7 @@ SmallerCrew crew_of(const std::vector<int>& ranks,
 }
 
 SmallerCrew crew_of_layout(LayoutChoice choice,
+                           const std::optional<LayoutRecord>& record,
                            const RunSettings& settings,
                            int rank,
                            const VerifiedCheckpoint& checkpoint) {
@@ -55,6 +56,7 @@ SmallerCrew crew_of_layout(LayoutChoice choice,
     if (choice.shards_state)
         next.crew.options.settle(next.crew.options.options().shard, "optimizer");
     next.crew.choice = std::move(choice);
+    next.crew.layout = record;
     return next;
 }
 
@@ -79,6 +81,7 @@ std::optional<SmallerCrew> choose_crew(const CommandContext& context,
     const HostComm& world = context.world;
     if (crew.staff == Staff::working) {
         settings.job_ranks = crew.choice.ranks;
+        settings.layout = crew.layout;
         return std::nullopt;
     }
     if (crew.staff == Staff::job && !context.parts.is_called_by_script) {
@@ -89,8 +92,10 @@ std::optional<SmallerCrew> choose_crew(const CommandContext& context,
             return crew_of(ranks, Staff::well, settings, world.rank(), checkpoint);
     }
     crew.choice = chosen_layout(context, settings, checkpoint.point, folder != nullptr);
+    settings.layout = crew.layout = layout_record(settings, crew.choice);
     if (std::ssize(crew.choice.ranks) < world.size() || crew.choice.shards_state)
-        return crew_of_layout(std::move(crew.choice), settings, world.rank(), checkpoint);
+        return crew_of_layout(
+            std::move(crew.choice), crew.layout, settings, world.rank(), checkpoint);
     return std::nullopt;
 }
 
@@ -107,7 +112,11 @@ std::optional<SmallerCrew> without_useless_ranks(const HostComm& world,
     if (std::ssize(ranks) == world.size())
         return std::nullopt;
     SmallerCrew next = crew_of(ranks, Staff::working, settings, world.rank(), checkpoint);
+    next.crew.choice = crew.choice;
     next.crew.choice.ranks = ranks;
+    next.crew.layout = crew.layout;
+    if (next.crew.layout)
+        next.crew.layout->choice = layout_choice_json(next.crew.choice);
     return next;
 }
 

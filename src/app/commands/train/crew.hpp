@@ -29,6 +29,7 @@ struct Crew {
     VerifiedCheckpoint verified = {};     // before others were left out
     SettledOptions options = {};
     LayoutChoice choice = {};
+    std::optional<LayoutRecord> layout = {};  // of the job's choice
 };
 
 /// Some ranks of a crew, which are to try alone: their numbers become those among them.

@@ -81,7 +81,7 @@ double DryRunReport::seconds_left() const {
 std::string dry_run_text(const DryRunReport& report, const Topology& topology) {
     std::string text = "dry run: everything was checked; " + action_text(report) + "\n";
     if (report.tried > 0)
-        text += rate_text(report) + memory_table(report, topology);
+        text += rate_text(report) + report.summary.workers_text() + memory_table(report, topology);
     return text;
 }
 
@@ -104,11 +104,10 @@ std::string dry_run_json(const DryRunReport& report, const RunSettings& settings
         json["step_ms"] = {{"median", step.median}, {"p10", step.p10}, {"p90", step.p90}};
         json["samples_per_second"] = report.summary.samples_per_second;
         json["seconds"] = report.seconds_left();
-        for (const Summary::Layout& layout : report.summary.layouts)
-            json["layouts"].push_back({{"name", layout.name},
-                                       {"ranks", layout.ranks},
-                                       {"planned_ms", layout.update_ms},
-                                       {"fits", layout.why_not.empty()}});
+        if (!report.summary.layouts.empty())
+            json["layouts"] = report.summary.layouts_json();
+        if (!report.summary.workers.empty())
+            json["workers"] = report.summary.workers_json();
         for (const Summary::Rank& rank : report.summary.ranks)
             json["ranks"].push_back(
                 rank_json(rank, report.memory[static_cast<std::size_t>(rank.rank)], settings));

@@ -72,11 +72,22 @@ const ReceivedMessage& MessageExchange::await_next(Peer& peer) {
 void MessageExchange::wait_for_sends() {
     std::unique_lock lock{mutex_};
     for (const Peer& peer : peers_)
-        wait(
-            lock,
-            [&] { return peer.unsent == 0; },
-            [&] { return peer.out.parts; },
-            [&] { return too_late(peer.name + " has not taken a message", deadline_, peer.name); });
+        wait_for_sends(lock, peer, 0);
+}
+
+void MessageExchange::wait_for_sends(int rank, std::size_t most_left) {
+    std::unique_lock lock{mutex_};
+    wait_for_sends(lock, peer_of(rank), most_left);
+}
+
+void MessageExchange::wait_for_sends(std::unique_lock<std::mutex>& lock,
+                                     const Peer& peer,
+                                     std::size_t most_left) {
+    wait(
+        lock,
+        [&] { return peer.unsent <= most_left; },
+        [&] { return peer.out.parts; },
+        [&] { return too_late(peer.name + " has not taken a message", deadline_, peer.name); });
 }
 
 // What has half arrived is waited for too.

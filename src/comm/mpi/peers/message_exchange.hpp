@@ -31,6 +31,7 @@ public:
     /// Waits for the next message, asks `device` for its tensors, then takes it away.
     std::vector<at::Tensor> receive(int peer, at::Device device);
     void wait_for_sends();
+    void wait_for_sends(int peer, std::size_t most_left);
     /// Waits until the thread has nothing to do and has ended.
     void finish();
     /// Fails unless it has failed before. Counts as told to a caller.
@@ -63,6 +64,9 @@ private:
     template <class Done, class Moves, class Overdue>
     void wait(std::unique_lock<std::mutex>& lock, Done done, Moves moves, Overdue overdue);
     Peer& peer_of(int rank);
+    void wait_for_sends(std::unique_lock<std::mutex>& lock,
+                        const Peer& peer,
+                        std::size_t most_left);
     void hand_over(Peer& peer, PeerLink& link);
     void check();
     void set_failure(std::exception_ptr reason) noexcept;

@@ -1,0 +1,71 @@
+#include "hetseq/state/measured_chain_json.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hetseq/util/error.hpp"
+#include "hetseq/util/json_number.hpp"
+
+namespace hetseq {
+
+namespace {
+
+constexpr double longest_ms = 1e12;
+constexpr double largest_mb = 1e12;
+constexpr double most_of_unit = 1e15;
+constexpr std::int64_t most_of_batch = 1'000'000'000;
+
+MeasuredChain::Unit unit_of(const nlohmann::json& json) {
+    return {.kind = json.at("kind").get<std::string>(),
+            .parameters = json_number(json.at("parameters"), 0, most_of_unit),
+            .kept_mb = json_number(json.at("kept_mb"), 0, largest_mb),
+            .output_mb = json_number(json.at("output_mb"), 0, largest_mb),
+            .workspace_mb = json_number(json.at("workspace_mb"), 0, largest_mb)};
+}
+
+MeasuredChain::Devices devices_of(const nlohmann::json& json, std::size_t units) {
+    MeasuredChain::Devices devices{.name = json.at("device").get<std::string>(),
+                                   .hosts = json.at("hosts").get<std::vector<std::string>>(),
+                                   .launch_ms = json_number(json.at("launch_ms"), 0, longest_ms),
+                                   .unit_ms = {}};
+    for (const nlohmann::json& ms : json.at("unit_ms"))
+        devices.unit_ms.push_back(json_number(ms, 0, longest_ms));
+    if (devices.unit_ms.size() != units)
+        throw BadData("a device has times of " + std::to_string(devices.unit_ms.size()) + " units",
+                      "the chain has " + std::to_string(units));
+    return devices;
+}
+
+}  // namespace
+
+nlohmann::ordered_json measured_chain_to_json(const MeasuredChain& chain) {
+    nlohmann::ordered_json json{{"micro_batches", chain.micro_batches},
+                                {"units", nlohmann::ordered_json::array()},
+                                {"devices", nlohmann::ordered_json::array()}};
+    for (const MeasuredChain::Unit& unit : chain.units)
+        json["units"].push_back({{"kind", unit.kind},
+                                 {"parameters", unit.parameters},
+                                 {"kept_mb", unit.kept_mb},
+                                 {"output_mb", unit.output_mb},
+                                 {"workspace_mb", unit.workspace_mb}});
+    for (const MeasuredChain::Devices& devices : chain.devices)
+        json["devices"].push_back({{"device", devices.name},
+                                   {"hosts", devices.hosts},
+                                   {"launch_ms", devices.launch_ms},
+                                   {"unit_ms", devices.unit_ms}});
+    return json;
+}
+
+MeasuredChain measured_chain_from_json(const nlohmann::json& json) {
+    MeasuredChain chain;
+    for (const nlohmann::json& units : json.at("micro_batches"))
+        chain.micro_batches.push_back(json_integer(units, 1, most_of_batch));
+    for (const nlohmann::json& unit : json.at("units"))
+        chain.units.push_back(unit_of(unit));
+    for (const nlohmann::json& devices : json.at("devices"))
+        chain.devices.push_back(devices_of(devices, chain.units.size()));
+    return chain;
+}
+
+}  // namespace hetseq
