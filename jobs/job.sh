@@ -78,6 +78,7 @@ run_command() {
 # anybody's doing, and is believed the third time, unless the kernel has killed a process here for want of memory.
 starts_again_here() {
   local most=2 left_out=
+  ((status != 1)) || [[ $(history_of_run) == "$history_before" ]] || return 1 # it trained: the program's own status
   if [[ $cancelled || $asked || $restart_here == no ]] || ((status != 1 && status != 71 && status <= 128)); then
     return 1
   fi
@@ -106,6 +107,9 @@ starts_again_here() {
     return 1
   fi
 }
+
+# What hetseq tells of the run's starts, each of which changes it.
+history_of_run() { cksum 2>/dev/null <"$run/starts.json"; }
 
 # How many processes the kernel has killed for want of memory on this host.
 memory_kills() { awk '$1 == "oom_kill" {kills = $2} END {print kills + 0}' 2>/dev/null <"$kernel_counters" || echo 0; }
@@ -209,15 +213,17 @@ export OMPI_MCA_odls_base_sigkill_timeout=0
 begins_anew() {
   local word
   for word in "${command[@]}"; do
-    [[ $word != --overwrite ]] || return 0
-    if [[ $word == *.cfg && -r $word ]] && grep -qE '^[[:space:]]*overwrite[[:space:]]*=[[:space:]]*(true|yes|on|1)' "$word"; then return 0; fi
+    [[ $word != *--overwrite* ]] || return 0
+    # Wrappers and configurations; `-I` leaves programs out.
+    if [[ -f $word && -r $word ]] && head -c 100000 "$word" |
+      grep -qIE -e '--overwrite|^[[:space:]]*overwrite[[:space:]]*=[[:space:]]*(true|yes|on|1)'; then return 0; fi
   done
   return 1
 }
 
 limit='' at_hosts=() # hosts with their slots, where not all of the job's
 start_of_job
-export HETSEQ_RESTARTED=0
+export HETSEQ_RESTARTED=0 HETSEQ_REQUEUED=$restarts
 cancelled='' asked='' host_lost='' before=$(newest_checkpoint) fault=0 faults=0 fruitless=0
 if begins_anew; then
   say "the command has --overwrite, by which a start that goes on after a failure would remove what this job has saved: leave it out, and where the run is to begin anew, remove $run before you submit"
@@ -225,7 +231,7 @@ if begins_anew; then
 fi
 say "start $((restarts + 1)) of at most $((max_requeues + 1)) on $HOSTNAME"
 while :; do
-  status='' pid='' before_start=$(newest_checkpoint) kills_before=$(memory_kills)
+  status='' pid='' before_start=$(newest_checkpoint) kills_before=$(memory_kills) history_before=$(history_of_run)
   run_command
   starts_again_here || break
   [[ ! $asked ]] || break # while it looked at the hosts

@@ -83,6 +83,8 @@ DeviceMeasurements measurements_of(const std::string& name, std::span<const Meas
     const bool by_host = is_host(name, runs);
     for (const MeasuredRun& run : runs)
         for (const MeasuredRun::Rank& rank : run.ranks) {
+            if (run.is_pipelined)
+                continue;
             if (by_host ? rank.host != name : !holds_words(rank.device, name))
                 continue;
             if (rank.cost && rank.cost->micro_batch > 0)
@@ -191,8 +193,8 @@ std::vector<LayerUnits> layers_of(const MeasuredChain& chain) {
 
 // Whether layouts of what is described can be compared by the chain.
 bool takes_chain(const Cluster& cluster, const MeasuredRun& run) {
-    if (!run.chain || !cluster.layers.empty() || cluster.model.parameters > 0 ||
-        cluster.ranks() > most_compared_ranks)
+    if (!run.chain || run.chain->counts_tokens || !cluster.layers.empty() ||
+        cluster.model.parameters > 0 || cluster.ranks() > most_compared_ranks)
         return false;
     const std::int64_t batch = cluster.batch();
     const auto& sizes = run.chain->micro_batches;
@@ -266,6 +268,8 @@ double step_ms_at(RunLayout& layout, double bandwidth_gb) {
 }
 
 std::string fill_links(Cluster& cluster, const MeasuredRun& run) {
+    if (run.is_pipelined)
+        return "links: assumed to be free (" + run.name + " trained as pipelines)";
     if (run.ranks.size() < 2 || cluster.model.bytes == 0)
         return "links: assumed to be free (" + run.name + " has one rank, or no size of its model)";
     RunLayout layout = layout_of(cluster, run);
@@ -322,13 +326,15 @@ std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const Measur
     }
     if (!cluster.model.bucket_given && first.bucket_mib > 0)
         cluster.model.bucket_mib = first.bucket_mib * first.sent_share;
+    if (takes_chain(cluster, first))
+        notes.push_back(fill_layers(cluster, first));
+    // Times of layers are enough; those of stages are of no use.
+    const bool only_layers = first.is_pipelined && !cluster.layers.empty();
     for (DeviceClass& device : cluster.devices)
-        if (!device.has_times)
+        if (!device.has_times && !only_layers)
             notes.push_back(fill_device(device, runs));
     if (!cluster.network.given)
         notes.push_back(fill_links(cluster, first));
-    if (takes_chain(cluster, first))
-        notes.push_back(fill_layers(cluster, first));
     return notes;
 }
 

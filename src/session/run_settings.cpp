@@ -355,6 +355,16 @@ std::string rank_limits(const RunSettings& settings, int rank) {
         settings, rank, ", " + std::to_string(settings.topology.rank(rank).memory_mb) + " MiB");
 }
 
+std::string rough_rank_limits(const RunSettings& settings, int rank) {
+    constexpr double steps_of_octave = 32;
+    const auto mb = static_cast<double>(settings.topology.rank(rank).memory_mb);
+    const double step = std::round(steps_of_octave * std::log2(std::max(1.0, mb)));
+    return limits(
+        settings,
+        rank,
+        ", about " + std::to_string(std::llround(std::exp2(step / steps_of_octave))) + " MiB");
+}
+
 std::vector<int> like_ranks(const RunSettings& settings) {
     std::map<std::string, int> first;  // rank of its kind
     std::vector<int> kinds;

@@ -40,7 +40,8 @@ MeasuredChain::Devices devices_of(const nlohmann::json& json, std::size_t units)
 }  // namespace
 
 nlohmann::ordered_json measured_chain_to_json(const MeasuredChain& chain) {
-    nlohmann::ordered_json json{{"micro_batches", chain.micro_batches},
+    nlohmann::ordered_json json{{"unit", chain.counts_tokens ? "tokens" : "samples"},
+                                {"micro_batches", chain.micro_batches},
                                 {"units", nlohmann::ordered_json::array()},
                                 {"devices", nlohmann::ordered_json::array()}};
     for (const MeasuredChain::Unit& unit : chain.units)
@@ -58,7 +59,7 @@ nlohmann::ordered_json measured_chain_to_json(const MeasuredChain& chain) {
 }
 
 MeasuredChain measured_chain_from_json(const nlohmann::json& json) {
-    MeasuredChain chain;
+    MeasuredChain chain{.counts_tokens = json.at("unit").get<std::string>() == "tokens"};
     for (const nlohmann::json& units : json.at("micro_batches"))
         chain.micro_batches.push_back(json_integer(units, 1, most_of_batch));
     for (const nlohmann::json& unit : json.at("units"))

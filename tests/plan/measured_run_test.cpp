@@ -85,6 +85,23 @@ TEST(MeasuredRunTest, LayersAreTheUnitsThatWereMeasured) {
     EXPECT_TRUE(layouts.front().fits());
 }
 
+TEST(MeasuredRunTest, StagesOfAPipelineTellOfLayersAlone) {
+    MeasuredRun run = with_chain(two_hosts());
+    run.is_pipelined = true;
+    run.ranks[1].units = 0;  // the share stands at the first stage
+    Cluster cluster = parse_cluster("[nodes h2]\ncount = 3\n", "c.cfg");
+
+    fill_from_runs(cluster, std::vector{run});
+    fill_from_layers(cluster);
+
+    EXPECT_NO_THROW(require_complete(cluster));
+    EXPECT_DOUBLE_EQ(cluster.devices[0].cost.unit_ms, 2 + 4 + 4 + 6);
+    EXPECT_DOUBLE_EQ(cluster.devices[0].cost.micro_batch_ms, 4);
+    run.chain->counts_tokens = true;
+    Cluster other = parse_cluster("[nodes h2]\n", "c.cfg");
+    EXPECT_THROW(fill_from_runs(other, std::vector{run}), BadConfig);
+}
+
 TEST(MeasuredRunTest, LayersAreNotTakenWhereTheyCannotBeCompared) {
     const std::vector run{with_chain(two_hosts())};
     const auto layers_for = [&](const std::string& text) {

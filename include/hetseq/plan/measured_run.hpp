@@ -26,11 +26,12 @@ struct MeasuredRun {
     std::string name;
     std::vector<Rank> ranks;
     double step_ms = 0;
-    double model_bytes = 0;                   // 0: not known
-    double bucket_mib = 0;                    // 0: not known
-    double sent_share = 1;                    // of these bytes, what gradients in bf16 send
-    std::int64_t batch = 0;                   // units; 0: not known
-    std::optional<MeasuredChain> chain = {};  // of samples of one length alone
+    double model_bytes = 0;  // 0: not known
+    double bucket_mib = 0;   // 0: not known
+    double sent_share = 1;   // of these bytes, what gradients in bf16 send
+    std::int64_t batch = 0;  // units; 0: not known
+    std::optional<MeasuredChain> chain = {};
+    bool is_pipelined = false;  // its ranks were stages: their times are of parts of the model
 };
 
 /// Gives the class a measured cost. The described micro-batch and most units stay if they are
@@ -45,8 +46,8 @@ void take_cost(DeviceClass& device, const StepCost& cost, const std::string& sou
 /// links get the one bandwidth with which the model reproduces the first run's step time. Without
 /// [layer] sections, the layers are the units of the chain that the first run measured, if it did
 /// so for all devices and layouts of that many ranks can be compared. The result says what was
-/// taken, one sentence each. Throws BadConfig for a device for which the runs have no rank with
-/// work.
+/// taken, one sentence each. Runs that trained as pipelines tell of layers alone. Throws BadConfig
+/// for a device for which the runs have no rank with work, and no layers either.
 std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const MeasuredRun> runs);
 
 }  // namespace hetseq

@@ -58,7 +58,6 @@ private:
 /// ranks are lists by rank in `values()`.
 struct RunSettings : SettledOptions {
     Topology topology = {};
-    std::vector<int> job_ranks = {};  // by rank, its number in the job; empty: none was left out
     std::optional<LayoutRecord> layout = {};  // how these ranks were chosen; none: all train
     at::Device device = at::kCPU;
     Precision precision = Precision::fp32;
@@ -92,6 +91,8 @@ RunSettings set_up_ranks(const HostComm& world,
 /// The limits of a rank's speed besides its device: its cores, memory, threads and capacity, and
 /// how many ranks share its device.
 std::string rank_limits(const RunSettings& settings, int rank);
+/// The same with memory to 2 or 3 %: hosts of one kind have some MiB more or less.
+std::string rough_rank_limits(const RunSettings& settings, int rank);
 
 /// By rank, the same number for ranks that should be equally fast: those with the same device and
 /// the same limits (except memory).

@@ -104,6 +104,12 @@ PipelineLayout checked_layout(const RunSettings& settings,
     return layout;
 }
 
+bool is_cut_of(const PipelineLayout& layout, std::size_t units) {
+    return std::all_of(layout.workers.begin(), layout.workers.end(), [&](const auto& worker) {
+        return worker.cut.units.back().end == units;
+    });
+}
+
 std::vector<int> joined(const std::vector<std::vector<int>>& workers) {
     std::vector<int> ranks;
     for (const std::vector<int>& worker : workers)
@@ -117,10 +123,13 @@ LayoutChoice choose_layout(const MpiEnvironment& environment,
                            const HostComm& world,
                            const RunSettings& settings,
                            const Parts& parts,
-                           bool saves) {
+                           bool saves,
+                           const std::optional<LayoutChoice>& recorded) {
     const Options& options = settings.options();
     if (options.virtual_workers == "none")
         return {.ranks = all_ranks(world)};
+    if (recorded && !recorded->pipelines)
+        return *recorded;
     AskedLayout asked;
     const std::shared_ptr<Model> model = agree_on(world, [&] {
         asked.workers = ranks_of_workers(options.virtual_workers, settings.topology);
@@ -130,6 +139,8 @@ LayoutChoice choose_layout(const MpiEnvironment& environment,
             asked.given = checked_layout(settings, asked.workers, units, cut->chain().size());
         return cut;
     });
+    if (recorded && is_cut_of(*recorded->pipelines, model->chain().size()))
+        return *recorded;
     const std::vector<int> ranks = joined(asked.workers);
     // Shares follow from times; one worker has every batch whole.
     if (asked.given && (asked.workers.size() == 1 || options.balance.policy != "auto"))

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/balance/median.hpp"
@@ -22,6 +24,11 @@ Line line_through(double few, double few_ms, double many, double many_ms) {
     const double each = many > few ? (many_ms - few_ms) / (many - few) : 0;
     const double start = many_ms - many * each;
     return each > 0 && start >= 0 ? Line{start, each} : Line{0, many_ms / many};
+}
+
+// A batch may be smaller than what a rank can hold.
+std::int64_t measured_with(const MeasuredSize& size) {
+    return std::min(size.micro_batch, size.batch);
 }
 
 double median_ms(const std::vector<std::vector<UnitCost>>& by_rank,
@@ -47,9 +54,9 @@ MeasuredChain::Devices devices_of(const RunSettings& settings,
             devices.hosts.push_back(host);
     double starts_ms = 0;
     for (std::size_t unit = 0; unit < costs.front().front().size(); ++unit) {
-        const Line line = line_through(static_cast<double>(sizes.back().micro_batch),
+        const Line line = line_through(static_cast<double>(measured_with(sizes.back())),
                                        median_ms(costs.back(), ranks, unit),
-                                       static_cast<double>(sizes.front().micro_batch),
+                                       static_cast<double>(measured_with(sizes.front())),
                                        median_ms(costs.front(), ranks, unit));
         starts_ms += line.start;
         devices.unit_ms.push_back(line.each);
@@ -65,10 +72,12 @@ MeasuredChain measured_units(const RunSettings& settings,
                              const std::vector<MeasuredSize>& sizes,
                              const CostsBySize& costs,
                              const MeasuredRanks& ranks) {
-    MeasuredChain measured;
+    MeasuredChain measured{.counts_tokens = settings.is_ragged()};
     for (const MeasuredSize& size : sizes)
-        measured.micro_batches.push_back(size.micro_batch);
-    const auto units = static_cast<double>(sizes.front().micro_batch);
+        if (const std::int64_t units = measured_with(size);
+            measured.micro_batches.empty() || units < measured.micro_batches.back())
+            measured.micro_batches.push_back(units);
+    const auto units = static_cast<double>(measured_with(sizes.front()));
     const double bytes = static_cast<double>(c10::elementSize(parameter_type(settings.precision)));
     for (std::size_t u = 0; u < chain.size(); ++u) {
         const UnitCost& cost = costs.front().front()[u];

@@ -36,19 +36,22 @@ bool leaves_open(const Options& options) {
 // All that a choice depends on, of settings that no choice has changed yet.
 std::string question_of(const RunSettings& settings) {
     const Options& options = settings.options();
-    std::vector<std::string> lines{"virtual workers " + options.virtual_workers,
-                                   "balance " + options.balance.policy,
-                                   "batch " + std::to_string(options.batch_size) + " samples, " +
-                                       std::to_string(options.batch_tokens) + " tokens",
-                                   "micro-batches " + size_place(settings),
-                                   "recompute " + options.recompute,
-                                   "shard " + options.shard,
-                                   "staleness " + std::to_string(options.trainer.staleness),
-                                   "sums in " + options.reduce_precision};
+    std::vector<std::string> lines{
+        "virtual workers " + options.virtual_workers,
+        "balance " + options.balance.policy,
+        "batch " + std::to_string(options.batch_size) + " samples, " +
+            std::to_string(options.batch_tokens) + " tokens",
+        "micro-batches of " + options.max_sentences + " samples, " + options.max_tokens + " tokens",
+        "cache " + options.cache_mb + " MiB",
+        options.valid_data.empty() ? "no validation" : "validation",
+        "recompute " + options.recompute,
+        "shard " + options.shard,
+        "staleness " + std::to_string(options.trainer.staleness),
+        "sums in " + options.reduce_precision};
     for (const RankInfo& rank : settings.topology.ranks)
         lines.push_back(rank.device_name + " " + host_text(settings.topology, rank) + ", " +
                         to_string(settings.precisions.at(static_cast<std::size_t>(rank.rank))) +
-                        rank_limits(settings, rank.rank));
+                        rough_rank_limits(settings, rank.rank));
     return join(lines, "\n");
 }
 

@@ -94,6 +94,11 @@ LeaseHolder this_process() {
             .restarted = std::strtoll(variable("HETSEQ_RESTARTED").c_str(), nullptr, 10)};
 }
 
+std::int64_t earlier_starts_of_job() {
+    return this_process().restarted +
+           std::strtoll(variable("HETSEQ_REQUEUED").c_str(), nullptr, 10);
+}
+
 LeaseSurroundings::LeaseSurroundings()
     : now{monotonic_seconds},
       sleep{[](double seconds) {

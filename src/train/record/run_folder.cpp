@@ -130,11 +130,11 @@ void RunFolder::remove_old_stop_file() const {
         fs::remove(stop_file(), ignored);
 }
 
-// A job script starts the same command again after a failure.
+// A job script starts the same command again after a failure, and through the queue.
 void RunFolder::require_first_start() const {
-    const std::int64_t restarted = this_process().restarted;
-    if (existing_ == ExistingRun::overwrite && restarted > 0)
-        throw BadConfig("--overwrite in restart " + std::to_string(restarted) + " of this job",
+    const std::int64_t before = earlier_starts_of_job();
+    if (existing_ == ExistingRun::overwrite && before > 0)
+        throw BadConfig("--overwrite in restart " + std::to_string(before) + " of this job",
                         "it would remove what the job has saved in " + path_.string(),
                         "leave it out of the job's command, and remove the folder before a job "
                         "that is to begin anew");

@@ -194,7 +194,7 @@ TEST(PeerChannelTest, ASenderMayWaitUntilFewMessagesAreLeft) {
     const auto channel = test::make_channel(world, test::neighbours(world), {.most_waiting = 3});
     constexpr int messages = 20;
     std::future<void> few;
-    if (world.rank() == 0) {
+    if (world.rank() == 0 && world.size() > 1) {
         for (int i = 0; i < messages; ++i)
             channel->start_send(1, {at::full({2}, i)});
         channel->wait_for_sends(1, messages);

@@ -25,9 +25,10 @@ struct MeasuredChain {
         std::vector<double> unit_ms;
     };
 
-    std::vector<std::int64_t> micro_batches;  // that were weighed, the largest first
-    std::vector<Unit> units;
-    std::vector<Devices> devices;
+    bool counts_tokens = false;  // with padding; false: a unit of the batch is a sample
+    std::vector<std::int64_t> micro_batches = {};  // that were weighed, the largest first
+    std::vector<Unit> units = {};
+    std::vector<Devices> devices = {};
 };
 
 }  // namespace hetseq

@@ -30,7 +30,7 @@ public:
     struct Traffic {
         std::int64_t bytes_sent = 0;  // of tensors
         std::int64_t bytes_received = 0;
-        double waited_ms = 0;  // in `receive`
+        double waited_ms = 0;  // in `receive`, and for messages to leave to one peer
     };
 
     /// Collective over `world`. `peers`: whom this rank exchanges messages with, the same relation

@@ -21,6 +21,8 @@ namespace hetseq {
 
 /// This process, as a holder of leases.
 LeaseHolder this_process();
+/// Starts of this job before this one, as its script counts them: within it, and through the queue.
+std::int64_t earlier_starts_of_job();
 
 /// What a lease needs from outside.
 struct LeaseSurroundings {

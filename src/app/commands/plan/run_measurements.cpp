@@ -66,8 +66,9 @@ void take_summary(const ReadJson& summary, MeasuredRun& run) {
         if (rank.contains("cost"))
             run.ranks.back().cost = step_cost_of(run, rank.at("cost"));
     }
-    if (summary.contains("chain") && summary.value("unit", "") == "samples")
+    if (summary.contains("chain"))
         run.chain = measured_chain_from_json(summary.at("chain"));
+    run.is_pipelined = summary.contains("workers");
     const double units = std::accumulate(
         run.ranks.begin(), run.ranks.end(), 0.0, [](double sum, const MeasuredRun::Rank& rank) {
             return sum + rank.units;

@@ -65,10 +65,13 @@ LayoutChoice chosen_layout(const CommandContext& context,
                            const RunSettings& settings,
                            const std::optional<ResumePoint>& point,
                            bool saves) {
-    if (point && point->is_own)
-        if (auto recorded = recorded_layout(settings, point->state.run))
-            return std::move(*recorded);
-    return choose_layout(*context.environment, context.world, settings, context.parts, saves);
+    return choose_layout(
+        *context.environment,
+        context.world,
+        settings,
+        context.parts,
+        saves,
+        point && point->is_own ? recorded_layout(settings, point->state.run) : std::nullopt);
 }
 
 }  // namespace
@@ -80,7 +83,6 @@ std::optional<SmallerCrew> choose_crew(const CommandContext& context,
                                        const RunFolder* folder) {
     const HostComm& world = context.world;
     if (crew.staff == Staff::working) {
-        settings.job_ranks = crew.choice.ranks;
         settings.layout = crew.layout;
         return std::nullopt;
     }

@@ -77,7 +77,9 @@ void MessageExchange::wait_for_sends() {
 
 void MessageExchange::wait_for_sends(int rank, std::size_t most_left) {
     std::unique_lock lock{mutex_};
+    const auto begin = Clock::now();
     wait_for_sends(lock, peer_of(rank), most_left);
+    traffic_.waited_ms += std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
 void MessageExchange::wait_for_sends(std::unique_lock<std::mutex>& lock,
