@@ -75,9 +75,9 @@ run_command() {
 # Whether mpirun is to start again at once, in this job: a device or its link failed (71), a signal ended a rank, mpirun lost a
 # host (205), or it could not start on one (1, which a program may end with, too). The same fault that comes twice without a
 # checkpoint between is one of the program or its data, and so is a fifth start in a row that brings none. Status 137 may be
-# anybody's doing, and is believed the third time, unless the kernel has killed a process here for want of memory.
+# anybody's doing, and is believed the third time, unless the kernel has killed a process for want of memory meanwhile.
 starts_again_here() {
-  local most=2 left_out=
+  local most=2 left_out='' out_of_memory=()
   ((status != 1)) || [[ $(history_of_run) == "$history_before" ]] || return 1 # it trained: the program's own status
   if [[ $cancelled || $asked || $restart_here == no ]] || ((status != 1 && status != 71 && status <= 128)); then
     return 1
@@ -85,14 +85,17 @@ starts_again_here() {
   [[ $(newest_checkpoint) == "$before_start" ]] || faults=0 fruitless=0
   ((status == fault)) || faults=0
   fault=$status faults=$((faults + 1)) fruitless=$((fruitless + 1))
+  use_hosts_that_answer || return 1
   if ((status == 137)); then
     if (($(memory_kills) > kills_before)); then
-      say 'the kernel has killed a process of this host for want of memory: give the job more of it, or its ranks less to hold (smaller micro-batches, fewer ranks on a host)'
+      out_of_memory=("$HOSTNAME" "${out_of_memory[@]}")
+    fi
+    if ((${#out_of_memory[@]})); then
+      say "the kernel has killed a process for want of memory on: ${out_of_memory[*]}. Give the job more of it there, or its ranks less to hold (smaller micro-batches, fewer ranks on a host)"
     else
       most=3
     fi
   fi
-  use_hosts_that_answer || return 1
   if [[ $left_out ]]; then
     faults=0
   elif ((status == 1)); then
@@ -112,24 +115,35 @@ starts_again_here() {
 history_of_run() { cksum 2>/dev/null <"$run/starts.json"; }
 
 # How many processes the kernel has killed for want of memory on this host.
-memory_kills() { awk '$1 == "oom_kill" {kills = $2} END {print kills + 0}' 2>/dev/null <"$kernel_counters" || echo 0; }
+memory_kills() { tell_kills | kills_told; }
+tell_kills() { "${telling_kills[@]}" 2>/dev/null || :; }
+kills_told() { awk '$1 == "oom_kill" {kills = $2} END {print kills + 0}'; }
 
-# Whether the command's mpirun starts a process there, at the second try at the latest.
-answers() { starts_a_process "$1" || starts_a_process "$1"; }
-starts_a_process() { timeout -k 5 "$answer_within" "${command[0]}" -np 1 --host "$1" true </dev/null &>/dev/null; }
+# Prints the memory_kills of another host, where the command's mpirun starts a process there at the second try at the latest.
+ask_host() {
+  local told
+  told=$(start_on "$1" || start_on "$1") && kills_told <<<"$told"
+}
+start_on() { timeout -k 5 "$answer_within" "${command[0]}" -np 1 --host "$1" "${telling_kills[@]}" </dev/null 2>/dev/null; }
 
 # Leaves out hosts that do not answer. Fails where that leaves too few ranks, or the command names its ranks or hosts itself:
 # the job then goes through the queue. Where no other host answers than this one, the question may be wrong: all are used then,
-# until a start on them fails for that. Sets left_out where other hosts are left out than before.
+# until a start on them fails for that. Sets left_out where other hosts are left out than before, and adds to out_of_memory
+# the hosts whose kernel has killed a process for want of memory since they were last asked.
 use_hosts_that_answer() {
-  local all there host slots answering=() lost=() ranks=0 before="${at_hosts[*]}"
+  local all answers there host slots kills answering=() lost=() ranks=0 before="${at_hosts[*]}"
   mapfile -t all < <(hosts_of_job 2>/dev/null)
   ((${#all[@]} > 1)) || return 0
   if [[ ${command[0]##*/} != mpirun ]]; then # whether srun failed for a host's loss, the next start's failure tells
     ((status != 1 || HETSEQ_RESTARTED == 0)) || host_lost=yes
     return 0
   fi
-  there=$(for host in "${all[@]%% *}"; do { is_here "$host" || ! answers "$host" || echo "$host"; } & done; wait)
+  answers=$(for host in "${all[@]%% *}"; do { is_here "$host" || { kills=$(ask_host "$host") && echo "$host $kills"; }; } & done; wait)
+  there=$(cut -d ' ' -f 1 <<<"$answers")
+  while read -r host kills; do
+    ((kills <= ${kills_on[$host]:-$kills})) || out_of_memory+=("$host")
+    kills_on[$host]=$kills
+  done < <(grep . <<<"$answers")
   if [[ ! $there ]] && ((status != 205 && (status != 1 || HETSEQ_RESTARTED == 0))); then
     return 0
   fi
@@ -222,6 +236,8 @@ begins_anew() {
 }
 
 limit='' at_hosts=() # hosts with their slots, where not all of the job's
+telling_kills=(sh -c "grep '^oom_kill ' '$kernel_counters' || :")
+declare -A kills_on=() # other hosts' memory_kills when they were last asked
 start_of_job
 export HETSEQ_RESTARTED=0 HETSEQ_REQUEUED=$restarts
 cancelled='' asked='' host_lost='' before=$(newest_checkpoint) fault=0 faults=0 fruitless=0

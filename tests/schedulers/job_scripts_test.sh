@@ -6,13 +6,14 @@ mkdir bin
 # shellcheck disable=SC2016
 printf '#!/bin/bash\nif [[ $1 == show ]]; then printf "h1\nh2\n"; else echo "$@" >>requeued; fi\n' >bin/scontrol
 # mpirun OPTION... COMMAND...: a host in the file `lost` answers nothing; with a file `cut-off`, after 12 updates, mpirun
-# cannot start on all hosts.
+# cannot start on all hosts. What a host alone is asked, it answers from its own folder, if it has one.
 cat >bin/mpirun <<'EOF'
 #!/bin/bash
 echo "mpirun $*" >>mpiruns
 if [[ $1 != --host && -e cut-off && -e run/updates ]] && (($(wc -l <run/updates) >= 12)); then exit 1; fi
 while [[ $1 == -* ]]; do
   [[ $1 != --host ]] || ! grep -qsx "$2" lost || exit 1
+  [[ ! -d on-$2 ]] || cd "on-$2"
   shift 2
 done
 exec "$@"
@@ -172,6 +173,14 @@ expect 0 0
 expect_log log 1 'status 1: starts again here'
 expect_log log 1 'does not answer: h2'
 rm lost cut-off
+mkdir on-h2
+new_run 20 "command=(mpirun '$here/trainer.sh' --save-dir run --max-update 20 --fail 137 --no-checkpoint" \
+  '--memory-kill on-h2/memory-kills)' kernel_counters=memory-kills
+HOSTNAME=h1 start slurm.sh
+expect 137 0
+expect_log log 1 'for want of memory on: h2.'
+expect_log log 1 'status 137, 2 times without a newer checkpoint'
+rm -r on-h2
 new_run 20 "command=(mpirun '$here/trainer.sh' --save-dir run --max-update 20 --fail 1)" # the program's own
 start slurm.sh
 expect 1 0
