@@ -214,6 +214,7 @@ Replica::Replica(const MpiEnvironment& environment,
     agree_on(world, [&] {
         shard_state(settings, parameters_, memory_->room_for_state(), world.rank());
         memory_->note_shards(parameters_);
+        memory_->leave_out_copies_where_short();
         memory_->check(settings);
         while (std::ssize(gradient_sets_) < options.trainer.staleness)
             gradient_sets_.push_back(make_gradient_set(parameters_, *model_));
@@ -231,7 +232,8 @@ Replica::Replica(const MpiEnvironment& environment,
             files_with(gradient_sets_),
             CheckpointWriter::Options{
                 .keep_last = options.keep_last,
-                .threads_may_call_mpi = environment.thread_support() == ThreadSupport::multiple});
+                .threads_may_call_mpi = environment.thread_support() == ThreadSupport::multiple,
+                .copies = memory_->has_copies(world.rank())});
     if (stage_)
         stage_->shared().copy_from_first(parameters_, nullptr);
     else

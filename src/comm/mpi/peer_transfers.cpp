@@ -292,6 +292,10 @@ PeerTransfers::~PeerTransfers() {
         static_cast<void>(impl_.release());
 }
 
+void PeerTransfers::take_from(std::size_t transfer, const void* data) {
+    impl_->transfers.at(transfer).data = data;
+}
+
 bool PeerTransfers::between_ranks() const noexcept {
     return any_crosses(impl_->transfers);
 }

@@ -174,44 +174,71 @@ std::vector<GivenWorker> given_workers(const PipelineLayout& layout,
     return workers;
 }
 
-LayoutChoice best_of_all(const LayoutProblem& problem,
-                         const std::vector<MeasuredSize>& sizes,
-                         const MeasuredRanks& ranks,
-                         const RunSettings& settings) {
+// The fastest comes first; those that do not fit are last.
+std::vector<LayoutPlan> plans_of(const LayoutProblem& problem,
+                                 const AskedLayout& asked,
+                                 const std::vector<MeasuredSize>& sizes) {
+    if (asked.given)
+        return {plan_given(problem, given_workers(*asked.given, problem, sizes))};
+    if (!asked.workers.empty())
+        return {plan_workers(problem, asked.workers)};
     std::vector<LayoutPlan> plans = compare_layouts(problem);
     take_simpler_first(plans);
-    const LayoutPlan& best = plans.front();
-    if (!best.fits())
-        refuse(*std::min_element(plans.begin(),
-                                 plans.end(),
+    return plans;
+}
+
+struct Planned {
+    MeasuredRanks ranks;  // of the problem
+    std::vector<LayoutPlan> plans;
+};
+
+// A checkpoint without copies makes one update wait.
+bool is_worth_it(const LayoutPlan& without_copies, const LayoutPlan& with) {
+    constexpr double much = 1.03;
+    return without_copies.fits() &&
+           (!with.fits() || with.update_ms > much * without_copies.update_ms);
+}
+
+bool all_fit(const std::vector<LayoutPlan>& plans) {
+    return std::all_of(
+        plans.begin(), plans.end(), [](const LayoutPlan& plan) { return plan.fits(); });
+}
+
+}  // namespace
+
+LayoutChoice best_layout(const RunSettings& settings,
+                         const AskedLayout& asked,
+                         const std::vector<MeasuredSize>& sizes,
+                         const CostsBySize& costs,
+                         const MeasuredRanks& ranks) {
+    const auto problem_of = [&](const MeasuredRanks& measured) {
+        return layout_problem(settings, sizes, costs, measured);
+    };
+    Planned taken{ranks, plans_of(problem_of(ranks), asked, sizes)};
+    const bool is_short = asked.workers.empty() ? !all_fit(taken.plans) : !asked.given;
+    if (is_short && ranks.memory.counts_copies()) {
+        Planned other{ranks, {}};
+        other.ranks.memory = ranks.memory.without_copies();
+        other.plans = plans_of(problem_of(other.ranks), asked, sizes);
+        if (is_worth_it(other.plans.front(), taken.plans.front()))
+            taken = std::move(other);
+    }
+    const LayoutPlan& best = taken.plans.front();
+    if (!asked.given && !best.fits())
+        refuse(*std::min_element(taken.plans.begin(),
+                                 taken.plans.end(),
                                  [](const LayoutPlan& a, const LayoutPlan& b) {
                                      return tightest(a).overshoot_mb < tightest(b).overshoot_mb;
                                  }),
                settings);
     LayoutChoice choice{.ranks = ranks_of(best), .shards_state = best.shards_state};
-    if (!is_data_parallel(best))
-        choice.pipelines = pipelines_of(best, std::nullopt, problem, sizes, ranks);
-    for (const LayoutPlan& plan : plans)
-        choice.compared.push_back(compared(plan));
-    return choice;
-}
-
-}  // namespace
-
-LayoutChoice best_layout(const LayoutProblem& problem,
-                         const AskedLayout& asked,
-                         const std::vector<MeasuredSize>& sizes,
-                         const MeasuredRanks& ranks,
-                         const RunSettings& settings) {
+    if (!asked.workers.empty() || !is_data_parallel(best))
+        choice.pipelines =
+            pipelines_of(best, asked.given, problem_of(taken.ranks), sizes, taken.ranks);
     if (asked.workers.empty())
-        return best_of_all(problem, sizes, ranks, settings);
-    const LayoutPlan plan = asked.given
-                                ? plan_given(problem, given_workers(*asked.given, problem, sizes))
-                                : plan_workers(problem, asked.workers);
-    if (!asked.given && !plan.fits())
-        refuse(plan, settings);
-    return {.pipelines = pipelines_of(plan, asked.given, problem, sizes, ranks),
-            .ranks = ranks_of(plan)};
+        for (const LayoutPlan& plan : taken.plans)
+            choice.compared.push_back(compared(plan));
+    return choice;
 }
 
 }  // namespace hetseq

@@ -3,10 +3,10 @@
 #include <optional>
 #include <vector>
 
-#include "hetseq/balance/layout/layout_problem.hpp"
 #include "hetseq/session/pipeline/layout_choice.hpp"
 
 #include "chain_measurement.hpp"
+#include "layout_problem.hpp"
 #include "measured_ranks.hpp"
 
 namespace hetseq {
@@ -19,12 +19,13 @@ struct AskedLayout {
     std::optional<PipelineLayout> given = {};    // their cuts, where these are given
 };
 
-/// The layout that is predicted to be fastest, over all sizes of micro-batches. `sizes` are those
-/// of `problem`. Throws BadConfig, with the numbers, where memory allows none.
-LayoutChoice best_layout(const LayoutProblem& problem,
+/// The layout that is predicted to be fastest, over all sizes of micro-batches. Where memory is too
+/// small for a fast one with the copies that checkpoints are written from, one without them.
+/// `costs`: by size of `sizes`. Throws BadConfig, with the numbers, where memory allows none.
+LayoutChoice best_layout(const RunSettings& settings,
                          const AskedLayout& asked,
                          const std::vector<MeasuredSize>& sizes,
-                         const MeasuredRanks& ranks,
-                         const RunSettings& settings);
+                         const CostsBySize& costs,
+                         const MeasuredRanks& ranks);
 
 }  // namespace hetseq

@@ -49,6 +49,12 @@ ChainMemory::ChainMemory(MemoryAccount account,
                          int ranks)
     : account_{std::move(account)}, units_{std::move(units)}, ranks_{ranks} {}
 
+ChainMemory ChainMemory::without_copies() const {
+    ChainMemory without = *this;
+    without.account_.leave_out_copies();
+    return without;
+}
+
 double ChainMemory::stage_mb(int rank, UnitRange units) const {
     MemoryAccount with = account_;
     with.note_stage(rank, elements_of(units_, units));

@@ -25,6 +25,11 @@ public:
     /// `units`: the parameters of each; a tied one is in several.
     ChainMemory(MemoryAccount account, std::vector<std::vector<Parameter>> units, int ranks);
 
+    /// Whether ranks of the host hold copies that checkpoints are written from.
+    bool counts_copies() const { return account_.counts_copies(); }
+    /// The same where checkpoints are written from the tensors themselves.
+    ChainMemory without_copies() const;
+
     /// Values, gradients, state and copies of `units` on `rank` [MiB].
     double stage_mb(int rank, UnitRange units) const;
     /// What `rank` holds without any of the model, its caches of data among it [MiB].

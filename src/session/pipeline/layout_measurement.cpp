@@ -105,10 +105,8 @@ public:
                      [&] {
                          if (world_.rank() != 0)
                              return std::string();
-                         const LayoutProblem problem =
-                             layout_problem(settings_, sizes, costs, measured);
                          LayoutChoice choice =
-                             best_layout(problem, asked, sizes, measured, settings_);
+                             best_layout(settings_, asked, sizes, costs, measured);
                          choice.chain =
                              measured_units(settings_, model_.chain(), sizes, costs, measured);
                          return layout_choice_json(choice);

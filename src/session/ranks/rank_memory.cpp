@@ -8,6 +8,7 @@
 #include "hetseq/util/quantity.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/host/device_memory.hpp"
+#include "hetseq/comm/host/rank_ranges.hpp"
 #include "hetseq/comm/host_comm.hpp"
 #include "hetseq/balance/usable_memory.hpp"
 #include "hetseq/optim/flat_parameters.hpp"
@@ -99,6 +100,7 @@ MemoryAccount::MemoryAccount(const HostComm& world,
                           .data_mb = info.has_gpu() ? 0 : data[r],
                           .cast_bytes = narrow_words(settings.precisions[r]).empty() ? 0 : 2});
         is_on_host_.push_back(!info.has_gpu());
+        has_copies_.push_back(true);
     }
     give_state(std::vector<std::int64_t>(ranks_.size(), model_.elements));
 }
@@ -119,7 +121,7 @@ void MemoryAccount::give_state(const std::vector<std::int64_t>& elements) {
             static_cast<double>(elements[r] * model_.element_bytes * saved_tensors_) / bytes_of_mib;
         const double part = static_cast<double>(elements[r]) / static_cast<double>(model_.elements);
         memory.copies_mb =
-            !saves_ || !is_on_host_[r]
+            !copies_count(r)
                 ? 0
                 : written[r].values_mb + (is_cut || saved_mb == 0 ? saved_mb : written[r].state_mb);
         memory.scratch_mb = count == 1 ? 0
@@ -128,7 +130,46 @@ void MemoryAccount::give_state(const std::vector<std::int64_t>& elements) {
     }
 }
 
+bool MemoryAccount::copies_count(std::size_t rank) const {
+    return saves_ && is_on_host_[rank] && has_copies_[rank];
+}
+
+bool MemoryAccount::counts_copies() const {
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        if (copies_count(r))
+            return true;
+    return false;
+}
+
+void MemoryAccount::leave_out_copies_of(std::size_t rank) {
+    has_copies_[rank] = false;
+    ranks_[rank].copies_mb = 0;
+}
+
+void MemoryAccount::leave_out_copies() {
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        if (is_on_host_[r])
+            leave_out_copies_of(r);
+}
+
+void MemoryAccount::leave_out_copies_where_short() {
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        if (copies_count(r) && ranks_[r].has_mb > 0 &&
+            sum_of(terms(static_cast<int>(r))) > usable_memory * ranks_[r].has_mb)
+            leave_out_copies_of(r);
+}
+
 std::vector<std::int64_t> MemoryAccount::room_for_state() const {
+    const std::vector<std::int64_t> room = room_beside_copies();
+    if (!counts_copies() ||
+        std::accumulate(room.begin(), room.end(), std::int64_t{0}) >= model_.elements)
+        return room;
+    MemoryAccount without = *this;
+    without.leave_out_copies();
+    return without.room_beside_copies();
+}
+
+std::vector<std::int64_t> MemoryAccount::room_beside_copies() const {
     MemoryAccount without = *this;
     without.give_state(std::vector<std::int64_t>(ranks_.size(), 0));
     std::vector<std::int64_t> room;
@@ -144,7 +185,7 @@ std::vector<std::int64_t> MemoryAccount::room_for_state() const {
 
 std::int64_t MemoryAccount::held_tensors(int rank) const {
     return model_.state_tensors +
-           (saves_ && is_on_host_[static_cast<std::size_t>(rank)] ? saved_tensors_ : 0);
+           (copies_count(static_cast<std::size_t>(rank)) ? saved_tensors_ : 0);
 }
 
 void MemoryAccount::note_shards(const FlatParameters& parameters) {
@@ -161,17 +202,17 @@ void MemoryAccount::note_stage(int rank, std::int64_t elements) {
     RankMemory& memory = ranks_.at(r);
     has_stages_ = true;
     memory.elements = memory.state_elements = elements;
-    const double values_mb = static_cast<double>(elements * model_.element_bytes) / bytes_of_mib;
-    memory.copies_mb =
-        saves_ && is_on_host_[r] ? values_mb * static_cast<double>(1 + saved_tensors_) : 0;
+    const auto saved = static_cast<double>(saved_tensors_);
+    const double given_mb =
+        static_cast<double>(elements * model_.element_bytes) / bytes_of_mib * (1 + saved);
+    memory.copies_mb = copies_count(r) ? given_mb : 0;
     const double all_mb =
         static_cast<double>(model_.elements * model_.element_bytes) / bytes_of_mib;
-    const auto saved = static_cast<double>(saved_tensors_);
     const int count = static_cast<int>(ranks_.size());
     const OwnShare written = own_shares(all_mb, all_mb * saved, averages_, count)[r];
     const bool collects = count > 1 && written.values_mb + written.state_mb > 0;
-    memory.scratch_mb = memory.copies_mb > 0 && collects
-                            ? std::min(collected_window_mb, all_mb * (1 + saved) - memory.copies_mb)
+    memory.scratch_mb = saves_ && is_on_host_[r] && elements > 0 && collects
+                            ? std::min(collected_window_mb, all_mb * (1 + saved) - given_mb)
                             : 0;
 }
 
@@ -229,6 +270,7 @@ bool MemoryAccount::would_fit_sharded() const {
     elements.front() +=
         model_.elements - std::accumulate(elements.begin(), elements.end(), std::int64_t{0});
     sharded.give_state(elements);
+    sharded.leave_out_copies_where_short();
     for (std::size_t r = 0; r < ranks_.size(); ++r)
         if (!sharded.fits(static_cast<int>(r)))
             return false;
@@ -278,7 +320,18 @@ std::string MemoryAccount::table(const RunSettings& settings) const {
         row.push_back(std::to_string(std::llround(ranks_[r].has_mb)));
         rows.push_back(std::move(row));
     }
-    return format_table(rows);
+    return format_table(rows) + lent_report();
+}
+
+std::string MemoryAccount::lent_report() const {
+    std::vector<int> without;
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        if (!has_copies_[r])
+            without.push_back(static_cast<int>(r));
+    if (without.empty())
+        return "";
+    return "no memory is left for copies on " + name_ranks(without) +
+           ": the next update of parameters waits until a checkpoint is written\n";
 }
 
 }  // namespace hetseq

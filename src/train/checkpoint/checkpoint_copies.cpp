@@ -23,6 +23,10 @@ at::Tensor memory_for(const at::Tensor& tensor) {
                      tensor.options().device(at::kCPU).pinned_memory(!tensor.device().is_cpu()));
 }
 
+bool can_be_lent(const at::Tensor& values) {
+    return values.device().is_cpu() && values.is_contiguous();
+}
+
 c10::impl::VirtualGuardImpl guard_of(at::Device device) {
     return c10::impl::VirtualGuardImpl(device.type());
 }
@@ -48,8 +52,11 @@ private:
 
 }  // namespace
 
-CheckpointCopies::CheckpointCopies(const std::vector<CheckpointFile>& files, int rank, int ranks)
-    : writers_{checkpoint_owners(files, ranks)} {
+CheckpointCopies::CheckpointCopies(const std::vector<CheckpointFile>& files,
+                                   int rank,
+                                   int ranks,
+                                   bool lends)
+    : lends_{lends}, writers_{checkpoint_owners(files, ranks)} {
     for (std::size_t i = 0; i < files.size(); ++i)
         add_file(i, files[i], rank, writers_[i]);
     followed_ = copies_.size();
@@ -81,23 +88,32 @@ void CheckpointCopies::add_file(std::size_t index,
 // Of the last transfer.
 void CheckpointCopies::add_copy(const at::Tensor& values) {
     HETSEQ_ASSERT(values.defined() && values.nbytes() == transfers_.back().bytes);
-    copies_.push_back({values, memory_for(values)});
-    transfers_.back().data = copies_.back().to.const_data_ptr();
+    const bool is_lent = lends_ && can_be_lent(values);
+    copies_.push_back({values, is_lent ? at::Tensor() : memory_for(values)});
+    lent_ += is_lent ? 1 : 0;
+    transfers_.back().data = (is_lent ? values : copies_.back().to).const_data_ptr();
     if (!values.device().is_cpu())
         device_ = values.device();
 }
 
-void CheckpointCopies::follow(const std::vector<CheckpointFile>& files, int rank) {
+void CheckpointCopies::follow(const std::vector<CheckpointFile>& files,
+                              int rank,
+                              PeerTransfers& transfers) {
     std::size_t transfer = 0;
     followed_ = 0;
     for (const CheckpointFile& file : files)
         for (const std::size_t t : order_in_file(file))
             for (const CheckpointPart& part : file.tensors[t].parts) {
-                if (transfers_.at(transfer++).from != rank)
+                const std::size_t own = transfer++;
+                if (transfers_.at(own).from != rank)
                     continue;
                 Copy& copy = copies_[followed_++];
-                HETSEQ_ASSERT(part.values.nbytes() == copy.to.nbytes());
+                HETSEQ_ASSERT(part.values.nbytes() == copy.from.nbytes());
                 copy.from = part.values;
+                if (copy.to.defined())
+                    continue;
+                HETSEQ_ASSERT(can_be_lent(copy.from));
+                transfers.take_from(own, copy.from.const_data_ptr());
             }
 }
 
@@ -117,6 +133,8 @@ void CheckpointCopies::copy() {
         is_ready_->block(on_side->current_stream());
     }
     for (std::size_t i = 0; i < followed_; ++i) {
+        if (!copies_[i].to.defined())
+            continue;
         copy_tensor(copies_[i].from, copies_[i].to);
         activity::progress();
     }

@@ -16,8 +16,9 @@ namespace hetseq {
 /// the files that it writes those that every rank holds. All memory is taken by the constructor.
 class CheckpointCopies {
 public:
-    /// `files` are views of tensors that outlive the copies.
-    CheckpointCopies(const std::vector<CheckpointFile>& files, int rank, int ranks);
+    /// `files` are views of tensors that outlive the copies. `lends`: files are written from the
+    /// tensors themselves where they lie in the host's memory, which takes none.
+    CheckpointCopies(const std::vector<CheckpointFile>& files, int rank, int ranks, bool lends);
 
     /// The way of every part from the rank that copies it to the one that writes its file, in the
     /// order of the files' bytes.
@@ -26,9 +27,13 @@ public:
     /// By file of the constructor's, the rank that writes it.
     const std::vector<int>& writers() const noexcept { return writers_; }
 
+    /// Whether any of `transfers` is from a tensor itself, which nobody may write to meanwhile.
+    bool lends() const noexcept { return lent_ > 0; }
+
     /// From now on copies the tensors of `files`: the first ones of the constructor's, whose
-    /// tensors lie elsewhere. What belongs to others is not copied.
-    void follow(const std::vector<CheckpointFile>& files, int rank);
+    /// tensors lie elsewhere, and tells `transfers` where those are that are lent. What belongs to
+    /// others is not copied.
+    void follow(const std::vector<CheckpointFile>& files, int rank, PeerTransfers& transfers);
 
     /// `copy` shall take the tensors as they are once the device is done with what it was asked
     /// for.
@@ -39,12 +44,14 @@ public:
 private:
     struct Copy {
         at::Tensor from;
-        at::Tensor to;  // on the CPU
+        at::Tensor to;  // on the CPU; undefined: `from` is lent
     };
 
     void add_file(std::size_t index, const CheckpointFile& file, int rank, int writer);
     void add_copy(const at::Tensor& values);
 
+    bool lends_;
+    std::size_t lent_ = 0;  // of the copies
     std::vector<Copy> copies_;
     std::size_t followed_ = 0;  // of them, from the first
     std::vector<PeerTransfer> transfers_;

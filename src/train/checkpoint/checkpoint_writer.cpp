@@ -72,7 +72,8 @@ CheckpointWriter::CheckpointWriter(const HostComm& world,
     : world_{world.duplicate()},
       folder_{std::move(folder)},
       files_{std::move(files)},
-      copies_{std::make_unique<CheckpointCopies>(files_, world_.rank(), world_.size())},
+      copies_{std::make_unique<CheckpointCopies>(
+          files_, world_.rank(), world_.size(), !options.copies)},
       transfers_{
           std::make_unique<PeerTransfers>(world_, copies_->transfers(), PeerTransfers::Options{})},
       options_{options} {}
@@ -99,7 +100,7 @@ std::int64_t CheckpointWriter::bytes() const {
 void CheckpointWriter::use(std::vector<CheckpointFile> files) {
     advance(Wait::yes);
     files_ = std::move(files);
-    copies_->follow(files_, world_.rank());
+    copies_->follow(files_, world_.rank(), *transfers_);
 }
 
 void CheckpointWriter::start(const TrainingState& state, CheckpointReason reason) {
@@ -170,6 +171,8 @@ std::vector<FileDigest> CheckpointWriter::write(std::promise<void>& copied,
         if (const std::size_t file = copies_->file_of(transfer); !failure && file < files_.size())
             files->write(file, bytes);
     });
+    if (copies_->lends())
+        copied.set_value();
     if (failure)
         std::rethrow_exception(failure);
     std::vector<FileDigest> digests = files->finish();
@@ -178,16 +181,19 @@ std::vector<FileDigest> CheckpointWriter::write(std::promise<void>& copied,
     return digests;
 }
 
-// Sets `copied` in any case, since the rank waits for it before its next optimizer step.
+// Sets `copied`, for which the rank waits before its next optimizer step, also where it throws.
+// Tensors that are lent are free when the files have them.
 void CheckpointWriter::copy(std::promise<void>& copied) {
     try {
         fault_point("checkpoint_copy", last_update_);
         copies_->copy();
     } catch (...) {
-        copied.set_exception(std::current_exception());
+        if (!copies_->lends())
+            copied.set_exception(std::current_exception());
         throw;
     }
-    copied.set_value();
+    if (!copies_->lends())
+        copied.set_value();
 }
 
 bool CheckpointWriter::is_copying() const {

@@ -1,7 +1,10 @@
 #include "hetseq/session/pipeline/choose_layout.hpp"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
+#include "hetseq/util/error.hpp"
 #include "hetseq/util/text.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host_comm.hpp"
@@ -9,6 +12,7 @@
 #include "hetseq/session/run_settings.hpp"
 
 #include "model/mixed_model.hpp"
+#include "session/pipeline/best_layout.hpp"
 #include "session/pipeline/chain_memory.hpp"
 #include "session/pipeline/rank_classes.hpp"
 #include "test_world.hpp"
@@ -179,8 +183,54 @@ protected:
             world_, settings, builtin_parts(), *model, {.process_mb = 10, .data_mb = 5}, saves);
     }
 
+    // Whole megabytes that one half of BERT tiny takes where it is cut best.
+    static double half_mb(const ChainMemory& chain, std::size_t units) {
+        double least = chain.stage_mb(0, {0, units});
+        for (std::size_t cut = 1; cut < units; ++cut)
+            least = std::min(
+                least, std::max(chain.stage_mb(0, {0, cut}), chain.stage_mb(0, {cut, units})));
+        return least;
+    }
+    // Of one worker of two ranks, whose units all take as long.
+    LayoutChoice layout(std::int64_t has_mb, bool saves) const {
+        RunSettings settings = set_up_ranks(
+            world_,
+            settle_options(world_, {{{"task", "mnist"}, {"device", "cpu"}}, {}}, builtin_parts()),
+            builtin_parts());
+        const auto ranks = static_cast<std::size_t>(world_.size());
+        const std::vector<UnitCost> units(make_bert(bert_config("tiny"))->chain().size(),
+                                          {.forward_ms = 1, .backward_ms = 2});
+        const MeasuredRanks measured{
+            .classes = {{{0, 1}}, {std::nullopt}},
+            .links = std::vector(ranks, std::vector<LinkCost>(ranks)),
+            .memory = memory(has_mb, saves),
+            .trains_up_to = std::vector<bool>(units.size(), true),
+            .tied = {},
+            .optimizer_ms_per_mb = std::vector<double>(ranks, 0)};
+        return best_layout(settings,
+                           {.workers = {{0, 1}}},
+                           {{.micro_batch = 1, .micro_batches = 8, .batch = 8, .costs = units}},
+                           {std::vector(ranks, units)},
+                           measured);
+    }
+
     HostComm world_ = test::world();
 };
+
+TEST_F(ChainMemoryTest, WhereNoLayoutFitsWithCopiesOneWithoutThemIsTaken) {
+    if (world_.size() < 2)
+        GTEST_SKIP() << "a worker of two ranks needs two";
+    const std::size_t units = make_bert(bert_config("tiny"))->chain().size();
+    const auto enough_for = [&](bool saves) {
+        const ChainMemory chain = memory(1000, saves);
+        return static_cast<std::int64_t>((half_mb(chain, units) + chain.process_mb(0)) / 0.9) + 1;
+    };
+
+    EXPECT_TRUE(layout(enough_for(true), true).pipelines);
+    EXPECT_LT(enough_for(false), enough_for(true) - 10);
+    EXPECT_TRUE(layout(enough_for(false), true).pipelines);
+    EXPECT_THROW(layout(enough_for(false) - 3, true), BadConfig);
+}
 
 TEST_F(ChainMemoryTest, ATiedParameterCountsOnceInAStageAndInEachOfTwo) {
     const ChainMemory chain = memory(1000, /*saves=*/false);

@@ -153,6 +153,56 @@ TEST_F(RankMemoryTest, RoomIsWhatIsLeftForAStateAndItsCopy) {
         static_cast<double>(with_copies[0]), (90 - 18 - scratch - values) * (1 << 20) / 16, 1);
 }
 
+// 10 of the process, 16 of the model, 12 of copies, and others' for those that write more.
+TEST_F(RankMemoryTest, RanksWhoseMemoryIsShortGoWithoutCopies) {
+    const RunSettings run = settings({}, 1000, 1000);
+    MemoryAccount roomy = account(run, /*saves=*/true);
+    EXPECT_TRUE(roomy.counts_copies());
+    roomy.leave_out_copies_where_short();
+    EXPECT_TRUE(roomy.has_copies(0));
+    EXPECT_THAT(roomy.table(run), Not(HasSubstr("no memory is left for copies")));
+
+    const RunSettings tight = settings({}, 35, 1000);
+    MemoryAccount short_one = account(tight, /*saves=*/true);
+    short_one.note_stage(0, elements);
+    for (int rank = 1; rank < world_.size(); ++rank)
+        short_one.note_stage(rank, elements / 2);
+    const double others = term(short_one, world_.size() - 1, "copies");
+    short_one.leave_out_copies_where_short();
+    EXPECT_FALSE(short_one.has_copies(0));
+    EXPECT_EQ(term(short_one, 0, "copies"), 0);
+    EXPECT_TRUE(short_one.fits(0));
+    EXPECT_THAT(short_one.table(tight), HasSubstr("no memory is left for copies on rank 0: "));
+    if (world_.size() > 1) {
+        EXPECT_TRUE(short_one.has_copies(world_.size() - 1));
+        EXPECT_EQ(term(short_one, world_.size() - 1, "copies"), others);
+    }
+    // What it writes it may have to collect from others.
+    MemoryAccount stage = account(tight, /*saves=*/true);
+    stage.leave_out_copies();
+    stage.note_stage(0, elements / 4);
+    EXPECT_EQ(term(stage, 0, "copies"), 0);
+    EXPECT_EQ(term(stage, 0, "scratch"), world_.size() > 1 ? 3 * 3 : 0);
+}
+
+TEST_F(RankMemoryTest, AStateThatDoesNotFitWithItsCopiesFitsWithoutThem) {
+    if (world_.size() == 1)
+        GTEST_SKIP() << "one rank has the whole state";
+    // Together they have room for a state of 8 MiB, and not for as much of copies.
+    const double beside = 18 + term(account(settings({}, 1000, 1000)), 0, "scratch");
+    const auto mib = static_cast<std::int64_t>((beside + 9.0 / world_.size()) / 0.9 + 1);
+    RunSettings run = settings({{"shard", "optimizer"}}, mib, mib);
+    MemoryAccount cut = account(run, /*saves=*/true);
+    const std::vector<std::int64_t> room = cut.room_for_state();
+    EXPECT_GE(std::accumulate(room.begin(), room.end(), std::int64_t{0}), elements);
+
+    shard_state(run, *parameters_, room, world_.rank());
+    cut.note_shards(*parameters_);
+    cut.leave_out_copies_where_short();
+    EXPECT_FALSE(cut.has_copies(1));
+    EXPECT_EQ(error_of(cut, run), "");
+}
+
 TEST_F(RankMemoryTest, WhatCannotFitIsAnErrorWithTheNumbersAndACure) {
     const RunSettings whole = settings({}, 1000, 27);
     const std::string text = error_of(account(whole), whole);

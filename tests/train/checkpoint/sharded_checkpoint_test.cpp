@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <sys/resource.h>
@@ -29,6 +30,7 @@ namespace test {
 namespace {
 std::atomic<const char*> throwing_point = "";      // the fault point that throws
 std::atomic<std::thread::id> collecting_thread{};  // that came to this fault point last
+std::atomic<bool> held_up = false;                 // whoever comes to a checkpoint's files
 }  // namespace
 }  // namespace test
 
@@ -36,6 +38,8 @@ std::atomic<std::thread::id> collecting_thread{};  // that came to this fault po
 void fault_point(const char* name, std::int64_t) {
     if (name == std::string("checkpoint_collect"))
         test::collecting_thread = std::this_thread::get_id();
+    while (name == std::string("checkpoint_write") && test::held_up)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (name == std::string(test::throwing_point))
         throw std::runtime_error("a fault on purpose");
 }
@@ -161,10 +165,10 @@ class ShardedCheckpointTest : public CheckpointFixture {
 protected:
     using Files = std::map<std::string, FileDigest>;
 
-    // Saved while the state changes as soon as it may.
-    fs::path save(Shard& shard, std::int64_t update) const {
+    // Saved while the state changes as soon as it may. `copies`: of this rank.
+    fs::path save(Shard& shard, std::int64_t update, bool copies = true) const {
         CheckpointWriter writer(
-            world_, checkpoints_, shard.files(), {.threads_may_call_mpi = true});
+            world_, checkpoints_, shard.files(), {.threads_may_call_mpi = true, .copies = copies});
         writer.start(state_of(update));
         writer.wait_for_copy();
         shard.optimizer->fill(-1);
@@ -204,6 +208,47 @@ TEST_F(ShardedCheckpointTest, FilesHaveTheSameBytesWhoeverHoldsTheState) {
         EXPECT_NO_THROW(verified_state(world_, folder)) << cut.name;
         on_rank_0([&] { fs::remove_all(folder); });
     }
+}
+
+TEST_F(ShardedCheckpointTest, WithoutCopiesFilesHaveTheSameBytes) {
+    const Files expected = saved_alone(3, 5);
+    for (const Cut& cut : cuts)
+        for (const bool copies : {false, world_.rank() % 2 == 0}) {
+            Shard shard(3, cut, world_);
+            const fs::path folder = save(shard, 5, copies);
+
+            EXPECT_EQ(read_manifest(folder).files, expected) << cut.name;
+            on_rank_0([&] { fs::remove_all(folder); });
+        }
+}
+
+TEST_F(ShardedCheckpointTest, WithoutCopiesTheNextOneMayBeOfOtherTensors) {
+    const Shard first(3, alternating, world_), second(8, alternating, world_);
+    CheckpointWriter writer(
+        world_, checkpoints_, first.files(), {.threads_may_call_mpi = true, .copies = false});
+    writer.start(state_of(1));
+    writer.use(second.files());
+    writer.start(state_of(2));
+    writer.finish();
+    world_.barrier();
+
+    EXPECT_EQ(read_manifest(checkpoints_.of_update(1)).files, saved_alone(3, 1));
+    EXPECT_EQ(read_manifest(checkpoints_.of_update(2)).files, saved_alone(8, 2));
+}
+
+// Not before rank 0's file has what the others hold, which is not while rank 0 is held up.
+TEST_F(ShardedCheckpointTest, WithoutCopiesTensorsAreFreeWhenTheFilesHaveThem) {
+    const Shard shard(3, last_rank_holds_all, world_);
+    CheckpointWriter writer(
+        world_, checkpoints_, shard.files(), {.threads_may_call_mpi = true, .copies = false});
+    held_up = true;
+    writer.start(state_of(1));
+    std::this_thread::sleep_for(100ms);
+    EXPECT_TRUE(writer.is_copying());
+    held_up = false;
+    EXPECT_GT(writer.wait_for_copy(), 0);
+    EXPECT_FALSE(writer.is_copying());
+    writer.finish();
 }
 
 TEST_F(ShardedCheckpointTest, ARunContinuesWithAnotherCut) {
@@ -332,23 +377,27 @@ TEST_F(ShardedCheckpointTest, AWholeTensorMayLieOnOneRank) {
 }
 
 class ShardedFailureTest : public ShardedCheckpointTest,
-                           public testing::WithParamInterface<const char*> {};
+                           public testing::WithParamInterface<std::tuple<const char*, bool>> {};
 
 INSTANTIATE_TEST_SUITE_P(
-    Points,
+    PointsAndCopies,
     ShardedFailureTest,
-    testing::Values("checkpoint_copy", "checkpoint_write", "checkpoint_collect", "file"));
+    testing::Combine(
+        testing::Values("checkpoint_copy", "checkpoint_write", "checkpoint_collect", "file"),
+        testing::Bool()));
 
 // On a rank that writes files, or on one that also holds parts.
 TEST_P(ShardedFailureTest, OneRanksFailureLeavesOutTheCheckpointOnAllAndTheNextIsSaved) {
     const Shard shard(3, alternating, world_);
     const Files expected = saved_alone(3, 7);
-    CheckpointWriter writer(world_, checkpoints_, shard.files(), {.threads_may_call_mpi = true});
-    const bool can_fail = world_.size() > 1 || GetParam() != std::string("checkpoint_collect");
+    const auto& [point, copies] = GetParam();
+    CheckpointWriter writer(
+        world_, checkpoints_, shard.files(), {.threads_may_call_mpi = true, .copies = copies});
+    const bool can_fail = world_.size() > 1 || point != std::string("checkpoint_collect");
 
     for (const int failing : {0, world_.size() - 1}) {
         if (world_.rank() == failing)
-            throwing_point = GetParam();
+            throwing_point = point;
         writer.start(state_of(6));
         writer.wait_for_copy();
         if (can_fail) {

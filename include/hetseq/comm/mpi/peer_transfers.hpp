@@ -42,6 +42,8 @@ public:
     PeerTransfers(const PeerTransfers&) = delete;
     PeerTransfers& operator=(const PeerTransfers&) = delete;
 
+    /// Between two `move`: from now on that one's bytes are there.
+    void take_from(std::size_t transfer, const void* data);
     /// Whether any goes from one rank to another. If not, `move` needs neither MPI nor a window.
     bool between_ranks() const noexcept;
     /// Collective where `between_ranks()`; one thread of a rank. Gives `take` all pieces that come

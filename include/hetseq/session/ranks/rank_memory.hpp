@@ -44,7 +44,8 @@ public:
                   bool saves);
 
     /// What each rank's memory has left for the optimizer's state, and for the copy of it that
-    /// checkpoints are written from [elements]; 0 or more.
+    /// checkpoints are written from [elements]; 0 or more. Where not all of it fits so, without
+    /// such copies.
     std::vector<std::int64_t> room_for_state() const;
     /// Who holds the state: as `parameters` say.
     void note_shards(const FlatParameters& parameters);
@@ -54,6 +55,15 @@ public:
     void note_no_sums() { model_.sent_bytes = 0; }
     /// The micro-batches in flight of such a stage, with workspace and messages.
     void note_stage_activations(int rank, double mb);
+    /// Ranks whose memory does not hold the copies that checkpoints are written from go without
+    /// them.
+    void leave_out_copies_where_short();
+    /// All ranks of the host do.
+    void leave_out_copies();
+    /// Whether a rank makes them. One with a GPU always does.
+    bool has_copies(int rank) const { return has_copies_.at(static_cast<std::size_t>(rank)); }
+    /// Whether the memory of any rank has to hold them.
+    bool counts_copies() const;
     /// Throws BadConfig, with the numbers and with what would make it fit, where a rank's memory
     /// does not hold what it must before any micro-batch.
     void check(const RunSettings& settings) const;
@@ -78,12 +88,17 @@ public:
     bool fits(int rank) const;
 
 private:
+    std::string lent_report() const;
+    bool copies_count(std::size_t rank) const;
+    void leave_out_copies_of(std::size_t rank);
+    std::vector<std::int64_t> room_beside_copies() const;
     bool would_fit_sharded() const;
     void give_state(const std::vector<std::int64_t>& elements);
 
     ModelMemory model_;
     std::vector<RankMemory> ranks_;
     std::vector<bool> is_on_host_;    // by rank: its device's memory is the host's
+    std::vector<bool> has_copies_;    // by rank
     std::int64_t saved_tensors_ = 0;  // of the state, and of sums that wait
     bool averages_ = false;           // one of them is an average of the values
     double bucket_mb_ = 0;

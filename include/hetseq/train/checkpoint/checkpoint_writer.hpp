@@ -30,14 +30,16 @@ class PeerTransfers;
 /// Saves checkpoints while training goes on. A thread copies what this rank gives to the files into
 /// memory that is taken once. Then it writes this rank's files, with the parts of tensors that
 /// other ranks hold and send, and sends its own parts. When all ranks have written, rank 0's gives
-/// the folder its name, at once: a checkpoint is complete as soon as its last file is. All ranks
-/// call the same members in the same order from one thread.
+/// the folder its name, at once: a checkpoint is complete as soon as its last file is. Without
+/// memory for copies, it writes and sends the tensors themselves, and they may change later. All
+/// ranks call the same members in the same order from one thread.
 class CheckpointWriter {
 public:
     struct Options {
         std::int64_t keep_last = 0;         // 0: all
         int most_failures = 3;              // in a row, after which `poll` and `start` throw
         bool threads_may_call_mpi = false;  // MPI gave MPI_THREAD_MULTIPLE
+        bool copies = true;                 // of this rank's tensors in the host's memory
     };
 
     /// Collective. `files` are views of tensors that outlive the writer.
@@ -63,7 +65,7 @@ public:
     void wait() { advance(Wait::yes); }
     /// Whether the last one was given up.
     bool has_failed() const noexcept { return !failure_.empty(); }
-    /// Nobody may write to the tensors before this returns. It also returns if the copy failed; the
+    /// Nobody may write to the tensors before this returns. It also returns if that failed; the
     /// checkpoint is then not saved. Returns the time it waited [ms].
     double wait_for_copy();
     /// True if that would wait.
