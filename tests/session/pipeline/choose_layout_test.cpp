@@ -183,7 +183,7 @@ protected:
             world_, settings, builtin_parts(), *model, {.process_mb = 10, .data_mb = 5}, saves);
     }
 
-    // Whole megabytes that one half of BERT tiny takes where it is cut best.
+    // That the larger part of two takes where the units are cut best.
     static double half_mb(const ChainMemory& chain, std::size_t units) {
         double least = chain.stage_mb(0, {0, units});
         for (std::size_t cut = 1; cut < units; ++cut)
@@ -192,7 +192,7 @@ protected:
         return least;
     }
     // Of one worker of two ranks, whose units all take as long.
-    LayoutChoice layout(std::int64_t has_mb, bool saves) const {
+    LayoutChoice layout(std::int64_t has_mb) const {
         RunSettings settings = set_up_ranks(
             world_,
             settle_options(world_, {{{"task", "mnist"}, {"device", "cpu"}}, {}}, builtin_parts()),
@@ -203,7 +203,7 @@ protected:
         const MeasuredRanks measured{
             .classes = {{{0, 1}}, {std::nullopt}},
             .links = std::vector(ranks, std::vector<LinkCost>(ranks)),
-            .memory = memory(has_mb, saves),
+            .memory = memory(has_mb, /*saves=*/true),
             .trains_up_to = std::vector<bool>(units.size(), true),
             .tied = {},
             .optimizer_ms_per_mb = std::vector<double>(ranks, 0)};
@@ -221,15 +221,16 @@ TEST_F(ChainMemoryTest, WhereNoLayoutFitsWithCopiesOneWithoutThemIsTaken) {
     if (world_.size() < 2)
         GTEST_SKIP() << "a worker of two ranks needs two";
     const std::size_t units = make_bert(bert_config("tiny"))->chain().size();
-    const auto enough_for = [&](bool saves) {
-        const ChainMemory chain = memory(1000, saves);
-        return static_cast<std::int64_t>((half_mb(chain, units) + chain.process_mb(0)) / 0.9) + 1;
+    const ChainMemory chain = memory(1000, /*saves=*/true);
+    const auto enough_for = [&](const ChainMemory& what) {
+        return static_cast<std::int64_t>((half_mb(what, units) + what.process_mb(0)) / 0.9) + 1;
     };
+    const std::int64_t with = enough_for(chain), without = enough_for(chain.without_copies());
 
-    EXPECT_TRUE(layout(enough_for(true), true).pipelines);
-    EXPECT_LT(enough_for(false), enough_for(true) - 10);
-    EXPECT_TRUE(layout(enough_for(false), true).pipelines);
-    EXPECT_THROW(layout(enough_for(false) - 3, true), BadConfig);
+    EXPECT_TRUE(layout(with).pipelines);
+    EXPECT_LT(without, with - 10);
+    EXPECT_TRUE(layout(without).pipelines);
+    EXPECT_THROW(layout(without - 3), BadConfig);
 }
 
 TEST_F(ChainMemoryTest, ATiedParameterCountsOnceInAStageAndInEachOfTwo) {

