@@ -165,8 +165,7 @@ void RunFolder::require_usable() const {
                             std::string(" there"),
                         "give another --save-dir, --resume auto to continue it, or --overwrite "
                         "to start anew");
-    const bool saved_nothing_yet =
-        begun && checkpoints().has_saved_nothing() && !is_there(summary());
+    const bool saved_nothing_yet = checkpoints().has_saved_nothing() && !is_there(summary());
     if (!saved && !found.empty() && !saved_nothing_yet)
         throw BadConfig(path_.string() + " holds a run that cannot be continued",
                         found.front().filename().string() + " is there, but no checkpoint",

@@ -269,14 +269,20 @@ TEST_F(RunFolderTest, ARunWhoseCheckpointsWereRemovedIsRefused) {
     }
 }
 
+// Also where its configuration is gone.
 TEST_F(RunFolderTest, ARunThatDiedBeforeItsFirstCheckpointBeginsAnew) {
-    begin(base_ / "run", "task = mnist\n");
-    touch(base_ / "run" / "metrics.jsonl");
-    RunFolder folder(world_, base_ / "run", ExistingRun::resume);
+    for (const bool has_config : {true, false}) {
+        begin(base_ / "run", "task = mnist\n");
+        touch(base_ / "run" / "metrics.jsonl");
+        if (is_first() && !has_config)
+            fs::remove(base_ / "run" / "config.cfg");
+        world_.barrier();
+        RunFolder folder(world_, base_ / "run", ExistingRun::resume);
 
-    folder.begin(world_, "task = mnist\n", {});
+        folder.begin(world_, "task = mnist\n", {});
 
-    EXPECT_FALSE(fs::exists(folder.metrics()));
+        EXPECT_FALSE(fs::exists(folder.metrics())) << has_config;
+    }
 }
 
 TEST_F(RunFolderTest, AFolderThatIsOnlyLookedAtStaysAsItIs) {
