@@ -88,7 +88,7 @@ if [[ $what == memory ]]; then
       train none-hidden unshare --mount bash -c "$hide" bash -- --max-sentences "$samples"
     fi
     limit=$mib hosts # its peaks begin anew
-    saves=$((updates / 2)) train pipeline -- "${as_pipeline[@]}" auto --valid-data "$data/valid*.h5"
+    saves=$((updates / 2)) train pipeline -- "${as_pipeline[@]}" h1+h2+h3+h4 --valid-data "$data/valid*.h5"
     hosts
     alone
   done

@@ -214,7 +214,10 @@ Replica::Replica(const MpiEnvironment& environment,
     agree_on(world, [&] {
         shard_state(settings, parameters_, memory_->room_for_state(), world.rank());
         memory_->note_shards(parameters_);
-        memory_->leave_out_copies_where_short();
+        if (settings.lends_to_checkpoints)
+            memory_->leave_out_copies();
+        else
+            memory_->leave_out_copies_where_short();
         memory_->check(settings);
         while (std::ssize(gradient_sets_) < options.trainer.staleness)
             gradient_sets_.push_back(make_gradient_set(parameters_, *model_));

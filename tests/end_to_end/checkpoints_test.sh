@@ -37,3 +37,26 @@ run_ranks 1 "${trial[@]}" --save-dir "$work/tried"
 expect_ok "after the trial"
 tail -n 1 "$work/log" | grep -q "model: $work/tried/model.safetensors$" || { cat "$work/log"; fail "the last line names no model"; }
 "$bin/compare_models" "$work/tried/model.safetensors" "$work/undisturbed/model.safetensors" 0 || fail "the trial changed the run"
+
+# A rank whose memory has no room for the copies that checkpoints are written from writes the same files without them.
+with_memory() { (echo "$BASHPID" >"$group/cgroup.procs" && exec "$@"); }
+run_ranks 1 "${trial[@]}" --dry-run --json
+expect_ok 'a dry run'
+json_output "$work/dry.json"
+needed=$(python3 -c 'import json, sys; print(round(sum(json.load(open(sys.argv[1]))["ranks"][0]["memory"].values())))' "$work/dry.json")
+mib=$((needed * 10 / 9 + 40)) # copies take 27
+while memory_group "$mib"; do
+  with_memory "${trial[@]}" --save-dir "$work/short" --overwrite --save-interval-updates 3 --keep-last 0 >"$work/log" 2>&1 ||
+    { cat "$work/log"; fail "$mib MiB"; }
+  ! grep 'no memory is left for copies on rank 0: ' "$work/log" || break
+  mib=$((mib - 8))
+done
+if [[ -d $group ]]; then
+  echo "without copies in $mib MiB"
+  same_checkpoints undisturbed short
+  for update in 3 6 9; do
+    "$bin/hetseq" checkpoint verify "$work/short/checkpoints/update-0000000$update" >"$work/log" || { cat "$work/log"; fail "update $update"; }
+  done
+else
+  echo 'no control groups here: checkpoints without copies were left out'
+fi

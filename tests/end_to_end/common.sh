@@ -12,6 +12,15 @@ export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 fail() { echo "FAILED: $*" >&2; exit 1; }
 skip() { echo "SKIPPED: $*"; exit 77; }
 
+# memory_group MIB: a control group of this test's own, in $group, whose processes have so much memory.
+memory_group() {
+  local base=/sys/fs/cgroup limit=memory.max
+  [[ ! -e $base/memory/cgroup.procs ]] || base+=/memory limit=memory.limit_in_bytes
+  group=$base/hetseq-$$
+  mkdir -p "$group" 2>/dev/null && echo "$1M" >"$group/$limit" || return 1
+  trap 'rmdir "$group"; rm -rf "$work"' EXIT
+}
+
 # run_ranks N COMMAND...: under mpirun, everything it prints in $work/log, its exit code in $rc.
 run_ranks() {
   local ranks=$1; shift

@@ -49,13 +49,7 @@ done
 ends_at 1:computing:37:exit any 'leaves without a word'
 
 # A rank that the kernel kills for want of memory says nothing itself; the lowest other rank of its host does.
-if [[ -e /sys/fs/cgroup/memory/cgroup.procs ]]; then
-  group=/sys/fs/cgroup/memory/hetseq-$$ limit=memory.limit_in_bytes
-else
-  group=/sys/fs/cgroup/hetseq-$$ limit=memory.max
-fi
-if mkdir "$group" 2>/dev/null && echo 64M >"$group/$limit"; then
-  trap 'rmdir "$group"; rm -rf "$work"' EXIT
+if memory_group 64; then
   # shellcheck disable=SC2016 # the rank's shell expands it
   ends_at '1:computing:39:sh=echo $PPID >'"$group/cgroup.procs,1:computing:39:memory=300000000" 137 'killed for memory'
   expect_count 1 'error \[rank 0 on .*\] rank 1 on .* is gone, most likely killed for want of memory'

@@ -59,6 +59,7 @@ private:
 struct RunSettings : SettledOptions {
     Topology topology = {};
     std::optional<LayoutRecord> layout = {};  // how these ranks were chosen; none: all train
+    bool lends_to_checkpoints = false;        // by that choice, ranks of the host have no copies
     at::Device device = at::kCPU;
     Precision precision = Precision::fp32;
     std::vector<Precision> precisions = {};     // by rank

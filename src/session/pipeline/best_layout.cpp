@@ -189,6 +189,7 @@ std::vector<LayoutPlan> plans_of(const LayoutProblem& problem,
 
 struct Planned {
     MeasuredRanks ranks;  // of the problem
+    bool lends;           // no rank has copies
     std::vector<LayoutPlan> plans;
 };
 
@@ -214,10 +215,10 @@ LayoutChoice best_layout(const RunSettings& settings,
     const auto problem_of = [&](const MeasuredRanks& measured) {
         return layout_problem(settings, sizes, costs, measured);
     };
-    Planned taken{ranks, plans_of(problem_of(ranks), asked, sizes)};
+    Planned taken{ranks, false, plans_of(problem_of(ranks), asked, sizes)};
     const bool is_short = asked.workers.empty() ? !all_fit(taken.plans) : !asked.given;
     if (is_short && ranks.memory.counts_copies()) {
-        Planned other{ranks, {}};
+        Planned other{ranks, true, {}};
         other.ranks.memory = ranks.memory.without_copies();
         other.plans = plans_of(problem_of(other.ranks), asked, sizes);
         if (is_worth_it(other.plans.front(), taken.plans.front()))
@@ -231,7 +232,9 @@ LayoutChoice best_layout(const RunSettings& settings,
                                      return tightest(a).overshoot_mb < tightest(b).overshoot_mb;
                                  }),
                settings);
-    LayoutChoice choice{.ranks = ranks_of(best), .shards_state = best.shards_state};
+    LayoutChoice choice{.ranks = ranks_of(best),
+                        .shards_state = best.shards_state,
+                        .lends_to_checkpoints = taken.lends};
     if (!asked.workers.empty() || !is_data_parallel(best))
         choice.pipelines =
             pipelines_of(best, asked.given, problem_of(taken.ranks), sizes, taken.ranks);

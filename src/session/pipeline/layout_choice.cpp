@@ -67,6 +67,7 @@ ComparedLayout compared_of(const Json& json) {
 std::string layout_choice_json(const LayoutChoice& choice) {
     Json json{{"ranks", choice.ranks},
               {"shards_state", choice.shards_state},
+              {"lends_to_checkpoints", choice.lends_to_checkpoints},
               {"compared", Json::array()}};
     for (const ComparedLayout& layout : choice.compared)
         json["compared"].push_back(json_of(layout));
@@ -83,7 +84,9 @@ std::string layout_choice_json(const LayoutChoice& choice) {
 
 LayoutChoice parse_layout_choice(const std::string& text) {
     const Json json = Json::parse(text);
-    LayoutChoice choice{.ranks = json.at("ranks"), .shards_state = json.at("shards_state")};
+    LayoutChoice choice{.ranks = json.at("ranks"),
+                        .shards_state = json.at("shards_state"),
+                        .lends_to_checkpoints = json.value("lends_to_checkpoints", false)};
     for (const Json& layout : json.at("compared"))
         choice.compared.push_back(compared_of(layout));
     if (json.contains("chain"))

@@ -227,9 +227,9 @@ TEST_F(ChainMemoryTest, WhereNoLayoutFitsWithCopiesOneWithoutThemIsTaken) {
     };
     const std::int64_t with = enough_for(chain), without = enough_for(chain.without_copies());
 
-    EXPECT_TRUE(layout(with).pipelines);
+    EXPECT_FALSE(layout(with).lends_to_checkpoints);
     EXPECT_LT(without, with - 10);
-    EXPECT_TRUE(layout(without).pipelines);
+    EXPECT_TRUE(layout(without).lends_to_checkpoints);
     EXPECT_THROW(layout(without - 3), BadConfig);
 }
 
@@ -275,7 +275,7 @@ TEST_F(ChainMemoryTest, AStateThatIsCutIsAPartOnEachRank) {
 }
 
 TEST(LayoutChoiceTest, ItsTextIsReadAgain) {
-    LayoutChoice choice{.ranks = {1, 3}, .shards_state = true};
+    LayoutChoice choice{.ranks = {1, 3}, .shards_state = true, .lends_to_checkpoints = true};
     choice.compared = {{"data parallelism on 2 ranks", 2, 10.5, 9, 1, 0.25, ""},
                        {"one worker of all 4 ranks", 4, 20, 20, 0, 1.5, "memory"}};
     choice.pipelines = PipelineLayout{.workers = {given_worker({3, 1}, {2, 5}, 4, 1)}, .batch = 64};
@@ -288,6 +288,7 @@ TEST(LayoutChoiceTest, ItsTextIsReadAgain) {
 
     EXPECT_EQ(layout_choice_json(read), layout_choice_json(choice));
     EXPECT_THAT(read.ranks, ElementsAre(1, 3));
+    EXPECT_TRUE(read.lends_to_checkpoints);
     ASSERT_TRUE(read.pipelines);
     EXPECT_THAT(read.pipelines->workers.front().cut.most_in_flight, ElementsAre(3, 1));
     EXPECT_EQ(read.pipelines->workers.front().cost->time_ms(12), 8.5);

@@ -28,6 +28,7 @@ struct LayoutChoice {
     std::optional<PipelineLayout> pipelines = {};  // none: each rank has a replica of its own
     std::vector<int> ranks = {};                   // that work, of the job; ascending
     bool shards_state = false;                     // the optimizer's state is cut over the ranks
+    bool lends_to_checkpoints = false;             // ranks of the host have no copies for them
     std::vector<ComparedLayout> compared = {};     // the one that is taken first; empty: none was
     std::optional<MeasuredChain> chain = {};       // none: nothing was measured
 };

@@ -248,6 +248,7 @@ Attempt train_ranks_of(const CommandContext& context, Crew crew, double start_se
     const LayoutChoice& choice = crew.choice;
     const std::optional<PipelineLayout>& layout = choice.pipelines;
     record_layout(layout, settings);
+    settings.lends_to_checkpoints = choice.lends_to_checkpoints;
     Replica replica(*context.environment,
                     world,
                     settings,
