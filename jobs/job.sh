@@ -77,7 +77,7 @@ run_command() {
 # checkpoint between is one of the program or its data, and so is a fifth start in a row that brings none. Status 137 may be
 # anybody's doing, and is believed the third time, unless the kernel has killed a process for want of memory meanwhile.
 starts_again_here() {
-  local most=2 left_out='' out_of_memory=()
+  local most=2 left_out='' out_of_memory=() may_start=yes
   ((status != 1)) || [[ $(history_of_run) == "$history_before" ]] || return 1 # it trained: the program's own status
   if [[ $cancelled || $asked || $restart_here == no ]] || ((status != 1 && status != 71 && status <= 128)); then
     return 1
@@ -85,7 +85,7 @@ starts_again_here() {
   [[ $(newest_checkpoint) == "$before_start" ]] || faults=0 fruitless=0
   ((status == fault)) || faults=0
   fault=$status faults=$((faults + 1)) fruitless=$((fruitless + 1))
-  use_hosts_that_answer || return 1
+  use_hosts_that_answer || may_start=no
   if ((status == 137)); then
     if (($(memory_kills) > kills_before)); then
       out_of_memory=("$HOSTNAME" "${out_of_memory[@]}")
@@ -96,6 +96,7 @@ starts_again_here() {
       most=3
     fi
   fi
+  [[ $may_start == yes ]] || return 1
   if [[ $left_out ]]; then
     faults=0
   elif ((status == 1)); then

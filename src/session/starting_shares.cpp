@@ -55,9 +55,11 @@ CalibrationOptions calibration_options(const RunSettings& settings, int rank, Re
 }
 
 // The other users of memory while speeds are measured.
-std::string memory_users(const RunSettings& settings, Replica& replica) {
-    return settings.options().parts.optimizer.name +
-           (replica.checkpoints() != nullptr ? ", checkpoints" : ", no checkpoints");
+std::string memory_users(const RunSettings& settings, int rank, Replica& replica) {
+    const char* const saved = replica.checkpoints() == nullptr    ? ", no checkpoints"
+                              : replica.memory().has_copies(rank) ? ", checkpoints"
+                                                                  : ", checkpoints without copies";
+    return settings.options().parts.optimizer.name + saved;
 }
 
 // All that this rank's cost depends on.
@@ -71,7 +73,7 @@ std::string cost_key(const RunSettings& settings, int rank, Replica& replica) {
                                    settings.options().model,
                                    settings.options().batching,
                                    replica.model().config_json(),
-                                   memory_users(settings, replica),
+                                   memory_users(settings, rank, replica),
                                    std::to_string(memory_to_plan_with(settings, rank, replica))};
     for (const auto& parameter : replica.parameters().parameters())
         parts.push_back(std::to_string(parameter.numel));

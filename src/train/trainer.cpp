@@ -161,7 +161,7 @@ bool Trainer::update_at_once() {
     ++wave_;
     if (!ahead)
         update_parameters(verdict);
-    note_own_time(gather_wait_ms_ + step_.ms(RankTime::wait));
+    note_own_time(gather_wait_ms_ + step_.ms(RankTime::wait) + copying_ms_);
     return true;
 }
 

@@ -17,8 +17,9 @@ memory_group() {
   local base=/sys/fs/cgroup limit=memory.max
   [[ ! -e $base/memory/cgroup.procs ]] || base+=/memory limit=memory.limit_in_bytes
   group=$base/hetseq-$$
-  mkdir -p "$group" 2>/dev/null && echo "$1M" >"$group/$limit" || return 1
+  mkdir -p "$group" 2>/dev/null || return 1
   trap 'rmdir "$group"; rm -rf "$work"' EXIT
+  { echo "$1M" >"$group/$limit"; } 2>/dev/null
 }
 
 # run_ranks N COMMAND...: under mpirun, everything it prints in $work/log, its exit code in $rc.

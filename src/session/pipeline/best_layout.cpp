@@ -196,13 +196,8 @@ struct Planned {
 // A checkpoint without copies makes one update wait.
 bool is_worth_it(const LayoutPlan& without_copies, const LayoutPlan& with) {
     constexpr double much = 1.03;
-    return without_copies.fits() &&
-           (!with.fits() || with.update_ms > much * without_copies.update_ms);
-}
-
-bool all_fit(const std::vector<LayoutPlan>& plans) {
-    return std::all_of(
-        plans.begin(), plans.end(), [](const LayoutPlan& plan) { return plan.fits(); });
+    return !with.fits() ||
+           (without_copies.fits() && with.update_ms > much * without_copies.update_ms);
 }
 
 }  // namespace
@@ -216,8 +211,7 @@ LayoutChoice best_layout(const RunSettings& settings,
         return layout_problem(settings, sizes, costs, measured);
     };
     Planned taken{ranks, false, plans_of(problem_of(ranks), asked, sizes)};
-    const bool is_short = asked.workers.empty() ? !all_fit(taken.plans) : !asked.given;
-    if (is_short && ranks.memory.counts_copies()) {
+    if (!asked.given && ranks.memory.counts_copies()) {
         Planned other{ranks, true, {}};
         other.ranks.memory = ranks.memory.without_copies();
         other.plans = plans_of(problem_of(other.ranks), asked, sizes);

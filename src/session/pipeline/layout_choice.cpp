@@ -101,14 +101,7 @@ LayoutChoice parse_layout_choice(const std::string& text) {
 }
 
 void describe_layouts(const LayoutChoice& choice, Summary& summary) {
-    for (const ComparedLayout& layout : choice.compared)
-        summary.layouts.push_back({.name = layout.name,
-                                   .ranks = layout.ranks,
-                                   .update_ms = layout.update_ms,
-                                   .compute_ms = layout.compute_ms,
-                                   .reduce_ms = layout.reduce_ms,
-                                   .memory = layout.memory,
-                                   .why_not = layout.why_not});
+    summary.layouts = choice.compared;
     summary.chain = choice.chain;
 }
 

@@ -152,11 +152,17 @@ void MemoryAccount::leave_out_copies() {
             leave_out_copies_of(r);
 }
 
+// Where activations are known nothing has to be left for them.
 void MemoryAccount::leave_out_copies_where_short() {
-    for (std::size_t r = 0; r < ranks_.size(); ++r)
-        if (copies_count(r) && ranks_[r].has_mb > 0 &&
-            sum_of(terms(static_cast<int>(r))) > usable_memory * ranks_[r].has_mb)
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        const RankMemory& memory = ranks_[r];
+        const double sum_mb = sum_of(terms(static_cast<int>(r)));
+        const double most_mb = memory.has_mb * (memory.activations_mb > 0 ? 1 : usable_memory);
+        const bool helps = sum_mb - memory.copies_mb <= most_mb || sum_mb > memory.has_mb;
+        if (copies_count(r) && memory.copies_mb > 0 && memory.has_mb > 0 && sum_mb > most_mb &&
+            helps)
             leave_out_copies_of(r);
+    }
 }
 
 std::vector<std::int64_t> MemoryAccount::room_for_state() const {
@@ -252,8 +258,17 @@ std::vector<MemoryTerm> MemoryAccount::terms(int rank) const {
     return memory_terms(model_, ranks_.at(static_cast<std::size_t>(rank)));
 }
 
+// The rest is for what libraries take when they are first used, and for activations that are not
+// known.
+double MemoryAccount::limit_mb(int rank) const {
+    constexpr double without_copies = 0.95;
+    const RankMemory& memory = ranks_.at(static_cast<std::size_t>(rank));
+    const bool is_tight = !has_copies(rank) && memory.activations_mb == 0;
+    return memory.has_mb * (is_tight ? without_copies : 1);
+}
+
 bool MemoryAccount::fits(int rank) const {
-    return has_mb(rank) == 0 || sum_of(terms(rank)) <= has_mb(rank);
+    return has_mb(rank) == 0 || sum_of(terms(rank)) <= limit_mb(rank);
 }
 
 bool MemoryAccount::would_fit_sharded() const {
@@ -295,7 +310,10 @@ void MemoryAccount::check(const RunSettings& settings) const {
         throw BadConfig("the memory of rank " + std::to_string(info.rank) + " on " + info.host +
                             " does not hold the model: " + memory_text(terms(info.rank)) +
                             " before any micro-batch",
-                        "it has " + std::to_string(std::llround(has_mb(info.rank))) + " MiB",
+                        "it has " + std::to_string(std::llround(has_mb(info.rank))) + " MiB" +
+                            (limit_mb(info.rank) < has_mb(info.rank)
+                                 ? ", of which a twentieth is left for what no plan knows"
+                                 : ""),
                         cure);
     }
 }
@@ -331,7 +349,7 @@ std::string MemoryAccount::lent_report() const {
     if (without.empty())
         return "";
     return "no memory is left for copies on " + name_ranks(without) +
-           ": the next update of parameters waits until a checkpoint is written\n";
+           ": the next optimizer step waits until a checkpoint is written\n";
 }
 
 }  // namespace hetseq

@@ -23,8 +23,8 @@ at::Tensor memory_for(const at::Tensor& tensor) {
                      tensor.options().device(at::kCPU).pinned_memory(!tensor.device().is_cpu()));
 }
 
-bool can_be_lent(const at::Tensor& values) {
-    return values.device().is_cpu() && values.is_contiguous();
+bool can_be_lent(const CheckpointPart& part) {
+    return part.is_trained && part.values.device().is_cpu() && part.values.is_contiguous();
 }
 
 c10::impl::VirtualGuardImpl guard_of(at::Device device) {
@@ -79,16 +79,17 @@ void CheckpointCopies::add_file(std::size_t index,
             files_.push_back(index);
             bytes += part_bytes;
             if (from == rank)
-                add_copy(part.values);
+                add_copy(part);
         }
         HETSEQ_ASSERT(bytes == tensor.bytes());
     }
 }
 
 // Of the last transfer.
-void CheckpointCopies::add_copy(const at::Tensor& values) {
+void CheckpointCopies::add_copy(const CheckpointPart& part) {
+    const at::Tensor& values = part.values;
     HETSEQ_ASSERT(values.defined() && values.nbytes() == transfers_.back().bytes);
-    const bool is_lent = lends_ && can_be_lent(values);
+    const bool is_lent = lends_ && can_be_lent(part);
     copies_.push_back({values, is_lent ? at::Tensor() : memory_for(values)});
     lent_ += is_lent ? 1 : 0;
     transfers_.back().data = (is_lent ? values : copies_.back().to).const_data_ptr();
@@ -112,7 +113,7 @@ void CheckpointCopies::follow(const std::vector<CheckpointFile>& files,
                 copy.from = part.values;
                 if (copy.to.defined())
                     continue;
-                HETSEQ_ASSERT(can_be_lent(copy.from));
+                HETSEQ_ASSERT(can_be_lent(part));
                 transfers.take_from(own, copy.from.const_data_ptr());
             }
 }

@@ -16,8 +16,8 @@ namespace hetseq {
 /// the files that it writes those that every rank holds. All memory is taken by the constructor.
 class CheckpointCopies {
 public:
-    /// `files` are views of tensors that outlive the copies. `lends`: files are written from the
-    /// tensors themselves where they lie in the host's memory, which takes none.
+    /// `files` are views of tensors that outlive the copies. `lends`: files are written from
+    /// trained tensors themselves where they lie in the host's memory, which takes none.
     CheckpointCopies(const std::vector<CheckpointFile>& files, int rank, int ranks, bool lends);
 
     /// The way of every part from the rank that copies it to the one that writes its file, in the
@@ -48,7 +48,7 @@ private:
     };
 
     void add_file(std::size_t index, const CheckpointFile& file, int rank, int writer);
-    void add_copy(const at::Tensor& values);
+    void add_copy(const CheckpointPart& part);
 
     bool lends_;
     std::size_t lent_ = 0;  // of the copies

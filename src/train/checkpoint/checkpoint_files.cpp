@@ -215,6 +215,28 @@ void add_files(std::vector<CheckpointFile>& files,
         files[i].name = file_name(prefix, i - before, files.size() - before);
 }
 
+// The flat tensors, whatever their files. A buffer of a module's own may change in any forward.
+void mark_trained(std::vector<CheckpointFile>& files,
+                  const FlatParameters& parameters,
+                  const Optimizer& optimizer,
+                  std::span<const GradientSet> pending) {
+    std::vector<at::Tensor> flat{parameters.values()};
+    for (const auto& [name, tensor] : optimizer.state())
+        if (tensor.dim() == 1)
+            flat.push_back(tensor);
+    for (const GradientSet& sums : pending)
+        flat.push_back(sums.flat);
+    const auto is_trained = [&](const at::Tensor& values) {
+        return values.defined() && std::any_of(flat.begin(), flat.end(), [&](const at::Tensor& of) {
+                   return values.is_alias_of(of);
+               });
+    };
+    for (CheckpointFile& file : files)
+        for (CheckpointTensor& tensor : file.tensors)
+            for (CheckpointPart& part : tensor.parts)
+                part.is_trained = is_trained(part.values);
+}
+
 [[noreturn]] void fail(const std::string& problem, const std::string& why) {
     throw BadData(problem, why, "check that it is a checkpoint of this model and optimizer");
 }
@@ -261,6 +283,7 @@ std::vector<CheckpointFile> checkpoint_files(const Model& model,
     for (const CheckpointFile& file : files)
         for (const CheckpointTensor& tensor : file.tensors)
             file_type_of(tensor.type);
+    mark_trained(files, parameters, optimizer, pending);
     return files;
 }
 

@@ -74,6 +74,7 @@ CheckpointWriter::CheckpointWriter(const HostComm& world,
       files_{std::move(files)},
       copies_{std::make_unique<CheckpointCopies>(
           files_, world_.rank(), world_.size(), !options.copies)},
+      any_lends_{world_.all_reduce(std::int64_t{copies_->lends()}, ReduceOp::max) != 0},
       transfers_{
           std::make_unique<PeerTransfers>(world_, copies_->transfers(), PeerTransfers::Options{})},
       options_{options} {}
@@ -171,8 +172,6 @@ std::vector<FileDigest> CheckpointWriter::write(std::promise<void>& copied,
         if (const std::size_t file = copies_->file_of(transfer); !failure && file < files_.size())
             files->write(file, bytes);
     });
-    if (copies_->lends())
-        copied.set_value();
     if (failure)
         std::rethrow_exception(failure);
     std::vector<FileDigest> digests = files->finish();
@@ -181,31 +180,30 @@ std::vector<FileDigest> CheckpointWriter::write(std::promise<void>& copied,
     return digests;
 }
 
-// Sets `copied`, for which the rank waits before its next optimizer step, also where it throws.
-// Tensors that are lent are free when the files have them.
+// Sets `copied` in any case, since the rank waits for it before its next optimizer step.
 void CheckpointWriter::copy(std::promise<void>& copied) {
     try {
         fault_point("checkpoint_copy", last_update_);
         copies_->copy();
     } catch (...) {
-        if (!copies_->lends())
-            copied.set_exception(std::current_exception());
+        copied.set_exception(std::current_exception());
         throw;
     }
-    if (!copies_->lends())
-        copied.set_value();
+    copied.set_value();
 }
 
 bool CheckpointWriter::is_copying() const {
-    return copied_.valid() &&
-           copied_.wait_for(std::chrono::seconds{0}) != std::future_status::ready;
+    return copied_.valid() && !is_ready(any_lends_ ? gathered_ : copied_);
 }
 
 double CheckpointWriter::wait_for_copy() {
     if (!copied_.valid())
         return 0;
     const double begin = monotonic_seconds();
-    helper_.wait(copied_);
+    if (any_lends_)
+        wait_for_files();
+    else
+        helper_.wait(copied_);
     copied_ = {};
     return 1000 * (monotonic_seconds() - begin);
 }
@@ -240,14 +238,16 @@ void CheckpointWriter::advance(Wait wait) {
         end(ended_.get());
 }
 
-// Its thread's slow work is no stall of this rank, nor is that of other ranks.
 void CheckpointWriter::wait_for_end() {
-    helper_.wait(written_);
-    {
-        const activity::Waiting waiting;
-        gathered_.wait();
-    }
+    wait_for_files();
     helper_.wait(ended_);
+}
+
+// Those of all ranks. Its thread's slow work is no stall of this rank, nor is that of other ranks.
+void CheckpointWriter::wait_for_files() {
+    helper_.wait(written_);
+    const activity::Waiting waiting;
+    gathered_.wait();
 }
 
 // Sums them over the ranks, each of which has its own.

@@ -264,7 +264,7 @@ nlohmann::ordered_json Summary::workers_json() const {
 
 nlohmann::ordered_json Summary::layouts_json() const {
     Json json;
-    for (const Layout& layout : layouts)
+    for (const ComparedLayout& layout : layouts)
         json.push_back({{"name", layout.name},
                         {"ranks", layout.ranks},
                         {"planned_ms", layout.update_ms},

@@ -177,6 +177,15 @@ TEST_F(RankMemoryTest, RanksWhoseMemoryIsShortGoWithoutCopies) {
         EXPECT_TRUE(short_one.has_copies(world_.size() - 1));
         EXPECT_EQ(term(short_one, world_.size() - 1, "copies"), others);
     }
+    // A twentieth is left free: 26 is more than 25.65. Where activations are known all counts.
+    const RunSettings tighter = settings({}, 27, 1000);
+    MemoryAccount too_full = account(tighter, /*saves=*/true);
+    too_full.note_stage(0, elements);
+    too_full.leave_out_copies_where_short();
+    EXPECT_THAT(error_of(too_full, tighter),
+                HasSubstr("it has 27 MiB, of which a twentieth is left"));
+    too_full.note_stage_activations(0, 1);
+    EXPECT_EQ(error_of(too_full, tighter), "");
     // What it writes it may have to collect from others.
     MemoryAccount stage = account(tight, /*saves=*/true);
     stage.leave_out_copies();

@@ -84,10 +84,12 @@ public:
     double has_mb(int rank) const { return ranks_.at(static_cast<std::size_t>(rank)).has_mb; }
     /// A row for each rank, a column for each term that any of them has [MiB].
     std::string table(const RunSettings& settings) const;
-    /// Whether what a rank must hold before any micro-batch is within its memory.
+    /// Whether what a rank must hold before any micro-batch is within its memory, of which a
+    /// twentieth is left free where checkpoints have no copies.
     bool fits(int rank) const;
 
 private:
+    double limit_mb(int rank) const;
     std::string lent_report() const;
     bool copies_count(std::size_t rank) const;
     void leave_out_copies_of(std::size_t rank);

@@ -25,6 +25,7 @@ struct CheckpointPart {
     std::int64_t numel = 0;
     at::Tensor values =
         {};  // a view of the live tensor; undefined where this rank does not hold it
+    bool is_trained = false;  // values, state or sums that nothing but optimizer steps change
 };
 
 /// A tensor of a file: its parts, one after the other. All ranks have the same list but for

@@ -30,9 +30,9 @@ class PeerTransfers;
 /// Saves checkpoints while training goes on. A thread copies what this rank gives to the files into
 /// memory that is taken once. Then it writes this rank's files, with the parts of tensors that
 /// other ranks hold and send, and sends its own parts. When all ranks have written, rank 0's gives
-/// the folder its name, at once: a checkpoint is complete as soon as its last file is. Without
-/// memory for copies, it writes and sends the tensors themselves, and they may change later. All
-/// ranks call the same members in the same order from one thread.
+/// the folder its name, at once: a checkpoint is complete as soon as its last file is. A rank
+/// without memory for copies writes and sends the tensors themselves: then no rank's may change
+/// before all files are written. All ranks call the same members in the same order from one thread.
 class CheckpointWriter {
 public:
     struct Options {
@@ -65,7 +65,7 @@ public:
     void wait() { advance(Wait::yes); }
     /// Whether the last one was given up.
     bool has_failed() const noexcept { return !failure_.empty(); }
-    /// Nobody may write to the tensors before this returns. It also returns if that failed; the
+    /// Nobody may write to the tensors before this returns. It also returns if the copy failed; the
     /// checkpoint is then not saved. Returns the time it waited [ms].
     double wait_for_copy();
     /// True if that would wait.
@@ -115,6 +115,7 @@ private:
     void commit(const Manifest& manifest);
     void advance(Wait wait);
     void wait_for_end();
+    void wait_for_files();
     void look_for_known();
     void report(const std::exception& error) const;
     void end(const Outcome& outcome);
@@ -123,6 +124,7 @@ private:
     CheckpointFolder folder_;
     std::vector<CheckpointFile> files_;  // that are saved
     std::unique_ptr<CheckpointCopies> copies_;
+    bool any_lends_ = false;                    // of all ranks, tensors in place of copies
     std::unique_ptr<PeerTransfers> transfers_;  // of the copies
     Options options_;
 

@@ -7,6 +7,7 @@
 
 #include "hetseq/util/precision.hpp"
 #include "hetseq/util/rank_time.hpp"
+#include "hetseq/balance/layout/compared_layout.hpp"
 #include "hetseq/balance/layout/measured_chain.hpp"
 #include "hetseq/balance/slow_ranks.hpp"
 #include "hetseq/train/record/statistics.hpp"
@@ -55,16 +56,6 @@ struct Summary {
         double ms = 0;  // as measured, the median
     };
 
-    /// A layout of virtual workers that was weighed, as planned.
-    struct Layout {
-        std::string name;
-        std::size_t ranks = 0;  // that work
-        double update_ms = 0;
-        double compute_ms = 0, reduce_ms = 0;  // of that time
-        double memory = 0;                     // of the fullest rank, over what it may use
-        std::string why_not;                   // it does not fit; empty: it does
-    };
-
     /// Least, mean and most over the ranks of a class.
     struct Range {
         double min = 0, avg = 0, max = 0;
@@ -98,10 +89,10 @@ struct Summary {
     std::optional<double> equal_ms, proportional_ms, predicted_ms,
         bound_ms;  // of a full batch, by the measured rates
     std::vector<Rank> ranks;
-    std::vector<Worker> workers;         // empty: each rank has a whole model
-    std::vector<SlowRank> slow;          // far below like devices; on rank 0 alone
-    std::vector<Layout> layouts;         // the one that was taken first; empty: none was weighed
-    std::optional<MeasuredChain> chain;  // that this was weighed by
+    std::vector<Worker> workers;          // empty: each rank has a whole model
+    std::vector<SlowRank> slow;           // far below like devices; on rank 0 alone
+    std::vector<ComparedLayout> layouts;  // the one that was taken first; empty: none was weighed
+    std::optional<MeasuredChain> chain;   // that this was weighed by
 
     /// The part of an update's time in which a worker's ranks compute nothing of it: they wait
     /// for each other, reduce or step.
