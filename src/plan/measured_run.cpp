@@ -331,7 +331,9 @@ std::vector<std::string> fill_from_runs(Cluster& cluster, std::span<const Measur
     // Times of layers are enough; those of stages are of no use.
     const bool only_layers = first.is_pipelined && !cluster.layers.empty();
     for (DeviceClass& device : cluster.devices)
-        if (!device.has_times && !only_layers)
+        if (only_layers)
+            device.measured.clear();  // it has been looked up
+        else if (!device.has_times)
             notes.push_back(fill_device(device, runs));
     if (!cluster.network.given)
         notes.push_back(fill_links(cluster, first));

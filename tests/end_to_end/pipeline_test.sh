@@ -80,10 +80,12 @@ says 'layouts, as planned; the first one is taken'
 ! grep -q 'measuring the units' "$work/log" || fail 'the layouts were measured anew'
 # What was measured is enough to plan for other ranks.
 printf '[device other]\nmeasured = %s\n[nodes other]\ncount = 5\n[job]\nbatch = 8\n' "$(hostname)" >"$work/other.cfg"
-run_ranks 1 "$bin/hetseq" plan "$work/other.cfg" --from "$work/auto"
-expect_ok 'a plan from a run'
-says 'layers: 3 units of the model in'
-says '^data parallelism on all 5 ranks'
+for run in auto kept; do # which may have replicas, and which has stages
+  run_ranks 1 "$bin/hetseq" plan "$work/other.cfg" --from "$work/$run"
+  expect_ok "a plan from the run $run"
+  says 'layers: 3 units of the model in'
+  says '^data parallelism on all 5 ranks'
+done
 run_ranks 3 "$bin/hetseq" train "${options[@]}" --virtual-workers 0+1+2 --dry-run --save-dir "$work/nothing"
 expect_ok 'a dry run of a cut that is measured'
 says 'forward and backward took .* \(planned: '

@@ -90,14 +90,17 @@ TEST(MeasuredRunTest, StagesOfAPipelineTellOfLayersAlone) {
     MeasuredRun run = with_chain(two_hosts());
     run.is_pipelined = true;
     run.ranks[1].units = 0;  // the share stands at the first stage
-    Cluster cluster = parse_cluster("[nodes h2]\ncount = 3\n", "c.cfg");
+    for (const char* described :
+         {"[nodes h2]\ncount = 3\n", "[device other]\nmeasured = h2\n[nodes other]\ncount = 3\n"}) {
+        Cluster cluster = parse_cluster(described, "c.cfg");
 
-    fill_from_runs(cluster, std::vector{run});
-    fill_from_layers(cluster);
+        fill_from_runs(cluster, std::vector{run});
+        fill_from_layers(cluster);
 
-    EXPECT_NO_THROW(require_complete(cluster));
-    EXPECT_DOUBLE_EQ(cluster.devices[0].cost.unit_ms, 2 + 4 + 4 + 6);
-    EXPECT_DOUBLE_EQ(cluster.devices[0].cost.micro_batch_ms, 4);
+        EXPECT_NO_THROW(require_complete(cluster)) << described;
+        EXPECT_DOUBLE_EQ(cluster.devices[0].cost.unit_ms, 2 + 4 + 4 + 6);
+        EXPECT_DOUBLE_EQ(cluster.devices[0].cost.micro_batch_ms, 4);
+    }
     run.chain->counts_tokens = true;
     Cluster other = parse_cluster("[nodes h2]\n", "c.cfg");
     EXPECT_THROW(fill_from_runs(other, std::vector{run}), BadConfig);
