@@ -200,13 +200,12 @@ protected:
         const auto ranks = static_cast<std::size_t>(world_.size());
         const std::vector<UnitCost> units(make_bert(bert_config("tiny"))->chain().size(),
                                           {.forward_ms = 1, .backward_ms = 2});
-        const MeasuredRanks measured{
-            .classes = {{{0, 1}}, {std::nullopt}},
-            .links = std::vector(ranks, std::vector<LinkCost>(ranks)),
-            .memory = memory(has_mb, /*saves=*/true),
-            .trains_up_to = std::vector<bool>(units.size(), true),
-            .tied = {},
-            .optimizer_ms_per_mb = std::vector<double>(ranks, 0)};
+        const MeasuredRanks measured{.classes = {{{0, 1}}, {std::nullopt}},
+                                     .links = std::vector(ranks, std::vector<LinkCost>(ranks)),
+                                     .memory = memory(has_mb, /*saves=*/true),
+                                     .trains_up_to = std::vector<bool>(units.size(), true),
+                                     .tied = {},
+                                     .optimizer_ms_per_mb = std::vector<double>(ranks, 0)};
         return best_layout(settings,
                            {.workers = {{0, 1}}},
                            {{.micro_batch = 1, .micro_batches = 8, .batch = 8, .costs = units}},
