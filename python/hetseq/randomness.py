@@ -174,14 +174,10 @@ def _kernel(op: torch._ops.OpOverload, keyed: Callable[..., torch.Tensor] | None
 def _random_operators() -> list[tuple[str, torch._ops.OpOverload]]:
     """All operators of torch that draw random numbers, by name and overload."""
     found = []
-    for schema in torch._C._jit_get_all_schemas():
-        if not schema.name.startswith("aten::"):
-            continue
-        packet = getattr(torch.ops.aten, schema.name[len("aten::") :], None)
-        op = getattr(packet, schema.overload_name or "default", None)
-        if isinstance(op, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in op.tags:
-            overload = f".{schema.overload_name}" if schema.overload_name else ""
-            found.append((schema.name[len("aten::") :] + overload, op))
+    for name, overload in zip(*torch.ops.hetseq.random_operators()):
+        op = getattr(getattr(torch.ops.aten, name, None), overload or "default", None)
+        if isinstance(op, torch._ops.OpOverload):
+            found.append((f"{name}.{overload}" if overload else name, op))
     return found
 
 

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
 #include "hetseq/util/process/activity.hpp"
@@ -25,6 +27,22 @@ using Words = std::vector<std::string>;
 
 std::tuple<std::int64_t, std::string> told(const hetseq::ProgramEnd& end) {
     return {end.code, end.message};
+}
+
+std::tuple<Words, Words> random_operators() {
+    constexpr std::string_view torchs = "aten::";
+    auto& dispatcher = c10::Dispatcher::singleton();
+    Words names, overloads;
+    for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+        if (!name.name.starts_with(torchs))
+            continue;
+        const auto found = dispatcher.findSchema(name);
+        if (found && found->hasTag(at::Tag::nondeterministic_seeded)) {
+            names.push_back(name.name.substr(torchs.size()));
+            overloads.push_back(name.overload_name);
+        }
+    }
+    return {std::move(names), std::move(overloads)};
 }
 
 }  // namespace
@@ -60,6 +78,11 @@ TORCH_LIBRARY(hetseq, library) {
         const hetseq::TaskFile file = hetseq::task_file_of(text).value_or(hetseq::TaskFile{});
         return std::tuple{file.path, file.name};
     });
+
+    // Names and overloads of torch's operators that draw random numbers. Asked of torch in Python,
+    // each of its 3,000 operators becomes an object first, which takes longer than all else at a
+    // start.
+    library.def("random_operators() -> (str[], str[])", random_operators);
 
     library.def("names_no_file(str name) -> bool",
                 [](const std::string& name) { return hetseq::names_no_file(name); });

@@ -88,7 +88,7 @@ constexpr double of_bf16 = 5e-2, of_fp16 = 1e-2, of_fp32 = 1e-6;  // docs/precis
 
 TEST_P(PrecisionTest, InBf16OnACpuTheGradientIsWithinItsBound) {
     const double initial = error(at::kCPU, Precision::bf16);
-    train_for(60);
+    train_for(20);
     const double trained = error(at::kCPU, Precision::bf16);
 
     for (const double one : {initial, trained}) {
@@ -100,7 +100,7 @@ TEST_P(PrecisionTest, InBf16OnACpuTheGradientIsWithinItsBound) {
 
 TEST_P(PrecisionTest, On16BitsOfAGpuTheGradientIsWithinItsBound) {
     HETSEQ_NEEDS_GPU();
-    for (const int steps : {0, 60}) {
+    for (const int steps : {0, 20}) {
         train_for(steps);
         const double bf16 = error(test::gpu(), Precision::bf16);
         const double fp16 = error(test::gpu(), Precision::fp16);

@@ -34,7 +34,8 @@ _WHOLE = {"transformers": "transformers.models.gpt2.modeling_gpt2"}  # what mode
 
 def need(*modules, how="jobs/setup.sh --python installs it"):
     """Imports modules, for the processes of `run_ranks` too. Ends the script as skipped where one cannot be imported. Call it
-    first: processes begin with what was imported until then."""
+    first: processes begin with what was imported until then. torch imports its `_dynamo` when something is compiled,
+    checkpointed or optimized in Python: two seconds of each process of a test that does so and does not name it here."""
     for module in modules:
         try:
             __import__(_WHOLE.get(module, module))

@@ -6,7 +6,7 @@ import unittest
 
 from harness import LINEAR, Case, need, tensors
 
-need("torch", "numpy", "h5py", "safetensors")
+need("torch", "torch._dynamo", "numpy", "h5py", "safetensors")
 
 import h5py
 import numpy as np

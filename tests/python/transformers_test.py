@@ -6,7 +6,7 @@ import unittest
 
 from harness import Case, need, tensors
 
-need("torch", "numpy", "h5py", "safetensors", "transformers")
+need("torch", "torch._dynamo", "numpy", "h5py", "safetensors", "transformers")
 
 import h5py
 import numpy as np

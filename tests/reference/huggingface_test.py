@@ -29,10 +29,10 @@ SMALL = dict(vocab_size=97, hidden_size=16, num_hidden_layers=2, num_attention_h
              max_position_embeddings=24, initializer_range=0.3)
 OPTIONS = [{}, {"hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 20,
                 "max_position_embeddings": 20, "vocab_size": 111},
-           {"num_attention_heads": 1}, {"hidden_act": "gelu_new"}, {"hidden_act": "gelu_pytorch_tanh"},
-           {"hidden_act": "relu"}, {"hidden_act": "silu"}, {"hidden_act": "swish"}, {"layer_norm_eps": 1e-3},
-           {"type_vocab_size": 4}, {"tie_word_embeddings": False}, {"pad_token_id": None}, {"pad_token_id": 7},
-           {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.3}]
+           {"hidden_act": "gelu_new", "num_attention_heads": 1}, {"hidden_act": "gelu_pytorch_tanh", "pad_token_id": None},
+           {"hidden_act": "relu", "layer_norm_eps": 1e-3}, {"hidden_act": "silu", "type_vocab_size": 4},
+           {"hidden_act": "swish", "pad_token_id": 7},
+           {"tie_word_embeddings": False, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.3}]
 SAMPLES, LENGTH, PREDICTIONS = 20, 20, 4
 
 

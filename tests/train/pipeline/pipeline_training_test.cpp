@@ -4,6 +4,8 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -81,45 +83,46 @@ protected:
 };
 
 TEST_F(PipelineTrainingTest, TwentyUpdatesHaveTheBytesOfOneRank) {
-    for (const char* name : {"Mnist", "Bert"})
-        for (const char* optimizer : {"adamw", "lamb"}) {
-            SCOPED_TRACE(std::string(name) + " " + optimizer);
-            StagedRun alone = whole_run(model_named(name));
-            StagedRun staged = staged_run(model_named(name), 2);
-            alone.optimizer = staged.optimizer = optimizer;
+    for (const auto& [name, optimizer] :
+         {std::pair{"Mnist", "adamw"}, {"Bert", "adamw"}, {"Bert", "lamb"}}) {
+        SCOPED_TRACE(std::string(name) + " " + optimizer);
+        StagedRun alone = whole_run(model_named(name));
+        StagedRun staged = staged_run(model_named(name), 2);
+        alone.optimizer = staged.optimizer = optimizer;
 
-            expect_bytes_of_one_rank(alone, staged);
-        }
+        expect_bytes_of_one_rank(alone, staged);
+    }
 }
 
 TEST_F(PipelineTrainingTest, TiedParametersStayTheSameOnAllTheirStages) {
     // Adam's steps grow roundings of gradients that are nearly 0.
-    for (const auto& [optimizer, tolerance] : {std::pair{"sgd", 1e-12}, {"adamw", 1e-8}})
-        for (const char* name : {"TiedBert", "SharedByAllPreNorm"}) {
-            SCOPED_TRACE(std::string(name) + " " + optimizer);
-            StagedRun alone = whole_run(model_named(name));
-            StagedRun staged = staged_run(model_named(name), 1);
-            alone.optimizer = staged.optimizer = optimizer;
-            alone.staged.precision = staged.staged.precision = Precision::fp64;
+    for (const auto& [name, optimizer, tolerance] : {std::tuple{"TiedBert", "sgd", 1e-12},
+                                                     {"SharedByAllPreNorm", "sgd", 1e-12},
+                                                     {"SharedByAllPreNorm", "adamw", 1e-8}}) {
+        SCOPED_TRACE(std::string(name) + " " + optimizer);
+        StagedRun alone = whole_run(model_named(name));
+        StagedRun staged = staged_run(model_named(name), 1);
+        alone.optimizer = staged.optimizer = optimizer;
+        alone.staged.precision = staged.staged.precision = Precision::fp64;
 
-            const StagedResult expected = train_staged(alone, HostComm::serial());
-            const StagedResult result = train_staged(staged, *world);
+        const StagedResult expected = train_staged(alone, HostComm::serial());
+        const StagedResult result = train_staged(staged, *world);
 
-            for (const auto& [parameter, values] : result.values)
-                EXPECT_LE((values - expected.values.at(parameter)).abs().max().item<double>(),
-                          tolerance)
-                    << parameter;
-            for (const std::string& parameter : tied_names(staged.staged.model)) {
-                const auto found = result.values.find(parameter);
-                std::set<std::string> bits;
-                for (const std::string& text : world->all_gather(
-                         found == result.values.end() ? std::string()
-                                                      : std::to_string(bits_of(found->second))))
-                    if (!text.empty())
-                        bits.insert(text);
-                EXPECT_EQ(bits.size(), 1U) << parameter;
-            }
+        for (const auto& [parameter, values] : result.values)
+            EXPECT_LE((values - expected.values.at(parameter)).abs().max().item<double>(),
+                      tolerance)
+                << parameter;
+        for (const std::string& parameter : tied_names(staged.staged.model)) {
+            const auto found = result.values.find(parameter);
+            std::set<std::string> bits;
+            for (const std::string& text : world->all_gather(
+                     found == result.values.end() ? std::string()
+                                                  : std::to_string(bits_of(found->second))))
+                if (!text.empty())
+                    bits.insert(text);
+            EXPECT_EQ(bits.size(), 1U) << parameter;
         }
+    }
 }
 
 TEST_F(PipelineTrainingTest, AStageThatTrainsNothingGoesAlong) {
@@ -217,15 +220,14 @@ TEST_F(PipelineTrainingTest, ValidationHasTheNumbersOfOneRank) {
 
 // docs/virtual-workers.md, "Staleness".
 TEST_F(PipelineTrainingTest, LateUpdatesHaveTheBytesOfOneRank) {
-    for (const char* name : {"Mnist", "Bert"})
-        for (const std::int64_t staleness : {1, 2}) {
-            SCOPED_TRACE(std::string(name) + " " + std::to_string(staleness));
-            StagedRun alone = whole_run(model_named(name));
-            StagedRun staged = staged_run(model_named(name), 2);
-            alone.staleness = staged.staleness = staleness;
+    for (const auto& [name, staleness] : {std::pair{"Mnist", 1}, {"Bert", 1}, {"Bert", 2}}) {
+        SCOPED_TRACE(std::string(name) + " " + std::to_string(staleness));
+        StagedRun alone = whole_run(model_named(name));
+        StagedRun staged = staged_run(model_named(name), 2);
+        alone.staleness = staged.staleness = staleness;
 
-            expect_bytes_of_one_rank(alone, staged);
-        }
+        expect_bytes_of_one_rank(alone, staged);
+    }
 }
 
 TEST_F(PipelineTrainingTest, PendingSumsHaveTheBytesOfOneRankAndGoOnInOtherStages) {
