@@ -26,7 +26,7 @@ memory_group() {
 run_ranks() {
   local ranks=$1; shift
   rc=0
-  timeout 300 mpirun -np "$ranks" "$@" >"$work/output" 2>"$work/errors" || rc=$?
+  timeout 600 mpirun -np "$ranks" "$@" >"$work/output" 2>"$work/errors" || rc=$?
   cat "$work/output" "$work/errors" >"$work/log"  # mpirun passes both on in pieces, which would mix within a line
 }
 # json_output FILE: the JSON that the last command printed.
