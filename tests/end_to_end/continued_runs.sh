@@ -1,6 +1,7 @@
-# Sourced by the tests of continued runs, after common.sh: a run of 152 updates in 4 epochs, the same bits each time.
+# Sourced by the tests of continued runs, after common.sh: four epochs of 38 updates, the same bits each time. $images: 150, or
+# 74 for 19 updates an epoch.
 # shellcheck shell=bash disable=SC2154  # $bin and $work are set there
-make_some_images 150 50
+make_some_images "${images:-150}" 50
 options=(--task mnist --save-minutes 0 --precision fp64 --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --max-sentences 2 --seed 3
   --balance declared --batch-size 4 --log-interval 5 --max-epoch 4)
 

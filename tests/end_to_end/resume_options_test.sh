@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What a continued run keeps, what it may change, and when a run ends by itself.
 source "$(dirname "$0")/common.sh"
+images=74
 source "$(dirname "$0")/continued_runs.sh"
 
 train whole 2
@@ -13,27 +14,27 @@ train whole 2 --max-epoch 5 --optimizer sgd
 expect_error 78 "--reset-optimizer"
 train other 2 --max-epoch 5 --restore-file "$work/whole" --lr 0.0005 --reset-lr-scheduler
 expect_ok "another schedule"
-[[ $(json "$work/other/summary.json" updates_since_start) == 38 ]] || fail "did not go on from the checkpoint"
+[[ $(json "$work/other/summary.json" updates_since_start) == 19 ]] || fail "did not go on from the checkpoint"
 train fresh 2 --max-epoch 1 --restore-file "$work/whole" --reset-lr-scheduler --reset-optimizer --reset-position
 expect_ok "parameters alone"
-[[ $(json "$work/fresh/summary.json" updates) == 38 ]] || fail "did not begin anew"
+[[ $(json "$work/fresh/summary.json" updates) == 19 ]] || fail "did not begin anew"
 cp -r "$work/whole" "$work/damaged"
 for file in "$work"/damaged/checkpoints/*/optimizer-*; do printf damage | dd of="$file" bs=1 seek=5000 conv=notrunc status=none; done
 train from-damaged 2 --max-epoch 5 --restore-file "$work/damaged"
 expect_error 65 'none of the'
 train from-damaged 2 --max-epoch 5 --restore-file "$work/damaged" --reset-optimizer
 expect_ok "parameters of a checkpoint whose optimizer is damaged"
-[[ $(json "$work/from-damaged/summary.json" updates_since_start) == 38 ]] || fail "did not go on from the damaged checkpoint"
+[[ $(json "$work/from-damaged/summary.json" updates_since_start) == 19 ]] || fail "did not go on from the damaged checkpoint"
 rm -r "$work/damaged" "$work/from-damaged"
 train fresh 2 --reset-optimizer
 expect_error 78 "there is nothing to reset"
 train none 2 --resume must
 expect_error 66 "holds no checkpoint"
 
-# The schedule counts its own updates and epochs: 38 updates an epoch, and one more.
+# The schedule counts its own updates and epochs: 19 updates an epoch, and one more.
 lr_of() { python3 -c 'import json,sys
 print(*(x["lr"] for x in map(json.loads, open(sys.argv[1])) if x["kind"] == "train"))' "$work/$1/metrics.jsonl"; }
-steps=(--optimizer sgd --lr-scheduler step --lr-shrink 0.5 --log-interval 38)
+steps=(--optimizer sgd --lr-scheduler step --lr-shrink 0.5 --log-interval 19)
 train steps 1 --max-epoch 3 --lr 0.004 "${steps[@]}"
 expect_ok steps
 [[ $(lr_of steps) == '0.004 0.002 0.001' ]] || fail "the rates of three epochs are $(lr_of steps)"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A run that is stopped, killed and continued ends as one that was left alone.
 source "$(dirname "$0")/common.sh"
+images=74
 source "$(dirname "$0")/continued_runs.sh"
 
 # start RUN RANKS OPTION...: in the background, its launcher in $launcher; slow, so that it is still there when something
@@ -41,7 +42,7 @@ expect_error 75 "asked to by a signal"
 expect_error 75 "exit code 75 says that the run stopped as planned"
 [[ $(json "$work/cut/summary.json" status) == stopped ]] || fail "status"
 stopped_at=$(json "$work/cut/summary.json" updates)
-((stopped_at < 152)) || fail "stopped at the end"
+((stopped_at < 76)) || fail "stopped at the end"
 
 # By the file STOP, which goes with the stop.
 start cut 2
@@ -93,16 +94,16 @@ expect_ok "a dry run"
 json_output "$work/plan.json"
 [[ $(json "$work/plan.json" action) == continue ]] || fail "the plan does not continue"
 [[ $(json "$work/plan.json" checkpoint) == "$work/cut/checkpoints/update-"* ]] || fail "the plan names no checkpoint"
-[[ $(json "$work/plan.json" updates) == 152 ]] || fail "the plan's updates"
+[[ $(json "$work/plan.json" updates) == 76 ]] || fail "the plan's updates"
 python3 - "$work/plan.json" <<'EOF' || { cat "$work/plan.json"; fail "rate, time or memory of the plan"; }
 import json, sys
 plan = json.load(open(sys.argv[1]))
 left = plan["updates"] - plan["updates_done"]
-assert 0 < plan["updates_done"] < 152 and 0 < plan["tried_updates"] <= left
+assert 0 < plan["updates_done"] < 76 and 0 < plan["tried_updates"] <= left
 assert plan["samples_per_second"] > 0 and plan["seconds"] == left * plan["step_ms"]["median"] / 1000
 assert [r["share"] for r in plan["ranks"]] == [2, 2] and all(0 < r["peak_memory_mb"] < r["memory_mb"] for r in plan["ranks"])
 EOF
-grep -q "would continue from $work/cut/checkpoints/update-.* of 152)" "$work/log" || { cat "$work/log"; fail "it does not say from where"; }
+grep -q "would continue from $work/cut/checkpoints/update-.* of 76)" "$work/log" || { cat "$work/log"; fail "it does not say from where"; }
 find "$work/cut" -type f -exec cksum {} + | sort | cmp - "$work/before" || fail "a dry run wrote"
 
 train cut 2
@@ -112,7 +113,7 @@ cmp "$work/cut/model.safetensors" "$work/whole/model.safetensors" || fail "the c
 cmp "$work/cut/best.safetensors" "$work/whole/best.safetensors" || fail "its best model differs"
 [[ $(losses "$work/cut/metrics.jsonl") == "$(losses "$work/whole/metrics.jsonl")" ]] || fail "its losses differ"
 for file in model.safetensors optimizer-00001-of-00001.safetensors; do
-  cmp "$work"/{cut,whole}/checkpoints/update-00000152/"$file" || fail "equal states have unequal bytes"
+  cmp "$work"/{cut,whole}/checkpoints/update-00000076/"$file" || fail "equal states have unequal bytes"
 done
 
 train cut 2 --dry-run --json
@@ -124,14 +125,14 @@ json_output "$work/plan.json"
 train copy 3
 expect_ok "on three ranks"
 "$bin/compare_models" "$work/copy/model.safetensors" "$work/whole/model.safetensors" 1e-12 || fail "three ranks differ"
-[[ $(json "$work/copy/summary.json" samples) == 600 ]] || fail "samples"
+[[ $(json "$work/copy/summary.json" samples) == 296 ]] || fail "samples"
 
 # The newest is damaged: named, and the one before it taken.
-truncate -s -1 "$work/cut/checkpoints/update-00000152/model.safetensors"
+truncate -s -1 "$work/cut/checkpoints/update-00000076/model.safetensors"
 train cut 2
 expect_ok "after damage"
-grep -q 'update-00000152 cannot be used: .*model.safetensors has' "$work/log" || { cat "$work/log"; fail "damage is not named"; }
-grep -q 'continues from .*update-00000114' "$work/log" || fail "the one before is not taken"
+grep -q 'update-00000076 cannot be used: .*model.safetensors has' "$work/log" || { cat "$work/log"; fail "damage is not named"; }
+grep -q 'continues from .*update-00000057' "$work/log" || fail "the one before is not taken"
 cmp "$work/cut/model.safetensors" "$work/whole/model.safetensors" || fail "differs after damage"
 truncate -s -1 "$work"/cut/checkpoints/*/state.json
 train cut 2

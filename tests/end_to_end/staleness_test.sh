@@ -2,6 +2,7 @@
 # Updates whose gradients are late: a run that is killed goes on to the bytes of one that was left alone, sums that wait
 # and all; other ranks, another staleness and other optimizers; and what is refused.
 source "$(dirname "$0")/common.sh"
+images=74
 source "$(dirname "$0")/continued_runs.sh"
 
 # same RUN OTHER: checkpoints, the model and the metrics.
@@ -24,7 +25,7 @@ kill_at() {
   ((rc == 137)) || { cat "$work/log"; fail "exit code $rc of a killed rank"; }
 }
 
-options+=(--max-epoch 1 --clip-norm 0.5 --weight-decay 0.01 --optimizer sgd --momentum 0.9 --lr 0.01 --valid-interval 7
+options+=(--max-epoch 2 --clip-norm 0.5 --weight-decay 0.01 --optimizer sgd --momentum 0.9 --lr 0.01 --valid-interval 7
   --save-interval-updates 3 --keep-last 0)
 train at-once 2
 expect_ok 'without staleness'
