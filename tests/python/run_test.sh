@@ -8,7 +8,8 @@ if [[ ! -e build/python/.complete ]]; then
   echo 'SKIPPED: there is no build/python (jobs/setup.sh --python makes it)'
   exit 77
 fi
-build/python/bin/python -m compileall -q python/hetseq  # once for all processes, which do not write into the sources
+# Once for all processes, which do not write into the sources.
+build/python/bin/python -m compileall -q python/hetseq || true
 export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} HETSEQ_PYTHON_LIBRARY=$build/lib/libhetseq_python.so
 export HETSEQ_PROGRAM=$build/bin/hetseq PYTHONDONTWRITEBYTECODE=1
 PATH=$PWD/build/python/bin:$PATH exec build/python/bin/python "$2"

@@ -182,9 +182,9 @@ TEST_F(CalibrationTest, ALayerIsRecomputedWhereMemoryLacksAndLargerMicroBatchesA
 TEST_F(CalibrationTest, NotWhereSmallerMicroBatchesAreFaster) {
     const StepCost cost = calibrate_toy(all(16),
                                         {.most_samples = 8,
-                                         .per_sample = std::chrono::milliseconds(1),
+                                         .per_sample = std::chrono::milliseconds(2),
                                          .most_recomputed_samples = 16,
-                                         .times_as_long = 3});
+                                         .times_as_long = 10});
 
     EXPECT_EQ(cost.recomputed_layers, 0);
     EXPECT_EQ(cost.micro_batch, 8);
