@@ -174,10 +174,12 @@ def _kernel(op: torch._ops.OpOverload, keyed: Callable[..., torch.Tensor] | None
 def _random_operators() -> list[tuple[str, torch._ops.OpOverload]]:
     """All operators of torch that draw random numbers, by name and overload."""
     found = []
-    for name, overload in zip(*torch.ops.hetseq.random_operators()):
-        op = getattr(getattr(torch.ops.aten, name, None), overload or "default", None)
+    for qualified in torch.ops.hetseq.random_operators():
+        name = qualified.removeprefix("aten::")
+        packet, _, overload = name.partition(".")
+        op = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
         if isinstance(op, torch._ops.OpOverload):
-            found.append((f"{name}.{overload}" if overload else name, op))
+            found.append((name, op))
     return found
 
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -29,20 +28,16 @@ std::tuple<std::int64_t, std::string> told(const hetseq::ProgramEnd& end) {
     return {end.code, end.message};
 }
 
-std::tuple<Words, Words> random_operators() {
-    constexpr std::string_view torchs = "aten::";
+Words random_operators() {
     auto& dispatcher = c10::Dispatcher::singleton();
-    Words names, overloads;
+    Words names;
     for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
-        if (!name.name.starts_with(torchs))
-            continue;
         const auto found = dispatcher.findSchema(name);
-        if (found && found->hasTag(at::Tag::nondeterministic_seeded)) {
-            names.push_back(name.name.substr(torchs.size()));
-            overloads.push_back(name.overload_name);
-        }
+        if (name.getNamespace() == "aten" && found &&
+            found->hasTag(at::Tag::nondeterministic_seeded))
+            names.push_back(c10::toString(name));
     }
-    return {std::move(names), std::move(overloads)};
+    return names;
 }
 
 }  // namespace
@@ -79,10 +74,9 @@ TORCH_LIBRARY(hetseq, library) {
         return std::tuple{file.path, file.name};
     });
 
-    // Names and overloads of torch's operators that draw random numbers. Asked of torch in Python,
-    // each of its 3,000 operators becomes an object first, which takes longer than all else at a
-    // start.
-    library.def("random_operators() -> (str[], str[])", random_operators);
+    // These are torch's operators that draw random numbers ("aten::normal.out"). In Python, a look
+    // at all of torch's 3,000 operators would take longer than all else at a start.
+    library.def("random_operators() -> str[]", random_operators);
 
     library.def("names_no_file(str name) -> bool",
                 [](const std::string& name) { return hetseq::names_no_file(name); });

@@ -1,5 +1,5 @@
-# Sourced by the tests of continued runs, after common.sh: four epochs of 38 updates, the same bits each time. $images: 150, or
-# 74 for 19 updates an epoch.
+# Sourced by the tests of continued runs, after common.sh: four epochs of 38 updates, the same bits each time. A test that
+# sets images=74 before has 19 updates an epoch.
 # shellcheck shell=bash disable=SC2154  # $bin and $work are set there
 make_some_images "${images:-150}" 50
 options=(--task mnist --save-minutes 0 --precision fp64 --data "$work/data/train*.h5" --valid-data "$work/data/t10k*.h5" --max-sentences 2 --seed 3

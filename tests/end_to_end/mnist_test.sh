@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Real MNIST, a third of an epoch at a global batch of 64 on two ranks: at least 96.5 % of the test images.
+# Real MNIST, a third of an epoch at a global batch of 64 on two ranks: at least 97.4 % of the test images.
 source "$(dirname "$0")/common.sh"
 mnist=$HETSEQ_TEST_DATA/mnist
 [[ -d $mnist ]] || skip "no MNIST in HETSEQ_TEST_DATA ($HETSEQ_TEST_DATA)"
@@ -10,4 +10,4 @@ run_ranks 2 "$bin/hetseq" train "$(dirname "$0")/../../inputs/mnist.cfg" --data 
 expect_ok train
 accuracy=$(json "$work/run/summary.json" valid.accuracy)
 echo "accuracy after 300 updates: $accuracy"
-awk -v a="$accuracy" 'BEGIN {exit !(a >= 0.965)}' || fail "accuracy $accuracy below 0.965"
+awk -v a="$accuracy" 'BEGIN {exit !(a >= 0.974)}' || fail "accuracy $accuracy below 0.974"

@@ -27,7 +27,7 @@ class NewTest(Case):
     def test_each_kind_trains_is_evaluated_and_predicts(self):
         import h5py
         for kind, (name, shape) in KINDS.items():
-            self.cold = kind == "classification"  # as a user's begin
+            self.cold = kind == "classification"  # that is how a user's process begins
             with self.subTest(kind=kind):
                 self.new(f"{kind}.py", "--kind", kind)
                 self.assertIn(f"hetseq train {kind}.py --valid-data valid", (self.folder / f"{kind}.py").read_text())

@@ -8,7 +8,8 @@ if [[ ! -e build/python/.complete ]]; then
   echo 'SKIPPED: there is no build/python (jobs/setup.sh --python makes it)'
   exit 77
 fi
-# Once for all processes, which do not write into the sources.
+# hetseq's bytecode is written once. The processes of a test write none: a task's file may change twice within a second,
+# and Python would take the first one's bytecode for the second.
 build/python/bin/python -m compileall -q python/hetseq || true
 export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} HETSEQ_PYTHON_LIBRARY=$build/lib/libhetseq_python.so
 export HETSEQ_PROGRAM=$build/bin/hetseq PYTHONDONTWRITEBYTECODE=1
