@@ -20,6 +20,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Linux's first namespace of processes always has this number (PROC_PID_INIT_INO).
+constexpr const char* own_namespace = "/proc/self/ns/pid";
+constexpr const char* first_namespace = "pid:[4026531836]";
 const std::string first_process = "1";  // no rank; of a container it may be closed to all
 
 bool is_number(const std::string& text) {
@@ -90,21 +93,39 @@ void remove_segments(const MpiPlaces& places, MpiLeftovers& removed) {
     }
 }
 
-bool is_gone(const MpiPlaces& places, const std::string& process) {
-    std::error_code error;
-    return is_number(process) && !fs::exists(places.processes / process, error) && !error;
+// The numbers that processes have here and in the containers in which they run.
+std::set<std::string> living_processes(const MpiPlaces& places) {
+    std::set<std::string> living;
+    for_each_in(places.processes, [&](const fs::path& process) {
+        if (!is_number(process.filename().string()))
+            return;
+        std::ifstream status(process / "status");
+        for (std::string word; status >> word;)
+            if (word == "NSpid:")
+                while (status >> word && is_number(word))
+                    living.insert(word);
+    });
+    return living;
 }
 
 // Families of jobs, jf.N, are told from others by being empty.
 void remove_sessions(const MpiPlaces& places, MpiLeftovers& removed) {
+    if (!places.are_all_processes_seen)
+        return;
     const std::string by_process = "pid.", family = "jf.";
+    const std::set<std::string> living = living_processes(places);
+    const auto is_gone = [&](const std::string& process) {
+        std::error_code error;
+        return is_number(process) && !living.contains(process) &&
+               !fs::exists(places.processes / process, error) && !error;
+    };
     for_each_in(places.sessions, [&](const fs::path& folder) {
         const std::string name = folder.filename().string();
         if (!is_own(folder) || !is_old(folder, places.least_age_s))
             return;
         std::error_code error;
         const bool is_dead =
-            name.starts_with(by_process) && is_gone(places, name.substr(by_process.size()));
+            name.starts_with(by_process) && is_gone(name.substr(by_process.size()));
         const bool is_removed = is_dead ? fs::remove_all(folder, error) > 0 && !error
                                         : name.starts_with(family) && fs::remove(folder, error);
         removed.sessions += is_removed ? 1 : 0;
@@ -115,6 +136,7 @@ void remove_sessions(const MpiPlaces& places, MpiLeftovers& removed) {
 
 MpiPlaces::MpiPlaces() : host{host_name().substr(0, host_name().find('.'))} {
     std::error_code error;
+    are_all_processes_seen = fs::read_symlink(own_namespace, error) == first_namespace;
     const fs::path temporary = fs::temp_directory_path(error);
     if (!error)
         sessions = temporary / ("ompi." + host + "." + std::to_string(::getuid()));

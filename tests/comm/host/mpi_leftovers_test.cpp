@@ -21,6 +21,7 @@ protected:
         places_.segments = folder_ / "shm";
         places_.sessions = folder_ / "ompi.host.0";
         places_.processes = folder_ / "proc";
+        places_.are_all_processes_seen = true;
         fs::create_directories(places_.processes / "self");
         fs::create_directory(places_.segments);
         fs::create_directory(places_.sessions);
@@ -88,6 +89,25 @@ TEST_F(MpiLeftoversTest, SessionsOfDeadProcessesGo) {
     EXPECT_FALSE(fs::exists(dead) || fs::exists(empty));
     for (const fs::path& stays : {alive, young, full, strange})
         EXPECT_TRUE(fs::exists(stays)) << stays;
+}
+
+TEST_F(MpiLeftoversTest, ASessionOfAProcessInAContainerStays) {
+    const fs::path inside = aged(session("pid.12")), dead = aged(session("pid.4711"));
+    fs::create_directory(places_.processes / "4321");
+    folder_.write("proc/4321/status",
+                  "Name:\tmpirun\nPid:\t4321\nNSpid:\t4321\t12\nNSpgid:\t4711\n");
+
+    EXPECT_EQ(remove_mpi_leftovers(places_).sessions, 1U);
+    EXPECT_TRUE(fs::exists(inside));
+    EXPECT_FALSE(fs::exists(dead));
+}
+
+TEST_F(MpiLeftoversTest, InAContainerAllSessionsStay) {
+    places_.are_all_processes_seen = false;
+    const fs::path outside = aged(session(std::string("pid.") + no_process));
+    const fs::path empty = aged(session("jf.1"));
+    EXPECT_EQ(remove_mpi_leftovers(places_).sessions, 0U);
+    EXPECT_TRUE(fs::exists(outside) && fs::exists(empty));
 }
 
 TEST_F(MpiLeftoversTest, FoldersThatAreNotThereAreNoFailure) {
