@@ -106,6 +106,7 @@ def check(
     torch.ops.hetseq.note_draws(True)
     with restored(model):
         try:
+            test.learn_draws()
             return test.problems(buffers_may_change)
         except Found as found:
             return found.texts
@@ -177,6 +178,12 @@ class _SelfTest:
         self._written: set[str] = set()  # parameters that the forward itself changed
         self._noises: dict[tuple[str, bool], dict[tuple[str, str], float]] = {}
         self._seconds = 0.0  # of a forward and backward of all
+
+    def learn_draws(self) -> None:
+        """Where the samples lie in what is drawn, of which a forward of all and of one tell."""
+        with contextlib.suppress(Exception):  # `problems` meets it again
+            self._losses(self._everyone)
+            self._losses(self._everyone[:1])
 
     def problems(self, buffers_may_change: bool) -> list[str]:
         check_collate(self._samples)

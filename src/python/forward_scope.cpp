@@ -25,7 +25,9 @@ constexpr std::uint64_t evaluation = 0x4556414C55415445u;  // "EVALUATE"
 std::pair<std::string, std::string> advice(at::IntArrayRef shape, std::int64_t samples) {
     const std::string why = "random numbers are functions of the sample, which lies in dimension 0";
     if (shape.size() >= 2 && shape[1] == samples)
-        return {why, "give it (samples, ...): batch_first=True, or a transpose before it"};
+        return {why + " unless the self-test saw them in another",
+                "give it (samples, ...), by batch_first=True or a transpose before it, or leave "
+                "the self-test on"};
     return {why,
             "draw a tensor of shape (samples, ...), or one number for all of an update, "
             "torch.rand(()), rather than a tensor that all samples share"};
@@ -56,6 +58,45 @@ at::Tensor ids_of_rows(const at::Tensor& ids, const at::Tensor& owner) {
             static_cast<std::int64_t>(split_mix(split_mix(id) + golden * number) >> 16U);
     }
     return rows.to(ids.device());
+}
+
+using Shapes = std::map<std::int64_t, std::vector<std::int64_t>>;  // by the number of samples
+
+std::int64_t first_size(at::IntArrayRef shape) {
+    return shape.empty() ? 0 : shape[0];
+}
+
+bool has_dim(at::IntArrayRef shape, std::int64_t dim, std::int64_t samples) {
+    return dim < std::ssize(shape) && shape[static_cast<std::size_t>(dim)] == samples;
+}
+
+// Of dimension 0; 0: the samples do not share it evenly.
+std::int64_t rows_of_each(at::IntArrayRef shape, std::int64_t samples) {
+    const std::int64_t rows = first_size(shape);
+    return samples > 0 && rows % samples == 0 ? rows / samples : 0;
+}
+
+// The first dimension behind 0 that is the number of samples in all of `shapes`; 0: none.
+std::int64_t first_dim_of(const Shapes& shapes) {
+    const auto& shape = shapes.begin()->second;
+    for (std::int64_t dim = 1; dim < std::ssize(shape); ++dim)
+        if (std::all_of(shapes.begin(), shapes.end(), [&](const auto& noted) {
+                return has_dim(noted.second, dim, noted.first);
+            }))
+            return dim;
+    return 0;
+}
+
+// Where the samples are in tensors that were drawn for several numbers of them: in dimension 0 if
+// each sample always has as many rows of it.
+std::int64_t lasting_dim(const Shapes& shapes) {
+    const auto& [first, shape] = *shapes.begin();
+    const std::int64_t rows = rows_of_each(shape, first);
+    const bool is_first =
+        rows > 0 && std::all_of(shapes.begin(), shapes.end(), [&](const auto& noted) {
+            return rows_of_each(noted.second, noted.first) == rows;
+        });
+    return is_first ? 0 : first_dim_of(shapes);
 }
 
 at::Tensor ids_of_rows_meta(const at::Tensor& ids, const at::Tensor& owner) {
@@ -139,18 +180,27 @@ bool ForwardScope::is_for_all(at::IntArrayRef shape, std::int64_t samples, const
     return for_all_.count(place) > 0;
 }
 
-std::int64_t ForwardScope::rows_of_sample(at::IntArrayRef shape,
-                                          std::int64_t samples,
-                                          std::string_view what,
-                                          const DrawPlace& place) {
-    if (!shape.empty() && samples == 0 && shape[0] == 0)
-        return 1;
-    const bool divides = !shape.empty() && samples > 0 && shape[0] > 0 && shape[0] % samples == 0;
-    const std::int64_t rows = divides ? shape[0] / samples : 0;
-    if (divides && believes(rows, shape[0], samples, what, place))
-        return rows;
+SampleDim ForwardScope::samples_in(at::IntArrayRef shape,
+                                   std::int64_t samples,
+                                   std::string_view what,
+                                   const DrawPlace& place) {
+    std::unique_lock lock{mutex_};
+    if (notes_) {
+        Noted& noted = noted_[place];
+        noted.what = what;
+        noted.shapes.emplace(samples, shape.vec());
+    }
+    const std::int64_t dim = dim_of_samples(shape, samples, place);
+    if (dim > 0 && has_dim(shape, dim, samples))
+        return {dim, 1};
+    if (has_dim(shape, 0, 0) && samples == 0)
+        return {};
+    const std::int64_t rows = dim == 0 ? rows_of_each(shape, samples) : 0;
+    if (rows > 0 && believes_rows(rows, place))
+        return {0, rows};
+    lock.unlock();
     auto [why, what_to_do] = advice(shape, samples);
-    if (divides)
+    if (rows > 0)
         why = "the self-test did not see that each sample has " + std::to_string(rows) +
               " rows of it, and not all of them together";
     throw BadConfig(std::string{what} + " of " + name_of(place.stream) + " got a tensor of shape " +
@@ -160,25 +210,26 @@ std::int64_t ForwardScope::rows_of_sample(at::IntArrayRef shape,
                     what_to_do);
 }
 
-bool ForwardScope::believes(std::int64_t rows,
-                            std::int64_t size,
-                            std::int64_t samples,
-                            std::string_view what,
-                            const DrawPlace& place) {
-    const std::lock_guard lock{mutex_};
-    if (notes_) {
-        Noted& noted = noted_[place];
-        noted.what = what;
-        noted.rows.emplace(samples, size);
-        return true;
-    }
-    if (rows == 1 || !has_noted_ || with_heads_.count(place.stream) > 0)
+std::int64_t ForwardScope::dim_of_samples(at::IntArrayRef shape,
+                                          std::int64_t samples,
+                                          const DrawPlace& place) const {
+    const auto found = noted_.find(place);
+    if (found == noted_.end() || with_heads_.count(place.stream) > 0)
+        return 0;
+    const Shapes& shapes = found->second.shapes;
+    if (shapes.size() > 1)
+        return lasting_dim(shapes);
+    // The first forward of a self-test, whose numbers are not compared with others.
+    return notes_ && rows_of_each(shape, samples) == 0 ? first_dim_of({{samples, shape.vec()}}) : 0;
+}
+
+bool ForwardScope::believes_rows(std::int64_t rows, const DrawPlace& place) const {
+    if (notes_ || rows == 1 || !has_noted_ || with_heads_.count(place.stream) > 0)
         return true;
     const auto noted = noted_.find(place);
-    if (noted == noted_.end() || noted->second.rows.size() < 2)
-        return false;
-    const auto& of_samples = noted->second.rows;
-    return of_samples.begin()->second < of_samples.rbegin()->second;
+    return noted != noted_.end() && noted->second.shapes.size() > 1 &&
+           first_size(noted->second.shapes.begin()->second) <
+               first_size(noted->second.shapes.rbegin()->second);
 }
 
 void ForwardScope::note_draws(bool on) {
@@ -202,15 +253,16 @@ std::vector<std::string> ForwardScope::unsampled_draws() const {
     std::vector<std::string> found;
     const std::lock_guard lock{mutex_};
     for (const auto& [place, noted] : noted_) {
-        const auto few = noted.rows.begin();
-        const auto many = noted.rows.rbegin();
-        if (few->first == many->first || few->second != many->second)
+        const auto& [few, shape_of_few] = *noted.shapes.begin();
+        const auto& [many, shape_of_many] = *noted.shapes.rbegin();
+        const std::int64_t rows = first_size(shape_of_few);
+        if (few == many || rows != first_size(shape_of_many) || lasting_dim(noted.shapes) > 0)
             continue;
         const auto name = names_.find(place.stream);
-        found.push_back(
-            noted.what + " of " + (name == names_.end() ? "an unnamed module" : name->second) +
-            " drew " + count_text(few->second, "row") + " for " +
-            count_text(many->first, "sample") + " and for " + std::to_string(few->first));
+        found.push_back(noted.what + " of " +
+                        (name == names_.end() ? "an unnamed module" : name->second) + " drew " +
+                        count_text(rows, "row") + " for " + count_text(many, "sample") +
+                        " and for " + std::to_string(few));
     }
     return found;
 }

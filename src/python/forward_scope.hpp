@@ -51,6 +51,13 @@ struct DrawPlace {
     friend auto operator<=>(const DrawPlace&, const DrawPlace&) = default;
 };
 
+/// Where the samples lie in a tensor that is drawn: in dimension `dim`, `rows` of it each, one
+/// after the other.
+struct SampleDim {
+    std::int64_t dim = 0;
+    std::int64_t rows = 1;  // 1 where dim > 0
+};
+
 /// The state of the process: which forward is entered, and what is known of its draws.
 class ForwardScope {
 public:
@@ -77,16 +84,17 @@ public:
     /// of no dimension, or of one element where there are, or once were, several samples.
     bool is_for_all(at::IntArrayRef shape, std::int64_t samples, const DrawPlace& place);
 
-    /// How many rows of dimension 0 of `shape` belong to each of the samples. Throws BadConfig
-    /// naming the module and `what`, the function, if the samples do not share them evenly, or if
-    /// nothing told that they do: a table that all share may have as many rows by chance.
-    std::int64_t rows_of_sample(at::IntArrayRef shape,
-                                std::int64_t samples,
-                                std::string_view what,
-                                const DrawPlace& place);
+    /// Throws BadConfig naming the module and `what`, the function, if samples share no dimension
+    /// evenly, or if nothing told that they do: a table that all share may have as many rows by
+    /// chance, and so may a dimension behind the first.
+    SampleDim samples_in(at::IntArrayRef shape,
+                         std::int64_t samples,
+                         std::string_view what,
+                         const DrawPlace& place);
 
-    /// Begins to note the size of dimension 0 of each draw, by the number of samples. Afterwards
-    /// several rows of a sample are believed where those grew with the number of samples.
+    /// Begins to note the shape of each draw, by the number of samples. Afterwards several rows of
+    /// a sample are believed where those grew with the number of samples, and a dimension behind
+    /// the first where it always was that number.
     void note_draws(bool on);
     /// Another module is trained from now on.
     void forget_draws();
@@ -96,7 +104,7 @@ public:
 private:
     struct Noted {
         std::string what;
-        std::map<std::int64_t, std::int64_t> rows;  // by the number of samples
+        std::map<std::int64_t, std::vector<std::int64_t>> shapes;  // by the number of samples
     };
 
     mutable std::mutex mutex_;
@@ -106,11 +114,10 @@ private:
     at::Tensor last_ids_, ids_on_host_;
     std::map<std::int64_t, std::string> names_;
     std::set<DrawPlace> for_all_;
-    bool believes(std::int64_t rows,
-                  std::int64_t size,
-                  std::int64_t samples,
-                  std::string_view what,
-                  const DrawPlace& place);
+    std::int64_t dim_of_samples(at::IntArrayRef shape,
+                                std::int64_t samples,
+                                const DrawPlace& place) const;
+    bool believes_rows(std::int64_t rows, const DrawPlace& place) const;
 
     bool notes_ = false;
     bool has_noted_ = false;

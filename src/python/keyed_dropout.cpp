@@ -29,14 +29,15 @@ at::Tensor mask(const at::Tensor& x,
                 std::int64_t draw,
                 std::string_view what) {
     const DrawPlace place{stream.item<std::int64_t>(), draw};
-    const std::int64_t rows =
-        ForwardScope::instance().rows_of_sample(x.sizes(), ids.numel(), what, place);
+    const SampleDim in = ForwardScope::instance().samples_in(x.sizes(), ids.numel(), what, place);
     const DrawKey drawn = draw_key(key, place);
     const auto drop = [&](const at::Tensor& samples) {
         return coordinate_dropout(
             samples, p, {drawn.seed, drawn.update, 0}, ids.to(x.device()).contiguous());
     };
-    return rows == 1 ? drop(x) : drop(x.unflatten(0, {ids.numel(), rows})).flatten(0, 1);
+    if (in.dim > 0)
+        return drop(x.movedim(in.dim, 0)).movedim(0, in.dim).contiguous();
+    return in.rows == 1 ? drop(x) : drop(x.unflatten(0, {ids.numel(), in.rows})).flatten(0, 1);
 }
 
 at::Tensor mask_meta(const at::Tensor& x,
@@ -107,7 +108,8 @@ at::Tensor mask_autograd(const at::Tensor& x,
 TORCH_LIBRARY_FRAGMENT(hetseq, m) {
     const std::vector<at::Tag> tags = keyed_tags<at::Tag>();
     // x (n * rows, ...): dropout with probability p in [0, 1), rows [i * rows, (i + 1) * rows) of
-    // sample i; kept elements are divided by the keep probability.
+    // sample i, or with the samples in another dimension (ForwardScope::samples_in); kept elements
+    // are divided by the keep probability.
     m.def(
         "mask(Tensor x, float p, Tensor stream, Tensor key, Tensor ids, int draw, str what) -> "
         "Tensor",

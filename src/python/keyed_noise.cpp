@@ -134,12 +134,13 @@ private:
     Distribution distribution_;
 };
 
-// The sizes behind the sample: where several rows of dimension 0 are one sample's, that is one
+// The sizes beside the samples': where several rows of dimension 0 are one sample's, that is one
 // more.
-std::vector<std::int64_t> sizes_of_sample(at::IntArrayRef shape, std::int64_t rows) {
-    std::vector<std::int64_t> sizes(shape.begin() + 1, shape.end());
-    if (rows > 1)
-        sizes.insert(sizes.begin(), rows);
+std::vector<std::int64_t> sizes_of_sample(at::IntArrayRef shape, const SampleDim& samples) {
+    std::vector<std::int64_t> sizes = shape.vec();
+    sizes.erase(sizes.begin() + samples.dim);
+    if (samples.rows > 1)
+        sizes.insert(sizes.begin(), samples.rows);
     return sizes;
 }
 
@@ -158,14 +159,16 @@ at::Tensor numbers(const at::Tensor& like,
     const DrawPlace place{stream.item<std::int64_t>(), draw};
     const DrawKey drawn = draw_key(key, place);
     const Distribution distribution{kind, like.scalar_type()};
-    const at::Tensor values = at::empty(like.sizes(), at::kDouble);
-    auto* const out = values.mutable_data_ptr<double>();
+    at::Tensor values;
     if (scope.is_for_all(like.sizes(), ids.numel(), place)) {
         constexpr std::uint64_t nobody = ~std::uint64_t{0};  // no sample has this id
-        SampleRows(drawn, {}, distribution).draw(nobody, out);
+        values = at::empty(like.sizes(), at::kDouble);
+        SampleRows(drawn, {}, distribution).draw(nobody, values.mutable_data_ptr<double>());
     } else {
-        const std::int64_t rows = scope.rows_of_sample(like.sizes(), ids.numel(), what, place);
-        const SampleRows sample{drawn, sizes_of_sample(like.sizes(), rows), distribution};
+        const SampleDim in = scope.samples_in(like.sizes(), ids.numel(), what, place);
+        const SampleRows sample{drawn, sizes_of_sample(like.sizes(), in), distribution};
+        values = at::empty(like.sizes(), at::kDouble).movedim(in.dim, 0).contiguous();
+        auto* const out = values.mutable_data_ptr<double>();
         const at::Tensor on_host = scope.on_host(ids).contiguous();
         const auto* const samples = on_host.const_data_ptr<std::int64_t>();
         const std::int64_t grain = 4096 / std::max<std::int64_t>(sample.elements(), 1) + 1;
@@ -173,6 +176,7 @@ at::Tensor numbers(const at::Tensor& like,
             for (std::int64_t i = begin; i < end; ++i)
                 sample.draw(static_cast<std::uint64_t>(samples[i]), out + i * sample.elements());
         });
+        values = values.movedim(0, in.dim).contiguous();
     }
     return values.to(like.options().dtype(type_of(kind, like)));
 }
@@ -191,9 +195,10 @@ at::Tensor numbers_meta(const at::Tensor& like,
 
 TORCH_LIBRARY_FRAGMENT(hetseq, m) {
     const std::vector<at::Tag> tags = keyed_tags<at::Tag>();
-    // like (n * rows, ...): numbers of its shape, rows [i * rows, (i + 1) * rows) of sample i; of
-    // one element: one number for all samples of the update. `kind`: "uniform", in [0, 1), or
-    // "normal", standard normal, both of like's type; "fraction", in (0, 1), fp64, 52 bits.
+    // like (n * rows, ...): numbers of its shape, rows [i * rows, (i + 1) * rows) of sample i, or
+    // with the samples in another dimension (ForwardScope::samples_in); of one element: one number
+    // for all samples of the update. `kind`: "uniform", in [0, 1), or "normal", standard normal,
+    // both of like's type; "fraction", in (0, 1), fp64, 52 bits.
     m.def(
         "numbers(Tensor like, str kind, Tensor stream, Tensor key, Tensor ids, int draw, str what) "
         "-> Tensor",

@@ -276,6 +276,65 @@ class AttentionTest(Case):
         self.check_cuts(model, self.x, lambda x: model(x, x * 0.5))
 
 
+class TimeFirstTest(Case):
+    """(time, samples, ...), where a self-test saw that samples lie in dimension 1."""
+
+    def learnt(self, handle, forward):
+        torch.ops.hetseq.note_draws(True)
+        for count in (7, 1):
+            torch.ops.hetseq.enter_forward(1, 0, torch.tensor(IDS[:count]), True)
+            handle.forward(forward, count)
+        torch.ops.hetseq.note_draws(False)
+
+    def drawn(self, model, forward):
+        handle = self.installed(model)
+        self.learnt(handle, forward)
+        torch.ops.hetseq.enter_forward(5, 2, torch.tensor(IDS), True)
+        return handle.forward(forward, 7)
+
+    def test_numbers_are_those_of_samples_first(self):
+        draws = {
+            "dropout": lambda shape: F.dropout(torch.ones(shape), 0.4),
+            "randn": lambda shape: torch.randn(shape),
+            "exponential_": lambda shape: torch.empty(shape).exponential_(),
+            "bernoulli": lambda shape: torch.bernoulli(torch.full(shape, 0.5)),
+        }
+        for name, draw in draws.items():
+            for time in (5, 7, 14):
+                with self.subTest(name, time=time):
+                    first = self.drawn(nn.Identity(), lambda count: draw((count, time, 3)))
+                    behind = self.drawn(nn.Identity(), lambda count: draw((time, count, 3)))
+                    last = self.drawn(nn.Identity(), lambda count: draw((time, 3, count)))
+                    self.assertTrue(torch.equal(first.transpose(0, 1), behind))
+                    self.assertTrue(torch.equal(first.movedim(0, 2), last))
+
+    def test_a_transformer_is_that_of_samples_first(self):
+        x = torch.randn(7, 5, 8, dtype=torch.float64)
+        sums = []
+        for batch_first in (True, False):
+            torch.manual_seed(2)
+            layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.2, batch_first=batch_first)
+            model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).double().train()
+
+            def forward(x, model=model, batch_first=batch_first):
+                return model(x) if batch_first else model(x.transpose(0, 1)).transpose(0, 1)
+
+            handle = self.installed(model)
+            self.learnt(handle, lambda count: forward(x[:count]))
+            run = Run(model, forward)
+            sums.append(run.sums(handle, x, CUTS[0]))
+            for cut in CUTS[1:]:
+                self.same(sums[-1], run.sums(handle, x, list(cut)))
+        self.same(*sums)
+
+    def test_another_dimension_than_was_seen_is_refused(self):
+        handle = self.installed(nn.Identity())
+        self.learnt(handle, lambda count: torch.rand(5, count))
+        torch.ops.hetseq.enter_forward(5, 2, torch.tensor(IDS), True)
+        with self.assertRaisesRegex(RuntimeError, r"rand of .*\(7, 5\).*7 samples"):
+            handle.forward(lambda: torch.rand(7, 5))
+
+
 class Block(nn.Module):
     def __init__(self, width=6):
         super().__init__()

@@ -196,14 +196,30 @@ class SelfTest(Checked):
 
         self.one(self.problems(Counting()), "two runs of the same samples")
 
-    def test_time_in_dimension_0_is_named(self):
-        layer = nn.TransformerEncoderLayer(6, 2, 8, dropout=0.1)
+    def test_time_in_dimension_0_passes(self):
+        """Of any length: unlike the number of samples, a multiple of it, or the number itself."""
+        for time in (5, 7, 14):
+            with self.subTest(time):
+                layer = nn.TransformerEncoderLayer(6, 2, 8, dropout=0.1)
 
-        def forward(rows):
-            return {"nll": layer(rows["x"].transpose(0, 1)).sum()}
+                def forward(rows):
+                    x = rows["x"].transpose(0, 1)
+                    x = layer(x + torch.randn_like(x)) * torch.bernoulli(torch.full(x.shape[:2], 0.5))[:, :, None]
+                    return {"nll": (x * torch.arange(time)[:, None, None]).sum()}
 
-        found = self.problems(layer, forward, {"x": torch.randn(7, 5, 6)})
-        self.one(found, r"dropout1 \(Dropout\)", r"\(5, 7, 6\)", "batch_first")
+                self.assertEqual(self.problems(layer, forward, {"x": torch.randn(7, time, 6)}), [])
+
+    def test_a_table_whose_width_is_the_number_of_samples_is_named(self):
+        class Codebook(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.codes = nn.Parameter(torch.randn(5, 8))
+
+            def forward(self, x):
+                codes = torch.randn(5, 7) @ torch.ones(7, 8) + self.codes
+                return x + codes[torch.cdist(x, codes).argmin(-1)]
+
+        self.one(self.problems(Classifier(Codebook())), r"randn of layers\.1 \(Codebook\).*\(5, 7\).*not the 7 samples")
 
     def test_a_module_that_mixes_samples_is_found(self):
         class Lowered(nn.Module):
