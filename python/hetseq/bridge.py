@@ -148,6 +148,8 @@ class Binding:
         rows = dict(zip(names, tensors))
         self.keyed.norms.keeps = False
         if self.chain is None:
+            if self.task.self_test:  # which runs on one of the ranks
+                self.cut_test.learn_draws(self.module, self.keyed, rows)
             self.chain = Chain(chain_names(self.task), self.module, self.keyed, self.recomputation, self._sample(rows))
             self.module.train()
             self.buffers.begin()

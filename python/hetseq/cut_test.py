@@ -66,12 +66,18 @@ class CutTest:
         count = self_test.choose_count(module, samples.fields, len(samples))
         if count < 2 * self._group(keyed):
             if not self._has_learnt:
-                self._has_learnt = True
-                self._refuse(self_test.learn_draws(self._run(module, keyed), module, samples))
+                self.learn_draws(module, keyed, samples)
             return False
         self._check(module, keyed, samples, count)
         self._waits += 1
         return self._end(self._tells_padding(samples))
+
+    def learn_draws(self, module: torch.nn.Module, keyed: randomness.Handle, samples: Samples | Batch) -> None:
+        """Where samples lie in what is drawn, for a rank that tests nothing itself. Fails where that is nowhere."""
+        self._has_learnt = True
+        if not isinstance(samples, Samples):
+            samples = self._samples(samples)
+        self._refuse(self_test.learn_draws(self._run(module, keyed), module, samples))
 
     def _group(self, keyed: randomness.Handle) -> int:
         return 2 if keyed.norms.exists or self._task.groups else 1

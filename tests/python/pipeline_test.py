@@ -62,6 +62,24 @@ TASKS = """
             logits = model(input_ids=ids.masked_fill(hidden, 0), attention_mask=keep.long()).logits
             return F.cross_entropy(logits[hidden], ids[hidden], reduction="sum")
 
+    class TimeFirst(Ragged):
+        '''(time, samples, width), of which each stage must know.'''
+        chain, recompute = "encoder.layers", ["encoder.layers.*"]
+        class module(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table, self.drop, self.output = nn.Embedding(50, 16), nn.Dropout(0.1), nn.Linear(16, 50)
+                self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32, dropout=0.1), 3)
+            def forward(self, ids, keep):
+                x = self.encoder(self.drop(self.table(ids.T)), src_key_padding_mask=~keep)
+                return self.output(x).transpose(0, 1)
+        def model(self, config):
+            return self.module()
+        def forward(self, model, batch):
+            ids = batch["words"]
+            keep = torch.arange(ids.shape[1], device=ids.device) < batch["words_lengths"][:, None]
+            return F.cross_entropy(model(ids, keep)[keep], ids[keep], reduction="sum")
+
     class Norms(hetseq.Task):
         '''Statistics of groups are recorded by the stage that has the module.'''
         fields = Gpt2.fields
@@ -197,6 +215,11 @@ class PipelineTest(Case):
         self.train("Masks", 1, "whole", data="words.h5")
         self.train("Masks", 3, "1+3+2", data="words.h5")
         self.assertEqual(self.model("Masks-1+3+2"), self.model("Masks-whole"))
+
+    def test_samples_in_another_dimension(self):
+        self.train("TimeFirst", 1, "whole", data="words.h5")
+        self.train("TimeFirst", 3, "1+2+2", "--recompute", "all", data="words.h5")
+        self.assertEqual(self.model("TimeFirst-1+2+2"), self.model("TimeFirst-whole"))
 
     def test_batch_normalisation_by_groups(self):
         self.train("Norms", 1, "whole")
