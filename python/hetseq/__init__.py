@@ -14,6 +14,7 @@ or `hetseq.train(Gpt2(), data="shards/*.h5", lr=3e-4)` in a script under mpirun.
 """
 
 from . import _library
+from .batch_sums import add_to_batch_sum
 from .batches import generators, sample_ids
 from .draw_places import groups, rows
 from .images import decode_image, from_images, image_classes
@@ -25,6 +26,6 @@ from .wandb_logger import WandbLogger
 
 __version__ = _library.version()
 __all__ = ["Batch", "Bytes", "Computed", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task",
-           "TaskError", "WandbLogger", "decode_image", "from_csv", "from_dataset", "from_images", "from_npz", "generators",
+           "TaskError", "WandbLogger", "add_to_batch_sum", "decode_image", "from_csv", "from_dataset", "from_images", "from_npz", "generators",
            "groups", "image_classes", "load", "load_task", "rank", "rows", "sample_ids", "samples", "task", "tokens", "train",
            "write_shards"]

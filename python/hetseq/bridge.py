@@ -17,14 +17,15 @@ from .chain import Chain
 from .cut_test import CutTest
 from .draw_places import scope, without_shells
 from .gathered import Kept, metric_values, require_targets
-from .group_norms import SUMS, GroupNorms
 from .optimizers import Adapter
 from .reading import describe_reading
 from .recomputation import Recomputation
 from .results import metric_names, rows_of, sums_of, weights_of, with_bytes
-from .task import Batch, Config, Task, TaskError, chain_names, computed_metrics, describe, describe_option
+from .task import Batch, Config, Task, TaskError, chain_names, computed_metrics, describe, describe_option, overrides
 from .whole import KeptValues, holds_part, room_for_self_test
 from .unchanged import Buffers, Parameters
+from .update_sums import NAME as SUMS
+from .update_sums import UpdateSums
 
 _OUT_OF_MEMORY = "hetseq: out of memory\n"
 _MOST_TRIED = 64  # samples, of predict
@@ -46,6 +47,9 @@ def _text_of(error: BaseException) -> str:
     while summary.stack and _is_own(summary.stack[0]):
         del summary.stack[0]
     text = "".join(summary.format(chain=error.__cause__ is not None)).rstrip()
+    if "does not require grad and does not have a grad_fn" in str(error):
+        text += ("\nAn evaluation, in a validation or in the self-test, builds no graph. Where `forward` differentiates something "
+                 "itself, do that under `with torch.enable_grad():`.")
     if len(text) > _LONGEST_TRACEBACK:
         text = "...\n" + text[-_LONGEST_TRACEBACK:]
     return text
@@ -105,16 +109,17 @@ class Binding:
         module.train()
         _check_parameters(module)
         self.end()
+        self.groups: dict[str, int] = {}
         if module is self.module and holds_part(module):
             self._restore_values()
         self.module = module
-        self.keyed = randomness.install(module)
+        self.keyed = randomness.install(module, self.task.batch_sums, overrides(self.task, "after_update"))
         self.recomputation = Recomputation(module, self.task.recompute)
         scope.looks_at_groups, scope.exact = self.task.groups, self.task.exact
         self.buffers = Buffers(module)
         self.has_trained, self.cut_test = False, CutTest(self.task, self.batches)
         self.has_tried_predict = not (self.task.self_test and settings.get("valid_data") and computed_metrics(self.task))
-        return _description(self.task, module, self.keyed.norms, len(self.recomputation))
+        return _description(self.task, module, self.keyed.sums, len(self.recomputation), self.groups)
 
     def forward(self, names: Sequence[str], tensors: Sequence[torch.Tensor], training: bool) -> list[torch.Tensor]:
         module, task = self.module, self.task
@@ -137,7 +142,7 @@ class Binding:
             self.parameters = Parameters(module)
         if module.training != training:
             module.train(training)
-        self.keyed.norms.keeps = training
+        self.keyed.sums.keeps = training
 
     def find_chain(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> tuple[str, str]:
         """The units of the whole module, as JSON, and what the log shall say. The tensors are a micro-batch of the first
@@ -145,8 +150,12 @@ class Binding:
         if self.task.buffers != "constant":
             raise TaskError(f"chain in a task with buffers = '{self.task.buffers}' (a buffer would change in one stage alone): "
                             "leave one of them out")
+        if self.keyed.sums.needs_parameters:
+            what = "after_update" if overrides(self.task, "after_update") else "spectral normalisation"
+            raise TaskError(f"chain in a task with {what} (a stage of a pipeline has a part of the module alone, and cannot "
+                            "look at the rest after an update): leave one of them out")
         rows = dict(zip(names, tensors))
-        self.keyed.norms.keeps = False
+        self.keyed.sums.keeps = False
         if self.chain is None:
             if self.task.self_test:  # which runs on one of the ranks
                 self.cut_test.learn_draws(self.module, self.keyed, rows)
@@ -202,7 +211,7 @@ class Binding:
 
     def self_test(self, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> bool:
         """Fails where the result depends on how a batch is cut. False where the micro-batch can't tell."""
-        self.keyed.norms.keeps = False
+        self.keyed.sums.keeps = False
         is_done = self.cut_test.run(self.module, self.keyed, dict(zip(names, tensors)))
         if not self.has_tried_predict:
             self.has_tried_predict = True
@@ -219,7 +228,12 @@ class Binding:
         Kept(self.task).add(dict(zip(names, zip(values, lengths))), torch.arange(count), few)
 
     def take_sums(self) -> None:
-        self.keyed.norms.take_sums()
+        """An update was applied."""
+        sums = self.keyed.sums.take()
+        if overrides(self.task, "after_update"):
+            with torch.no_grad():
+                self.task.after_update(self.module, sums)
+        self.buffers.begin()  # which this may have changed
 
     def recompute(self, count: int, begin: int, end: int) -> None:
         """The first `count` modules of `Task.recompute` in units [begin, end); of all where there are none."""
@@ -312,7 +326,7 @@ class Binding:
                       int, list[str], list[torch.Tensor], bool]:
         """A handle, the names and tensors of the state, and whether a scheduler gives the learning rate. `scheduled_by`:
         what else does, empty: nothing."""
-        adapter = Adapter(self.task.optimizer, names, tensors, factors, decays, lr, scheduled_by)
+        adapter = Adapter(self.task.optimizer, names, tensors, factors, decays, lr, scheduled_by, self.groups)
         handle = max(self.optimizers, default=0) + 1
         self.optimizers[handle] = adapter
         return handle, list(adapter.state), list(adapter.state.values()), adapter.scheduler is not None
@@ -378,7 +392,7 @@ def _named_in(group: Mapping[str, Any], module: torch.nn.Module) -> list[str]:
     return found
 
 
-def _parameter_settings(task: Task, module: torch.nn.Module) -> dict[str, dict[str, Any]]:
+def _parameter_settings(task: Task, module: torch.nn.Module, places: dict[str, int]) -> dict[str, dict[str, Any]]:
     settings = {name: {"name": name, "decays": parameter.dim() >= 2, "lr_factor": 1.0}
                   for name, parameter in _parameters(module)}
     parameters = dict(_parameters(module))
@@ -387,17 +401,20 @@ def _parameter_settings(task: Task, module: torch.nn.Module) -> dict[str, dict[s
     groups = [groups] if isinstance(groups, Mapping) else list(groups)
     if not all(isinstance(group, Mapping) for group in groups):
         raise TaskError("param_groups gives no list of groups: give a list of dicts, each with its 'params'")
-    for group in groups:
+    for place, group in enumerate(groups):
         if unknown := set(group) - {"params", "lr_factor", "decay", "frozen"}:
             raise TaskError(f"param_groups has '{sorted(unknown)[0]}': a group has params, lr_factor, decay and frozen")
         for name in _named_in(group, module):
             if name in grouped:
                 raise TaskError(f"'{name}' is in two groups of param_groups")
             grouped.add(name)
+            places[name] = place
             settings[name]["decays"] = bool(group.get("decay", settings[name]["decays"]))
             settings[name]["lr_factor"] = float(group.get("lr_factor", 1.0))
             if "frozen" in group:
                 parameters[name].requires_grad_(not group["frozen"])
+    for name in settings:  # in the order of the module
+        places[name] = places.pop(name, len(groups))
     return settings
 
 
@@ -422,18 +439,21 @@ def _own_memory(module: torch.nn.Module) -> None:
                 part._buffers[name] = buffer.contiguous()
 
 
-def _description(task: Task, module: torch.nn.Module, norms: GroupNorms, recomputable: int) -> tuple[
-        str, list[torch.Tensor]]:
+def _description(task: Task, module: torch.nn.Module, sums: UpdateSums, recomputable: int,
+                 places: dict[str, int]) -> tuple[str, list[torch.Tensor]]:
+    """What the trainer is told of the module, and its tensors. `places`: gets the place of each parameter's group in the
+    task's `param_groups`."""
     _own_memory(module)
-    settings = _parameter_settings(task, module)
+    settings = _parameter_settings(task, module, places)
     stored = set(module.state_dict(keep_vars=True))
     buffers = [{"name": without_shells(name), "is_stored": name in stored} for name, _ in module.named_buffers()]
-    own = [] if norms.sums is None else [norms.sums]
+    own = [] if sums.tensor is None else [sums.tensor]
     buffers += [{"name": SUMS, "is_stored": False} for _ in own]
     tensors = [parameter for _, parameter in module.named_parameters()] + [buffer for _, buffer in module.named_buffers()] + own
     description = {"parameters": [settings[name] for name, _ in _parameters(module)], "buffers": buffers,
                    "config": _config_json(module), "recomputable": recomputable,
-                   "is_chain": bool(chain_names(task)), "has_groups": norms.exists or task.groups, "evaluates_groups": task.groups, "sums": SUMS}
+                   "is_chain": bool(chain_names(task)), "has_groups": sums.norms.exists or task.groups, "evaluates_groups": task.groups, "sums": SUMS,
+                   "takes_parameters": sums.needs_parameters}
     return json.dumps(description), tensors
 
 

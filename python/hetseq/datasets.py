@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import sys
 import time
@@ -23,7 +24,8 @@ from .task import Bytes, Field, Task, TaskError, overrides
 
 __all__ = ["Source", "cache_folder", "is_stream", "numbered_dataset"]
 
-_TELLING = 16                # samples that tell whether a dataset is another one
+_TELLING = 32                # samples that tell whether a dataset is another one
+_ALL_TELL = 64               # of so many all do
 _IN_PIECE = 64               # samples that a process makes at a time for a shard
 _PARTS = 64                  # shards at most
 _LEAST_IN_PART = 1000        # samples of a shard
@@ -150,9 +152,7 @@ class Source:
     @functools.cached_property
     def telling(self) -> list[str]:
         """Of a few samples of a dataset that has numbers, the same ones each time."""
-        count = min(_TELLING, len(self))
-        step = len(self) / count
-        samples = sorted({int(i * step) for i in range(count)})
+        samples = _telling_samples(len(self))
         rows = [self.readers.submit([sample], None, None, True) for sample in samples]
         return [f"sample {sample} of '{self.name}' is {_digest(self.readers.result(row).values)}" for sample, row in zip(samples, rows)]
 
@@ -251,6 +251,16 @@ class Source:
             raise TaskError(f"the samples of '{self.name}' take some {needed >> 20:,} MiB as shards, and {folder} has {free >> 20:,} "
                             f"MiB free, of which they may take {_MOST_OF_DISK:.0%}: name another folder (--cache-dir), or read them from "
                             "the dataset each time (--cache-data off; fields of unequal length need shards)")
+
+
+def _telling_samples(length: int) -> list[int]:
+    """All of a small dataset. Else one of each of as many stretches of equal length, in no regular order, since samples may
+    repeat in one."""
+    if length <= _ALL_TELL:
+        return list(range(length))
+    draw = random.Random(length)
+    ends = [length * i // _TELLING for i in range(_TELLING + 1)]
+    return [0, *(draw.randrange(begin, end) for begin, end in zip(ends[1:-2], ends[2:-1])), length - 1]
 
 
 def _tensors(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,7 +91,8 @@ def changed_buffers(model: nn.Module, before: Mapping[str, torch.Tensor]) -> lis
         return []
     return [
         f"the {listed('buffer', names)} changed in training (a rank would change its own copy "
-        'by its own samples): make it a constant, or choose buffers="rank0", if no output depends on it'
+        "by its own samples): change it in the task's after_update, by sums over the whole batch (batch_sums), make it a "
+        'constant, or choose buffers="rank0", if no output depends on it'
     ]
 
 

@@ -25,11 +25,10 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from .draw_places import RandomnessError, Record, next_draw, scope
 from .norm_by_groups import by_running_statistics, has_too_few, normalised
 
-__all__ = ["BUFFERS", "GroupNorms", "SUMS", "functional", "is_grouped", "refuse_compiled", "without_size_check"]
+__all__ = ["BUFFERS", "GroupNorms", "functional", "is_grouped", "refuse_compiled", "without_size_check"]
 
 _batch_norm = torch.ops.aten.batch_norm.default
 
-SUMS = "hetseq.norm_sums"  # the name of the buffer that the trainer sums over ranks
 BUFFERS = ("running_mean", "running_var", "num_batches_tracked")  # of a module, which change with its groups
 
 
@@ -99,10 +98,7 @@ class GroupNorms:
         self._counts = _Counts()
         self._by_buffer: dict[int, _Entry] = {}
         self._by_stream: dict[int, tuple[_Entry, int]] = {}  # with the number of the module's call
-        # Means and variances of each entry, and then the number of groups of each, counted as often as they were
-        # normalised. The trainer moves and converts it with the module's buffers.
-        self.sums: Optional[torch.Tensor] = torch.zeros(sum(self._widths) + len(self._entries)) if self._entries else None
-        self.keeps = False  # the statistics of forwards count
+        self.size = sum(self._widths) + len(self._entries)  # of its sums
 
     def begin(self) -> None:
         """A forward in training begins."""
@@ -111,15 +107,16 @@ class GroupNorms:
             entry.calls = {}
         self._counts.settle(self._modules)
 
-    def end(self) -> None:
-        """The forward has ended: adds what it put aside to the sums."""
-        if self._entries and self.keeps and scope.groups is not None:
-            self._add(*scope.groups[:2])
+    def end(self, sums: Optional[torch.Tensor]) -> None:
+        """The forward has ended: adds what it put aside to `sums`, (size): means and variances of each entry, and then the
+        number of groups of each, counted as often as they were normalised. None: it does not count."""
+        if self._entries and sums is not None and scope.groups is not None:
+            self._add(sums, *scope.groups[:2])
         for entry in self._entries:
             entry.calls = {}
         self._counts.settle(self._modules)
 
-    def _add(self, first: int, total: int) -> None:
+    def _add(self, sums: torch.Tensor, first: int, total: int) -> None:
         # Entries of like calls have the same weights. All that happens on the device, without a word of the host.
         alike: dict[tuple[Optional[float], tuple[int, ...]], list[int]] = {}
         for place, entry in enumerate(self._entries):
@@ -127,7 +124,7 @@ class GroupNorms:
             if sum(groups):
                 alike.setdefault((entry.module.momentum, groups), []).append(place)
         places = [0, *accumulate(self._widths)]
-        counts = self.sums[places[-1]:]
+        counts = sums[places[-1]:]
         for (momentum, groups), of_entries in alike.items():
             rows = [torch.cat([made.flatten(1) for _, made in sorted(self._entries[place].calls.items()) if made is not None])
                     for place in of_entries]
@@ -136,7 +133,7 @@ class GroupNorms:
             added = weights @ torch.cat(rows, 1).double()
             for begin, end in _stretches(of_entries):
                 width = places[end] - places[begin]
-                self.sums[places[begin]:places[end]] += added[:width]
+                sums[places[begin]:places[end]] += added[:width]
                 added = added[width:]
                 counts[begin:end] += sum(groups)
 
@@ -151,11 +148,11 @@ class GroupNorms:
         return torch.pow(1 - momentum, after) * momentum
 
     @torch.no_grad()
-    def take_sums(self) -> None:
-        """The sums are those of all ranks: the buffers take them in."""
+    def take_sums(self, sums: torch.Tensor) -> None:
+        """The sums, (size), are those of all ranks: the buffers take them in."""
         places = [0, *accumulate(self._widths)]
-        counts = [round(count) for count in self.sums[places[-1]:].tolist()]
-        sums = self.sums.double()
+        counts = [round(count) for count in sums[places[-1]:].tolist()]
+        sums = sums.double()
         taking, buffers, kept, parts = [], [], [], []
         for place, (entry, count) in enumerate(zip(self._entries, counts)):
             module, before = entry.module, self._counts.before(entry.module) if entry.module.momentum is None else 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import warnings
-from typing import Any, Callable, Iterator, Optional, Sequence
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 import torch
 from torch.optim import lr_scheduler
@@ -14,14 +15,16 @@ from .task import TaskError
 Groups = list[dict[str, Any]]
 
 
-def _groups(tensors: Sequence[torch.Tensor], factors: Sequence[float], decays: Sequence[bool], lr: float) -> Groups:
-    """Parameters of like treatment together, as torch.optim takes them."""
-    groups: dict[tuple[float, bool], dict[str, Any]] = {}
-    for tensor, factor, decay in zip(tensors, factors, decays):
+def _groups(tensors: Sequence[torch.Tensor], factors: Sequence[float], decays: Sequence[bool], lr: float,
+            places: Sequence[tuple[int, int]]) -> Groups:
+    """Parameters of like treatment together, as torch.optim takes them, in the order of `param_groups` and of the module.
+    `places`: of each parameter's group, and its own in the module."""
+    groups: dict[tuple[int, bool], dict[str, Any]] = {}
+    for (place, _), tensor, factor, decay in sorted(zip(places, tensors, factors, decays), key=lambda item: item[0]):
         group = {"params": [], "lr": lr * factor, "lr_factor": factor}
         if not decay:
             group["weight_decay"] = 0.0
-        groups.setdefault((factor, decay), group)["params"].append(tensor)
+        groups.setdefault((place, decay), group)["params"].append(tensor)
     return list(groups.values())
 
 
@@ -52,6 +55,12 @@ def _noted_schedulers() -> Iterator[list[str]]:
             kind.__init__ = original
 
 
+def _needs_argument(function: Callable[..., Any]) -> bool:
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return any(parameter.default is parameter.empty and parameter.kind not in variadic
+               for parameter in inspect.signature(function).parameters.values())
+
+
 def _has_scheduler(optimizer: torch.optim.Optimizer) -> bool:
     """As most schedulers of torch leave it."""
     return hasattr(optimizer.step, "_wrapped_by_lr_sched") or any("initial_lr" in group for group in optimizer.param_groups)
@@ -80,10 +89,14 @@ class Adapter:
     checkpoint is read."""
 
     def __init__(self, make: Callable[[Groups, float], Any], names: Sequence[str], tensors: Sequence[torch.Tensor],
-                 factors: Sequence[float], decays: Sequence[bool], lr: float, scheduled_by: str = ""):
+                 factors: Sequence[float], decays: Sequence[bool], lr: float, scheduled_by: str = "",
+                 groups: Mapping[str, int] = {}):
+        """`groups`: the place of each parameter's group among the task's, by name in the order of the module."""
         lr = lr or 1.0  # the trainer sets each step's own
         self.parameters = dict(zip(names, tensors))
-        self._make = lambda: _divided(make(_groups(tensors, factors, decays, lr), lr))
+        in_module = {name: number for number, name in enumerate(groups)}
+        places = [(groups.get(name, 0), in_module.get(name, 0)) for name in names]
+        self._make = lambda: _divided(make(_groups(tensors, factors, decays, lr, places), lr))
         with _noted_schedulers() as schedulers:
             self.optimizer, self.scheduler = self._make()
         self._check_schedulers(schedulers, scheduled_by)
@@ -96,7 +109,7 @@ class Adapter:
         if self.scheduler is not None:
             self.scheduled = torch.zeros((), dtype=torch.int64)
             self.state["scheduled"] = self.scheduled
-        for name, state in self._probed(make, factors, decays, lr).items():
+        for name, state in self._probed(make, factors, decays, lr, places).items():
             for key, value in state.items():
                 self.state[f"{key}/{name}"] = self._storage(name, key, value)
 
@@ -135,13 +148,17 @@ class Adapter:
         if [group["lr"] for group in groups] != self.rates:
             raise TaskError(f"the learning rate of the optimizer was changed ({_SCHEDULED}")
 
-    def _probed(self, make: Callable[..., Any], factors: Sequence[float], decays: Sequence[bool],
-                lr: float) -> dict[str, dict[str, Any]]:
+    def _probed(self, make: Callable[..., Any], factors: Sequence[float], decays: Sequence[bool], lr: float,
+                places: Sequence[tuple[int, int]]) -> dict[str, dict[str, Any]]:
         """What state a step makes, by parameter: seen on copies."""
         copies = [torch.nn.Parameter(tensor.detach().clone()) for tensor in self.parameters.values()]
         for copy in copies:
             copy.grad = torch.zeros_like(copy)
-        probe, _ = _divided(make(_groups(copies, factors, decays, lr), lr))
+        probe, _ = _divided(make(_groups(copies, factors, decays, lr, places), lr))
+        if _needs_argument(probe.step):
+            raise TaskError(f"the step of {type(probe).__name__} needs a closure (it computes losses and gradients again, and "
+                            "hetseq's are those of a batch that ranks share): give an optimizer that steps once, by the gradients "
+                            "that are there")
         probe.step()
         return {name: dict(probe.state.get(copy, {})) for name, copy in zip(self.parameters, copies)}
 
@@ -164,7 +181,11 @@ class Adapter:
         self._check_unchanged()
         for group in self.optimizer.param_groups if self.scheduler is None else ():
             group["lr"] = lr * group["lr_factor"]
+        gradients = [parameter.grad for parameter in self.parameters.values()]
         self.optimizer.step()
+        # The trainer sums gradients in memory of its own, which an optimizer may have let go (zero_grad).
+        for parameter, gradient in zip(self.parameters.values(), gradients):
+            parameter.grad = gradient
         if self.scheduler is not None:
             self.scheduler.step()
             self._scheduler_steps += 1

@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 import torch.utils.checkpoint as _checkpoint
@@ -33,6 +33,7 @@ from . import keyed_dropout as dropouts
 from . import keyed_noise as noise
 from .draw_places import Call, RandomnessError, Record, refuse, scope, without_shells
 from .group_norms import GroupNorms, functional, refuse_compiled, without_size_check
+from .update_sums import UpdateSums
 
 __all__ = ["Handle", "RandomnessError", "install"]
 
@@ -443,7 +444,7 @@ class Handle:
 
     is_compiled = staticmethod(_is_compiled)
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, batch_sums: Mapping[str, Sequence[int]], changes_itself: bool) -> None:
         if scope.handle is not None:
             raise RandomnessError(
                 "another module is being trained in this process (its randomness is keyed by its own "
@@ -459,7 +460,8 @@ class Handle:
         scope.add_call = Record.add_call
         if is_compiled:  # the compiled code breaks at the first of more calls than ever before
             scope.add_call = torch._dynamo.disable(Record.add_call)
-        self.norms = GroupNorms(model, {id(record.module): record for record in self._records})
+        self.sums = UpdateSums(model, {id(record.module): record for record in self._records}, batch_sums, changes_itself)
+        self.norms = self.sums.norms
         self._undo_size_check = without_size_check()
         self._library = _register_kernels(self.norms)
         self._checkpoint_function = _checkpoint.CheckpointFunction
@@ -488,9 +490,9 @@ class Handle:
         with _Inside(self._root, forward, self._mode):
             if not trains:
                 return call(*args, **kwargs)
-            self.norms.begin()
+            self.sums.begin()
             result = call(*args, **kwargs)
-            self.norms.end()
+            self.sums.end()
             return result
 
     def remove(self) -> None:
@@ -504,6 +506,7 @@ class Handle:
         if self._seen is not None:
             self._seen.remove()
         self._library._destroy()
+        self.sums.remove()
         self._undo_size_check()
         scope.entered, scope.handle = False, None
 
@@ -579,7 +582,7 @@ def _check_distinct(records: list[Record]) -> None:
             )
 
 
-def install(model: nn.Module) -> Handle:
+def install(model: nn.Module, batch_sums: Mapping[str, Sequence[int]] = {}, changes_itself: bool = False) -> Handle:
     """Prepares `model` for `Handle.forward`. Once before the first forward of a training; the
-    operators of libhetseq_python must be loaded."""
-    return Handle(model)
+    operators of libhetseq_python must be loaded. `batch_sums`, `changes_itself`: see update_sums.py."""
+    return Handle(model, batch_sums, changes_itself)

@@ -67,7 +67,8 @@ def keyed_run(handle: Any, forward: Callable[[Batch], Mapping[str, torch.Tensor]
 
     def run(rows: Batch, sample_ids: torch.Tensor, groups: Sequence[int] = ()) -> Mapping[str, torch.Tensor]:
         torch.ops.hetseq.enter_forward(seed, 0, sample_ids, training, [0, len(groups), *groups] if groups else [])
-        return handle.forward(forward, rows)
+        sums = handle.forward(forward, rows)
+        return {**sums, **handle.sums.batch_sums.told()} if training else sums
 
     return run
 
@@ -370,7 +371,8 @@ class _SelfTest:
             return (f"two runs of the same samples with the same ids differ in {what} (it has randomness or "
                     f"a state of its own; {again[0].text}): " + (
                         "draw nothing in evaluation" if compute == self._evaluated else
-                        "draw from torch's dropout, rand or bernoulli") + ", and keep nothing from one call to the next")
+                        "draw from torch's dropout, rand or bernoulli") + ", and keep nothing from one call to the next: what changes once "
+                        "an update belongs into the task's after_update")
         if collate := mixed_in_collate(self._samples):
             return collate
         apart = Sums({}, {})
@@ -400,8 +402,9 @@ class _SelfTest:
                     "other (repeat_interleave), or hetseq.rows says whose they are")
         return (f"sums of losses or gradients depend on how a micro-batch is cut ({gap.text}), though no module's output "
                 f"does: look at what {self._what(compute)} of the task does with the outputs, such as a mean, a "
-                "division by a size of the batch, a penalty of the parameters that is added once a micro-batch, or a loss over "
-                "other samples (groups = True and hetseq.groups)")
+                "division by a size of the batch, a penalty of the parameters that is added once a micro-batch, a loss over "
+                "other samples (groups = True and hetseq.groups), or rows of a sample that do not stand one after the other, "
+                "as torch.cat of several inputs has them (hetseq.rows says whose rows are)")
 
     def _padding(self, compute: Compute, gap: Gap) -> str:
         """Sums that depend on how far the rows are padded."""

@@ -190,7 +190,9 @@ class Task:
         (`--virtual-workers`). Empty: it cannot be cut.
     callbacks: objects that hear how a run goes, each with some of the methods `on_start`, `on_update`, `on_validation`,
         `on_checkpoint` and `on_end`, as the task itself may have them.
-    buffers: "constant": a buffer that changes in training is an error; "rank0": it may, and rank 0's is kept.
+    buffers: "constant": a buffer that changes in a forward in training is an error; "rank0": it may, and rank 0's is kept.
+    batch_sums: shapes of sums over the whole batch by name, which `forward` adds to (`hetseq.add_to_batch_sum`) and
+        `after_update` gets.
     choices: what the user chose for the run, as `model` gets it, once data or model were asked for; in the processes of `transform`, too.
     """
 
@@ -203,6 +205,7 @@ class Task:
     options: Mapping[str, Option] = {}
     defaults: Mapping[str, Any] = {}
     buffers: str = "constant"
+    batch_sums: Mapping[str, Sequence[int]] = {}
     groups: bool = False
     exact: bool = True
     self_test: bool = True
@@ -234,6 +237,12 @@ class Task:
         """The summed losses of a micro-batch by name, and the summed metrics where `model.training` is False. With
         one loss and no metric, a tensor will do. A sum, never a mean: hetseq divides by the whole batch's weight. A
         sample's loss must not depend on the other samples of its micro-batch."""
+        raise NotImplementedError
+
+    def after_update(self, model: torch.nn.Module, sums: Mapping[str, torch.Tensor]) -> None:
+        """Changes buffers and parameters of the module in place, once an update was applied: a mean of the weights, a
+        codebook. On every rank, which must come to the same values: by what is the same on all, the parameters and `sums`,
+        those over the samples of the whole batch of all ranks by the names in `batch_sums`. Nothing is differentiated."""
         raise NotImplementedError
 
     def collate(self, batch: Batch) -> Batch:
@@ -304,23 +313,25 @@ def task(model: torch.nn.Module, fields: Mapping[str, AnyField], loss: Loss, *,
          exact: bool = True, recompute: Sequence[str] = (), chain: Union[str, Sequence[str]] = (),
          transform: Optional[Callable[[dict[str, torch.Tensor], bool], Mapping[str, torch.Tensor]]] = None,
          predict: Optional[Callable[[torch.nn.Module, Batch], Mapping[str, Any]]] = None,
-         metric: Optional[Callable[[Mapping[str, Any]], Mapping[str, Any]]] = None) -> Task:
+         metric: Optional[Callable[[Mapping[str, Any]], Mapping[str, Any]]] = None,
+         batch_sums: Optional[Mapping[str, Sequence[int]]] = None,
+         after_update: Optional[Callable[[torch.nn.Module, Mapping[str, torch.Tensor]], None]] = None) -> Task:
     """A task from a module and a function of it.
 
     loss: from the module and a batch to the summed loss, or to a dict of summed losses and metrics by name.
     weights: as Task.weights, or a function of a batch.
-    buffers, groups, exact, recompute, chain: as those of Task. collate, param_groups, transform, predict, metric: as its
-        methods.
+    buffers, groups, exact, recompute, chain, batch_sums: as those of Task. collate, param_groups, transform, predict,
+        metric, after_update: as its methods.
     """
     given_model, given_weights, given_defaults = model, weights, dict(defaults or {})
     given_fields, given_losses, given_metrics, given_tokens = fields, losses, metrics, tokens
     given_buffers, given_groups, given_exact, given_recompute = buffers, groups, exact, recompute
-    given_chain = chain
+    given_chain, given_sums = chain, dict(batch_sums or {})
 
     class FromModel(Task):
         fields, losses, metrics, tokens = given_fields, given_losses, given_metrics, given_tokens
         defaults, buffers, groups, exact = given_defaults, given_buffers, given_groups, given_exact
-        recompute, chain, _keeps_model = given_recompute, given_chain, True
+        recompute, chain, batch_sums, _keeps_model = given_recompute, given_chain, given_sums, True
 
         def model(self, config: Config) -> torch.nn.Module:
             return given_model
@@ -328,7 +339,8 @@ def task(model: torch.nn.Module, fields: Mapping[str, AnyField], loss: Loss, *,
         def forward(self, model: torch.nn.Module, batch: Batch):
             return loss(model, batch)
 
-    methods = {"collate": collate, "param_groups": param_groups, "transform": transform, "predict": predict, "metric": metric}
+    methods = {"collate": collate, "param_groups": param_groups, "transform": transform, "predict": predict, "metric": metric,
+               "after_update": after_update}
     for name, function in methods.items():
         if function is not None:
             if not callable(function):
@@ -533,6 +545,20 @@ def _check_lengths(fields: Mapping[str, Any]) -> None:
                             "choose another")
 
 
+def _check_batch_sums(task: Task) -> None:
+    if not isinstance(task.batch_sums, Mapping):
+        raise TaskError(f"batch_sums is a {type(task.batch_sums).__name__}: give a dict of shapes by name, such as "
+                        "{'codes': (16, 4)}")
+    for name, shape in task.batch_sums.items():
+        _check_name("batch sum", name)
+        if not isinstance(shape, (tuple, list, torch.Size)) or not all(type(size) is int and size > 0 for size in shape):
+            raise TaskError(f"batch sum '{name}' has the shape {shape!r}: give a tuple of whole numbers from 1 up, () for a "
+                            "number")
+    if task.batch_sums and not overrides(task, "after_update"):
+        raise TaskError("the task has batch_sums, and no method after_update that would get them: add "
+                        "after_update(self, model, sums), or leave them out")
+
+
 def _check_bytes(task: Task) -> None:
     names = [name for name, field in task.fields.items() if isinstance(field, Bytes)]
     if names and not overrides(task, "collate") and not overrides(task, "transform"):
@@ -578,6 +604,7 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
     described = [_field(*item, task.fields) for item in task.fields.items()]
     _check_lengths(task.fields)
     _check_bytes(task)
+    _check_batch_sums(task)
     options = [describe_option(name, option) for name, option in task.options.items()]
     options.append({"name": "task-file", "type": "FILE.py:CLASS", "default": spec, "choices": [], "changeable": True,
                     "help": "the Python file and class of the task"})

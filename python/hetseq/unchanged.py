@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from .group_norms import BUFFERS, is_grouped
 from .task import TaskError
+from .update_sums import changes_between_updates
 
 __all__ = ["Buffers", "Parameters"]
 
@@ -16,7 +16,7 @@ class Buffers:
     def __init__(self, module: torch.nn.Module):
         self._places = [(part, path, name, buffer, buffer._version) for path, part in module.named_modules()
                         for name, buffer in part._buffers.items()
-                        if buffer is not None and not (is_grouped(part) and name in BUFFERS)]
+                        if buffer is not None and not changes_between_updates(part, name)]
 
     def begin(self) -> None:
         """From here on, changes count: the trainer has moved the module to its device."""
@@ -27,8 +27,8 @@ class Buffers:
         for part, path, name, buffer, version in self._places:
             if part._buffers[name] is not buffer or buffer._version != version:
                 raise TaskError(f"the buffer '{path + '.' * bool(path)}{name}' changed in training: ranks with "
-                                "other samples would come to other values. Keep it constant, or let rank 0's count: "
-                                "buffers = \"rank0\"")
+                                "other samples would come to other values. Change it in after_update, keep it constant, or let "
+                                "rank 0's count: buffers = \"rank0\"")
 
 
 class Parameters:
@@ -37,6 +37,7 @@ class Parameters:
     def __init__(self, module: torch.nn.Module):
         self._module = module
         self._known = {id(parameter) for parameter in module.parameters()}
+        self._has_gradient: set[int] = set()
         self._count_parts()
         self._places = [(part._parameters, name, parameter, parameter.requires_grad, parameter.dtype, parameter.data_ptr())
                         for part in module.modules() for name, parameter in part._parameters.items()
@@ -45,6 +46,11 @@ class Parameters:
     def check(self) -> None:
         """Raises TaskError where one is other than it was."""
         for parameters, name, parameter, trains, dtype, place in self._places:
+            if trains and id(parameter) in self._has_gradient and parameter.grad is None:
+                self._refuse(parameters, name, "lost its gradient (zero_grad)", "leave zero_grad and the backward to the trainer, "
+                             "which begins each update at 0")
+            if parameter.grad is not None:
+                self._has_gradient.add(id(parameter))
             if name not in parameters or parameters[name] is not parameter:
                 self._refuse(parameters, name, "was replaced or removed", "change its values in place, under "
                              "torch.no_grad()")

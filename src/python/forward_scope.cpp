@@ -28,9 +28,11 @@ std::pair<std::string, std::string> advice(at::IntArrayRef shape, std::int64_t s
         return {why + " unless the self-test saw them in another",
                 "give it (samples, ...), by batch_first=True or a transpose before it, or leave "
                 "the self-test on"};
-    return {why,
-            "draw a tensor of shape (samples, ...), or one number for all of an update, "
-            "torch.rand(()), rather than a tensor that all samples share"};
+    return {
+        why,
+        "draw a tensor of shape (samples, ...), say whose its rows are (hetseq.rows), or draw one "
+        "number for all of an update, torch.rand(()), rather than a tensor that all samples "
+        "share"};
 }
 
 /// An id in [0, 2^48) for each row: of its sample, `ids[owner[i]]`, and of its number among the

@@ -70,7 +70,8 @@ public:
           config_{description.at("config")},
           recomputable_{description.at("recomputable")},
           has_groups_{description.at("has_groups")},
-          evaluates_groups_{description.at("evaluates_groups")} {
+          evaluates_groups_{description.at("evaluates_groups")},
+          takes_parameters_{description.at("takes_parameters")} {
         std::size_t i = 0;
         for (const Json& parameter : description.at("parameters")) {
             const auto name = parameter.at("name").get<std::string>();
@@ -177,6 +178,7 @@ public:
     }
     bool is_exact() const override { return task_.is_exact; }
     at::Tensor update_sums() const override { return sums_; }
+    bool takes_parameters() const override { return takes_parameters_; }
     void take_update_sums() override {
         if (sums_.defined())
             call_python("hetseq::task_take_sums", {});
@@ -258,6 +260,7 @@ private:
     std::int64_t recomputable_;
     bool has_groups_;
     bool evaluates_groups_;
+    bool takes_parameters_;   // after an update
     at::Tensor sums_;         // undefined: the module keeps no statistics of groups
     bool is_tested_ = false;  // that its results do not depend on the cut of a batch
     std::map<std::string, Treatment> treatments_;

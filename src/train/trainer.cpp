@@ -374,7 +374,10 @@ void Trainer::update_parameters(Verdict verdict) {
     report_.skips_in_a_row = 0;
     parameter_update_.apply(lr_, done_.told.gradient_norm, done_.told.scale);
     gather_.start();
-    parts_.pass.model().take_update_sums();
+    Model& model = parts_.pass.model();
+    if (model.takes_parameters())
+        gather_wait_ms_ += wait_for_values();
+    model.take_update_sums();
 }
 
 // The part of an update that is neither forward and backward nor waiting. It is 0 on a GPU, where

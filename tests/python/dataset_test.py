@@ -277,6 +277,16 @@ class DatasetTest(Case):
         self.assertEqual(len(classes["valid"]), SAMPLES)
         self.assertEqual(classes["unlabelled"], classes["valid"][:50])
 
+    def test_samples_that_tell_another_dataset_lie_irregularly(self):
+        from hetseq.datasets import _telling_samples
+        self.assertEqual(_telling_samples(40), list(range(40)))
+        for length in (65, 160, 1000000):
+            samples = _telling_samples(length)
+            self.assertEqual((len(set(samples)), samples), (32, sorted(samples)))
+            self.assertEqual((samples[0], samples[-1]), (0, length - 1))
+            for period in range(2, 17):  # of samples that repeat
+                self.assertGreater(len({sample % period for sample in samples}), period // 2)
+
     def test_bad_data_are_named(self):
         self.script(1, """
             def expect(words, *arguments, **options):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import textwrap
 import unittest
 
 from harness import LINEAR, Case, need, tensors
@@ -21,7 +22,23 @@ TASK = LINEAR + """
         def schedule(self, update, epoch, config):
             return 0.1 / (update + 1)
 """
+OWN = """
+    class Freeing(torch.optim.SGD):
+        def step(self, closure=None):
+            super().step(closure)
+            self.zero_grad()
+
+    class Replacing(torch.optim.SGD):
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    parameter.grad = parameter.grad / (1 + parameter.grad.norm())
+            super().step(closure)
+"""
+exec(textwrap.dedent(OWN))
 OPTIMIZERS = {
+    "Frees": "Freeing(groups, lr=lr)",
+    "Replaces": "Replacing(groups, lr=lr, momentum=0.9)",
     "RAdam": "torch.optim.RAdam(groups, lr=lr)",                                    # tensors
     "Rprop": "torch.optim.Rprop(groups, lr=lr)",                                    # state that begins with the rate
     "Momentum": "torch.optim.SGD(groups, lr=lr, momentum=0.9, nesterov=True)",      # state that is None without momentum
@@ -59,7 +76,7 @@ class OptimizerTest(Case):
             optimizer = torch.optim.SGD(groups, lr=lr, momentum=0.9)
             return optimizer, {call}
 """ for name, call in SCHEDULERS.items())
-        self.write("tasks.py", TASK + classes)
+        self.write("tasks.py", TASK + OWN + classes)
 
     def train(self, ranks, updates, names, **options):
         """Trains the tasks of these names, each in a folder of its name, in one process a rank."""

@@ -136,6 +136,16 @@ class ParametersTest(unittest.TestCase):
         with self.assertRaisesRegex(TaskError, message):
             parameters.check()
 
+    def test_a_gradient_that_is_let_go_is_named(self):
+        model = nn.Linear(5, 4)
+        parameters = Parameters(model)
+        parameters.check()
+        model(torch.ones(1, 5)).sum().backward()
+        parameters.check()
+        model.zero_grad()
+        with self.assertRaisesRegex(TaskError, r"the parameter 'weight' lost its gradient \(zero_grad\).*leave zero_grad"):
+            parameters.check()
+
     def test_each_change_is_named(self):
         self.check(lambda m: m[0].bias.requires_grad_(True), r"'0\.bias' was unfrozen \(requires_grad_\).*--init-model")
         self.check(lambda m: m[1].requires_grad_(False), r"'1\.weight' was frozen")
@@ -167,6 +177,24 @@ class AdapterTest(unittest.TestCase):
     def refused(self, message, make, **more):
         with self.assertRaisesRegex(TaskError, message):
             self.adapter(make, **more)
+
+    def test_groups_have_the_order_of_the_task_and_parameters_that_of_the_module(self):
+        names = ["last", "table", "bias", "weight", "first"]  # as the trainer holds them
+        tensors = [torch.zeros(2, requires_grad=True) for _ in names]
+        of_task = {"first": 2, "weight": 0, "bias": 0, "table": 1, "last": 2}  # 2: in none
+        seen = []
+
+        def make(groups, lr):
+            seen.append([[name for p in group["params"] for name, tensor in zip(names, tensors) if tensor is p]
+                         for group in groups])
+            return SGD(groups, lr=lr)
+
+        Adapter(make, names, tensors, [1.0, 1.0, 0.1, 0.1, 1.0], [True, True, False, True, True], 0.1, groups=of_task)
+        self.assertEqual(seen[0], [["weight"], ["bias"], ["table"], ["first", "last"]])
+
+    def test_a_step_that_needs_a_closure_is_refused(self):
+        self.refused("the step of LBFGS needs a closure", lambda groups, lr: torch.optim.LBFGS(
+            [p for group in groups for p in group["params"]], lr=lr))
 
     def test_schedulers_are_refused_by_name(self):
         kept = []

@@ -94,6 +94,8 @@ public:
     /// An update was applied, and `update_sums` holds the sums of all its groups: the model takes
     /// them in, the same on all ranks.
     virtual void take_update_sums() {}
+    /// True if `take_update_sums` looks at the parameters that the update has made.
+    virtual bool takes_parameters() const { return false; }
     /// How many layers can be computed again in backward, of which forward then keeps the inputs
     /// alone: a matter of memory and time, never of results. By default the held units that say so.
     virtual std::int64_t recomputable_layers() const;

@@ -55,6 +55,11 @@ std::vector<std::string> idle_options(const Options& options) {
         lines.push_back(line({"--total-num-update " + std::to_string(schedule.total_updates)},
                              "--lr-scheduler " + schedule.name + " does not end",
                              "give cosine or polynomial_decay, or leave it out"));
+    const OptimizerOptions& optimizer = options.parts.optimizer;
+    if (optimizer.name == "python" && optimizer.weight_decay > 0)
+        lines.push_back(line({"--weight-decay " + format_number(optimizer.weight_decay)},
+                             "the task makes its optimizer itself",
+                             "give it there"));
     if (options.shard == "none" && options.shard_by != "memory")
         lines.push_back(line({"--shard-by " + options.shard_by},
                              "nothing is cut over the ranks",

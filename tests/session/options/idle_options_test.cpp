@@ -34,6 +34,13 @@ TEST(IdleOptionsTest, StagesNeedAVirtualWorker) {
     EXPECT_THAT(idle({{"stage-units", "3+4"}, {"virtual-workers", "0+1"}}), IsEmpty());
 }
 
+TEST(IdleOptionsTest, AnOptimizerOfOnesOwnDecaysItself) {
+    EXPECT_THAT(idle({{"optimizer", "python"}, {"weight-decay", "0.1"}}),
+                ElementsAre("--weight-decay 0.1 has no effect (the task makes its optimizer "
+                            "itself): give it there"));
+    EXPECT_THAT(idle({{"optimizer", "adamw"}, {"weight-decay", "0.1"}}), IsEmpty());
+}
+
 TEST(IdleOptionsTest, OneVirtualWorkerHasNoSharesToBalance) {
     EXPECT_THAT(idle({{"balance", "declared"}, {"virtual-workers", "0+1"}}),
                 ElementsAre("--balance declared has no effect (the ranks of a virtual worker have "
