@@ -55,10 +55,10 @@ def _noted_schedulers() -> Iterator[list[str]]:
             kind.__init__ = original
 
 
-def _needs_argument(function: Callable[..., Any]) -> bool:
+def _needs_closure(kind: type[torch.optim.Optimizer]) -> bool:
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return any(parameter.default is parameter.empty and parameter.kind not in variadic
-               for parameter in inspect.signature(function).parameters.values())
+    behind_self = list(inspect.signature(kind.step).parameters.values())[1:]
+    return any(parameter.default is parameter.empty and parameter.kind not in variadic for parameter in behind_self)
 
 
 def _has_scheduler(optimizer: torch.optim.Optimizer) -> bool:
@@ -155,7 +155,7 @@ class Adapter:
         for copy in copies:
             copy.grad = torch.zeros_like(copy)
         probe, _ = _divided(make(_groups(copies, factors, decays, lr, places), lr))
-        if _needs_argument(probe.step):
+        if _needs_closure(type(probe)):
             raise TaskError(f"the step of {type(probe).__name__} needs a closure (it computes losses and gradients again, and "
                             "hetseq's are those of a batch that ranks share): give an optimizer that steps once, by the gradients "
                             "that are there")
