@@ -300,7 +300,7 @@ class GroupsTest(ChainCase):
     def test_each_stage_records_its_own_statistics(self):
         task = Images(lambda: ResNet(nn.BatchNorm2d), ["layer1", "layer2", "layer3", "layer4"])
         staged = self.staged(task)
-        sums = staged.binding.keyed.norms.sums
+        sums = staged.binding.keyed.sums.tensor
         batches = [task.batch(0, 8), task.batch(8, 12)]
         groups = [[0, 5, 4, 4], [2, 5, 4, 4, 4]]
         sums.zero_()
