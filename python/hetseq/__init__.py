@@ -26,6 +26,6 @@ from .wandb_logger import WandbLogger
 
 __version__ = _library.version()
 __all__ = ["Batch", "Bytes", "Computed", "Config", "Error", "Field", "Metric", "Option", "Ragged", "Stopped", "Task",
-           "TaskError", "WandbLogger", "add_to_batch_sum", "decode_image", "from_csv", "from_dataset", "from_images", "from_npz", "generators",
-           "groups", "image_classes", "load", "load_task", "rank", "rows", "sample_ids", "samples", "task", "tokens", "train",
-           "write_shards"]
+           "TaskError", "WandbLogger", "add_to_batch_sum", "decode_image", "from_csv", "from_dataset", "from_images", "from_npz",
+           "generators", "groups", "image_classes", "load", "load_task", "rank", "rows", "sample_ids", "samples", "task", "tokens",
+           "train", "write_shards"]

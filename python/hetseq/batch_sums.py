@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Mapping, Optional, Sequence
+from typing import Mapping, Sequence
 
 import torch
 
@@ -32,8 +32,9 @@ class BatchSums:
         if tuple(value.shape) != self._shapes[name]:
             raise TaskError(f"hetseq.add_to_batch_sum got a tensor of shape {tuple(value.shape)} for '{name}', whose shape in "
                             f"batch_sums is {self._shapes[name]}: sum over the samples, and give one of that shape")
+        value = value.detach() if value.dtype in (torch.float32, torch.float64) else value.detach().float()
         before = self._of_forward.get(name)
-        self._of_forward[name] = value.detach().clone() if before is None else before + value.detach()
+        self._of_forward[name] = value.clone() if before is None else before + value
 
     def give(self, sums: torch.Tensor) -> None:
         """Adds those of the forward to `sums`, (size)."""
@@ -61,6 +62,5 @@ def add_to_batch_sum(name: str, value: torch.Tensor) -> None:
     """Adds `value`, a sum over samples of the micro-batch whose forward runs in training, to the sum of that name over the
     update's whole batch, which the task's `after_update` gets. Its shape is that in the task's `batch_sums`; nothing is
     differentiated. In evaluation, in recomputation and outside of hetseq nothing happens."""
-    stands_in: Optional[bool] = scope.stage is not None and scope.stage.stands_in
-    if scope.active and scope.trains and not scope.replays and not stands_in:
+    if scope.active and scope.trains and not scope.replays:
         scope.handle.sums.batch_sums.add(name, value)

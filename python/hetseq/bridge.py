@@ -233,7 +233,8 @@ class Binding:
         if overrides(self.task, "after_update"):
             with torch.no_grad():
                 self.task.after_update(self.module, sums)
-        self.buffers.begin()  # which this may have changed
+        if self.keyed.sums.needs_parameters:
+            self.buffers.begin()  # which this may have changed
 
     def recompute(self, count: int, begin: int, end: int) -> None:
         """The first `count` modules of `Task.recompute` in units [begin, end); of all where there are none."""

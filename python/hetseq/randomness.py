@@ -444,7 +444,7 @@ class Handle:
 
     is_compiled = staticmethod(_is_compiled)
 
-    def __init__(self, model: nn.Module, batch_sums: Mapping[str, Sequence[int]], changes_itself: bool) -> None:
+    def __init__(self, model: nn.Module, batch_sums: Mapping[str, Sequence[int]], has_after_update: bool) -> None:
         if scope.handle is not None:
             raise RandomnessError(
                 "another module is being trained in this process (its randomness is keyed by its own "
@@ -460,7 +460,7 @@ class Handle:
         scope.add_call = Record.add_call
         if is_compiled:  # the compiled code breaks at the first of more calls than ever before
             scope.add_call = torch._dynamo.disable(Record.add_call)
-        self.sums = UpdateSums(model, {id(record.module): record for record in self._records}, batch_sums, changes_itself)
+        self.sums = UpdateSums(model, {id(record.module): record for record in self._records}, batch_sums, has_after_update)
         self.norms = self.sums.norms
         self._undo_size_check = without_size_check()
         self._library = _register_kernels(self.norms)
@@ -582,7 +582,7 @@ def _check_distinct(records: list[Record]) -> None:
             )
 
 
-def install(model: nn.Module, batch_sums: Mapping[str, Sequence[int]] = {}, changes_itself: bool = False) -> Handle:
+def install(model: nn.Module, batch_sums: Mapping[str, Sequence[int]] = {}, has_after_update: bool = False) -> Handle:
     """Prepares `model` for `Handle.forward`. Once before the first forward of a training; the
-    operators of libhetseq_python must be loaded. `batch_sums`, `changes_itself`: see update_sums.py."""
-    return Handle(model, batch_sums, changes_itself)
+    operators of libhetseq_python must be loaded. `batch_sums`, `has_after_update`: see update_sums.py."""
+    return Handle(model, batch_sums, has_after_update)

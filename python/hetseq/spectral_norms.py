@@ -11,37 +11,38 @@ from typing import Any, Callable
 
 import torch
 from torch import nn
-from torch.nn.utils import parametrizations
+from torch.nn.utils import parametrizations, parametrize
 from torch.nn.utils.spectral_norm import SpectralNorm
 
 __all__ = ["SpectralNorms"]
 
 
 class _Estimate:
-    """Of one weight. `norm`: what makes the step in torch; `step`: makes it with norm's own number of iterations."""
+    """Of one weight. `norm`: what makes the step in torch; `step`: makes it, of norm's own number of iterations."""
 
-    def __init__(self, norm: Any, step: Callable[[], Any], buffers: list[tuple[nn.Module, str]]) -> None:
-        self.norm, self.step, self.buffers = norm, step, buffers
+    def __init__(self, norm: Any, step: Callable[[], Any]) -> None:
+        self.norm, self.step = norm, step
         self.iterations = norm.n_power_iterations
 
 
-def _parametrized(module: nn.Module, of_weight: Any) -> list[_Estimate]:
+def _parametrized(of_weight: parametrize.ParametrizationList) -> list[_Estimate]:
     def step(norm: Any) -> None:
-        weight = of_weight.original
+        names = ["original"] if of_weight.is_tensor else [f"original{i}" for i in range(of_weight.ntensors)]
+        made = [getattr(of_weight, name) for name in names]
         for other in of_weight:
             if other is norm:
                 break
-            weight = other(weight)
-        if weight.ndim > 1:  # a vector is normalised exactly
-            norm._power_method(norm._reshape_weight_to_matrix(weight), norm.n_power_iterations)
+            made = [other(*made)]
+        if made[0].ndim > 1:  # a vector is normalised exactly
+            norm._power_method(norm._reshape_weight_to_matrix(made[0]), norm.n_power_iterations)
 
-    return [_Estimate(norm, lambda norm=norm: step(norm), [(norm, "_u"), (norm, "_v")])
-            for norm in of_weight if isinstance(norm, parametrizations._SpectralNorm)]
+    return [_Estimate(norm, lambda norm=norm: step(norm)) for norm in of_weight
+            if isinstance(norm, parametrizations._SpectralNorm)]
 
 
 def _hooked(module: nn.Module) -> list[_Estimate]:
-    return [_Estimate(hook, lambda hook=hook: hook.compute_weight(module, True), [(module, hook.name + "_u"), (module, hook.name + "_v")])
-            for hook in module._forward_pre_hooks.values() if isinstance(hook, SpectralNorm)]
+    return [_Estimate(hook, lambda hook=hook: hook.compute_weight(module, True)) for hook in module._forward_pre_hooks.values()
+            if isinstance(hook, SpectralNorm)]
 
 
 class SpectralNorms:
@@ -51,10 +52,10 @@ class SpectralNorms:
         self._estimates: list[_Estimate] = []
         for module in model.modules():
             self._estimates += _hooked(module)
-            if isinstance(getattr(module, "parametrizations", None), nn.ModuleDict):
-                for of_weight in module.parametrizations.values():
-                    self._estimates += _parametrized(module, of_weight)
-        self._set(0)
+            if isinstance(module, parametrize.ParametrizationList):
+                self._estimates += _parametrized(module)
+        for estimate in self._estimates:
+            estimate.norm.n_power_iterations = 0
 
     @property
     def exists(self) -> bool:
@@ -71,7 +72,3 @@ class SpectralNorms:
     def remove(self) -> None:
         for estimate in self._estimates:
             estimate.norm.n_power_iterations = estimate.iterations
-
-    def _set(self, iterations: int) -> None:
-        for estimate in self._estimates:
-            estimate.norm.n_power_iterations = iterations

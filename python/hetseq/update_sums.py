@@ -20,16 +20,15 @@ NAME = "hetseq.update_sums"  # of the buffer that the trainer sums over ranks
 
 
 class UpdateSums:
-    """Of a module while it trains. `records`: of its modules, by their id; `shapes`: of the task's sums, by name; `is_asked`:
-    the task changes the module after an update."""
+    """Of a module while it trains. `records`: of its modules, by their id; `shapes`: of the task's sums, by name;
+    `has_after_update`: the task changes the module after an update."""
 
     def __init__(self, model: nn.Module, records: Mapping[int, Record], shapes: Mapping[str, Sequence[int]],
-                 is_asked: bool) -> None:
+                 has_after_update: bool) -> None:
         self.norms = GroupNorms(model, records)
         self.batch_sums = BatchSums(shapes)
         self.spectral_norms = SpectralNorms(model)
-        self._is_asked = is_asked
-        self.needs_parameters = is_asked or self.spectral_norms.exists  # those that the update has made
+        self.needs_parameters = has_after_update or self.spectral_norms.exists  # those that the update has made
         size = self.norms.size + self.batch_sums.size
         # The trainer moves and converts it with the module's buffers. One element at least says that there is something.
         self.tensor: Optional[torch.Tensor] = torch.zeros(max(size, 1)) if size or self.needs_parameters else None
