@@ -2,11 +2,14 @@
 # soak_test.sh BINARY_DIR [DISTURBANCES [SEED [TASK]]]: a run that is killed, stopped, re-sized and cut into other virtual
 # workers at random, again and again, whose config.cfg is removed, whose newest checkpoint is damaged and into whose folder
 # second jobs are started, keeps every other checkpoint and ends with the parameters of a run of replicas that was left
-# alone. A disturbance takes 2 to 4 s, one with a second job 10 s.
+# alone. A disturbance takes 2 to 4 s, one with a second job 10 s. Without a number there are 20, or as many as begin within
+# a minute.
 # TASK: mnist (in fp64, the default); late (the same with --staleness 2); bf16 (the same in 16 bits, within their bound);
 # python (a task in Python in fp64, whose block is computed again in backward at random; twice as long).
 source "$(dirname "$0")/../end_to_end/common.sh"
-disturbances=${2:-8}
+disturbances=${2:-20}
+most_s=1000000
+(($# > 1)) || most_s=60
 seed=${3:-$RANDOM}
 task=${4:-mnist}
 RANDOM=$seed
@@ -141,7 +144,7 @@ PY
   damages=$((damages + 1))
 }
 
-for ((i = 1; i <= disturbances; ++i)); do
+for ((i = 1; i <= disturbances && SECONDS < most_s; ++i)); do
   ranks=$((RANDOM % 4 + 1))
   random_layout
   layouts+=" ${layout[*]:-$ranks}"
@@ -182,5 +185,5 @@ done
 timeout 900 mpirun -np 2 "$bin/hetseq" train "${options[@]}" --max-update "$last" --save-dir "$work/alone" >"$work/log" 2>&1 ||
   { cat "$work/log"; fail "the run that was left alone"; }
 "$bin/compare_models" "$run/checkpoints/update-$(printf %08d "$last")/model.safetensors" "$work/alone/model.safetensors" "$tolerance" ||
-  fail "the parameters differ after $disturbances disturbances"
-echo "$last updates as$layouts, $kills kills, $stops stops, $removals times without config.cfg, $refused second jobs, $damages damaged checkpoints: the parameters of a run that was left alone"
+  fail "the parameters differ after $((i - 1)) disturbances"
+echo "$((i - 1)) disturbances, $last updates as$layouts, $kills kills, $stops stops, $removals times without config.cfg, $refused second jobs, $damages damaged checkpoints: the parameters of a run that was left alone"
