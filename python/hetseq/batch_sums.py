@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Mapping, Sequence
+from typing import Mapping, Sequence, Union
 
 import torch
 
 from .draw_places import scope
 from .task import TaskError
 
-__all__ = ["BatchSums", "add_to_batch_sum"]
+__all__ = ["BatchSums", "TOLD", "add_to_batch_sum"]
+
+TOLD = "batch sum "  # before the name of one that the self-test is told of
 
 
 class BatchSums:
@@ -29,18 +31,23 @@ class BatchSums:
         if name not in self._shapes:
             raise TaskError(f"hetseq.add_to_batch_sum was given '{name}', which the task's batch_sums do not name: add it to "
                             "them with its shape")
+        if isinstance(value, (int, float)):
+            value = torch.tensor(float(value))
+        if not isinstance(value, torch.Tensor) or value.is_complex():
+            what = "a complex tensor" if isinstance(value, torch.Tensor) else f"a {type(value).__name__}"
+            raise TaskError(f"hetseq.add_to_batch_sum got {what} for '{name}': give a tensor of real numbers, or a number")
         if tuple(value.shape) != self._shapes[name]:
             raise TaskError(f"hetseq.add_to_batch_sum got a tensor of shape {tuple(value.shape)} for '{name}', whose shape in "
                             f"batch_sums is {self._shapes[name]}: sum over the samples, and give one of that shape")
         value = value.detach() if value.dtype in (torch.float32, torch.float64) else value.detach().float()
         before = self._of_forward.get(name)
-        self._of_forward[name] = value.clone() if before is None else before + value
+        self._of_forward[name] = value.clone() if before is None else before.to(value.device) + value
 
     def give(self, sums: torch.Tensor) -> None:
         """Adds those of the forward to `sums`, (size)."""
         for name, part in self.parts(sums).items():
             if name in self._of_forward:
-                part += self._of_forward[name]
+                part += self._of_forward[name].to(part.device)
 
     def parts(self, sums: torch.Tensor) -> dict[str, torch.Tensor]:
         """`sums`, (size), as its parts by name."""
@@ -52,15 +59,16 @@ class BatchSums:
     def told(self) -> dict[str, torch.Tensor]:
         """A number for each sum of the forward, in which each element counts otherwise."""
         told = {}
-        for name, value in self._of_forward.items():
+        for name, shape in self._shapes.items():
+            value = self._of_forward.get(name, torch.zeros(shape))
             weights = torch.linspace(1, 2, value.numel(), dtype=torch.float64, device=value.device)
-            told[f"batch sum {name}"] = value.double().flatten() @ weights
+            told[TOLD + name] = value.double().flatten() @ weights
         return told
 
 
-def add_to_batch_sum(name: str, value: torch.Tensor) -> None:
+def add_to_batch_sum(name: str, value: Union[torch.Tensor, float]) -> None:
     """Adds `value`, a sum over samples of the micro-batch whose forward runs in training, to the sum of that name over the
-    update's whole batch, which the task's `after_update` gets. Its shape is that in the task's `batch_sums`; nothing is
-    differentiated. In evaluation, in recomputation and outside of hetseq nothing happens."""
+    update's whole batch, which the task's `after_update` gets. Its shape is that in the task's `batch_sums`, or it is
+    a number where that is (); nothing is differentiated. In evaluation, in recomputation and outside of hetseq nothing happens."""
     if scope.active and scope.trains and not scope.replays:
         scope.handle.sums.batch_sums.add(name, value)

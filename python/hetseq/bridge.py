@@ -15,7 +15,9 @@ from .batches import BatchMaker
 from .callbacks import Callbacks
 from .chain import Chain
 from .cut_test import CutTest
+from .double import generator_states
 from .draw_places import scope, without_shells
+from .findings import own_generators
 from .gathered import Kept, metric_values, require_targets
 from .optimizers import Adapter
 from .reading import describe_reading
@@ -29,6 +31,7 @@ from .update_sums import UpdateSums
 
 _OUT_OF_MEMORY = "hetseq: out of memory\n"
 _MOST_TRIED = 64  # samples, of predict
+_UPDATES_LOOKED_AT = 10  # and every hundredth: whether after_update draws
 _SAMPLE = 4  # samples, that tell what units a chain has
 _LONGEST_TRACEBACK = 3000  # characters; the trainer's messages are of bounded length
 _LAST_WORDS_S = 30  # for callbacks, behind an error
@@ -69,6 +72,7 @@ class Binding:
         self.chain: Optional[Chain] = None  # once the trainer has asked for it
         self.kept: Optional[KeptValues] = None  # of a module that `Task.model` gives again
         self.has_trained = False
+        self.updates = 0  # that were applied
         self.has_tried_predict = True  # or needs no trial
         self.is_tested = False  # in front of a pipeline
         self.config: Optional[Config] = None
@@ -127,6 +131,9 @@ class Binding:
         results = self.keyed.forward(task.forward, module, dict(zip(names, tensors)))
         if self.has_trained and task.buffers == "constant":
             self.buffers.check()
+        elif self.has_trained:
+            with torch.no_grad():
+                self.buffers.put_back()
         if not training and self.has_trained:
             self.cut_test.run_in_validation(module, self.keyed, dict(zip(names, tensors)))
             self.buffers.begin()  # the test has written them, with the values that they had
@@ -231,10 +238,20 @@ class Binding:
         """An update was applied."""
         sums = self.keyed.sums.take()
         if overrides(self.task, "after_update"):
-            with torch.no_grad():
-                self.task.after_update(self.module, sums)
+            self._change_after_update(sums)
         if self.keyed.sums.needs_parameters:
             self.buffers.begin()  # which this may have changed
+
+    def _change_after_update(self, sums: Mapping[str, torch.Tensor]) -> None:
+        looks = self.updates < _UPDATES_LOOKED_AT or self.updates % 100 == 0
+        self.updates += 1
+        before = generator_states() if looks else {}
+        with torch.no_grad():
+            self.task.after_update(self.module, sums)
+            self.buffers.put_back()
+        if looks and own_generators(before, generator_states()):
+            raise TaskError("after_update draws random numbers (ranks would come to other values): draw them from a generator of "
+                            "your own that a buffer seeds, which counts updates")
 
     def recompute(self, count: int, begin: int, end: int) -> None:
         """The first `count` modules of `Task.recompute` in units [begin, end); of all where there are none."""

@@ -16,6 +16,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence
 import torch
 from torch import nn
 
+from .batch_sums import TOLD
 from .double import double, generator_states, jittered, restored
 from .findings import (Found, NotFinite, changed_buffers, check_collate, listed, mixed_in_collate,
                        own_generators, refusals, unsampled_draws,
@@ -107,7 +108,6 @@ def check(
     torch.ops.hetseq.note_draws(True)
     with restored(model):
         try:
-            test.learn_draws()
             return test.problems(buffers_may_change)
         except Found as found:
             return found.texts
@@ -180,15 +180,19 @@ class _SelfTest:
         self._noises: dict[tuple[str, bool], dict[tuple[str, str], float]] = {}
         self._seconds = 0.0  # of a forward and backward of all
 
-    def learn_draws(self) -> None:
+    def _learn_draws(self) -> None:
         """Where the samples lie in what is drawn, of which a forward of all and of one tell."""
-        with contextlib.suppress(Exception):  # `problems` meets it again
+        try:
             self._losses(self._everyone)
             self._losses(self._everyone[:1])
+        except Exception as error:  # others are met again
+            if says_out_of_memory(error):
+                raise
 
     def problems(self, buffers_may_change: bool) -> list[str]:
         check_collate(self._samples)
         self._check_weights()
+        self._learn_draws()
         found: list[str] = []
         buffers = {name: buffer.detach().clone() for name, buffer in self._model.named_buffers()}
         generators = generator_states()
@@ -353,7 +357,9 @@ class _SelfTest:
             values = [losses[name] for losses in of_singles]
             if self._is_close(loss, sum(values), values):
                 continue
-            if self._is_close(loss, sum(values) / len(values), values):
+            if self._is_close(loss, sum(values) / len(values), values) and name.startswith(TOLD):
+                found.append(f"{name} is a mean over the samples: give hetseq.add_to_batch_sum the sum over them")
+            elif self._is_close(loss, sum(values) / len(values), values):
                 kind, how = ("loss", 'use reduction="sum"') if name in self.loss_names else (
                     "metric", "give the sum over the samples")
                 found.append(f"the {kind} '{name}' is a mean over the samples (hetseq divides the sum over all "

@@ -586,6 +586,8 @@ def describe(task: Task, spec: str) -> dict[str, Any]:
     if not losses:
         raise TaskError("the task has no losses: name one at least")
     _check_once("the losses", losses)
+    if not isinstance(task.tokens, str):
+        raise TaskError(f"tokens is {task.tokens!r}: give the name of a ragged field, or '' where work is counted in samples")
     if task.tokens and not isinstance(task.fields.get(task.tokens), Ragged):
         raise TaskError(f"tokens are counted in '{task.tokens}', which is not a ragged field of the task")
     for name in ("groups", "exact", "self_test"):

@@ -18,10 +18,28 @@ class Buffers:
                         for name, buffer in part._buffers.items()
                         if buffer is not None and not changes_between_updates(part, name)]
 
+        self._parts = list(module.modules())
+        self._count = sum(len(part._buffers) for part in self._parts)
+
     def begin(self) -> None:
         """From here on, changes count: the trainer has moved the module to its device."""
         self._places = [(part, path, name, part._buffers[name], part._buffers[name]._version)
                         for part, path, name, _, _ in self._places]
+
+    def put_back(self) -> None:
+        """The buffers that the trainer holds and saves, with the values of those that were put in their place."""
+        for part, path, name, buffer, _ in self._places:
+            given = part._buffers.get(name)
+            if given is buffer:
+                continue
+            if given is None or given.shape != buffer.shape:
+                raise TaskError(f"the buffer '{path + '.' * bool(path)}{name}' was removed, or has another shape now (the trainer "
+                                "holds it since its start, and saves it): change its values in place")
+            buffer.copy_(given)
+            part._buffers[name] = buffer
+        if sum(len(part._buffers) for part in self._parts) != self._count:
+            raise TaskError("a buffer was added after the training began (the trainer saves those that there were at its start): "
+                            "register it in `model`")
 
     def check(self) -> None:
         for part, path, name, buffer, version in self._places:

@@ -150,6 +150,68 @@ class Misshapen(Means):
         return model.loss(batch["x"].to(model.codes.dtype), batch["y"], add)
 
 
+class Numbers(MeanTeacher):
+    """A buffer that is replaced, a sum that is a number, and one that is seldom added."""
+    batch_sums = {"samples": (), "many": ()}
+
+    def model(self, config):
+        return modules.MeanTeacher()
+
+    def forward(self, model, batch):
+        if model.training:
+            hetseq.add_to_batch_sum("samples", len(batch["x"]))
+        if model.training and len(batch["x"]) > 1000:
+            hetseq.add_to_batch_sum("many", 1)
+        return super().forward(model, batch)
+
+    def after_update(self, model, sums):
+        model.updates = model.updates + sums["samples"] + sums["many"]
+
+
+class Draws(Numbers):
+    def after_update(self, model, sums):
+        model.updates += torch.rand(())
+
+
+class Reshapes(Numbers):
+    def after_update(self, model, sums):
+        model.updates = torch.zeros(3)
+
+
+class Adds(Numbers):
+    def after_update(self, model, sums):
+        model.register_buffer("more", torch.zeros(()))
+
+
+class Sometimes(Numbers):
+    def forward(self, model, batch):
+        if len(batch["x"]) > 3:
+            hetseq.add_to_batch_sum("many", 1)
+        return super().forward(model, batch)
+
+
+class Words(Numbers):
+    def forward(self, model, batch):
+        hetseq.add_to_batch_sum("samples", "ten")
+        return super().forward(model, batch)
+
+
+class Seen(MeanTeacher):
+    """Rank 0's, replaced in each forward."""
+    buffers = "rank0"
+
+    def model(self, config):
+        return modules.MeanTeacher()
+
+    def forward(self, model, batch):
+        if model.training:
+            model.updates = model.updates + 1
+        return super().forward(model, batch)
+
+    def after_update(self, model, sums):
+        pass
+
+
 class InForward(MeanTeacher):
     def model(self, config):
         return modules.MeanTeacher()
@@ -222,6 +284,12 @@ class AfterUpdateTest(Case):
             self.train(task, 1, "parts-" + task)
             self.assertEqual(self.model("parts-" + task), self.model("whole-" + task))
 
+    def test_a_buffer_that_is_replaced_is_saved(self):
+        self.train("Numbers", 3, "numbers")
+        self.assertEqual(tensors(self.folder / "numbers/model.safetensors")["updates"].item(), UPDATES * SAMPLES)
+        self.train("Seen", 1, "seen")
+        self.assertGreaterEqual(tensors(self.folder / "seen/model.safetensors")["updates"].item(), UPDATES)
+
     def test_where_ranks_step_parts_of_the_values(self):
         for task in ("MeanTeacher", "Spectral"):
             self.train(task, 1, f"{task}-1", optimizer="adamw")
@@ -230,7 +298,12 @@ class AfterUpdateTest(Case):
 
     def test_what_cannot_be(self):
         for task, said in {
-            "Means": r"batch sum count' is a mean over the samples",
+            "Means": "batch sum count is a mean over the samples: give hetseq.add_to_batch_sum the sum",
+            "Draws": "after_update draws random numbers",
+            "Reshapes": "the buffer 'updates' was removed, or has another shape",
+            "Adds": "a buffer was added after the training began",
+            "Sometimes": "batch sum many",
+            "Words": "got a str for 'samples'",
             "Unknown": "was given 'counts', which the task's batch_sums do not name",
             "Misshapen": r"got a tensor of shape \(5, 4\) for 'count', whose shape in batch_sums is \(5,\)",
             "InForward": "the buffer updates changed in training .*after_update",
