@@ -19,25 +19,29 @@ class Buffers:
                         if buffer is not None and not changes_between_updates(part, name)]
 
         self._parts = list(module.modules())
-        self._count = sum(len(part._buffers) for part in self._parts)
+        self._saved = self._count_saved()
 
     def begin(self) -> None:
         """From here on, changes count: the trainer has moved the module to its device."""
         self._places = [(part, path, name, part._buffers[name], part._buffers[name]._version)
                         for part, path, name, _, _ in self._places]
 
+    def _count_saved(self) -> int:
+        return sum(name not in part._non_persistent_buffers_set for part in self._parts for name in part._buffers)
+
     def put_back(self) -> None:
-        """The buffers that the trainer holds and saves, with the values of those that were put in their place."""
+        """The buffers that the trainer holds and saves, with the values of those that were put in their place. Others, such
+        as tables that grow, may be what they like."""
         for part, path, name, buffer, _ in self._places:
             given = part._buffers.get(name)
-            if given is buffer:
+            if given is buffer or name in part._non_persistent_buffers_set:
                 continue
             if given is None or given.shape != buffer.shape:
                 raise TaskError(f"the buffer '{path + '.' * bool(path)}{name}' was removed, or has another shape now (the trainer "
                                 "holds it since its start, and saves it): change its values in place")
             buffer.copy_(given)
             part._buffers[name] = buffer
-        if sum(len(part._buffers) for part in self._parts) != self._count:
+        if self._count_saved() != self._saved:
             raise TaskError("a buffer was added after the training began (the trainer saves those that there were at its start): "
                             "register it in `model`")
 

@@ -84,7 +84,8 @@ public:
     /// of no dimension, or of one element where there are, or once were, several samples.
     bool is_for_all(at::IntArrayRef shape, std::int64_t samples, const DrawPlace& place);
 
-    /// Throws BadConfig naming the module and `what`, the function, if samples share no dimension
+    /// Where the samples lie in a draw of `shape`: in dimension 0 unless the self-test saw them in
+    /// another. Throws BadConfig naming the module and `what`, the function, if they share it not
     /// evenly, or if nothing told that they do: a table that all share may have as many rows by
     /// chance, and so may a dimension behind the first.
     SampleDim samples_in(at::IntArrayRef shape,
