@@ -19,12 +19,12 @@ def _groups(tensors: Sequence[torch.Tensor], factors: Sequence[float], decays: S
             places: Sequence[tuple[int, int]]) -> Groups:
     """Parameters of like treatment together, as torch.optim takes them, in the order of `param_groups` and of the module.
     `places`: of each parameter's group, and its own in the module."""
-    groups: dict[tuple[int, bool], dict[str, Any]] = {}
+    groups: dict[tuple[int, float, bool], dict[str, Any]] = {}
     for (place, _), tensor, factor, decay in sorted(zip(places, tensors, factors, decays), key=lambda item: item[0]):
         group = {"params": [], "lr": lr * factor, "lr_factor": factor}
         if not decay:
             group["weight_decay"] = 0.0
-        groups.setdefault((place, decay), group)["params"].append(tensor)
+        groups.setdefault((place, factor, decay), group)["params"].append(tensor)
     return list(groups.values())
 
 

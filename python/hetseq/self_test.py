@@ -355,11 +355,12 @@ class _SelfTest:
         found = []
         for name, loss in whole.losses.items():
             values = [losses[name] for losses in of_singles]
-            if self._is_close(loss, sum(values), values):
+            is_sum, is_mean = (self._is_close(loss, made, values) for made in (sum(values), sum(values) / len(values)))
+            if is_sum or not is_mean:
                 continue
-            if self._is_close(loss, sum(values) / len(values), values) and name.startswith(TOLD):
+            if name.startswith(TOLD):
                 found.append(f"{name} is a mean over the samples: give hetseq.add_to_batch_sum the sum over them")
-            elif self._is_close(loss, sum(values) / len(values), values):
+            else:
                 kind, how = ("loss", 'use reduction="sum"') if name in self.loss_names else (
                     "metric", "give the sum over the samples")
                 found.append(f"the {kind} '{name}' is a mean over the samples (hetseq divides the sum over all "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from .group_norms import BUFFERS, is_grouped
 from .task import TaskError
-from .update_sums import changes_between_updates
 
 __all__ = ["Buffers", "Parameters"]
 
@@ -16,8 +16,7 @@ class Buffers:
     def __init__(self, module: torch.nn.Module):
         self._places = [(part, path, name, buffer, buffer._version) for path, part in module.named_modules()
                         for name, buffer in part._buffers.items()
-                        if buffer is not None and not changes_between_updates(part, name)]
-
+                        if buffer is not None and not (is_grouped(part) and name in BUFFERS)]
         self._parts = list(module.modules())
         self._saved = self._count_saved()
 
@@ -68,11 +67,11 @@ class Parameters:
     def check(self) -> None:
         """Raises TaskError where one is other than it was."""
         for parameters, name, parameter, trains, dtype, place in self._places:
-            if trains and id(parameter) in self._has_gradient and parameter.grad is None:
-                self._refuse(parameters, name, "lost its gradient (zero_grad)", "leave zero_grad and the backward to the trainer, "
-                             "which begins each update at 0")
             if parameter.grad is not None:
                 self._has_gradient.add(id(parameter))
+            elif trains and id(parameter) in self._has_gradient:
+                self._refuse(parameters, name, "lost its gradient (zero_grad)", "leave zero_grad and the backward to the trainer, "
+                             "which begins each update at 0")
             if name not in parameters or parameters[name] is not parameter:
                 self._refuse(parameters, name, "was replaced or removed", "change its values in place, under "
                              "torch.no_grad()")

@@ -11,10 +11,10 @@ from torch import nn
 
 from .batch_sums import BatchSums
 from .draw_places import Record
-from .group_norms import BUFFERS, GroupNorms, is_grouped
+from .group_norms import GroupNorms
 from .spectral_norms import SpectralNorms
 
-__all__ = ["NAME", "UpdateSums", "changes_between_updates"]
+__all__ = ["NAME", "UpdateSums"]
 
 NAME = "hetseq.update_sums"  # of the buffer that the trainer sums over ranks
 
@@ -57,8 +57,3 @@ class UpdateSums:
 
     def _of_task(self) -> torch.Tensor:
         return self.tensor[self.norms.size:self.norms.size + self.batch_sums.size]
-
-
-def changes_between_updates(module: nn.Module, name: str) -> bool:
-    """True if hetseq itself changes this buffer of a module."""
-    return is_grouped(module) and name in BUFFERS

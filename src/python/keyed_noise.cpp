@@ -167,7 +167,7 @@ at::Tensor numbers(const at::Tensor& like,
     } else {
         const SampleDim in = scope.samples_in(like.sizes(), ids.numel(), what, place);
         const SampleRows sample{drawn, sizes_of_sample(like.sizes(), in), distribution};
-        values = at::empty(like.sizes(), at::kDouble).movedim(in.dim, 0).contiguous();
+        values = at::empty(like.movedim(in.dim, 0).sizes(), at::kDouble);
         auto* const out = values.mutable_data_ptr<double>();
         const at::Tensor on_host = scope.on_host(ids).contiguous();
         const auto* const samples = on_host.const_data_ptr<std::int64_t>();

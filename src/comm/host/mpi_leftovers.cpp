@@ -113,11 +113,14 @@ void remove_sessions(const MpiPlaces& places, MpiLeftovers& removed) {
     if (!places.are_all_processes_seen)
         return;
     const std::string by_process = "pid.", family = "jf.";
-    const std::set<std::string> living = living_processes(places);
+    std::optional<std::set<std::string>> living;  // asked for where one seems to be gone
     const auto is_gone = [&](const std::string& process) {
         std::error_code error;
-        return is_number(process) && !living.contains(process) &&
-               !fs::exists(places.processes / process, error) && !error;
+        if (!is_number(process) || fs::exists(places.processes / process, error) || error)
+            return false;
+        if (!living)
+            living = living_processes(places);
+        return !living->contains(process);
     };
     for_each_in(places.sessions, [&](const fs::path& folder) {
         const std::string name = folder.filename().string();
