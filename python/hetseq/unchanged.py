@@ -26,14 +26,14 @@ class Buffers:
                         for part, path, name, _, _ in self._places]
 
     def _count_saved(self) -> int:
-        return sum(name not in part._non_persistent_buffers_set for part in self._parts for name in part._buffers)
+        return sum(not _stays_out(part, name) for part in self._parts for name in part._buffers.keys())
 
     def put_back(self) -> None:
         """The buffers that the trainer holds and saves, with the values of those that were put in their place. Others, such
         as tables that grow, may be what they like."""
         for part, path, name, buffer, _ in self._places:
-            given = part._buffers.get(name)
-            if given is buffer or name in part._non_persistent_buffers_set:
+            given = part._buffers[name] if name in part._buffers else None
+            if given is buffer or _stays_out(part, name):
                 continue
             if given is None or given.shape != buffer.shape:
                 raise TaskError(f"the buffer '{path + '.' * bool(path)}{name}' was removed, or has another shape now (the trainer "
@@ -50,6 +50,11 @@ class Buffers:
                 raise TaskError(f"the buffer '{path + '.' * bool(path)}{name}' changed in training: ranks with "
                                 "other samples would come to other values. Change it in after_update, keep it constant, or let "
                                 "rank 0's count: buffers = \"rank0\"")
+
+
+def _stays_out(part: torch.nn.Module, name: str) -> bool:
+    """Whether state_dict leaves out this buffer of `part`."""
+    return name in getattr(part, "_non_persistent_buffers_set", ())
 
 
 class Parameters:
