@@ -471,7 +471,7 @@ def _description(task: Task, module: torch.nn.Module, sums: UpdateSums, recomput
     description = {"parameters": [settings[name] for name, _ in _parameters(module)], "buffers": buffers,
                    "config": _config_json(module), "recomputable": recomputable,
                    "is_chain": bool(chain_names(task)), "has_groups": sums.norms.exists or task.groups, "evaluates_groups": task.groups, "sums": SUMS,
-                   "takes_parameters": sums.needs_parameters}
+                   "takes_parameters": sums.needs_parameters, "has_own_buffers": task.buffers == "rank0"}
     return json.dumps(description), tensors
 
 

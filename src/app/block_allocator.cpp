@@ -10,7 +10,7 @@ namespace hetseq {
 
 namespace {
 
-constexpr std::size_t least_block = std::size_t{1} << 20;
+constexpr std::size_t least_block = std::size_t{64} << 10;
 constexpr std::uint8_t priority = 100;  // above LibTorch's own
 
 void give_back(void* block) {

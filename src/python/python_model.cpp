@@ -71,7 +71,8 @@ public:
           recomputable_{description.at("recomputable")},
           has_groups_{description.at("has_groups")},
           evaluates_groups_{description.at("evaluates_groups")},
-          takes_parameters_{description.at("takes_parameters")} {
+          takes_parameters_{description.at("takes_parameters")},
+          has_own_buffers_{description.at("has_own_buffers")} {
         std::size_t i = 0;
         for (const Json& parameter : description.at("parameters")) {
             const auto name = parameter.at("name").get<std::string>();
@@ -123,6 +124,15 @@ public:
         std::erase_if(tensors, [&](const NamedTensor& stored) {
             return transient_buffers_.count(stored.name) > 0;
         });
+        return tensors;
+    }
+
+    std::vector<NamedTensor> common_tensors() const override {
+        std::vector<NamedTensor> tensors = stored_tensors();
+        if (has_own_buffers_)
+            std::erase_if(tensors, [buffers = named_buffers()](const NamedTensor& stored) {
+                return buffers.contains(stored.name);
+            });
         return tensors;
     }
 
@@ -261,6 +271,7 @@ private:
     bool has_groups_;
     bool evaluates_groups_;
     bool takes_parameters_;   // after an update
+    bool has_own_buffers_;    // each rank, of which rank 0's count
     at::Tensor sums_;         // undefined: the module keeps no statistics of groups
     bool is_tested_ = false;  // that its results do not depend on the cut of a batch
     std::map<std::string, Treatment> treatments_;

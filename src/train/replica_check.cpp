@@ -11,12 +11,14 @@ namespace hetseq {
 ReplicaCheck::ReplicaCheck(const HostComm& world,
                            Communicator& communicator,
                            FlatParameters& parameters,
+                           const Model& model,
                            Optimizer& optimizer,
                            const SharedParameters* shared,
                            std::vector<std::string> devices)
     : world_{world},
       communicator_{communicator},
       parameters_{parameters},
+      model_{model},
       optimizer_{optimizer},
       shared_{shared},
       devices_{std::move(devices)} {
@@ -28,14 +30,15 @@ ReplicaCheck::ReplicaCheck(const HostComm& world,
 ReplicaDrift ReplicaCheck::drift() const {
     if (shared_ != nullptr)
         return {.largest_difference = shared_->drift(world_, parameters_)};
-    return compare_replicas(world_, communicator_, parameters_, devices_);
+    return compare_replicas(
+        world_, communicator_, parameters_, alike_beside(parameters_, model_), devices_);
 }
 
 void ReplicaCheck::make_alike() {
     if (shared_ != nullptr)
         shared_->copy_from_first(parameters_, &optimizer_);
     else
-        copy_replica(communicator_, parameters_, optimizer_);
+        copy_replica(communicator_, parameters_, alike_beside(parameters_, model_), optimizer_);
 }
 
 }  // namespace hetseq

@@ -21,11 +21,23 @@ namespace hetseq {
 
 namespace {
 
-std::uint64_t checksum_of(const at::Tensor& values) {
-    const at::Tensor on_host = values.to(at::kCPU).contiguous();
+std::uint64_t checksum_of(const at::Tensor& values, std::span<const NamedTensor> others) {
     Xxh64 hash;
-    hash.update(on_host.const_data_ptr(), on_host.nbytes());
+    const auto add = [&](const at::Tensor& tensor) {
+        const at::Tensor on_host = tensor.detach().to(at::kCPU).contiguous();
+        hash.update(on_host.const_data_ptr(), on_host.nbytes());
+    };
+    add(values);
+    for (const NamedTensor& other : others)
+        add(other.tensor);
     return hash.digest();
+}
+
+// Of a type that can be subtracted and divided.
+at::Tensor as_numbers(const at::Tensor& values) {
+    const bool is_float = values.scalar_type() == at::kFloat || values.scalar_type() == at::kDouble;
+    return is_float ? values
+                    : (values.is_complex() ? at::view_as_real(values) : values).to(at::kDouble);
 }
 
 // Gives all ranks rank 0's values of a tensor of any type, on any device. All ranks take the same
@@ -53,9 +65,23 @@ void share_model(Communicator& communicator, FlatParameters& parameters, const M
             broadcast(communicator, tensor);
 }
 
-void copy_replica(Communicator& communicator, FlatParameters& parameters, Optimizer& optimizer) {
+std::vector<NamedTensor> alike_beside(const FlatParameters& parameters, const Model& model) {
+    std::vector<NamedTensor> others = model.common_tensors();
+    std::erase_if(others, [&](const NamedTensor& other) {
+        return !other.tensor.defined() || other.tensor.numel() == 0 ||
+               other.tensor.is_alias_of(parameters.values());
+    });
+    return others;
+}
+
+void copy_replica(Communicator& communicator,
+                  FlatParameters& parameters,
+                  std::span<const NamedTensor> others,
+                  Optimizer& optimizer) {
     const at::NoGradGuard no_grad;
     communicator.broadcast(parameters.values(), 0);
+    for (const NamedTensor& other : others)
+        broadcast(communicator, other.tensor);
     if (!parameters.state_ranges().empty())
         return;  // each part of the state is one rank's
     for (const auto& [name, tensor] : optimizer.state())
@@ -75,20 +101,24 @@ std::string ReplicaDrift::text() const {
                 ? std::string("unlike devices")
                 : "those of rank " + ranks + " differ from those of ranks on like devices") +
            ", they differ by up to " + format_number(largest_difference) +
-           " (relative to max(1, |parameter|))";
+           " (relative to max(1, |value|)" + (tensor.empty() ? "" : ", in '" + tensor + "'") + ")";
 }
 
 double largest_difference(const at::Tensor& own, const at::Tensor& other) {
-    const at::Tensor difference = at::abs(own - other) / at::clamp_min(at::abs(other), 1);
+    const at::Tensor a = as_numbers(own);
+    const at::Tensor b = as_numbers(other);
+    const at::Tensor difference = at::abs(a - b) / at::clamp_min(at::abs(b), 1);
     return at::nan_to_num(difference.max().to(at::kDouble), INFINITY).item<double>();
 }
 
 ReplicaDrift compare_replicas(const HostComm& world,
                               Communicator& communicator,
                               const FlatParameters& parameters,
+                              std::span<const NamedTensor> others,
                               const std::vector<std::string>& devices) {
+    const at::NoGradGuard no_grad;
     const auto checksums =
-        world.all_gather(static_cast<std::int64_t>(checksum_of(parameters.values())));
+        world.all_gather(static_cast<std::int64_t>(checksum_of(parameters.values(), others)));
     ReplicaDrift drift;
     std::map<std::string, std::int64_t> first;  // checksum by device
     for (std::size_t r = 0; r < devices.size(); ++r)
@@ -98,10 +128,20 @@ ReplicaDrift compare_replicas(const HostComm& world,
         checksums.begin(), checksums.end(), [&](std::int64_t c) { return c == checksums[0]; });
     if (all_equal)
         return drift;
-    const at::Tensor others = parameters.values().clone();
-    communicator.broadcast(others, 0);
-    drift.largest_difference =
-        world.all_reduce(largest_difference(parameters.values(), others), ReduceOp::max);
+    std::vector<NamedTensor> tensors;
+    for (const FlatParameters::Parameter& parameter : parameters.parameters())
+        tensors.push_back({parameter.name, parameter.tensor.detach()});
+    tensors.insert(tensors.end(), others.begin(), others.end());
+    std::vector<double> differences;
+    for (const NamedTensor& own : tensors) {
+        const at::Tensor of_first = own.tensor.clone();
+        broadcast(communicator, of_first);
+        differences.push_back(largest_difference(own.tensor, of_first));
+    }
+    world.all_reduce(std::span{differences}, ReduceOp::max);
+    const auto largest = std::max_element(differences.begin(), differences.end());
+    drift.largest_difference = *largest;
+    drift.tensor = tensors[static_cast<std::size_t>(largest - differences.begin())].name;
     return drift;
 }
 

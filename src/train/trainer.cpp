@@ -98,6 +98,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options, Train
       replicas_{parts.world,
                 parts.communicator,
                 parts.parameters,
+                parts.pass.model(),
                 parts.optimizer,
                 parts.shared,
                 run_.identity.devices},
@@ -207,6 +208,8 @@ void Trainer::end() {
     wait_for_values();
     waves_.settle();
     activity::enter(Phase::ending, report_.updates);
+    if (options_.check_interval > 0 && report_.updates > std::max(first_update_, compared_update_))
+        compare_replicas();  // before the model is kept
     if (report_.stop != StopReason::none)
         parts_.recorder.event(
             report_.updates, "stops, asked to by " + to_string(report_.stop), log::Level::info);
@@ -474,14 +477,21 @@ void Trainer::record(double step_ms) {
                            .compute_ms = done_.compute_ms});
 }
 
+// The first update shows a model that is not the same on all ranks by itself.
 void Trainer::compare_replicas_when_due() {
-    if (options_.check_interval == 0 || report_.updates % options_.check_interval != 0)
-        return;
+    const bool is_due = report_.updates % std::max<std::int64_t>(options_.check_interval, 1) == 0 ||
+                        update_ == first_update_;
+    if (options_.check_interval > 0 && is_due)
+        compare_replicas();
+}
+
+void Trainer::compare_replicas() {
     wait_for_values();
+    compared_update_ = report_.updates;
     const ReplicaDrift drift = replicas_.drift();
     if (drift.is_within(tolerance_of_unlike_devices))
         return;
-    const std::string message = "the ranks' parameters drift apart: " + drift.text();
+    const std::string message = "the ranks' models drift apart: " + drift.text();
     if (options_.drift == DriftPolicy::abort)
         throw AgreedError(ExitCode::internal,
                           message +

@@ -36,17 +36,17 @@ void add_checkpoint_options(OptionsOf<TrainerOptions>& options) {
                                  "stop after N validations in a row without improvement (as "
                                  "--best-by measures it); 0: never"))
         .add(&TrainerOptions::check_interval,
-             whole_number_option(
-                 "check-interval",
-                 "1000",
-                 "updates between comparisons of the ranks' parameters; 0: never compare"))
+             whole_number_option("check-interval",
+                                 "1000",
+                                 "updates between comparisons of the ranks' models, also made "
+                                 "after the first and the last update; 0: never"))
         .add(&TrainerOptions::drift,
              named_value_option<DriftPolicy>("drift",
                                              {{"warn", DriftPolicy::warn},
                                               {"sync", DriftPolicy::sync},
                                               {"abort", DriftPolicy::abort}},
                                              "warn",
-                                             "what to do when the ranks' parameters differ by more "
+                                             "what to do when the ranks' models differ by more "
                                              "than rounding: warn, sync (take rank 0's) or abort"));
 }
 

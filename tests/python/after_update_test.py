@@ -78,6 +78,8 @@ class Spectral(nn.Module):
         pass
 '''
 TASKS = '''
+import os
+
 import hetseq, modules, torch
 
 
@@ -171,6 +173,13 @@ class Numbers(MeanTeacher):
 class Draws(Numbers):
     def after_update(self, model, sums):
         model.updates += torch.rand(())
+
+
+class ByRank(Numbers):
+    """No rank may come to other values."""
+
+    def after_update(self, model, sums):
+        model.updates += 1 + int(os.environ["OMPI_COMM_WORLD_RANK"])
 
 
 class Reshapes(Numbers):
@@ -295,6 +304,12 @@ class AfterUpdateTest(Case):
             self.train(task, 1, f"{task}-1", optimizer="adamw")
             self.train(task, 3, f"{task}-3", "--shard", "optimizer", optimizer="adamw")
             self.assert_near(task, 1e-12)
+
+    def test_ranks_that_come_to_other_values_are_told(self):
+        said = "models drift apart: those of rank 1, 2 differ .* up to 2 .*in 'updates'"
+        self.assertRegex(self.train("ByRank", 3, "by-rank", "--drift", "abort", code=70), said)
+        self.assertEqual(self.train("MeanTeacher", 3, "like", "--drift", "abort").count("drift apart"), 0)
+        self.assertEqual(self.train("Seen", 2, "rank0s", "--drift", "abort").count("drift apart"), 0)
 
     def test_what_cannot_be(self):
         for task, said in {

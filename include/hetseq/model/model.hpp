@@ -96,6 +96,8 @@ public:
     virtual void take_update_sums() {}
     /// True if `take_update_sums` looks at the parameters that the update has made.
     virtual bool takes_parameters() const { return false; }
+    /// The stored tensors that have the same values on all ranks. By default all.
+    virtual std::vector<NamedTensor> common_tensors() const { return stored_tensors(); }
     /// How many layers can be computed again in backward, of which forward then keeps the inputs
     /// alone: a matter of memory and time, never of results. By default the held units that say so.
     virtual std::int64_t recomputable_layers() const;

@@ -156,6 +156,7 @@ private:
     UpdateFigures figures_of(const LoadedShare& share) const;
     void record(double step_ms);
     void compare_replicas_when_due();
+    void compare_replicas();
     void validate_when_due();
     void save_when_due();
     void save(CheckpointReason reason);
@@ -201,8 +202,9 @@ private:
     double lr_ = 0;
     bool checkpoint_asked_ = false;  // by a signal
     bool clock_asked_ = false;
-    double copying_ms_ = 0;  // that the update at work waited for a checkpoint's copy
-    double save_began_ = 0;  // of the last checkpoint, monotonic clock [s]
+    double copying_ms_ = 0;             // that the update at work waited for a checkpoint's copy
+    double save_began_ = 0;             // of the last checkpoint, monotonic clock [s]
+    std::int64_t compared_update_ = 0;  // after which the replicas were last compared
 };
 
 }  // namespace hetseq

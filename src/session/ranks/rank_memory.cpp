@@ -292,21 +292,24 @@ bool MemoryAccount::would_fit_sharded() const {
     return true;
 }
 
-void MemoryAccount::check(const RunSettings& settings) const {
+std::string MemoryAccount::cure(const RunSettings& settings) const {
     const bool is_sharded = settings.options().shard != "none";
+    const bool by_memory = is_sharded && settings.shard_by.front() == "memory";
+    std::string cure = "use a smaller model, devices with more memory, or fewer ranks on a host";
+    if (has_stages_)
+        cure = "give --stage-units auto, or more ranks to the virtual worker";
+    else if (!by_memory && would_fit_sharded())
+        cure = is_sharded ? "give --shard-by memory: cut so, it fits"
+                          : "give --shard optimizer: cut by memory, it fits";
+    if (!has_stages_ && is_chain_ && ranks_.size() > 1)
+        cure += ", or let ranks hold a part of the model each (--virtual-workers auto)";
+    return cure;
+}
+
+void MemoryAccount::check(const RunSettings& settings) const {
     for (const RankInfo& info : settings.topology.ranks) {
         if (fits(info.rank))
             continue;
-        const bool by_memory = is_sharded && settings.shard_by.front() == "memory";
-        std::string cure =
-            "use a smaller model, devices with more memory, or fewer ranks on a host";
-        if (has_stages_)
-            cure = "give --stage-units auto, or more ranks to the virtual worker";
-        else if (!by_memory && would_fit_sharded())
-            cure = is_sharded ? "give --shard-by memory: cut so, it fits"
-                              : "give --shard optimizer: cut by memory, it fits";
-        if (!has_stages_ && is_chain_ && ranks_.size() > 1)
-            cure += ", or let ranks hold a part of the model each (--virtual-workers auto)";
         throw BadConfig("the memory of rank " + std::to_string(info.rank) + " on " + info.host +
                             " does not hold the model: " + memory_text(terms(info.rank)) +
                             " before any micro-batch",
@@ -314,7 +317,7 @@ void MemoryAccount::check(const RunSettings& settings) const {
                             (limit_mb(info.rank) < has_mb(info.rank)
                                  ? ", of which a twentieth is left for what no plan knows"
                                  : ""),
-                        cure);
+                        cure(settings));
     }
 }
 
@@ -338,7 +341,20 @@ std::string MemoryAccount::table(const RunSettings& settings) const {
         row.push_back(std::to_string(std::llround(ranks_[r].has_mb)));
         rows.push_back(std::move(row));
     }
-    return format_table(rows) + lent_report();
+    return format_table(rows) + lent_report() + short_report(settings);
+}
+
+// It may still train: libraries' pages, which are counted for each process, may be shared.
+std::string MemoryAccount::short_report(const RunSettings& settings) const {
+    std::vector<int> are_short;
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        if (has_mb(static_cast<int>(r)) > 0 &&
+            sum_of(terms(static_cast<int>(r))) > ranks_[r].has_mb)
+            are_short.push_back(static_cast<int>(r));
+    if (are_short.empty())
+        return "";
+    return "memory may be too small on " + name_ranks(are_short) +
+           ", where the system may end this job: " + cure(settings) + "\n";
 }
 
 std::string MemoryAccount::lent_report() const {

@@ -9,10 +9,13 @@ namespace hetseq {
 
 namespace {
 
-constexpr std::size_t granule = std::size_t{256} << 10;
+constexpr std::size_t granule_of_small = std::size_t{32} << 10;
+constexpr std::size_t granule_of_large = std::size_t{256} << 10;
+constexpr std::size_t least_large = std::size_t{1} << 20;
 constexpr std::size_t most_waste = 2;  // a block may be so many times what is wanted
 
 std::size_t rounded_up(std::size_t bytes) {
+    const std::size_t granule = bytes < least_large ? granule_of_small : granule_of_large;
     return (bytes + granule - 1) / granule * granule;
 }
 
@@ -92,8 +95,11 @@ void MappedBlocks::unmap_all() {
     free_.clear();
 }
 
+// Where a process has as many mappings as it may (vm.max_map_count), none can be cut out of
+// another: then its pages go back alone.
 void MappedBlocks::unmap(void* block, std::size_t bytes) {
-    munmap(block, bytes);
+    if (munmap(block, bytes) != 0)
+        madvise(block, bytes, MADV_DONTNEED);
     held_ -= bytes;
 }
 

@@ -153,6 +153,18 @@ TEST_F(RankMemoryTest, RoomIsWhatIsLeftForAStateAndItsCopy) {
         static_cast<double>(with_copies[0]), (90 - 18 - scratch - values) * (1 << 20) / 16, 1);
 }
 
+TEST_F(RankMemoryTest, RanksThatActivationsMakeTooLargeAreNamed) {
+    const RunSettings run = settings({}, 30, 1000);
+    MemoryAccount tight = account(run);
+    EXPECT_THAT(tight.table(run), Not(HasSubstr("memory may be too small")));
+
+    tight.note_stage_activations(0, 20);
+
+    EXPECT_THAT(
+        tight.table(run),
+        HasSubstr("memory may be too small on rank 0, where the system may end this job: "));
+}
+
 // 10 of the process, 16 of the model, 12 of copies, and others' for those that write more.
 TEST_F(RankMemoryTest, RanksWhoseMemoryIsShortGoWithoutCopies) {
     const RunSettings run = settings({}, 1000, 1000);
@@ -161,6 +173,7 @@ TEST_F(RankMemoryTest, RanksWhoseMemoryIsShortGoWithoutCopies) {
     roomy.leave_out_copies_where_short();
     EXPECT_TRUE(roomy.has_copies(0));
     EXPECT_THAT(roomy.table(run), Not(HasSubstr("no memory is left for copies")));
+    EXPECT_THAT(roomy.table(run), Not(HasSubstr("memory may be too small")));
 
     const RunSettings tight = settings({}, 35, 1000);
     MemoryAccount short_one = account(tight, /*saves=*/true);

@@ -1,6 +1,8 @@
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -180,7 +182,7 @@ TEST_F(CheckpointTest, ACopiedReplicaIsRankZerosAndItsOptimizerHearsOfIt) {
     Replica own(1);
     OwnTensors optimizer(10 + world_.rank());
 
-    copy_replica(*communicator_, *own.parameters, optimizer);
+    copy_replica(*communicator_, *own.parameters, {}, optimizer);
 
     EXPECT_TRUE(optimizer.order.equal(at::full({3}, 10).to(at::kLong)));
     EXPECT_EQ(optimizer.rate.item<double>(), 10);
@@ -374,18 +376,48 @@ TEST_F(CheckpointTest, ReplicasAreComparedAndMadeOne) {
     unlike.back() = "gpu";
     const bool differ = world_.size() > 1;
 
-    const ReplicaDrift drift = compare_replicas(world_, *communicator_, *own.parameters, like);
+    const auto compare = [&](const std::vector<std::string>& devices) {
+        return compare_replicas(world_, *communicator_, *own.parameters, {}, devices);
+    };
+    const ReplicaDrift drift = compare(like);
     EXPECT_EQ(drift.odd_ranks, differ ? std::vector<int>{world_.size() - 1} : std::vector<int>{});
     EXPECT_EQ(drift.is_within(1e9), !differ);
-    const ReplicaDrift tolerated =
-        compare_replicas(world_, *communicator_, *own.parameters, unlike);
+    const ReplicaDrift tolerated = compare(unlike);
     EXPECT_TRUE(tolerated.is_within(1e9));
     EXPECT_EQ(tolerated.is_within(1e-9), !differ);
 
-    copy_replica(*communicator_, *own.parameters, *own.optimizer);
+    copy_replica(*communicator_, *own.parameters, {}, *own.optimizer);
 
     EXPECT_TRUE(own.equals(Replica(world_.size() > 1 ? 1 : 2)));
-    EXPECT_TRUE(compare_replicas(world_, *communicator_, *own.parameters, like).is_within(0));
+    EXPECT_TRUE(compare(like).is_within(0));
+}
+
+TEST_F(CheckpointTest, WhatIsNotTrainedIsComparedToo) {
+    MixedModel model;
+    FlatParameters parameters(model, [](const std::string&) { return true; });
+    const auto optimizer = make_sgd(parameters, {});
+    const bool is_odd = world_.rank() > 0 && world_.rank() == world_.size() - 1;
+    const std::vector<std::string> like(static_cast<std::size_t>(world_.size()), "cpu");
+    const auto others = alike_beside(parameters, model);
+    const auto compare = [&] {
+        return compare_replicas(world_, *communicator_, parameters, others, like);
+    };
+    EXPECT_EQ(others.size(), 4u);
+
+    for (const auto& [name, change] : std::map<std::string, std::function<void()>>{
+             {"frozen", [&] { model.frozen[2] += 7; }},
+             {"table.counts", [&] { model.counts()[1] = 1; }},
+             {"table.mask", [&] { model.mask().logical_not_(); }},
+             {"table.scales", [&] { model.scales()[0] = NAN; }}}) {
+        EXPECT_TRUE(compare().is_within(0));
+        if (is_odd)
+            change();
+        const ReplicaDrift drift = compare();
+        EXPECT_EQ(drift.is_within(1e9), world_.size() == 1);
+        EXPECT_EQ(drift.tensor, world_.size() == 1 ? "" : name);
+        copy_replica(*communicator_, parameters, others, *optimizer);
+    }
+    EXPECT_TRUE(stored_alike(model, world_.size() == 1 ? model : MixedModel{}));
 }
 
 }  // namespace

@@ -57,6 +57,26 @@ TEST(MappedBlocksTest, HoldsAboutWhatIsInUseAtOnceWhateverTheOrderOfSizes) {
     EXPECT_LE(cache.held(), 4 * 80 * mib);
 }
 
+// As a stage's micro-batches in flight: of other lengths each time, given back in another order.
+TEST(MappedBlocksTest, HoldsAboutWhatIsInUseOfSmallBlocksToo) {
+    constexpr std::size_t kib = std::size_t{1} << 10;
+    MappedBlocks cache;
+    std::vector<std::vector<void*>> flights;
+    for (std::size_t round = 0; round < 500; ++round) {
+        auto& flight = flights.emplace_back();
+        for (std::size_t i = 0; i < 20; ++i)
+            flight.push_back(cache.take((64 + (round * 37 + i * 61) % 448) * kib));
+        if (flights.size() < 4)
+            continue;
+        for (void* block : flights.front())
+            EXPECT_TRUE(cache.give_back(block));
+        flights.erase(flights.begin());
+    }
+
+    // 23 MiB are in use at once on the average.
+    EXPECT_LE(cache.held(), 34 * mib);
+}
+
 TEST(MappedBlocksTest, KnowsWhatIsNotItsOwn) {
     MappedBlocks cache;
     int other = 0;

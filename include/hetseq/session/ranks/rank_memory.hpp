@@ -91,6 +91,8 @@ public:
 private:
     double limit_mb(int rank) const;
     std::string lent_report() const;
+    std::string short_report(const RunSettings& settings) const;
+    std::string cure(const RunSettings& settings) const;
     bool copies_count(std::size_t rank) const;
     void leave_out_copies_of(std::size_t rank);
     std::vector<std::int64_t> room_beside_copies() const;

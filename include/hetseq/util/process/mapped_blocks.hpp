@@ -7,11 +7,11 @@
 
 namespace hetseq {
 
-/// Large blocks of memory that are taken and given back again and again, in sizes that differ a
-/// little each time. Blocks that were given back stay, so that their pages need not be cleared
-/// anew, and are taken by the next one that they fit. A block that none fits replaces smaller ones:
-/// so the cache holds about as much as was in use at once, whatever the order of sizes. (A heap
-/// holds what its gaps add up to.) Safe for several threads.
+/// Blocks of memory, of tens of KiB and more, that are taken and given back again and again, in
+/// sizes that differ a little each time. Blocks that were given back stay, so that their pages need
+/// not be cleared anew, and are taken by the next one that they fit. A block that none fits
+/// replaces smaller ones: so the cache holds about as much as was in use at once, whatever the
+/// order of sizes. (A heap holds what its gaps add up to.) Safe for several threads.
 class MappedBlocks {
 public:
     MappedBlocks() = default;
