@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "hetseq/util/log.hpp"
 #include "hetseq/util/process/activity.hpp"
 #include "hetseq/comm/agree.hpp"
 #include "hetseq/comm/host/available_memory.hpp"
@@ -205,13 +207,23 @@ Evaluation Evaluator::run(const MicroBatchCap& most) {
     const std::span score_sums =
         std::span{sums}.subspan(terms.size() + metrics.size(), scorer ? scorer->sums() : 0);
     const double* weights = score_sums.data() + score_sums.size();
+    // A term without weight adds nothing to the loss, but of none of them there is no loss.
+    const bool is_empty =
+        std::all_of(weights, weights + terms.size(), [](double weight) { return weight == 0; });
+    const double of_nothing = is_empty ? std::numeric_limits<double>::quiet_NaN() : 0;
+    if (is_empty)
+        log::warn("none of the " + std::to_string(plan_.samples()) +
+                  " samples that are evaluated has a weight in any loss, so that its value is not "
+                  "known: give data that have targets");
     for (std::size_t j = 0; j < terms.size(); ++j)
-        evaluation.losses.push_back({terms[j], weights[j] == 0 ? 0 : sums[j] / weights[j]});
+        evaluation.losses.push_back(
+            {terms[j], weights[j] == 0 ? of_nothing : sums[j] / weights[j]});
     for (std::size_t m = 0; m < metrics.size(); ++m) {
         const double weight = weights[metrics[m].term];
-        evaluation.metrics.push_back({.name = metrics[m].name,
-                                      .value = weight == 0 ? 0 : sums[terms.size() + m] / weight,
-                                      .is_share = metrics[m].is_share});
+        evaluation.metrics.push_back(
+            {.name = metrics[m].name,
+             .value = weight == 0 ? of_nothing : sums[terms.size() + m] / weight,
+             .is_share = metrics[m].is_share});
     }
     for (const PerplexitySchema& perplexity : model_.perplexities())
         evaluation.metrics.push_back({.name = perplexity.name,

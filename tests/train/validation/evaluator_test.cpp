@@ -3,6 +3,9 @@
 #include <cmath>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -33,16 +36,28 @@ std::vector<std::int64_t> uneven(const HostComm& world) {
     return {all.begin(), all.begin() + world.size()};
 }
 
+// As of data without targets.
+class WeightlessCollator final : public Collator {
+public:
+    MicroBatch collate(const TensorDict& rows, const at::Tensor& sample_ids) const override {
+        MicroBatch batch = ToyCollator{}.collate(rows, sample_ids);
+        batch.weights.assign(batch.weights.size(), 0);
+        return batch;
+    }
+};
+
 /// The toy model over a whole corpus, fp64.
 class ToyEvaluation {
 public:
     ToyEvaluation(const HostComm& world,
                   const std::string& data,
-                  const std::vector<std::int64_t>& capacities)
-        : data_{world, test::environment().thread_support() == ThreadSupport::multiple},
+                  const std::vector<std::int64_t>& capacities,
+                  std::unique_ptr<Collator> collator = std::make_unique<ToyCollator>())
+        : collator_{std::move(collator)},
+          data_{world, test::environment().thread_support() == ThreadSupport::multiple},
           corpus_{
               data_, data, toy_schema(), {.shuffle_blocks = 2, .block_length = 8, .cache_mb = 1}},
-          loader_{corpus_, collator_, {.shuffle = Shuffle::no, .loss_terms = 2}},
+          loader_{corpus_, *collator_, {.shuffle = Shuffle::no, .loss_terms = 2}},
           shares_{world, "declared", capacities},
           plan_{corpus_.samples(), shares_.total_capacity()},
           workers_{world.size()},
@@ -56,9 +71,9 @@ public:
     SharePlan& shares() { return shares_; }
 
 private:
+    std::unique_ptr<Collator> collator_;
     DataContext data_;
     ToyModel model_{0.3};
-    ToyCollator collator_;
     Corpus corpus_;
     Loader loader_;
     SharePlan shares_;
@@ -109,6 +124,16 @@ TEST_F(EvaluatorTest, UnevenSharesGiveWhatOneMicroBatchGives) {
         EXPECT_NEAR(evaluation.losses[j].value, expected.losses[j].value, 1e-12);
         EXPECT_EQ(evaluation.metrics[j].value, expected.metrics[j].value);
     }
+}
+
+TEST_F(EvaluatorTest, DataWithoutAnyWeightHaveNoLoss) {
+    ToyEvaluation evaluation(world_, good_, uneven(world_), std::make_unique<WeightlessCollator>());
+
+    const Evaluation nothing = evaluation.run();
+
+    EXPECT_TRUE(std::isnan(nothing.loss()));
+    for (const Evaluation::Value& metric : nothing.metrics)
+        EXPECT_TRUE(std::isnan(metric.value)) << metric.name;
 }
 
 TEST_F(EvaluatorTest, APerplexityIsThePowerOfItsLoss) {
