@@ -246,8 +246,10 @@ class Binding:
         looks = self.updates < _UPDATES_LOOKED_AT or self.updates % 100 == 0
         self.updates += 1
         before = generator_states() if looks else {}
+        unsaved = self.buffers.unsaved()
         with torch.no_grad():
             self.task.after_update(self.module, sums)
+            self.buffers.check_unsaved(unsaved)
             self.buffers.put_back()
         if looks and own_generators(before, generator_states()):
             raise TaskError("after_update draws random numbers (ranks would come to other values): draw them from a generator of "
@@ -463,7 +465,11 @@ def _description(task: Task, module: torch.nn.Module, sums: UpdateSums, recomput
     task's `param_groups`."""
     _own_memory(module)
     settings = _parameter_settings(task, module, places)
-    stored = set(module.state_dict(keep_vars=True))
+    stored = module.state_dict(keep_vars=True)
+    for name, tensor in stored.items():
+        if isinstance(tensor, torch.Tensor) and tensor.is_complex():
+            raise TaskError(f"'{name}' holds complex numbers (a model's files hold floating point, integers and booleans): keep "
+                            "it as torch.view_as_real, or leave it out of the state_dict (persistent=False)")
     buffers = [{"name": without_shells(name), "is_stored": name in stored} for name, _ in module.named_buffers()]
     own = [] if sums.tensor is None else [sums.tensor]
     buffers += [{"name": SUMS, "is_stored": False} for _ in own]

@@ -78,6 +78,11 @@ def listed(noun: str, names: list[str]) -> str:
     return f"{noun}{'s' if len(names) > 1 else ''} {shown}"
 
 
+def _are_equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Where a value is not a number, the other isn't either."""
+    return bool(((a == b) | ((a != a) & (b != b))).all())
+
+
 def changed_buffers(model: nn.Module, before: Mapping[str, torch.Tensor]) -> list[str]:
     names = []
     counted = {f"{path}.{name}".lstrip(".") for path, module in model.named_modules() if is_grouped(module) for name in BUFFERS}
@@ -85,7 +90,7 @@ def changed_buffers(model: nn.Module, before: Mapping[str, torch.Tensor]) -> lis
         old = before.get(name)
         if name in counted:  # an update folds them
             continue
-        if old is None or old.shape != buffer.shape or not torch.equal(old, buffer.to(old.dtype)):
+        if old is None or old.shape != buffer.shape or not _are_equal(old, buffer.to(old.dtype)):
             names.append(name)
     if not names:
         return []

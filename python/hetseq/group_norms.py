@@ -150,6 +150,7 @@ class GroupNorms:
     @torch.no_grad()
     def take_sums(self, sums: torch.Tensor) -> None:
         """The sums, (size), are those of all ranks: the buffers take them in."""
+        self._counts.settle(self._modules)  # of a rank that has had no forward, too
         places = [0, *accumulate(self._widths)]
         counts = [round(count) for count in sums[places[-1]:].tolist()]
         sums = sums.double()

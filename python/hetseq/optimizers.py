@@ -101,6 +101,7 @@ class Adapter:
             self.optimizer, self.scheduler = self._make()
         self._check_schedulers(schedulers, scheduled_by)
         self._check_parameters(factors)
+        self._check_rate(lr)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
         self.stepped = torch.zeros((), dtype=torch.int64)
         self.numbers: set[tuple[str, str]] = set()
@@ -137,6 +138,15 @@ class Adapter:
             for group in groups:
                 group["lr_factor"] = 1.0
         self.held = held
+
+    def _check_rate(self, lr: float) -> None:
+        """`groups` have the trainer's rate, so that one of the optimizer's own counts for nothing."""
+        own = self.optimizer.defaults.get("lr")
+        parameter = inspect.signature(type(self.optimizer).__init__).parameters.get("lr")
+        if parameter is None or not isinstance(own, (int, float)) or own in (lr, parameter.default):
+            return
+        raise TaskError(f"the optimizer was made with a learning rate of {own:g}, where --lr is {lr:g} ({_SCHEDULED}. The base "
+                        "of all is --lr, or 'lr' in the task's defaults")
 
     def _check_unchanged(self) -> None:
         groups = self.optimizer.param_groups

@@ -28,6 +28,19 @@ class Buffers:
     def _count_saved(self) -> int:
         return sum(not _stays_out(part, name) for part in self._parts for name in part._buffers.keys())
 
+    def unsaved(self) -> list[tuple[torch.nn.Module, str, str, torch.Tensor, int]]:
+        """Those that no checkpoint has, as they are now: for `check_unsaved`."""
+        return [(part, path, name, part._buffers[name], part._buffers[name]._version)
+                for part, path, name, _, _ in self._places if _stays_out(part, name) and name in part._buffers]
+
+    @staticmethod
+    def check_unsaved(before: list[tuple[torch.nn.Module, str, str, torch.Tensor, int]]) -> None:
+        for part, path, name, buffer, version in before:
+            if name not in part._buffers or part._buffers[name] is not buffer or buffer._version != version:
+                raise TaskError(f"after_update changed the buffer '{path + '.' * bool(path)}{name}', which is not saved "
+                                "(persistent=False), so that a run that goes on would begin it anew: register it with "
+                                "persistent=True")
+
     def put_back(self) -> None:
         """The buffers that the trainer holds and saves, with the values of those that were put in their place. Others, such
         as tables that grow, may be what they like."""

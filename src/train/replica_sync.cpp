@@ -107,8 +107,11 @@ std::string ReplicaDrift::text() const {
 double largest_difference(const at::Tensor& own, const at::Tensor& other) {
     const at::Tensor a = as_numbers(own);
     const at::Tensor b = as_numbers(other);
+    // Equal infinities, of masks, differ by no number.
+    const at::Tensor is_equal = a.eq(b).logical_or_(a.isnan().logical_and_(b.isnan()));
     const at::Tensor difference = at::abs(a - b) / at::clamp_min(at::abs(b), 1);
-    return at::nan_to_num(difference.max().to(at::kDouble), INFINITY).item<double>();
+    const at::Tensor largest = difference.masked_fill(is_equal, 0).max().to(at::kDouble);
+    return at::nan_to_num(largest, INFINITY).item<double>();
 }
 
 ReplicaDrift compare_replicas(const HostComm& world,

@@ -495,8 +495,9 @@ void Trainer::compare_replicas() {
     if (options_.drift == DriftPolicy::abort)
         throw AgreedError(ExitCode::internal,
                           message +
-                              "; a device is probably faulty: leave its host out and "
-                              "continue from a checkpoint");
+                              "; a device is probably faulty, or a task in Python looks at its "
+                              "rank: leave the host out and continue from a checkpoint, or mend "
+                              "the task");
     parts_.recorder.event(report_.updates, message);
     if (options_.drift == DriftPolicy::warn)
         return;

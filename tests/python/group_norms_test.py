@@ -148,7 +148,7 @@ class GroupNormsTest(Case):
     def train_all(self, ranks, runs, code=0):
         """Runs by name, with options of hetseq.train, the task's name and whether it is tested; in one process a rank."""
         defaults = {"data": "data.h5", "batch_size": 64, "balance": "declared", "optimizer": "sgd", "lr": 0.1,
-                    "max_update": 5, "precision": "fp64", "norm_group": 8}
+                    "max_update": 5, "precision": "fp64", "norm_group": 8, "drift": "abort"}
         choices = []
         for run, given in runs.items():
             options = {**defaults, "save_dir": run, **given}
@@ -176,9 +176,9 @@ class GroupNormsTest(Case):
                                   "plain.num_batches_tracked": 40, "frozen.num_batches_tracked": 0,
                                   "shared.scaling.num_batches_tracked": 80})
         unlike = {"max_sentences": capacities(8, 56, 0)}
-        self.train_all(3, {"three": unlike, "three32": {**unlike, "precision": "fp32", "self_test": False}})
+        self.train_all(3, {"three": unlike, "idle": {"max_sentences": capacities(0, 8, 56)}, "three32": {**unlike, "precision": "fp32", "self_test": False}})
         self.train(2, "small", max_sentences=capacities(8, 16), self_test=False)  # several micro-batches
-        for run in ("three", "small", "checkpointed"):
+        for run in ("three", "idle", "small", "checkpointed"):  # the idle rank's is saved
             self.same("one", run, 1e-12)
         self.same("one32", "three32", 1e-5)
 

@@ -152,7 +152,10 @@ class OptimizerTest(Case):
                     optimizer = torch.optim.SGD(groups, lr=lr)
                     self.scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
                     return optimizer
-            for task, options in ((Plateau, {{}}), (Kept, {{}}), (tasks.Cosine, {{"warmup_updates": 2}}),
+            class Own(tasks.Linear):
+                def optimizer(self, groups, lr):
+                    return torch.optim.Adam(groups, lr=2 * lr)
+            for task, options in ((Plateau, {{}}), (Kept, {{}}), (Own, {{}}), (tasks.Cosine, {{"warmup_updates": 2}}),
                                   (tasks.Cosine, {{"lr_scheduler": "cosine"}})):
                 try:
                     hetseq.train(task(), data="data.h5", lr=0.1, batch_size={SAMPLES}, max_update=2, balance="declared",
@@ -162,6 +165,7 @@ class OptimizerTest(Case):
         """)
         told = self.run_ranks(1, "refused.py")
         for text in ("gives a ReduceLROnPlateau (it follows a loss", "makes a ExponentialLR (the trainer sets",
+                     "was made with a learning rate of 0.2, where --lr is 0.1 (the trainer sets",
                      "given twice, by the CosineAnnealingLR of the task's optimizer and by --warmup-updates",
                      "given twice, by the CosineAnnealingLR of the task's optimizer and by --lr-scheduler cosine"):
             self.assertRegex(told, r"refused: the task's Python failed:\n.*" + re.escape(text))

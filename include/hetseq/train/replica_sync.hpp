@@ -46,7 +46,8 @@ struct ReplicaDrift {
     std::string text() const;
 };
 
-/// Between two tensors of one shape, over max(1, |other|); infinite where one is not finite.
+/// Between two tensors of one shape, over max(1, |other|); infinite where one alone is not finite,
+/// or they are so in unlike ways.
 double largest_difference(const at::Tensor& own, const at::Tensor& other);
 
 /// Collective; the same on all ranks. `others`: see `alike_beside`. `devices`: what each rank
