@@ -31,7 +31,8 @@ class Buffers:
     def unsaved(self) -> list[tuple[torch.nn.Module, str, str, torch.Tensor, int]]:
         """Those that no checkpoint has, as they are now: for `check_unsaved`."""
         return [(part, path, name, part._buffers[name], part._buffers[name]._version)
-                for part, path, name, _, _ in self._places if _stays_out(part, name) and name in part._buffers]
+                for part, path, name, _, _ in self._places
+                if _stays_out(part, name) and name in part._buffers and part._buffers[name] is not None]
 
     @staticmethod
     def check_unsaved(before: list[tuple[torch.nn.Module, str, str, torch.Tensor, int]]) -> None:
