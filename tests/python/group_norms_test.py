@@ -176,7 +176,8 @@ class GroupNormsTest(Case):
                                   "plain.num_batches_tracked": 40, "frozen.num_batches_tracked": 0,
                                   "shared.scaling.num_batches_tracked": 80})
         unlike = {"max_sentences": capacities(8, 56, 0)}
-        self.train_all(3, {"three": unlike, "idle": {"max_sentences": capacities(0, 8, 56)}, "three32": {**unlike, "precision": "fp32", "self_test": False}})
+        self.train_all(3, {"three": unlike, "idle": {"max_sentences": capacities(0, 8, 56)},
+                           "three32": {**unlike, "precision": "fp32", "self_test": False}})
         self.train(2, "small", max_sentences=capacities(8, 16), self_test=False)  # several micro-batches
         for run in ("three", "idle", "small", "checkpointed"):  # the idle rank's is saved
             self.same("one", run, 1e-12)
